@@ -1,0 +1,165 @@
+//! The latency of many requests: a high-dynamic-range histogram for the tail, exact sums for the moments.
+//!
+//! The histogram keeps three significant digits from 1 ns to over four hours, so a quantile is within 0.1% of a
+//! sample; minimum, maximum, mean and standard deviation are exact.
+
+use crate::time::Duration;
+
+/// Latencies, recorded one by one in constant memory.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    counts: hdrhistogram::Histogram<u64>,
+    sum_ns: u128,
+    sum_squares_ns2: f64,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+/// What a histogram says, in nanoseconds. All zero where nothing was recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Latency {
+    /// Shortest.
+    pub min: f64,
+    /// Arithmetic mean, exact.
+    pub mean: f64,
+    /// Standard deviation of the samples about their mean.
+    pub stddev: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90% of the requests took no longer.
+    pub p90: f64,
+    /// 99% of the requests took no longer.
+    pub p99: f64,
+    /// 99.9% of the requests took no longer.
+    pub p999: f64,
+    /// Longest.
+    pub max: f64,
+}
+
+impl Histogram {
+    /// The longest latency that is told apart; a longer one counts as this long (its exact value still enters
+    /// mean and maximum).
+    const LONGEST_NS: u64 = 1 << 44;
+
+    /// An empty histogram.
+    pub fn new() -> Self {
+        let counts = hdrhistogram::Histogram::new_with_bounds(1, Self::LONGEST_NS, 3)
+            .expect("the bounds are constants that the library accepts");
+        Self { counts, sum_ns: 0, sum_squares_ns2: 0.0, min_ns: u64::MAX, max_ns: 0 }
+    }
+
+    /// Adds one latency.
+    #[inline]
+    pub fn record(&mut self, latency: Duration) {
+        let ns = latency.as_ns();
+        self.counts.saturating_record(ns.min(Self::LONGEST_NS));
+        self.sum_ns += u128::from(ns);
+        self.sum_squares_ns2 += (ns as f64) * (ns as f64);
+        self.min_ns = self.min_ns.min(ns);
+        self.max_ns = self.max_ns.max(ns);
+    }
+
+    /// Adds all that `other` recorded.
+    pub fn merge(&mut self, other: &Self) {
+        self.counts.add(&other.counts).expect("all histograms have the same bounds");
+        self.sum_ns += other.sum_ns;
+        self.sum_squares_ns2 += other.sum_squares_ns2;
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// How many were recorded.
+    pub fn len(&self) -> u64 {
+        self.counts.len()
+    }
+
+    /// Whether nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// Mean in nanoseconds; zero where nothing was recorded.
+    pub fn mean_ns(&self) -> f64 {
+        if self.is_empty() { 0.0 } else { self.sum_ns as f64 / self.len() as f64 }
+    }
+
+    /// The latency that a share `q` (0 to 1) of the requests did not exceed, in nanoseconds.
+    pub fn quantile_ns(&self, q: f64) -> f64 {
+        if self.is_empty() {
+            return 0.0;
+        }
+        // A bucket's upper edge may lie beyond the longest sample.
+        (self.counts.value_at_quantile(q).min(self.max_ns)).max(self.min_ns) as f64
+    }
+
+    /// Non-empty buckets as (upper edge in ns, count), shortest first: what a distribution is drawn from.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.counts.iter_recorded().map(|b| (b.value_iterated_to(), b.count_at_value()))
+    }
+
+    /// Everything a result reports.
+    pub fn latency(&self) -> Latency {
+        if self.is_empty() {
+            return Latency::default();
+        }
+        let mean = self.mean_ns();
+        let variance = (self.sum_squares_ns2 / self.len() as f64 - mean * mean).max(0.0);
+        Latency {
+            min: self.min_ns as f64,
+            mean,
+            stddev: variance.sqrt(),
+            p50: self.quantile_ns(0.5),
+            p90: self.quantile_ns(0.9),
+            p99: self.quantile_ns(0.99),
+            p999: self.quantile_ns(0.999),
+            max: self.max_ns as f64,
+        }
+    }
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_exact_and_quantiles_within_a_thousandth() {
+        let mut histogram = Histogram::new();
+        for us in 1..=1000 {
+            histogram.record(Duration::from_us(us));
+        }
+        let latency = histogram.latency();
+        assert_eq!(latency.min, 1e3);
+        assert_eq!(latency.max, 1e6);
+        assert_eq!(latency.mean, 500_500.0);
+        assert!((latency.stddev - 288_675.0).abs() < 1.0, "{}", latency.stddev);
+        assert!((latency.p90 / 900e3 - 1.0).abs() < 1e-3);
+        assert!(latency.p999 <= latency.max);
+    }
+
+    #[test]
+    fn an_empty_histogram_says_zero_and_not_infinity() {
+        assert_eq!(Histogram::new().latency(), Latency::default());
+    }
+
+    #[test]
+    fn merging_is_recording_in_one() {
+        let (mut a, mut b, mut both) = (Histogram::new(), Histogram::new(), Histogram::new());
+        for n in 0..100_u64 {
+            let d = Duration::from_ns(n * n + 1);
+            if n % 3 == 0 {
+                a.record(d)
+            } else {
+                b.record(d)
+            }
+            both.record(d);
+        }
+        a.merge(&b);
+        assert_eq!(a.latency(), both.latency());
+    }
+}

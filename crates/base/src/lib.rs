@@ -1,0 +1,12 @@
+//! Units, time, seeded randomness and histograms: what every other crate counts in.
+//!
+//! Nothing here knows of devices. Everything is plain data, the same on every machine.
+
+pub mod histogram;
+pub mod random;
+pub mod time;
+pub mod units;
+
+pub use histogram::{Histogram, Latency};
+pub use random::{Random, Seed};
+pub use time::{Duration, Instant};

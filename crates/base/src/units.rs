@@ -1,0 +1,228 @@
+//! Sizes, times, rates, shares and counts as people write them: `4k`, `1GiB`, `250us`, `40MB/s`, `15%`, `1M`.
+//!
+//! A number without a unit is refused wherever a unit is meant, and the refusal says what was given and what
+//! would do. `k`, `m`, `g`, `t` and `KiB` … are powers of 1024 (as fio and dd read them); `KB`, `MB`, `GB`, `TB`
+//! are powers of 1000 (as drives are sold).
+
+use crate::time::Duration;
+use std::fmt;
+
+/// Why a quantity could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{given}' is not {what}: {reason}; write it like {example}")]
+pub struct UnitError {
+    /// The text as it was given.
+    pub given: String,
+    /// What was expected, with its article: `a size`.
+    pub what: &'static str,
+    /// What is wrong with it.
+    pub reason: String,
+    /// Some that would do.
+    pub example: &'static str,
+}
+
+type Units = &'static [(&'static str, f64)];
+
+const SIZES: Units = &[
+    ("b", 1.0),
+    ("k", 1024.0),
+    ("m", 1048576.0),
+    ("g", 1073741824.0),
+    ("t", 1099511627776.0),
+    ("kib", 1024.0),
+    ("mib", 1048576.0),
+    ("gib", 1073741824.0),
+    ("tib", 1099511627776.0),
+    ("kb", 1e3),
+    ("mb", 1e6),
+    ("gb", 1e9),
+    ("tb", 1e12),
+    ("s", 512.0),
+    ("sectors", 512.0),
+];
+const TIMES: Units =
+    &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)];
+const RATES: Units = &[
+    ("b/s", 1.0),
+    ("kb/s", 1e3),
+    ("mb/s", 1e6),
+    ("gb/s", 1e9),
+    ("kib/s", 1024.0),
+    ("mib/s", 1048576.0),
+    ("gib/s", 1073741824.0),
+];
+const SHARES: Units = &[("%", 0.01)];
+const COUNTS: Units = &[("", 1.0), ("k", 1e3), ("m", 1e6), ("g", 1e9)];
+
+/// A quantity's name, examples and units.
+struct Kind {
+    what: &'static str,
+    example: &'static str,
+    units: Units,
+}
+
+const SIZE: Kind = Kind { what: "a size", example: "'512B', '4k', '4KiB', '1GiB' or '32GB'", units: SIZES };
+const TIME: Kind = Kind { what: "a time", example: "'25us', '1.5ms' or '30s'", units: TIMES };
+const RATE: Kind = Kind { what: "a rate", example: "'40MB/s' or '3.5GB/s'", units: RATES };
+const SHARE: Kind = Kind { what: "a share", example: "'15%'", units: SHARES };
+const COUNT: Kind = Kind { what: "a count", example: "'32', '100k' or '1M'", units: COUNTS };
+
+impl Kind {
+    fn error(&self, given: &str, reason: impl fmt::Display) -> UnitError {
+        UnitError { given: given.into(), what: self.what, reason: reason.to_string(), example: self.example }
+    }
+
+    /// The number and its scale; the caller decides on rounding and range.
+    fn parse(&self, given: &str) -> Result<(f64, f64), UnitError> {
+        let text = given.trim();
+        let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
+        let (number, unit) = (text[..split].replace('_', ""), text[split..].trim());
+        if text.starts_with('-') {
+            return Err(self.error(given, "it cannot be negative"));
+        }
+        if number.is_empty() {
+            return Err(self.error(given, "it does not begin with a number"));
+        }
+        let value: f64 =
+            number.parse().map_err(|_| self.error(given, format!("'{number}' is not a number")))?;
+        let lower = unit.to_lowercase();
+        match self.units.iter().find(|(name, _)| *name == lower) {
+            Some((_, scale)) => Ok((value, *scale)),
+            // Zero is the same in every unit.
+            None if unit.is_empty() && value == 0.0 => Ok((0.0, 1.0)),
+            None if unit.is_empty() => Err(self.error(given, "the unit is missing")),
+            None => Err(self.error(given, format!("'{unit}' is no unit for it"))),
+        }
+    }
+
+    /// A whole number of the smallest unit.
+    fn whole(&self, given: &str) -> Result<u64, UnitError> {
+        let (value, scale) = self.parse(given)?;
+        let product = value * scale;
+        if product > 9e18 {
+            return Err(self.error(given, "it is too large"));
+        }
+        if (product - product.round()).abs() > 1e-6 * product.max(1.0) {
+            return Err(self.error(given, "it is not a whole number of the smallest unit"));
+        }
+        Ok(product.round() as u64)
+    }
+}
+
+/// A size in bytes: `512B`, `4k`, `4KiB`, `32GB`, `8 sectors`.
+///
+/// # Errors
+/// [`UnitError`] where the unit is missing or unknown, or the size is no whole number of bytes below 9e18.
+pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
+    SIZE.whole(text)
+}
+
+/// A time: `25us`, `1.5ms`, `30s`; to whole nanoseconds.
+///
+/// # Errors
+/// [`UnitError`] where the unit is missing or unknown, or the time is no whole number of nanoseconds.
+pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
+    TIME.whole(text).map(Duration::from_ns)
+}
+
+/// A rate in bytes a second: `40MB/s`.
+///
+/// # Errors
+/// [`UnitError`] where the unit is missing or unknown.
+pub fn parse_rate(text: &str) -> Result<u64, UnitError> {
+    RATE.whole(text)
+}
+
+/// A share between 0 and 1, written in percent: `15%`.
+///
+/// # Errors
+/// [`UnitError`] where the percent sign is missing or the share lies outside 0..=100%.
+pub fn parse_share(text: &str) -> Result<f64, UnitError> {
+    let (value, scale) = SHARE.parse(text)?;
+    if value > 100.0 {
+        return Err(SHARE.error(text, "it is over 100%"));
+    }
+    Ok(value * scale)
+}
+
+/// A plain count: `32`, `100k`, `1M` (powers of 1000).
+///
+/// # Errors
+/// [`UnitError`] where it is no whole number.
+pub fn parse_count(text: &str) -> Result<u64, UnitError> {
+    COUNT.whole(text)
+}
+
+/// A size as people write it: exact powers of 1024 where they fit (`4 KiB`), else two decimals.
+pub fn format_bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut exponent = 0;
+    while exponent + 1 < UNITS.len() && bytes >= 1 << (10 * (exponent + 1)) {
+        exponent += 1;
+    }
+    let value = bytes as f64 / (1_u64 << (10 * exponent)) as f64;
+    let text = format!("{value:.2}");
+    format!("{} {}", text.trim_end_matches('0').trim_end_matches('.'), UNITS[exponent])
+}
+
+/// A rate in decimal megabytes a second, as papers and data sheets give it.
+pub fn format_rate(bytes_per_s: f64) -> String {
+    if bytes_per_s >= 1e9 {
+        format!("{:.2} GB/s", bytes_per_s / 1e9)
+    } else {
+        format!("{:.1} MB/s", bytes_per_s / 1e6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_as_people_write_them() {
+        for (text, bytes) in [
+            ("4k", 4096),
+            ("4 KiB", 4096),
+            ("4KB", 4000),
+            ("1GiB", 1 << 30),
+            ("32GB", 32_000_000_000),
+            ("512B", 512),
+            ("1.5k", 1536),
+            ("8 sectors", 4096),
+            ("0", 0),
+            ("1_024B", 1024),
+        ] {
+            assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_without_a_unit_is_refused_and_told_why() {
+        let error = parse_bytes("4096").unwrap_err().to_string();
+        assert!(
+            error.contains("'4096'") && error.contains("unit is missing") && error.contains("'4k'"),
+            "{error}"
+        );
+        for bad in ["", "k", "-4k", "4 bananas", "1.2.3k", "0.3B", "99999999TiB", "4µ"] {
+            assert!(parse_bytes(bad).is_err(), "{bad}");
+        }
+        assert!(parse_share("1.5").is_err());
+        assert!(parse_share("101%").is_err());
+        assert!(parse_count("1.5").is_err());
+    }
+
+    #[test]
+    fn times_rates_shares_counts() {
+        assert_eq!(parse_duration("1.5ms"), Ok(Duration::from_us(1500)));
+        assert_eq!(parse_rate("40MB/s"), Ok(40_000_000));
+        assert_eq!(parse_share("15%"), Ok(0.15));
+        assert_eq!(parse_count("1M"), Ok(1_000_000));
+    }
+
+    #[test]
+    fn what_is_formatted_can_be_read_again() {
+        for bytes in [0, 1, 512, 4096, 1536, 1 << 30, 3 << 40] {
+            assert_eq!(parse_bytes(&format_bytes(bytes)), Ok(bytes));
+        }
+    }
+}

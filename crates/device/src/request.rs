@@ -1,0 +1,197 @@
+//! What is asked of a device, what comes back, and why it may refuse.
+
+use flashlane_base::{Duration, Instant};
+use std::fmt;
+
+/// Names a request among those in flight; the caller's choice, unique until its completion is reaped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u64);
+
+/// An independent part of a device with its own addresses: a channel of software-defined flash, a group of
+/// zones. A conventional drive has lane 0 only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Lane(pub u32);
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// Fetch bytes.
+    Read,
+    /// Store bytes.
+    Write,
+    /// Tell the device that bytes are no longer needed; they read as zeros or as before.
+    Trim,
+    /// Make every write that completed before durable.
+    Flush,
+    /// Return an erase unit to the erased state.
+    Erase,
+}
+
+/// One request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The caller's name for it.
+    pub id: RequestId,
+    /// What to do.
+    pub operation: Operation,
+    /// Where: the lane …
+    pub lane: Lane,
+    /// … the first byte on it …
+    pub offset_bytes: u64,
+    /// … and how many bytes.
+    pub length_bytes: u64,
+    /// Writes only: complete when the bytes are on flash, not when they are buffered (force unit access).
+    pub durable: bool,
+}
+
+/// A finished request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The request's name.
+    pub id: RequestId,
+    /// When it was handed over.
+    pub submitted: Instant,
+    /// When it was done.
+    pub completed: Instant,
+    /// How it ended.
+    pub outcome: Result<(), Failure>,
+}
+
+impl Completion {
+    /// Time between handing over and completion.
+    pub fn latency(&self) -> Duration {
+        self.completed.since(self.submitted)
+    }
+}
+
+/// Why an accepted request failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The bytes cannot be read back (uncorrectable).
+    #[error("the data cannot be read back (uncorrectable error)")]
+    Unreadable,
+    /// Flash wore out: no block is left to write to.
+    #[error("the drive is worn out: no erase block is left to write to")]
+    WornOut,
+    /// The device is no longer there.
+    #[error("the device has vanished")]
+    Gone,
+    /// The transfer was cut short.
+    #[error("only {done_bytes} bytes of the request were transferred")]
+    Short {
+        /// Bytes that were transferred.
+        done_bytes: u32,
+    },
+    /// The operating system's error number.
+    #[error("the operating system reports error {0} for the request")]
+    Os(i32),
+}
+
+/// Why a request was not accepted. The device is as if it had never been asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SubmitError {
+    /// As many requests as allowed are in flight: reap, then try again.
+    #[error("{depth} requests are in flight, which is all the device takes")]
+    Full {
+        /// The device's queue depth.
+        depth: u32,
+    },
+    /// Outside the device, or empty.
+    #[error(
+        "{length_bytes} bytes at offset {offset_bytes} do not lie within the device's {capacity_bytes} bytes"
+    )]
+    OutOfRange {
+        /// First byte asked for.
+        offset_bytes: u64,
+        /// Bytes asked for.
+        length_bytes: u64,
+        /// Bytes there are.
+        capacity_bytes: u64,
+    },
+    /// Not on the device's units.
+    #[error(
+        "{length_bytes} bytes at offset {offset_bytes} are not multiples of the device's unit of {unit_bytes} bytes"
+    )]
+    Misaligned {
+        /// First byte asked for.
+        offset_bytes: u64,
+        /// Bytes asked for.
+        length_bytes: u64,
+        /// The unit for this operation.
+        unit_bytes: u64,
+    },
+    /// No such lane.
+    #[error("lane {} does not exist: the device has lanes 0 to {}", .lane.0, .lanes - 1)]
+    NoSuchLane {
+        /// Lane asked for.
+        lane: Lane,
+        /// Lanes there are.
+        lanes: u32,
+    },
+    /// The device does not know this operation.
+    #[error("the device has no {operation}")]
+    Unsupported {
+        /// Operation asked for.
+        operation: Operation,
+    },
+    /// The device was opened for reading.
+    #[error("the device was opened read-only and refuses a {operation}")]
+    ReadOnly {
+        /// Operation asked for.
+        operation: Operation,
+    },
+    /// The order of operations breaks a rule of the medium (a write to an unerased unit, say).
+    #[error("{0}")]
+    Rule(&'static str),
+    /// The device is no longer there.
+    #[error("the device has vanished")]
+    Gone,
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Trim => "trim",
+            Self::Flush => "flush",
+            Self::Erase => "erase",
+        })
+    }
+}
+
+impl Request {
+    fn new(id: u64, operation: Operation, offset_bytes: u64, length_bytes: u64) -> Self {
+        Self { id: RequestId(id), operation, lane: Lane(0), offset_bytes, length_bytes, durable: false }
+    }
+
+    /// A read on lane 0.
+    pub fn read(id: u64, offset_bytes: u64, length_bytes: u64) -> Self {
+        Self::new(id, Operation::Read, offset_bytes, length_bytes)
+    }
+
+    /// A write on lane 0 that may complete once it is buffered.
+    pub fn write(id: u64, offset_bytes: u64, length_bytes: u64) -> Self {
+        Self::new(id, Operation::Write, offset_bytes, length_bytes)
+    }
+
+    /// A trim on lane 0.
+    pub fn trim(id: u64, offset_bytes: u64, length_bytes: u64) -> Self {
+        Self::new(id, Operation::Trim, offset_bytes, length_bytes)
+    }
+
+    /// A flush of everything written.
+    pub fn flush(id: u64) -> Self {
+        Self::new(id, Operation::Flush, 0, 0)
+    }
+
+    /// The same request on another lane.
+    pub fn on(self, lane: Lane) -> Self {
+        Self { lane, ..self }
+    }
+
+    /// The same write, complete only when its bytes are on flash.
+    pub fn durable(self) -> Self {
+        Self { durable: true, ..self }
+    }
+}

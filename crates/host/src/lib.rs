@@ -1,0 +1,1 @@
+//! Real drives and files: system calls, threads and the wall clock, and nowhere else.

@@ -1,0 +1,1 @@
+//! Devices over devices: bytes behind a simulated drive, and faults.

@@ -1,0 +1,1 @@
+//! The loop that drives a device, and the statistics of what came back.

@@ -1,0 +1,1 @@
+//! Firmware policies: one folder a family, one policy a file, a registry line each.

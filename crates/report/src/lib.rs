@@ -1,0 +1,1 @@
+//! From a result to what people see: terminal, CSV, SVG, one self-contained page.

@@ -1,0 +1,1 @@
+//! What is asked of a drive: patterns, jobs, and the forms they are written in.
