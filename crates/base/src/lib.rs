@@ -3,10 +3,12 @@
 //! Nothing here knows of devices. Everything is plain data, the same on every machine.
 
 pub mod histogram;
+mod operation;
 pub mod random;
 pub mod time;
 pub mod units;
 
 pub use histogram::{Histogram, Latency};
+pub use operation::Operation;
 pub use random::{Random, Seed};
 pub use time::{Duration, Instant};

@@ -5,11 +5,14 @@
 
 mod buffer;
 pub mod conformance;
+mod null;
 mod request;
 pub mod spec;
 
 pub use buffer::{Buffer, DataDevice};
-pub use request::{Completion, Failure, Lane, Operation, Request, RequestId, SubmitError};
+pub use flashlane_base::Operation;
+pub use null::NullDevice;
+pub use request::{Completion, Failure, Lane, Request, RequestId, SubmitError};
 
 use flashlane_base::Instant;
 

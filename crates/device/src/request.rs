@@ -1,7 +1,6 @@
 //! What is asked of a device, what comes back, and why it may refuse.
 
-use flashlane_base::{Duration, Instant};
-use std::fmt;
+use flashlane_base::{Duration, Instant, Operation};
 
 /// Names a request among those in flight; the caller's choice, unique until its completion is reaped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,21 +10,6 @@ pub struct RequestId(pub u64);
 /// zones. A conventional drive has lane 0 only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lane(pub u32);
-
-/// What a request does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Operation {
-    /// Fetch bytes.
-    Read,
-    /// Store bytes.
-    Write,
-    /// Tell the device that bytes are no longer needed; they read as zeros or as before.
-    Trim,
-    /// Make every write that completed before durable.
-    Flush,
-    /// Return an erase unit to the erased state.
-    Erase,
-}
 
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,18 +130,6 @@ pub enum SubmitError {
     /// The device is no longer there.
     #[error("the device has vanished")]
     Gone,
-}
-
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Trim => "trim",
-            Self::Flush => "flush",
-            Self::Erase => "erase",
-        })
-    }
 }
 
 impl Request {

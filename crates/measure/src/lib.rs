@@ -1,1 +1,3 @@
 //! The loop that drives a device, and the statistics of what came back.
+
+pub mod figure;

@@ -1,0 +1,71 @@
+//! A device that does nothing: what the harness itself costs is measured against it.
+
+use crate::{Completion, Device, Profile, Request, SubmitError};
+use flashlane_base::Instant;
+
+/// Completes every request at the next [`Device::reap`], one nanosecond of virtual time after the one before it
+/// (so that a run that stops by time also ends).
+#[derive(Clone, Debug)]
+pub struct NullDevice {
+    profile: Profile,
+    now: Instant,
+    waiting: Vec<Completion>,
+}
+
+impl NullDevice {
+    /// A null device of `capacity_bytes` with units of 512 bytes.
+    pub fn new(capacity_bytes: u64) -> Self {
+        let profile = Profile {
+            name: "null:".into(),
+            capacity_bytes,
+            lanes: 1,
+            read_unit_bytes: 512,
+            write_unit_bytes: 512,
+            erase_unit_bytes: 0,
+            depth: 1 << 16,
+            simulated: true,
+            read_only: false,
+        };
+        Self { profile, now: Instant::ZERO, waiting: Vec::new() }
+    }
+}
+
+impl Device for NullDevice {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    #[inline]
+    fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
+        self.profile.check(&request)?;
+        if self.waiting.len() >= self.profile.depth as usize {
+            return Err(SubmitError::Full { depth: self.profile.depth });
+        }
+        self.waiting.push(Completion {
+            id: request.id,
+            submitted: self.now,
+            completed: self.now,
+            outcome: Ok(()),
+        });
+        Ok(())
+    }
+
+    #[inline]
+    fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
+        if self.waiting.is_empty() {
+            if until != Instant::FAR {
+                self.now = self.now.max(until);
+            }
+            return;
+        }
+        for mut completion in self.waiting.drain(..) {
+            self.now = Instant::from_ns(self.now.as_ns() + 1);
+            completion.completed = self.now;
+            out.push(completion);
+        }
+    }
+}
