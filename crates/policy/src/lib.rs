@@ -1,1 +1,17 @@
 //! Firmware policies: one folder a family, one policy a file, a registry line each.
+//!
+//! A policy looks at a read-only view and answers with a choice; the engine checks that the choice is legal and
+//! applies it. A policy never sees the engine, the clock or another policy. A new policy is one file in its
+//! family's folder, with its options and tests inside, and one line in the family's `REGISTRY`.
+
+pub mod allocation;
+pub mod buffer;
+pub mod cleaning;
+pub mod mapping;
+mod options;
+pub mod readahead;
+pub mod registry;
+pub mod scheduling;
+pub mod wear;
+
+pub use options::{OptionError, Options};

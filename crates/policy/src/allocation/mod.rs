@@ -1,0 +1,106 @@
+//! Allocation: which plane a stripe position lies on.
+//!
+//! Planes are numbered with the channel first: `((channel * packages + package) * dies + die) * planes + plane`.
+//! A *chunk* is the run of pages that stays on one plane before the stripe moves on (chen11, section 4.1).
+
+mod random;
+mod striped;
+
+use crate::registry::{self, Entry};
+use crate::{OptionError, Options};
+use flashlane_base::Seed;
+
+/// A level of parallelism in the flash array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Channels, each with a bus of its own.
+    Channel,
+    /// Packages that share a channel.
+    Package,
+    /// Dies in a package.
+    Die,
+    /// Planes of a die.
+    Plane,
+}
+
+/// What a policy is told of the array it spreads pages over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Array {
+    /// How many channels, packages a channel, dies a package, planes a die: in that order.
+    pub counts: [u32; 4],
+    /// Which level changes first from chunk to chunk, which next …
+    pub order: [Level; 4],
+    /// For policies that draw lots.
+    pub seed: Seed,
+}
+
+impl Array {
+    /// Planes in all.
+    pub fn planes(&self) -> u32 {
+        self.counts.iter().product()
+    }
+}
+
+/// Places chunks on planes.
+pub trait Allocation: Send {
+    /// The plane of chunk `chunk`: the same for the same chunk, always.
+    fn plane(&self, chunk: u64) -> u32;
+}
+
+/// Makes an allocation for an array.
+pub type Build = fn(&Array, &Options) -> Result<Box<dyn Allocation>, OptionError>;
+
+/// All allocations.
+pub const REGISTRY: &[Entry<Build>] = &[
+    Entry {
+        name: "striped",
+        summary: "round robin over the levels in the given order",
+        build: striped::build,
+    },
+    Entry { name: "random", summary: "a random plane for each chunk", build: random::build },
+];
+
+/// The allocation called `name`.
+///
+/// # Errors
+/// [`OptionError`] where there is none, or an option does not suit it.
+pub fn build(name: &str, array: &Array, options: &Options) -> Result<Box<dyn Allocation>, OptionError> {
+    registry::checked(name, options, registry::find("allocation", REGISTRY, name)?(array, options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_allocation_uses_every_plane_evenly_and_always_answers_alike() {
+        let array = Array {
+            counts: [5, 2, 1, 2],
+            order: [Level::Channel, Level::Package, Level::Die, Level::Plane],
+            seed: Seed(1),
+        };
+        for entry in REGISTRY {
+            let allocation = build(entry.name, &array, &Options::default()).unwrap();
+            let mut used = vec![0_u32; array.planes() as usize];
+            for chunk in 0..20_000 {
+                assert_eq!(allocation.plane(chunk), allocation.plane(chunk));
+                used[allocation.plane(chunk) as usize] += 1;
+            }
+            assert!(used.iter().all(|&n| (850..1150).contains(&n)), "{}: {used:?}", entry.name);
+        }
+    }
+
+    #[test]
+    fn unknown_names_and_options_are_refused_with_what_is_there() {
+        let array = Array {
+            counts: [1; 4],
+            order: [Level::Channel, Level::Package, Level::Die, Level::Plane],
+            seed: Seed(1),
+        };
+        let error = build("stripped", &array, &Options::default()).err().unwrap().to_string();
+        assert!(error.contains("'stripped'") && error.contains("striped, random"), "{error}");
+        let options = Options::new([("depth".into(), "3".into())]);
+        let error = build("striped", &array, &options).err().unwrap().to_string();
+        assert!(error.contains("'depth'") && error.contains("none"), "{error}");
+    }
+}

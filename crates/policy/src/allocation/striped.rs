@@ -1,0 +1,49 @@
+//! Round robin over channels, packages, dies and planes, in any order (chen11, section 4.1; the orders are
+//! compared by Hu et al., "Performance impact and interplay of SSD parallelism", ICS 2011).
+
+use super::{Allocation, Array};
+use crate::{OptionError, Options};
+
+struct Striped {
+    /// The plane of each chunk of a stripe.
+    planes: Vec<u32>,
+}
+
+impl Allocation for Striped {
+    fn plane(&self, chunk: u64) -> u32 {
+        self.planes[(chunk % self.planes.len() as u64) as usize]
+    }
+}
+
+pub(super) fn build(array: &Array, _: &Options) -> Result<Box<dyn Allocation>, OptionError> {
+    let [_, packages, dies, planes] = array.counts;
+    let weight = [packages * dies * planes, dies * planes, planes, 1];
+    let place = |mut chunk: u32| {
+        array.order.iter().fold(0, |plane, &level| {
+            let count = array.counts[level as usize];
+            let index = chunk % count;
+            chunk /= count;
+            plane + index * weight[level as usize]
+        })
+    };
+    Ok(Box::new(Striped { planes: (0..array.planes()).map(place).collect() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Level::*;
+    use super::*;
+    use flashlane_base::Seed;
+
+    #[test]
+    fn the_first_level_changes_first() {
+        let array = Array { counts: [3, 2, 1, 2], order: [Channel, Package, Die, Plane], seed: Seed(0) };
+        let striped = build(&array, &Options::default()).unwrap();
+        let planes: Vec<u32> = (0..12).map(|chunk| striped.plane(chunk)).collect();
+        assert_eq!(planes, [0, 4, 8, 2, 6, 10, 1, 5, 9, 3, 7, 11]);
+        let array = Array { order: [Plane, Channel, Die, Package], ..array };
+        let striped = build(&array, &Options::default()).unwrap();
+        let planes: Vec<u32> = (0..6).map(|chunk| striped.plane(chunk)).collect();
+        assert_eq!(planes, [0, 1, 4, 5, 8, 9]);
+    }
+}

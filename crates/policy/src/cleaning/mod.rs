@@ -1,0 +1,87 @@
+//! Cleaning (garbage collection): which block to empty and erase next.
+
+mod cost_benefit;
+mod d_choice;
+mod greedy;
+
+use crate::registry::{self, Entry};
+use crate::{OptionError, Options};
+use flashlane_base::Seed;
+
+/// What a policy may look at: the blocks of one plane.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// For each block the number of valid pages, or at least [`View::NOT_CLOSED`] where the block is free, open
+    /// or bad and cannot be cleaned.
+    pub valid: &'a [u16],
+    /// For each block the time it was closed, in blocks closed on this plane.
+    pub closed_at: &'a [u32],
+    /// The present time on the same scale.
+    pub now: u32,
+    /// Pages of a block that hold data.
+    pub pages: u16,
+}
+
+impl View<'_> {
+    /// Added to the count of valid pages of every block that cannot be cleaned.
+    pub const NOT_CLOSED: u16 = 1 << 15;
+
+    /// Whether block `block` may be chosen: closed, and with at least one page to gain.
+    pub fn is_candidate(&self, block: usize) -> bool {
+        self.valid[block] < self.pages
+    }
+}
+
+/// Chooses the next block to clean.
+pub trait Cleaning: Send {
+    /// A candidate's index on the plane, or `None` where no closed block has a page to gain.
+    fn choose(&mut self, view: View<'_>) -> Option<usize>;
+}
+
+/// Makes a cleaning policy; the seed is for those that draw lots.
+pub type Build = fn(Seed, &Options) -> Result<Box<dyn Cleaning>, OptionError>;
+
+/// All cleaning policies.
+pub const REGISTRY: &[Entry<Build>] = &[
+    Entry { name: "greedy", summary: "the block with the fewest valid pages", build: greedy::build },
+    Entry {
+        name: "cost-benefit",
+        summary: "few valid pages, and long unchanged",
+        build: cost_benefit::build,
+    },
+    Entry { name: "d-choice", summary: "the best of d blocks drawn by lot", build: d_choice::build },
+];
+
+/// The cleaning policy called `name`.
+///
+/// # Errors
+/// [`OptionError`] where there is none, or an option does not suit it.
+pub fn build(name: &str, seed: Seed, options: &Options) -> Result<Box<dyn Cleaning>, OptionError> {
+    registry::checked(name, options, registry::find("cleaning", REGISTRY, name)?(seed, options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_policy_chooses_a_candidate_whenever_there_is_one() {
+        let mut random = Seed(3).source();
+        for entry in REGISTRY {
+            let mut policy = build(entry.name, Seed(9), &Options::default()).unwrap();
+            for _ in 0..500 {
+                let blocks = 1 + random.below(200) as usize;
+                let valid: Vec<u16> = (0..blocks)
+                    .map(|_| random.below(65) as u16 + if random.chance(0.5) { View::NOT_CLOSED } else { 0 })
+                    .collect();
+                let closed_at: Vec<u32> = (0..blocks).map(|_| random.below(1000) as u32).collect();
+                let view = View { valid: &valid, closed_at: &closed_at, now: 1000, pages: 64 };
+                let any = (0..blocks).any(|b| view.is_candidate(b));
+                match policy.choose(view) {
+                    Some(block) => assert!(view.is_candidate(block), "{}", entry.name),
+                    None => assert!(!any, "{}", entry.name),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Mapping by the order of writes: the i-th page written has position i, whatever its address (chen11,
+//! section 4.4).
+
+use super::Mapping;
+use crate::{OptionError, Options};
+
+struct WriteOrder {
+    next: u64,
+}
+
+impl Mapping for WriteOrder {
+    fn position(&mut self, _: u64) -> u64 {
+        let position = self.next;
+        self.next += 1;
+        position
+    }
+
+    fn is_free(&self) -> bool {
+        true
+    }
+}
+
+pub(super) fn build(_: &Options) -> Result<Box<dyn Mapping>, OptionError> {
+    Ok(Box::new(WriteOrder { next: 0 }))
+}

@@ -1,0 +1,92 @@
+//! A policy's own settings, as they stand in a profile's `options` table.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::str::FromStr;
+
+/// Settings by name. Each policy takes those it knows; whatever is left over is an error.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    values: BTreeMap<String, String>,
+    taken: RefCell<BTreeSet<&'static str>>,
+}
+
+/// A setting that a policy cannot use.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OptionError {
+    /// The value is not one the option takes.
+    #[error("option '{name}' is '{given}'; allowed: {allowed}")]
+    Value {
+        /// The option.
+        name: &'static str,
+        /// What it was set to.
+        given: String,
+        /// What would do.
+        allowed: String,
+    },
+    /// The policy has no such option.
+    #[error("option '{name}' is unknown to policy '{policy}'; it knows: {known}")]
+    Unknown {
+        /// The option.
+        name: String,
+        /// The policy asked.
+        policy: String,
+        /// Its options.
+        known: String,
+    },
+    /// No policy has this name.
+    #[error("'{given}' is no {family} policy; there are: {known}")]
+    Policy {
+        /// The name asked for.
+        given: String,
+        /// The family.
+        family: &'static str,
+        /// Its policies.
+        known: String,
+    },
+}
+
+impl Options {
+    /// Settings from name and value pairs.
+    pub fn new(values: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self { values: values.into_iter().collect(), taken: RefCell::default() }
+    }
+
+    /// The value of `name`, or `default` where it is not set.
+    ///
+    /// # Errors
+    /// [`OptionError::Value`] where it cannot be read or `valid` refuses it.
+    pub fn get<T: FromStr + Copy>(
+        &self,
+        name: &'static str,
+        default: T,
+        allowed: impl Display,
+        valid: impl Fn(T) -> bool,
+    ) -> Result<T, OptionError> {
+        self.taken.borrow_mut().insert(name);
+        let Some(given) = self.values.get(name) else { return Ok(default) };
+        given.parse().ok().filter(|value| valid(*value)).ok_or_else(|| OptionError::Value {
+            name,
+            given: given.clone(),
+            allowed: allowed.to_string(),
+        })
+    }
+
+    /// Requires that every setting was taken by policy `policy`.
+    pub(crate) fn finish(&self, policy: &str) -> Result<(), OptionError> {
+        let taken = self.taken.borrow();
+        match self.values.keys().find(|name| !taken.contains(name.as_str())) {
+            None => Ok(()),
+            Some(name) => Err(OptionError::Unknown {
+                name: name.clone(),
+                policy: policy.into(),
+                known: if taken.is_empty() {
+                    "none".into()
+                } else {
+                    taken.iter().copied().collect::<Vec<_>>().join(", ")
+                },
+            }),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Readahead: which pages to fetch before they are asked for.
+
+mod streams;
+
+use crate::registry::{self, Entry};
+use crate::{OptionError, Options};
+use std::ops::Range;
+
+/// Watches the host's reads and says what to fetch.
+pub trait Readahead: Send {
+    /// A read of the bytes `bytes` arrived. The answer is a range of bytes to fetch (which the engine rounds to
+    /// pages and clips to the drive), empty where nothing is to be fetched.
+    fn observe(&mut self, bytes: Range<u64>) -> Range<u64>;
+}
+
+/// Makes a readahead policy that fetches `window_bytes` ahead.
+pub type Build = fn(window_bytes: u64, &Options) -> Result<Box<dyn Readahead>, OptionError>;
+
+/// All readahead policies.
+pub const REGISTRY: &[Entry<Build>] =
+    &[Entry { name: "streams", summary: "follows a number of sequential streams", build: streams::build }];
+
+/// The readahead policy called `name`.
+///
+/// # Errors
+/// [`OptionError`] where there is none, or an option does not suit it.
+pub fn build(name: &str, window_bytes: u64, options: &Options) -> Result<Box<dyn Readahead>, OptionError> {
+    registry::checked(name, options, registry::find("readahead", REGISTRY, name)?(window_bytes, options))
+}

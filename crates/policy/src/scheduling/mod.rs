@@ -1,0 +1,50 @@
+//! Scheduling: which of the operations that wait for a die goes first.
+
+mod fifo;
+mod read_first;
+
+use crate::registry::{self, Entry};
+use crate::{OptionError, Options};
+
+/// What an operation is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// A read that the host waits for.
+    HostRead,
+    /// A read ahead of the host.
+    Readahead,
+    /// A write of the host's data.
+    HostWrite,
+    /// Cleaning that the host does not wait for.
+    Cleaning,
+}
+
+/// The number of ranks.
+pub const RANKS: usize = 4;
+
+/// Ranks operations; equal ranks are served in the order in which they came.
+pub trait Scheduling: Send {
+    /// 0 is served first; below [`RANKS`].
+    fn rank(&self, class: Class) -> usize;
+}
+
+/// Makes a scheduler.
+pub type Build = fn(&Options) -> Result<Box<dyn Scheduling>, OptionError>;
+
+/// All schedulers.
+pub const REGISTRY: &[Entry<Build>] = &[
+    Entry { name: "fifo", summary: "first come, first served", build: fifo::build },
+    Entry {
+        name: "read-first",
+        summary: "host reads, then readahead, writes, cleaning",
+        build: read_first::build,
+    },
+];
+
+/// The scheduler called `name`.
+///
+/// # Errors
+/// [`OptionError`] where there is none, or an option does not suit it.
+pub fn build(name: &str, options: &Options) -> Result<Box<dyn Scheduling>, OptionError> {
+    registry::checked(name, options, registry::find("scheduling", REGISTRY, name)?(options))
+}

@@ -1,0 +1,46 @@
+//! Wear leveling: which free block to write next, and when to move data that never changes off a young block.
+
+mod dynamic;
+mod none;
+mod static_;
+
+use crate::registry::{self, Entry};
+use crate::{OptionError, Options};
+
+/// Spreads erases over the blocks of a plane.
+pub trait Wear: Send {
+    /// The position in `free` of the block to open next. Requires: `free` is not empty.
+    ///
+    /// `erases` has the erase count of every block of the plane.
+    fn next_free(&self, free: &[u32], erases: &[u32]) -> usize;
+
+    /// After block `erased` was erased: a block whose data should be moved so that it takes its share of the
+    /// wear. `closed` tells which blocks hold data and may be chosen.
+    fn migrate(&self, erased: usize, erases: &[u32], closed: &dyn Fn(usize) -> bool) -> Option<usize>;
+}
+
+/// Makes a wear leveling policy.
+pub type Build = fn(&Options) -> Result<Box<dyn Wear>, OptionError>;
+
+/// All wear leveling policies.
+pub const REGISTRY: &[Entry<Build>] = &[
+    Entry {
+        name: "none",
+        summary: "free blocks are used in the order in which they became free",
+        build: none::build,
+    },
+    Entry { name: "dynamic", summary: "the least worn free block first", build: dynamic::build },
+    Entry {
+        name: "static",
+        summary: "dynamic, and cold data is moved off young blocks",
+        build: static_::build,
+    },
+];
+
+/// The wear leveling policy called `name`.
+///
+/// # Errors
+/// [`OptionError`] where there is none, or an option does not suit it.
+pub fn build(name: &str, options: &Options) -> Result<Box<dyn Wear>, OptionError> {
+    registry::checked(name, options, registry::find("wear leveling", REGISTRY, name)?(options))
+}
