@@ -1,1 +1,15 @@
 //! What is asked of a drive: patterns, jobs, and the forms they are written in.
+//!
+//! A [`Workload`] is plain data: jobs that run side by side, and a rule for when to stop. A [`Generator`] turns one
+//! job into its accesses. Nothing here touches a device: whether a workload fits one is asked with plain
+//! numbers ([`Workload::check`]).
+
+mod check;
+mod generator;
+mod job;
+pub mod pattern;
+
+pub use check::{Limits, Unfit};
+pub use generator::{Access, Generator};
+pub use job::{Job, Mix, Stop, Workload};
+pub use pattern::Pattern;

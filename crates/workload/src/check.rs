@@ -1,0 +1,169 @@
+//! Whether a workload fits a device, asked with plain numbers.
+
+use crate::{Job, Pattern, Workload};
+use flashlane_base::Operation;
+use flashlane_base::units::format_bytes;
+use std::collections::BTreeSet;
+
+/// The numbers of a device that a workload must fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes that can be addressed.
+    pub capacity_bytes: u64,
+    /// Reads (and trims) start and end on multiples of this.
+    pub read_unit_bytes: u64,
+    /// Writes start and end on multiples of this.
+    pub write_unit_bytes: u64,
+    /// Whether anything but reads is refused.
+    pub read_only: bool,
+}
+
+/// Why a workload does not fit a device.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{field} is {given}: {allowed}", job.as_ref().map(|j| format!("job '{j}': ")).unwrap_or_default())]
+pub struct Unfit {
+    /// The job, where it is one job's fault.
+    pub job: Option<String>,
+    /// The field, by its key in the written forms.
+    pub field: &'static str,
+    /// What it holds.
+    pub given: String,
+    /// What is allowed.
+    pub allowed: String,
+}
+
+/// Requests in flight over all jobs; a bound only so that a slip of the pen does not exhaust memory.
+const MOST_IN_FLIGHT: u64 = 1 << 20;
+
+impl Workload {
+    /// Checks every job against a device.
+    ///
+    /// A depth beyond the device's own is no error: the driving loop holds requests back and counts the wait.
+    ///
+    /// # Errors
+    /// The first field that does not fit, with what would.
+    pub fn check(&self, limits: &Limits) -> Result<(), Unfit> {
+        let whole = |field, given: String, allowed: &str| Unfit {
+            job: None,
+            field,
+            given,
+            allowed: allowed.into(),
+        };
+        if self.jobs.is_empty() {
+            return Err(whole("job", "missing".into(), "a workload has at least one job"));
+        }
+        let stop = &self.stop;
+        if stop.requests.is_none() && stop.time.is_none() && stop.confidence.is_none() {
+            return Err(whole("stop", "missing".into(), "give requests, time or confidence"));
+        }
+        if stop.requests == Some(0) {
+            return Err(whole("requests", "0".into(), "at least 1"));
+        }
+        if stop.time.is_some_and(|t| t.is_zero()) {
+            return Err(whole("time", "0".into(), "longer than no time"));
+        }
+        if let Some(share) = stop.confidence.filter(|&s| !(s > 0.0 && s < 1.0)) {
+            return Err(whole("confidence", format!("{}%", share * 100.0), "above 0% and below 100%"));
+        }
+        let mut names = BTreeSet::new();
+        for job in &self.jobs {
+            job.check(limits)?;
+            if !names.insert(&job.name) {
+                return Err(whole("name", format!("'{}' twice", job.name), "each job has a name of its own"));
+            }
+        }
+        if self.depth() > MOST_IN_FLIGHT {
+            let allowed = format!("at most {MOST_IN_FLIGHT} requests in flight over all jobs");
+            return Err(whole("depth", self.depth().to_string(), &allowed));
+        }
+        Ok(())
+    }
+}
+
+impl Job {
+    fn check(&self, limits: &Limits) -> Result<(), Unfit> {
+        let unfit = |field, given: String, allowed: String| Unfit {
+            job: Some(self.name.clone()),
+            field,
+            given,
+            allowed,
+        };
+        if let Some(operation) = self.mix.changes().filter(|_| limits.read_only) {
+            return Err(unfit("operation", operation.to_string(), "the device is open for reading only".into()));
+        }
+        if !(0.0..=1.0).contains(&self.mix.reads) {
+            return Err(unfit("reads", format!("{}%", self.mix.reads * 100.0), "0% to 100%".into()));
+        }
+        if self.depth == 0 {
+            return Err(unfit("depth", "0".into(), "at least 1".into()));
+        }
+        if self.size_bytes == 0 {
+            return Err(unfit("size", "0 B".into(), "at least one unit of the device".into()));
+        }
+        let unit = self.unit_bytes(limits).max(1);
+        let on_units = |field, bytes: u64| {
+            if bytes.is_multiple_of(unit) {
+                return Ok(());
+            }
+            Err(unfit(field, format_bytes(bytes), format!("multiples of {}", format_bytes(unit))))
+        };
+        on_units("size", self.size_bytes)?;
+        on_units("offset", self.area_offset_bytes)?;
+        let area = self.area_length_bytes(limits.capacity_bytes);
+        let end = self.area_offset_bytes.checked_add(area);
+        if end.is_none_or(|end| end > limits.capacity_bytes) {
+            return Err(unfit(
+                "area",
+                format!("{} from {}", format_bytes(area), format_bytes(self.area_offset_bytes)),
+                format!("it must end within the device's {}", format_bytes(limits.capacity_bytes)),
+            ));
+        }
+        if area < self.size_bytes {
+            let allowed = format!("it must hold one access of {}", format_bytes(self.size_bytes));
+            return Err(unfit("area", format_bytes(area), allowed));
+        }
+        if let Some(align) = self.align_bytes {
+            if align == 0 {
+                return Err(unfit("align", "0 B".into(), format!("at least {}", format_bytes(unit))));
+            }
+            on_units("align", align)?;
+        }
+        match &self.pattern {
+            Pattern::Sequential | Pattern::Random | Pattern::Permutation => Ok(()),
+            Pattern::Strided { stride_bytes } => {
+                on_units("stride", *stride_bytes)?;
+                if *stride_bytes > area {
+                    let allowed = format!("at most the area of {}", format_bytes(area));
+                    return Err(unfit("stride", format_bytes(*stride_bytes), allowed));
+                }
+                Ok(())
+            }
+            Pattern::List(offsets) => {
+                if offsets.is_empty() {
+                    return Err(unfit("list", "empty".into(), "at least one offset".into()));
+                }
+                let last = area - self.size_bytes;
+                offsets.iter().try_for_each(|&offset| {
+                    on_units("list", offset)?;
+                    if offset > last {
+                        let allowed = format!("offsets of at most {} in this area", format_bytes(last));
+                        return Err(unfit("list", format_bytes(offset), allowed));
+                    }
+                    Ok(())
+                })
+            }
+        }
+    }
+
+    /// The unit that every operation of the job keeps to.
+    fn unit_bytes(&self, limits: &Limits) -> u64 {
+        let (read, write) = (limits.read_unit_bytes, limits.write_unit_bytes);
+        match (self.mix.has_reads(), self.mix.changes()) {
+            // Units that do not divide each other would need their least common multiple; the larger of two
+            // that do is the same.
+            (true, Some(Operation::Write)) => read.max(write),
+            (false, Some(Operation::Write)) => write,
+            _ => read,
+        }
+    }
+}

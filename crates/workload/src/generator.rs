@@ -1,0 +1,108 @@
+//! From a job to its accesses, one at a time and cheaply.
+
+use crate::pattern::Offsets;
+use crate::{Job, Mix};
+use flashlane_base::{Operation, Random, Seed};
+
+/// One access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// What it does.
+    pub operation: Operation,
+    /// First byte on the device.
+    pub offset_bytes: u64,
+    /// Bytes.
+    pub length_bytes: u64,
+}
+
+impl Access {
+    /// A read.
+    pub fn read(offset_bytes: u64, length_bytes: u64) -> Self {
+        Self { operation: Operation::Read, offset_bytes, length_bytes }
+    }
+
+    /// A write.
+    pub fn write(offset_bytes: u64, length_bytes: u64) -> Self {
+        Self { operation: Operation::Write, offset_bytes, length_bytes }
+    }
+
+    /// A trim.
+    pub fn trim(offset_bytes: u64, length_bytes: u64) -> Self {
+        Self { operation: Operation::Trim, offset_bytes, length_bytes }
+    }
+}
+
+/// The endless accesses of one job.
+pub struct Generator {
+    offsets: Box<dyn Offsets>,
+    start_bytes: u64,
+    length_bytes: u64,
+    operation: Choice,
+}
+
+/// How the operation of each access is chosen.
+enum Choice {
+    Always(Operation),
+    /// A read where the next random number lies below the threshold.
+    Mixed {
+        threshold: u64,
+        others: Operation,
+        random: Random,
+    },
+}
+
+impl Generator {
+    /// The accesses of `job` on a device of `capacity_bytes`. Its random numbers come from `seed` by the job's name.
+    ///
+    /// Requires: the job passed [`crate::Workload::check`] for that capacity.
+    pub fn new(job: &Job, capacity_bytes: u64, seed: Seed) -> Self {
+        let seed = seed.derive("workload").derive(&job.name);
+        let area = crate::pattern::Area {
+            length_bytes: job.area_length_bytes(capacity_bytes),
+            size_bytes: job.size_bytes,
+            align_bytes: job.align_bytes.unwrap_or(job.size_bytes),
+        };
+        Self {
+            offsets: job.pattern.offsets(&area, seed.derive("offsets").source()),
+            start_bytes: job.area_offset_bytes,
+            length_bytes: job.size_bytes,
+            operation: Choice::new(job.mix, seed.derive("operations")),
+        }
+    }
+
+    /// The next access; there is always one.
+    #[inline]
+    pub fn access(&mut self) -> Access {
+        let operation = match &mut self.operation {
+            Choice::Always(operation) => *operation,
+            Choice::Mixed { threshold, others, random } => {
+                if random.bits() < *threshold { Operation::Read } else { *others }
+            }
+        };
+        let offset_bytes = self.start_bytes + self.offsets.next();
+        Access { operation, offset_bytes, length_bytes: self.length_bytes }
+    }
+}
+
+impl Iterator for Generator {
+    type Item = Access;
+
+    #[inline]
+    fn next(&mut self) -> Option<Access> {
+        Some(self.access())
+    }
+}
+
+impl Choice {
+    fn new(mix: Mix, seed: Seed) -> Self {
+        if mix.changes().is_none() {
+            Self::Always(Operation::Read)
+        } else if mix.reads <= 0.0 {
+            Self::Always(mix.others)
+        } else {
+            // Below 1 here, so the product stays below 2^64.
+            let threshold = (mix.reads * 2_f64.powi(64)) as u64;
+            Self::Mixed { threshold, others: mix.others, random: seed.source() }
+        }
+    }
+}

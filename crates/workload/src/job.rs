@@ -1,0 +1,167 @@
+//! Workloads and jobs as plain data.
+
+use crate::Pattern;
+use flashlane_base::{Duration, Operation, Seed};
+
+/// Jobs that run side by side on one device, and when to stop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// The jobs; at least one, each with a name of its own.
+    pub jobs: Vec<Job>,
+    /// When to stop.
+    pub stop: Stop,
+    /// Completions, over all jobs, that are ignored before measuring begins.
+    pub warmup_requests: u64,
+    /// The root of all randomness in the workload.
+    pub seed: Seed,
+}
+
+/// When a run stops: at whichever of these comes first. At least one is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stop {
+    /// After this many measured requests, over all jobs.
+    pub requests: Option<u64>,
+    /// After this much device time since measuring began.
+    pub time: Option<Duration>,
+    /// When the 95% confidence interval of the mean latency is within this share of the mean, to each side
+    /// (0.01 for ±1%).
+    pub confidence: Option<f64>,
+}
+
+/// One stream of accesses, `depth` of them in flight at a time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// What results call it; also names its random source.
+    pub name: String,
+    /// The order of its offsets.
+    pub pattern: Pattern,
+    /// Which operations, in what proportion.
+    pub mix: Mix,
+    /// Bytes an access.
+    pub size_bytes: u64,
+    /// Accesses in flight at a time, at least 1. All draw from the one stream, so a sequential job of depth 4 reads
+    /// four neighbours at a time.
+    pub depth: u32,
+    /// First byte of the part of the device that the job keeps to.
+    pub area_offset_bytes: u64,
+    /// Length of that part; `None`: to the device's end.
+    pub area_length_bytes: Option<u64>,
+    /// Random and permuted accesses start on multiples of this from the area's start; `None`: of their size.
+    pub align_bytes: Option<u64>,
+    /// Pause between a completion and the next access in its place.
+    pub think: Duration,
+}
+
+/// A mix of two operations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mix {
+    /// Share of reads, 0 to 1.
+    pub reads: f64,
+    /// What the others are.
+    pub others: Operation,
+}
+
+impl Mix {
+    /// Reads only.
+    pub const READ: Self = Self { reads: 1.0, others: Operation::Read };
+    /// Writes only.
+    pub const WRITE: Self = Self { reads: 0.0, others: Operation::Write };
+    /// Trims only.
+    pub const TRIM: Self = Self { reads: 0.0, others: Operation::Trim };
+
+    /// Whether any access is a read.
+    pub fn has_reads(&self) -> bool {
+        self.reads > 0.0 || self.others == Operation::Read
+    }
+
+    /// The operation of the accesses that are not reads, where there are any.
+    pub fn changes(&self) -> Option<Operation> {
+        (self.reads < 1.0 && self.others != Operation::Read).then_some(self.others)
+    }
+}
+
+impl Job {
+    /// A job of depth 1 over the whole device, without pauses.
+    pub fn new(name: impl Into<String>, pattern: Pattern, mix: Mix, size_bytes: u64) -> Self {
+        Self {
+            name: name.into(),
+            pattern,
+            mix,
+            size_bytes,
+            depth: 1,
+            area_offset_bytes: 0,
+            area_length_bytes: None,
+            align_bytes: None,
+            think: Duration::ZERO,
+        }
+    }
+
+    /// The same job with `depth` accesses in flight.
+    pub fn depth(self, depth: u32) -> Self {
+        Self { depth, ..self }
+    }
+
+    /// The same job on `length_bytes` from `offset_bytes`.
+    pub fn area(self, offset_bytes: u64, length_bytes: u64) -> Self {
+        Self { area_offset_bytes: offset_bytes, area_length_bytes: Some(length_bytes), ..self }
+    }
+
+    /// The same job, accesses starting on multiples of `align_bytes` from the area's start.
+    pub fn align(self, align_bytes: u64) -> Self {
+        Self { align_bytes: Some(align_bytes), ..self }
+    }
+
+    /// The same job with a pause after each completion.
+    pub fn think(self, think: Duration) -> Self {
+        Self { think, ..self }
+    }
+
+    /// Length in bytes of the part of a device of `capacity_bytes` that the job keeps to.
+    pub fn area_length_bytes(&self, capacity_bytes: u64) -> u64 {
+        self.area_length_bytes.unwrap_or(capacity_bytes.saturating_sub(self.area_offset_bytes))
+    }
+}
+
+impl Workload {
+    /// One job that stops after `requests`, seeded with 0.
+    pub fn single(job: Job, requests: u64) -> Self {
+        Self::new(vec![job], Stop::after(requests))
+    }
+
+    /// Jobs and when to stop; no warm-up, seeded with 0.
+    pub fn new(jobs: Vec<Job>, stop: Stop) -> Self {
+        Self { jobs, stop, warmup_requests: 0, seed: Seed(0) }
+    }
+
+    /// The same workload under another seed.
+    pub fn seed(self, seed: Seed) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// The same workload, the first `requests` completions ignored.
+    pub fn warmup(self, requests: u64) -> Self {
+        Self { warmup_requests: requests, ..self }
+    }
+
+    /// Accesses in flight at a time, over all jobs.
+    pub fn depth(&self) -> u64 {
+        self.jobs.iter().map(|job| u64::from(job.depth)).sum()
+    }
+
+    /// Whether any access changes what the device holds.
+    pub fn changes(&self) -> bool {
+        self.jobs.iter().any(|job| job.mix.changes().is_some())
+    }
+}
+
+impl Stop {
+    /// Stop after `requests`.
+    pub fn after(requests: u64) -> Self {
+        Self { requests: Some(requests), ..Self::default() }
+    }
+
+    /// Stop after `time`.
+    pub fn at(time: Duration) -> Self {
+        Self { time: Some(time), ..Self::default() }
+    }
+}

@@ -1,0 +1,61 @@
+//! Permutation: every aligned position once in a random order, then again in the same order.
+//!
+//! No table: a counter runs over the smallest power of two that holds all positions and passes through rounds of
+//! operations that each permute that power of two (add, multiply by an odd number, xor with the own upper half).
+//! Results beyond the last position are skipped, fewer than half of them, so a position costs less than two
+//! passes on average, whatever the area's size.
+
+use super::{Area, Named, Offsets, Pattern};
+use flashlane_base::Random;
+
+pub(super) const NAMED: Named = Named {
+    name: "permutation",
+    meaning: "random, but every position once before any comes again",
+    keys: &["align"],
+    make: |_| Pattern::Permutation,
+};
+
+const ROUNDS: usize = 3;
+
+pub(super) struct Permutation {
+    positions: u64,
+    align_bytes: u64,
+    /// One less than the power of two.
+    mask: u64,
+    shift: u32,
+    /// What each round adds and multiplies by.
+    keys: [(u64, u64); ROUNDS],
+    counter: u64,
+}
+
+impl Permutation {
+    pub(super) fn new(area: &Area, mut random: Random) -> Self {
+        let positions = area.positions();
+        let mask = positions.checked_next_power_of_two().map_or(u64::MAX, |power| power - 1);
+        Self {
+            positions,
+            align_bytes: area.align_bytes,
+            mask,
+            shift: (mask.count_ones() / 2).max(1),
+            keys: [(); ROUNDS].map(|()| (random.bits(), random.bits() | 1)),
+            counter: 0,
+        }
+    }
+}
+
+impl Offsets for Permutation {
+    #[inline]
+    fn next(&mut self) -> u64 {
+        loop {
+            let mut x = self.counter;
+            self.counter = self.counter.wrapping_add(1) & self.mask;
+            for (add, multiply) in self.keys {
+                x = x.wrapping_add(add).wrapping_mul(multiply) & self.mask;
+                x ^= x >> self.shift;
+            }
+            if x < self.positions {
+                return x * self.align_bytes;
+            }
+        }
+    }
+}
