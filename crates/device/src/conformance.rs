@@ -1,1 +1,76 @@
-//! The conformance body.
+//! The conformance body: the laws that every device keeps, simulated, real or layered.
+//!
+//! [`check`] takes a way to make a fresh device and drives it through the laws, one at a time; [`check_data`] adds
+//! those of devices that keep bytes. A broken law panics and names the law and the device. Whatever law is being
+//! tried, every call is looked at for what must always hold: the clock never goes back, each accepted request
+//! completes exactly once and under its own id, completions come in order of time and never from the future.
+//!
+//! The body fits any profile: it reads units, lanes, capacity, depth and read-only from the device. It writes all
+//! over the device, so give it scratch. It asks for some two thousand small requests and a few dozen flushes, which
+//! takes well under a second on a file. At most one device made by `make` is alive at a time, except that simulated
+//! drives are also run two by two.
+
+mod data;
+mod laws;
+mod random;
+mod refusals;
+#[cfg(test)]
+mod tests;
+mod watched;
+
+use crate::{DataDevice, Device};
+use laws::Law;
+use watched::Watched;
+
+/// How a fresh device is made.
+type Make<'a> = dyn FnMut() -> Box<dyn Device> + 'a;
+
+/// Whether the device is expected to carry out what it accepts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Health {
+    /// Every accepted request succeeds.
+    Sound,
+    /// Requests may fail and the device may vanish, lawfully.
+    Failing,
+}
+
+/// Drives devices from `make` through every law.
+///
+/// # Panics
+/// Where a law is broken, naming it, the device, and what was seen.
+pub fn check(make: &mut dyn FnMut() -> Box<dyn Device>) {
+    run(make, Health::Sound);
+}
+
+/// Like [`check`] for devices that fail on purpose: a request may complete with a failure, and from some point on
+/// the device may answer [`Gone`](crate::SubmitError::Gone). All other laws hold even then.
+///
+/// # Panics
+/// As [`check`].
+pub fn check_failing(make: &mut dyn FnMut() -> Box<dyn Device>) {
+    run(make, Health::Failing);
+}
+
+/// Drives devices that keep bytes through every law, those about bytes included.
+///
+/// # Panics
+/// As [`check`].
+pub fn check_data(make: &mut dyn FnMut() -> Box<dyn DataDevice>) {
+    check(&mut || make() as Box<dyn Device>);
+    for (name, law) in data::LAWS {
+        law(Watched::new(make(), name, Health::Sound));
+    }
+}
+
+fn run(make: &mut Make<'_>, health: Health) {
+    for (name, law) in laws::LAWS.iter().chain(random::LAWS).chain(refusals::LAWS) {
+        match law {
+            Law::Alone(law) => law(Watched::new(make(), name, health)),
+            Law::Simulated(law) => {
+                if make().profile().simulated {
+                    law(make, name, health);
+                }
+            }
+        }
+    }
+}

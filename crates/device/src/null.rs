@@ -3,7 +3,7 @@
 use crate::{Completion, Device, Profile, Request, SubmitError};
 use flashlane_base::Instant;
 
-/// Completes every request at the next [`Device::reap`], one nanosecond of virtual time after the one before it
+/// Completes every request at the next [`Device::reap`] with time to spare, one nanosecond of virtual time after the one before it
 /// (so that a run that stops by time also ends).
 #[derive(Clone, Debug)]
 pub struct NullDevice {
@@ -62,7 +62,8 @@ impl Device for NullDevice {
             }
             return;
         }
-        for mut completion in self.waiting.drain(..) {
+        let due = until.since(self.now).as_ns().min(self.waiting.len() as u64) as usize;
+        for mut completion in self.waiting.drain(..due) {
             self.now = Instant::from_ns(self.now.as_ns() + 1);
             completion.completed = self.now;
             out.push(completion);

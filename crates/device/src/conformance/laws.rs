@@ -1,0 +1,167 @@
+//! The laws of completion, time and depth.
+
+use super::{Health, Make, Watched};
+use crate::{Device, Lane, Operation, Request, SubmitError};
+use flashlane_base::{Duration, Instant};
+
+/// A law, by what it needs.
+pub(super) enum Law {
+    /// One device.
+    Alone(fn(Watched<Box<dyn Device>>)),
+    /// Several simulated ones.
+    Simulated(fn(&mut Make<'_>, &'static str, Health)),
+}
+
+pub(super) const LAWS: &[(&str, Law)] = &[
+    ("what a device says of itself is usable", Law::Alone(the_profile_is_usable)),
+    ("each accepted request completes exactly once", Law::Alone(each_request_completes_once)),
+    ("every lane can be used", Law::Alone(every_lane_works)),
+    ("reap returns by its deadline", Law::Alone(reap_returns_by_its_deadline)),
+    ("reap returns at once when nothing is in flight", Law::Alone(an_idle_reap_returns_at_once)),
+    ("no more than the depth is in flight, and Full passes", Law::Alone(full_passes)),
+    ("a flush completes after the writes before it", Law::Alone(a_flush_follows_writes)),
+    ("a trim is taken or refused as unsupported", Law::Alone(a_trim_is_taken_or_unsupported)),
+];
+
+/// More than any queue in use; deeper devices are not filled to the brim.
+const DEEPEST: u32 = 4096;
+
+fn the_profile_is_usable(subject: Watched<Box<dyn Device>>) {
+    let p = subject.profile().clone();
+    let units = [p.read_unit_bytes, p.write_unit_bytes];
+    let sound = p.depth > 0
+        && p.lanes > 0
+        && p.capacity_bytes > 0
+        && units.iter().all(|&unit| unit > 0 && p.capacity_bytes.is_multiple_of(unit))
+        && p.write_unit_bytes.is_multiple_of(p.read_unit_bytes)
+        && p.erase_unit_bytes.is_multiple_of(p.write_unit_bytes);
+    subject.require(sound, || format!("{p:?}"));
+}
+
+fn each_request_completes_once(mut subject: Watched<Box<dyn Device>>) {
+    subject.prepare(Lane(0));
+    let a_read = subject.a_read();
+    let before = subject.log.len();
+    let mut accepted = 0;
+    for _ in 0..100 {
+        match subject.submit(a_read) {
+            Ok(_) => accepted += 1,
+            Err(SubmitError::Gone) if subject.may_fail() => break,
+            Err(SubmitError::Full { .. }) => {
+                subject.reap(Instant::FAR);
+            }
+            Err(error) => subject.require(false, || format!("{a_read:?} was refused: {error}")),
+        }
+    }
+    subject.drain();
+    let completed = subject.log.len() - before;
+    subject.require(completed == accepted, || format!("{completed} of {accepted} completed"));
+}
+
+fn every_lane_works(mut subject: Watched<Box<dyn Device>>) {
+    let lanes = subject.profile().lanes;
+    for lane in [0, lanes / 2, lanes - 1].map(Lane) {
+        subject.prepare(lane);
+        let a_read = subject.a_read().on(lane);
+        subject.complete(a_read);
+    }
+}
+
+fn reap_returns_by_its_deadline(mut subject: Watched<Box<dyn Device>>) {
+    // `Watched::reap` holds a reap that gives nothing to having reached its deadline.
+    let simulated = subject.profile().simulated;
+    subject.prepare(Lane(0));
+    let a_read = subject.a_read();
+    for wait in [0, 1, 1_000, 100_000].map(Duration::from_ns) {
+        let until = subject.now() + wait;
+        subject.reap(until);
+        let now = subject.now();
+        subject.require(!simulated || now == until, || {
+            format!("idle until {until:?}, the clock stands at {now:?}")
+        });
+        if subject.must_submit(a_read).is_none() {
+            return;
+        }
+        let until = subject.now() + wait;
+        for completion in subject.reap(until) {
+            subject.require(!simulated || completion.completed <= until, || {
+                format!("{completion:?} came for a reap until {until:?}")
+            });
+        }
+        let now = subject.now();
+        subject.require(!simulated || now <= until, || {
+            format!("a reap until {until:?} left the clock at {now:?}")
+        });
+        subject.drain();
+    }
+}
+
+fn an_idle_reap_returns_at_once(mut subject: Watched<Box<dyn Device>>) {
+    for _ in 0..2 {
+        let before = subject.now();
+        subject.reap(Instant::FAR);
+        let (now, simulated) = (subject.now(), subject.profile().simulated);
+        subject.require(!simulated || now == before, || format!("it waited from {before:?} to {now:?}"));
+        // A deadline in the past is lawful too.
+        subject.reap(Instant::ZERO);
+        subject.prepare(Lane(0));
+        let a_read = subject.a_read();
+        subject.complete(a_read);
+    }
+}
+
+fn full_passes(mut subject: Watched<Box<dyn Device>>) {
+    let depth = subject.profile().depth;
+    subject.prepare(Lane(0));
+    let a_read = subject.a_read();
+    for _ in 0..depth.min(DEEPEST) {
+        if subject.must_submit(a_read).is_none() {
+            return subject.drain();
+        }
+    }
+    if depth <= DEEPEST {
+        let answer = subject.submit(a_read);
+        let gone = subject.may_fail() && answer == Err(SubmitError::Gone);
+        subject.require(gone || answer == Err(SubmitError::Full { depth }), || {
+            format!("at a depth of {depth} one more gave {answer:?}")
+        });
+    }
+    let reaped = subject.reap(Instant::FAR).len();
+    for _ in 0..reaped {
+        subject.must_submit(a_read);
+    }
+    subject.drain();
+}
+
+fn a_flush_follows_writes(mut subject: Watched<Box<dyn Device>>) {
+    let unit = subject.profile().write_unit_bytes;
+    if !subject.profile().read_only {
+        subject.prepare(Lane(0));
+        if subject.profile().erase_unit_bytes == 0 {
+            for durable in [false, true] {
+                subject.complete(Request { durable, ..Request::write(0, 0, unit) });
+            }
+        }
+    }
+    let written = subject.log.last().map(|write| write.completed);
+    for _ in 0..2 {
+        subject.complete(Request::flush(0));
+    }
+    let flushed = subject.log.last().map(|flush| flush.completed);
+    subject.require(flushed >= written, || format!("writes ended at {written:?}, the flush at {flushed:?}"));
+}
+
+fn a_trim_is_taken_or_unsupported(mut subject: Watched<Box<dyn Device>>) {
+    subject.prepare(Lane(0));
+    let (unit, operation) = (subject.profile().write_unit_bytes, Operation::Trim);
+    let answer = subject.submit(Request::trim(0, 0, unit));
+    let lawful = match answer {
+        Ok(_) => !subject.profile().read_only,
+        Err(SubmitError::ReadOnly { operation: o }) => subject.profile().read_only && o == operation,
+        Err(SubmitError::Unsupported { operation: o }) => o == operation,
+        Err(SubmitError::Gone) => subject.may_fail(),
+        Err(_) => false,
+    };
+    subject.require(lawful, || format!("the answer is {answer:?}"));
+    subject.drain();
+}

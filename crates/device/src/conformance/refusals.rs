@@ -1,0 +1,113 @@
+//! What a device must refuse, how it says so, and that nothing comes of it.
+
+use super::laws::Law;
+use super::{Health, Make, Watched};
+use crate::{Device, Lane, Operation, Profile, Request, SubmitError};
+
+pub(super) const LAWS: &[(&str, Law)] = &[
+    ("a refusal names what was given and what is allowed", Law::Alone(refusals_name_what_was_given)),
+    ("a refused request changes nothing", Law::Simulated(refusals_change_nothing)),
+];
+
+/// Requests that no device with this profile may accept, each with the refusal it deserves.
+pub(super) fn unlawful(p: &Profile) -> Vec<(Request, SubmitError)> {
+    let (unit, capacity) = (p.read_unit_bytes, p.capacity_bytes);
+    let out_of_range = |offset_bytes, length_bytes| {
+        let error = SubmitError::OutOfRange { offset_bytes, length_bytes, capacity_bytes: capacity };
+        (Request::read(0, offset_bytes, length_bytes), error)
+    };
+    let misaligned = |offset_bytes, length_bytes| {
+        let error = SubmitError::Misaligned { offset_bytes, length_bytes, unit_bytes: unit };
+        (Request::read(0, offset_bytes, length_bytes), error)
+    };
+    let mut list = vec![
+        out_of_range(capacity, unit),
+        out_of_range(capacity - unit, 2 * unit),
+        out_of_range(0, capacity + unit),
+        out_of_range(0, 0),
+        out_of_range(u64::MAX, unit),
+        out_of_range(u64::MAX - unit + 1, unit),
+        out_of_range(unit, u64::MAX),
+        (
+            Request::read(0, 0, unit).on(Lane(p.lanes)),
+            SubmitError::NoSuchLane { lane: Lane(p.lanes), lanes: p.lanes },
+        ),
+        (
+            Request::read(0, 0, unit).on(Lane(u32::MAX)),
+            SubmitError::NoSuchLane { lane: Lane(u32::MAX), lanes: p.lanes },
+        ),
+    ];
+    if unit > 1 {
+        list.push(misaligned(0, unit - 1));
+        list.push(misaligned(1, unit - 1));
+        if capacity > unit {
+            list.push(misaligned(1, unit));
+        }
+    }
+    let erase = Request { operation: Operation::Erase, ..Request::read(0, 0, unit) };
+    if p.erase_unit_bytes == 0 {
+        list.push((erase, SubmitError::Unsupported { operation: Operation::Erase }));
+    } else if p.read_only {
+        list.push((erase, SubmitError::ReadOnly { operation: Operation::Erase }));
+    }
+    let write_unit = p.write_unit_bytes;
+    let write = Request::write(0, 0, write_unit);
+    if p.read_only {
+        list.push((write, SubmitError::ReadOnly { operation: Operation::Write }));
+    } else {
+        let beyond = Request::write(0, capacity, write_unit);
+        let (offset_bytes, length_bytes) = (capacity, write_unit);
+        list.push((beyond, SubmitError::OutOfRange { offset_bytes, length_bytes, capacity_bytes: capacity }));
+        if write_unit > 1 {
+            let error = SubmitError::Misaligned {
+                offset_bytes: 0,
+                length_bytes: write_unit - 1,
+                unit_bytes: write_unit,
+            };
+            list.push((Request::write(0, 0, write_unit - 1), error));
+        }
+    }
+    list
+}
+
+fn refusals_name_what_was_given(mut subject: Watched<Box<dyn Device>>) {
+    let unlawful = unlawful(subject.profile());
+    for (request, expected) in unlawful {
+        let answer = subject.submit(request);
+        let gone = subject.may_fail() && answer == Err(SubmitError::Gone);
+        subject.require(gone || answer == Err(expected), || {
+            format!("{request:?} should be refused with '{expected}', the answer is {answer:?}")
+        });
+        subject.require(!expected.to_string().is_empty(), || "the refusal has no text".into());
+    }
+    subject.drain();
+    subject.require(subject.log.is_empty(), || "a refused request completed".into());
+}
+
+/// Two fresh drives take the same requests, one of them with refused ones in between: they cannot tell.
+fn refusals_change_nothing(make: &mut Make<'_>, law: &'static str, health: Health) {
+    // A device that vanishes after so many requests may count those it refuses.
+    if health == Health::Failing {
+        return;
+    }
+    let mut run = |disturbed: bool| {
+        let mut subject = Watched::new(make(), law, health);
+        subject.prepare(Lane(0));
+        let a_read = subject.a_read();
+        let unlawful = unlawful(subject.profile());
+        let mut times = Vec::new();
+        for _ in 0..unlawful.len() {
+            for (request, _) in unlawful.iter().filter(|_| disturbed) {
+                let answer = subject.submit(*request);
+                subject.require(answer.is_err(), || format!("{request:?} was accepted"));
+            }
+            subject.complete(a_read);
+        }
+        times.extend(subject.log.iter().map(|c| (c.submitted, c.completed, c.outcome)));
+        (times, subject.counters(), subject.now())
+    };
+    let (calm, disturbed) = (run(false), run(true));
+    Watched::new(make(), law, health).require(calm == disturbed, || {
+        format!("undisturbed it gives {calm:?}, with refused requests in between {disturbed:?}")
+    });
+}
