@@ -1,3 +1,20 @@
 //! The loop that drives a device, and the statistics of what came back.
+//!
+//! [`run`] drives a [`flashlane_workload::Workload`] and keeps histograms, counters and samples; [`closed_loop`]
+//! drives a plain list of accesses and hands every completion to a closure. Both share one loop, whose own cost is
+//! what `cargo bench -p flashlane-measure` prints. [`schema`] is the result as programs read it, [`figure`] as a
+//! report draws it.
 
+mod closed_loop;
+mod engine;
+mod error;
 pub mod figure;
+mod options;
+mod recorder;
+mod run;
+pub mod statistics;
+
+pub use closed_loop::closed_loop;
+pub use error::{Interruption, MeasureError};
+pub use options::{Options, Progress, Watch};
+pub use run::{JobRun, Run, limits, run};

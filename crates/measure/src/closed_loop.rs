@@ -1,0 +1,62 @@
+//! A plain list of accesses, so many in flight at a time: the entry for probes and studies.
+
+use crate::engine::{Client, drive};
+use crate::{Interruption, MeasureError};
+use flashlane_base::{Duration, Instant};
+use flashlane_device::{Completion, Device};
+use flashlane_workload::Access;
+
+/// Drives `accesses` in their order, `depth` of them in flight at a time, and hands every completion to `each`
+/// (its `submitted` is when the request was due, also where the device was full then). Returns the device time from
+/// the first submission to the last completion.
+///
+/// # Errors
+/// [`MeasureError::Interrupted`] where a request is refused or fails, or the device stalls; what completed before
+/// was handed to `each`.
+///
+/// # Panics
+/// Where `depth` is zero.
+pub fn closed_loop<D, I, F>(
+    device: &mut D,
+    accesses: I,
+    depth: u32,
+    each: F,
+) -> Result<Duration, MeasureError>
+where
+    D: Device + ?Sized,
+    I: IntoIterator<Item = Access>,
+    F: FnMut(&Access, &Completion),
+{
+    assert!(depth > 0, "a loop needs at least one request in flight");
+    let started = device.now();
+    let mut client = List { accesses: accesses.into_iter(), each, last: started };
+    match drive(device, depth, &mut client).interruption {
+        Some(interruption) => Err(Interruption::into(interruption)),
+        None => Ok(client.last.since(started)),
+    }
+}
+
+struct List<I, F> {
+    accesses: I,
+    each: F,
+    last: Instant,
+}
+
+impl<D, I, F> Client<D> for List<I, F>
+where
+    D: ?Sized,
+    I: Iterator<Item = Access>,
+    F: FnMut(&Access, &Completion),
+{
+    #[inline]
+    fn next(&mut self, _slot: u32) -> Option<Access> {
+        self.accesses.next()
+    }
+
+    #[inline]
+    fn done(&mut self, _slot: u32, access: &Access, completion: &Completion, _: &D) -> Option<Duration> {
+        self.last = self.last.max(completion.completed);
+        (self.each)(access, completion);
+        Some(Duration::ZERO)
+    }
+}

@@ -1,0 +1,163 @@
+//! What a run notes of each completion.
+
+use crate::engine::Client;
+use crate::options::{Options, Progress, Watch};
+use crate::statistics::{BatchMeans, Reservoir, Sample};
+use flashlane_base::{Duration, Histogram, Instant, Operation};
+use flashlane_device::{Completion, Counters, Device};
+use flashlane_workload::{Access, Generator, Workload};
+
+/// Histograms kept for each job: reads, writes, and everything else (trims).
+pub(crate) const KINDS: usize = 3;
+
+/// The histogram of an operation among its job's.
+pub(crate) fn kind(operation: Operation) -> usize {
+    match operation {
+        Operation::Read => 0,
+        Operation::Write => 1,
+        _ => 2,
+    }
+}
+
+pub(crate) struct Recorder<'a> {
+    jobs: Vec<Source>,
+    job_of_slot: Vec<u32>,
+    /// Requests still to be issued.
+    left: u64,
+    warmup_left: u64,
+    time: Option<Duration>,
+    confidence: Option<f64>,
+    requests: Option<u64>,
+    /// Nothing is issued from here on.
+    deadline: Instant,
+    ended: bool,
+    watch: Option<Watch<'a>>,
+
+    pub(crate) started: Instant,
+    pub(crate) last: Instant,
+    pub(crate) measured: u64,
+    pub(crate) before: Counters,
+    /// By job and kind; made on first use, because one is a third of a megabyte.
+    pub(crate) histograms: Vec<Option<Box<Histogram>>>,
+    pub(crate) batches: BatchMeans,
+    pub(crate) samples: Reservoir,
+}
+
+struct Source {
+    generator: Generator,
+    think: Duration,
+}
+
+impl<'a> Recorder<'a> {
+    pub(crate) fn new<D: Device + ?Sized>(device: &D, workload: &Workload, options: Options<'a>) -> Self {
+        let capacity = device.profile().capacity_bytes;
+        let jobs = workload.jobs.iter().map(|job| Source {
+            generator: Generator::new(job, capacity, workload.seed),
+            think: job.think,
+        });
+        let slots = workload.jobs.iter().enumerate();
+        let mut recorder = Self {
+            jobs: jobs.collect(),
+            job_of_slot: slots.flat_map(|(i, job)| (0..job.depth).map(move |_| i as u32)).collect(),
+            left: workload.stop.requests.map_or(u64::MAX, |n| n.saturating_add(workload.warmup_requests)),
+            warmup_left: workload.warmup_requests,
+            time: workload.stop.time,
+            confidence: workload.stop.confidence,
+            requests: workload.stop.requests,
+            deadline: Instant::FAR,
+            ended: false,
+            watch: options.watch,
+            started: device.now(),
+            last: device.now(),
+            measured: 0,
+            before: device.counters(),
+            histograms: vec![None; workload.jobs.len() * KINDS],
+            batches: BatchMeans::new(),
+            samples: Reservoir::new(options.samples, workload.seed.derive("samples").source()),
+        };
+        if recorder.warmup_left == 0 {
+            recorder.start(device.now(), device);
+        }
+        recorder
+    }
+
+    pub(crate) fn slots(&self) -> u32 {
+        self.job_of_slot.len() as u32
+    }
+
+    /// Measuring begins.
+    fn start<D: Device + ?Sized>(&mut self, now: Instant, device: &D) {
+        self.started = now;
+        self.last = now;
+        self.deadline = self.time.map_or(Instant::FAR, |time| now + time);
+        self.before = device.counters();
+    }
+
+    /// A batch is full: narrow enough?
+    #[cold]
+    fn judge(&mut self) {
+        let (Some(wanted), Some(confidence)) = (self.confidence, self.batches.confidence()) else { return };
+        self.ended |= !confidence.correlated && confidence.relative() <= wanted;
+    }
+}
+
+impl<D: Device + ?Sized> Client<D> for Recorder<'_> {
+    #[inline]
+    fn next(&mut self, slot: u32) -> Option<Access> {
+        if self.left == 0 || self.ended {
+            return None;
+        }
+        self.left -= 1;
+        Some(self.jobs[self.job_of_slot[slot as usize] as usize].generator.access())
+    }
+
+    #[inline]
+    fn done(
+        &mut self,
+        slot: u32,
+        access: &Access,
+        completion: &Completion,
+        device: &D,
+    ) -> Option<Duration> {
+        let job = self.job_of_slot[slot as usize];
+        let think = self.jobs[job as usize].think;
+        if self.warmup_left > 0 {
+            self.warmup_left -= 1;
+            if self.warmup_left == 0 {
+                self.start(completion.completed, device);
+            }
+            return Some(think);
+        }
+        let latency = completion.latency();
+        self.measured += 1;
+        self.last = self.last.max(completion.completed);
+        self.histograms[job as usize * KINDS + kind(access.operation)]
+            .get_or_insert_with(Box::default)
+            .record(latency);
+        if self.batches.record(latency) {
+            self.judge();
+        }
+        let started = self.started;
+        self.samples.offer(|| Sample {
+            submitted_ns: completion.submitted.since(started).as_ns(),
+            latency_ns: latency.as_ns(),
+            offset_bytes: access.offset_bytes,
+            job,
+            operation: access.operation,
+        });
+        if completion.completed + think >= self.deadline {
+            return None;
+        }
+        Some(think)
+    }
+
+    fn stopped(&mut self) -> bool {
+        let progress = Progress {
+            requests: self.measured,
+            requests_wanted: self.requests,
+            elapsed: self.last.since(self.started),
+            time_wanted: self.time,
+        };
+        self.watch.as_mut().is_some_and(|watch| watch(&progress).is_break())
+    }
+}

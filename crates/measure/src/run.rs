@@ -1,0 +1,159 @@
+//! A workload on a device, from the first request to the numbers.
+//!
+//! What counts: the first `warmup_requests` completions are ignored, and measuring begins with the last of them
+//! (without a warm-up, with the first submission). Exactly `requests` more are issued and all of them are measured;
+//! a run that stops by time or confidence issues nothing from then on and measures what was in flight. Elapsed is
+//! the device time to the last completion.
+
+use crate::engine::drive;
+use crate::recorder::{KINDS, Recorder};
+use crate::statistics::{Confidence, Sample};
+use crate::{Interruption, MeasureError, Options};
+use flashlane_base::{Duration, Histogram};
+use flashlane_device::{Counters, Device, Profile};
+use flashlane_workload::{Limits, Workload};
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The device.
+    pub profile: Profile,
+    /// What was asked of it.
+    pub workload: Workload,
+    /// What each job met, in the workload's order.
+    pub jobs: Vec<JobRun>,
+    /// Requests measured.
+    pub requests: u64,
+    /// Device time from the beginning of measuring to the last completion.
+    pub elapsed: Duration,
+    /// What the device counted meanwhile.
+    pub counters: Counters,
+    /// The confidence interval of the mean latency over all jobs; `None` for under 512 requests.
+    pub confidence: Option<Confidence>,
+    /// Single requests, in the order of their submission: all, or an even draw.
+    pub samples: Vec<Sample>,
+    /// Requests that waited because the device was full; the wait is in their latency.
+    pub waited: u64,
+    /// Requests that failed or never came back.
+    pub failed: u64,
+    /// Why the run ended before its end.
+    pub partial: Option<Interruption>,
+}
+
+/// What one job met.
+#[derive(Clone, Debug, Default)]
+pub struct JobRun {
+    /// Its name.
+    pub name: String,
+    /// Bytes an access.
+    pub size_bytes: u64,
+    /// Latencies of its reads.
+    pub reads: Option<Box<Histogram>>,
+    /// Latencies of its writes.
+    pub writes: Option<Box<Histogram>>,
+    /// Latencies of its trims.
+    pub trims: Option<Box<Histogram>>,
+}
+
+/// The numbers of a device that a workload must fit.
+pub fn limits(profile: &Profile) -> Limits {
+    Limits {
+        capacity_bytes: profile.capacity_bytes,
+        read_unit_bytes: profile.read_unit_bytes,
+        write_unit_bytes: profile.write_unit_bytes,
+        read_only: profile.read_only,
+    }
+}
+
+/// Runs `workload` on lane 0 of `device`.
+///
+/// A device that fails, vanishes or stalls, and a watch that breaks off, end the run early: the result holds what
+/// was measured until then, and [`Run::partial`] says why.
+///
+/// # Errors
+/// [`MeasureError::Unfit`] where the workload does not fit the device; nothing was submitted then.
+pub fn run<D: Device + ?Sized>(
+    device: &mut D,
+    workload: &Workload,
+    options: Options<'_>,
+) -> Result<Run, MeasureError> {
+    let profile = device.profile().clone();
+    workload
+        .check(&limits(&profile))
+        .map_err(|unfit| MeasureError::Unfit { device: profile.name.clone(), unfit })?;
+    let mut recorder = Recorder::new(device, workload, options);
+    let slots = recorder.slots();
+    let ending = drive(device, slots, &mut recorder);
+    let mut histograms = recorder.histograms.into_iter();
+    let jobs = workload.jobs.iter().map(|job| {
+        let [reads, writes, trims] = [(); KINDS].map(|()| histograms.next().flatten());
+        JobRun { name: job.name.clone(), size_bytes: job.size_bytes, reads, writes, trims }
+    });
+    Ok(Run {
+        jobs: jobs.collect(),
+        requests: recorder.measured,
+        elapsed: recorder.last.since(recorder.started),
+        counters: device.counters().since(&recorder.before),
+        confidence: recorder.batches.confidence(),
+        samples: recorder.samples.into_samples(),
+        waited: ending.waited,
+        failed: ending.failed,
+        partial: ending.interruption,
+        profile,
+        workload: workload.clone(),
+    })
+}
+
+impl JobRun {
+    /// All its latencies.
+    pub fn latencies(&self) -> Histogram {
+        merge(self.kinds())
+    }
+
+    /// Requests measured.
+    pub fn requests(&self) -> u64 {
+        self.kinds().map(Histogram::len).sum()
+    }
+
+    /// Bytes that its reads and writes moved.
+    pub fn bytes(&self) -> u64 {
+        let moved = [&self.reads, &self.writes].into_iter().flatten().map(|h| h.len()).sum::<u64>();
+        moved.saturating_mul(self.size_bytes)
+    }
+
+    fn kinds(&self) -> impl Iterator<Item = &Histogram> {
+        [&self.reads, &self.writes, &self.trims].into_iter().filter_map(|kind| kind.as_deref())
+    }
+}
+
+impl Run {
+    /// The latencies of all jobs.
+    pub fn latencies(&self) -> Histogram {
+        merge(self.jobs.iter().flat_map(JobRun::kinds))
+    }
+
+    /// Bytes that reads and writes moved.
+    pub fn bytes(&self) -> u64 {
+        self.jobs.iter().map(JobRun::bytes).sum()
+    }
+
+    /// Requests a second of device time. A run of no time at all counts as one nanosecond.
+    pub fn iops(&self) -> f64 {
+        self.per_second(self.requests)
+    }
+
+    /// Bytes a second of device time, likewise.
+    pub fn bandwidth_bytes_per_s(&self) -> f64 {
+        self.per_second(self.bytes())
+    }
+
+    pub(crate) fn per_second(&self, count: u64) -> f64 {
+        count as f64 * 1e9 / self.elapsed.as_ns().max(1) as f64
+    }
+}
+
+fn merge<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Histogram {
+    let mut all = Histogram::new();
+    histograms.for_each(|histogram| all.merge(histogram));
+    all
+}

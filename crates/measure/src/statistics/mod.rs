@@ -1,0 +1,8 @@
+//! Statistics that do not assume independent samples, and samples in bounded memory.
+
+mod batch_means;
+mod samples;
+pub mod steady_state;
+
+pub use batch_means::{BatchMeans, Confidence};
+pub use samples::{Reservoir, Sample};
