@@ -138,11 +138,12 @@ pub fn parse_rate(text: &str) -> Result<u64, UnitError> {
 /// # Errors
 /// [`UnitError`] where the percent sign is missing or the share lies outside 0..=100%.
 pub fn parse_share(text: &str) -> Result<f64, UnitError> {
-    let (value, scale) = SHARE.parse(text)?;
+    let (value, _) = SHARE.parse(text)?;
     if value > 100.0 {
         return Err(SHARE.error(text, "it is over 100%"));
     }
-    Ok(value * scale)
+    // Divided, not scaled by 0.01: then `70%` is the float nearest to 0.7.
+    Ok(value / 100.0)
 }
 
 /// A plain count: `32`, `100k`, `1M` (powers of 1000).

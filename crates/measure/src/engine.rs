@@ -18,13 +18,7 @@ pub(crate) trait Client<D: ?Sized> {
 
     /// The access of `slot` succeeded. `completion.submitted` includes a wait for a full device. The answer is the
     /// pause before the slot's next access; `None` retires it.
-    fn done(
-        &mut self,
-        slot: u32,
-        access: &Access,
-        completion: &Completion,
-        device: &D,
-    ) -> Option<Duration>;
+    fn done(&mut self, slot: u32, access: &Access, completion: &Completion, device: &D) -> Option<Duration>;
 
     /// Asked now and then, between completions: whether to stop.
     fn stopped(&mut self) -> bool {

@@ -51,10 +51,10 @@ struct Source {
 impl<'a> Recorder<'a> {
     pub(crate) fn new<D: Device + ?Sized>(device: &D, workload: &Workload, options: Options<'a>) -> Self {
         let capacity = device.profile().capacity_bytes;
-        let jobs = workload.jobs.iter().map(|job| Source {
-            generator: Generator::new(job, capacity, workload.seed),
-            think: job.think,
-        });
+        let jobs = workload
+            .jobs
+            .iter()
+            .map(|job| Source { generator: Generator::new(job, capacity, workload.seed), think: job.think });
         let slots = workload.jobs.iter().enumerate();
         let mut recorder = Self {
             jobs: jobs.collect(),
@@ -112,13 +112,7 @@ impl<D: Device + ?Sized> Client<D> for Recorder<'_> {
     }
 
     #[inline]
-    fn done(
-        &mut self,
-        slot: u32,
-        access: &Access,
-        completion: &Completion,
-        device: &D,
-    ) -> Option<Duration> {
+    fn done(&mut self, slot: u32, access: &Access, completion: &Completion, device: &D) -> Option<Duration> {
         let job = self.job_of_slot[slot as usize];
         let think = self.jobs[job as usize].think;
         if self.warmup_left > 0 {

@@ -43,12 +43,8 @@ impl Workload {
     /// # Errors
     /// The first field that does not fit, with what would.
     pub fn check(&self, limits: &Limits) -> Result<(), Unfit> {
-        let whole = |field, given: String, allowed: &str| Unfit {
-            job: None,
-            field,
-            given,
-            allowed: allowed.into(),
-        };
+        let whole =
+            |field, given: String, allowed: &str| Unfit { job: None, field, given, allowed: allowed.into() };
         if self.jobs.is_empty() {
             return Err(whole("job", "missing".into(), "a workload has at least one job"));
         }
@@ -89,7 +85,11 @@ impl Job {
             allowed,
         };
         if let Some(operation) = self.mix.changes().filter(|_| limits.read_only) {
-            return Err(unfit("operation", operation.to_string(), "the device is open for reading only".into()));
+            return Err(unfit(
+                "operation",
+                operation.to_string(),
+                "the device is open for reading only".into(),
+            ));
         }
         if !(0.0..=1.0).contains(&self.mix.reads) {
             return Err(unfit("reads", format!("{}%", self.mix.reads * 100.0), "0% to 100%".into()));

@@ -76,7 +76,11 @@ impl Generator {
         let operation = match &mut self.operation {
             Choice::Always(operation) => *operation,
             Choice::Mixed { threshold, others, random } => {
-                if random.bits() < *threshold { Operation::Read } else { *others }
+                if random.bits() < *threshold {
+                    Operation::Read
+                } else {
+                    *others
+                }
             }
         };
         let offset_bytes = self.start_bytes + self.offsets.next();

@@ -1,15 +1,18 @@
 //! What is asked of a drive: patterns, jobs, and the forms they are written in.
 //!
 //! A [`Workload`] is plain data: jobs that run side by side, and a rule for when to stop. A [`Generator`] turns one
-//! job into its accesses. Nothing here touches a device: whether a workload fits one is asked with plain
+//! job into its accesses. [`Workload::parse`] reads the short form of a command line, [`Workload::parse_toml`] a job
+//! file; both know the same keys. Nothing here touches a device: whether a workload fits one is asked with plain
 //! numbers ([`Workload::check`]).
 
 mod check;
+mod form;
 mod generator;
 mod job;
 pub mod pattern;
 
 pub use check::{Limits, Unfit};
+pub use form::{FormError, KEYS, Key, Place, Scope};
 pub use generator::{Access, Generator};
 pub use job::{Job, Mix, Stop, Workload};
 pub use pattern::Pattern;

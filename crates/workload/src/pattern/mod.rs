@@ -88,3 +88,6 @@ impl Pattern {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

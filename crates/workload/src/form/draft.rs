@@ -1,0 +1,158 @@
+//! From the keys that were given to jobs.
+
+use super::error::{Fault, unknown};
+use crate::pattern::{NAMED, Named};
+use crate::{Job, Mix, Pattern, Stop, Workload};
+use flashlane_base::{Duration, Operation, Seed};
+
+/// What was written about one job, or about the run.
+#[derive(Clone, Default)]
+pub(super) struct Draft {
+    pub(super) size_bytes: Option<u64>,
+    pub(super) depth: Option<u64>,
+    pub(super) jobs: Option<u64>,
+    pub(super) shared: Option<bool>,
+    pub(super) area_bytes: Option<u64>,
+    pub(super) offset_bytes: Option<u64>,
+    pub(super) stride_bytes: Option<u64>,
+    pub(super) align_bytes: Option<u64>,
+    pub(super) think: Option<Duration>,
+    pub(super) reads: Option<f64>,
+    pub(super) requests: Option<u64>,
+    pub(super) time: Option<Duration>,
+    pub(super) confidence: Option<f64>,
+    pub(super) warmup: Option<u64>,
+    pub(super) seed: Option<Seed>,
+}
+
+/// A pattern and an operation by their joint name: `random-read`, `mixed`.
+#[derive(Clone, Copy)]
+pub(super) struct Kind {
+    pattern: &'static Named,
+    mix: Mix,
+}
+
+/// The operations a pattern's name is followed by.
+const OPERATIONS: [(&str, Mix); 3] = [("read", Mix::READ), ("write", Mix::WRITE), ("trim", Mix::TRIM)];
+/// Random reads among random writes, at this share unless another is given.
+const MIXED: &str = "mixed";
+const MIXED_READS: f64 = 0.7;
+
+/// Requests after which a run stops that was given no end at all …
+const REQUESTS_DEFAULT: u64 = 100_000;
+/// … or only a confidence interval, which an unsteady device may never reach.
+const REQUESTS_FOR_CONFIDENCE: u64 = 10_000_000;
+
+impl Kind {
+    pub(super) fn parse(name: &str) -> Result<Self, String> {
+        if name == MIXED {
+            let pattern = NAMED.iter().find(|p| p.name == "random").expect("random is registered");
+            return Ok(Self { pattern, mix: Mix { reads: MIXED_READS, ..Mix::WRITE } });
+        }
+        let found = name.rsplit_once('-').and_then(|(pattern, operation)| {
+            let pattern = NAMED.iter().find(|p| p.name == pattern)?;
+            let &(_, mix) = OPERATIONS.iter().find(|(name, _)| *name == operation)?;
+            Some(Self { pattern, mix })
+        });
+        found.ok_or_else(|| {
+            let names = NAMED.iter().flat_map(|p| OPERATIONS.map(|(o, _)| format!("{}-{o}", p.name)));
+            let names: Vec<String> = names.chain([MIXED.to_owned()]).collect();
+            unknown("pattern", name, names.iter().map(String::as_str))
+        })
+    }
+}
+
+/// The name of a pattern with its operations; [`Kind::parse`] reads it. The same jobs have the same name however
+/// they were written, because a job's name is also where its random numbers come from.
+pub(super) fn kind_name(pattern: &Pattern, mix: Mix) -> String {
+    match mix.changes() {
+        Some(Operation::Write) if mix.reads > 0.0 && *pattern == Pattern::Random => MIXED.to_owned(),
+        changes => format!("{}-{}", pattern.name(), changes.unwrap_or(Operation::Read)),
+    }
+}
+
+impl Draft {
+    /// The jobs that the job keys describe, called `name` (or what they do, without one), or `name-1`, `name-2` …
+    /// where there are several.
+    pub(super) fn jobs(&self, kind: Kind, name: Option<&str>) -> Result<Vec<Job>, Fault> {
+        self.check_pattern_keys(kind)?;
+        let (jobs, shared) = (self.jobs.unwrap_or(1), self.shared.unwrap_or(false));
+        if shared && jobs == 1 {
+            return Err(Fault::new(
+                "shared",
+                "'shared' says that several jobs use one area; it needs jobs=N",
+            ));
+        }
+        if jobs > 1 && !shared && self.area_bytes.is_none() {
+            let reason = format!(
+                "{jobs} jobs need area=SIZE, the i-th job keeping to the i-th area, or the word 'shared'"
+            );
+            return Err(Fault::new("jobs", reason));
+        }
+        let pattern = (kind.pattern.make)(self.stride_bytes.unwrap_or_default());
+        let mix = match self.reads.unwrap_or(kind.mix.reads) {
+            1.0 => Mix::READ,
+            reads => Mix { reads, ..kind.mix },
+        };
+        let called = kind_name(&pattern, mix);
+        let name = name.unwrap_or(&called);
+        (0..jobs).map(|index| self.job(&pattern, mix, name, index)).collect()
+    }
+
+    fn job(&self, pattern: &Pattern, mix: Mix, name: &str, index: u64) -> Result<Job, Fault> {
+        let several = self.jobs.unwrap_or(1) > 1;
+        let own_area = several && !self.shared.unwrap_or(false);
+        let step = if own_area { self.area_bytes.unwrap_or_default() } else { 0 };
+        let offset = self.offset_bytes.unwrap_or_default();
+        let offset = step.checked_mul(index).and_then(|bytes| bytes.checked_add(offset));
+        Ok(Job {
+            name: if several { format!("{name}-{}", index + 1) } else { name.to_owned() },
+            pattern: pattern.clone(),
+            mix,
+            size_bytes: self.size_bytes.unwrap_or(4096),
+            // The key's own bound is far below what the type holds.
+            depth: self.depth.unwrap_or(1) as u32,
+            area_offset_bytes: offset.ok_or_else(|| {
+                Fault::new("area", format!("the area of job {} lies beyond 2^64 bytes", index + 1))
+            })?,
+            area_length_bytes: self.area_bytes,
+            align_bytes: self.align_bytes,
+            think: self.think.unwrap_or_default(),
+        })
+    }
+
+    /// Keys that belong to some patterns only.
+    fn check_pattern_keys(&self, kind: Kind) -> Result<(), Fault> {
+        let given = [("stride", self.stride_bytes.is_some()), ("align", self.align_bytes.is_some())];
+        for (key, is_given) in given {
+            let has = kind.pattern.keys.contains(&key);
+            if is_given && !has {
+                let of = NAMED.iter().filter(|p| p.keys.contains(&key)).map(|p| p.name);
+                let of = of.collect::<Vec<_>>().join(", ");
+                let reason =
+                    format!("'{key}' has no meaning for a {} pattern; it is for: {of}", kind.pattern.name);
+                return Err(Fault::new(key, reason));
+            }
+        }
+        if kind.pattern.keys.contains(&"stride") && self.stride_bytes.is_none() {
+            return Err(Fault::new("", "a strided pattern needs stride=SIZE, from start to start"));
+        }
+        if self.reads.is_some() && kind.mix.changes().is_none() {
+            let reason = "a pattern of reads has nothing to mix with; name the other operation, as in \
+                          'random-write,reads=70%'";
+            return Err(Fault::new("reads", reason));
+        }
+        Ok(())
+    }
+
+    /// The workload of `jobs` that the run keys describe.
+    pub(super) fn workload(&self, jobs: Vec<Job>) -> Workload {
+        let mut stop = Stop { requests: self.requests, time: self.time, confidence: self.confidence };
+        if stop.requests.is_none() && stop.time.is_none() {
+            let only_confidence = stop.confidence.is_some();
+            stop.requests = Some(if only_confidence { REQUESTS_FOR_CONFIDENCE } else { REQUESTS_DEFAULT });
+        }
+        let workload = Workload::new(jobs, stop);
+        workload.warmup(self.warmup.unwrap_or(0)).seed(self.seed.unwrap_or_default())
+    }
+}
