@@ -1,1 +1,26 @@
 //! Devices over devices: bytes behind a simulated drive, and faults.
+//!
+//! A layer takes a device and is one. It never changes what its user can rely on: the conformance body of
+//! `flashlane_device` runs over every layer here. [`build`] makes a layer by the name and settings it has in a
+//! spec (`faulty(sim:ssd-s,read-errors=1%)`); a new layer is one file and one line in the registry.
+
+mod backed;
+mod chunks;
+pub mod faulty;
+mod options;
+mod registry;
+
+pub use backed::Backed;
+pub use faulty::{Fault, Faults, Faulty, Rate};
+pub use options::{LayerError, OptionHelp};
+pub use registry::{Entry, LAYERS, Stack, build};
+
+/// What a layer calls itself: its spec, so that a result says how to make the device again.
+fn label(layer: &str, inner: &str, settings: &str) -> String {
+    // A device with settings of its own stands in parentheses, or they would be read as the layer's.
+    if inner.contains(',') {
+        format!("{layer}(({inner}){settings})")
+    } else {
+        format!("{layer}({inner}{settings})")
+    }
+}

@@ -21,7 +21,8 @@ const AREA_BYTES: u64 = 256 << 10;
 fn refusals_give_bytes_back(mut subject: Watched<Box<dyn DataDevice>>) {
     // `Watched::submit_with` compares the bytes.
     for (request, _) in super::refusals::unlawful(subject.profile()) {
-        let answer = subject.submit_with(request, Buffer::from_slice(b"these bytes come back"));
+        let length = request.length_bytes.min(64 << 10) as usize;
+        let answer = subject.submit_with(request, Buffer::from_slice(&vec![0xa5; length]));
         subject.require(answer.is_err(), || format!("{request:?} was accepted"));
     }
 }

@@ -86,10 +86,6 @@ fn refusals_name_what_was_given(mut subject: Watched<Box<dyn Device>>) {
 
 /// Two fresh drives take the same requests, one of them with refused ones in between: they cannot tell.
 fn refusals_change_nothing(make: &mut Make<'_>, law: &'static str, health: Health) {
-    // A device that vanishes after so many requests may count those it refuses.
-    if health == Health::Failing {
-        return;
-    }
     let mut run = |disturbed: bool| {
         let mut subject = Watched::new(make(), law, health);
         subject.prepare(Lane(0));

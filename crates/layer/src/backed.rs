@@ -1,0 +1,159 @@
+//! `backed(SPEC)`: bytes behind a device that models time only.
+//!
+//! The bytes of a write become visible when it completes, and a read gets its bytes when *it* completes, so that
+//! what a reader sees depends on the order of completions and on nothing else. What was never written, and what was
+//! trimmed or erased, reads as zeros. A request that failed moved nothing, or what it says it moved.
+
+use crate::chunks::Chunks;
+use crate::label;
+use crate::options::{LayerError, Options};
+use crate::registry::{Entry, Stack};
+use flashlane_base::{Instant, Seed};
+use flashlane_device::{
+    Buffer, Completion, Counters, DataDevice, Device, Failure, Operation, Profile, Request, RequestId,
+    SubmitError,
+};
+use std::collections::BTreeMap;
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "backed",
+    summary: "keeps the bytes of a device that models time only, in memory",
+    options: Vec::new,
+    build,
+};
+
+fn build(_: &Options<'_>, inner: Stack, _: Seed) -> Result<Stack, LayerError> {
+    match inner {
+        Stack::Timing(device) => Ok(Stack::Data(Box::new(Backed::new(device)))),
+        Stack::Data(device) => {
+            Err(LayerError::HasBytes { layer: ENTRY.name, device: device.profile().name.clone() })
+        }
+    }
+}
+
+/// Bytes behind a device that models time only.
+pub struct Backed<D> {
+    inner: D,
+    profile: Profile,
+    chunks: Chunks,
+    /// Requests in flight that move or clear bytes.
+    moving: BTreeMap<RequestId, (Request, Option<Buffer>)>,
+    /// Buffers of completed requests that nobody took yet; one an id at most.
+    done: BTreeMap<RequestId, Buffer>,
+}
+
+impl<D: Device> Backed<D> {
+    /// Zeros behind `inner`.
+    pub fn new(inner: D) -> Self {
+        let name = label(ENTRY.name, &inner.profile().name, "");
+        let profile = Profile { name, ..inner.profile().clone() };
+        Self { inner, profile, chunks: Chunks::default(), moving: BTreeMap::new(), done: BTreeMap::new() }
+    }
+
+    /// The device below.
+    pub fn inner(&self) -> &D {
+        &self.inner
+    }
+
+    fn accepted(&mut self, request: Request, buffer: Option<Buffer>) {
+        self.done.remove(&request.id);
+        let clears = matches!(request.operation, Operation::Trim | Operation::Erase);
+        if clears || buffer.is_some() {
+            self.moving.insert(request.id, (request, buffer));
+        }
+    }
+
+    /// Moves the bytes of a completed request.
+    fn settle(&mut self, completion: &Completion) {
+        let Some((request, buffer)) = self.moving.remove(&completion.id) else { return };
+        let moved = match completion.outcome {
+            Ok(()) => request.length_bytes,
+            Err(Failure::Short { done_bytes }) => u64::from(done_bytes).min(request.length_bytes),
+            Err(_) => 0,
+        };
+        let Request { lane, offset_bytes, .. } = request;
+        let Some(mut buffer) = buffer else {
+            return self.chunks.clear(lane, offset_bytes, moved);
+        };
+        match request.operation {
+            Operation::Read => {
+                self.chunks.read(lane, offset_bytes, &mut buffer.as_mut_slice()[..moved as usize]);
+            }
+            Operation::Write => self.chunks.write(lane, offset_bytes, &buffer.as_slice()[..moved as usize]),
+            Operation::Trim | Operation::Erase => self.chunks.clear(lane, offset_bytes, moved),
+            Operation::Flush => {}
+        }
+        self.done.insert(request.id, buffer);
+    }
+}
+
+impl<D: Device> Device for Backed<D> {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn now(&self) -> Instant {
+        self.inner.now()
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
+        self.inner.submit(request)?;
+        self.accepted(request, None);
+        Ok(())
+    }
+
+    fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
+        let first = out.len();
+        self.inner.reap(until, out);
+        for completion in &out[first..] {
+            self.settle(completion);
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        self.inner.counters()
+    }
+}
+
+impl<D: Device> DataDevice for Backed<D> {
+    fn submit_with(&mut self, request: Request, buffer: Buffer) -> Result<(), (SubmitError, Buffer)> {
+        if let Err(error) = self.inner.submit(request) {
+            return Err((error, buffer));
+        }
+        if matches!(request.operation, Operation::Read | Operation::Write) {
+            assert_eq!(buffer.len() as u64, request.length_bytes, "a buffer is as long as its request");
+        }
+        self.accepted(request, Some(buffer));
+        Ok(())
+    }
+
+    fn take_buffer(&mut self, id: RequestId) -> Option<Buffer> {
+        self.done.remove(&id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashlane_device::{NullDevice, conformance};
+
+    #[test]
+    fn it_conforms() {
+        conformance::check_data(&mut || Box::new(Backed::new(NullDevice::new(1 << 20))));
+    }
+
+    #[test]
+    fn a_read_that_completes_before_a_write_sees_what_was_there_before() {
+        let mut device = Backed::new(NullDevice::new(1 << 20));
+        let bytes = Buffer::from_slice(&[7; 512]);
+        device.submit_with(Request::read(1, 0, 512), Buffer::zeroed(512)).unwrap();
+        device.submit_with(Request::write(2, 0, 512), bytes).unwrap();
+        device.submit_with(Request::read(3, 0, 512), Buffer::zeroed(512)).unwrap();
+        let mut out = Vec::new();
+        device.reap(Instant::FAR, &mut out);
+        assert_eq!(out.len(), 3);
+        assert_eq!(device.take_buffer(RequestId(1)).unwrap().as_slice(), [0; 512]);
+        assert_eq!(device.take_buffer(RequestId(3)).unwrap().as_slice(), [7; 512]);
+        assert!(device.take_buffer(RequestId(4)).is_none());
+    }
+}

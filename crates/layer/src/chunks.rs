@@ -1,0 +1,135 @@
+//! A sparse store of bytes: what was never written reads as zeros and costs nothing.
+//!
+//! Bytes stand in chunks of 4 KiB, the size that most drives are written in: a scattered write then costs one
+//! chunk and no more. A read or write costs one lookup a chunk, O(log n) in the chunks held.
+
+use flashlane_device::Lane;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+const CHUNK_BYTES: u64 = 4096;
+
+type Chunk = Box<[u8; CHUNK_BYTES as usize]>;
+
+/// The bytes of a device's lanes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chunks {
+    held: BTreeMap<(Lane, u64), Chunk>,
+}
+
+impl Chunks {
+    /// Copies the bytes from `offset_bytes` on into `out`.
+    pub fn read(&self, lane: Lane, offset_bytes: u64, out: &mut [u8]) {
+        for (index, inside, outside) in pieces(offset_bytes, out.len() as u64) {
+            match self.held.get(&(lane, index)) {
+                Some(chunk) => out[outside].copy_from_slice(&chunk[inside]),
+                None => out[outside].fill(0),
+            }
+        }
+    }
+
+    /// Stores `bytes` from `offset_bytes` on.
+    pub fn write(&mut self, lane: Lane, offset_bytes: u64, bytes: &[u8]) {
+        for (index, inside, outside) in pieces(offset_bytes, bytes.len() as u64) {
+            let chunk = self.held.entry((lane, index)).or_insert_with(|| Box::new([0; CHUNK_BYTES as usize]));
+            chunk[inside].copy_from_slice(&bytes[outside]);
+        }
+    }
+
+    /// Makes `length_bytes` from `offset_bytes` on read as zeros; costs only what is held there.
+    pub fn clear(&mut self, lane: Lane, offset_bytes: u64, length_bytes: u64) {
+        let end = offset_bytes + length_bytes;
+        let mut from = offset_bytes / CHUNK_BYTES;
+        while let Some((&(_, index), chunk)) =
+            self.held.range_mut((lane, from)..(lane, end.div_ceil(CHUNK_BYTES))).next()
+        {
+            let start = index * CHUNK_BYTES;
+            if start >= offset_bytes && start + CHUNK_BYTES <= end {
+                self.held.remove(&(lane, index));
+            } else {
+                let first = offset_bytes.max(start) - start;
+                let last = end.min(start + CHUNK_BYTES) - start;
+                chunk[first as usize..last as usize].fill(0);
+            }
+            from = index + 1;
+        }
+    }
+
+    /// Bytes of memory held for chunks.
+    #[cfg(test)]
+    fn held_bytes(&self) -> u64 {
+        self.held.len() as u64 * CHUNK_BYTES
+    }
+}
+
+/// The chunks that a range touches: index, bytes inside the chunk, bytes inside the range.
+fn pieces(offset_bytes: u64, length_bytes: u64) -> impl Iterator<Item = (u64, Range<usize>, Range<usize>)> {
+    let end = offset_bytes + length_bytes;
+    (offset_bytes / CHUNK_BYTES..end.div_ceil(CHUNK_BYTES)).map(move |index| {
+        let start = index * CHUNK_BYTES;
+        let (first, last) = (offset_bytes.max(start), end.min(start + CHUNK_BYTES));
+        let inside = (first - start) as usize..(last - start) as usize;
+        (index, inside, (first - offset_bytes) as usize..(last - offset_bytes) as usize)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const AREA: usize = 20_000;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Write(u8),
+        Clear,
+        Read,
+    }
+
+    proptest! {
+        #[test]
+        fn it_holds_what_a_plain_vector_holds(
+            steps in prop::collection::vec(
+                (
+                    prop_oneof![any::<u8>().prop_map(Step::Write), Just(Step::Clear), Just(Step::Read)],
+                    0..2_u32,
+                    0..AREA,
+                    0..3 * CHUNK_BYTES as usize,
+                ),
+                1..60,
+            ),
+        ) {
+            let (mut chunks, mut model) = (Chunks::default(), [vec![0_u8; AREA], vec![0_u8; AREA]]);
+            for (step, lane, from, length) in steps {
+                let to = (from + length).min(AREA);
+                let expected = &mut model[lane as usize][from..to];
+                match step {
+                    Step::Write(byte) => {
+                        expected.fill(byte);
+                        chunks.write(Lane(lane), from as u64, expected);
+                    }
+                    Step::Clear => {
+                        expected.fill(0);
+                        chunks.clear(Lane(lane), from as u64, (to - from) as u64);
+                    }
+                    Step::Read => {}
+                }
+                let mut found = vec![0xff; AREA];
+                chunks.read(Lane(lane), 0, &mut found);
+                prop_assert_eq!(&found, &model[lane as usize]);
+            }
+        }
+    }
+
+    #[test]
+    fn scattered_writes_cost_a_chunk_each_and_clearing_gives_them_back() {
+        let mut chunks = Chunks::default();
+        for i in 0..100 {
+            chunks.write(Lane(0), i << 30, &[1; 4096]);
+        }
+        assert_eq!(chunks.held_bytes(), 100 * 4096);
+        chunks.clear(Lane(0), 0, u64::MAX >> 1);
+        assert_eq!(chunks.held_bytes(), 0);
+    }
+}

@@ -1,0 +1,171 @@
+use super::*;
+use crate::Backed;
+use flashlane_device::{NullDevice, conformance};
+
+const UNIT: u64 = 512;
+
+fn backed() -> Backed<NullDevice> {
+    Backed::new(NullDevice::new(1 << 20))
+}
+
+fn over_data(fault: Fault, rate: Rate) -> Faulty<Backed<NullDevice>> {
+    Faulty::over_data(backed(), Faults::default().with(fault, rate), Seed(1))
+}
+
+/// Runs one request to its end and gives back its bytes.
+fn run(device: &mut impl DataDevice, request: Request, buffer: Buffer) -> (Completion, Buffer) {
+    device.submit_with(request, buffer).map_err(|(error, _)| error).expect("it is accepted");
+    let mut out = Vec::new();
+    device.reap(Instant::FAR, &mut out);
+    let [completion] = out[..] else { panic!("one completion, not {out:?}") };
+    (completion, device.take_buffer(request.id).expect("its bytes come back"))
+}
+
+fn write(device: &mut impl DataDevice, offset_bytes: u64, bytes: &[u8]) -> Completion {
+    let request = Request::write(1, offset_bytes, bytes.len() as u64);
+    let (completion, buffer) = run(device, request, Buffer::from_slice(bytes));
+    assert_eq!(buffer.as_slice(), bytes, "a write's own bytes never change");
+    completion
+}
+
+fn read(device: &mut impl DataDevice, offset_bytes: u64, length_bytes: u64) -> Vec<u8> {
+    let buffer = Buffer::zeroed(length_bytes as usize);
+    run(device, Request::read(2, offset_bytes, length_bytes), buffer).1.as_slice().to_vec()
+}
+
+/// The outcomes of `count` reads, one after the other.
+fn outcomes(device: &mut impl Device, count: u64) -> Vec<Result<(), Failure>> {
+    let mut out = Vec::new();
+    for id in 0..count {
+        device.submit(Request::read(id, 0, UNIT)).expect("it is accepted");
+        device.reap(Instant::FAR, &mut out);
+    }
+    out.iter().map(|completion| completion.outcome).collect()
+}
+
+#[test]
+fn without_faults_it_conforms_like_what_is_below() {
+    conformance::check_data(&mut || Box::new(Faulty::over_data(backed(), Faults::default(), Seed(1))));
+}
+
+#[test]
+fn delays_break_no_law() {
+    let faults = Faults::default().late_by(Duration::from_us(3));
+    let faults = faults.with(Fault::Delay, Rate::Share(0.3));
+    conformance::check_data(&mut || Box::new(Faulty::over_data(backed(), faults.clone(), Seed(1))));
+}
+
+#[test]
+fn with_every_fault_at_once_all_other_laws_hold() {
+    let mut faults = Faults::default().vanishing_after(150);
+    for kind in &KINDS {
+        faults = faults.with(kind.fault, Rate::Share(0.2));
+    }
+    conformance::check_failing(&mut || Box::new(Faulty::over_data(backed(), faults.clone(), Seed(1))));
+    let plain = Faults::default().vanishing_after(150).with(Fault::ReadError, Rate::Share(0.2));
+    conformance::check_failing(&mut || {
+        Box::new(Faulty::new(NullDevice::new(1 << 20), plain.clone(), Seed(1)).expect("it needs no bytes"))
+    });
+}
+
+#[test]
+fn errors_come_at_the_rate_or_the_count_asked_for() {
+    let faults = Faults::default().with(Fault::ReadError, Rate::Nth(3));
+    let mut device = Faulty::new(NullDevice::new(1 << 20), faults, Seed(1)).unwrap();
+    let unreadable = Err(Failure::Unreadable);
+    assert_eq!(outcomes(&mut device, 5), [Ok(()), Ok(()), unreadable, Ok(()), Ok(())]);
+    assert_eq!(device.counters().get("injected_read_errors"), Some(1));
+
+    let faults = Faults::default().with(Fault::ReadError, Rate::Share(0.1));
+    let make = |seed| Faulty::new(NullDevice::new(1 << 20), faults.clone(), Seed(seed)).unwrap();
+    let failed = outcomes(&mut make(1), 2000);
+    let count = failed.iter().filter(|outcome| outcome.is_err()).count();
+    assert!((150..250).contains(&count), "{count} of 2000 failed");
+    assert_eq!(failed, outcomes(&mut make(1), 2000));
+    assert_ne!(failed, outcomes(&mut make(2), 2000));
+}
+
+#[test]
+fn a_delayed_request_is_overtaken_and_dated_late() {
+    let faults = Faults::default().late_by(Duration::from_ms(5));
+    let faults = faults.with(Fault::Delay, Rate::Nth(1));
+    let mut device = Faulty::new(NullDevice::new(1 << 20), faults, Seed(1)).unwrap();
+    for id in [1, 2] {
+        device.submit(Request::read(id, 0, UNIT)).unwrap();
+    }
+    let mut out = Vec::new();
+    device.reap(Instant::FAR, &mut out);
+    assert_eq!(out.iter().map(|c| c.id.0).collect::<Vec<_>>(), [2]);
+    device.reap(Instant::FAR, &mut out);
+    assert_eq!((out[1].id.0, out[1].latency()), (1, Duration::from_ns(5_000_001)));
+    assert_eq!(device.now(), out[1].completed);
+}
+
+#[test]
+fn a_vanished_device_takes_nothing_and_fails_what_it_had() {
+    let faults = Faults::default().vanishing_after(2);
+    let mut device = Faulty::new(NullDevice::new(1 << 20), faults, Seed(1)).unwrap();
+    for id in 0..4 {
+        device.submit(Request::read(id, 0, UNIT)).unwrap();
+    }
+    let mut out = Vec::new();
+    while out.len() < 4 {
+        device.reap(Instant::FAR, &mut out);
+    }
+    let outcomes: Vec<_> = out.iter().map(|c| c.outcome).collect();
+    assert_eq!(outcomes, [Ok(()), Ok(()), Err(Failure::Gone), Err(Failure::Gone)]);
+    assert_eq!(device.submit(Request::read(9, 0, UNIT)), Err(SubmitError::Gone));
+}
+
+#[test]
+fn a_lost_write_is_acknowledged_and_leaves_the_old_bytes() {
+    let mut device = over_data(Fault::LostWrite, Rate::Nth(2));
+    write(&mut device, 0, &[1; 1024]);
+    assert_eq!(write(&mut device, 0, &[2; 1024]).outcome, Ok(()));
+    assert_eq!(read(&mut device, 0, 1024), [1; 1024]);
+    write(&mut device, 0, &[3; 1024]);
+    assert_eq!(read(&mut device, 0, 1024), [3; 1024]);
+}
+
+#[test]
+fn a_torn_write_does_a_beginning_and_a_single_unit_never_tears() {
+    let mut device = over_data(Fault::TornWrite, Rate::Share(1.0));
+    write(&mut device, 0, &[1; UNIT as usize]);
+    assert_eq!(read(&mut device, 0, UNIT), [1; UNIT as usize]);
+    assert_eq!(device.counters().get("injected_torn_writes"), Some(0));
+    write(&mut device, 0, &[2; 8 * UNIT as usize]);
+    let found = read(&mut device, 0, 8 * UNIT);
+    let done = found.iter().take_while(|&&byte| byte == 2).count() as u64;
+    assert!((UNIT..8 * UNIT).contains(&done) && done.is_multiple_of(UNIT), "{done} bytes were done");
+    assert!(found[done as usize..].iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn a_flipped_bit_is_one_bit_and_not_in_the_store() {
+    let mut device = over_data(Fault::BitFlip, Rate::Nth(1));
+    write(&mut device, 0, &[0; 4096]);
+    let flipped: u32 = read(&mut device, 0, 4096).iter().map(|byte| byte.count_ones()).sum();
+    assert_eq!(flipped, 1);
+    assert_eq!(read(&mut device, 0, 4096), [0; 4096]);
+}
+
+#[test]
+fn misdirected_requests_go_elsewhere() {
+    let mut device = over_data(Fault::MisdirectedWrite, Rate::Nth(1));
+    write(&mut device, 0, &[1; 4096]);
+    assert_ne!(read(&mut device, 0, 4096), [1; 4096]);
+    let everything = read(&mut device, 0, 1 << 20);
+    assert_eq!(everything.iter().filter(|&&byte| byte == 1).count(), 4096);
+
+    let mut device = over_data(Fault::MisdirectedRead, Rate::Nth(1));
+    write(&mut device, 0, &[1; 512]);
+    assert_eq!(read(&mut device, 0, 512), [0; 512]);
+    assert_eq!(read(&mut device, 0, 512), [1; 512]);
+}
+
+#[test]
+fn faults_of_bytes_are_refused_where_there_are_none() {
+    let faults = Faults::default().with(Fault::BitFlip, Rate::Nth(1));
+    let refused = Faulty::new(NullDevice::new(1 << 20), faults, Seed(1));
+    assert!(matches!(refused, Err(LayerError::NeedsBytes { key: "bit-flips", .. })));
+}

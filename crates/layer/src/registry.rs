@@ -1,0 +1,130 @@
+//! The layers there are, by name.
+
+use crate::options::{LayerError, OptionHelp, Options};
+use crate::{backed, faulty};
+use flashlane_base::Seed;
+use flashlane_device::{DataDevice, Device, Profile};
+
+/// Every layer.
+pub const LAYERS: &[&Entry] = &[&backed::ENTRY, &faulty::ENTRY];
+
+/// A layer's line in the registry.
+pub struct Entry {
+    /// Its name in a spec.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// The settings it knows.
+    pub options: fn() -> Vec<OptionHelp>,
+    /// Makes it over a device.
+    pub(crate) build: fn(&Options<'_>, Stack, Seed) -> Result<Stack, LayerError>,
+}
+
+/// A device to put layers on: one that models time only, or one that keeps bytes too.
+pub enum Stack {
+    /// Time only.
+    Timing(Box<dyn Device>),
+    /// Time and bytes.
+    Data(Box<dyn DataDevice>),
+}
+
+impl Stack {
+    /// What the device says of itself.
+    pub fn profile(&self) -> &Profile {
+        match self {
+            Self::Timing(device) => device.profile(),
+            Self::Data(device) => device.profile(),
+        }
+    }
+
+    /// The device, for those who do not ask for bytes.
+    pub fn into_device(self) -> Box<dyn Device> {
+        match self {
+            Self::Timing(device) => device,
+            Self::Data(device) => device,
+        }
+    }
+}
+
+/// Puts the layer called `name` over `inner`. Its random choices follow from `seed` and the device's name.
+///
+/// # Errors
+/// [`LayerError`] where there is no such layer or a setting is not one of its own.
+pub fn build(
+    name: &str,
+    options: &[(String, String)],
+    inner: Stack,
+    seed: Seed,
+) -> Result<Stack, LayerError> {
+    let entry = LAYERS.iter().find(|entry| entry.name == name).ok_or_else(|| LayerError::NoSuchLayer {
+        given: name.into(),
+        allowed: LAYERS.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
+    })?;
+    let options = Options::new(entry.name, &(entry.options)(), options)?;
+    (entry.build)(&options, inner, seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashlane_device::{NullDevice, spec::Spec};
+
+    /// A null device under the layers that `spec` names, outermost first.
+    fn stack(spec: &str) -> Result<Stack, LayerError> {
+        fn over(spec: &Spec) -> Result<Stack, LayerError> {
+            match spec {
+                Spec::Layer { name, inner, options } => build(name, options, over(inner)?, Seed(1)),
+                _ => Ok(Stack::Timing(Box::new(NullDevice::new(1 << 20)))),
+            }
+        }
+        over(&spec.parse().expect(spec))
+    }
+
+    fn refusal(spec: &str) -> String {
+        match stack(spec) {
+            Ok(_) => panic!("'{spec}' was built"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_built_device_is_named_by_its_spec() {
+        for spec in [
+            "backed(null:)",
+            "faulty(null:,read-errors=1%,delays=@3,delay=250us,vanish-after=1000)",
+            "faulty(backed(null:),lost-writes=0.5%,torn-writes=@7)",
+            "faulty((faulty(null:,read-errors=1%)),write-errors=2%)",
+        ] {
+            assert_eq!(stack(spec).map(|s| s.profile().name.clone()), Ok(spec.into()));
+        }
+    }
+
+    #[test]
+    fn errors_name_what_was_given_and_what_is_allowed() {
+        for (spec, parts) in [
+            ("bakced(null:)", &["'bakced'", "backed, faulty"][..]),
+            ("backed(null:,size=4k)", &["'backed'", "'size'", "none"]),
+            ("faulty(null:,read-error=1%)", &["'read-error'", "read-errors, write-errors"]),
+            ("faulty(null:,read-errors=1%,read-errors=2%)", &["'read-errors'", "more than once"]),
+            ("faulty(null:,read-errors=1)", &["'read-errors=1'", "'1%'", "'@1000'"]),
+            ("faulty(null:,read-errors=101%)", &["'read-errors=101%'", "over 100%"]),
+            ("faulty(null:,read-errors=@0)", &["'read-errors=@0'", "from 1"]),
+            ("faulty(null:,delays=1%,delay=5)", &["'delay=5'", "unit is missing"]),
+            ("faulty(null:,delay=5ms)", &["'delay=5ms'", "'delays'"]),
+            ("faulty(null:,vanish-after=soon)", &["'vanish-after=soon'", "a count"]),
+            ("faulty(null:,torn-writes=1%)", &["'torn-writes'", "bytes", "'backed(null:)'"]),
+            ("backed(backed(null:))", &["'backed(null:)'", "bytes already"]),
+        ] {
+            let message = refusal(spec);
+            for part in parts {
+                assert!(message.contains(part), "'{spec}' gives '{message}', which lacks '{part}'");
+            }
+        }
+    }
+
+    impl PartialEq for Stack {
+        fn eq(&self, other: &Self) -> bool {
+            self.profile() == other.profile()
+        }
+    }
+}
