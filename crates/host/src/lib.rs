@@ -1,1 +1,39 @@
 //! Real drives and files: system calls, threads and the wall clock, and nowhere else.
+//!
+//! [`FileDevice`] puts a block device or a regular file behind the one device interface. [`OpenOptions`] opens it
+//! and holds the safety rules: nothing is written without [`Access::Destroy`], and what looks like somebody's
+//! data is refused even then, with everything that was found, until its path is repeated.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `open`, `target`, `survey`, `signature` | what a path is, who uses it, what lies on it, and the refusals |
+//! | `file_device` | requests, slots and memory over one of the two engines |
+//! | `engine/uring`, `engine/threads` | io_uring, and plain reads and writes where it is refused |
+//! | `identity`, `clock`, `interrupt` | what a result says about the machine; time; Ctrl-C |
+
+// The one crate that may: it is where real time, threads and system calls come in.
+#![allow(clippy::disallowed_methods)]
+
+mod clock;
+mod create;
+mod engine;
+mod file_device;
+mod identity;
+mod interrupt;
+mod memory;
+mod open;
+mod signature;
+mod survey;
+mod target;
+mod warning;
+
+pub use clock::date;
+pub use create::{CreateError, create};
+pub use engine::EngineChoice;
+pub use file_device::FileDevice;
+pub use identity::{Identity, identity};
+pub use interrupt::{catch_interrupts, interrupted};
+pub use open::{Access, DEPTH_DEFAULT, DEPTH_MAX, OpenError, OpenOptions};
+pub use signature::Signature;
+pub use survey::Finding;
+pub use warning::Warning;

@@ -1,0 +1,115 @@
+//! 4 KB random reads at depth 32 on a file, with every latency recorded, against fio's io_uring engine on the same
+//! file in alternating runs. Prints one line: the median ratio of the pairs, and the medians of both.
+//!
+//! | variable | means | unless set |
+//! | --- | --- | --- |
+//! | `FLASHLANE_BENCH_DIR` | where the file is made | the directory for temporary files |
+//! | `FLASHLANE_BENCH_SIZE` | the file's size | `1GiB` |
+//! | `FLASHLANE_BENCH_PAIRS` | alternating pairs of runs | `5` |
+//! | `FLASHLANE_BENCH_TIME` | length of a run | `5s` |
+//! | `FLASHLANE_BENCH_ENGINE` | `threads`: the fallback | io_uring |
+//!
+//! Without fio on PATH only our own figure is printed. Outside `cargo bench` it runs once, small, to be sure that
+//! it still can.
+
+use flashlane_base::units::{parse_bytes, parse_count, parse_duration};
+use flashlane_base::{Duration, Histogram, Seed};
+use flashlane_device::{Device, Request};
+use flashlane_host::{EngineChoice, OpenOptions, create};
+use std::path::Path;
+use std::process::Command;
+
+const DEPTH: u64 = 32;
+const SIZE_BYTES: u64 = 4096;
+
+fn main() {
+    let real = std::env::args().any(|argument| argument == "--bench");
+    let setting = |name: &str, full: &str, small: &str| {
+        std::env::var(name).unwrap_or(if real { full } else { small }.into())
+    };
+    let size_bytes = parse_bytes(&setting("FLASHLANE_BENCH_SIZE", "1GiB", "16MiB")).expect("a size");
+    let pairs = parse_count(&setting("FLASHLANE_BENCH_PAIRS", "5", "1")).expect("a count");
+    let time = parse_duration(&setting("FLASHLANE_BENCH_TIME", "5s", "50ms")).expect("a time");
+    let folder = std::env::var_os("FLASHLANE_BENCH_DIR").unwrap_or_else(|| std::env::temp_dir().into());
+    let folder = tempfile::tempdir_in(folder).expect("a folder for the file");
+    let path = folder.path().join("data");
+    create(&path, size_bytes, |_| true).unwrap_or_else(|e| panic!("{e}"));
+
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for pair in 0..pairs {
+        ours.push(run(&path, time, pair));
+        if real && let Some(iops) = fio(&path, time) {
+            theirs.push(iops);
+        }
+    }
+    let mut ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(a, b)| a.0 / b).collect();
+    let mean_us = median(&mut ours.iter().map(|run| run.1.mean_ns() / 1e3).collect::<Vec<_>>());
+    let ours = median(&mut ours.iter().map(|run| run.0).collect::<Vec<_>>());
+    let us = format!("4 KB random reads at depth {DEPTH}: {ours:.0} IOPS (mean latency {mean_us:.1} us)");
+    if ratios.is_empty() {
+        println!("{us}; fio is not on PATH, so there is no ratio");
+    } else {
+        let fio = median(&mut theirs);
+        println!("{us}, fio {fio:.0} IOPS, ratio {:.3} (median of {pairs} pairs)", median(&mut ratios));
+    }
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// IOPS, and all latencies.
+fn run(path: &Path, time: Duration, pair: u64) -> (f64, Histogram) {
+    let mut options = OpenOptions::read_only(path);
+    if std::env::var("FLASHLANE_BENCH_ENGINE").is_ok_and(|name| name == "threads") {
+        options.engine = EngineChoice::Threads;
+    }
+    let mut device = options.open().unwrap_or_else(|e| panic!("{e}"));
+    let mut random = Seed(pair).derive("against fio").source();
+    let places = device.profile().capacity_bytes / SIZE_BYTES;
+    let mut histogram = Histogram::new();
+    let mut out = Vec::new();
+    let mut next = DEPTH;
+    for id in 0..DEPTH {
+        device.submit(Request::read(id, random.below(places) * SIZE_BYTES, SIZE_BYTES)).expect("it fits");
+    }
+    let began = device.now();
+    let mut now = began;
+    while now.since(began) < time {
+        device.reap(flashlane_base::Instant::FAR, &mut out);
+        for completion in out.drain(..) {
+            completion.outcome.expect("a read succeeds");
+            histogram.record(completion.latency());
+            now = completion.completed;
+            let read = Request::read(next, random.below(places) * SIZE_BYTES, SIZE_BYTES);
+            device.submit(read).expect("one has just completed");
+            next += 1;
+        }
+    }
+    (histogram.len() as f64 / now.since(began).as_s_f64(), histogram)
+}
+
+/// What fio reaches; nothing where it is not there.
+fn fio(path: &Path, time: Duration) -> Option<f64> {
+    let output = Command::new("fio")
+        .args([
+            "--name=pair",
+            "--ioengine=io_uring",
+            "--direct=1",
+            "--rw=randread",
+            "--bs=4k",
+            "--time_based",
+        ])
+        .args(["--output-format=terse", "--terse-version=3", "--norandommap"])
+        .arg(format!("--iodepth={DEPTH}"))
+        .arg(format!("--runtime={}ms", time.as_ns() / 1_000_000))
+        .arg(format!("--filename={}", path.display()))
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    // Field 8 of the terse format is the IOPS of reads.
+    let iops = text.lines().last()?.split(';').nth(7)?.parse().ok();
+    assert!(iops.is_some(), "fio said: {text}{}", String::from_utf8_lossy(&output.stderr));
+    iops
+}

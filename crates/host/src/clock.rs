@@ -1,0 +1,67 @@
+//! The monotonic clock of a real device, and the date for a result's head.
+
+use flashlane_base::{Duration, Instant};
+use std::time;
+
+/// CLOCK_MONOTONIC, counted from when the device was opened. Reading it costs no system call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    began: time::Instant,
+}
+
+impl Clock {
+    /// A timer wakes up to this late (the kernel's timer slack, and the way back from idle): the rest of a wait
+    /// is spent looking at the clock instead.
+    pub(crate) const SPIN: Duration = Duration::from_us(80);
+
+    pub(crate) fn start() -> Self {
+        Self { began: time::Instant::now() }
+    }
+
+    #[inline]
+    pub(crate) fn now(&self) -> Instant {
+        Instant::from_ns(self.began.elapsed().as_nanos() as u64)
+    }
+
+    /// Returns when the clock has reached `until`.
+    pub(crate) fn wait_until(&self, until: Instant) {
+        loop {
+            let left = until.since(self.now());
+            if left.is_zero() {
+                return;
+            }
+            if left > Self::SPIN {
+                std::thread::sleep(time::Duration::from_nanos((left - Self::SPIN).as_ns()));
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+}
+
+/// The date and time of day, in UTC, as RFC 3339 writes them: `2026-11-05T12:30:00Z`.
+///
+/// For the head of a result only: no measurement depends on it.
+pub fn date() -> String {
+    humantime::format_rfc3339_seconds(time::SystemTime::now()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_ends_at_the_time_asked_for_and_not_before() {
+        let clock = Clock::start();
+        let until = clock.now() + Duration::from_us(300);
+        clock.wait_until(until);
+        assert!(clock.now() >= until);
+        clock.wait_until(Instant::ZERO);
+    }
+
+    #[test]
+    fn a_date_is_rfc_3339() {
+        let date = date();
+        assert!(date.len() == 20 && date.ends_with('Z') && date.as_bytes()[10] == b'T', "{date}");
+    }
+}

@@ -1,0 +1,200 @@
+//! io_uring: a request is an entry in the ring, and one system call both submits what was queued and waits.
+//!
+//! The file is registered, and memory that is used again and again too, which spares the kernel a reference count
+//! and the pinning of pages for each request. Completions are run by the waiting thread itself
+//! (DEFER_TASKRUN), not by interrupting it. Kernels that refuse a flag get the same ring without it; all that is
+//! required is the timeout of io_uring_enter (Linux 5.11).
+//!
+//! # When a request counts as completed
+//! The clock is read once for all completions found together, after they were found. An entry that stood there
+//! already is thus stamped when the caller could first know of it, never earlier, and entries found together
+//! really were seen together: no latency is shortened, and none grows by more than the few ns of the loop.
+
+use super::discard::{Discards, MESSAGE_BYTES};
+use super::{Done, Job, Work};
+use crate::clock::Clock;
+use flashlane_base::{Duration, Instant};
+use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
+use io_uring::{EnterFlags, IoUring, opcode, squeue};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// Marks an entry that reads a discard's result; the rest is the mailbox it reads into.
+const MAILBOX: u64 = 1 << 63;
+
+const FILE: Fixed = Fixed(0);
+
+pub(crate) struct Uring {
+    // Before `discards`: no read into a mailbox may outlive it.
+    ring: IoUring,
+    discards: Option<Discards>,
+    /// Entries that the kernel has not been told of.
+    queued: u32,
+    /// Whether memory can be registered (Linux 5.19, and while the limit of locked memory lasts).
+    registers: bool,
+}
+
+impl Uring {
+    /// A ring for `depth` jobs on `file`; `discards` where trims are to be discards on a block device.
+    ///
+    /// # Errors
+    /// io_uring is missing, forbidden or too old.
+    pub(crate) fn new(file: &File, depth: u32, discards: bool) -> io::Result<Self> {
+        let ring = build(depth)?;
+        if !ring.params().is_feature_ext_arg() || !ring.params().is_feature_nodrop() {
+            return Err(io::Error::from_raw_os_error(libc::ENOSYS));
+        }
+        ring.submitter().register_files(&[file.as_raw_fd()])?;
+        let registers = ring.submitter().register_buffers_sparse(2 * depth).is_ok();
+        let discards = discards.then(|| Discards::start(file, depth)).transpose()?;
+        Ok(Self { ring, discards, queued: 0, registers })
+    }
+
+    /// See [`super::Engine::register`].
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn register(&mut self, index: u16, memory: *mut u8, length_bytes: usize) -> bool {
+        if !self.registers {
+            return false;
+        }
+        let memory = libc::iovec { iov_base: memory.cast(), iov_len: length_bytes };
+        // SAFETY: the caller keeps the memory valid while it is registered.
+        let update =
+            unsafe { self.ring.submitter().register_buffers_update(u32::from(index), &[memory], None) };
+        self.registers = update.is_ok();
+        self.registers
+    }
+
+    #[inline]
+    pub(crate) fn queue(&mut self, job: Job) {
+        let entry = match (job.work, &mut self.discards) {
+            (Work::Trim, Some(discards)) => {
+                let mailbox = discards.queue(job);
+                let read = opcode::Read::new(Fd(discards.pipe()), mailbox, MESSAGE_BYTES as u32);
+                // A pipe has no place to read at: the offset of all ones says so.
+                read.offset(u64::MAX).build().user_data(MAILBOX | u64::from(job.slot))
+            }
+            _ => entry(&job).user_data(u64::from(job.slot)),
+        };
+        // SAFETY: whoever made the job keeps its memory valid until it is done, and the ring is drained before
+        // the mailboxes go.
+        let pushed = unsafe { self.ring.submission().push(&entry) };
+        pushed.expect("the ring has an entry for each request that may be in flight");
+        self.queued += 1;
+    }
+
+    #[inline]
+    pub(crate) fn wait(&mut self, clock: &Clock, until: Instant, done: &mut Vec<Done>) -> io::Result<()> {
+        loop {
+            self.enter(clock, until)?;
+            if self.drain(clock, done) || (until != Instant::FAR && clock.now() >= until) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Submits what is queued and waits for a completion, or nearly until `until`.
+    #[inline]
+    fn enter(&mut self, clock: &Clock, until: Instant) -> io::Result<()> {
+        let entered = if until == Instant::FAR {
+            self.ring.submitter().submit_and_wait(1)
+        } else {
+            let left = until.since(clock.now());
+            if left > Clock::SPIN {
+                self.enter_for(left.saturating_sub(Clock::SPIN))
+            } else {
+                // Timers are late: near the end, look and come back instead of sleeping.
+                let flags = EnterFlags::GETEVENTS.bits();
+                // SAFETY: no argument is passed.
+                unsafe { self.ring.submitter().enter::<libc::sigset_t>(self.queued, 0, flags, None) }
+            }
+        };
+        match entered.map_err(|e| (e.raw_os_error(), e)) {
+            Ok(submitted) => self.queued -= submitted as u32,
+            // The wait's end; nothing was submitted by this call.
+            Err((Some(libc::ETIME | libc::EINTR), _)) => {}
+            // The kernel is short of memory or of completion entries: it must be relieved first.
+            Err((Some(libc::EAGAIN | libc::EBUSY), _)) => std::thread::yield_now(),
+            Err((_, e)) => return Err(e),
+        }
+        Ok(())
+    }
+
+    fn enter_for(&self, time: Duration) -> io::Result<usize> {
+        let time =
+            Timespec::new().sec(time.as_ns() / 1_000_000_000).nsec((time.as_ns() % 1_000_000_000) as u32);
+        self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&time))
+    }
+
+    /// Appends what has completed; whether that was anything.
+    #[inline]
+    fn drain(&mut self, clock: &Clock, done: &mut Vec<Done>) -> bool {
+        let before = done.len();
+        let completions = self.ring.completion();
+        if completions.is_empty() {
+            return false;
+        }
+        let at = clock.now();
+        for completion in completions {
+            let (mut slot, mut result) = (completion.user_data(), i64::from(completion.result()));
+            if slot & MAILBOX != 0 {
+                let discards = self.discards.as_ref().expect("only discards have mailboxes");
+                let mailbox = (slot & !MAILBOX) as u32;
+                if result == MESSAGE_BYTES as i64 {
+                    let (of, told) = discards.message(mailbox);
+                    (slot, result) = (u64::from(of), told);
+                } else {
+                    slot = u64::from(mailbox);
+                    result = result.min(-i64::from(libc::EIO));
+                }
+            }
+            done.push(Done { slot: slot as u32, result, at });
+        }
+        done.len() > before
+    }
+}
+
+/// The ring with the best flags that the kernel takes.
+fn build(depth: u32) -> io::Result<IoUring> {
+    let mut deferred = IoUring::builder();
+    deferred.setup_single_issuer().setup_defer_taskrun();
+    let mut cooperative = IoUring::builder();
+    cooperative.setup_coop_taskrun();
+    let plain = IoUring::builder();
+    // Linux 6.1, 5.19, and before.
+    let refused = |e: &io::Error| e.raw_os_error() == Some(libc::EINVAL);
+    match deferred.build(depth) {
+        Err(e) if refused(&e) => match cooperative.build(depth) {
+            Err(e) if refused(&e) => plain.build(depth),
+            other => other,
+        },
+        other => other,
+    }
+}
+
+#[inline]
+fn entry(job: &Job) -> squeue::Entry {
+    let (offset, length, memory) = (job.offset_bytes, job.length_bytes as u32, job.memory);
+    let flags = |durable| if durable { libc::RWF_DSYNC } else { 0 };
+    match (job.work, job.registered) {
+        (Work::Read, Some(index)) => {
+            opcode::ReadFixed::new(FILE, memory, length, index).offset(offset).build()
+        }
+        (Work::Read, None) => opcode::Read::new(FILE, memory, length).offset(offset).build(),
+        (Work::Write { durable }, Some(index)) => opcode::WriteFixed::new(FILE, memory, length, index)
+            .offset(offset)
+            .rw_flags(flags(durable))
+            .build(),
+        (Work::Write { durable }, None) => {
+            opcode::Write::new(FILE, memory, length).offset(offset).rw_flags(flags(durable)).build()
+        }
+        (Work::Flush, _) => opcode::Fsync::new(FILE).flags(FsyncFlags::DATASYNC).build(),
+        (Work::Trim, _) => {
+            let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+            opcode::Fallocate::new(FILE, job.length_bytes).offset(offset).mode(mode).build()
+        }
+        (Work::Nothing, _) => opcode::Nop::new().build(),
+    }
+}

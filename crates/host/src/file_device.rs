@@ -1,0 +1,303 @@
+//! A block device or regular file as a [`Device`]: requests in, completions out, over one of the engines.
+//!
+//! Each request in flight has a slot, which holds its name, its submission time, and the memory that the kernel
+//! reads or writes. Slots are used last-in first-out, so that a shallow queue touches little memory.
+
+use crate::clock::Clock;
+use crate::engine::{Done, Engine, EngineChoice, Job, THREADS_MAX, Threads, Uring, Work};
+use crate::memory::Memory;
+use crate::target;
+use crate::warning::Warning;
+use flashlane_base::{Duration, Instant};
+use flashlane_device::{
+    Buffer, Completion, DataDevice, Device, Failure, Operation, Profile, Request, RequestId, SubmitError,
+};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::marker::PhantomData;
+
+/// A real drive: a block device, or a regular file, read and written past the page cache.
+///
+/// Made by [`crate::OpenOptions::open`]. Requests are queued by [`Device::submit`], handed to the kernel together
+/// by the next [`Device::reap`], and stamped as completed when that call finds them done: a latency is what the
+/// caller sees between the two, which includes the time it takes between submitting and reaping.
+///
+/// It stays on the thread that opened it (it is not `Send`): the kernel ties the fastest kind of ring to one.
+/// Dropping it waits for what is in flight.
+pub struct FileDevice {
+    // The order matters for dropping: the engine ends before the memory that the kernel uses goes.
+    engine: Engine,
+    memory: Memory,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    profile: Profile,
+    clock: Clock,
+    file: File,
+    block: bool,
+    trims: bool,
+    warnings: Vec<Warning>,
+    /// Buffers of completed requests, until they are taken.
+    returned: BTreeMap<RequestId, Buffer>,
+    gone: bool,
+    done: Vec<Done>,
+    /// Keeps it on its thread.
+    stays: PhantomData<*const ()>,
+}
+
+/// A request in flight.
+#[derive(Default)]
+struct Slot {
+    id: RequestId,
+    submitted: Instant,
+    /// What the request must transfer to have succeeded; nothing for flush and trim.
+    expected_bytes: i64,
+    busy: bool,
+    buffer: Option<Buffer>,
+}
+
+/// All that [`FileDevice::new`] is told.
+pub(crate) struct Setup {
+    pub file: File,
+    pub profile: Profile,
+    pub block: bool,
+    /// Whether the device takes trims at all.
+    pub trims: bool,
+    pub engine: EngineChoice,
+    pub warnings: Vec<Warning>,
+}
+
+/// The longest request: the kernel transfers at most 2 GiB less a page at once.
+const LENGTH_MAX_BYTES: u64 = 1 << 30;
+
+impl FileDevice {
+    /// # Errors
+    /// Neither engine can be set up.
+    pub(crate) fn new(setup: Setup) -> io::Result<Self> {
+        let Setup { file, mut profile, block, trims, engine, mut warnings } = setup;
+        let clock = Clock::start();
+        let discards = block && trims && !profile.read_only;
+        let uring = match engine {
+            EngineChoice::Automatic => Uring::new(&file, profile.depth, discards),
+            EngineChoice::Threads => Err(io::Error::from_raw_os_error(0)),
+        };
+        let engine = match uring {
+            Ok(uring) => Engine::Uring(Box::new(uring)),
+            Err(e) => {
+                profile.depth = profile.depth.min(THREADS_MAX);
+                let errno = e.raw_os_error().unwrap_or(libc::EIO);
+                warnings.push(Warning::NoIoUring { errno, depth: profile.depth });
+                Engine::Threads(Threads::new(file.try_clone()?, clock, discards)?)
+            }
+        };
+        // Two runs must not write the same bytes: a drive that stores equal blocks once would gain by it.
+        let start = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |t| t.as_nanos() as u64);
+        Ok(Self {
+            engine,
+            memory: Memory::new(profile.depth, start),
+            slots: (0..profile.depth).map(|_| Slot::default()).collect(),
+            free: (0..profile.depth).rev().collect(),
+            profile,
+            clock,
+            file,
+            block,
+            trims,
+            warnings,
+            returned: BTreeMap::new(),
+            gone: false,
+            done: Vec::new(),
+            stays: PhantomData,
+        })
+    }
+
+    /// Reasons to doubt what is measured here. They belong into the result.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    /// How requests reach the kernel: `io_uring` or `threads`.
+    pub fn engine_name(&self) -> &'static str {
+        match self.engine {
+            Engine::Uring(_) => "io_uring",
+            Engine::Threads(_) => "threads",
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Everything that can be said against a request before it is taken.
+    #[inline]
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
+        if self.gone {
+            return Err(SubmitError::Gone);
+        }
+        self.profile.check(request)?;
+        if request.operation == Operation::Trim && !self.trims {
+            return Err(SubmitError::Unsupported { operation: Operation::Trim });
+        }
+        let transfers = matches!(request.operation, Operation::Read | Operation::Write);
+        if transfers && request.length_bytes > LENGTH_MAX_BYTES {
+            return Err(SubmitError::Rule("a request to a real drive is at most 1 GiB long"));
+        }
+        if self.free.is_empty() {
+            return Err(SubmitError::Full { depth: self.profile.depth });
+        }
+        Ok(())
+    }
+
+    /// Takes a request that was checked.
+    #[inline]
+    fn accept(&mut self, request: Request, mut buffer: Option<Buffer>) {
+        let slot = self.free.pop().expect("a request is checked against the depth first");
+        let (work, transfers) = match request.operation {
+            Operation::Read => (Work::Read, true),
+            Operation::Write => (Work::Write { durable: request.durable }, true),
+            // There is nothing to flush, and a device opened for reading is not touched otherwise.
+            Operation::Flush if self.profile.read_only => (Work::Nothing, false),
+            Operation::Flush => (Work::Flush, false),
+            Operation::Trim => (Work::Trim, false),
+            Operation::Erase => unreachable!("the profile has no erase unit, so its check refuses erases"),
+        };
+        let (memory, registered) = match &mut buffer {
+            _ if !transfers => (std::ptr::null_mut(), None),
+            Some(buffer) => (buffer.as_mut_slice().as_mut_ptr(), None),
+            None => {
+                let write = request.operation == Operation::Write;
+                self.memory.get(&mut self.engine, slot, write, request.length_bytes as usize)
+            }
+        };
+        let (offset_bytes, length_bytes) = (request.offset_bytes, request.length_bytes);
+        self.slots[slot as usize] = Slot {
+            id: request.id,
+            submitted: self.clock.now(),
+            expected_bytes: if transfers { length_bytes as i64 } else { 0 },
+            busy: true,
+            buffer,
+        };
+        self.engine.queue(Job { slot, work, offset_bytes, length_bytes, memory, registered });
+    }
+
+    /// Frees the slot of a job that has ended.
+    #[inline]
+    fn finish(&mut self, done: Done) -> Completion {
+        let slot = &mut self.slots[done.slot as usize];
+        assert!(slot.busy, "the engine ended slot {} twice", done.slot);
+        slot.busy = false;
+        let (id, submitted, expected_bytes) = (slot.id, slot.submitted, slot.expected_bytes);
+        if let Some(buffer) = slot.buffer.take() {
+            self.returned.insert(id, buffer);
+        }
+        self.free.push(done.slot);
+        let outcome = if done.result == expected_bytes { Ok(()) } else { Err(self.failure(done.result)) };
+        Completion { id, submitted, completed: done.at, outcome }
+    }
+
+    #[cold]
+    fn failure(&mut self, result: i64) -> Failure {
+        let errno = result.checked_neg().filter(|n| *n > 0).map(|n| n as i32);
+        // A block device that has gone says so in many ways; that it has no size left is the same for all.
+        let vanished = match errno {
+            Some(libc::ENODEV | libc::ENXIO | libc::ESTALE | libc::ENOMEDIUM) => true,
+            Some(libc::EIO) | None if self.block => {
+                !target::block_device_length(&self.file).is_ok_and(|length| length > 0)
+            }
+            _ => false,
+        };
+        self.gone |= vanished;
+        match errno {
+            _ if vanished => Failure::Gone,
+            // What the block layer makes of a medium error.
+            Some(libc::ENODATA) => Failure::Unreadable,
+            Some(errno) => Failure::Os(errno),
+            None => Failure::Short { done_bytes: result as u32 },
+        }
+    }
+
+    /// The engine itself broke: everything in flight fails, and its memory is left to the kernel.
+    #[cold]
+    fn give_up(&mut self, error: &io::Error, out: &mut Vec<Completion>) {
+        let (at, errno) = (self.clock.now(), error.raw_os_error().unwrap_or(libc::EIO));
+        self.gone = true;
+        self.memory.leak();
+        for slot in 0..self.slots.len() {
+            if self.slots[slot].busy {
+                // The caller gets an empty buffer of the same size back: the other may still be written to.
+                let length = self.slots[slot].buffer.as_ref().map(Buffer::len);
+                std::mem::forget(self.slots[slot].buffer.take());
+                self.slots[slot].buffer = length.map(Buffer::zeroed);
+                out.push(self.finish(Done { slot: slot as u32, result: -i64::from(errno), at }));
+            }
+        }
+    }
+}
+
+impl Device for FileDevice {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    #[inline]
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    #[inline]
+    fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
+        self.check(&request)?;
+        self.accept(request, None);
+        Ok(())
+    }
+
+    #[inline]
+    fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
+        if self.in_flight() == 0 {
+            if until != Instant::FAR {
+                self.clock.wait_until(until);
+            }
+            return;
+        }
+        let mut done = std::mem::take(&mut self.done);
+        let waited = self.engine.wait(&self.clock, until, &mut done);
+        out.extend(done.drain(..).map(|done| self.finish(done)));
+        self.done = done;
+        if let Err(e) = waited {
+            self.give_up(&e, out);
+        }
+    }
+}
+
+impl DataDevice for FileDevice {
+    /// # Panics
+    /// Where the buffer is not as long as the read or write.
+    fn submit_with(&mut self, request: Request, buffer: Buffer) -> Result<(), (SubmitError, Buffer)> {
+        if let Err(e) = self.check(&request) {
+            return Err((e, buffer));
+        }
+        if matches!(request.operation, Operation::Read | Operation::Write) {
+            assert_eq!(buffer.len() as u64, request.length_bytes, "a buffer is as long as its request");
+        }
+        self.accept(request, Some(buffer));
+        Ok(())
+    }
+
+    fn take_buffer(&mut self, id: RequestId) -> Option<Buffer> {
+        self.returned.remove(&id)
+    }
+}
+
+impl Drop for FileDevice {
+    /// The kernel may still write to the memory of what is in flight: wait for it, or leave the memory to it.
+    fn drop(&mut self) {
+        let until = self.clock.now() + Duration::from_s(10);
+        let mut out = Vec::new();
+        while self.in_flight() > 0 && self.clock.now() < until {
+            self.reap(until, &mut out);
+        }
+        if self.in_flight() > 0 {
+            self.memory.leak();
+            self.slots.drain(..).for_each(|slot| std::mem::forget(slot.buffer));
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What a result says about the drive and the machine it was measured on. Serial numbers are left out: a result
+//! is made to be shown.
+
+use crate::survey::Mount;
+use crate::target::{self, Target};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The drive below a path, and the kernel above it. Nothing where the kernel does not tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// `block device` or `file`; nothing where the path leads to neither.
+    pub kind: Option<String>,
+    /// The drive's name in the kernel: `nvme0n1`; for a partition or a file, the drive that it lies on.
+    pub drive: Option<String>,
+    /// Maker and model.
+    pub model: Option<String>,
+    /// Revision of the drive's firmware.
+    pub firmware: Option<String>,
+    /// Whether the kernel takes it for a rotating disk.
+    pub rotational: Option<bool>,
+    /// Bytes of the whole drive.
+    pub drive_bytes: Option<u64>,
+    /// Bytes of the smallest request that the drive takes.
+    pub logical_block_bytes: Option<u64>,
+    /// Bytes that the drive writes without reading first, as it says.
+    pub physical_block_bytes: Option<u64>,
+    /// The kernel's scheduler for the drive: `none`, `mq-deadline`.
+    pub scheduler: Option<String>,
+    /// `write back` or `write through`.
+    pub write_cache: Option<String>,
+    /// The file system that a file lies on: `ext4`.
+    pub file_system: Option<String>,
+    /// Name, release and machine: `Linux 6.12.4 x86_64`.
+    pub kernel: String,
+}
+
+/// Reads what the kernel tells of the drive below `path`. Never fails: what cannot be read is left out.
+pub fn identity(path: &Path) -> Identity {
+    let name = rustix::system::uname();
+    let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
+    let kernel = [word(name.sysname()), word(name.release()), word(name.machine())].join(" ");
+    let Ok(target) = Target::resolve(path) else { return Identity { kernel, ..Identity::default() } };
+    let mount = (!target.block).then(|| mount_of(&target)).flatten();
+    // Some file systems (Btrfs) have a number of their own instead of their drive's.
+    let source = mount.as_ref().and_then(|mount| target::device_number_of(&mount.source));
+    let folder = drive_folder(target.device_number()).or_else(|| drive_folder(source?));
+    let kind = if target.block { "block device" } else { "file" };
+    let told = folder.map(|folder| of_drive(&folder)).unwrap_or_default();
+    Identity { kind: Some(kind.into()), file_system: mount.map(|mount| mount.file_system), kernel, ..told }
+}
+
+/// The kernel's folder for a drive; for a partition, its drive's.
+fn drive_folder((major, minor): (u32, u32)) -> Option<PathBuf> {
+    let folder = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
+    if folder.join("partition").exists() { folder.parent().map(Into::into) } else { Some(folder) }
+}
+
+fn of_drive(folder: &Path) -> Identity {
+    let read = |name: &str| {
+        let text = fs::read_to_string(folder.join(name)).ok()?;
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        (!text.is_empty()).then_some(text)
+    };
+    let number = |name| read(name).and_then(|text| text.parse::<u64>().ok());
+    let maker = read("device/vendor").filter(|vendor| !vendor.starts_with("0x"));
+    let model = read("device/model").map(|model| maker.map_or(model.clone(), |m| format!("{m} {model}")));
+    Identity {
+        drive: folder.file_name().map(|name| name.to_string_lossy().into_owned()),
+        model,
+        firmware: read("device/firmware_rev").or_else(|| read("device/rev")),
+        rotational: number("queue/rotational").map(|n| n != 0),
+        // The kernel counts in sectors of 512 bytes, whatever the drive does.
+        drive_bytes: number("size").map(|sectors| sectors * 512),
+        logical_block_bytes: number("queue/logical_block_size"),
+        physical_block_bytes: number("queue/physical_block_size"),
+        scheduler: read("queue/scheduler").map(|text| chosen(&text)),
+        write_cache: read("queue/write_cache"),
+        ..Identity::default()
+    }
+}
+
+/// The kernel lists all schedulers, the chosen one in brackets.
+fn chosen(list: &str) -> String {
+    let inside = list.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    inside.map_or(list, |(name, _)| name).to_owned()
+}
+
+/// The mount that a file lies on: the one with its device's number, or the longest mount point above it.
+fn mount_of(target: &Target) -> Option<Mount> {
+    let text = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let above = text.lines().filter_map(Mount::parse).filter(|mount| target.real.starts_with(&mount.at));
+    above.max_by_key(|mount| mount.at.as_os_str().len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chosen_scheduler_stands_in_brackets() {
+        assert_eq!(chosen("none [mq-deadline] kyber"), "mq-deadline");
+        assert_eq!(chosen("none"), "none");
+    }
+
+    #[test]
+    fn a_drive_is_described_from_the_kernels_folder_without_its_serial_number() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("nvme0n1");
+        for (name, text) in [
+            ("size", "2048\n"),
+            ("device/model", "FAST  DRIVE 1TB   \n"),
+            ("device/serial", "S3CR3T\n"),
+            ("device/firmware_rev", "1B2QEXM7\n"),
+            ("queue/rotational", "0\n"),
+            ("queue/scheduler", "[none] mq-deadline\n"),
+            ("queue/logical_block_size", "512\n"),
+            ("queue/write_cache", "write back\n"),
+        ] {
+            let path = folder.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let told = of_drive(&folder);
+        assert_eq!(told.drive.as_deref(), Some("nvme0n1"));
+        assert_eq!(told.model.as_deref(), Some("FAST DRIVE 1TB"));
+        assert_eq!(told.firmware.as_deref(), Some("1B2QEXM7"));
+        assert_eq!((told.rotational, told.drive_bytes), (Some(false), Some(1 << 20)));
+        assert_eq!(told.scheduler.as_deref(), Some("none"));
+        assert_eq!(told.write_cache.as_deref(), Some("write back"));
+        assert_eq!(told.physical_block_bytes, None);
+        assert!(!format!("{told:?}").contains("S3CR3T"));
+    }
+
+    #[test]
+    fn a_file_is_known_by_its_file_system_and_nothing_fails_where_nothing_is() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let told = identity(file.path());
+        assert_eq!(told.kind.as_deref(), Some("file"));
+        assert!(told.file_system.is_some() && told.kernel.starts_with("Linux "));
+        assert_eq!(identity(Path::new("/no/such/thing")).kind, None);
+    }
+}

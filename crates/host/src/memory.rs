@@ -1,0 +1,89 @@
+//! Memory for requests that bring none: where only time is asked for, reads still need a place to land and
+//! writes still need bytes.
+//!
+//! Each slot has its own, made when first needed and kept, since file systems that check sums as they read do
+//! not bear two reads into one place. Writes send pseudo-random bytes, and each 4 KiB of each write carries a
+//! number used once, so that a drive or a host that compresses, or stores equal blocks once, gains nothing.
+
+use crate::engine::Engine;
+use flashlane_base::Seed;
+use flashlane_device::Buffer;
+
+pub(crate) struct Memory {
+    /// For slot `n`: what reads land in at `2 n`, what writes send at `2 n + 1`. The index is also the one
+    /// under which the engine knows the memory.
+    places: Vec<Place>,
+    /// The next number used once.
+    once: u64,
+}
+
+#[derive(Default)]
+struct Place {
+    buffer: Buffer,
+    registered: bool,
+}
+
+impl Memory {
+    pub(crate) fn new(slots: u32, start: u64) -> Self {
+        Self { places: (0..2 * slots).map(|_| Place::default()).collect(), once: start }
+    }
+
+    /// `length_bytes` that slot `slot` may use while it is in flight, and the index of registered memory.
+    #[inline]
+    pub(crate) fn get(
+        &mut self,
+        engine: &mut Engine,
+        slot: u32,
+        write: bool,
+        length_bytes: usize,
+    ) -> (*mut u8, Option<u16>) {
+        let index = 2 * slot + u32::from(write);
+        if self.places[index as usize].buffer.len() < length_bytes {
+            self.grow(engine, index, write, length_bytes);
+        }
+        let place = &mut self.places[index as usize];
+        let bytes = &mut place.buffer.as_mut_slice()[..length_bytes];
+        if write {
+            for block in bytes.chunks_mut(4096) {
+                // The odd step (the golden ratio's) visits every number before it comes back to one.
+                self.once = self.once.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let stamp = self.once.to_le_bytes();
+                let count = stamp.len().min(block.len());
+                block[..count].copy_from_slice(&stamp[..count]);
+            }
+        }
+        (bytes.as_mut_ptr(), place.registered.then_some(index as u16))
+    }
+
+    #[cold]
+    fn grow(&mut self, engine: &mut Engine, index: u32, write: bool, length_bytes: usize) {
+        let mut buffer = Buffer::zeroed(length_bytes.next_power_of_two().max(4096));
+        if write {
+            fill(buffer.as_mut_slice(), self.once ^ u64::from(index));
+        }
+        let (memory, length_bytes) = (buffer.as_mut_slice().as_mut_ptr(), buffer.len());
+        // SAFETY: the old memory under this index is kept until the new one has replaced it, and `FileDevice`
+        // drops its engine before its memory.
+        let registered = unsafe { engine.register(index as u16, memory, length_bytes) };
+        let old = std::mem::replace(&mut self.places[index as usize], Place { buffer, registered });
+        if old.registered && !registered {
+            // The kernel still knows the old memory under this index. It is never used again through it, but
+            // stays pinned until the ring ends: giving it back would be safe, keeping it is certain.
+            std::mem::forget(old);
+        }
+    }
+
+    /// Gives up the memory without freeing it: the kernel may still write to it.
+    pub(crate) fn leak(&mut self) {
+        std::mem::forget(std::mem::take(&mut self.places));
+    }
+}
+
+/// Fills with pseudo-random bytes.
+pub(crate) fn fill(bytes: &mut [u8], seed: u64) {
+    let mut source = Seed(seed).derive("host write data").source();
+    for chunk in bytes.chunks_mut(8) {
+        let count = chunk.len();
+        chunk.copy_from_slice(&source.bits().to_le_bytes()[..count]);
+    }
+}

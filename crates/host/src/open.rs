@@ -1,0 +1,361 @@
+//! Opening a real drive, which is somebody's data: the rules, and the refusals.
+//!
+//! Reading is always allowed and never writes, not even an access time. Writing needs [`Access::Destroy`]. A
+//! device or file that is in use, partitioned, or carries a known signature is refused even then, with
+//! everything that was found, unless [`OpenOptions::really`] repeats its path. What is written to is claimed
+//! for this process: block devices by the kernel's exclusive open, both kinds by an advisory lock that a
+//! second Flashlane respects.
+
+use crate::engine::EngineChoice;
+use crate::file_device::{FileDevice, Setup};
+use crate::survey::{self, Finding};
+use crate::target::{self, Target};
+use crate::warning::Warning;
+use flashlane_device::Profile;
+use rustix::fs::{FlockOperation, OFlags};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What may be done to the bytes that are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Only read them.
+    ReadOnly,
+    /// Overwrite and trim them.
+    Destroy,
+}
+
+/// Requests in flight at once unless said otherwise: as many as an NVMe queue usually takes.
+pub const DEPTH_DEFAULT: u32 = 1024;
+/// The most requests in flight that can be asked for.
+pub const DEPTH_MAX: u32 = 4096;
+
+/// How to open a block device or a regular file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// Where it is. Symbolic links are followed; refusals name what they lead to.
+    pub path: PathBuf,
+    /// What may be done to it.
+    pub access: Access,
+    /// The same path again, from somebody who was told what lies there and means it.
+    pub really: Option<PathBuf>,
+    /// Requests in flight at once, 1 to [`DEPTH_MAX`]; threads take at most 64.
+    pub depth: u32,
+    /// io_uring where it is there, or threads.
+    pub engine: EngineChoice,
+    /// Whether buffered I/O may take the place of direct I/O where the file system refuses it.
+    pub allow_page_cache: bool,
+}
+
+/// Why a path was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Nothing is there.
+    #[error("'{}' does not exist", path.display())]
+    NotFound {
+        /// As given.
+        path: PathBuf,
+    },
+    /// It is neither a block device nor a regular file.
+    #[error("{} is {found}: a block device or a regular file is needed", place(path, real))]
+    NotStorage {
+        /// As given.
+        path: PathBuf,
+        /// What it leads to.
+        real: PathBuf,
+        /// What it is, with its article.
+        found: &'static str,
+    },
+    /// It looks like somebody's data.
+    #[error(
+        "{} is not overwritten:{}\nrepeat its path with --really if all of it may be destroyed",
+        place(path, real),
+        list(findings)
+    )]
+    Refused {
+        /// As given.
+        path: PathBuf,
+        /// What it leads to.
+        real: PathBuf,
+        /// Everything that speaks against it.
+        findings: Vec<Finding>,
+    },
+    /// The path that was to confirm another does not lead to the same place.
+    #[error("--really names '{}', but {} was to be opened: they must be the same", really.display(), place(path, real))]
+    ReallyMismatch {
+        /// As given.
+        path: PathBuf,
+        /// What it leads to.
+        real: PathBuf,
+        /// The path that was to repeat it.
+        really: PathBuf,
+    },
+    /// Another process (a second Flashlane, say) has locked it.
+    #[error("{} is in use: another process has locked it", place(path, real))]
+    Locked {
+        /// As given.
+        path: PathBuf,
+        /// What it leads to.
+        real: PathBuf,
+    },
+    /// The file system has no direct I/O, and buffered I/O was not allowed.
+    #[error(
+        "{} lies on a file system without direct I/O: the page cache would be measured, not the drive",
+        place(path, real)
+    )]
+    NoDirectIo {
+        /// As given.
+        path: PathBuf,
+        /// What it leads to.
+        real: PathBuf,
+    },
+    /// There is no room for a single request.
+    #[error(
+        "{} is {length_bytes} bytes long, but requests are multiples of {unit_bytes} bytes",
+        place(path, real)
+    )]
+    TooSmall {
+        /// As given.
+        path: PathBuf,
+        /// What it leads to.
+        real: PathBuf,
+        /// Bytes there are.
+        length_bytes: u64,
+        /// Bytes of the smallest request.
+        unit_bytes: u64,
+    },
+    /// A depth that no device has.
+    #[error("a depth of {depth} cannot be had: 1 to {DEPTH_MAX} requests may be in flight")]
+    Depth {
+        /// As given.
+        depth: u32,
+    },
+    /// Between looking at it and opening it, something else took its place.
+    #[error("{} was replaced by something else while it was being opened", place(path, real))]
+    Replaced {
+        /// As given.
+        path: PathBuf,
+        /// What it led to.
+        real: PathBuf,
+    },
+    /// The operating system refuses.
+    #[error("cannot {action} '{}': {source}", path.display())]
+    Os {
+        /// As given.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// The operating system's words.
+        source: io::Error,
+    },
+}
+
+/// A path, and where it leads if that is elsewhere.
+fn place(path: &Path, real: &Path) -> String {
+    if path == real {
+        format!("'{}'", path.display())
+    } else {
+        format!("'{}' (which is '{}')", path.display(), real.display())
+    }
+}
+
+fn list(findings: &[Finding]) -> String {
+    findings.iter().fold(String::new(), |mut text, finding| {
+        let _ = write!(text, "\n  - {finding}");
+        text
+    })
+}
+
+impl OpenOptions {
+    /// Open `path` for reading only.
+    pub fn read_only(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            access: Access::ReadOnly,
+            really: None,
+            depth: DEPTH_DEFAULT,
+            engine: EngineChoice::Automatic,
+            allow_page_cache: false,
+        }
+    }
+
+    /// Open `path` and let its bytes be overwritten.
+    pub fn destroy(path: impl Into<PathBuf>) -> Self {
+        Self { access: Access::Destroy, ..Self::read_only(path) }
+    }
+
+    /// The same, with `path` repeated (see [`OpenOptions::really`]).
+    pub fn really(self, path: impl Into<PathBuf>) -> Self {
+        Self { really: Some(path.into()), ..self }
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// [`OpenError`] says what was found and what would be needed.
+    pub fn open(&self) -> Result<FileDevice, OpenError> {
+        if !(1..=DEPTH_MAX).contains(&self.depth) {
+            return Err(OpenError::Depth { depth: self.depth });
+        }
+        let target = Target::resolve(&self.path)?;
+        self.consent(&target)?;
+        let mut warnings = Vec::new();
+        let file = self.open_file(&target, &mut warnings)?;
+        // io_uring would answer "try again" to whatever it cannot do at once.
+        let flags = rustix::fs::fcntl_getfl(&file).map_err(|e| self.os("look at", e.into()))?;
+        rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK).map_err(|e| self.os("set up", e.into()))?;
+        if !target.is(&file).map_err(|e| self.os("look at", e))? {
+            return Err(OpenError::Replaced { path: self.path.clone(), real: target.real });
+        }
+        self.lock(&target, &file, &mut warnings)?;
+        let (path, real) = (self.path.clone(), target.real.clone());
+        let extent = target.extent(&file).map_err(|e| self.os("measure", e))?;
+        let buffered = warnings.contains(&Warning::PageCacheNotBypassed);
+        let unit_bytes = match extent.unit_bytes {
+            0 if buffered => 512,
+            // The file opened with O_DIRECT, yet the file system says that it reads through the page cache.
+            0 if self.allow_page_cache => {
+                warnings.push(Warning::PageCacheNotBypassed);
+                512
+            }
+            0 => return Err(OpenError::NoDirectIo { path, real }),
+            unit => unit,
+        };
+        let capacity_bytes = extent.length_bytes / unit_bytes * unit_bytes;
+        if capacity_bytes == 0 {
+            return Err(OpenError::TooSmall { path, real, length_bytes: extent.length_bytes, unit_bytes });
+        }
+        if !target.block {
+            doubts_of_a_file(&file, capacity_bytes, &mut warnings).map_err(|e| self.os("look at", e))?;
+        }
+        let profile = Profile {
+            name: self.path.display().to_string(),
+            capacity_bytes,
+            lanes: 1,
+            read_unit_bytes: unit_bytes,
+            write_unit_bytes: unit_bytes,
+            erase_unit_bytes: 0,
+            depth: self.depth,
+            simulated: false,
+            read_only: self.access == Access::ReadOnly,
+        };
+        let (block, trims) = (target.block, takes_trims(&target));
+        FileDevice::new(Setup { file, profile, block, trims, engine: self.engine, warnings })
+            .map_err(|e| self.os("set up I/O on", e))
+    }
+
+    fn os(&self, action: &'static str, source: io::Error) -> OpenError {
+        OpenError::Os { path: self.path.clone(), action, source }
+    }
+
+    /// Whether what would be overwritten may be.
+    fn consent(&self, target: &Target) -> Result<(), OpenError> {
+        let (path, real) = (self.path.clone(), target.real.clone());
+        match &self.really {
+            _ if self.access == Access::ReadOnly => Ok(()),
+            Some(really) if target::same_place(really, &target.real) => Ok(()),
+            Some(really) => Err(OpenError::ReallyMismatch { path, real, really: really.clone() }),
+            None => {
+                let findings = survey::survey(target).map_err(|e| self.os("look at", e))?;
+                if findings.is_empty() { Ok(()) } else { Err(OpenError::Refused { path, real, findings }) }
+            }
+        }
+    }
+
+    /// Opens the target with direct I/O and, to write to a block device, exclusively.
+    fn open_file(&self, target: &Target, warnings: &mut Vec<Warning>) -> Result<File, OpenError> {
+        let write = self.access == Access::Destroy;
+        // O_NONBLOCK: should a pipe have taken the place meanwhile, opening it must not hang.
+        let mut flags = libc::O_DIRECT | libc::O_NOCTTY | libc::O_NONBLOCK;
+        if write && target.block {
+            flags |= libc::O_EXCL;
+        } else if !write {
+            flags |= libc::O_NOATIME;
+        }
+        loop {
+            let opened =
+                std::fs::OpenOptions::new().read(true).write(write).custom_flags(flags).open(&target.real);
+            let error = match opened {
+                Ok(file) => return Ok(file),
+                Err(e) => e,
+            };
+            let (path, real) = (self.path.clone(), target.real.clone());
+            match error.raw_os_error() {
+                // Only the owner may leave the access time alone.
+                Some(libc::EPERM) if flags & libc::O_NOATIME != 0 => flags &= !libc::O_NOATIME,
+                Some(libc::EINVAL) if flags & libc::O_DIRECT != 0 && self.allow_page_cache => {
+                    flags &= !libc::O_DIRECT;
+                    warnings.push(Warning::PageCacheNotBypassed);
+                }
+                Some(libc::EINVAL) if flags & libc::O_DIRECT != 0 => {
+                    return Err(OpenError::NoDirectIo { path, real });
+                }
+                Some(libc::EBUSY) if flags & libc::O_EXCL != 0 && self.really.is_some() => {
+                    flags &= !libc::O_EXCL;
+                    warnings.push(Warning::NotExclusive);
+                }
+                Some(libc::EBUSY) if flags & libc::O_EXCL != 0 => {
+                    return Err(OpenError::Refused { path, real, findings: vec![Finding::Claimed] });
+                }
+                _ => return Err(self.os("open", error)),
+            }
+        }
+    }
+
+    /// Locks against a second Flashlane: writers alone, readers together.
+    fn lock(&self, target: &Target, file: &File, warnings: &mut Vec<Warning>) -> Result<(), OpenError> {
+        let operation = match self.access {
+            Access::ReadOnly => FlockOperation::NonBlockingLockShared,
+            Access::Destroy => FlockOperation::NonBlockingLockExclusive,
+        };
+        // The device manager locks a block device for a moment whenever somebody who wrote to it closes it.
+        let mut tries_left = if target.block { 40 } else { 0 };
+        loop {
+            match rustix::fs::flock(file, operation) {
+                Ok(()) => return Ok(()),
+                Err(rustix::io::Errno::WOULDBLOCK) if tries_left > 0 => {
+                    tries_left -= 1;
+                    std::thread::sleep(Duration::from_millis(25));
+                }
+                Err(rustix::io::Errno::WOULDBLOCK) => {
+                    return Err(OpenError::Locked { path: self.path.clone(), real: target.real.clone() });
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                // The file system has no locks.
+                Err(_) => {
+                    warnings.push(Warning::NotExclusive);
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+fn doubts_of_a_file(file: &File, capacity_bytes: u64, warnings: &mut Vec<Warning>) -> io::Result<()> {
+    if let Some(file_system) = target::memory_file_system(file)? {
+        warnings.push(Warning::InMemory { file_system });
+    }
+    let written_bytes = target::written_bytes(file)?.min(capacity_bytes);
+    if written_bytes < capacity_bytes {
+        warnings.push(Warning::NotAllWritten { written_bytes, capacity_bytes });
+    }
+    Ok(())
+}
+
+/// Whether trims can be sent at all. A file system says so only when asked to punch a hole.
+fn takes_trims(target: &Target) -> bool {
+    if !target.block {
+        return true;
+    }
+    let (major, minor) = target.device_number();
+    let folder = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
+    // A partition's queue is its drive's.
+    let limit = ["queue", "../queue"]
+        .iter()
+        .find_map(|queue| std::fs::read_to_string(folder.join(queue).join("discard_max_bytes")).ok());
+    limit.is_some_and(|text| text.trim() != "0")
+}

@@ -1,0 +1,306 @@
+//! What lies on a device or file: the marks by which file systems, volume managers, partition tables and a few
+//! other valuable things are known. Only reads.
+//!
+//! The marks stand at fixed places near the beginning (up to 512 KiB) or the end; two reads fetch them all. The
+//! places are those of the on-disk formats, as their projects document them. Where a mark is short (ext's two
+//! bytes, a master boot record's) a few fields beside it must make sense too, so that random data rarely
+//! passes for somebody's.
+
+use std::fmt;
+use std::io;
+
+/// A file system, volume, table or database found on a device or file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// What it is: `ext4 file system`.
+    pub what: &'static str,
+    /// Where its mark stands, in bytes from the beginning.
+    pub offset_bytes: u64,
+    /// Its UUID, where the format has one that is read here.
+    pub uuid: Option<String>,
+    /// Its label, where it has one.
+    pub label: Option<String>,
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.what)?;
+        let name = |f: &mut fmt::Formatter<'_>, kind, value: &Option<String>| {
+            value.as_ref().map_or(Ok(()), |value| write!(f, ", {kind} {value}"))
+        };
+        write!(f, " (at byte {}", self.offset_bytes)?;
+        name(f, "UUID", &self.uuid)?;
+        name(f, "label", &self.label)?;
+        f.write_str(")")
+    }
+}
+
+/// How far from either end marks are looked for.
+const REACH_BYTES: u64 = 512 << 10;
+
+/// A format known by fixed bytes at a fixed place.
+struct Mark {
+    what: &'static str,
+    offset_bytes: u64,
+    bytes: &'static [u8],
+    uuid: Uuid,
+    /// Place and length of the label; zero length where there is none.
+    label: (u64, usize),
+}
+
+/// Where and how a format keeps its UUID.
+#[derive(Clone, Copy)]
+enum Uuid {
+    None,
+    /// Sixteen bytes.
+    Binary(u64),
+    /// Text of at most this many characters.
+    Text(u64, usize),
+}
+
+const NO_LABEL: (u64, usize) = (0, 0);
+
+const fn mark(what: &'static str, offset_bytes: u64, bytes: &'static [u8]) -> Mark {
+    Mark { what, offset_bytes, bytes, uuid: Uuid::None, label: NO_LABEL }
+}
+
+const fn named(mut mark: Mark, uuid: Uuid, label: (u64, usize)) -> Mark {
+    mark.uuid = uuid;
+    mark.label = label;
+    mark
+}
+
+const BCACHE: &[u8] = b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81";
+const BCACHEFS: &[u8] = b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef";
+
+const MARKS: &[Mark] = &[
+    named(mark("XFS file system", 0, b"XFSB"), Uuid::Binary(32), (108, 12)),
+    named(mark("Btrfs file system", 65_600, b"_BHRfS_M"), Uuid::Binary(65_568), (65_835, 256)),
+    named(mark("F2FS file system", 1024, b"\x10\x20\xf5\xf2"), Uuid::Binary(1132), NO_LABEL),
+    mark("NTFS file system", 3, b"NTFS    "),
+    mark("exFAT file system", 3, b"EXFAT   "),
+    mark("FAT file system", 54, b"FAT12   "),
+    mark("FAT file system", 54, b"FAT16   "),
+    mark("FAT file system", 82, b"FAT32   "),
+    mark("ReFS file system", 3, b"ReFS\0\0\0\0"),
+    mark("BitLocker volume", 3, b"-FVE-FS-"),
+    mark("APFS container", 32, b"NXSB"),
+    mark("HFS+ file system", 1024, b"H+\0\x04"),
+    mark("HFSX file system", 1024, b"HX\0\x05"),
+    mark("JFS file system", 32_768, b"JFS1"),
+    mark("ReiserFS file system", 65_588, b"ReIsErFs"),
+    mark("ReiserFS file system", 65_588, b"ReIsEr2Fs"),
+    mark("ReiserFS file system", 65_588, b"ReIsEr3Fs"),
+    mark("EROFS file system", 1024, b"\xe2\xe1\xf5\xe0"),
+    mark("GFS2 file system", 65_536, b"\x01\x16\x19\x70"),
+    mark("OCFS2 file system", 8192, b"OCFSV2"),
+    mark("SquashFS file system", 0, b"hsqs"),
+    mark("ISO 9660 file system", 32_769, b"CD001"),
+    mark("UDF file system", 32_769, b"BEA01"),
+    named(mark("bcachefs file system", 4120, BCACHEFS), Uuid::Binary(4152), NO_LABEL),
+    mark("bcache or bcachefs volume", 4120, BCACHE),
+    mark("Ceph BlueStore volume", 0, b"bluestore block device"),
+    named(mark("LUKS encrypted volume", 0, b"LUKS\xba\xbe"), Uuid::Text(168, 40), NO_LABEL),
+    mark("LUKS encrypted volume (second header)", 16_384, b"SKUL\xba\xbe"),
+    mark("dm-integrity volume", 0, b"integrt\0"),
+    mark("VDO volume", 0, b"dmvdo001"),
+    mark("Stratis volume", 4, b"!Stra0tis\x86\xff\x02^\x41rh"),
+    mark("Oracle ASM disk", 32, b"ORCLDISK"),
+    named(mark("Linux RAID member", 0, b"\xfc\x4e\x2b\xa9\x01\0\0\0"), Uuid::Binary(16), (32, 32)),
+    named(mark("Linux RAID member", 4096, b"\xfc\x4e\x2b\xa9\x01\0\0\0"), Uuid::Binary(4112), (4128, 32)),
+    mark("SQLite database", 0, b"SQLite format 3\0"),
+    mark("qcow2 disk image", 0, b"QFI\xfb"),
+];
+
+/// The two ends of a device.
+struct Ends {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    tail_at: u64,
+    length_bytes: u64,
+}
+
+impl Ends {
+    /// `count` bytes at `at`, where they were read.
+    fn bytes(&self, at: u64, count: usize) -> Option<&[u8]> {
+        let from = |part: &'_ [u8], begin: u64| {
+            let start = usize::try_from(at.checked_sub(begin)?).ok()?;
+            (start.checked_add(count)? <= part.len()).then_some(start)
+        };
+        from(&self.head, 0)
+            .map(|s| &self.head[s..s + count])
+            .or_else(|| from(&self.tail, self.tail_at).map(|s| &self.tail[s..s + count]))
+    }
+
+    fn has(&self, at: u64, bytes: &[u8]) -> bool {
+        self.bytes(at, bytes.len()) == Some(bytes)
+    }
+
+    fn u16(&self, at: u64) -> Option<u16> {
+        self.bytes(at, 2).map(|b| u16::from_le_bytes([b[0], b[1]]))
+    }
+
+    fn u32(&self, at: u64) -> Option<u32> {
+        self.bytes(at, 4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+    }
+
+    fn u64(&self, at: u64) -> Option<u64> {
+        self.bytes(at, 8).map(|b| u64::from_le_bytes(b.try_into().expect("eight bytes were asked for")))
+    }
+
+    fn uuid(&self, at: Uuid) -> Option<String> {
+        match at {
+            Uuid::None => None,
+            Uuid::Text(at, count) => self.text((at, count)),
+            Uuid::Binary(at) => {
+                let hex: String = self.bytes(at, 16)?.iter().map(|b| format!("{b:02x}")).collect();
+                let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+                hex.bytes().any(|c| c != b'0').then(|| parts.join("-"))
+            }
+        }
+    }
+
+    fn text(&self, (at, count): (u64, usize)) -> Option<String> {
+        let bytes = self.bytes(at, count)?;
+        let end = bytes.iter().position(|&b| b == 0).unwrap_or(count);
+        let text = String::from_utf8_lossy(&bytes[..end]).trim().to_owned();
+        // It goes to a terminal: a hostile label must not carry control sequences.
+        (!text.is_empty() && !text.contains(char::is_control)).then_some(text)
+    }
+}
+
+/// Everything known that lies on a device of `length_bytes` whose bytes `read_at` fetches (offset, buffer; it
+/// returns how many bytes there were).
+///
+/// # Errors
+/// What `read_at` says.
+pub(crate) fn find(
+    length_bytes: u64,
+    mut read_at: impl FnMut(u64, &mut [u8]) -> io::Result<usize>,
+) -> io::Result<Vec<Signature>> {
+    let mut part = |at: u64| -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; REACH_BYTES.min(length_bytes) as usize];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match read_at(at + filled as u64, &mut bytes[filled..])? {
+                0 => break,
+                n => filled += n,
+            }
+        }
+        bytes.truncate(filled);
+        Ok(bytes)
+    };
+    let tail_at = length_bytes.saturating_sub(REACH_BYTES);
+    let ends = Ends { head: part(0)?, tail: part(tail_at)?, tail_at, length_bytes };
+    let mut found = Vec::new();
+    for mark in MARKS.iter().filter(|mark| ends.has(mark.offset_bytes, mark.bytes)) {
+        found.push(Signature {
+            what: mark.what,
+            offset_bytes: mark.offset_bytes,
+            uuid: ends.uuid(mark.uuid),
+            label: ends.text(mark.label),
+        });
+    }
+    found.extend([ext, swap, lvm, raid_at_the_end, zfs, gpt, mbr].iter().filter_map(|look| look(&ends)));
+    Ok(found)
+}
+
+fn plain(what: &'static str, offset_bytes: u64) -> Signature {
+    Signature { what, offset_bytes, uuid: None, label: None }
+}
+
+fn ext(ends: &Ends) -> Option<Signature> {
+    let superblock = 1024;
+    let (inodes, block_size_log) = (ends.u32(superblock)?, ends.u32(superblock + 24)?);
+    if ends.u16(superblock + 56)? != 0xef53 || inodes == 0 || block_size_log > 6 {
+        return None;
+    }
+    let (compatible, incompatible) = (ends.u32(superblock + 92)?, ends.u32(superblock + 96)?);
+    let what = match (compatible & 0x4 != 0, incompatible) {
+        (_, i) if i & 0x8 != 0 => "ext journal device",
+        // Extents, 64 bit, flexible block groups: what only ext4 has.
+        (_, i) if i & (0x40 | 0x80 | 0x200) != 0 => "ext4 file system",
+        (true, _) => "ext3 file system",
+        (false, _) => "ext2 file system",
+    };
+    Some(Signature {
+        what,
+        offset_bytes: superblock + 56,
+        uuid: ends.uuid(Uuid::Binary(superblock + 104)),
+        label: ends.text((superblock + 120, 16)),
+    })
+}
+
+/// The mark stands at the end of the first page, whose size depends on the machine.
+fn swap(ends: &Ends) -> Option<Signature> {
+    let page = [4096_u64, 8192, 16_384, 32_768, 65_536]
+        .into_iter()
+        .find(|page| ends.has(page - 10, b"SWAPSPACE2") || ends.has(page - 10, b"SWAP-SPACE"))?;
+    let uuid = ends.uuid(Uuid::Binary(1036));
+    Some(Signature { what: "swap space", offset_bytes: page - 10, uuid, label: ends.text((1052, 16)) })
+}
+
+fn lvm(ends: &Ends) -> Option<Signature> {
+    let label = (0..4).map(|sector| sector * 512).find(|&at| ends.has(at, b"LABELONE"))?;
+    let uuid = ends.uuid(Uuid::Text(label + 32, 32));
+    Some(Signature { what: "LVM physical volume", offset_bytes: label, uuid, label: None })
+}
+
+/// Version 1.0 stands 8 to 12 KiB before the end, version 0.90 in the last whole 64 KiB.
+fn raid_at_the_end(ends: &Ends) -> Option<Signature> {
+    const MAGIC: u32 = 0xa92b_4efc;
+    let sectors = ends.length_bytes / 512;
+    let version_1 = (sectors.checked_sub(16)? & !7) * 512;
+    let version_0 = (ends.length_bytes & !0xffff).checked_sub(1 << 16);
+    let at = if ends.u32(version_1) == Some(MAGIC) {
+        Some(version_1)
+    } else {
+        version_0.filter(|&at| ends.u32(at) == Some(MAGIC))
+    }?;
+    Some(plain("Linux RAID member", at))
+}
+
+/// Four labels of 256 KiB, two at each end; the second half of each is a ring of uberblocks.
+fn zfs(ends: &Ends) -> Option<Signature> {
+    const MAGIC: u64 = 0x00ba_b10c;
+    const LABEL: u64 = 256 << 10;
+    let whole = ends.length_bytes & !(LABEL - 1);
+    let labels = [Some(0), Some(LABEL), whole.checked_sub(2 * LABEL), whole.checked_sub(LABEL)];
+    let uberblocks = labels.into_iter().flatten().flat_map(|label| (128..256).map(move |k| label + k * 1024));
+    uberblocks
+        .into_iter()
+        .find(|&at| {
+            let (magic, version) = (ends.u64(at).unwrap_or(0), ends.u64(at + 8).unwrap_or(0));
+            (magic == MAGIC && (1..=5000).contains(&version))
+                || (magic == MAGIC.swap_bytes() && (1..=5000).contains(&version.swap_bytes()))
+        })
+        .map(|at| plain("ZFS pool member", at))
+}
+
+/// The header of a GUID partition table, or its copy in the last sector.
+fn gpt(ends: &Ends) -> Option<Signature> {
+    let places = [
+        Some(512),
+        Some(4096),
+        (ends.length_bytes & !511).checked_sub(512),
+        (ends.length_bytes & !4095).checked_sub(4096),
+    ];
+    let at = places.into_iter().flatten().find(|&at| ends.has(at, b"EFI PART"))?;
+    Some(plain("GPT partition table", at))
+}
+
+/// A boot record's last two bytes are shared with FAT's and many boot sectors: at least one entry must be a
+/// partition, and none may be nonsense.
+fn mbr(ends: &Ends) -> Option<Signature> {
+    if !ends.has(510, b"\x55\xaa") {
+        return None;
+    }
+    let entries: Vec<&[u8]> = (0..4).filter_map(|n| ends.bytes(446 + n * 16, 16)).collect();
+    let sane = entries.iter().all(|entry| matches!(entry[0], 0 | 0x80));
+    let used = entries.iter().any(|entry| entry[4] != 0 && entry[12..16] != [0; 4]);
+    (sane && used).then(|| plain("MBR partition table", 510))
+}
+
+#[cfg(test)]
+#[path = "signature_tests.rs"]
+mod tests;

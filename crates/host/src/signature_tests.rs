@@ -1,0 +1,96 @@
+use super::*;
+
+fn look(image: &[u8]) -> Vec<Signature> {
+    find(image.len() as u64, |at, buffer| {
+        let at = at as usize;
+        let count = buffer.len().min(image.len().saturating_sub(at)).min(10_000);
+        buffer[..count].copy_from_slice(&image[at..at + count]);
+        Ok(count)
+    })
+    .unwrap()
+}
+
+fn image_with(length: usize, marks: &[(u64, &[u8])]) -> Vec<u8> {
+    let mut image = vec![0; length];
+    for &(at, bytes) in marks {
+        image[at as usize..at as usize + bytes.len()].copy_from_slice(bytes);
+    }
+    image
+}
+
+#[test]
+fn every_fixed_mark_is_found_where_it_stands() {
+    for mark in MARKS {
+        let found = look(&image_with(2 << 20, &[(mark.offset_bytes, mark.bytes)]));
+        assert!(
+            found.iter().any(|s| s.what == mark.what && s.offset_bytes == mark.offset_bytes),
+            "{}",
+            mark.what
+        );
+    }
+}
+
+#[test]
+fn the_computed_marks_are_found() {
+    const LENGTH: usize = (3 << 20) + 12_800;
+    let entry = |kind: u8| [0x80, 0, 0, 0, kind, 0, 0, 0, 0, 8, 0, 0, 0, 0, 1, 0];
+    let raid = 0xa92b_4efc_u32.to_le_bytes();
+    let last = LENGTH as u64;
+    let ring = [0x00ba_b10c_u64.to_le_bytes(), 5000_u64.to_le_bytes()].concat();
+    let ring_big_endian = [0x00ba_b10c_u64.to_be_bytes(), 28_u64.to_be_bytes()].concat();
+    for (what, marks) in [
+        ("swap space", vec![(4086, b"SWAPSPACE2".as_slice())]),
+        ("swap space", vec![(65_526, b"SWAPSPACE2")]),
+        ("LVM physical volume", vec![(512, b"LABELONE")]),
+        ("Linux RAID member", vec![(((last / 512 - 16) & !7) * 512, &raid)]),
+        ("Linux RAID member", vec![((last & !0xffff) - 65_536, &raid)]),
+        ("ZFS pool member", vec![(130 << 10, &ring)]),
+        ("ZFS pool member", vec![((3 << 20) - (256 << 10) + (200 << 10), &ring_big_endian)]),
+        ("GPT partition table", vec![(512, b"EFI PART")]),
+        ("GPT partition table", vec![(4096, b"EFI PART")]),
+        ("GPT partition table", vec![(last - 512, b"EFI PART")]),
+        ("MBR partition table", vec![(446, &entry(0x83)), (510, b"\x55\xaa")]),
+    ] {
+        let found = look(&image_with(LENGTH, &marks));
+        assert_eq!(found.iter().map(|s| s.what).collect::<Vec<_>>(), [what], "{marks:?}");
+    }
+}
+
+#[test]
+fn the_ext_family_is_told_apart_and_named() {
+    let base: [(u64, &[u8]); 4] =
+        [(1024, &[1, 0, 0, 0]), (1080, &[0x53, 0xef]), (1128, &[0xab; 16]), (1144, b"data\0")];
+    for (what, compatible, incompatible) in
+        [("ext2 file system", 0_u8, 2_u8), ("ext3 file system", 4, 2), ("ext4 file system", 4, 0x42)]
+    {
+        let features = [(1116, [compatible].to_vec()), (1120, [incompatible].to_vec())];
+        let marks: Vec<(u64, &[u8])> =
+            base.into_iter().chain(features.iter().map(|(at, b)| (*at, b.as_slice()))).collect();
+        let found = look(&image_with(1 << 20, &marks));
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            found[0].to_string(),
+            format!("{what} (at byte 1080, UUID abababab-abab-abab-abab-abababababab, label data)")
+        );
+    }
+}
+
+#[test]
+fn nothing_is_seen_in_zeros_noise_or_next_to_nothing() {
+    for length in [0, 1, 511, 4096, 70_000, 2 << 20] {
+        assert_eq!(look(&vec![0; length]), []);
+    }
+    for seed in 0..20 {
+        let mut source = flashlane_base::Seed(seed).derive("noise").source();
+        let noise: Vec<u8> = (0..1 << 18).flat_map(|_| source.bits().to_le_bytes()).collect();
+        assert_eq!(look(&noise), [], "seed {seed}");
+    }
+    // A boot sector's last bytes alone are no partition table.
+    assert_eq!(look(&image_with(1 << 20, &[(510, b"\x55\xaa")])), []);
+}
+
+#[test]
+fn a_hostile_label_does_not_reach_the_terminal() {
+    let found = look(&image_with(1 << 20, &[(0, b"XFSB"), (108, b"\x1b[2Jgone")]));
+    assert_eq!(found[0].label, None);
+}

@@ -1,0 +1,63 @@
+//! Doubts about what a real device will measure, as data: they go into the result and onto the page.
+
+use flashlane_base::units::format_bytes;
+use std::fmt;
+
+/// A reason to doubt, or to read with care, what was measured on a [`crate::FileDevice`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Warning {
+    /// The file system refused direct I/O and buffered I/O was explicitly allowed.
+    PageCacheNotBypassed,
+    /// The file lies on a file system that is kept in memory: there is no drive to measure.
+    InMemory {
+        /// The file system's name.
+        file_system: &'static str,
+    },
+    /// Parts of the file were never written: reading them is answered without asking the drive.
+    NotAllWritten {
+        /// Bytes that are stored on the drive.
+        written_bytes: u64,
+        /// Bytes of the file.
+        capacity_bytes: u64,
+    },
+    /// io_uring is missing or was refused: plain reads and writes on threads take its place, which adds their
+    /// switching time to every latency.
+    NoIoUring {
+        /// The operating system's error number, or zero where threads were asked for.
+        errno: i32,
+        /// Requests in flight at once, which is the number of threads.
+        depth: u32,
+    },
+    /// The device could not be claimed for this process alone: others may use it meanwhile.
+    NotExclusive,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PageCacheNotBypassed => f.write_str(
+                "page cache not bypassed: the file system refuses direct I/O, so memory is measured, not the drive",
+            ),
+            Self::InMemory { file_system } => {
+                write!(f, "the file lies on {file_system}, in memory: there is no drive below it")
+            }
+            Self::NotAllWritten { written_bytes, capacity_bytes } => write!(
+                f,
+                "only {} of the file's {} were ever written: reads of the rest never reach the drive",
+                format_bytes(*written_bytes),
+                format_bytes(*capacity_bytes)
+            ),
+            Self::NoIoUring { errno: 0, depth } => {
+                write!(f, "plain reads and writes on {depth} threads instead of io_uring, as asked")
+            }
+            Self::NoIoUring { errno, depth } => write!(
+                f,
+                "io_uring is refused ({}): plain reads and writes on at most {depth} threads instead",
+                std::io::Error::from_raw_os_error(*errno)
+            ),
+            Self::NotExclusive => {
+                f.write_str("the device could not be claimed exclusively: others may use it meanwhile")
+            }
+        }
+    }
+}
