@@ -6,15 +6,22 @@
 //! report draws it.
 
 mod closed_loop;
+mod doubt;
 mod engine;
 mod error;
 pub mod figure;
+pub mod figures;
 mod options;
 mod recorder;
 mod run;
+pub mod schema;
 pub mod statistics;
 
 pub use closed_loop::closed_loop;
+pub use doubt::Doubt;
 pub use error::{Interruption, MeasureError};
 pub use options::{Options, Progress, Watch};
 pub use run::{JobRun, Run, limits, run};
+
+#[cfg(test)]
+mod tests;

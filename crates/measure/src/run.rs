@@ -7,6 +7,7 @@
 
 use crate::engine::drive;
 use crate::recorder::{KINDS, Recorder};
+use crate::statistics::steady_state::Window;
 use crate::statistics::{Confidence, Sample};
 use crate::{Interruption, MeasureError, Options};
 use flashlane_base::{Duration, Histogram};
@@ -30,6 +31,8 @@ pub struct Run {
     pub counters: Counters,
     /// The confidence interval of the mean latency over all jobs; `None` for under 512 requests.
     pub confidence: Option<Confidence>,
+    /// How the mean latency went over five equal parts of the run; `None` likewise.
+    pub steadiness: Option<Window>,
     /// Single requests, in the order of their submission: all, or an even draw.
     pub samples: Vec<Sample>,
     /// Requests that waited because the device was full; the wait is in their latency.
@@ -95,6 +98,7 @@ pub fn run<D: Device + ?Sized>(
         elapsed: recorder.last.since(recorder.started),
         counters: device.counters().since(&recorder.before),
         confidence: recorder.batches.confidence(),
+        steadiness: recorder.batches.rounds().and_then(|rounds| Window::of(&rounds)),
         samples: recorder.samples.into_samples(),
         waited: ending.waited,
         failed: ending.failed,
@@ -130,6 +134,17 @@ impl Run {
     /// The latencies of all jobs.
     pub fn latencies(&self) -> Histogram {
         merge(self.jobs.iter().flat_map(JobRun::kinds))
+    }
+
+    /// The latencies of all jobs by operation (`read`, `write`, `trim`); only operations that occurred.
+    pub fn operations(&self) -> Vec<(&'static str, Histogram)> {
+        let of = |kind: fn(&JobRun) -> Option<&Histogram>| merge(self.jobs.iter().filter_map(kind));
+        let all = [
+            ("read", of(|job| job.reads.as_deref())),
+            ("write", of(|job| job.writes.as_deref())),
+            ("trim", of(|job| job.trims.as_deref())),
+        ];
+        all.into_iter().filter(|(_, histogram)| !histogram.is_empty()).collect()
     }
 
     /// Bytes that reads and writes moved.

@@ -6,6 +6,7 @@
 //! full, neighbours are merged and the length doubles, so memory is constant and between half that number and all of
 //! them are in use. Whether they are long enough is tested by the correlation of neighbouring means.
 
+use super::steady_state;
 use flashlane_base::Duration;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -71,6 +72,23 @@ impl BatchMeans {
             self.sums_ns.truncate(BATCHES / 2);
             self.length *= 2;
         }
+    }
+
+    /// The mean latency in nanoseconds in five equal parts of the run, for the rule of
+    /// [`super::steady_state`]; `None` before half the batches are full.
+    pub fn rounds(&self) -> Option<[f64; steady_state::ROUNDS]> {
+        let batches = self.sums_ns.len() / steady_state::ROUNDS;
+        if self.sums_ns.len() < BATCHES / 2 {
+            return None;
+        }
+        // The oldest batches that do not fill a round are left out.
+        let from = self.sums_ns.len() - batches * steady_state::ROUNDS;
+        let samples = (batches as u64 * self.length) as f64;
+        let round = |i: usize| {
+            let sums = &self.sums_ns[from + i * batches..][..batches];
+            sums.iter().map(|&sum| sum as f64).sum::<f64>() / samples
+        };
+        Some(std::array::from_fn(round))
     }
 
     /// The interval; `None` before half the batches are full.

@@ -1,6 +1,6 @@
 //! Patterns: in what order a job visits its area.
 //!
-//! A pattern is a file with its [`Offsets`], one line in [`Pattern`] and its match, and one line in [`NAMED`] if it
+//! A pattern is a file with its `Offsets`, one line in [`Pattern`] and its match, and one line in [`NAMED`] if it
 //! can be asked for by name.
 
 mod list;

@@ -1,0 +1,100 @@
+//! What a report draws of a run: how latencies are distributed, and how they went over time.
+
+use crate::Run;
+use crate::figure::{Axis, Figure, Mark, Series};
+use flashlane_base::Histogram;
+use flashlane_base::units::format_bytes;
+
+/// Bins a decade of latency.
+const BINS: f64 = 20.0;
+/// Single requests drawn in one figure.
+const POINTS: usize = 2_000;
+/// Intervals for which the slowest request is drawn.
+const INTERVALS: usize = 200;
+
+/// The figures of a run; none where nothing was measured.
+pub fn of(run: &Run) -> Vec<Figure> {
+    if run.requests == 0 {
+        return Vec::new();
+    }
+    [Some(distribution(run)), over_time(run)].into_iter().flatten().collect()
+}
+
+fn distribution(run: &Run) -> Figure {
+    let all = run.latencies();
+    let series = run.operations().into_iter().map(|(name, histogram)| Series {
+        name: format!("{name}s"),
+        points: bins(&histogram, run.requests),
+        scatter: false,
+    });
+    let marks = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
+    Figure {
+        id: "latency-distribution".into(),
+        title: "Distribution of latency".into(),
+        x: Axis::log("latency", "us"),
+        y: Axis::linear("requests", "%"),
+        series: series.collect(),
+        marks: marks
+            .map(|(label, q)| Mark { x: all.quantile_ns(q).max(1.0) / 1e3, y: None, label: label.into() })
+            .into(),
+        caption: format!(
+            "{} requests, {BINS} bins a decade; {} moved.",
+            run.requests,
+            format_bytes(run.bytes())
+        ),
+    }
+}
+
+/// Percent of `requests` in each bin, from the first bin that is not empty to the last, with an empty one around.
+fn bins(histogram: &Histogram, requests: u64) -> Vec<(f64, f64)> {
+    let bin = |ns: u64| ((ns.max(1) as f64).log10() * BINS).floor() as i64;
+    let mut counts: Vec<(i64, u64)> = Vec::new();
+    for (ns, count) in histogram.buckets() {
+        match counts.last_mut() {
+            Some((last, sum)) if *last == bin(ns) => *sum += count,
+            _ => counts.push((bin(ns), count)),
+        }
+    }
+    let (Some(&(first, _)), Some(&(last, _))) = (counts.first(), counts.last()) else { return Vec::new() };
+    let mut counts = counts.into_iter().peekable();
+    let point = |bin: i64| {
+        let count = counts.next_if(|&(at, _)| at == bin).map_or(0, |(_, count)| count);
+        let middle_us = 10_f64.powf((bin as f64 + 0.5) / BINS) / 1e3;
+        (middle_us, 100.0 * count as f64 / requests.max(1) as f64)
+    };
+    (first - 1..=last + 1).map(point).collect()
+}
+
+fn over_time(run: &Run) -> Option<Figure> {
+    let end_ns = run.samples.last()?.submitted_ns;
+    let step = run.samples.len().div_ceil(POINTS);
+    let point = |ns: u64, latency_ns: u64| (ns as f64 / 1e9, latency_ns.max(1) as f64 / 1e3);
+    let kinds = run.operations().into_iter().map(|(name, _)| {
+        let drawn = run.samples.iter().step_by(step).filter(|s| s.operation.to_string() == name);
+        Series {
+            name: format!("{name}s"),
+            points: drawn.map(|s| point(s.submitted_ns, s.latency_ns)).collect(),
+            scatter: true,
+        }
+    });
+    let width_ns = end_ns / INTERVALS as u64 + 1;
+    let slowest = run.samples.chunk_by(|a, b| a.submitted_ns / width_ns == b.submitted_ns / width_ns);
+    let slowest = slowest.filter_map(|interval| interval.iter().max_by_key(|s| s.latency_ns));
+    let slowest = Series {
+        name: "slowest".into(),
+        points: slowest.map(|s| point(s.submitted_ns, s.latency_ns)).collect(),
+        scatter: false,
+    };
+    Some(Figure {
+        id: "latency-over-time".into(),
+        title: "Latency over time".into(),
+        x: Axis::linear("time", "s"),
+        y: Axis::log("latency", "us"),
+        series: kinds.chain([slowest]).collect(),
+        marks: Vec::new(),
+        caption: format!(
+            "One in {step} of {} samples as points; the slowest sample in each of up to {INTERVALS} intervals as a line.",
+            run.samples.len()
+        ),
+    })
+}

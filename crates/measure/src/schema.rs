@@ -1,0 +1,202 @@
+//! `flashlane.run/1`: a run as programs read it.
+//!
+//! Complete: a report is drawn from it without running anything. Numbers are finite; what is not known is `null`.
+//! Fields are only ever added under this version.
+
+use crate::figure::Figure;
+use crate::{Doubt, JobRun, Run, figures};
+use flashlane_base::{Histogram, Latency};
+use flashlane_device::{Counters, Profile};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What [`RunResult::schema`] says.
+pub const RUN_SCHEMA: &str = "flashlane.run/1";
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// Always [`RUN_SCHEMA`].
+    pub schema: String,
+    /// The device.
+    pub device: DeviceRow,
+    /// What was asked of it, in the one-line form where that can say it.
+    pub workload: String,
+    /// The root of the workload's randomness.
+    pub seed: u64,
+    /// Requests measured.
+    pub requests: u64,
+    /// Device time, in seconds.
+    pub elapsed_s: f64,
+    /// Requests a second of device time.
+    pub iops: f64,
+    /// Bytes read and written a second of device time.
+    pub bandwidth_bytes_per_s: f64,
+    /// Latencies of all requests.
+    pub latency_ns: Latency,
+    /// How well the mean latency is known; `null` for a short run.
+    pub confidence: Option<ConfidenceRow>,
+    /// The same by operation: `read`, `write`, `trim`; only those that occurred.
+    pub operations: BTreeMap<String, OperationRow>,
+    /// The same by job.
+    pub jobs: Vec<JobRow>,
+    /// Doubts about the result.
+    pub warnings: Vec<Warning>,
+    /// Why the run ended before its end; `null` where it did not.
+    pub partial: Option<String>,
+    /// What a report draws.
+    pub figures: Vec<Figure>,
+}
+
+/// A device in a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeviceRow {
+    /// The spec or path it was opened by.
+    pub name: String,
+    /// Bytes that can be addressed.
+    pub capacity_bytes: u64,
+    /// Unit of reads.
+    pub read_unit_bytes: u64,
+    /// Unit of writes.
+    pub write_unit_bytes: u64,
+    /// Requests it takes at a time.
+    pub depth: u32,
+    /// Whether its time is simulated.
+    pub simulated: bool,
+    /// What it counted.
+    pub counters: CounterRow,
+}
+
+/// What a device counted while it was measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CounterRow {
+    /// Flash pages programmed a page the host wrote; `null` without writes, or where the device cannot know.
+    pub write_amplification: Option<f64>,
+    /// Its counts by name.
+    #[serde(flatten)]
+    pub counts: BTreeMap<String, u64>,
+}
+
+/// The confidence interval of the mean latency.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ConfidenceRow {
+    /// The interval's level: 0.95.
+    pub level: f64,
+    /// Half its width.
+    pub half_width_ns: f64,
+    /// Batches of consecutive requests that it stands on.
+    pub batches: u32,
+}
+
+/// One operation's share of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OperationRow {
+    /// Requests measured.
+    pub requests: u64,
+    /// Requests a second.
+    pub iops: f64,
+    /// Their latencies.
+    pub latency_ns: Latency,
+}
+
+/// One job's share of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JobRow {
+    /// Its name.
+    pub name: String,
+    /// What it asked for, in the one-line form.
+    pub workload: String,
+    /// Requests measured.
+    pub requests: u64,
+    /// Requests a second.
+    pub iops: f64,
+    /// Bytes read and written a second.
+    pub bandwidth_bytes_per_s: f64,
+    /// Latencies of its requests.
+    pub latency_ns: Latency,
+}
+
+/// A doubt about a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// Short and stable, for programs.
+    pub code: String,
+    /// For people.
+    pub message: String,
+}
+
+impl From<&Doubt> for Warning {
+    fn from(doubt: &Doubt) -> Self {
+        Self { code: doubt.code().into(), message: doubt.to_string() }
+    }
+}
+
+impl DeviceRow {
+    /// A device with what it counted.
+    pub fn new(profile: &Profile, counters: &Counters) -> Self {
+        Self {
+            name: profile.name.clone(),
+            capacity_bytes: profile.capacity_bytes,
+            read_unit_bytes: profile.read_unit_bytes,
+            write_unit_bytes: profile.write_unit_bytes,
+            depth: profile.depth,
+            simulated: profile.simulated,
+            counters: CounterRow {
+                write_amplification: counters.write_amplification(),
+                counts: counters.0.iter().map(|&(name, count)| (name.to_owned(), count)).collect(),
+            },
+        }
+    }
+}
+
+impl From<&Run> for RunResult {
+    fn from(run: &Run) -> Self {
+        let confidence = run.confidence.map(|c| ConfidenceRow {
+            level: 0.95,
+            half_width_ns: c.half_width_ns,
+            batches: c.batches,
+        });
+        Self {
+            schema: RUN_SCHEMA.into(),
+            device: DeviceRow::new(&run.profile, &run.counters),
+            workload: run.workload.to_string(),
+            seed: run.workload.seed.0,
+            requests: run.requests,
+            elapsed_s: run.elapsed.as_s_f64(),
+            iops: run.iops(),
+            bandwidth_bytes_per_s: run.bandwidth_bytes_per_s(),
+            latency_ns: run.latencies().latency(),
+            confidence,
+            operations: operations(run),
+            jobs: run
+                .jobs
+                .iter()
+                .zip(&run.workload.jobs)
+                .map(|(job, asked)| job_row(run, job, asked))
+                .collect(),
+            warnings: run.doubts().iter().map(Warning::from).collect(),
+            partial: run.partial.map(|reason| reason.to_string()),
+            figures: figures::of(run),
+        }
+    }
+}
+
+fn operations(run: &Run) -> BTreeMap<String, OperationRow> {
+    let row = |(name, histogram): (&str, Histogram)| {
+        let requests = histogram.len();
+        let row = OperationRow { requests, iops: run.per_second(requests), latency_ns: histogram.latency() };
+        (name.to_owned(), row)
+    };
+    run.operations().into_iter().map(row).collect()
+}
+
+fn job_row(run: &Run, job: &JobRun, asked: &flashlane_workload::Job) -> JobRow {
+    JobRow {
+        name: job.name.clone(),
+        workload: asked.to_string(),
+        requests: job.requests(),
+        iops: run.per_second(job.requests()),
+        bandwidth_bytes_per_s: run.per_second(job.bytes()),
+        latency_ns: job.latencies().latency(),
+    }
+}
