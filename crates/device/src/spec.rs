@@ -197,11 +197,19 @@ impl fmt::Display for Spec {
                 lane.map_or(Ok(()), |lane| write!(f, "#{lane}"))
             }
             Self::Layer { name, inner, options } => {
-                match **inner {
-                    Self::Simulated { ref overrides, .. } if !overrides.is_empty() => {
-                        write!(f, "{name}(({inner})")?
+                // Parentheses, where a comma would be read as the layer's or the path's own '(' as ours.
+                let apart = match &**inner {
+                    Self::Simulated { overrides, .. } => !overrides.is_empty(),
+                    Self::Path(path) => {
+                        let path = path.to_string_lossy();
+                        path.contains(',') || path.starts_with('(')
                     }
-                    _ => write!(f, "{name}({inner}")?,
+                    Self::Layer { .. } => false,
+                };
+                if apart {
+                    write!(f, "{name}(({inner})")?;
+                } else {
+                    write!(f, "{name}({inner}")?;
                 }
                 settings(f, options)?;
                 f.write_str(")")
@@ -225,6 +233,8 @@ mod tests {
             "replicated(sim:ssd-s,partitions=16)",
             "faulty(backed((sim:ssd-s,channels=4)),bit-flips=1%)",
             "lanes(/tmp/x,channels=44,unit=8MiB)",
+            "backed((/tmp/a,b))",
+            "backed(((odd),size=4k)",
         ] {
             let spec: Spec = text.parse().unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(spec.to_string(), text);

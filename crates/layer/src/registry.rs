@@ -93,7 +93,7 @@ mod tests {
             "backed(null:)",
             "faulty(null:,read-errors=1%,delays=@3,delay=250us,vanish-after=1000)",
             "faulty(backed(null:),lost-writes=0.5%,torn-writes=@7)",
-            "faulty((faulty(null:,read-errors=1%)),write-errors=2%)",
+            "faulty(faulty(null:,read-errors=1%),write-errors=2%)",
         ] {
             assert_eq!(stack(spec).map(|s| s.profile().name.clone()), Ok(spec.into()));
         }

@@ -1,0 +1,63 @@
+//! What is fuzzed: one body a reader of outside text.
+//!
+//! A body takes any bytes and panics when the reader breaks a promise: it must not panic, what it accepts must be
+//! written and read back the same, and what it refuses must say where and why. cargo-fuzz runs the bodies with
+//! coverage feedback (`fuzz/`); the smoke test here runs them over a fixed budget of seeded mutations, on any
+//! toolchain, with every `cargo test`.
+
+mod mutate;
+mod spec_grammar;
+mod workload_form;
+
+/// A body and what to begin from.
+pub struct Target {
+    /// Its name; the stub in `fuzz/fuzz_targets/` bears it too.
+    pub name: &'static str,
+    /// Panics where a promise is broken.
+    pub body: fn(&[u8]),
+    /// Inputs that reach far into the reader; also what mutations are made from.
+    pub seeds: &'static [&'static str],
+}
+
+/// Every target.
+pub const TARGETS: &[Target] = &[spec_grammar::TARGET, workload_form::TARGET];
+
+/// The target called `name`. Panics where there is none, which only a stub with a wrong name can bring about.
+pub fn target(name: &str) -> &'static Target {
+    TARGETS.iter().find(|target| target.name == name).unwrap_or_else(|| panic!("no fuzz target '{name}'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashlane_base::Seed;
+    use std::panic::catch_unwind;
+
+    /// Inputs a target; ten microseconds or so each.
+    const BUDGET: u64 = 100_000;
+
+    #[test]
+    fn no_body_breaks_within_the_smoke_budget() {
+        for target in TARGETS {
+            for seed in target.seeds {
+                (target.body)(seed.as_bytes());
+            }
+            for nth in 0..BUDGET {
+                let mut random = Seed(1).derive_nth(target.name, nth).source();
+                let input = mutate::input(target.seeds, &mut random);
+                if catch_unwind(|| (target.body)(&input)).is_err() {
+                    panic!("{} breaks on input {nth}: {:?}", target.name, String::from_utf8_lossy(&input));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_target_has_its_stub() {
+        for target in TARGETS {
+            let stub = format!("{}/../../fuzz/fuzz_targets/{}.rs", env!("CARGO_MANIFEST_DIR"), target.name);
+            let text = std::fs::read_to_string(&stub).unwrap_or_else(|error| panic!("{stub}: {error}"));
+            assert!(text.contains(&format!("\"{}\"", target.name)), "{stub} calls another target");
+        }
+    }
+}

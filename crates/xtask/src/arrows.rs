@@ -1,0 +1,155 @@
+//! Which crate may use which.
+//!
+//! Dependencies point one way, and each crate names the few it may have. Only what is built into a crate counts:
+//! tests (dev-dependencies) may use any crate.
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use std::path::Path;
+use std::process::Command;
+
+/// Crate by crate, without the `flashlane-` before each name; a crate stands below all those that may use it.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("base", &[]),
+    ("device", &["base"]),
+    ("policy", &["base"]),
+    ("sim", &["base", "device", "policy"]),
+    ("host", &["base", "device"]),
+    ("layer", &["base", "device", "policy"]),
+    ("workload", &["base"]),
+    ("measure", &["base", "device", "workload"]),
+    ("probe", &["base", "device", "workload", "measure"]),
+    ("studies", &["base", "device", "policy", "sim", "host", "layer", "workload", "measure", "probe"]),
+    ("report", &["base", "measure"]),
+    ("fuzzing", &["base", "device", "policy", "sim", "workload"]),
+    (
+        "flashlane",
+        &[
+            "base", "device", "policy", "sim", "host", "layer", "workload", "measure", "probe", "studies",
+            "report",
+        ],
+    ),
+    ("xtask", &["fuzzing"]),
+];
+
+/// The part of `cargo metadata` that matters here.
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+}
+
+#[derive(Deserialize)]
+struct Package {
+    name: String,
+    dependencies: Vec<Dependency>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    /// `dev`, `build`, or nothing for a plain one.
+    kind: Option<String>,
+    /// Set for crates of the workspace.
+    path: Option<String>,
+}
+
+/// Checks the workspace at `root`.
+pub fn check(root: &Path) -> Result<()> {
+    let output = Command::new(crate::cargo())
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .current_dir(root)
+        .output()
+        .context("cannot run cargo metadata")?;
+    if !output.status.success() {
+        bail!("cargo metadata failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let metadata: Metadata = serde_json::from_slice(&output.stdout).context("cannot read cargo metadata")?;
+    let wrong = forbidden(&metadata.packages, ALLOWED);
+    if !wrong.is_empty() {
+        bail!("{}\nthe table is in crates/xtask/src/arrows.rs", wrong.join("\n"));
+    }
+    println!("arrows: {} crates use each other as they may", metadata.packages.len());
+    Ok(())
+}
+
+fn short(name: &str) -> &str {
+    name.strip_prefix("flashlane-").unwrap_or(name)
+}
+
+/// What is wrong, a line each.
+fn forbidden(packages: &[Package], table: &[(&str, &[&str])]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for package in packages {
+        let name = short(&package.name);
+        let Some((_, allowed)) = table.iter().find(|(crate_name, _)| *crate_name == name) else {
+            wrong.push(format!("{name} has no line in the table of arrows"));
+            continue;
+        };
+        for dependency in &package.dependencies {
+            let used = short(&dependency.name);
+            let ours = dependency.path.is_some() && dependency.kind.as_deref() != Some("dev");
+            if ours && !allowed.contains(&used) {
+                let allowed = if allowed.is_empty() { "nothing".into() } else { allowed.join(", ") };
+                wrong.push(format!("{name} -> {used} is forbidden: {name} may use {allowed}"));
+            }
+        }
+    }
+    for (name, _) in table {
+        if !packages.iter().any(|package| short(&package.name) == *name) {
+            wrong.push(format!("{name} is in the table of arrows and not in the workspace"));
+        }
+    }
+    wrong
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(name: &str, dependencies: &[(&str, Option<&str>)]) -> Package {
+        let dependencies = dependencies
+            .iter()
+            .map(|(name, kind)| Dependency {
+                name: (*name).into(),
+                kind: kind.map(Into::into),
+                path: name.starts_with("flashlane").then(|| "here".into()),
+            })
+            .collect();
+        Package { name: name.into(), dependencies }
+    }
+
+    #[test]
+    fn the_table_itself_has_no_circle() {
+        for (at, (name, allowed)) in ALLOWED.iter().enumerate() {
+            for used in *allowed {
+                let below = ALLOWED.iter().position(|(name, _)| name == used);
+                assert!(below.is_some_and(|below| below < at), "{name} -> {used} does not point down");
+            }
+        }
+    }
+
+    #[test]
+    fn a_forbidden_arrow_is_named_with_what_is_allowed() {
+        let table: &[(&str, &[&str])] = &[("base", &[]), ("device", &["base"]), ("sim", &["base", "device"])];
+        let sound = [
+            package("flashlane-base", &[("serde", None), ("flashlane-sim", Some("dev"))]),
+            package("flashlane-device", &[("flashlane-base", None)]),
+            package("flashlane-sim", &[("flashlane-device", None)]),
+        ];
+        assert_eq!(forbidden(&sound, table), [""; 0]);
+        let wrong = [
+            package("flashlane-base", &[("flashlane-device", Some("build"))]),
+            package("flashlane-device", &[("flashlane-sim", None)]),
+            package("other", &[]),
+        ];
+        assert_eq!(
+            forbidden(&wrong, table),
+            [
+                "base -> device is forbidden: base may use nothing",
+                "device -> sim is forbidden: device may use base",
+                "other has no line in the table of arrows",
+                "sim is in the table of arrows and not in the workspace",
+            ]
+        );
+    }
+}

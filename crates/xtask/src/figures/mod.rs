@@ -1,0 +1,150 @@
+//! The figures that the project claims, each with the command that shows it.
+//!
+//! `docs/figures.md` holds a table between two markers; everything outside them is left alone. Each row is measured
+//! by running its command and reading its output. A figure is added as one [`Figure`] and one line in [`FIGURES`].
+
+mod gate;
+mod host;
+mod table;
+
+use anyhow::{Context, Result, bail};
+use std::path::Path;
+use std::process::Command;
+use table::Row;
+
+/// Every figure, in the order of the table.
+const FIGURES: &[&Figure] = &[&host::AGAINST_FIO, &gate::TESTS];
+
+/// A figure: what it is, what was asked for, and how to measure it.
+pub struct Figure {
+    /// Its name on the command line and in the table.
+    pub id: &'static str,
+    /// What is measured, with its unit.
+    pub what: &'static str,
+    /// What was asked for, where something was.
+    pub asked: Option<Asked>,
+    /// The command, as one types it in the workspace's folder; no quoting.
+    pub command: &'static str,
+    /// Finds the value in the command's standard output.
+    pub read: fn(&str) -> Option<f64>,
+}
+
+/// What was asked of a figure.
+pub struct Asked {
+    /// The value to reach, …
+    pub at_least: f64,
+    /// … and the one to aim for.
+    pub aim: f64,
+}
+
+impl Asked {
+    /// Whether `value` is good enough; smaller is better where the aim is the smaller number.
+    fn is_met(&self, value: f64) -> bool {
+        if self.aim < self.at_least { value <= self.at_least } else { value >= self.at_least }
+    }
+}
+
+/// Measures the figures `ids` (all where empty) and rewrites the table.
+pub fn run(root: &Path, ids: &[String], list: bool) -> Result<()> {
+    if let Some(unknown) = ids.iter().find(|id| !FIGURES.iter().any(|figure| figure.id == **id)) {
+        let known: Vec<_> = FIGURES.iter().map(|figure| figure.id).collect();
+        bail!("there is no figure '{unknown}'; there are: {}", known.join(", "));
+    }
+    if list {
+        FIGURES.iter().for_each(|figure| println!("{}: {}\n    {}", figure.id, figure.what, figure.command));
+        return Ok(());
+    }
+    let path = root.join("docs/figures.md");
+    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let earlier = table::read(&text)?;
+    let mut rows = Vec::new();
+    let mut short = Vec::new();
+    for figure in FIGURES {
+        let wanted = ids.is_empty() || ids.iter().any(|id| id == figure.id);
+        let measured = if wanted {
+            println!("{}: {}", figure.id, figure.command);
+            let value = measure(root, figure)?;
+            println!("    {}", table::number(value));
+            if figure.asked.as_ref().is_some_and(|asked| !asked.is_met(value)) {
+                short.push(figure.id);
+            }
+            Some(value)
+        } else {
+            None
+        };
+        let before = earlier.iter().find(|(id, _)| id == figure.id).map(|(_, measured)| measured.clone());
+        rows.push(Row { figure, measured: measured.map(table::number).or(before) });
+    }
+    std::fs::write(&path, table::replace(&text, &rows, &machine())?)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    println!("written to {}", path.display());
+    if !short.is_empty() {
+        bail!("short of what was asked for: {}", short.join(", "));
+    }
+    Ok(())
+}
+
+fn measure(root: &Path, figure: &Figure) -> Result<f64> {
+    let mut words = figure.command.split_whitespace();
+    let program = words.next().context("a figure has a command")?;
+    let output = Command::new(program)
+        .args(words)
+        .current_dir(root)
+        // Cargo's own progress stays visible: some of these take minutes.
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot run '{}'", figure.command))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        bail!("'{}' failed ({}):\n{text}", figure.command, output.status);
+    }
+    (figure.read)(&text)
+        .with_context(|| format!("'{}' printed no value for {}:\n{text}", figure.command, figure.id))
+}
+
+/// The number that follows `mark` in `text`, with digit groups read over.
+fn number_after(text: &str, mark: &str) -> Option<f64> {
+    let rest = text[text.find(mark)? + mark.len()..].trim_start();
+    let end = rest.find(|c: char| !(c.is_ascii_digit() || ".,_".contains(c))).unwrap_or(rest.len());
+    rest[..end].replace(['_', ','], "").trim_end_matches('.').parse().ok()
+}
+
+/// The processor and the compiler, as far as they can be known.
+fn machine() -> String {
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let model = model.map_or("an unknown processor", |(_, name)| name.trim());
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let rustc = Command::new("rustc").arg("--version").output().ok();
+    let rustc = rustc.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    format!("{model}, {cores} cores, {}", rustc.as_deref().unwrap_or("an unknown compiler"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_found_after_its_mark() {
+        assert_eq!(number_after("fio 90000 IOPS, ratio 1.013 (median)", "ratio"), Some(1.013));
+        assert_eq!(number_after("simulated 3,200_000 requests.", "simulated"), Some(3_200_000.0));
+        assert_eq!(number_after("took 12.", "took"), Some(12.0));
+        assert_eq!(number_after("ratio unknown", "ratio"), None);
+        assert_eq!(number_after("", "ratio"), None);
+    }
+
+    #[test]
+    fn smaller_is_better_where_the_aim_is_smaller() {
+        let (more, less) = (Asked { at_least: 3.0, aim: 8.0 }, Asked { at_least: 10.0, aim: 6.0 });
+        assert!(more.is_met(3.0) && !more.is_met(2.9));
+        assert!(less.is_met(10.0) && !less.is_met(10.1));
+    }
+
+    #[test]
+    fn every_figure_has_a_name_of_its_own() {
+        for (i, figure) in FIGURES.iter().enumerate() {
+            assert!(!FIGURES[..i].iter().any(|other| other.id == figure.id), "{} stands twice", figure.id);
+            assert!(!figure.id.contains(['|', '`', ' ']), "{} does not fit into a table", figure.id);
+        }
+    }
+}

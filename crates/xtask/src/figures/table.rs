@@ -1,0 +1,112 @@
+//! The table in `docs/figures.md`.
+
+use super::{Asked, Figure};
+use anyhow::{Context, Result};
+use std::fmt::Write;
+
+const BEGIN: &str = "<!-- figures: written by `cargo xtask figures` from here … -->";
+const END: &str = "<!-- … to here -->";
+
+/// A line of the table; `measured` is empty where nobody has measured yet.
+pub struct Row<'a> {
+    pub figure: &'a Figure,
+    pub measured: Option<String>,
+}
+
+/// Names and measured values of the table in `text`.
+pub fn read(text: &str) -> Result<Vec<(String, String)>> {
+    let (_, table, _) = split(text)?;
+    let rows = table.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.trim().trim_matches('|').split('|').map(str::trim).collect();
+        let id = cells.first()?.strip_prefix('`')?.strip_suffix('`')?;
+        let measured = cells.get(4).filter(|cell| !cell.is_empty())?;
+        Some((id.to_owned(), (*measured).to_owned()))
+    });
+    Ok(rows.collect())
+}
+
+/// `text` with its table replaced.
+pub fn replace(text: &str, rows: &[Row<'_>], machine: &str) -> Result<String> {
+    let (before, _, after) = split(text)?;
+    let mut table = String::from(
+        "| figure | what | at least | aim | measured | command |\n| --- | --- | --- | --- | --- | --- |\n",
+    );
+    for Row { figure, measured } in rows {
+        let asked =
+            |value: fn(&Asked) -> f64| figure.asked.as_ref().map(value).map(number).unwrap_or_default();
+        let (at_least, aim) = (asked(|asked| asked.at_least), asked(|asked| asked.aim));
+        let measured = measured.as_deref().unwrap_or_default();
+        let Figure { id, what, command, .. } = figure;
+        writeln!(table, "| `{id}` | {what} | {at_least} | {aim} | {measured} | `{command}` |")?;
+    }
+    Ok(format!("{before}{BEGIN}\n{table}\nLast measured on: {machine}.\n{END}{after}"))
+}
+
+fn split(text: &str) -> Result<(&str, &str, &str)> {
+    let missing = |mark| format!("docs/figures.md lacks the line '{mark}'");
+    let (before, rest) = text.split_once(BEGIN).with_context(|| missing(BEGIN))?;
+    let (table, after) = rest.split_once(END).with_context(|| missing(END))?;
+    Ok((before, table, after))
+}
+
+/// A value as it stands in the table: whole with digit groups, or three significant digits.
+pub fn number(value: f64) -> String {
+    if value.fract() != 0.0 && value.abs() < 1000.0 {
+        let digits = if value.abs() >= 100.0 {
+            0
+        } else if value.abs() >= 10.0 {
+            1
+        } else {
+            3
+        };
+        return format!("{value:.digits$}");
+    }
+    let digits = format!("{value:.0}");
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && digit != '-' && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIGURE: Figure = Figure {
+        id: "speed",
+        what: "requests a second",
+        asked: Some(Asked { at_least: 3e6, aim: 8e6 }),
+        command: "cargo bench",
+        read: |_| None,
+    };
+
+    #[test]
+    fn what_is_written_is_read_again_and_the_rest_is_left_alone() {
+        let page = format!("# Figures\n\nWords.\n\n{BEGIN}\n{END}\n\nMore words.\n");
+        let rows = [Row { figure: &FIGURE, measured: Some(number(4_123_456.0)) }];
+        let written = replace(&page, &rows, "a machine").unwrap();
+        assert!(written.starts_with("# Figures\n\nWords.\n") && written.ends_with("\n\nMore words.\n"));
+        assert!(written.contains("| 3,000,000 | 8,000,000 | 4,123,456 |"), "{written}");
+        assert_eq!(read(&written).unwrap(), [("speed".to_owned(), "4,123,456".to_owned())]);
+        assert_eq!(replace(&written, &rows, "a machine").unwrap(), written);
+        assert!(read("no markers").is_err());
+    }
+
+    #[test]
+    fn numbers_read_well() {
+        for (value, text) in [
+            (0.95, "0.950"),
+            (1.0, "1"),
+            (12.34, "12.3"),
+            (123.4, "123"),
+            (1234.5, "1,234"),
+            (1e6, "1,000,000"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+    }
+}
