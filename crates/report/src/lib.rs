@@ -1,1 +1,96 @@
 //! From a result to what people see: terminal, CSV, SVG, one self-contained page.
+//!
+//! A result is JSON (`flashlane.probe/1`, `flashlane.run/1`, `flashlane.study/1`) and complete: nothing is run
+//! here. Each kind of result becomes one document (`kinds`), and each way of showing draws any document.
+
+mod csv;
+mod document;
+mod kinds;
+mod page;
+mod samples;
+mod svg;
+mod text;
+mod wording;
+mod write;
+
+pub use flashlane_measure::figure::Figure;
+pub use samples::{Samples, Values};
+pub use svg::svg;
+pub use write::write_all;
+
+use serde_json::Value;
+use std::io;
+use std::path::PathBuf;
+
+/// Why a result could not be shown or kept.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The result is of no kind that is known here.
+    #[error("the schema {given} is not known; known are {known}")]
+    Schema {
+        /// The schema as the result gives it, quoted; or that there is none.
+        given: String,
+        /// The schemas that can be shown.
+        known: String,
+    },
+    /// A column of samples does not fit.
+    #[error("the sample column '{name}' is refused: {reason}")]
+    Column {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A directory or file could not be written.
+    #[error("{doing} failed for {}: {source}{}", path.display(), already(written))]
+    Write {
+        /// Which one.
+        path: PathBuf,
+        /// What was being done to it.
+        doing: &'static str,
+        /// The files of this result that were complete by then.
+        written: Vec<PathBuf>,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+fn already(written: &[PathBuf]) -> String {
+    if written.is_empty() {
+        return "; nothing was written".into();
+    }
+    let names: Vec<String> = written.iter().map(|path| path.display().to_string()).collect();
+    format!("; already written: {}", names.join(", "))
+}
+
+/// Whether a result is of a kind that can be shown.
+///
+/// # Errors
+/// [`ReportError::Schema`] where it is not, with the kinds that can.
+pub fn check(result: &Value) -> Result<(), ReportError> {
+    if kinds::find(result).is_some() {
+        return Ok(());
+    }
+    let given = match &result["schema"] {
+        Value::Null => "of the result is missing and".to_owned(),
+        schema => schema.to_string(),
+    };
+    let known: Vec<&str> = kinds::KINDS.iter().map(|kind| kind.schema).collect();
+    Err(ReportError::Schema { given, known: known.join(", ") })
+}
+
+/// The result as plain text for a terminal of `width` cells. Never coloured.
+pub fn text(result: &Value, width: usize) -> String {
+    text::render(&kinds::document(result), width)
+}
+
+/// The result's main table as CSV: findings, latency statistics, rows of a study.
+pub fn csv(result: &Value) -> String {
+    csv::render(&kinds::document(result))
+}
+
+/// One or several results as one HTML page that needs nothing else, not even a network.
+pub fn page(results: &[Value]) -> String {
+    let documents: Vec<_> = results.iter().map(kinds::document).collect();
+    page::render(&documents)
+}

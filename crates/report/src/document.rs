@@ -1,0 +1,151 @@
+//! What a result says, free of how it is shown.
+//!
+//! A kind of result is turned into a [`Document`] once; terminal, CSV and page are drawn from that, so that a
+//! number is worded and rounded in one place.
+
+use flashlane_measure::figure::Figure;
+
+/// A result in words, tables and figures.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Document {
+    /// What was done: `Probe`.
+    pub kind: &'static str,
+    /// What it was done to: the device, the paper.
+    pub title: String,
+    /// One line about how.
+    pub subtitle: String,
+    /// The answer in a sentence, where there is one.
+    pub summary: String,
+    /// The few numbers to see first.
+    pub facts: Vec<Fact>,
+    /// The tables; the first is the main one.
+    pub tables: Vec<Table>,
+    /// The plots.
+    pub figures: Vec<Figure>,
+    /// Doubts about the result.
+    pub warnings: Vec<Warning>,
+    /// Why the result is incomplete, where it is.
+    pub partial: Option<String>,
+}
+
+/// A number to see first.
+#[derive(Clone, Debug)]
+pub(crate) struct Fact {
+    pub label: String,
+    pub value: String,
+    pub tone: Tone,
+}
+
+/// A doubt about a result.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Warning {
+    /// Stable name; may be empty.
+    pub code: String,
+    pub message: String,
+}
+
+/// A table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    pub title: String,
+    pub columns: Vec<Column>,
+    pub rows: Vec<Row>,
+    /// The CSV name of the rows' notes; notes are dropped from CSV where it is empty.
+    pub note_key: &'static str,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    /// As people read it.
+    pub title: String,
+    /// As programs read it: the CSV header.
+    pub key: String,
+    /// Numbers stand to the right.
+    pub right: bool,
+    /// A value equal to the one above is left blank, in pictures but not in CSV.
+    pub grouped: bool,
+}
+
+/// A row, with a remark below it where there is one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Row {
+    pub cells: Vec<Cell>,
+    pub note: String,
+}
+
+/// One value.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cell {
+    /// As people read it.
+    pub text: String,
+    /// As programs read it, where that differs.
+    pub exact: Option<String>,
+    pub tone: Tone,
+}
+
+/// What a value means for the reader. Never the only carrier of the meaning: the words say it too.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum Tone {
+    #[default]
+    Plain,
+    Good,
+    Bad,
+    Muted,
+}
+
+impl Fact {
+    pub fn new(label: &str, value: impl Into<String>) -> Self {
+        Self { label: label.into(), value: value.into(), tone: Tone::Plain }
+    }
+
+    pub fn tone(self, tone: Tone) -> Self {
+        Self { tone, ..self }
+    }
+}
+
+impl Column {
+    pub fn left(title: &str, key: &str) -> Self {
+        Self { title: title.into(), key: key.into(), right: false, grouped: false }
+    }
+
+    pub fn right(title: &str, key: &str) -> Self {
+        Self { right: true, ..Self::left(title, key) }
+    }
+
+    pub fn grouped(title: &str, key: &str) -> Self {
+        Self { grouped: true, ..Self::left(title, key) }
+    }
+}
+
+impl Row {
+    pub fn new(cells: Vec<Cell>) -> Self {
+        Self { cells, note: String::new() }
+    }
+}
+
+impl Cell {
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    pub fn exact(text: impl Into<String>, exact: impl Into<String>) -> Self {
+        Self { text: text.into(), exact: Some(exact.into()), tone: Tone::Plain }
+    }
+
+    pub fn tone(self, tone: Tone) -> Self {
+        Self { tone, ..self }
+    }
+
+    pub fn for_programs(&self) -> &str {
+        self.exact.as_deref().unwrap_or(&self.text)
+    }
+}
+
+impl Table {
+    /// Whether the cell of `column` in row `row` only repeats the one above.
+    pub fn repeats(&self, row: usize, column: usize) -> bool {
+        let at = |row: usize| self.rows[row].cells.get(column).map(|c| &c.text);
+        self.columns[column].grouped && row > 0 && at(row) == at(row - 1)
+    }
+}

@@ -1,0 +1,139 @@
+//! `flashlane.probe/1`: what is inside a drive, how sure that is, and what to do with it.
+
+use super::{Kind, device_name, field_table, is_plain, object_table};
+use crate::document::{Cell, Column, Document, Fact, Row, Table, Tone};
+use crate::wording::{exact, percent, plain_name, plain_value};
+use serde_json::Value;
+
+pub(super) const KIND: Kind = Kind { schema: "flashlane.probe/1", document };
+
+/// The findings in the order in which a drive is explained, from its geometry outwards. Others follow by name.
+const ORDER: &[&str] = &[
+    "chunk_size_bytes",
+    "interleaving_degree",
+    "sub_domains",
+    "mapping_policy",
+    "readahead_streams",
+    "write_buffer_bytes",
+    "erase_block_bytes",
+    "reclaim_size_bytes",
+];
+
+/// The findings that make the portrait.
+const FACTS: usize = 6;
+
+fn document(result: &Value) -> Document {
+    let findings = findings(result);
+    let sure = findings.iter().filter(|(_, finding)| status(finding) != Status::NotDetermined).count();
+    let facts = findings.iter().take(FACTS).map(|(name, finding)| {
+        let tone = if status(finding) == Status::NotDetermined { Tone::Muted } else { Tone::Plain };
+        Fact::new(&plain_name(name), value(name, finding)).tone(tone)
+    });
+    let mut tables = vec![finding_table(&findings)];
+    tables.extend(recommendation(&result["recommendation"]));
+    Document {
+        kind: "Probe",
+        title: device_name(&result["device"]),
+        subtitle: "What the drive's timing shows of its inside".into(),
+        summary: format!("{sure} of {} questions answered.", findings.len()),
+        facts: facts.collect(),
+        tables,
+        ..Document::default()
+    }
+}
+
+fn findings(result: &Value) -> Vec<(&String, &Value)> {
+    let mut findings: Vec<_> = result["findings"].as_object().into_iter().flatten().collect();
+    findings.sort_by_key(|(name, _)| ORDER.iter().position(|known| known == name).unwrap_or(ORDER.len()));
+    findings
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Status {
+    Found,
+    Absent,
+    NotDetermined,
+}
+
+fn status(finding: &Value) -> Status {
+    match finding["status"].as_str() {
+        Some("found") => Status::Found,
+        Some("absent") => Status::Absent,
+        // What this version cannot read has not been determined as far as it knows.
+        _ => Status::NotDetermined,
+    }
+}
+
+fn value(name: &str, finding: &Value) -> String {
+    match status(finding) {
+        Status::Found => plain_value(name, &finding["value"]),
+        Status::Absent => "none".into(),
+        Status::NotDetermined => "not determined".into(),
+    }
+}
+
+fn finding_table(findings: &[(&String, &Value)]) -> Table {
+    let row = |&(name, finding): &(&String, &Value)| {
+        let (status, word, tone) = match status(finding) {
+            Status::Found => ("found", "found", Tone::Good),
+            Status::Absent => ("absent", "absent", Tone::Plain),
+            Status::NotDetermined => ("not-determined", "not determined", Tone::Muted),
+        };
+        let shown = if status == "not-determined" { "–".into() } else { value(name, finding) };
+        let confidence = match finding["confidence"].as_f64() {
+            Some(confidence) if status != "not-determined" => percent(confidence),
+            _ => "–".into(),
+        };
+        Row {
+            cells: vec![
+                Cell::exact(plain_name(name), name),
+                Cell::exact(shown, exact(&finding["value"])),
+                Cell::exact(word, status).tone(tone),
+                Cell::exact(confidence, exact(&finding["confidence"])),
+            ],
+            note: evidence(&finding["evidence"]),
+        }
+    };
+    Table {
+        title: "Findings".into(),
+        columns: vec![
+            Column::left("Finding", "name"),
+            Column::left("Value", "value"),
+            Column::left("Status", "status"),
+            Column::right("Confidence", "confidence"),
+        ],
+        rows: findings.iter().map(row).collect(),
+        note_key: "evidence",
+    }
+}
+
+/// The evidence in one line: a sentence as it is; an object by its own sentence, else its plain fields.
+fn evidence(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            match ["summary", "text", "message"].iter().find_map(|key| value[*key].as_str()) {
+                Some(sentence) => sentence.to_owned(),
+                None => fields
+                    .iter()
+                    .filter(|(_, value)| is_plain(value))
+                    .map(|(name, value)| {
+                        format!("{} {}", plain_name(name).to_lowercase(), plain_value(name, value))
+                    })
+                    .collect::<Vec<_>>()
+                    .join("; "),
+            }
+        }
+        Value::Null => String::new(),
+        other => plain_value("", other),
+    }
+}
+
+/// One row a kind of work where the recommendation is given by work; one row a setting otherwise.
+fn recommendation(value: &Value) -> Vec<Table> {
+    let Some(fields) = value.as_object() else { return Vec::new() };
+    let works =
+        fields.iter().filter(|(_, value)| value.is_object()).map(|(name, value)| (plain_name(name), value));
+    let by_work = object_table("Recommendation", Column::left("For", "work"), works);
+    let general = field_table(if by_work.is_some() { "In general" } else { "Recommendation" }, fields);
+    by_work.into_iter().chain(general).collect()
+}

@@ -1,0 +1,97 @@
+//! Figures as SVG, written by hand: one curve one path, text as text, colours by class.
+//!
+//! The plot follows the reader's light or dark setting by CSS inside the file, without variables, which many
+//! viewers outside browsers do not know. Colours are Okabe and Ito's, lightened for the dark setting; a
+//! series past the seventh is dashed. The legend stands above the plot, marks' labels in a strip over it, so
+//! that neither covers a curve.
+
+mod lettering;
+mod marks;
+mod palette;
+mod plot;
+mod scale;
+mod thin;
+
+pub(crate) use lettering::escape;
+pub(crate) use palette::{class, swatch, worth_a_legend};
+pub(crate) use plot::{Frame, Plot};
+pub(crate) use scale::Scale;
+
+use flashlane_measure::figure::Figure;
+use lettering::{width, wrap};
+
+/// Colours and line styles, shared by files and page.
+pub(crate) const STYLE: &str = include_str!("chart.css");
+
+const WIDTH: f64 = 760.0;
+const MARGIN: f64 = 20.0;
+const PLOT_HEIGHT: f64 = 400.0;
+
+/// A figure as a file of its own: title, legend, plot and caption.
+pub fn svg(figure: &Figure) -> String {
+    let inner = WIDTH - 2.0 * MARGIN;
+    let mut body = String::new();
+    let mut y = MARGIN;
+    for line in wrap(&figure.title, 17.0, inner) {
+        y += 20.0;
+        body += &text("title", MARGIN, y, &line);
+    }
+    y += 10.0;
+    if worth_a_legend(figure) {
+        y = push_legend(&mut body, figure, y, inner);
+    }
+    let plot = Plot::new(figure, Frame { width: inner, height: PLOT_HEIGHT });
+    body += &format!("<g transform=\"translate({MARGIN} {y})\">{}</g>\n", plot.draw());
+    y += PLOT_HEIGHT + 6.0;
+    for line in wrap(&caption(figure), 13.0, inner) {
+        y += 18.0;
+        body += &text("caption", MARGIN, y, &line);
+    }
+    let height = y + MARGIN;
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" role=\"img\" aria-label=\"{title}\" \
+         width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\">\n\
+         <title>{title}</title>\n<style>{STYLE}</style>\n\
+         <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n{body}</svg>\n",
+        title = escape(&figure.title),
+    )
+}
+
+/// What is written below a figure: its caption, and what could not be drawn.
+pub(crate) fn caption(figure: &Figure) -> String {
+    let shown = |point: &&(f64, f64)| {
+        scale::drawable(point.0, figure.x.log) && scale::drawable(point.1, figure.y.log)
+    };
+    let points = figure.series.iter().flat_map(|series| &series.points);
+    let all = points.clone().count();
+    let missing = all - points.filter(shown).count();
+    let note = match missing {
+        0 => String::new(),
+        1 => " One point has no place on these axes and is not drawn.".into(),
+        several => format!(" {several} points have no place on these axes and are not drawn."),
+    };
+    format!("{}{note}", figure.caption).trim().to_owned()
+}
+
+/// Swatches and names in as many rows as they need; returns the next free height.
+fn push_legend(body: &mut String, figure: &Figure, top: f64, most: f64) -> f64 {
+    let (mut x, mut y) = (0.0, top + 14.0);
+    for (at, series) in figure.series.iter().enumerate() {
+        let wide = 32.0 + width(&series.name, 13.0) + 18.0;
+        if x > 0.0 && x + wide > most {
+            (x, y) = (0.0, y + 20.0);
+        }
+        let left = MARGIN + x;
+        *body += &format!("<g transform=\"translate({left:.1} {:.1})\">{}</g>", y - 4.0, swatch(figure, at));
+        *body += &text("legend", left + 32.0, y, &series.name);
+        x += wide;
+    }
+    y + 16.0
+}
+
+fn text(class: &str, x: f64, y: f64, content: &str) -> String {
+    format!("<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>\n", escape(content))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,69 @@
+//! Which colour a series gets, and its swatch in a legend.
+
+use flashlane_measure::figure::{Figure, Series};
+
+/// As many as there are `.s0`, `.s1`, … in the style.
+const COLOURS: usize = 7;
+
+/// The place of each series in the palette. Published points take the colour of the measured curve that they
+/// belong to: the one with the same name apart from the words that tell published from measured.
+fn slots(figure: &Figure) -> Vec<usize> {
+    let mut taken: Vec<(String, bool)> = Vec::new();
+    let mut slots = Vec::new();
+    for series in &figure.series {
+        let subject = subject(series);
+        let partner =
+            taken.iter().position(|(other, scatter)| *other == subject && *scatter != series.scatter);
+        slots.push(partner.unwrap_or_else(|| {
+            taken.push((subject, series.scatter));
+            taken.len() - 1
+        }));
+    }
+    slots
+}
+
+fn subject(series: &Series) -> String {
+    series
+        .name
+        .to_lowercase()
+        .split(|c: char| !c.is_alphanumeric() && c != '.' && c != '+')
+        .filter(|word| !matches!(*word, "published" | "measured" | "paper" | "ours" | ""))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// The classes of a series: its colour.
+pub(crate) fn class(figure: &Figure, at: usize) -> String {
+    format!("s s{}", slots(figure)[at] % COLOURS)
+}
+
+/// The dashes of a series whose colour is in use already; none for the first seven.
+pub(super) fn dashes(figure: &Figure, at: usize) -> &'static str {
+    match slots(figure)[at] / COLOURS {
+        0 => "",
+        1 => " stroke-dasharray=\"7 4\"",
+        _ => " stroke-dasharray=\"2 4\"",
+    }
+}
+
+/// A short piece of the series' curve, 24 pixels wide about the height zero.
+pub(crate) fn swatch(figure: &Figure, at: usize) -> String {
+    let class = class(figure, at);
+    if figure.series[at].scatter {
+        format!(
+            "<g class=\"{class}\" stroke-width=\"1.8\"><circle class=\"hollow\" cx=\"12\" cy=\"0\" r=\"4\"/></g>"
+        )
+    } else {
+        let dashes = dashes(figure, at);
+        format!("<g class=\"{class}\" stroke-width=\"2.2\"><path d=\"M1 0H23\"{dashes}/></g>")
+    }
+}
+
+/// A legend of one entry that repeats the vertical axis says nothing.
+pub(crate) fn worth_a_legend(figure: &Figure) -> bool {
+    match figure.series.as_slice() {
+        [] => false,
+        [one] => !one.name.is_empty() && !one.name.eq_ignore_ascii_case(&figure.y.label),
+        _ => true,
+    }
+}

@@ -1,0 +1,127 @@
+//! A result as files in a directory: `result.json`, `samples.parquet`, one SVG a figure, `report.html`.
+//!
+//! Every file is written under a temporary name beside its place, synced, and renamed: after a crash it is the
+//! old one or the new one, never half of it. What cannot be replaced is written first, what can be drawn again
+//! last. Files of other names are left alone.
+
+use crate::{ReportError, Samples, kinds, page, svg};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Writes everything that a result can be shown as into `dir`, which is made where it is missing, and says which
+/// files those are. Files of an earlier result with the same names are replaced.
+///
+/// # Errors
+/// [`ReportError::Write`] where the directory or a file cannot be written; the files before it stay.
+pub fn write_all(dir: &Path, result: &Value, samples: Option<&Samples>) -> Result<Vec<PathBuf>, ReportError> {
+    fs::create_dir_all(dir).map_err(|source| ReportError::Write {
+        path: dir.to_owned(),
+        doing: "making the directory",
+        written: Vec::new(),
+        source,
+    })?;
+    let mut files = Files { dir, written: Vec::new() };
+    files.put("result.json", |out| {
+        serde_json::to_writer_pretty(&mut *out, result)?;
+        out.write_all(b"\n")
+    })?;
+    if let Some(samples) = samples {
+        files.put("samples.parquet", |out| samples.write(out))?;
+    }
+    let mut taken = BTreeSet::new();
+    for figure in kinds::document(result).figures {
+        let name = figure_file(&figure.id, &mut taken);
+        files.put(&name, |out| out.write_all(svg(&figure).as_bytes()))?;
+    }
+    files.put("report.html", |out| out.write_all(page(std::slice::from_ref(result)).as_bytes()))?;
+    Ok(files.written)
+}
+
+/// The files written so far.
+struct Files<'a> {
+    dir: &'a Path,
+    written: Vec<PathBuf>,
+}
+
+impl Files<'_> {
+    fn put(
+        &mut self,
+        name: &str,
+        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    ) -> Result<(), ReportError> {
+        let path = self.dir.join(name);
+        let temporary = self.dir.join(format!(".{name}.part"));
+        let mut doing = "making the file";
+        let outcome = File::create(&temporary).and_then(|file| {
+            doing = "writing";
+            let mut out = BufWriter::new(file);
+            write(&mut out)?;
+            out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+            doing = "putting the file in its place";
+            fs::rename(&temporary, &path)
+        });
+        match outcome {
+            Ok(()) => {
+                self.written.push(path);
+                Ok(())
+            }
+            Err(source) => {
+                // The error to report is the first one; a leftover part is overwritten by the next result.
+                let _ = fs::remove_file(&temporary);
+                Err(ReportError::Write { path, doing, written: std::mem::take(&mut self.written), source })
+            }
+        }
+    }
+}
+
+/// A file name from a figure's id: nothing in it can leave the directory, hide the file, or meet another figure's.
+fn figure_file(id: &str, taken: &mut BTreeSet<String>) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
+    let stem: String = id.trim_start_matches('.').chars().map(safe).take(100).collect();
+    let stem = if stem.is_empty() { "figure".to_owned() } else { stem };
+    let candidates = std::iter::once(stem.clone()).chain((2..).map(|n| format!("{stem}-{n}")));
+    // Some file systems do not tell upper case from lower.
+    let free = candidates.into_iter().find(|name| taken.insert(name.to_lowercase()));
+    format!("{}.svg", free.expect("there are more numbers than figures"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_figure_cannot_leave_the_directory_or_meet_another() {
+        let mut taken = BTreeSet::new();
+        let mut name = |id: &str| figure_file(id, &mut taken);
+        assert_eq!(name("fig3-2jobs"), "fig3-2jobs.svg");
+        assert_eq!(name("FIG3-2jobs"), "FIG3-2jobs-2.svg");
+        assert_eq!(name("../../etc/passwd"), "-..-etc-passwd.svg");
+        assert_eq!(name(""), "figure.svg");
+        assert_eq!(name(""), "figure-2.svg");
+        assert!(name(&"x".repeat(1000)).len() < 200);
+    }
+
+    #[test]
+    fn a_full_disk_is_told_with_its_path_and_leaves_the_old_file_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("b"), "old").unwrap();
+        let mut files = Files { dir: dir.path(), written: Vec::new() };
+        files.put("a", |out| out.write_all(b"new")).unwrap();
+        let error = files
+            .put("b", |out| {
+                out.write_all(b"half")?;
+                Err(io::ErrorKind::StorageFull.into())
+            })
+            .unwrap_err();
+        let ReportError::Write { path, doing, written, source } = &error else { panic!("{error}") };
+        assert_eq!((path, *doing), (&dir.path().join("b"), "writing"));
+        assert_eq!(written, &[dir.path().join("a")]);
+        assert_eq!(source.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(fs::read_to_string(dir.path().join("b")).unwrap(), "old");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "no part is left behind");
+        assert!(error.to_string().contains("already written"), "{error}");
+    }
+}

@@ -1,0 +1,173 @@
+//! Whole results, as the fixtures hold them, through every way of showing.
+
+use flashlane_report::{ReportError, Samples, check, csv, page, text, write_all};
+use serde_json::{Value, json};
+use std::fs;
+
+fn fixture(name: &str) -> Value {
+    let path = format!("{}/tests/fixtures/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn fixtures() -> [Value; 3] {
+    ["probe", "run", "study"].map(fixture)
+}
+
+#[test]
+fn a_probe_reads_plainly_and_admits_what_it_does_not_know() {
+    let text = text(&fixture("probe"), 80);
+    for expected in [
+        "Probe: sim:ssd-s",
+        "Chunk size                     4 KiB  found                99.8%",
+        "Interleaving degree               10  found                  99%",
+        "Write buffer                       –  not determined           –",
+        "Trim                            none  absent                 90%",
+        "Random reads 225.0 MB/s 10 16 KiB",
+        "9 of 11 questions answered.",
+        "- timer resolution is 100 ns",
+    ] {
+        let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(squeezed(&text).contains(&squeezed(expected)), "{expected}\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let chunk = text.find("Chunk size").unwrap();
+    assert!(
+        chunk < text.find("Interleaving").unwrap() && chunk < text.find("Command cost").unwrap(),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_study_says_how_much_of_it_was_reproduced() {
+    let study = fixture("study");
+    let text = text(&study, 80);
+    let missed = study["rows"].as_array().unwrap().iter().filter(|row| row["verdict"] == "missed").count();
+    assert!(missed > 0 && text.contains(&format!("{missed} missed.")), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn a_run_shows_its_tail_and_that_it_is_partial() {
+    let text = text(&fixture("run"), 80);
+    for expected in
+        ["Partial result: interrupted", "99.9% within", "561 µs", "Write amplification", "[unstable]"]
+    {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+}
+
+#[test]
+fn csv_keeps_the_names_and_the_exact_values_of_the_result() {
+    let probe = csv(&fixture("probe"));
+    assert!(
+        probe.starts_with("name,value,status,confidence,evidence\r\nchunk_size_bytes,4096,found,0.998,"),
+        "{probe}"
+    );
+    assert!(probe.contains("\r\nwrite_buffer_bytes,,not-determined,0.4,"), "{probe}");
+    let run = csv(&fixture("run"));
+    assert!(run.contains("p999,561000\r\n"), "{run}");
+    let study = csv(&fixture("study"));
+    assert!(
+        study.starts_with("figure,quantity,published,measured,unit,tolerance,verdict,note\r\n"),
+        "{study}"
+    );
+    assert_eq!(study.matches("\r\nfig5,").count(), 7, "grouped cells are repeated for programs");
+}
+
+#[test]
+fn the_page_is_small_and_needs_nothing_else() {
+    let page = flashlane_report::page(&fixtures());
+    assert!(page.len() < 1_000_000, "{}", page.len());
+    for outside in ["http://", "https://", "src=", "<link", "@import", "url("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    assert!(
+        page.contains("href=\"#result-3\"") && !page.contains("side by side"),
+        "unlike results are listed only"
+    );
+    let two = flashlane_report::page(&[fixture("run"), fixture("run")]);
+    assert!(two.contains("Runs side by side"));
+}
+
+#[test]
+fn text_in_a_result_never_becomes_markup() {
+    let evil = "</script><img src=x onerror=alert(1)>";
+    let mut probe = fixture("probe");
+    probe["device"] = json!(evil);
+    probe["warnings"] = json!([evil, { "code": evil, "message": evil }]);
+    probe["partial"] = json!(evil);
+    probe["findings"]["chunk_size_bytes"]["evidence"] = json!(evil);
+    probe["figures"][0]["title"] = json!(evil);
+    probe["figures"][0]["series"][0]["name"] = json!(evil);
+    let page = page(&[probe]);
+    assert!(!page.contains("<img"), "markup came through");
+    // The script, and one block of data a figure.
+    assert_eq!(page.matches("</script>").count(), 1 + 5);
+}
+
+#[test]
+fn odd_results_are_shown_as_far_as_they_go() {
+    let unknown = json!({ "schema": "flashlane.dream/7", "answer": 42 });
+    assert!(text(&unknown, 80).contains("'flashlane.dream/7' is not known"));
+    let error = check(&unknown).unwrap_err().to_string();
+    assert!(error.contains("dream/7") && error.contains("flashlane.probe/1"), "{error}");
+    assert!(check(&json!({})).is_err());
+    for mut result in fixtures() {
+        check(&result).unwrap();
+        result["figures"] = json!([{ "id": 3 }, { "id": "x", "title": "t", "x": { "label": "x", "unit": "" },
+            "y": { "label": "y", "unit": "" }, "series": [{ "name": "s", "points": [[1, null], [2, 3]] }] }]);
+        let text = text(&result, 80);
+        assert!(text.contains("figure 1 of the result cannot be read"), "{text}");
+        assert!(page(&[result]).contains("<figure"));
+    }
+    for schema in ["flashlane.probe/1", "flashlane.run/1", "flashlane.study/1"] {
+        let bare = json!({ "schema": schema });
+        assert!(!text(&bare, 1).is_empty() && !page(std::slice::from_ref(&bare)).is_empty());
+        csv(&bare);
+    }
+}
+
+#[test]
+fn everything_is_written_and_what_is_not_ours_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("new/out");
+    let samples = Samples::new().with_u64("latency_ns", (0..1000).collect()).unwrap();
+    fs::create_dir_all(&out).unwrap();
+    fs::write(out.join("notes.txt"), "mine").unwrap();
+    fs::write(out.join("result.json"), "old").unwrap();
+    let written = write_all(&out, &fixture("probe"), Some(&samples)).unwrap();
+    let names: Vec<&str> = written.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        [
+            "result.json",
+            "samples.parquet",
+            "chunk-size.svg",
+            "interleaving.svg",
+            "interleaving-2jobs.svg",
+            "request-size.svg",
+            "queue-depth.svg",
+            "report.html"
+        ]
+    );
+    let kept: Value = serde_json::from_str(&fs::read_to_string(&written[0]).unwrap()).unwrap();
+    assert_eq!(kept, fixture("probe"));
+    assert_eq!(fs::read_to_string(out.join("notes.txt")).unwrap(), "mine");
+    assert_eq!(fs::read_dir(&out).unwrap().count(), names.len() + 1, "nothing temporary is left");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_named_with_those_that_were() {
+    let dir = tempfile::tempdir().unwrap();
+    // A directory of that name cannot be replaced by a file.
+    fs::create_dir_all(dir.path().join("report.html/sub")).unwrap();
+    let ReportError::Write { path, written, .. } = write_all(dir.path(), &fixture("run"), None).unwrap_err()
+    else {
+        panic!("another error")
+    };
+    assert!(path.ends_with("report.html"));
+    assert_eq!(written.len(), 1 + 3);
+    let file = dir.path().join("result.json");
+    let error = write_all(&file, &fixture("run"), None).unwrap_err().to_string();
+    assert!(error.contains("making the directory") && error.contains("nothing was written"), "{error}");
+}
