@@ -2,7 +2,7 @@
 
 use crate::engine::Client;
 use crate::options::{Options, Progress, Watch};
-use crate::statistics::{BatchMeans, Reservoir, Sample};
+use crate::statistics::{BatchMeans, Sample, Samples};
 use flashlane_base::{Duration, Histogram, Instant, Operation};
 use flashlane_device::{Completion, Counters, Device};
 use flashlane_workload::{Access, Generator, Workload};
@@ -40,7 +40,7 @@ pub(crate) struct Recorder<'a> {
     /// By job and kind; made on first use, because one is a third of a megabyte.
     pub(crate) histograms: Vec<Option<Box<Histogram>>>,
     pub(crate) batches: BatchMeans,
-    pub(crate) samples: Reservoir,
+    pub(crate) samples: Samples,
 }
 
 struct Source {
@@ -73,7 +73,7 @@ impl<'a> Recorder<'a> {
             before: device.counters(),
             histograms: vec![None; workload.jobs.len() * KINDS],
             batches: BatchMeans::new(),
-            samples: Reservoir::new(options.samples, workload.seed.derive("samples").source()),
+            samples: Samples::new(options.samples, workload.seed.derive("samples").source()),
         };
         if recorder.warmup_left == 0 {
             recorder.start(device.now(), device);

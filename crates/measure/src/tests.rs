@@ -1,1 +1,341 @@
+//! The loop against scripted devices, and results against what the script says.
 
+use crate::schema::RunResult;
+use crate::{Doubt, Interruption, MeasureError, Options, Progress, Run, closed_loop, run};
+use flashlane_base::{Duration, Instant};
+use flashlane_device::{Completion, Counters, Device, Failure, NullDevice, Profile, Request, SubmitError};
+use flashlane_workload::{Access, Job, Mix, Pattern, Stop, Workload};
+use proptest::prelude::*;
+use std::ops::ControlFlow;
+
+/// A device with `servers` independent servers, each request taking `service`; it can fail in scripted ways.
+struct Scripted {
+    profile: Profile,
+    now: Instant,
+    service: Duration,
+    free: Vec<Instant>,
+    in_flight: Vec<Completion>,
+    log: Vec<Request>,
+    most_in_flight: usize,
+    /// From this request on …
+    breaks_at: usize,
+    how: Break,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Break {
+    Never,
+    Fails,
+    /// Refuses everything and never completes what it has.
+    Vanishes,
+    /// Takes everything and completes nothing.
+    Hangs,
+}
+
+impl Scripted {
+    fn new(depth: u32, servers: usize, service_us: u64) -> Self {
+        let profile = Profile {
+            name: "scripted".into(),
+            capacity_bytes: 1 << 30,
+            lanes: 1,
+            read_unit_bytes: 512,
+            write_unit_bytes: 512,
+            erase_unit_bytes: 0,
+            depth,
+            simulated: true,
+            read_only: false,
+        };
+        Self {
+            profile,
+            now: Instant::ZERO,
+            service: Duration::from_us(service_us),
+            free: vec![Instant::ZERO; servers],
+            in_flight: Vec::new(),
+            log: Vec::new(),
+            most_in_flight: 0,
+            breaks_at: usize::MAX,
+            how: Break::Never,
+        }
+    }
+
+    fn breaking(self, at: usize, how: Break) -> Self {
+        Self { breaks_at: at, how, ..self }
+    }
+
+    fn broken(&self) -> bool {
+        self.log.len() > self.breaks_at
+    }
+}
+
+impl Device for Scripted {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
+        self.profile.check(&request)?;
+        if self.in_flight.len() >= self.profile.depth as usize {
+            return Err(SubmitError::Full { depth: self.profile.depth });
+        }
+        assert!(self.in_flight.iter().all(|c| c.id != request.id), "an id is used twice at a time");
+        if self.how == Break::Vanishes && self.log.len() >= self.breaks_at {
+            self.log.push(request);
+            return Err(SubmitError::Gone);
+        }
+        self.log.push(request);
+        let server = self.free.iter_mut().min().expect("there are servers");
+        let completed = (*server).max(self.now) + self.service;
+        *server = completed;
+        let fails = self.how == Break::Fails && self.log.len() > self.breaks_at;
+        let outcome = if fails { Err(Failure::Unreadable) } else { Ok(()) };
+        self.in_flight.push(Completion { id: request.id, submitted: self.now, completed, outcome });
+        self.most_in_flight = self.most_in_flight.max(self.in_flight.len());
+        Ok(())
+    }
+
+    fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
+        if self.broken() && matches!(self.how, Break::Vanishes | Break::Hangs) {
+            return;
+        }
+        self.in_flight.sort_by_key(|c| (c.completed, c.id));
+        match self.in_flight.first() {
+            Some(first) if first.completed <= until => {
+                self.now = self.now.max(first.completed);
+                out.push(self.in_flight.remove(0));
+            }
+            _ if until != Instant::FAR => self.now = self.now.max(until),
+            _ => {}
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        Counters(vec![("requests_taken", self.log.len() as u64)])
+    }
+}
+
+fn random_read(depth: u32) -> Job {
+    Job::new("test", Pattern::Random, Mix::READ, 4096).depth(depth)
+}
+
+fn measure(device: &mut Scripted, workload: &Workload) -> Run {
+    run(device, workload, Options::default()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn throughput_and_latency_are_what_the_script_says() {
+    let mut device = Scripted::new(32, 4, 100);
+    let result = measure(&mut device, &Workload::single(random_read(8), 4000));
+    assert_eq!((result.requests, device.log.len()), (4000, 4000));
+    assert_eq!(result.elapsed, Duration::from_us(100 * 4000 / 4));
+    assert_eq!(result.iops(), 40_000.0);
+    assert_eq!(result.bandwidth_bytes_per_s(), 40_000.0 * 4096.0);
+    // Eight in flight at four servers: each waits one service time, the first four do not.
+    assert_eq!(result.latencies().latency().p50, 200_000.0);
+    assert_eq!(result.latencies().latency().min, 100_000.0);
+    assert_eq!(result.samples.len(), 4000);
+    assert_eq!(result.counters.get("requests_taken"), Some(4000));
+    assert_eq!(device.most_in_flight, 8);
+    assert_eq!(result.doubts(), []);
+}
+
+#[test]
+fn a_full_device_makes_requests_wait_and_the_wait_counts() {
+    let mut device = Scripted::new(4, 4, 100);
+    let result = measure(&mut device, &Workload::single(random_read(8), 4000));
+    assert_eq!(device.most_in_flight, 4);
+    assert_eq!(result.requests, 4000);
+    assert_eq!(result.iops(), 40_000.0);
+    assert_eq!(result.latencies().latency().p50, 200_000.0, "as on a device that queues by itself");
+    assert!(matches!(result.doubts()[..], [Doubt::DeviceFull { depth: 4, waited }] if waited > 3000));
+}
+
+#[test]
+fn a_device_that_is_never_ready_ends_the_run() {
+    let mut device = Scripted::new(0, 4, 100);
+    let result = measure(&mut device, &Workload::single(random_read(8), 10));
+    assert!(matches!(result.partial, Some(Interruption::Refused { error: SubmitError::Full { .. }, .. })));
+}
+
+#[test]
+fn a_failure_ends_the_run_and_keeps_what_was_measured() {
+    let mut device = Scripted::new(32, 4, 100).breaking(1000, Break::Fails);
+    let result = measure(&mut device, &Workload::single(random_read(8), 4000));
+    assert!(matches!(result.partial, Some(Interruption::Failed { failure: Failure::Unreadable, .. })));
+    // The device broke with the 1001st request; by the time its failure is seen, seven more are in flight.
+    assert_eq!(result.requests, 1000);
+    assert_eq!(result.failed, 8);
+    assert_eq!(device.in_flight.len(), 0, "what was in flight is drained");
+    let result = RunResult::from(&result);
+    assert!(result.partial.is_some_and(|reason| reason.contains("uncorrectable")));
+    assert_eq!(result.warnings[0].code, "partial");
+}
+
+#[test]
+fn a_device_that_vanishes_or_hangs_ends_the_run() {
+    let mut gone = Scripted::new(32, 4, 100).breaking(1000, Break::Vanishes);
+    let result = measure(&mut gone, &Workload::single(random_read(8), 4000));
+    assert!(matches!(result.partial, Some(Interruption::Refused { error: SubmitError::Gone, .. })));
+    assert_eq!((result.requests, result.failed), (993, 7));
+    let mut hung = Scripted::new(32, 4, 100).breaking(1000, Break::Hangs);
+    let result = measure(&mut hung, &Workload::single(random_read(8), 4000));
+    assert_eq!(result.partial, Some(Interruption::Stalled { in_flight: 8 }));
+    assert_eq!(result.requests, 993);
+    let mut hung = Scripted::new(32, 4, 100).breaking(10, Break::Hangs);
+    let mut seen = 0;
+    let error = closed_loop(&mut hung, (0..100).map(|i| Access::read(i * 512, 512)), 4, |_, _| seen += 1);
+    assert_eq!(error, Err(MeasureError::Interrupted(Interruption::Stalled { in_flight: 4 })));
+    assert_eq!(seen, 7);
+}
+
+#[test]
+fn a_watch_sees_progress_and_can_stop() {
+    let mut device = Scripted::new(32, 4, 100);
+    device.profile.simulated = false;
+    let mut last = Progress::default();
+    let mut watch = |progress: &Progress| {
+        assert!(progress.requests >= last.requests);
+        last = *progress;
+        if progress.requests >= 50 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let options = Options { samples: 10, watch: Some(&mut watch) };
+    let result = run(&mut device, &Workload::single(random_read(8), 4000), options).unwrap();
+    assert_eq!(result.partial, Some(Interruption::Stopped));
+    assert_eq!(result.requests, 58, "fifty, and the eight then in flight");
+    assert!((5..=10).contains(&result.samples.len()), "{}", result.samples.len());
+    assert_eq!(last.share(), Some(50.0 / 4000.0));
+}
+
+#[test]
+fn warm_up_is_left_out_of_everything() {
+    let mut device = Scripted::new(32, 4, 100);
+    let workload = Workload::single(random_read(4), 400).warmup(400);
+    let result = measure(&mut device, &workload);
+    assert_eq!((result.requests, device.log.len()), (400, 800));
+    // Measuring begins with the 400th completion; the other three servers finish at the same moment.
+    assert_eq!(result.elapsed, Duration::from_us(100 * 100));
+    assert_eq!(result.latencies().latency().max, 100_000.0);
+    assert!(result.counters.get("requests_taken") < Some(405));
+}
+
+#[test]
+fn a_run_stops_by_time() {
+    let mut device = Scripted::new(32, 4, 100);
+    let workload = Workload::new(vec![random_read(4)], Stop::at(Duration::from_ms(10)));
+    let result = measure(&mut device, &workload);
+    assert_eq!(result.elapsed, Duration::from_ms(10));
+    assert_eq!(result.requests, 400);
+}
+
+#[test]
+fn thinking_jobs_leave_the_device_idle() {
+    let mut device = Scripted::new(32, 4, 100);
+    let job = random_read(1).think(Duration::from_us(300));
+    let result = measure(&mut device, &Workload::single(job.clone(), 100));
+    assert_eq!(result.elapsed, Duration::from_us(99 * 400 + 100));
+    assert_eq!(result.latencies().latency().max, 100_000.0);
+    let by_time = Workload::new(vec![job], Stop::at(Duration::from_us(1000)));
+    let result = measure(&mut Scripted::new(32, 4, 100), &by_time);
+    assert_eq!(result.requests, 3, "submitted at 0, 400 and 800 us");
+}
+
+#[test]
+fn jobs_are_told_apart_and_operations_too() {
+    let mut device = Scripted::new(64, 4, 100);
+    let jobs = vec![
+        Job { name: "reads".into(), ..random_read(6) },
+        Job { mix: Mix { reads: 0.5, ..Mix::TRIM }, name: "both".into(), ..random_read(2) },
+    ];
+    let result = measure(&mut device, &Workload::new(jobs, Stop::after(8000)));
+    assert_eq!(result.jobs[0].requests(), 6000);
+    assert_eq!(result.jobs[1].requests(), 2000);
+    let trims = result.operations().iter().find(|(name, _)| *name == "trim").map_or(0, |(_, h)| h.len());
+    assert!((900..1100).contains(&trims), "{trims}");
+    assert_eq!(result.bytes(), (8000 - trims) * 4096, "a trim moves nothing");
+    assert_eq!(result.jobs[0].writes.as_deref().map(|h| h.len()), None);
+}
+
+#[test]
+fn a_workload_that_does_not_fit_submits_nothing() {
+    let mut device = Scripted::new(32, 4, 100);
+    device.profile.read_only = true;
+    let writes = Job::new("writes", Pattern::Sequential, Mix::WRITE, 4096);
+    let error = run(&mut device, &Workload::single(writes, 10), Options::default()).unwrap_err();
+    assert!(error.to_string().contains("reading only"), "{error}");
+    assert!(device.log.is_empty());
+}
+
+#[test]
+fn a_narrow_interval_ends_the_run() {
+    let mut device = Scripted::new(32, 4, 100);
+    let stop = Stop { confidence: Some(0.01), ..Stop::after(100_000) };
+    let result = measure(&mut device, &Workload::new(vec![random_read(4)], stop));
+    // Constant latencies: the first interval there is, after 32 batches of 16, is narrow enough.
+    assert!((512..=516).contains(&result.requests), "{}", result.requests);
+    assert_eq!(result.partial, None);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_requests() {
+    let log = |seed| {
+        let mut device = Scripted::new(32, 4, 100);
+        let workload = Workload::parse(&format!("mixed,depth=8,requests=500,seed={seed}")).unwrap();
+        measure(&mut device, &workload);
+        device.log
+    };
+    assert_eq!(log(1), log(1));
+    assert_ne!(log(1), log(2));
+}
+
+#[test]
+fn the_result_has_the_contracts_fields_and_no_infinity() {
+    let workload = Workload::parse("mixed,requests=3,depth=3").unwrap();
+    let result = run(&mut NullDevice::new(1 << 20), &workload, Options::default()).unwrap();
+    let json = serde_json::to_string(&RunResult::from(&result)).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(value["schema"], "flashlane.run/1");
+    assert_eq!(value["requests"], 3);
+    for path in ["/elapsed_s", "/iops", "/bandwidth_bytes_per_s", "/latency_ns/p999", "/latency_ns/stddev"] {
+        assert!(value.pointer(path).is_some_and(|v| v.is_number()), "{path}: {json}");
+    }
+    assert!(value["device"]["counters"].as_object().unwrap().contains_key("write_amplification"));
+    assert!(value["partial"].is_null());
+    assert_eq!(value["warnings"][0]["code"], "too-few-requests");
+    assert_eq!(serde_json::from_str::<RunResult>(&json).unwrap(), RunResult::from(&result));
+}
+
+#[test]
+fn figures_hold_all_requests_in_few_points() {
+    let mut device = Scripted::new(32, 4, 100);
+    let result = measure(&mut device, &Workload::single(random_read(8), 20_000));
+    let [distribution, over_time] = &crate::figures::of(&result)[..] else { panic!("two figures") };
+    let percent: f64 = distribution.series[0].points.iter().map(|p| p.1).sum();
+    assert!((percent - 100.0).abs() < 1e-9, "{percent}");
+    assert!(over_time.series.iter().all(|s| !s.points.is_empty() && s.points.len() <= 2_001));
+}
+
+proptest! {
+    /// Whatever the depths: every request of a list is driven once, in order, never more at a time than asked.
+    #[test]
+    fn a_closed_loop_drives_each_access_once_in_order(
+        n in 0..200_u64, depth in 1..20_u32, device_depth in 1..20_u32, servers in 1..6_usize,
+    ) {
+        let mut device = Scripted::new(device_depth, servers, 10);
+        let accesses: Vec<_> = (0..n).map(|i| Access::read(i * 512, 512)).collect();
+        let mut seen = Vec::new();
+        let elapsed = closed_loop(&mut device, accesses.iter().copied(), depth, |access, completion| {
+            assert!(completion.latency() >= Duration::from_us(10));
+            seen.push(access.offset_bytes);
+        });
+        let parallel = u64::from(depth.min(device_depth)).min(servers as u64);
+        prop_assert_eq!(elapsed, Ok(Duration::from_us(10) * n.div_ceil(parallel)));
+        let submitted: Vec<_> = device.log.iter().map(|r| r.offset_bytes).collect();
+        prop_assert_eq!(&submitted, &accesses.iter().map(|a| a.offset_bytes).collect::<Vec<_>>());
+        seen.sort_unstable();
+        prop_assert_eq!(seen, submitted);
+        prop_assert!(device.most_in_flight <= depth.min(device_depth) as usize);
+    }
+}

@@ -5,4 +5,7 @@ mod samples;
 pub mod steady_state;
 
 pub use batch_means::{BatchMeans, Confidence};
-pub use samples::{Reservoir, Sample};
+pub use samples::{Sample, Samples};
+
+#[cfg(test)]
+mod tests;

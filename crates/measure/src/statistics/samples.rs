@@ -1,7 +1,9 @@
-//! Single requests in bounded memory: all of a short run, an even random draw of a long one.
+//! Single requests in bounded memory: all of a short run, an even draw of a long one.
 //!
-//! A reservoir (Li 1994, algorithm L) rather than every n-th request: a drive's behaviour is periodic in its channels
-//! and stripes, and a fixed step would beat with it. Between two replacements the cost is one comparison.
+//! The run is cut into windows of equal length and one request of each is kept, chosen at random: a drive's behaviour
+//! is periodic in its channels and stripes, and a fixed step would beat with it. When the room is full, one of each
+//! two neighbours goes, by a coin, and the windows double. Against a reservoir (Vitter 1985) this spreads the samples
+//! evenly over time, and costs one comparison a request instead of two logarithms a replacement.
 
 use flashlane_base::{Operation, Random};
 
@@ -20,59 +22,63 @@ pub struct Sample {
     pub operation: Operation,
 }
 
-/// An even draw from a stream of unknown length.
+/// Keeps all requests while there is room, then an even draw.
 #[derive(Clone, Debug)]
-pub struct Reservoir {
+pub struct Samples {
     kept: Vec<Sample>,
     room: usize,
     seen: u64,
-    /// The number of the next sample to take.
+    /// The number of the next request to keep.
     next: u64,
-    /// Algorithm L's running weight.
-    weight: f64,
+    /// The first request beyond the window in which `next` lies.
+    window_end: u64,
+    window: u64,
     random: Random,
 }
 
-impl Reservoir {
-    /// Room for `room` samples.
+impl Samples {
+    /// Room for `room` samples (for an odd number, one fewer).
     pub fn new(room: usize, random: Random) -> Self {
+        let room = room & !1;
         let next = if room == 0 { u64::MAX } else { 0 };
-        Self { kept: Vec::new(), room, seen: 0, next, weight: 1.0, random }
+        Self { kept: Vec::new(), room, seen: 0, next, window_end: 1, window: 1, random }
     }
 
-    /// Offers the next sample of the stream.
+    /// Offers the next request.
     #[inline]
     pub fn offer(&mut self, sample: impl FnOnce() -> Sample) {
         if self.seen == self.next {
-            self.take(sample());
+            self.keep(sample());
         }
         self.seen += 1;
     }
 
-    fn take(&mut self, sample: Sample) {
-        if self.kept.len() < self.room {
-            self.kept.push(sample);
-            self.next += 1;
-            if self.kept.len() == self.room {
-                self.skip();
+    fn keep(&mut self, sample: Sample) {
+        if self.kept.len() == self.room {
+            let half = self.window;
+            self.halve();
+            // The window that this request was to stand for has doubled too: by a coin, one of its other half does.
+            let stays = self.random.below(2) == 0;
+            self.next = self.window_end + self.random.below(half);
+            self.window_end += half;
+            if !stays {
+                return;
             }
-            return;
         }
-        let place = self.random.below(self.room as u64) as usize;
-        self.kept[place] = sample;
-        self.next += 1;
-        self.skip();
+        self.kept.push(sample);
+        self.next = self.window_end + self.random.below(self.window);
+        self.window_end += self.window;
     }
 
-    /// Draws how many samples pass before the next replacement.
-    fn skip(&mut self) {
-        self.weight *= ((1.0 - self.random.unit()).ln() / self.room as f64).exp();
-        let skipped = (1.0 - self.random.unit()).ln() / (-self.weight).ln_1p();
-        // A saturating cast: a skip beyond every run length means that nothing more is taken.
-        self.next = self.next.saturating_add(skipped.abs() as u64);
+    fn halve(&mut self) {
+        for pair in 0..self.room / 2 {
+            self.kept[pair] = self.kept[2 * pair + self.random.below(2) as usize];
+        }
+        self.kept.truncate(self.room / 2);
+        self.window *= 2;
     }
 
-    /// How many samples were offered.
+    /// How many requests were offered.
     pub fn seen(&self) -> u64 {
         self.seen
     }
