@@ -1,0 +1,37 @@
+//! What can be wrong with a profile, and where.
+
+use std::fmt;
+
+/// A profile that cannot be used: where, what was given, what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The profile's name or file.
+    pub file: String,
+    /// The line, counted from 1, where one can be named.
+    pub line: Option<usize>,
+    /// The field as a dotted path, where one can be named.
+    pub field: Option<String>,
+    /// What was given and what is allowed.
+    pub reason: String,
+}
+
+impl ConfigError {
+    pub(super) fn new(file: &str, reason: impl fmt::Display) -> Self {
+        Self { file: file.into(), line: None, field: None, reason: reason.to_string() }
+    }
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "profile {}", self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ", line {line}")?;
+        }
+        if let Some(field) = &self.field {
+            write!(f, ", field {field}")?;
+        }
+        write!(f, ": {}", self.reason)
+    }
+}
+
+impl std::error::Error for ConfigError {}

@@ -1,0 +1,180 @@
+//! From a name or a file's text, and overrides, to a checked profile.
+
+use super::{ConfigError, DriveConfig, validate};
+use toml::de::{DeTable, DeValue};
+
+/// A profile that comes with the program.
+pub struct ProfileSource {
+    /// The name by which it is asked for.
+    pub name: &'static str,
+    /// The file.
+    pub text: &'static str,
+}
+
+macro_rules! profiles {
+    ($($name:literal)*) => {
+        &[$(ProfileSource {
+            name: $name,
+            text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../profiles/", $name, ".toml")),
+        }),*]
+    };
+}
+
+/// All profiles that come with the program: one file in `profiles/` and one word here.
+pub const PROFILES: &[ProfileSource] = profiles!["ssd-s" "ssd-m" "msr-32g" "msr-64g" "nvme-tlc"];
+
+/// Their names.
+pub fn names() -> Vec<&'static str> {
+    PROFILES.iter().map(|profile| profile.name).collect()
+}
+
+/// The profile called `name`, with `overrides` (dotted or plain field names and their values) in place of its own
+/// settings.
+///
+/// # Errors
+/// [`ConfigError`] where there is no such profile, or an override does not suit it.
+pub fn load(name: &str, overrides: &[(String, String)]) -> Result<DriveConfig, ConfigError> {
+    let source = PROFILES.iter().find(|profile| profile.name == name).ok_or_else(|| {
+        let known = names().join(", ");
+        ConfigError::new(
+            &format!("'{name}'"),
+            format!("there is no such profile; there are: {known}; a file's path must end in .toml"),
+        )
+    })?;
+    parse(name, source.text, overrides)
+}
+
+/// Reads a profile's text. `file` is what errors call it.
+///
+/// # Errors
+/// [`ConfigError`] names line and field, what was given, and what is allowed.
+pub fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> Result<DriveConfig, ConfigError> {
+    let mut table: toml::Table = toml::from_str(text).map_err(|error| locate(file, text, &error))?;
+    // Read the file as it stands first, so that its own mistakes are reported with their lines.
+    let mut config: DriveConfig = toml::from_str(text).map_err(|error| locate(file, text, &error))?;
+    for (key, value) in overrides {
+        apply(file, &mut table, key, value)?;
+    }
+    if !overrides.is_empty() {
+        config = table.try_into().map_err(|error: toml::de::Error| {
+            let given = overrides.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(",");
+            ConfigError::new(file, format!("with '{given}': {}", error.to_string().trim()))
+        })?;
+    }
+    validate::validate(&config).map_err(|(field, reason)| ConfigError {
+        file: file.into(),
+        line: line_of(text, field),
+        field: Some(field.into()),
+        reason,
+    })?;
+    Ok(config)
+}
+
+fn locate(file: &str, text: &str, error: &toml::de::Error) -> ConfigError {
+    let line = error.span().map(|span| line_at(text, span.start));
+    let field = error.span().and_then(|span| field_at(text, span.start));
+    ConfigError { line, field, ..ConfigError::new(file, error.message().trim()) }
+}
+
+fn line_at(text: &str, byte: usize) -> usize {
+    1 + text.as_bytes()[..byte.min(text.len())].iter().filter(|&&b| b == b'\n').count()
+}
+
+/// The line on which a dotted field stands, if the file has it.
+fn line_of(text: &str, field: &str) -> Option<usize> {
+    let document = DeTable::parse(text).ok()?;
+    let mut table = document.into_inner();
+    let mut parts = field.split('.').peekable();
+    while let Some(part) = parts.next() {
+        let (key, value) = table.into_iter().find(|(key, _)| key.as_ref() == part)?;
+        if parts.peek().is_none() {
+            return Some(line_at(text, key.span().start));
+        }
+        table = match value.into_inner() {
+            DeValue::Table(inner) => inner,
+            _ => return None,
+        };
+    }
+    None
+}
+
+/// The dotted field whose key or value covers a byte of the text.
+fn field_at(text: &str, byte: usize) -> Option<String> {
+    fn search(table: &DeTable<'_>, byte: usize) -> Option<String> {
+        table.iter().find_map(|(key, value)| {
+            let inner = match value.get_ref() {
+                DeValue::Table(inner) => search(inner, byte),
+                _ => None,
+            };
+            match inner {
+                Some(rest) => Some(format!("{}.{rest}", key.as_ref())),
+                None => (key.span().contains(&byte) || value.span().contains(&byte)).then(|| key.as_ref().to_string()),
+            }
+        })
+    }
+    search(DeTable::parse(text).ok()?.get_ref(), byte)
+}
+
+/// Puts an override into the table. A plain name stands for the one field of that name, wherever it is.
+fn apply(file: &str, table: &mut toml::Table, key: &str, value: &str) -> Result<(), ConfigError> {
+    let fail = |reason: String| ConfigError { field: Some(key.into()), ..ConfigError::new(file, reason) };
+    let path: Vec<String> = if key.contains('.') {
+        key.split('.').map(str::to_owned).collect()
+    } else {
+        let mut found = Vec::new();
+        find_fields(table, &mut Vec::new(), key, &mut found);
+        match found.len() {
+            1 => found.remove(0),
+            0 => {
+                return Err(fail(format!(
+                    "the profile sets no field of this name; set it by its full name, like 'flash.channels=16' (fields are listed by 'flashlane profile show {file}')"
+                )));
+            }
+            _ => {
+                let all = found.iter().map(|path| path.join(".")).collect::<Vec<_>>().join(", ");
+                return Err(fail(format!("several fields have this name: {all}; say which")));
+            }
+        }
+    };
+    let (last, sections) = path.split_last().expect("a path has at least one part");
+    let mut section = table;
+    for part in sections {
+        section = section
+            .entry(part.clone())
+            .or_insert_with(|| toml::Value::Table(toml::Table::new()))
+            .as_table_mut()
+            .ok_or_else(|| fail(format!("'{part}' is no section")))?;
+    }
+    section.insert(last.clone(), typed(value, section.get(last)));
+    Ok(())
+}
+
+fn find_fields(table: &toml::Table, path: &mut Vec<String>, key: &str, found: &mut Vec<Vec<String>>) {
+    for (name, value) in table {
+        if path.is_empty() && name == "provenance" {
+            continue;
+        }
+        path.push(name.clone());
+        match value {
+            toml::Value::Table(inner) => find_fields(inner, path, key, found),
+            _ if name == key => found.push(path.clone()),
+            _ => {}
+        }
+        path.pop();
+    }
+}
+
+/// An override's value in the type that stood there before; without one, whatever it looks like.
+fn typed(text: &str, before: Option<&toml::Value>) -> toml::Value {
+    if let Some(toml::Value::Array(_)) = before {
+        return toml::Value::Array(text.split('+').map(|part| toml::Value::String(part.trim().into())).collect());
+    }
+    if matches!(before, Some(toml::Value::String(_))) {
+        return toml::Value::String(text.into());
+    }
+    match (text.parse::<i64>(), text.parse::<bool>()) {
+        (Ok(number), _) => toml::Value::Integer(number),
+        (_, Ok(truth)) => toml::Value::Boolean(truth),
+        _ => toml::Value::String(text.into()),
+    }
+}

@@ -1,0 +1,356 @@
+//! A drive's profile: what a simulated drive is made of, as plain data read from TOML.
+//!
+//! Every quantity carries its unit as text (`"25us"`); every number's origin stands in `[provenance]`. Reading is
+//! parse, then validate, then build: what a drive cannot do is refused here, naming file, line and field.
+
+mod error;
+mod load;
+mod quantity;
+mod validate;
+
+pub use error::ConfigError;
+pub use load::{PROFILES, ProfileSource, load, names, parse};
+pub use quantity::{Bytes, Rate, Share, Time};
+
+use flashlane_policy::Options;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// The whole drive.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DriveConfig {
+    /// Its name.
+    pub name: String,
+    /// What it is, in a sentence.
+    #[serde(default)]
+    pub description: String,
+    /// Bytes the host sees; a whole number of sectors.
+    pub capacity: Bytes,
+    /// Smallest unit of a request.
+    #[serde(default = "Bytes::sector")]
+    pub sector: Bytes,
+    /// What a request costs before it reaches the drive.
+    #[serde(default)]
+    pub host: HostConfig,
+    /// The cable and its protocol.
+    pub link: LinkConfig,
+    /// Readahead; none where absent.
+    pub readahead: Option<ReadaheadConfig>,
+    /// Write-back buffer; none where absent.
+    pub buffer: Option<BufferConfig>,
+    /// Which page goes where.
+    pub mapping: MappingConfig,
+    /// Garbage collection.
+    #[serde(default)]
+    pub cleaning: CleaningConfig,
+    /// Wear leveling.
+    #[serde(default)]
+    pub wear: WearConfig,
+    /// Order of service at a die.
+    #[serde(default)]
+    pub scheduling: SchedulingConfig,
+    /// The flash array.
+    pub flash: FlashConfig,
+    /// The state in which the drive starts.
+    #[serde(default)]
+    pub initial: InitialConfig,
+    /// Where the numbers come from: field (or `section.*`) to source.
+    #[serde(default)]
+    pub provenance: BTreeMap<String, String>,
+}
+
+/// The host's share of a request's time.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HostConfig {
+    /// From the caller's submission to the drive's interface: system call, scheduler, interrupt.
+    pub submission: Time,
+    /// Uniform spread of the submission cost around its value, as a share of it.
+    pub jitter: Share,
+}
+
+/// The link between host and drive.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkConfig {
+    /// Payload bytes a second in one direction; `0` for no limit.
+    pub bandwidth: Rate,
+    /// Whether both directions carry data at once.
+    #[serde(default)]
+    pub duplex: bool,
+    /// Time that a read command holds the link beside its data.
+    #[serde(default)]
+    pub read_command: Time,
+    /// Time that a write, trim or flush command holds the link beside its data.
+    #[serde(default)]
+    pub write_command: Time,
+    /// Commands in flight (NCQ depth).
+    pub depth: u32,
+    /// Whether a read of flash and the reception of a write's data exclude each other in the controller.
+    #[serde(default)]
+    pub read_write_exclusion: bool,
+}
+
+/// Readahead into the drive's cache.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadaheadConfig {
+    /// The policy's name.
+    #[serde(default = "streams")]
+    pub policy: String,
+    /// How far ahead of a reader is fetched.
+    pub window: Bytes,
+    /// What the cache holds, over all streams.
+    pub cache: Bytes,
+    /// The policy's own settings.
+    #[serde(default)]
+    pub options: PolicyOptions,
+}
+
+/// The write-back buffer.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BufferConfig {
+    /// The replacement policy's name.
+    #[serde(default = "fifo")]
+    pub policy: String,
+    /// What it holds.
+    pub size: Bytes,
+    /// Draining starts when more than this share of it is filled; `0%` drains at once.
+    #[serde(default)]
+    pub high: Share,
+    /// Pages on their way to flash at once, for each die.
+    #[serde(default = "two")]
+    pub drain_per_die: u32,
+    /// The policy's own settings.
+    #[serde(default)]
+    pub options: PolicyOptions,
+}
+
+/// Mapping and allocation.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MappingConfig {
+    /// The mapping policy's name.
+    pub policy: String,
+    /// What is mapped as one: a whole fraction of the flash page, which is the default.
+    pub unit: Option<Bytes>,
+    /// Data that stays together on one plane before the stripe moves on; whole mapping units.
+    pub chunk: Bytes,
+    /// The allocation policy's name.
+    #[serde(default = "striped")]
+    pub allocation: String,
+    /// Which level of the array changes first from chunk to chunk.
+    #[serde(default = "channels_first")]
+    pub order: [LevelName; 4],
+    /// The mapping policy's own settings.
+    #[serde(default)]
+    pub options: PolicyOptions,
+    /// The allocation policy's own settings.
+    #[serde(default)]
+    pub allocation_options: PolicyOptions,
+}
+
+/// Garbage collection.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CleaningConfig {
+    /// The policy's name.
+    pub policy: String,
+    /// A plane with no more than this share of its blocks free is cleaned before it is written.
+    pub low: Share,
+    /// An idle die's planes are cleaned until this share of their blocks is free; only above `low` has it effect.
+    pub high: Share,
+    /// How long a die must have been idle before it is cleaned in the background.
+    pub idle: Time,
+    /// Whether a waiting operation of better rank goes between two moves of a cleaning.
+    pub preemptible: bool,
+    /// Whether moved pages go to blocks of their own instead of sharing the host's open block.
+    pub separate: bool,
+    /// The policy's own settings.
+    pub options: PolicyOptions,
+}
+
+/// Wear leveling.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WearConfig {
+    /// The policy's name.
+    pub policy: String,
+    /// The policy's own settings.
+    pub options: PolicyOptions,
+}
+
+/// Order of service at a die.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SchedulingConfig {
+    /// The policy's name.
+    pub policy: String,
+    /// The policy's own settings.
+    pub options: PolicyOptions,
+}
+
+/// The flash array and its timing.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlashConfig {
+    /// Channels, each with its own bus.
+    pub channels: u32,
+    /// Packages on a channel.
+    pub packages: u32,
+    /// Dies in a package.
+    #[serde(default = "one")]
+    pub dies: u32,
+    /// Planes of a die.
+    #[serde(default = "one")]
+    pub planes: u32,
+    /// Erase blocks on a plane.
+    pub blocks: u32,
+    /// Pages of an erase block.
+    pub pages: u32,
+    /// Of these, pages that hold the drive's own records rather than data.
+    #[serde(default)]
+    pub summary_pages: u32,
+    /// Size of a page.
+    pub page: Bytes,
+    /// Array to register.
+    pub read: Time,
+    /// Register to array.
+    pub program: Time,
+    /// Erase of a block.
+    pub erase: Time,
+    /// Payload rate of a channel's bus.
+    pub bus: Rate,
+    /// Time that each transfer holds the bus beside its data: command and address cycles, status.
+    #[serde(default)]
+    pub bus_command: Time,
+    /// Whether like operations on several planes of a die share one array time.
+    #[serde(default)]
+    pub multi_plane: bool,
+    /// Whether cleaning moves a page within its plane without the bus.
+    #[serde(default)]
+    pub copyback: bool,
+    /// Whether a second register lets the bus and the array work on neighbouring operations at once.
+    #[serde(default)]
+    pub cache_mode: bool,
+    /// Cost of suspending and resuming a program or erase for a read; off where absent.
+    pub suspend: Option<Time>,
+    /// Erases a block survives; unlimited where absent.
+    pub endurance: Option<u32>,
+    /// Spread of the endurance between blocks, as a share of it.
+    #[serde(default)]
+    pub endurance_spread: Share,
+    /// Share of blocks that are bad from the start.
+    #[serde(default)]
+    pub factory_bad: Share,
+    /// Uniform spread of every array time around its value, as a share of it.
+    #[serde(default)]
+    pub noise: Share,
+}
+
+/// The state in which a drive starts.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct InitialConfig {
+    /// Which state.
+    pub state: InitialState,
+}
+
+/// States in which a drive can start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InitialState {
+    /// Nothing written.
+    Fresh,
+    /// Written once, in order, from the first to the last page.
+    Full,
+    /// Full, then overwritten at random until valid pages are spread over the blocks as they will stay.
+    Fragmented,
+}
+
+/// A level's name in a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum LevelName {
+    Channel,
+    Package,
+    Die,
+    Plane,
+}
+
+/// A policy's settings as they stand in a profile.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub struct PolicyOptions(BTreeMap<String, toml::Value>);
+
+impl PolicyOptions {
+    /// As policies read them.
+    pub fn options(&self) -> Options {
+        Options::new(self.0.iter().map(|(name, value)| {
+            let text = match value {
+                toml::Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            (name.clone(), text)
+        }))
+    }
+}
+
+impl Default for CleaningConfig {
+    fn default() -> Self {
+        Self {
+            policy: "greedy".into(),
+            low: Share(0.05),
+            high: Share(0.0),
+            idle: Time::default(),
+            preemptible: false,
+            separate: false,
+            options: PolicyOptions::default(),
+        }
+    }
+}
+
+impl Default for WearConfig {
+    fn default() -> Self {
+        Self { policy: "dynamic".into(), options: PolicyOptions::default() }
+    }
+}
+
+impl Default for SchedulingConfig {
+    fn default() -> Self {
+        Self { policy: "fifo".into(), options: PolicyOptions::default() }
+    }
+}
+
+impl Default for InitialConfig {
+    fn default() -> Self {
+        Self { state: InitialState::Fresh }
+    }
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn two() -> u32 {
+    2
+}
+
+fn fifo() -> String {
+    "fifo".into()
+}
+
+fn streams() -> String {
+    "streams".into()
+}
+
+fn striped() -> String {
+    "striped".into()
+}
+
+fn channels_first() -> [LevelName; 4] {
+    [LevelName::Channel, LevelName::Package, LevelName::Die, LevelName::Plane]
+}

@@ -1,0 +1,176 @@
+//! What a drive cannot be: rules over several fields, each refusal naming the field to change.
+
+use super::{DriveConfig, PolicyOptions};
+use crate::nand::Geometry;
+use flashlane_base::Seed;
+use flashlane_base::units::format_bytes;
+use flashlane_policy::{OptionError, Options, allocation, buffer, cleaning, mapping, readahead, scheduling, wear};
+
+type Refusal = (&'static str, String);
+
+/// The most pages a drive may have: page numbers are 32 bits, with one value kept for "none".
+const MOST_PAGES: u64 = u32::MAX as u64 - 1;
+
+pub(super) fn validate(config: &DriveConfig) -> Result<(), Refusal> {
+    units(config)?;
+    flash(config)?;
+    capacity(config)?;
+    buffers(config)?;
+    policies(config)
+}
+
+fn require(holds: bool, field: &'static str, reason: impl FnOnce() -> String) -> Result<(), Refusal> {
+    if holds { Ok(()) } else { Err((field, reason())) }
+}
+
+fn range(field: &'static str, given: u32, least: u32, most: u32) -> Result<(), Refusal> {
+    require((least..=most).contains(&given), field, || format!("it is {given}; allowed: {least} to {most}"))
+}
+
+fn flash(config: &DriveConfig) -> Result<(), Refusal> {
+    let flash = &config.flash;
+    range("flash.channels", flash.channels, 1, 1024)?;
+    range("flash.packages", flash.packages, 1, 64)?;
+    range("flash.dies", flash.dies, 1, 64)?;
+    range("flash.planes", flash.planes, 1, 64)?;
+    range("flash.blocks", flash.blocks, 4, 1 << 20)?;
+    range("flash.pages", flash.pages, 1, 8192)?;
+    range("link.depth", config.link.depth, 1, 65536)?;
+    require(flash.summary_pages < flash.pages, "flash.summary_pages", || {
+        format!("it is {}, which leaves no page of {} for data", flash.summary_pages, flash.pages)
+    })?;
+    let planes = u64::from(flash.channels) * u64::from(flash.packages * flash.dies * flash.planes);
+    require(planes <= 1 << 16, "flash.channels", || {
+        format!("channels * packages * dies * planes is {planes}; allowed: at most 65536")
+    })?;
+    let unit = config.mapping.unit.unwrap_or(flash.page).0;
+    require(unit > 0 && flash.page.0.is_multiple_of(unit) && unit.is_multiple_of(config.sector.0), "mapping.unit", || {
+        format!(
+            "it is {}; allowed: a whole fraction of the flash page of {} in whole sectors",
+            format_bytes(unit),
+            format_bytes(flash.page.0)
+        )
+    })?;
+    let units = flash.page.0 / unit;
+    require(u64::from(flash.pages) * units < 1 << 15, "flash.pages", || {
+        format!("a block has {} mapping units; allowed: at most 32767", u64::from(flash.pages) * units)
+    })?;
+    let pages = planes * u64::from(flash.blocks) * u64::from(flash.pages) * units;
+    require(pages <= MOST_PAGES, "flash.blocks", || {
+        format!("the drive has {pages} pages; allowed: at most {MOST_PAGES}")
+    })?;
+    require(flash.noise.0 < 1.0, "flash.noise", || "it must be below 100%".into())
+}
+
+fn units(config: &DriveConfig) -> Result<(), Refusal> {
+    let (sector, page, chunk) = (config.sector.0, config.flash.page.0, config.mapping.chunk.0);
+    require(sector.is_power_of_two() && (512..=65536).contains(&sector), "sector", || {
+        format!("it is {}; allowed: a power of two from 512 B to 64 KiB", format_bytes(sector))
+    })?;
+    require(page.is_multiple_of(sector) && page > 0 && page <= 1 << 20, "flash.page", || {
+        format!(
+            "it is {}; allowed: a multiple of the sector of {}, up to 1 MiB",
+            format_bytes(page),
+            format_bytes(sector)
+        )
+    })?;
+    let unit = config.mapping.unit.unwrap_or(config.flash.page).0.max(1);
+    require(chunk.is_multiple_of(unit) && chunk > 0, "mapping.chunk", || {
+        format!("it is {}; allowed: whole mapping units of {}", format_bytes(chunk), format_bytes(unit))
+    })?;
+    let block = page * u64::from(config.flash.pages);
+    require(chunk <= block, "mapping.chunk", || {
+        format!(
+            "it is {}, larger than an erase block of {} pages of {}: {}",
+            format_bytes(chunk),
+            config.flash.pages,
+            format_bytes(page),
+            format_bytes(block)
+        )
+    })?;
+    let mut order = config.mapping.order;
+    order.sort_unstable();
+    require(order.windows(2).all(|pair| pair[0] != pair[1]), "mapping.order", || {
+        "it must name each of channel, package, die and plane once".into()
+    })
+}
+
+fn capacity(config: &DriveConfig) -> Result<(), Refusal> {
+    let capacity = config.capacity.0;
+    require(capacity > 0 && capacity.is_multiple_of(config.sector.0), "capacity", || {
+        format!("it is {capacity} bytes; allowed: a positive multiple of the sector of {} bytes", config.sector.0)
+    })?;
+    let geometry = Geometry::new(config);
+    let blocks_needed = geometry.least_blocks_per_plane();
+    let good = geometry.blocks - geometry.factory_bad_per_plane;
+    require(blocks_needed <= good, "flash.blocks", || {
+        format!(
+            "a plane has {good} good blocks, but its share of the capacity of {} and its spare blocks for cleaning \
+             need {blocks_needed}; allowed: more blocks, a smaller capacity, or a smaller cleaning.low",
+            format_bytes(capacity)
+        )
+    })?;
+    require(config.cleaning.low.0 < 0.5, "cleaning.low", || {
+        format!("it is {}%; allowed: below 50%", config.cleaning.low.0 * 100.0)
+    })
+}
+
+fn buffers(config: &DriveConfig) -> Result<(), Refusal> {
+    let page = config.flash.page.0;
+    if let Some(buffer) = &config.buffer {
+        require(buffer.size.0 >= page, "buffer.size", || {
+            format!("it is {}; allowed: at least one page of {}", format_bytes(buffer.size.0), format_bytes(page))
+        })?;
+        require(buffer.size.0 / page < 1 << 28, "buffer.size", || "it has more than 2^28 pages".into())?;
+        range("buffer.drain_per_die", buffer.drain_per_die, 1, 1024)?;
+    }
+    if let Some(readahead) = &config.readahead {
+        require(readahead.window.0 >= page, "readahead.window", || {
+            format!("it is {}; allowed: at least one page of {}", format_bytes(readahead.window.0), format_bytes(page))
+        })?;
+        require(readahead.cache.0 >= readahead.window.0, "readahead.cache", || {
+            format!("it is {}; allowed: at least the window", format_bytes(readahead.cache.0))
+        })?;
+    }
+    Ok(())
+}
+
+/// Every policy is built once, so that its name and options are refused here and not in the middle of a run.
+fn policies(config: &DriveConfig) -> Result<(), Refusal> {
+    fn check<P>(
+        fields: (&'static str, &'static str),
+        options: &PolicyOptions,
+        build: impl FnOnce(&Options) -> Result<P, OptionError>,
+    ) -> Result<(), Refusal> {
+        build(&options.options()).map(drop).map_err(|error| match error {
+            OptionError::Policy { .. } => (fields.0, error.to_string()),
+            _ => (fields.1, error.to_string()),
+        })
+    }
+    let c = config;
+    check(("mapping.policy", "mapping.options"), &c.mapping.options, |o| mapping::build(&c.mapping.policy, o))?;
+    let array = Geometry::new(c).array(&c.mapping.order, Seed(0));
+    check(("mapping.allocation", "mapping.allocation_options"), &c.mapping.allocation_options, |o| {
+        allocation::build(&c.mapping.allocation, &array, o)
+    })?;
+    check(("cleaning.policy", "cleaning.options"), &c.cleaning.options, |o| {
+        cleaning::build(&c.cleaning.policy, Seed(0), o)
+    })?;
+    check(("wear.policy", "wear.options"), &c.wear.options, |o| wear::build(&c.wear.policy, o))?;
+    check(("scheduling.policy", "scheduling.options"), &c.scheduling.options, |o| {
+        scheduling::build(&c.scheduling.policy, o)
+    })?;
+    if let Some(r) = &c.readahead {
+        check(("readahead.policy", "readahead.options"), &r.options, |o| readahead::build(&r.policy, r.window.0, o))?;
+    }
+    if let Some(b) = &c.buffer {
+        check(("buffer.policy", "buffer.options"), &b.options, |o| buffer::build(&b.policy, 1, o))?;
+    }
+    // A page's place must be free to change where a plane has no room; a random place bound to an address could
+    // fill one plane beyond its capacity.
+    require(
+        !(c.mapping.policy == "lba" && c.mapping.allocation != "striped"),
+        "mapping.allocation",
+        || format!("it is '{}', which spreads addresses unevenly; with mapping by lba only 'striped' is allowed", c.mapping.allocation),
+    )
+}

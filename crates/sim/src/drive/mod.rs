@@ -1,0 +1,439 @@
+//! The drive: requests come in over the link, go through buffer, cache and translation, become flash operations,
+//! and complete.
+//!
+//! One step takes whatever happens next (an event of the flash, or the end of a transfer over the link) and
+//! follows it as far as it goes without time passing. What a read does stands in `read`, a write in `write`.
+
+mod read;
+mod write;
+
+use crate::buffer::WriteBuffer;
+use crate::cache::ReadCache;
+use crate::config::DriveConfig;
+use crate::event::{Event, EventQueue, Ticket};
+use crate::ftl::{Clean, Ftl};
+use crate::host::{Direction, Exclusion, Link, Side, Transfer};
+use crate::nand::{FlashArray, Geometry, Kind, Operation as FlashOperation, Owner};
+use crate::request::HostRequest;
+use crate::slab::Slab;
+use flashlane_base::{Duration, Instant, Random, Seed};
+use flashlane_device::{Completion, Counters, Device, Operation, Profile, Request, SubmitError};
+use flashlane_policy::readahead::{self, Readahead};
+use flashlane_policy::scheduling::Class;
+use std::collections::VecDeque;
+
+/// A simulated conventional drive.
+pub struct Drive {
+    profile: Profile,
+    geometry: Geometry,
+    now: Instant,
+    events: EventQueue,
+    trace_hash: u64,
+    requests: Slab<HostRequest>,
+    in_flight: u32,
+    host: HostCost,
+    link: Link,
+    exclusion: Option<Exclusion>,
+    readahead: Option<(Box<dyn Readahead>, ReadCache)>,
+    buffer: Option<WriteBuffer>,
+    ftl: Ftl,
+    flash: FlashArray,
+    background: Option<Background>,
+    /// Writes that wait for room in the buffer, first come first.
+    stalled: VecDeque<u32>,
+    /// Slots of buffered pages for which there was no block left.
+    lost: Vec<u32>,
+    /// Flushes that wait for the buffer.
+    flushing: Vec<u32>,
+    completed: Vec<Completion>,
+    counts: Counts,
+    // Lists that are filled and emptied within a step, kept to spare their allocation.
+    finished: Vec<FlashOperation>,
+    cleaned: Vec<Clean>,
+    admitted: Vec<u32>,
+}
+
+/// The submission cost of the host.
+struct HostCost {
+    submission: Duration,
+    jitter: f64,
+    random: Random,
+}
+
+/// Cleaning of idle dies.
+struct Background {
+    high_blocks: u32,
+    idle: Duration,
+    /// The event that ends each die's idle time.
+    tickets: Vec<Ticket>,
+}
+
+#[derive(Default)]
+struct Counts {
+    reads: u64,
+    writes: u64,
+    trims: u64,
+    flushes: u64,
+    pages_read: u64,
+    pages_written: u64,
+    buffer_hits: u64,
+    buffer_absorbed: u64,
+    buffer_stalls: u64,
+    cache_hits: u64,
+    pages_fetched_ahead: u64,
+    exclusion_waits: u64,
+    pages_lost: u64,
+}
+
+impl Drive {
+    /// A drive in its profile's initial state. Requires: `config` was loaded, and so validated, by
+    /// [`crate::config::load`] or [`crate::config::parse`].
+    pub fn new(config: &DriveConfig, seed: Seed) -> Self {
+        let geometry = Geometry::new(config);
+        let mut ftl = Ftl::new(config, seed);
+        ftl.prepare(config, seed);
+        let high_blocks = (config.cleaning.high.0 * f64::from(geometry.blocks)) as u32;
+        let background = (high_blocks > geometry.low_blocks).then(|| Background {
+            high_blocks,
+            idle: config.cleaning.idle.0,
+            tickets: vec![Ticket::NONE; geometry.dies as usize],
+        });
+        let readahead = config.readahead.as_ref().map(|r| {
+            let policy = readahead::build(&r.policy, r.window.0, &r.options.options());
+            let cache = ReadCache::new(r.cache.0 / geometry.page_bytes);
+            (policy.expect("validation built every policy once"), cache)
+        });
+        Self {
+            profile: Profile {
+                name: format!("sim:{}", config.name),
+                capacity_bytes: config.capacity.0,
+                lanes: 1,
+                read_unit_bytes: config.sector.0,
+                write_unit_bytes: config.sector.0,
+                erase_unit_bytes: 0,
+                depth: config.link.depth,
+                simulated: true,
+                read_only: false,
+            },
+            now: Instant::ZERO,
+            events: EventQueue::default(),
+            trace_hash: 0,
+            requests: Slab::new(),
+            in_flight: 0,
+            host: HostCost {
+                submission: config.host.submission.0,
+                jitter: config.host.jitter.0,
+                random: seed.derive("host jitter").source(),
+            },
+            link: Link::new(&config.link),
+            exclusion: config.link.read_write_exclusion.then(Exclusion::default),
+            readahead,
+            buffer: config.buffer.as_ref().map(|b| WriteBuffer::new(b, geometry.page_bytes, geometry.dies)),
+            flash: FlashArray::new(config, &geometry, seed),
+            ftl,
+            geometry,
+            background,
+            stalled: VecDeque::new(),
+            lost: Vec::new(),
+            flushing: Vec::new(),
+            completed: Vec::new(),
+            counts: Counts::default(),
+            finished: Vec::new(),
+            cleaned: Vec::new(),
+            admitted: Vec::new(),
+        }
+    }
+
+    /// The same drive under another name in results: the spec by which it was asked for.
+    pub fn named(mut self, name: String) -> Self {
+        self.profile.name = name;
+        self
+    }
+
+    /// A hash over every event so far, its time and its place: equal for equal profile, workload and seed, on any
+    /// machine.
+    pub fn trace_hash(&self) -> u64 {
+        self.trace_hash
+    }
+
+    /// The array's shape.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Least, mean and largest erase count of a block.
+    pub fn wear_spread(&self) -> (u32, f64, u32) {
+        self.ftl.wear_spread()
+    }
+
+    /// When something happens next.
+    #[inline]
+    fn next_time(&self) -> Instant {
+        self.events.next_time().min(self.link.next_time())
+    }
+
+    /// Lets the next thing happen: the link before the flash on a tie.
+    #[inline]
+    fn step(&mut self) {
+        if self.link.next_time() <= self.events.next_time() {
+            let (time, transfer) = self.link.pop().expect("a time was given for it");
+            self.advance(time, 1 << 62 | u64::from(transfer.request));
+            self.transferred(transfer);
+            return;
+        }
+        let (time, ticket, event) = self.events.pop().expect("a time was given for it");
+        match event {
+            Event::Arrival(request) => {
+                self.advance(time, u64::from(request));
+                self.arrive(request);
+            }
+            Event::Array(die) => {
+                self.advance(time, 1 << 60 | u64::from(die));
+                let mut finished = std::mem::take(&mut self.finished);
+                self.flash.array_done(die, ticket, time, &mut self.events, &mut finished);
+                self.follow(finished, die);
+            }
+            Event::Bus(channel) => {
+                self.advance(time, 1 << 61 | u64::from(channel));
+                let mut finished = std::mem::take(&mut self.finished);
+                self.flash.bus_done(channel, time, &mut self.events, &mut finished);
+                let die = finished.first().map(|op| self.geometry.die_of(op.plane));
+                if let Some(die) = die {
+                    self.follow(finished, die);
+                } else {
+                    self.finished = finished;
+                }
+            }
+            Event::Idle(die) => {
+                let current = self.background.as_ref().is_some_and(|b| b.tickets[die as usize] == ticket);
+                if current {
+                    self.advance(time, 3 << 60 | u64::from(die));
+                    self.clean_idle_die(die);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self, time: Instant, event: u64) {
+        debug_assert!(time >= self.now, "time does not go back");
+        self.now = time;
+        self.trace_hash = (self.trace_hash.rotate_left(5) ^ time.as_ns() ^ event).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+
+    /// A request reaches the drive.
+    fn arrive(&mut self, request: u32) {
+        match self.requests[request].operation {
+            Operation::Read => self.read_arrived(request),
+            Operation::Write => {
+                if self.may_enter(Side::Write, request) {
+                    self.receive(request);
+                }
+            }
+            Operation::Trim | Operation::Flush => self.send(request, 0, 0, Direction::In),
+            Operation::Erase => unreachable!("the profile has no erase unit: submit refused it"),
+        }
+    }
+
+    /// Asks for the controller; the request waits where it is refused.
+    fn may_enter(&mut self, side: Side, request: u32) -> bool {
+        let Some(exclusion) = &mut self.exclusion else { return true };
+        self.requests[request].excluding = true;
+        let granted = exclusion.enter(side, request);
+        self.counts.exclusion_waits += u64::from(!granted);
+        granted
+    }
+
+    /// Gives the controller back and lets those go on who waited for it.
+    fn leave(&mut self, side: Side, request: u32) {
+        if !std::mem::take(&mut self.requests[request].excluding) {
+            return;
+        }
+        let mut admitted = std::mem::take(&mut self.admitted);
+        self.exclusion.as_mut().expect("only an exclusion lets requests in").leave(side, &mut admitted);
+        for request in admitted.drain(..) {
+            match self.requests[request].operation {
+                Operation::Read => self.read_pages(request),
+                _ => self.receive(request),
+            }
+        }
+        self.admitted = admitted;
+    }
+
+    /// Sends a part of a request over the link.
+    #[inline]
+    fn send(&mut self, request: u32, pages: u32, bytes: u64, direction: Direction) {
+        let command = !std::mem::replace(&mut self.requests[request].commanded, true);
+        self.link.send(self.now, Transfer { request, pages, direction }, bytes, command);
+    }
+
+    /// A transfer over the link ended.
+    #[inline]
+    fn transferred(&mut self, transfer: Transfer) {
+        match transfer.direction {
+            Direction::Out => self.done(transfer.request, transfer.pages),
+            Direction::In => self.received(transfer.request),
+        }
+    }
+
+    /// `pages` pages of a request are done; with the last of them it completes.
+    #[inline]
+    fn done(&mut self, request: u32, pages: u32) {
+        let state = &mut self.requests[request];
+        state.pending -= pages;
+        if state.pending == 0 {
+            self.complete(request);
+        }
+    }
+
+    #[inline]
+    fn complete(&mut self, request: u32) {
+        let state = &self.requests[request];
+        self.completed.push(Completion {
+            id: state.id,
+            submitted: state.submitted,
+            completed: self.now,
+            outcome: state.outcome,
+        });
+        self.requests.remove(request);
+        self.in_flight -= 1;
+    }
+
+    /// Does what follows from finished flash operations of `die`.
+    #[inline]
+    fn follow(&mut self, mut finished: Vec<FlashOperation>, die: u32) {
+        for operation in finished.drain(..) {
+            match operation.owner {
+                Owner::Request(request) if operation.kind == Kind::Read => self.page_read(request, operation.bus_bytes),
+                Owner::Request(request) => self.done(request, 1),
+                Owner::Drain(slot) => self.page_drained(slot),
+                Owner::DrainFill(slot) => {
+                    self.program(operation.page, Owner::Drain(slot));
+                    self.drain();
+                }
+                Owner::RequestFill(request) => self.program(operation.page, Owner::Request(request)),
+                Owner::Readahead => self.page_fetched(operation.page),
+                Owner::Cleaning => self.clean_idle_die(die),
+                Owner::Nobody => {}
+            }
+        }
+        self.finished = finished;
+        if self.background.is_some() {
+            self.watch_idleness(die);
+        }
+    }
+
+    /// If `die` has become idle, notes when it will have been so for long enough to be cleaned.
+    fn watch_idleness(&mut self, die: u32) {
+        let Some(background) = &mut self.background else { return };
+        background.tickets[die as usize] = if self.flash.is_idle(die) {
+            self.events.schedule(self.now + background.idle, Event::Idle(die))
+        } else {
+            Ticket::NONE
+        };
+    }
+
+    /// Cleans a block of each plane of an idle die that is short of free blocks.
+    fn clean_idle_die(&mut self, die: u32) {
+        let Some(background) = &self.background else { return };
+        if !self.flash.is_idle(die) {
+            return;
+        }
+        let planes = self.geometry.planes_per_die;
+        for plane in die * planes..(die + 1) * planes {
+            if self.ftl.wants_background_cleaning(plane, background.high_blocks) {
+                self.ftl.clean_in_background(plane, &mut self.cleaned);
+            }
+        }
+        self.queue_cleaning(Owner::Cleaning, Class::Cleaning);
+    }
+
+    /// Turns the cleaning that the translation layer did into flash operations.
+    fn queue_cleaning(&mut self, owner: Owner, class: Class) {
+        for i in 0..self.cleaned.len() {
+            let Clean { plane, moves } = self.cleaned[i];
+            let operation = FlashOperation::new(Kind::Clean { moves }, owner, class, plane, 0, 0);
+            self.flash.enqueue(operation, self.now, &mut self.events);
+        }
+        self.cleaned.clear();
+    }
+}
+
+impl Device for Drive {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
+        self.profile.check(&request)?;
+        if self.in_flight == self.profile.depth {
+            return Err(SubmitError::Full { depth: self.profile.depth });
+        }
+        self.in_flight += 1;
+        let slot = self.requests.insert(HostRequest::new(&request, self.now));
+        let mut cost = self.host.submission;
+        if self.host.jitter > 0.0 {
+            let factor = 1.0 + self.host.jitter * (2.0 * self.host.random.unit() - 1.0);
+            cost = Duration::from_ns((cost.as_ns() as f64 * factor) as u64);
+        }
+        if cost.is_zero() {
+            self.arrive(slot);
+        } else {
+            self.events.schedule(self.now + cost, Event::Arrival(slot));
+        }
+        Ok(())
+    }
+
+    fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
+        while self.completed.is_empty() {
+            if self.in_flight == 0 && until == Instant::FAR {
+                return;
+            }
+            let next = self.next_time();
+            if next > until {
+                self.now = self.now.max(until);
+                return;
+            }
+            assert!(next < Instant::FAR, "{} requests are in flight, but nothing will happen", self.in_flight);
+            self.step();
+        }
+        out.append(&mut self.completed);
+    }
+
+    fn counters(&self) -> Counters {
+        let (ftl, flash, counts) = (self.ftl.counters(), self.flash.counters(), &self.counts);
+        Counters(vec![
+            ("host_reads", counts.reads),
+            ("host_writes", counts.writes),
+            ("host_trims", counts.trims),
+            ("host_flushes", counts.flushes),
+            ("host_pages_read", counts.pages_read),
+            (Counters::HOST_PAGES_WRITTEN, counts.pages_written),
+            ("flash_pages_read", flash.reads + ftl.moved_pages),
+            (Counters::FLASH_PAGES_PROGRAMMED, ftl.host_pages + ftl.moved_pages),
+            ("pages_moved_by_cleaning", ftl.moved_pages),
+            ("blocks_erased", ftl.erases),
+            ("blocks_moved_by_wear_leveling", ftl.leveled_blocks),
+            ("blocks_worn_out", ftl.worn_out_blocks),
+            ("pages_lost", counts.pages_lost),
+            ("buffer_read_hits", counts.buffer_hits),
+            ("buffer_writes_absorbed", counts.buffer_absorbed),
+            ("buffer_stalls", counts.buffer_stalls),
+            ("readahead_pages_fetched", counts.pages_fetched_ahead),
+            ("readahead_page_hits", counts.cache_hits),
+            ("read_write_exclusion_waits", counts.exclusion_waits),
+            ("multi_plane_operations", flash.multi_plane),
+            ("program_erase_suspends", flash.suspends),
+            ("array_busy_ns", flash.array_busy_ns),
+            ("bus_busy_ns", flash.bus_busy_ns),
+            ("link_busy_ns", self.link.busy_ns()),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests;

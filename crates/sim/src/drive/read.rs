@@ -1,0 +1,125 @@
+//! Reads: from the write buffer, the read cache, or flash; then over the link page by page.
+
+use super::Drive;
+use crate::cache::Hit;
+use crate::host::{Direction, Side};
+use crate::nand::{Kind, Operation as FlashOperation, Owner};
+use crate::pages::pieces;
+use flashlane_policy::scheduling::Class;
+
+impl Drive {
+    pub(super) fn read_arrived(&mut self, request: u32) {
+        self.counts.reads += 1;
+        if self.exclusion.is_some() && self.needs_flash(request) && !self.may_enter(Side::Read, request) {
+            return;
+        }
+        self.read_pages(request);
+    }
+
+    /// Whether any page of the read has to come from flash and is not on its way already.
+    fn needs_flash(&self, request: u32) -> bool {
+        let state = &self.requests[request];
+        let page_bytes = self.geometry.page_bytes;
+        pieces(state.offset_bytes, state.length_bytes, page_bytes).any(|piece| {
+            let touched = piece.touched(page_bytes);
+            let buffered = self.buffer.as_ref().is_some_and(|buffer| buffer.present(piece.page) & touched == touched);
+            let cached = self.readahead.as_ref().is_some_and(|(_, cache)| cache.contains(piece.page));
+            !buffered && !cached && self.ftl.plane_of(piece.page).is_some()
+        })
+    }
+
+    /// Finds every page of the read.
+    pub(super) fn read_pages(&mut self, request: u32) {
+        let (offset, length) = (self.requests[request].offset_bytes, self.requests[request].length_bytes);
+        let page_bytes = self.geometry.page_bytes;
+        let (mut pages, mut ready_pages, mut ready_bytes, mut from_flash) = (0, 0, 0, 0);
+        for piece in pieces(offset, length, page_bytes) {
+            pages += 1;
+            if let Some(buffer) = &self.buffer {
+                let touched = piece.touched(page_bytes);
+                if buffer.present(piece.page) & touched == touched {
+                    self.counts.buffer_hits += 1;
+                    ready_pages += 1;
+                    ready_bytes += u64::from(piece.bytes);
+                    continue;
+                }
+            }
+            if let Some((_, cache)) = &mut self.readahead {
+                let hit = cache.look_up(piece.page, (request, piece.bytes));
+                self.counts.cache_hits += u64::from(!matches!(hit, Hit::Miss));
+                match hit {
+                    Hit::Miss => {}
+                    Hit::Coming => continue,
+                    Hit::Ready => {
+                        ready_pages += 1;
+                        ready_bytes += u64::from(piece.bytes);
+                        continue;
+                    }
+                }
+            }
+            let Some(plane) = self.ftl.plane_of(piece.page) else {
+                // Never written: zeros, without asking the flash.
+                ready_pages += 1;
+                ready_bytes += u64::from(piece.bytes);
+                continue;
+            };
+            from_flash += 1;
+            let owner = Owner::Request(request);
+            let read = FlashOperation::new(Kind::Read, owner, Class::HostRead, plane, piece.page, piece.bytes);
+            self.flash.enqueue(read, self.now, &mut self.events);
+        }
+        self.counts.pages_read += u64::from(pages);
+        let state = &mut self.requests[request];
+        state.pending = pages;
+        state.flash_pending = from_flash;
+        if ready_pages > 0 {
+            self.send(request, ready_pages, ready_bytes, Direction::Out);
+        }
+        if from_flash == 0 {
+            self.leave(Side::Read, request);
+        }
+        self.read_ahead(offset..offset + length);
+    }
+
+    /// Flash has delivered a page of a read.
+    #[inline]
+    pub(super) fn page_read(&mut self, request: u32, bytes: u32) {
+        self.send(request, 1, u64::from(bytes), Direction::Out);
+        let state = &mut self.requests[request];
+        state.flash_pending -= 1;
+        if state.flash_pending == 0 && state.excluding {
+            self.leave(Side::Read, request);
+        }
+    }
+
+    fn read_ahead(&mut self, bytes: std::ops::Range<u64>) {
+        let Some((policy, cache)) = &mut self.readahead else { return };
+        let fetch = policy.observe(bytes);
+        let page_bytes = self.geometry.page_bytes;
+        // A page of which the host has only read the beginning is fetched too.
+        let first = fetch.start / page_bytes;
+        let end = fetch.end.min(self.profile.capacity_bytes).div_ceil(page_bytes);
+        for page in first..end {
+            let page = page as u32;
+            let Some(plane) = self.ftl.plane_of(page) else { continue };
+            if cache.contains(page) || self.buffer.as_ref().is_some_and(|buffer| buffer.present(page) != 0) {
+                continue;
+            }
+            if !cache.fetch(page) {
+                break;
+            }
+            self.counts.pages_fetched_ahead += 1;
+            let owner = Owner::Readahead;
+            let read = FlashOperation::new(Kind::Read, owner, Class::Readahead, plane, page, page_bytes as u32);
+            self.flash.enqueue(read, self.now, &mut self.events);
+        }
+    }
+
+    /// A page fetched ahead has come.
+    pub(super) fn page_fetched(&mut self, page: u32) {
+        let Some((_, cache)) = &mut self.readahead else { return };
+        for (request, bytes) in cache.arrived(page) {
+            self.send(request, 1, u64::from(bytes), Direction::Out);
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The drive against the conformance body, its own determinism, and arithmetic done by hand.
+
+use super::*;
+use crate::config::{DriveConfig, load, names};
+use flashlane_device::conformance;
+
+fn config(name: &str, overrides: &[(&str, &str)]) -> DriveConfig {
+    let overrides: Vec<(String, String)> = overrides.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    load(name, &overrides).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A small drive with every mechanism that can be on at once.
+fn everything() -> DriveConfig {
+    config("nvme-tlc", &[
+        ("capacity", "64MiB"),
+        ("flash.channels", "2"),
+        ("flash.blocks", "24"),
+        ("flash.pages", "16"),
+        ("cleaning.low", "10%"),
+        ("cleaning.high", "25%"),
+        ("cleaning.idle", "100us"),
+        ("cleaning.preemptible", "true"),
+        ("flash.copyback", "false"),
+        ("flash.cache_mode", "true"),
+        ("flash.factory_bad", "4%"),
+        ("flash.noise", "3%"),
+        ("host.jitter", "10%"),
+        ("buffer.size", "256KiB"),
+        ("link.read_write_exclusion", "true"),
+        ("wear.options.spread", "8"),
+    ])
+}
+
+/// Whether [`run`] with this seed makes request `id` a read.
+fn is_read(id: u64, seed: u64) -> bool {
+    Seed(seed).derive_nth("operation", id).0 % 20 < 9
+}
+
+/// Runs a mixed load and gives back the completions and the hash.
+fn run(drive: &mut Drive, requests: u64, seed: u64) -> (Vec<Completion>, u64) {
+    let mut random = Seed(seed).source();
+    let (mut all, mut out) = (Vec::new(), Vec::new());
+    let capacity = drive.profile().capacity_bytes;
+    let mut in_flight = 0;
+    for id in 0..requests {
+        let sectors = 1 + random.below(40);
+        let offset = random.below(capacity / 512 - sectors) * 512;
+        let request = match Seed(seed).derive_nth("operation", id).0 % 20 {
+            0..=8 => Request::read(id, offset, sectors * 512),
+            9..=17 => Request::write(id, offset, sectors * 512),
+            18 => Request::trim(id, offset, sectors * 512),
+            _ => Request::flush(id),
+        };
+        drive.submit(if random.chance(0.1) { request.durable() } else { request }).unwrap();
+        in_flight += 1;
+        while in_flight >= 16 {
+            drive.reap(Instant::FAR, &mut out);
+            in_flight -= out.len();
+            all.append(&mut out);
+        }
+    }
+    while in_flight > 0 {
+        drive.reap(Instant::FAR, &mut out);
+        in_flight -= out.len();
+        all.append(&mut out);
+    }
+    (all, drive.trace_hash())
+}
+
+#[test]
+fn every_profile_conforms() {
+    for name in names() {
+        let config = config(name, &[("initial.state", "fresh")]);
+        conformance::check(&mut || Box::new(Drive::new(&config, Seed(1))));
+    }
+    let config = everything();
+    conformance::check(&mut || Box::new(Drive::new(&config, Seed(1))));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_two_drives_never_meet() {
+    let config = everything();
+    let (alone, hash) = run(&mut Drive::new(&config, Seed(7)), 20_000, 3);
+    let (mut a, mut b) = (Drive::new(&config, Seed(7)), Drive::new(&config, Seed(8)));
+    run(&mut b, 1000, 4);
+    let (beside, hash_beside) = run(&mut a, 20_000, 3);
+    assert_eq!((hash, &alone), (hash_beside, &beside));
+    assert_ne!(hash, run(&mut Drive::new(&config, Seed(8)), 20_000, 3).1, "the seed reaches the drive");
+}
+
+#[test]
+fn the_event_trace_is_pinned() {
+    // A change of this number means that every saved result changes: it must be meant.
+    let (_, hash) = run(&mut Drive::new(&everything(), Seed(7)), 5_000, 3);
+    assert_eq!(hash, PINNED, "{hash:#018x}");
+}
+
+const PINNED: u64 = 0xf301_5415_e335_0a37;
+
+/// The latency of one request on an idle drive.
+fn latency_ns(drive: &mut Drive, request: Request) -> u64 {
+    let mut out = Vec::new();
+    drive.submit(request).unwrap();
+    drive.reap(Instant::FAR, &mut out);
+    assert_eq!(out[0].outcome, Ok(()));
+    out[0].latency().as_ns()
+}
+
+#[test]
+fn a_single_read_takes_what_its_parts_take() {
+    let mut drive = Drive::new(&config("ssd-s", &[]), Seed(1));
+    // Never written: host, command, link.
+    let link = (4096 * 1_000_000_000_u64).div_ceil(250_000_000);
+    assert_eq!(latency_ns(&mut drive, Request::read(0, 0, 4096)), 40_000 + 9_000 + link);
+    let mut out = Vec::new();
+    drive.submit(Request::write(1, 0, 65536)).unwrap();
+    drive.submit(Request::flush(2)).unwrap();
+    while out.len() < 2 {
+        drive.reap(Instant::FAR, &mut out);
+    }
+    // On flash: the array and a channel's bus beside.
+    let bus = 113_778;
+    assert_eq!(latency_ns(&mut drive, Request::read(3, 0, 4096)), 40_000 + 25_000 + bus + 9_000 + link);
+    // Half a page crosses the bus in half the time; across a chunk both halves do so at once.
+    let half = (2048 * 1_000_000_000_u64).div_ceil(250_000_000);
+    let across = latency_ns(&mut drive, Request::read(4, 8192 + 2048, 4096));
+    assert_eq!(across, 40_000 + 25_000 + bus / 2 + 9_000 + 2 * half);
+}
+
+#[test]
+fn work_takes_its_time_even_where_it_overlaps() {
+    // A bound that no schedule can beat: arrays and buses work no faster than they can.
+    for config in [config("msr-32g", &[]), everything()] {
+        let mut drive = Drive::new(&config, Seed(1));
+        run(&mut drive, 20_000, 5);
+        let (counters, elapsed) = (drive.counters(), drive.now().as_ns());
+        let (dies, channels) = (u64::from(drive.geometry.dies), u64::from(drive.geometry.channels));
+        assert!(counters.get("array_busy_ns").unwrap() <= dies * elapsed + dies * 10_000_000);
+        assert!(counters.get("bus_busy_ns").unwrap() <= channels * elapsed + channels * 10_000_000);
+        assert!(counters.write_amplification().unwrap() > 0.5);
+    }
+}
+
+/// Mean latency in ns of the reads, and of everything, of a mixed load on a small drive.
+fn means(overrides: &[(&str, &str)]) -> (f64, f64) {
+    let mut base = vec![
+        ("capacity", "32MiB"),
+        ("flash.channels", "2"),
+        ("flash.blocks", "40"),
+        ("flash.planes", "4"),
+        ("cleaning.low", "10%"),
+    ];
+    base.extend_from_slice(overrides);
+    let mut drive = Drive::new(&config("msr-32g", &base), Seed(1));
+    let (all, _) = run(&mut drive, 8_000, 5);
+    let mean = |latencies: Vec<f64>| latencies.iter().sum::<f64>() / latencies.len() as f64;
+    let reads = all.iter().filter(|c| is_read(c.id.0, 5)).map(|c| c.latency().as_ns() as f64).collect();
+    (mean(reads), mean(all.iter().map(|c| c.latency().as_ns() as f64).collect()))
+}
+
+#[test]
+fn mechanisms_do_what_they_are_for() {
+    let plain = means(&[]);
+    for better in [
+        &[("flash.multi_plane", "true")][..],
+        &[("flash.channels", "4"), ("flash.blocks", "20")],
+    ] {
+        let with = means(better);
+        assert!(with.1 < 0.98 * plain.1, "{better:?}: {with:?} is no better than {plain:?}");
+    }
+    let buffered = means(&[("buffer.size", "1MiB")]);
+    assert!(buffered.0 < 0.9 * plain.0, "reads do not queue behind buffered writes: {buffered:?}, {plain:?}");
+    let first = means(&[("scheduling.policy", "read-first")]);
+    assert!(first.0 < 0.9 * plain.0, "reads that go first are faster: {first:?}, {plain:?}");
+    let suspending = means(&[("flash.suspend", "5us"), ("scheduling.policy", "read-first")]);
+    assert!(suspending.0 < 0.9 * first.0, "and faster still where they interrupt: {suspending:?}, {first:?}");
+    let preempting = means(&[("cleaning.preemptible", "true"), ("scheduling.policy", "read-first")]);
+    assert!(preempting.0 < 0.98 * first.0, "or pass between two moves: {preempting:?}, {first:?}");
+    let shared = [("flash.packages", "2"), ("flash.blocks", "20")];
+    let cached = |on| means(&[shared[0], shared[1], ("flash.cache_mode", on)]).1;
+    assert!(cached("true") < cached("false"));
+    assert!(means(&[("flash.copyback", "false")]).1 > plain.1);
+}
+
+#[test]
+fn a_flush_waits_for_what_was_written_before_it_and_for_nothing_later() {
+    let mut drive = Drive::new(&config("ssd-s", &[("buffer.high", "100%")]), Seed(1));
+    let mut out = Vec::new();
+    for id in 0..8 {
+        drive.submit(Request::write(id, id * 4096, 4096)).unwrap();
+    }
+    while out.len() < 8 {
+        drive.reap(Instant::FAR, &mut out);
+    }
+    assert_eq!(drive.counters().get(Counters::FLASH_PAGES_PROGRAMMED), Some(0));
+    let flush = latency_ns(&mut drive, Request::flush(9));
+    assert!(flush > 250_000, "eight pages were programmed first: {flush} ns");
+    assert_eq!(drive.counters().get(Counters::FLASH_PAGES_PROGRAMMED), Some(8));
+    assert!(latency_ns(&mut drive, Request::flush(10)) < 100_000);
+}
+
+#[test]
+fn durable_writes_wait_for_flash() {
+    let mut drive = Drive::new(&config("ssd-s", &[]), Seed(1));
+    let buffered = latency_ns(&mut drive, Request::write(0, 0, 4096));
+    let durable = latency_ns(&mut drive, Request::write(1, 4096, 4096).durable());
+    assert!(durable > buffered + 250_000, "{buffered} {durable}");
+}
+
+#[test]
+fn a_worn_out_drive_fails_writes_and_goes_on_reading() {
+    let config = config("msr-32g", &[
+        ("capacity", "4MiB"),
+        ("flash.channels", "1"),
+        ("flash.planes", "1"),
+        ("flash.blocks", "24"),
+        ("flash.endurance", "5"),
+        ("buffer.size", "64KiB"),
+    ]);
+    let mut drive = Drive::new(&config, Seed(1));
+    let (all, _) = run(&mut drive, 20_000, 5);
+    assert_eq!(all.len(), 20_000, "every request completes");
+    assert!(all.iter().any(|c| c.outcome.is_err()));
+    assert!(drive.counters().get("blocks_worn_out").unwrap() > 0);
+    assert!(latency_ns(&mut drive, Request::read(0, 0, 4096)) > 0);
+}

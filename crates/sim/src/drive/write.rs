@@ -1,0 +1,218 @@
+//! Writes: over the link, into the buffer or straight to flash; trims and flushes.
+
+use super::Drive;
+use crate::buffer::Admission;
+use crate::host::{Direction, Side};
+use crate::nand::{Kind, Operation as FlashOperation, Owner};
+use crate::pages::{Piece, pieces};
+use flashlane_device::{Failure, Operation};
+use flashlane_policy::scheduling::Class;
+
+impl Drive {
+    /// A write may send its data.
+    pub(super) fn receive(&mut self, request: u32) {
+        let bytes = self.requests[request].length_bytes;
+        self.send(request, 0, bytes, Direction::In);
+    }
+
+    /// A command, with its data if it has any, has come over the link.
+    pub(super) fn received(&mut self, request: u32) {
+        match self.requests[request].operation {
+            Operation::Write => {
+                self.counts.writes += 1;
+                self.leave(Side::Write, request);
+                self.store(request);
+            }
+            Operation::Trim => self.trim(request),
+            _ => self.flush(request),
+        }
+    }
+
+    fn pieces_of(&self, request: u32) -> impl Iterator<Item = Piece> + use<> {
+        let state = &self.requests[request];
+        pieces(state.offset_bytes, state.length_bytes, self.geometry.page_bytes)
+    }
+
+    fn store(&mut self, request: u32) {
+        let pages = self.pieces_of(request).count() as u32;
+        self.counts.pages_written += u64::from(pages);
+        self.requests[request].pending = pages;
+        if let Some((_, cache)) = &mut self.readahead {
+            let state = &self.requests[request];
+            for piece in pieces(state.offset_bytes, state.length_bytes, self.geometry.page_bytes) {
+                cache.forget(piece.page);
+            }
+        }
+        if self.buffer.is_some() && !self.requests[request].durable {
+            if self.stalled.is_empty() && self.admit(request) {
+                self.complete(request);
+            } else {
+                self.counts.buffer_stalls += 1;
+                self.stalled.push_back(request);
+            }
+            self.drain();
+        } else {
+            self.write_through(request);
+        }
+    }
+
+    /// Takes a write's pages into the buffer as far as there is room; true once all of them are in.
+    fn admit(&mut self, request: u32) -> bool {
+        let page_bytes = self.geometry.page_bytes;
+        let skip = self.requests[request].admitted as usize;
+        for piece in self.pieces_of(request).skip(skip) {
+            let buffer = self.buffer.as_mut().expect("writes are admitted to a buffer");
+            match buffer.admit(piece.page, piece.covered(page_bytes)) {
+                Admission::New => {}
+                Admission::Absorbed => self.counts.buffer_absorbed += 1,
+                Admission::Full => return false,
+            }
+            self.requests[request].admitted += 1;
+        }
+        true
+    }
+
+    /// Sends pages from the buffer to flash, as many as should be on their way.
+    pub(super) fn drain(&mut self) {
+        loop {
+            // Where no block is left to write to, pages leave the buffer as fast as they are chosen.
+            while let Some(slot) = self.lost.pop() {
+                self.release(slot);
+            }
+            let forced = !self.stalled.is_empty() || !self.flushing.is_empty();
+            let Some((slot, entry)) = self.buffer.as_mut().and_then(|buffer| buffer.drain(forced)) else { return };
+            self.write_page(entry.page, entry.present, Owner::DrainFill(slot), Owner::Drain(slot));
+        }
+    }
+
+    /// A buffered page is on flash.
+    pub(super) fn page_drained(&mut self, slot: u32) {
+        self.release(slot);
+        self.drain();
+    }
+
+    /// A buffered page is on flash, or can never be: its slot is free for whoever waits.
+    fn release(&mut self, slot: u32) {
+        self.buffer.as_mut().expect("pages drain from a buffer").drained(slot);
+        while let Some(&request) = self.stalled.front() {
+            if !self.admit(request) {
+                break;
+            }
+            self.stalled.pop_front();
+            self.complete(request);
+        }
+        self.end_flushes();
+    }
+
+    /// Writes a request's pages to flash; it completes with the last of them.
+    fn write_through(&mut self, request: u32) {
+        let page_bytes = self.geometry.page_bytes;
+        for piece in self.pieces_of(request) {
+            let mut present = piece.covered(page_bytes);
+            if let Some(buffer) = &mut self.buffer {
+                present |= buffer.present(piece.page);
+                buffer.forget(piece.page);
+            }
+            self.write_page(piece.page, present, Owner::RequestFill(request), Owner::Request(request));
+        }
+    }
+
+    /// Programs a page, after reading from flash what is not present of it.
+    fn write_page(&mut self, page: u32, present: u64, fill: Owner, owner: Owner) {
+        if present != u64::MAX
+            && let Some(plane) = self.ftl.plane_of(page)
+        {
+            let bytes = u64::from(present.count_zeros()) * self.geometry.page_bytes / 64;
+            let read = FlashOperation::new(Kind::Read, fill, Class::HostWrite, plane, page, bytes as u32);
+            self.flash.enqueue(read, self.now, &mut self.events);
+        } else {
+            self.program(page, owner);
+        }
+    }
+
+    /// Finds a place for a page and programs it there.
+    #[inline]
+    pub(super) fn program(&mut self, page: u32, owner: Owner) {
+        let placed = self.ftl.place(page, &mut self.cleaned);
+        if !self.cleaned.is_empty() {
+            // The page goes to a block that this cleaning freed: it has to wait, whatever the ranks.
+            self.queue_cleaning(Owner::Nobody, Class::HostWrite);
+        }
+        match placed {
+            Ok(plane) => {
+                let bytes = self.geometry.page_bytes as u32;
+                let program = FlashOperation::new(Kind::Program, owner, Class::HostWrite, plane, page, bytes);
+                self.flash.enqueue(program, self.now, &mut self.events);
+            }
+            Err(_) => self.write_failed(owner),
+        }
+    }
+
+    /// No block is left to write to: the request fails, or an acknowledged page is lost and counted.
+    fn write_failed(&mut self, owner: Owner) {
+        match owner {
+            Owner::Request(request) => {
+                self.requests[request].outcome = Err(Failure::WornOut);
+                self.done(request, 1);
+            }
+            Owner::Drain(slot) => {
+                self.counts.pages_lost += 1;
+                for &request in self.flushing.iter().chain(&self.stalled) {
+                    self.requests[request].outcome = Err(Failure::WornOut);
+                }
+                self.lost.push(slot);
+            }
+            _ => unreachable!("only programs of host data need a place"),
+        }
+    }
+
+    fn trim(&mut self, request: u32) {
+        self.counts.trims += 1;
+        for piece in self.pieces_of(request) {
+            // A page is forgotten only as a whole.
+            if u64::from(piece.bytes) == self.geometry.page_bytes {
+                if let Some(buffer) = &mut self.buffer {
+                    buffer.forget(piece.page);
+                }
+                if let Some((_, cache)) = &mut self.readahead {
+                    cache.forget(piece.page);
+                }
+                self.ftl.trim(piece.page);
+            }
+        }
+        self.end_flushes();
+        self.complete(request);
+    }
+
+    fn flush(&mut self, request: u32) {
+        self.counts.flushes += 1;
+        match &mut self.buffer {
+            // Without a buffer every completed write is on flash.
+            None => self.complete(request),
+            Some(buffer) => {
+                self.requests[request].flush_period = buffer.begin_flush();
+                self.flushing.push(request);
+                self.end_flushes();
+                self.drain();
+            }
+        }
+    }
+
+    /// Completes the flushes that have nothing left to wait for.
+    fn end_flushes(&mut self) {
+        let Some(buffer) = &self.buffer else { return };
+        let requests = &self.requests;
+        let mut done = std::mem::take(&mut self.admitted);
+        self.flushing.retain(|&request| {
+            let flushed = buffer.is_flushed(requests[request].flush_period);
+            if flushed {
+                done.push(request);
+            }
+            !flushed
+        });
+        for request in done.drain(..) {
+            self.complete(request);
+        }
+        self.admitted = done;
+    }
+}

@@ -1,0 +1,95 @@
+//! The event queue: what happens next, in a total order.
+//!
+//! A key packs time, sequence number and event into 128 bits, so that comparing two events is one comparison
+//! and ties break by the order of scheduling. Sequences that are known to be in order of time (transfers over
+//! the link) do not come here: they wait in queues of their own.
+
+use flashlane_base::Instant;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Something that happens to a part of the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The request in this slot reaches the drive.
+    Arrival(u32),
+    /// The array of this die is done.
+    Array(u32),
+    /// The bus of this channel is done.
+    Bus(u32),
+    /// This die has been idle for the time after which it is cleaned.
+    Idle(u32),
+}
+
+/// Names a scheduled event, to tell whether it is still the one that is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket(u32);
+
+impl Ticket {
+    /// Names no event.
+    pub const NONE: Self = Self(u32::MAX);
+}
+
+/// Scheduled events, earliest first.
+#[derive(Debug, Default)]
+pub struct EventQueue {
+    heap: BinaryHeap<Reverse<u128>>,
+    sequence: u32,
+}
+
+impl EventQueue {
+    /// Schedules `event` at `time`.
+    #[inline]
+    pub fn schedule(&mut self, time: Instant, event: Event) -> Ticket {
+        let (kind, index) = match event {
+            Event::Arrival(slot) => (0_u32, slot),
+            Event::Array(die) => (1, die),
+            Event::Bus(channel) => (2, channel),
+            Event::Idle(die) => (3, die),
+        };
+        debug_assert!(index < 1 << 30, "indices have 30 bits");
+        // The sequence wraps after 2^32 events; events that far apart are never in the queue together at one time
+        // unless one waits while four thousand million others pass, and then only their tie is affected.
+        let sequence = self.sequence;
+        self.sequence = sequence.wrapping_add(1) & 0x7fff_ffff;
+        let key = u128::from(time.as_ns()) << 64 | u128::from(sequence) << 32 | u128::from(kind << 30 | index);
+        self.heap.push(Reverse(key));
+        Ticket(sequence)
+    }
+
+    /// When the next event happens; [`Instant::FAR`] where none is scheduled.
+    #[inline]
+    pub fn next_time(&self) -> Instant {
+        self.heap.peek().map_or(Instant::FAR, |Reverse(key)| Instant::from_ns((key >> 64) as u64))
+    }
+
+    /// Takes the next event.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(Instant, Ticket, Event)> {
+        let Reverse(key) = self.heap.pop()?;
+        let index = key as u32 & 0x3fff_ffff;
+        let event = match key as u32 >> 30 {
+            0 => Event::Arrival(index),
+            1 => Event::Array(index),
+            2 => Event::Bus(index),
+            _ => Event::Idle(index),
+        };
+        Some((Instant::from_ns((key >> 64) as u64), Ticket((key >> 32) as u32), event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_by_time_then_by_order_of_scheduling() {
+        let mut queue = EventQueue::default();
+        queue.schedule(Instant::from_ns(5), Event::Bus(1));
+        queue.schedule(Instant::from_ns(3), Event::Array(7));
+        queue.schedule(Instant::from_ns(3), Event::Arrival(2));
+        let order: Vec<Event> = std::iter::from_fn(|| queue.pop().map(|(_, _, event)| event)).collect();
+        assert_eq!(order, [Event::Array(7), Event::Arrival(2), Event::Bus(1)]);
+        assert_eq!(queue.next_time(), Instant::FAR);
+    }
+}

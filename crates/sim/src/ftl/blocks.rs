@@ -1,0 +1,82 @@
+//! Blocks and planes: what is valid, what is free, what is worn.
+
+use crate::nand::Geometry;
+use flashlane_base::Seed;
+use flashlane_policy::cleaning::View;
+
+/// The state of every block of the drive, by plane and block.
+pub(super) struct Blocks {
+    /// Valid pages; [`View::NOT_CLOSED`] is added while the block is free, open or bad.
+    pub(super) valid: Vec<u16>,
+    /// Erase counts.
+    pub(super) erases: Vec<u32>,
+    /// When the block was closed, in blocks closed on its plane.
+    pub(super) closed_at: Vec<u32>,
+    /// The erase count at which the block wears out; empty where blocks never do.
+    pub(super) limits: Vec<u32>,
+}
+
+/// A block being filled.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Open {
+    pub(super) block: u32,
+    /// Pages written; as many as the block has data pages where no block is open.
+    pub(super) written: u32,
+}
+
+/// One plane.
+pub(super) struct Plane {
+    /// The host's open block, and the one for moved pages where those are kept apart.
+    pub(super) open: [Open; 2],
+    /// Erased blocks, longest free first.
+    pub(super) free: Vec<u32>,
+    /// Valid pages on the plane.
+    pub(super) valid_pages: u32,
+    /// Blocks closed so far: the plane's clock.
+    pub(super) closed: u32,
+    /// Blocks that are not bad.
+    pub(super) good: u32,
+}
+
+impl Open {
+    pub(super) const NO_BLOCK: u32 = u32::MAX;
+}
+
+impl Plane {
+    /// Whether the plane can take another valid page and still be cleaned: one page in every block beyond the
+    /// free and open ones must be left to gain.
+    #[inline]
+    pub(super) fn has_room(&self, geometry: &Geometry) -> bool {
+        let usable = self.good.saturating_sub(geometry.low_blocks + 2);
+        self.valid_pages < usable * geometry.data_pages
+    }
+}
+
+impl Blocks {
+    /// All blocks free, but for the factory-bad ones, which are drawn by lot.
+    pub(super) fn new(geometry: &Geometry, endurance: Option<(u32, f64)>, seed: Seed) -> (Self, Vec<Plane>) {
+        let count = geometry.planes as usize * geometry.blocks as usize;
+        let none = Open { block: Open::NO_BLOCK, written: geometry.data_pages };
+        let planes = (0..geometry.planes)
+            .map(|plane| {
+                let mut free: Vec<u32> = (0..geometry.blocks).collect();
+                if geometry.factory_bad_per_plane > 0 {
+                    seed.derive_nth("factory bad blocks", u64::from(plane)).source().shuffle(&mut free);
+                    free.truncate((geometry.blocks - geometry.factory_bad_per_plane) as usize);
+                    free.sort_unstable();
+                }
+                let good = free.len() as u32;
+                Plane { open: [none; 2], free, valid_pages: 0, closed: 0, good }
+            })
+            .collect();
+        let limits = endurance.map_or_else(Vec::new, |(erases, spread)| {
+            let mut random = seed.derive("endurance").source();
+            (0..count)
+                .map(|_| (f64::from(erases) * (1.0 + spread * (2.0 * random.unit() - 1.0))).max(1.0) as u32)
+                .collect()
+        });
+        let blocks =
+            Self { valid: vec![View::NOT_CLOSED; count], erases: vec![0; count], closed_at: vec![0; count], limits };
+        (blocks, planes)
+    }
+}

@@ -1,0 +1,166 @@
+//! Room on a plane: opening, closing, cleaning and erasing blocks.
+
+use super::blocks::Open;
+use super::{Clean, Ftl};
+use flashlane_policy::cleaning::View;
+use std::ops::Range;
+
+/// The open block that the host's pages go to.
+const HOST: usize = 0;
+
+impl Ftl {
+    /// A free physical page on `plane` for the host, after whatever cleaning that takes.
+    #[inline]
+    pub(super) fn take(&mut self, plane: u32, cleaned: &mut Vec<Clean>) -> Option<u32> {
+        if self.planes[plane as usize].open[HOST].written >= self.geometry.data_pages {
+            self.make_room(plane, cleaned)?;
+        }
+        Some(self.next_page(plane, HOST))
+    }
+
+    /// Sees to it that the host's open block has a page left.
+    #[cold]
+    fn make_room(&mut self, plane: u32, cleaned: &mut Vec<Clean>) -> Option<()> {
+        self.close(plane, HOST);
+        while self.planes[plane as usize].free.len() as u32 <= self.geometry.low_blocks {
+            if !self.clean(plane, cleaned) {
+                break;
+            }
+        }
+        // Pages moved by cleaning may have opened a block that the host shares and that still has room.
+        if self.planes[plane as usize].open[HOST].written >= self.geometry.data_pages {
+            self.close(plane, HOST);
+            self.open(plane, HOST)?;
+        }
+        Some(())
+    }
+
+    /// Cleans one block of the plane; false where none can be gained.
+    pub(super) fn clean(&mut self, plane: u32, cleaned: &mut Vec<Clean>) -> bool {
+        let blocks = self.blocks_of(plane);
+        let view = View {
+            valid: &self.blocks.valid[blocks.clone()],
+            closed_at: &self.blocks.closed_at[blocks.clone()],
+            now: self.planes[plane as usize].closed,
+            pages: self.geometry.data_pages as u16,
+        };
+        let Some(victim) = self.cleaner.choose(view) else { return false };
+        assert!(view.is_candidate(victim), "the cleaning policy chose block {victim}, which cannot be cleaned");
+        let Some(clean) = self.empty_and_erase(plane, victim) else { return false };
+        cleaned.push(clean);
+        let state = &self.blocks;
+        let erases = &state.erases[blocks.clone()];
+        let closed = |block: usize| state.valid[blocks.start + block] < View::NOT_CLOSED;
+        if let Some(cold) = self.wear.migrate(victim, erases, &closed) {
+            assert!(closed(cold), "the wear leveling policy chose block {cold}, which holds no data");
+            if let Some(clean) = self.empty_and_erase(plane, cold) {
+                self.counters.leveled_blocks += 1;
+                cleaned.push(clean);
+            }
+        }
+        true
+    }
+
+    /// Whether an idle plane should be cleaned up to `high` free blocks.
+    pub(crate) fn wants_background_cleaning(&self, plane: u32, high: u32) -> bool {
+        (self.planes[plane as usize].free.len() as u32) < high
+    }
+
+    /// Cleans one block of a plane in the background; `None` where nothing can be gained.
+    pub(crate) fn clean_in_background(&mut self, plane: u32, cleaned: &mut Vec<Clean>) -> bool {
+        self.clean(plane, cleaned)
+    }
+
+    /// Moves what is valid off a closed block and erases it. `None`, and nothing changed, where the plane lacks
+    /// the room to move to.
+    fn empty_and_erase(&mut self, plane: u32, block: usize) -> Option<Clean> {
+        let number = self.blocks_of(plane).start + block;
+        let moves = u32::from(self.blocks.valid[number]);
+        let open = self.planes[plane as usize].open[self.moved_stream];
+        let left = self.geometry.data_pages - open.written;
+        if moves > left && self.planes[plane as usize].free.is_empty() {
+            return None;
+        }
+        let first = number * self.geometry.pages as usize;
+        for physical in first..first + self.geometry.data_pages as usize {
+            let page = self.reverse[physical];
+            if page != 0 {
+                self.move_page(plane, page - 1, physical);
+            }
+        }
+        debug_assert_eq!(self.blocks.valid[number], 0, "everything valid was moved");
+        self.erase(plane, block);
+        self.counters.moved_pages += u64::from(moves);
+        Some(Clean { plane, moves })
+    }
+
+    #[inline]
+    fn move_page(&mut self, plane: u32, page: u32, from: usize) {
+        let stream = self.moved_stream;
+        if self.planes[plane as usize].open[stream].written >= self.geometry.data_pages {
+            self.close(plane, stream);
+            self.open(plane, stream).expect("a free block was there when the move began");
+        }
+        let to = self.next_page(plane, stream);
+        self.reverse[from] = 0;
+        self.blocks.valid[from / self.geometry.pages as usize] -= 1;
+        self.planes[plane as usize].valid_pages -= 1;
+        self.enter(page, to, plane);
+    }
+
+    /// The next page of an open block that has one left.
+    #[inline]
+    fn next_page(&mut self, plane: u32, stream: usize) -> u32 {
+        let open = &mut self.planes[plane as usize].open[stream];
+        debug_assert!(open.written < self.geometry.data_pages, "the open block is full");
+        let physical = (plane * self.geometry.blocks + open.block) * self.geometry.pages + open.written;
+        open.written += 1;
+        physical
+    }
+
+    /// Closes a full open block, which cleaning may choose from now on.
+    pub(super) fn close(&mut self, plane: u32, stream: usize) {
+        let state = &mut self.planes[plane as usize];
+        let block = state.open[stream].block;
+        if block == Open::NO_BLOCK {
+            return;
+        }
+        state.open[stream] = Open { block: Open::NO_BLOCK, written: self.geometry.data_pages };
+        state.closed += 1;
+        let number = (plane * self.geometry.blocks + block) as usize;
+        self.blocks.valid[number] -= View::NOT_CLOSED;
+        self.blocks.closed_at[number] = state.closed;
+    }
+
+    /// Opens the free block that wear leveling chooses.
+    pub(super) fn open(&mut self, plane: u32, stream: usize) -> Option<()> {
+        let blocks = self.blocks_of(plane);
+        let state = &mut self.planes[plane as usize];
+        if state.free.is_empty() {
+            return None;
+        }
+        let position = self.wear.next_free(&state.free, &self.blocks.erases[blocks]);
+        let block = state.free.remove(position);
+        state.open[stream] = Open { block, written: 0 };
+        Some(())
+    }
+
+    fn erase(&mut self, plane: u32, block: usize) {
+        let number = self.blocks_of(plane).start + block;
+        self.counters.erases += 1;
+        self.blocks.erases[number] += 1;
+        self.blocks.valid[number] = View::NOT_CLOSED;
+        let state = &mut self.planes[plane as usize];
+        if self.blocks.limits.get(number).is_some_and(|&limit| self.blocks.erases[number] >= limit) {
+            state.good -= 1;
+            self.counters.worn_out_blocks += 1;
+        } else {
+            state.free.push(block as u32);
+        }
+    }
+
+    fn blocks_of(&self, plane: u32) -> Range<usize> {
+        let first = plane as usize * self.geometry.blocks as usize;
+        first..first + self.geometry.blocks as usize
+    }
+}

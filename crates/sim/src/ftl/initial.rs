@@ -1,0 +1,212 @@
+//! Initial states, reached in time proportional to the drive's pages instead of its simulated hours.
+//!
+//! *Full* places every page once, in order. *Fragmented* is the state in which random overwrites leave a drive in
+//! the long run: how many valid pages a block has, by its age, is a property of the policy, the spare space and
+//! the block size, not of the drive's size. So it is measured on a small plane of the same proportions, which is
+//! overwritten until it no longer changes, and the drive's blocks are then filled to the same distribution with
+//! pages in random order. (A test compares the outcome with overwriting the whole drive.)
+
+use super::Ftl;
+use super::blocks::Open;
+use crate::config::{DriveConfig, InitialState};
+use flashlane_base::Seed;
+use flashlane_policy::cleaning::View;
+
+/// Blocks of the small plane: enough that cleaning has a choice, few enough to be overwritten many times.
+const SAMPLE_BLOCKS: u32 = 512;
+/// Times that the small plane's pages are overwritten: the valid counts settle after two to three, whatever the
+/// policy here.
+const SAMPLE_OVERWRITES: u64 = 6;
+
+impl Ftl {
+    /// Puts a fresh drive into an initial state.
+    pub fn prepare(&mut self, config: &DriveConfig, seed: Seed) {
+        match config.initial.state {
+            InitialState::Fresh => {}
+            InitialState::Full => self.fill(),
+            InitialState::Fragmented => {
+                let sample = sample(config, &self.geometry, seed);
+                self.scatter(&sample, seed);
+            }
+        }
+        self.counters = Default::default();
+    }
+
+    fn fill(&mut self) {
+        let mut cleaned = Vec::new();
+        for page in 0..self.geometry.logical_pages {
+            self.place(page, &mut cleaned).expect("validation made sure that the capacity fits");
+        }
+    }
+
+    /// Fills the blocks of every plane as `sample` says (valid pages of a block, oldest first).
+    fn scatter(&mut self, sample: &[u16], seed: Seed) {
+        let quotas = self.quotas();
+        let mut fills: Vec<Fill> = (0..self.geometry.planes)
+            .map(|plane| self.lay_out(plane, quotas[plane as usize], sample, seed))
+            .collect();
+        let order = Scramble::new(self.geometry.logical_pages, seed.derive("scatter"));
+        let chunk_pages = u64::from(self.geometry.chunk_pages);
+        let (pages, data_pages) = (self.geometry.pages, self.geometry.data_pages);
+        for page in order.pages() {
+            let plane = loop {
+                let plane = self.allocation.plane(self.mapping.position(u64::from(page)) / chunk_pages);
+                if fills[plane as usize].left > 0 {
+                    break plane;
+                }
+                assert!(self.mapping.is_free(), "a bound page has a place in its plane's quota");
+            };
+            let physical = fills[plane as usize].next(&self.blocks.valid, pages, data_pages);
+            self.map[page as usize] = physical + 1;
+            self.reverse[physical as usize] = page + 1;
+        }
+        for (plane, quota) in quotas.iter().enumerate() {
+            self.planes[plane].valid_pages = *quota;
+        }
+    }
+
+    /// How many logical pages each plane gets.
+    fn quotas(&mut self) -> Vec<u32> {
+        let geometry = &self.geometry;
+        let most = (geometry.blocks - geometry.factory_bad_per_plane - geometry.low_blocks - 2) * geometry.data_pages;
+        let mut quotas = vec![0_u32; geometry.planes as usize];
+        for page in 0..geometry.logical_pages {
+            loop {
+                let position = self.mapping.position(u64::from(page));
+                let quota = &mut quotas[self.allocation.plane(position / u64::from(geometry.chunk_pages)) as usize];
+                if *quota < most || !self.mapping.is_free() {
+                    *quota += 1;
+                    break;
+                }
+            }
+        }
+        quotas
+    }
+
+    /// Gives each block of a plane that will hold data its number of valid pages, `quota` in all, and closes it.
+    fn lay_out(&mut self, plane: u32, quota: u32, sample: &[u16], seed: Seed) -> Fill {
+        let data_pages = self.geometry.data_pages;
+        let state = &mut self.planes[plane as usize];
+        let closed = state.free.len() as u32 - self.geometry.low_blocks - 1;
+        let mut blocks: Vec<u32> = state.free.drain(..closed as usize).collect();
+        seed.derive_nth("scatter blocks", u64::from(plane)).source().shuffle(&mut blocks);
+        let share = |i: usize| u32::from(sample[i * sample.len() / blocks.len()]);
+        let mut counts: Vec<u32> = (0..blocks.len()).map(share).collect();
+        // The small plane rounds differently: hand out or take back a page a block until the sum is right.
+        let mut sum: u32 = counts.iter().sum();
+        let mut i = 0;
+        while sum != quota {
+            let count = &mut counts[i % blocks.len()];
+            if sum < quota && *count < data_pages {
+                *count += 1;
+                sum += 1;
+            } else if sum > quota && *count > 0 {
+                *count -= 1;
+                sum -= 1;
+            }
+            i += 1;
+        }
+        state.closed = closed;
+        let first = plane * self.geometry.blocks;
+        for (age, (&block, &count)) in blocks.iter().zip(&counts).enumerate() {
+            self.blocks.valid[(first + block) as usize] = count as u16;
+            self.blocks.closed_at[(first + block) as usize] = age as u32 + 1;
+        }
+        let blocks = blocks.iter().map(|block| first + block).collect();
+        Fill { blocks, at: 0, written: 0, left: quota }
+    }
+}
+
+/// Where the next valid page of a plane goes.
+struct Fill {
+    blocks: Vec<u32>,
+    at: usize,
+    written: u32,
+    left: u32,
+}
+
+impl Fill {
+    /// The valid pages of a block are spread evenly over its data pages.
+    #[inline]
+    fn next(&mut self, valid: &[u16], pages: u32, data_pages: u32) -> u32 {
+        let mut count = u32::from(valid[self.blocks[self.at] as usize]);
+        while self.written == count {
+            self.at += 1;
+            self.written = 0;
+            count = u32::from(valid[self.blocks[self.at] as usize]);
+        }
+        let page = self.written * data_pages / count;
+        self.written += 1;
+        self.left -= 1;
+        self.blocks[self.at] * pages + page
+    }
+}
+
+/// Every logical page once, in random order, without a table: a bijection on the next power of two (odd
+/// multiplications and shifts), with the numbers beyond the last page left out.
+struct Scramble {
+    pages: u32,
+    bits: u32,
+    keys: [u64; 3],
+}
+
+impl Scramble {
+    fn new(pages: u32, seed: Seed) -> Self {
+        let bits = u32::BITS - (pages - 1).leading_zeros();
+        let mut random = seed.source();
+        Self { pages, bits: bits.max(2), keys: [random.bits() | 1, random.bits() | 1, random.bits()] }
+    }
+
+    fn pages(&self) -> impl Iterator<Item = u32> + use<> {
+        let (bits, [a, b, c], pages) = (self.bits, self.keys, self.pages);
+        let mask = (1_u64 << bits) - 1;
+        let half = bits / 2;
+        (0..=mask).filter_map(move |i| {
+            let mut x = i.wrapping_add(c).wrapping_mul(a) & mask;
+            x ^= x >> half;
+            x = x.wrapping_mul(b) & mask;
+            x ^= x >> half;
+            x = x.wrapping_mul(a ^ (b << 1)) & mask;
+            x ^= x >> half;
+            (x < u64::from(pages)).then_some(x as u32)
+        })
+    }
+}
+
+/// Valid pages of the closed blocks of a small plane of the same proportions, oldest first, after it has been
+/// overwritten at random.
+fn sample(config: &DriveConfig, full: &crate::nand::Geometry, seed: Seed) -> Vec<u16> {
+    let mut small = config.clone();
+    small.flash.channels = 1;
+    small.flash.packages = 1;
+    small.flash.dies = 1;
+    small.flash.planes = 1;
+    small.flash.factory_bad.0 = 0.0;
+    small.flash.endurance = None;
+    small.mapping.chunk = small.mapping.unit.unwrap_or(small.flash.page);
+    let good = full.blocks - full.factory_bad_per_plane;
+    small.flash.blocks = good.min(SAMPLE_BLOCKS);
+    // The same share of valid pages among the blocks that are neither free nor open.
+    let closed = f64::from(good - full.low_blocks - 1) * f64::from(full.data_pages);
+    let share = f64::from(full.logical_pages) / f64::from(full.planes) / closed;
+    let small_low = ((config.cleaning.low.0 * f64::from(small.flash.blocks)) as u32).max(1);
+    let small_closed = f64::from(small.flash.blocks - small_low - 1) * f64::from(full.data_pages);
+    let pages = ((share * small_closed) as u32).min((small.flash.blocks - small_low - 2) * full.data_pages);
+    small.capacity.0 = u64::from(pages) * full.page_bytes;
+    let mut ftl = Ftl::new(&small, seed.derive("fragmentation sample"));
+    let mut cleaned = Vec::new();
+    ftl.fill();
+    let mut random = seed.derive("fragmentation sample writes").source();
+    for _ in 0..u64::from(pages) * SAMPLE_OVERWRITES {
+        let page = random.below(u64::from(pages)) as u32;
+        ftl.place(page, &mut cleaned).expect("a plane that does not wear out has room");
+        cleaned.clear();
+    }
+    let mut blocks: Vec<(u32, u16)> = (0..small.flash.blocks as usize)
+        .filter(|&block| ftl.blocks.valid[block] < View::NOT_CLOSED)
+        .map(|block| (ftl.blocks.closed_at[block], ftl.blocks.valid[block]))
+        .collect();
+    blocks.sort_unstable();
+    debug_assert!(ftl.planes[0].open[0].block != Open::NO_BLOCK, "the host has a block open");
+    blocks.into_iter().map(|(_, valid)| valid).collect()
+}

@@ -1,0 +1,188 @@
+//! The flash translation layer: where each logical page lies, and room for the next one.
+//!
+//! It is the drive's bookkeeping and knows nothing of time: placing a page answers with the plane it goes to
+//! and the cleaning that had to be done first; the flash side turns both into operations that take time.
+//!
+//! Memory: 4 bytes a logical and 4 bytes a physical page, and 10 bytes a block. Both tables start as zeroed
+//! memory that the system commits only as it is touched.
+
+mod blocks;
+mod cleaning;
+mod initial;
+
+use crate::config::DriveConfig;
+use crate::nand::Geometry;
+use blocks::{Blocks, Plane};
+use flashlane_base::Seed;
+use flashlane_policy::allocation::{self, Allocation};
+use flashlane_policy::cleaning::{self as cleaning_policy, Cleaning};
+use flashlane_policy::mapping::{self, Mapping};
+use flashlane_policy::wear::{self, Wear};
+
+/// Cleaning that was done on a plane: `moves` pages moved within it, then one block erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clean {
+    /// The plane.
+    pub plane: u32,
+    /// Pages moved.
+    pub moves: u32,
+}
+
+/// No plane has room for another page: too many blocks have worn out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom;
+
+/// What the translation layer counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FtlCounters {
+    /// Pages placed for the host.
+    pub host_pages: u64,
+    /// Pages moved by cleaning and wear leveling.
+    pub moved_pages: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Blocks that wore out.
+    pub worn_out_blocks: u64,
+    /// Blocks moved by static wear leveling.
+    pub leveled_blocks: u64,
+}
+
+/// Page-mapped translation.
+pub struct Ftl {
+    geometry: Geometry,
+    /// Logical page to physical page + 1; 0 where never written.
+    map: Vec<u32>,
+    /// Physical page to logical page + 1; 0 where it holds nothing valid.
+    reverse: Vec<u32>,
+    blocks: Blocks,
+    planes: Vec<Plane>,
+    mapping: Box<dyn Mapping>,
+    allocation: Box<dyn Allocation>,
+    cleaner: Box<dyn Cleaning>,
+    wear: Box<dyn Wear>,
+    /// The index of the open block that moved pages go to: the host's own, or another.
+    moved_stream: usize,
+    counters: FtlCounters,
+}
+
+impl Ftl {
+    /// The translation layer of a drive with nothing written. Requires: `config` is validated.
+    pub fn new(config: &DriveConfig, seed: Seed) -> Self {
+        let geometry = Geometry::new(config);
+        let known = "validation built every policy once";
+        let array = geometry.array(&config.mapping.order, seed);
+        let mapping = mapping::build(&config.mapping.policy, &config.mapping.options.options()).expect(known);
+        let options = config.mapping.allocation_options.options();
+        let allocation = allocation::build(&config.mapping.allocation, &array, &options).expect(known);
+        let cleaner = cleaning_policy::build(
+            &config.cleaning.policy,
+            seed.derive("cleaning"),
+            &config.cleaning.options.options(),
+        );
+        let wear = wear::build(&config.wear.policy, &config.wear.options.options()).expect(known);
+        let endurance = config.flash.endurance.map(|erases| (erases, config.flash.endurance_spread.0));
+        let (blocks, planes) = Blocks::new(&geometry, endurance, seed);
+        Self {
+            map: vec![0; geometry.logical_pages as usize],
+            reverse: vec![0; geometry.physical_pages() as usize],
+            blocks,
+            planes,
+            mapping,
+            allocation,
+            cleaner: cleaner.expect(known),
+            wear,
+            moved_stream: usize::from(config.cleaning.separate),
+            counters: FtlCounters::default(),
+            geometry,
+        }
+    }
+
+    /// The plane on which logical page `page` lies, if it was ever written.
+    #[inline]
+    pub fn plane_of(&self, page: u32) -> Option<u32> {
+        let entry = self.map[page as usize];
+        (entry != 0).then(|| (entry - 1) / (self.geometry.blocks * self.geometry.pages))
+    }
+
+    /// Finds a new place for logical page `page`; the old one becomes invalid. Cleaning that had to come first is
+    /// appended to `cleaned`.
+    ///
+    /// # Errors
+    /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
+    #[inline]
+    pub fn place(&mut self, page: u32, cleaned: &mut Vec<Clean>) -> Result<u32, NoRoom> {
+        let plane = self.choose_plane(page)?;
+        let physical = self.take(plane, cleaned).ok_or(NoRoom)?;
+        // Cleaning may have moved the old copy: look it up only now.
+        self.invalidate(page);
+        self.enter(page, physical, plane);
+        self.counters.host_pages += 1;
+        Ok(plane)
+    }
+
+    /// Forgets logical page `page`.
+    pub fn trim(&mut self, page: u32) {
+        self.invalidate(page);
+        self.map[page as usize] = 0;
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> FtlCounters {
+        self.counters
+    }
+
+    /// Least, mean and largest erase count of a block.
+    pub fn wear_spread(&self) -> (u32, f64, u32) {
+        let erases = &self.blocks.erases;
+        let sum: u64 = erases.iter().map(|&e| u64::from(e)).sum();
+        let (least, most) = (erases.iter().min(), erases.iter().max());
+        (*least.unwrap_or(&0), sum as f64 / erases.len() as f64, *most.unwrap_or(&0))
+    }
+
+    /// The stripe's plane for the page; where that plane is full of valid pages and the mapping leaves the choice
+    /// free, the next one with room.
+    fn choose_plane(&mut self, page: u32) -> Result<u32, NoRoom> {
+        let chunk_pages = u64::from(self.geometry.chunk_pages);
+        let position = self.mapping.position(u64::from(page));
+        let chunk = if chunk_pages == 1 { position } else { position / chunk_pages };
+        let plane = self.allocation.plane(chunk);
+        if !self.mapping.is_free() || self.planes[plane as usize].has_room(&self.geometry) {
+            return Ok(plane);
+        }
+        // With a random allocation neighbouring chunks may share a plane: a few rounds reach nearly all of them.
+        for _ in 0..u64::from(self.geometry.planes) * chunk_pages * 16 {
+            let position = self.mapping.position(u64::from(page));
+            let plane = self.allocation.plane(position / chunk_pages);
+            if self.planes[plane as usize].has_room(&self.geometry) {
+                return Ok(plane);
+            }
+        }
+        Err(NoRoom)
+    }
+
+    /// Makes `physical` the valid copy of `page`.
+    #[inline]
+    fn enter(&mut self, page: u32, physical: u32, plane: u32) {
+        self.map[page as usize] = physical + 1;
+        self.reverse[physical as usize] = page + 1;
+        self.blocks.valid[(physical / self.geometry.pages) as usize] += 1;
+        self.planes[plane as usize].valid_pages += 1;
+    }
+
+    /// Makes the copy of `page` invalid, if there is one; the map's entry is left for the caller.
+    #[inline]
+    fn invalidate(&mut self, page: u32) {
+        let entry = self.map[page as usize];
+        if entry == 0 {
+            return;
+        }
+        let physical = entry - 1;
+        let block = physical / self.geometry.pages;
+        self.reverse[physical as usize] = 0;
+        self.blocks.valid[block as usize] -= 1;
+        self.planes[(block / self.geometry.blocks) as usize].valid_pages -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! The translation layer against its own laws, and the prepared state against the one that is reached by writing.
+
+use super::*;
+use crate::config::{InitialState, load};
+
+fn config(overrides: &[(&str, &str)]) -> DriveConfig {
+    let mut all = vec![
+        ("flash.channels", "2"),
+        ("flash.planes", "2"),
+        ("flash.blocks", "64"),
+        ("flash.pages", "16"),
+        ("flash.packages", "1"),
+        ("capacity", "12MiB"),
+        ("initial.state", "fresh"),
+    ];
+    all.extend_from_slice(overrides);
+    let all: Vec<(String, String)> = all.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    load("msr-32g", &all).unwrap()
+}
+
+/// Every table agrees with every other.
+fn check(ftl: &Ftl) {
+    let g = &ftl.geometry;
+    let mut valid = vec![0_u16; ftl.blocks.valid.len()];
+    for (page, &entry) in ftl.map.iter().enumerate() {
+        if entry != 0 {
+            assert_eq!(ftl.reverse[entry as usize - 1], page as u32 + 1, "page {page} and its place disagree");
+            valid[((entry - 1) / g.pages) as usize] += 1;
+        }
+    }
+    let mapped = ftl.map.iter().filter(|&&entry| entry != 0).count();
+    assert_eq!(mapped, ftl.reverse.iter().filter(|&&entry| entry != 0).count());
+    for (block, &count) in valid.iter().enumerate() {
+        assert_eq!(ftl.blocks.valid[block] & !cleaning_policy::View::NOT_CLOSED, count, "block {block}");
+    }
+    for (plane, state) in ftl.planes.iter().enumerate() {
+        let blocks = plane * g.blocks as usize..(plane + 1) * g.blocks as usize;
+        assert_eq!(state.valid_pages, valid[blocks].iter().map(|&v| u32::from(v)).sum::<u32>());
+        let mut free = state.free.clone();
+        free.sort_unstable();
+        free.dedup();
+        assert_eq!(free.len(), state.free.len(), "a block is free twice");
+    }
+}
+
+#[test]
+fn every_policy_keeps_every_page_through_long_overwriting() {
+    for mapping in ["lba", "write-order"] {
+        for cleaning in ["greedy", "cost-benefit", "d-choice"] {
+            for wear in ["none", "dynamic", "static"] {
+                for separate in ["false", "true"] {
+                    let config = config(&[
+                        ("mapping.policy", mapping),
+                        ("cleaning.policy", cleaning),
+                        ("wear.policy", wear),
+                        ("cleaning.separate", separate),
+                    ]);
+                    let mut ftl = Ftl::new(&config, Seed(1));
+                    let mut random = Seed(5).source();
+                    let mut cleaned = Vec::new();
+                    let pages = u64::from(ftl.geometry.logical_pages);
+                    (0..pages as u32).for_each(|page| {
+                        ftl.place(page, &mut cleaned).unwrap();
+                    });
+                    for _ in 0..20_000 {
+                        // Half of the writes go to a tenth of the pages.
+                        let range = if random.chance(0.5) { pages / 10 } else { pages };
+                        let page = random.below(range) as u32;
+                        if random.chance(0.02) {
+                            ftl.trim(page);
+                            assert_eq!(ftl.plane_of(page), None);
+                        } else {
+                            let plane = ftl.place(page, &mut cleaned).unwrap();
+                            assert_eq!(ftl.plane_of(page), Some(plane));
+                        }
+                    }
+                    check(&ftl);
+                    let counters = ftl.counters();
+                    assert_eq!(counters.erases as usize, cleaned.len());
+                    assert_eq!(counters.moved_pages, cleaned.iter().map(|c| u64::from(c.moves)).sum::<u64>());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn wear_leveling_narrows_the_spread_of_erases() {
+    let spread = |policy: &str| {
+        let config = config(&[("wear.policy", policy), ("cleaning.separate", "true")]);
+        let mut ftl = Ftl::new(&config, Seed(1));
+        let mut cleaned = Vec::new();
+        let pages = ftl.geometry.logical_pages;
+        (0..pages).for_each(|page| {
+            ftl.place(page, &mut cleaned).unwrap();
+        });
+        // Nine tenths of the pages never change.
+        let mut random = Seed(5).source();
+        for _ in 0..600_000 {
+            ftl.place(random.below(u64::from(pages) / 10) as u32, &mut cleaned).unwrap();
+            cleaned.clear();
+        }
+        let (least, _, most) = ftl.wear_spread();
+        most - least
+    };
+    let (none, static_) = (spread("none"), spread("static"));
+    assert!(static_ * 2 < none && static_ < 200, "none {none}, static {static_}");
+}
+
+#[test]
+fn a_worn_out_drive_refuses_writes_and_keeps_what_it_holds() {
+    let config = config(&[("flash.endurance", "20"), ("flash.endurance_spread", "20%")]);
+    let mut ftl = Ftl::new(&config, Seed(1));
+    let mut cleaned = Vec::new();
+    let mut random = Seed(5).source();
+    let pages = ftl.geometry.logical_pages;
+    (0..pages).for_each(|page| {
+        ftl.place(page, &mut cleaned).unwrap();
+    });
+    let mut refused = 0;
+    for _ in 0..400_000 {
+        refused += u32::from(ftl.place(random.below(u64::from(pages)) as u32, &mut cleaned).is_err());
+    }
+    assert!(refused > 0 && ftl.counters().worn_out_blocks > 0);
+    assert!((0..pages).all(|page| ftl.plane_of(page).is_some()));
+    check(&ftl);
+}
+
+#[test]
+fn the_fragmented_state_is_the_one_that_overwriting_leads_to() {
+    for (mapping, policy) in [("lba", "greedy"), ("write-order", "greedy"), ("lba", "cost-benefit")] {
+        let mut config =
+            config(&[("mapping.policy", mapping), ("cleaning.policy", policy), ("flash.blocks", "256"), ("capacity", "50MiB")]);
+        let amplification = |ftl: &mut Ftl, writes: u64| {
+            let mut random = Seed(8).source();
+            let mut cleaned = Vec::new();
+            let before = ftl.counters();
+            for _ in 0..writes {
+                ftl.place(random.below(u64::from(ftl.geometry.logical_pages)) as u32, &mut cleaned).unwrap();
+                cleaned.clear();
+            }
+            (ftl.counters().moved_pages - before.moved_pages) as f64 / writes as f64
+        };
+        config.initial.state = InitialState::Full;
+        let mut written = Ftl::new(&config, Seed(1));
+        written.prepare(&config, Seed(1));
+        let pages = u64::from(written.geometry.logical_pages);
+        amplification(&mut written, pages * 8);
+        let steady = amplification(&mut written, pages);
+        config.initial.state = InitialState::Fragmented;
+        let mut prepared = Ftl::new(&config, Seed(1));
+        prepared.prepare(&config, Seed(1));
+        check(&prepared);
+        let at_once = amplification(&mut prepared, pages);
+        assert!((at_once / steady - 1.0).abs() < 0.05, "{mapping} {policy}: moved {at_once} a write, steady {steady}");
+    }
+}

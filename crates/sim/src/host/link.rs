@@ -1,0 +1,94 @@
+//! The link: a resource that serves transfers in the order in which they become ready.
+//!
+//! Because it serves in order, the end of a transfer is known when it is asked for, and the transfers in flight
+//! form a queue that is sorted by time: they need no place in the event queue.
+
+use crate::config::LinkConfig;
+use flashlane_base::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// Which way data go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// To the host: reads.
+    Out,
+    /// To the drive: writes and commands without data.
+    In,
+}
+
+/// A transfer under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Transfer {
+    /// The request's slot.
+    pub(crate) request: u32,
+    /// Pages of the request that this transfer carries.
+    pub(crate) pages: u32,
+    /// Which way.
+    pub(crate) direction: Direction,
+}
+
+/// The link between host and drive.
+pub(crate) struct Link {
+    bytes_per_s: u64,
+    duplex: bool,
+    commands: [Duration; 2],
+    lanes: [Lane; 2],
+    busy_ns: u64,
+}
+
+#[derive(Default)]
+struct Lane {
+    free_at: Instant,
+    under_way: VecDeque<(Instant, Transfer)>,
+}
+
+impl Link {
+    pub(crate) fn new(config: &LinkConfig) -> Self {
+        Self {
+            bytes_per_s: config.bandwidth.0,
+            duplex: config.duplex,
+            commands: [config.read_command.0, config.write_command.0],
+            lanes: Default::default(),
+            busy_ns: 0,
+        }
+    }
+
+    /// Begins `transfer` of `bytes` as soon as the link is free; `command` adds the command's own time.
+    #[inline]
+    pub(crate) fn send(&mut self, now: Instant, transfer: Transfer, bytes: u64, command: bool) {
+        let mut time = match (bytes, self.bytes_per_s) {
+            (0, _) | (_, 0) => Duration::ZERO,
+            // The usual sizes fit 64-bit arithmetic.
+            (_, rate) if bytes < 1 << 33 => Duration::from_ns((bytes * 1_000_000_000).div_ceil(rate)),
+            (_, rate) => Duration::of_transfer(bytes, rate),
+        };
+        if command {
+            time += self.commands[transfer.direction as usize];
+        }
+        self.busy_ns += time.as_ns();
+        let lane = &mut self.lanes[if self.duplex { transfer.direction as usize } else { 0 }];
+        let ends = lane.free_at.max(now) + time;
+        lane.free_at = ends;
+        lane.under_way.push_back((ends, transfer));
+    }
+
+    /// When the next transfer ends.
+    #[inline]
+    pub(crate) fn next_time(&self) -> Instant {
+        let end = |lane: &Lane| lane.under_way.front().map_or(Instant::FAR, |(ends, _)| *ends);
+        end(&self.lanes[0]).min(end(&self.lanes[1]))
+    }
+
+    /// Takes the transfer that ends next; outbound before inbound on a tie.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<(Instant, Transfer)> {
+        let time = self.next_time();
+        let lane = self.lanes.iter_mut().find(|lane| lane.under_way.front().is_some_and(|(end, _)| *end == time))?;
+        lane.under_way.pop_front()
+    }
+
+    /// Nanoseconds that the link was busy, summed over its directions.
+    pub(crate) fn busy_ns(&self) -> u64 {
+        self.busy_ns
+    }
+}

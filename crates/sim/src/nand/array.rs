@@ -1,0 +1,535 @@
+//! Dies and channels at work: each die does one thing at a time, the dies of a channel share its bus.
+//!
+//! A die has an array (which reads, programs, erases) and a register (which the bus fills and empties). A read
+//! takes array, then register and bus; a program register and bus, then array. Without cache mode one operation
+//! holds both from beginning to end; with it the next one of the same direction may use what is free. Suspended
+//! programs and erases let reads pass. Like operations on several planes may share one array time.
+
+use super::operation::{FlashCounters, Kind, NONE, Operation, Owner, Step};
+use super::{Geometry, Timing};
+use crate::config::DriveConfig;
+use crate::event::{Event, EventQueue, Ticket};
+use crate::slab::Slab;
+use flashlane_base::{Duration, Instant, Seed};
+use flashlane_policy::scheduling::{self, Class, RANKS};
+
+/// A first-in first-out queue of operations, linked through them.
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    first: u32,
+    last: u32,
+}
+
+impl Queue {
+    const EMPTY: Self = Self { first: NONE, last: NONE };
+
+    fn push(&mut self, ops: &mut Slab<Operation>, op: u32) {
+        ops[op].next = NONE;
+        match self.last {
+            NONE => self.first = op,
+            last => ops[last].next = op,
+        }
+        self.last = op;
+    }
+
+    fn push_front(&mut self, ops: &mut Slab<Operation>, op: u32) {
+        ops[op].next = self.first;
+        self.first = op;
+        if self.last == NONE {
+            self.last = op;
+        }
+    }
+
+    fn pop(&mut self, ops: &Slab<Operation>) -> Option<u32> {
+        let first = self.first;
+        if first == NONE {
+            return None;
+        }
+        self.first = ops[first].next;
+        if self.first == NONE {
+            self.last = NONE;
+        }
+        Some(first)
+    }
+
+    /// Takes out the first operation that suits, behind the given one.
+    fn take(&mut self, ops: &mut Slab<Operation>, suits: impl Fn(&Operation) -> bool) -> Option<u32> {
+        let (mut before, mut op) = (NONE, self.first);
+        while op != NONE {
+            let next = ops[op].next;
+            if suits(&ops[op]) {
+                match before {
+                    NONE => self.first = next,
+                    _ => ops[before].next = next,
+                }
+                if self.last == op {
+                    self.last = before;
+                }
+                return Some(op);
+            }
+            (before, op) = (op, next);
+        }
+        None
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Die {
+    /// The operation whose array time runs, or that waits in the array for the register.
+    array: u32,
+    /// The operation that holds the register: on the bus, waiting for it, or (a program) waiting for the array.
+    register: u32,
+    /// Of the register's operations on several planes, the one on the bus.
+    transferring: u32,
+    /// A program whose data are in the register and that waits for the array.
+    loaded: bool,
+    /// A read that is done in the array and waits for the register.
+    sensed: bool,
+    /// The event that ends the array time.
+    ticket: Ticket,
+    array_ends: Instant,
+    suspended: u32,
+    suspended_left: Duration,
+    queues: [Queue; RANKS],
+    channel: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Channel {
+    busy: bool,
+    /// Who is on the bus.
+    die: u32,
+    /// Dies that wait for the bus.
+    waiting: std::collections::VecDeque<u32>,
+}
+
+/// All dies and channels.
+pub struct FlashArray {
+    ops: Slab<Operation>,
+    dies: Vec<Die>,
+    channels: Vec<Channel>,
+    timing: Timing,
+    ranks: [usize; 4],
+    planes_per_die: u32,
+    page_bytes: u32,
+    /// Mapping units of a flash page: so many programs on a plane share one array time.
+    units_per_page: u32,
+    multi_plane: bool,
+    copyback: bool,
+    cache_mode: bool,
+    preemptible: bool,
+    /// Every die has a bus of its own and nothing can come between its array and its bus: both times are one
+    /// event. Exact, since the bus is then free whenever its die wants it.
+    fused: bool,
+    counters: FlashCounters,
+}
+
+impl FlashArray {
+    /// The array of a profile. Requires: `config` is validated.
+    pub fn new(config: &DriveConfig, geometry: &Geometry, seed: Seed) -> Self {
+        let flash = &config.flash;
+        let timing = Timing::new(config, seed);
+        let scheduler = scheduling::build(&config.scheduling.policy, &config.scheduling.options.options())
+            .expect("validation built every policy once");
+        let classes = [Class::HostRead, Class::Readahead, Class::HostWrite, Class::Cleaning];
+        let fused = geometry.dies == geometry.channels
+            && !flash.cache_mode
+            && !flash.multi_plane
+            && geometry.units_per_flash_page == 1
+            && timing.suspend.is_none()
+            && (flash.copyback && !config.cleaning.preemptible);
+        let die = |die: u32| Die {
+            array: NONE,
+            register: NONE,
+            transferring: NONE,
+            loaded: false,
+            sensed: false,
+            ticket: Ticket::NONE,
+            array_ends: Instant::ZERO,
+            suspended: NONE,
+            suspended_left: Duration::ZERO,
+            queues: [Queue::EMPTY; RANKS],
+            channel: geometry.channel_of(die),
+        };
+        Self {
+            ops: Slab::new(),
+            dies: (0..geometry.dies).map(die).collect(),
+            channels: vec![Channel { busy: false, die: 0, waiting: Default::default() }; geometry.channels as usize],
+            timing,
+            ranks: classes.map(|class| scheduler.rank(class)),
+            planes_per_die: geometry.planes_per_die,
+            page_bytes: geometry.page_bytes as u32,
+            units_per_page: geometry.units_per_flash_page,
+            multi_plane: flash.multi_plane && geometry.planes_per_die > 1,
+            copyback: flash.copyback,
+            cache_mode: flash.cache_mode,
+            preemptible: config.cleaning.preemptible,
+            fused,
+            counters: FlashCounters::default(),
+        }
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> FlashCounters {
+        self.counters
+    }
+
+    /// Whether a die neither works nor has anything waiting.
+    pub fn is_idle(&self, die: u32) -> bool {
+        let state = &self.dies[die as usize];
+        state.array == NONE
+            && state.register == NONE
+            && state.suspended == NONE
+            && state.queues.iter().all(|queue| queue.first == NONE)
+    }
+
+    /// Queues an operation at its die, which begins it at once if it can.
+    #[inline]
+    pub fn enqueue(&mut self, operation: Operation, now: Instant, events: &mut EventQueue) {
+        let die = operation.plane / self.planes_per_die;
+        let class = operation.class;
+        let op = self.ops.insert(operation);
+        self.dies[die as usize].queues[self.ranks[class as usize]].push(&mut self.ops, op);
+        if class == Class::HostRead && self.timing.suspend.is_some() {
+            self.suspend(die, now);
+        }
+        self.begin(die, now, events);
+    }
+
+    /// The array time of `die` ended. Operations that are finished are appended to `finished`.
+    #[inline]
+    pub fn array_done(
+        &mut self,
+        die: u32,
+        ticket: Ticket,
+        now: Instant,
+        events: &mut EventQueue,
+        finished: &mut Vec<Operation>,
+    ) {
+        let state = &mut self.dies[die as usize];
+        if state.ticket != ticket {
+            return; // suspended meanwhile
+        }
+        state.ticket = Ticket::NONE;
+        let op = state.array;
+        match self.ops[op].kind {
+            Kind::Read if self.fused => {
+                state.array = NONE;
+                self.finish(op, finished);
+            }
+            Kind::Read => {
+                if state.register == NONE {
+                    state.array = NONE;
+                    self.sensed(die, op, now, events);
+                } else {
+                    state.sensed = true;
+                }
+            }
+            Kind::Program => {
+                state.array = NONE;
+                self.finish_group(op, finished);
+                let state = &mut self.dies[die as usize];
+                if state.loaded {
+                    let next = state.register;
+                    (state.loaded, state.register, state.array) = (false, NONE, next);
+                    self.run_array(die, self.timing.program, now, events);
+                }
+            }
+            Kind::Clean { .. } => self.clean_step(die, op, now, events, finished),
+        }
+        self.begin(die, now, events);
+    }
+
+    /// The transfer over `channel` ended.
+    pub fn bus_done(
+        &mut self,
+        channel: u32,
+        now: Instant,
+        events: &mut EventQueue,
+        finished: &mut Vec<Operation>,
+    ) {
+        let die = self.channels[channel as usize].die;
+        self.next_transfer(channel, now, events);
+        let state = &mut self.dies[die as usize];
+        let op = state.transferring;
+        state.transferring = NONE;
+        let partner = self.ops[op].partner;
+        match self.ops[op].kind {
+            Kind::Read => {
+                state.register = partner;
+                if partner != NONE {
+                    self.want_bus(die, partner, now, events);
+                } else if state.sensed {
+                    let next = state.array;
+                    (state.sensed, state.array) = (false, NONE);
+                    self.sensed(die, next, now, events);
+                }
+                self.finish(op, finished);
+            }
+            Kind::Program if partner != NONE => self.want_bus(die, partner, now, events),
+            Kind::Program if state.array == NONE => {
+                (state.array, state.register) = (state.register, NONE);
+                self.run_array(die, self.timing.program, now, events);
+            }
+            Kind::Program => state.loaded = true,
+            Kind::Clean { .. } => {
+                (state.array, state.register) = (op, NONE);
+                self.ops[op].step = Step::Program;
+                self.run_array(die, self.timing.program, now, events);
+            }
+        }
+        self.begin(die, now, events);
+    }
+
+    /// Lets waiting operations start on whatever of the die is free.
+    fn begin(&mut self, die: u32, now: Instant, events: &mut EventQueue) {
+        // With cache mode a read may free the array for the next at once; two rounds then find work.
+        while let Some(op) = self.next_operation(die, now, events) {
+            if self.multi_plane || self.units_per_page > 1 {
+                self.gather(die, op);
+            }
+            let state = &mut self.dies[die as usize];
+            match self.ops[op].kind {
+                Kind::Read => {
+                    state.array = op;
+                    let bus = if self.fused { self.bus_time(op) } else { Duration::ZERO };
+                    self.run_array_and(die, self.timing.read, bus, now, events);
+                }
+                Kind::Program if self.fused => {
+                    state.array = op;
+                    let bus = self.bus_time(op);
+                    self.run_array_and(die, self.timing.program, bus, now, events);
+                }
+                Kind::Program => {
+                    state.register = op;
+                    self.want_bus(die, op, now, events);
+                }
+                Kind::Clean { moves } => {
+                    state.array = op;
+                    self.begin_clean(die, op, moves, now, events);
+                }
+            }
+        }
+    }
+
+    /// Takes the operation that the die can begin now, if there is one.
+    #[inline]
+    fn next_operation(&mut self, die: u32, now: Instant, events: &mut EventQueue) -> Option<u32> {
+        let state = &mut self.dies[die as usize];
+        let array_free = state.array == NONE;
+        let register_free = state.register == NONE;
+        if !(array_free && register_free) && !self.cache_mode {
+            return None;
+        }
+        if state.suspended != NONE {
+            return self.next_while_suspended(die, now, events);
+        }
+        let rank = state.queues.iter().position(|queue| queue.first != NONE)?;
+        let first = state.queues[rank].first;
+        let can = match self.ops[first].kind {
+            _ if array_free && register_free => true,
+            // Only with cache mode: pipelining goes in one direction (chen11, section 5.2).
+            Kind::Read => array_free && self.ops[state.register].kind == Kind::Read,
+            Kind::Program => register_free && self.ops[state.array].kind == Kind::Program,
+            Kind::Clean { .. } => false,
+        };
+        if can { state.queues[rank].pop(&self.ops) } else { None }
+    }
+
+    /// While a program or erase is suspended only reads begin; after the last it goes on where it was.
+    fn next_while_suspended(&mut self, die: u32, now: Instant, events: &mut EventQueue) -> Option<u32> {
+        let state = &mut self.dies[die as usize];
+        if state.array != NONE || state.register != NONE {
+            return None;
+        }
+        let queue = &mut state.queues[self.ranks[Class::HostRead as usize]];
+        let read = queue.take(&mut self.ops, |op| op.kind == Kind::Read && op.class == Class::HostRead);
+        if read.is_none() {
+            (state.array, state.suspended) = (state.suspended, NONE);
+            state.array_ends = now + state.suspended_left;
+            state.ticket = events.schedule(state.array_ends, Event::Array(die));
+        }
+        read
+    }
+
+    /// Interrupts a program or a cleaning for a read.
+    fn suspend(&mut self, die: u32, now: Instant) {
+        let overhead = self.timing.suspend.expect("only called where suspending is on");
+        let state = &mut self.dies[die as usize];
+        let running = state.ticket != Ticket::NONE && state.register == NONE && state.suspended == NONE;
+        if !running || self.ops[state.array].kind == Kind::Read {
+            return;
+        }
+        state.suspended = state.array;
+        state.suspended_left = state.array_ends.since(now) + overhead;
+        state.array = NONE;
+        state.ticket = Ticket::NONE;
+        self.counters.suspends += 1;
+    }
+
+    /// Joins to `op` the operations of the same queue that can share its array time: like ones on other planes of
+    /// the die, and programs that fill up the flash page.
+    fn gather(&mut self, die: u32, op: u32) {
+        let Operation { kind, class, plane, .. } = self.ops[op];
+        let each = match kind {
+            Kind::Read => 1,
+            Kind::Program => self.units_per_page,
+            Kind::Clean { .. } => return,
+        };
+        let (rank, per_die, multi_plane) = (self.ranks[class as usize], self.planes_per_die, self.multi_plane);
+        let mut taken = [0_u32; 64];
+        taken[(plane % per_die) as usize] = 1;
+        let mut last = op;
+        loop {
+            let suits = |other: &Operation| {
+                other.kind == kind
+                    && (multi_plane || other.plane == plane)
+                    && taken[(other.plane % per_die) as usize] < each
+            };
+            let Some(partner) = self.dies[die as usize].queues[rank].take(&mut self.ops, suits) else { break };
+            taken[(self.ops[partner].plane % per_die) as usize] += 1;
+            self.ops[last].partner = partner;
+            last = partner;
+            self.counters.multi_plane += u64::from(self.ops[partner].plane != plane);
+        }
+    }
+
+    /// A read's data are in the register.
+    fn sensed(&mut self, die: u32, op: u32, now: Instant, events: &mut EventQueue) {
+        self.dies[die as usize].register = op;
+        self.want_bus(die, op, now, events);
+    }
+
+    fn run_array(&mut self, die: u32, nominal: Duration, now: Instant, events: &mut EventQueue) {
+        self.run_array_and(die, nominal, Duration::ZERO, now, events);
+    }
+
+    /// Starts the array for `nominal` (with noise) and `more` (without).
+    #[inline]
+    fn run_array_and(
+        &mut self,
+        die: u32,
+        nominal: Duration,
+        more: Duration,
+        now: Instant,
+        events: &mut EventQueue,
+    ) {
+        let time = self.timing.array(nominal);
+        self.counters.array_busy_ns += time.as_ns();
+        self.counters.bus_busy_ns += more.as_ns();
+        let ends = now + time + more;
+        let state = &mut self.dies[die as usize];
+        state.array_ends = ends;
+        state.ticket = events.schedule(ends, Event::Array(die));
+    }
+
+    fn bus_time(&self, op: u32) -> Duration {
+        let op = &self.ops[op];
+        match op.kind {
+            // Out of one plane's register and into the controller, then back.
+            Kind::Clean { .. } => self.timing.bus(self.page_bytes) * 2,
+            _ => self.timing.bus(op.bus_bytes),
+        }
+    }
+
+    fn want_bus(&mut self, die: u32, op: u32, now: Instant, events: &mut EventQueue) {
+        let state = &mut self.dies[die as usize];
+        state.transferring = op;
+        let channel = state.channel;
+        if self.channels[channel as usize].busy {
+            self.channels[channel as usize].waiting.push_back(die);
+        } else {
+            self.transfer(channel, die, now, events);
+        }
+    }
+
+    fn next_transfer(&mut self, channel: u32, now: Instant, events: &mut EventQueue) {
+        self.channels[channel as usize].busy = false;
+        if let Some(die) = self.channels[channel as usize].waiting.pop_front() {
+            self.transfer(channel, die, now, events);
+        }
+    }
+
+    fn transfer(&mut self, channel: u32, die: u32, now: Instant, events: &mut EventQueue) {
+        let time = self.bus_time(self.dies[die as usize].transferring);
+        self.counters.bus_busy_ns += time.as_ns();
+        let state = &mut self.channels[channel as usize];
+        (state.busy, state.die) = (true, die);
+        events.schedule(now + time, Event::Bus(channel));
+    }
+
+    /// Starts a cleaning, or goes on with the next page of one.
+    fn begin_clean(&mut self, die: u32, op: u32, moves: u32, now: Instant, events: &mut EventQueue) {
+        let (read, program, erase) = (self.timing.read, self.timing.program, self.timing.erase);
+        let (step, time) = if self.copyback && !self.preemptible {
+            let programs = u64::from(moves.div_ceil(self.units_per_page));
+            (Step::Whole, read * u64::from(moves) + program * programs + erase)
+        } else if moves == 0 {
+            (Step::Erase, erase)
+        } else if self.copyback {
+            (Step::Move, read + program)
+        } else {
+            (Step::Move, read)
+        };
+        self.ops[op].step = step;
+        self.run_array(die, time, now, events);
+    }
+
+    /// A step of a cleaning ended in the array: on to the next, unless something better waits.
+    fn clean_step(
+        &mut self,
+        die: u32,
+        op: u32,
+        now: Instant,
+        events: &mut EventQueue,
+        finished: &mut Vec<Operation>,
+    ) {
+        let Kind::Clean { moves } = self.ops[op].kind else { unreachable!("only cleanings have steps") };
+        let state = &mut self.dies[die as usize];
+        match self.ops[op].step {
+            Step::Whole | Step::Erase => {
+                state.array = NONE;
+                self.finish(op, finished);
+            }
+            Step::Move if !self.copyback => {
+                (state.array, state.register) = (NONE, op);
+                self.ops[op].step = Step::Bus;
+                self.want_bus(die, op, now, events);
+            }
+            Step::Move | Step::Program => {
+                self.ops[op].kind = Kind::Clean { moves: moves - 1 };
+                let rank = self.ranks[self.ops[op].class as usize];
+                if self.preemptible && state.queues[..rank].iter().any(|queue| queue.first != NONE) {
+                    state.array = NONE;
+                    self.dies[die as usize].queues[rank].push_front(&mut self.ops, op);
+                } else {
+                    self.begin_clean(die, op, moves - 1, now, events);
+                }
+            }
+            Step::Bus => unreachable!("the bus ends this step"),
+        }
+    }
+
+    #[inline]
+    fn finish(&mut self, op: u32, finished: &mut Vec<Operation>) {
+        let operation = self.ops[op];
+        match operation.kind {
+            Kind::Read => self.counters.reads += 1,
+            Kind::Program => self.counters.programs += 1,
+            Kind::Clean { .. } => {}
+        }
+        if operation.owner != Owner::Nobody {
+            finished.push(operation);
+        }
+        self.ops.remove(op);
+    }
+
+    fn finish_group(&mut self, first: u32, finished: &mut Vec<Operation>) {
+        let mut op = first;
+        while op != NONE {
+            let next = self.ops[op].partner;
+            self.finish(op, finished);
+            op = next;
+        }
+    }
+}

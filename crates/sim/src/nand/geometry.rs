@@ -1,0 +1,111 @@
+//! The array's shape: how pages, blocks, planes, dies and channels are numbered.
+//!
+//! Planes count with the channel first, then package, die and plane; a physical page is
+//! `(plane * blocks + block) * pages + page`, 32 bits.
+
+use crate::config::{DriveConfig, LevelName};
+use flashlane_base::Seed;
+use flashlane_policy::allocation::{Array, Level};
+
+/// Counts and sizes, all derived from a profile.
+#[derive(Clone, Debug)]
+pub struct Geometry {
+    /// Channels.
+    pub channels: u32,
+    /// Packages on a channel.
+    pub packages: u32,
+    /// Dies in a package.
+    pub dies_per_package: u32,
+    /// Planes of a die.
+    pub planes_per_die: u32,
+    /// Dies in all.
+    pub dies: u32,
+    /// Planes in all.
+    pub planes: u32,
+    /// Erase blocks on a plane.
+    pub blocks: u32,
+    /// Pages of an erase block, in mapping units: everywhere in the simulator "page" means what is mapped as one.
+    pub pages: u32,
+    /// Pages of an erase block that hold data.
+    pub data_pages: u32,
+    /// Bytes of a page (a mapping unit).
+    pub page_bytes: u64,
+    /// Mapping units that the flash programs at once: more than one where its own pages are larger.
+    pub units_per_flash_page: u32,
+    /// Pages that the host sees.
+    pub logical_pages: u32,
+    /// Pages of a chunk.
+    pub chunk_pages: u32,
+    /// A plane with no more free blocks than this is cleaned before it is written.
+    pub low_blocks: u32,
+    /// Blocks of each plane that are bad from the start.
+    pub factory_bad_per_plane: u32,
+}
+
+impl Geometry {
+    /// Requires: the profile's counts and sizes are in range (validation checks them first).
+    pub fn new(config: &DriveConfig) -> Self {
+        let flash = &config.flash;
+        let dies = flash.channels * flash.packages * flash.dies;
+        let page_bytes = config.mapping.unit.unwrap_or(flash.page).0;
+        let units = (flash.page.0 / page_bytes) as u32;
+        Self {
+            channels: flash.channels,
+            packages: flash.packages,
+            dies_per_package: flash.dies,
+            planes_per_die: flash.planes,
+            dies,
+            planes: dies * flash.planes,
+            blocks: flash.blocks,
+            pages: flash.pages * units,
+            data_pages: (flash.pages - flash.summary_pages) * units,
+            page_bytes,
+            units_per_flash_page: units,
+            logical_pages: config.capacity.0.div_ceil(page_bytes).min(u64::from(u32::MAX - 1)) as u32,
+            chunk_pages: (config.mapping.chunk.0 / page_bytes) as u32,
+            low_blocks: ((config.cleaning.low.0 * f64::from(flash.blocks)) as u32).max(1),
+            factory_bad_per_plane: (flash.factory_bad.0 * f64::from(flash.blocks)).ceil() as u32,
+        }
+    }
+
+    /// Physical pages.
+    pub fn physical_pages(&self) -> u64 {
+        u64::from(self.planes) * u64::from(self.blocks) * u64::from(self.pages)
+    }
+
+    /// Logical pages that a plane has to hold at most when addresses are striped over the planes.
+    pub fn logical_pages_per_plane(&self) -> u32 {
+        let chunks = self.logical_pages.div_ceil(self.chunk_pages);
+        (chunks.div_ceil(self.planes) * self.chunk_pages).min(self.logical_pages)
+    }
+
+    /// Blocks that a plane needs for its share of the capacity, the free blocks at which cleaning starts, and one
+    /// open block each for the host and for moved pages.
+    pub fn least_blocks_per_plane(&self) -> u32 {
+        self.logical_pages_per_plane().div_ceil(self.data_pages) + self.low_blocks + 2
+    }
+
+    /// The die of a plane.
+    pub fn die_of(&self, plane: u32) -> u32 {
+        plane / self.planes_per_die
+    }
+
+    /// The channel of a die.
+    pub fn channel_of(&self, die: u32) -> u32 {
+        die / (self.packages * self.dies_per_package)
+    }
+
+    /// What allocation policies are told.
+    pub fn array(&self, order: &[LevelName; 4], seed: Seed) -> Array {
+        Array {
+            counts: [self.channels, self.packages, self.dies_per_package, self.planes_per_die],
+            order: order.map(|level| match level {
+                LevelName::Channel => Level::Channel,
+                LevelName::Package => Level::Package,
+                LevelName::Die => Level::Die,
+                LevelName::Plane => Level::Plane,
+            }),
+            seed,
+        }
+    }
+}

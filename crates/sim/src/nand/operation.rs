@@ -1,0 +1,101 @@
+//! Operations on flash.
+
+use flashlane_policy::scheduling::Class;
+
+/// "No operation" in links between operations.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// What is done to the flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Array to register, then over the bus.
+    Read,
+    /// Over the bus, then register to array.
+    Program,
+    /// Pages moved within a plane, then a block erased.
+    Clean {
+        /// Pages still to be moved.
+        moves: u32,
+    },
+}
+
+/// For whom an operation is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A page of the host request in this slot.
+    Request(u32),
+    /// The buffered page in this slot, on its way to flash.
+    Drain(u32),
+    /// The rest of a page of which the buffer's slot holds a part.
+    DrainFill(u32),
+    /// The rest of a page of which the request in this slot writes a part.
+    RequestFill(u32),
+    /// A page fetched ahead into the read cache.
+    Readahead,
+    /// Cleaning of an idle die, which may go on.
+    Cleaning,
+    /// Nobody waits.
+    Nobody,
+}
+
+/// One operation on one plane.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// What is done.
+    pub kind: Kind,
+    /// For whom.
+    pub owner: Owner,
+    /// What for, which decides its rank.
+    pub class: Class,
+    /// On which plane.
+    pub plane: u32,
+    /// The logical page concerned, where there is one.
+    pub page: u32,
+    /// Bytes over the channel's bus.
+    pub bus_bytes: u32,
+    /// The next in the queue it waits in.
+    pub(super) next: u32,
+    /// The next of the operations on other planes of the die that go with it.
+    pub(super) partner: u32,
+    /// Where a cleaning stands.
+    pub(super) step: Step,
+}
+
+/// The step of a cleaning that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Everything at once: no step can be interrupted or needs the bus.
+    Whole,
+    /// A page is read, and programmed too where the flash copies back.
+    Move,
+    /// A page goes out over the bus and in again.
+    Bus,
+    /// A page is programmed.
+    Program,
+    /// The block is erased.
+    Erase,
+}
+
+impl Operation {
+    /// An operation that is not yet queued.
+    pub fn new(kind: Kind, owner: Owner, class: Class, plane: u32, page: u32, bus_bytes: u32) -> Self {
+        Self { kind, owner, class, plane, page, bus_bytes, next: NONE, partner: NONE, step: Step::Whole }
+    }
+}
+
+/// What the flash counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlashCounters {
+    /// Page reads, cleaning's not included.
+    pub reads: u64,
+    /// Page programs, cleaning's not included.
+    pub programs: u64,
+    /// Operations that shared an array time with one on another plane.
+    pub multi_plane: u64,
+    /// Programs and erases suspended for a read.
+    pub suspends: u64,
+    /// Nanoseconds that arrays were busy, summed over dies.
+    pub array_busy_ns: u64,
+    /// Nanoseconds that buses were busy, summed over channels.
+    pub bus_busy_ns: u64,
+}

@@ -1,0 +1,58 @@
+//! How long flash operations take.
+
+use crate::config::DriveConfig;
+use flashlane_base::{Duration, Random, Seed};
+
+/// Array times and the bus, with the drive's timing noise.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    /// Array to register.
+    pub read: Duration,
+    /// Register to array.
+    pub program: Duration,
+    /// Erase of a block.
+    pub erase: Duration,
+    /// Suspending and resuming a program or erase.
+    pub suspend: Option<Duration>,
+    bus_command: Duration,
+    /// Nanoseconds a byte in 32.32 fixed point: one multiplication a transfer instead of a division.
+    bus_ns_per_byte: u64,
+    /// Spread as a share, and its source; absent where there is none.
+    noise: Option<(f64, Random)>,
+}
+
+impl Timing {
+    /// The timing of a profile's flash.
+    pub fn new(config: &DriveConfig, seed: Seed) -> Self {
+        let flash = &config.flash;
+        let bus = flash.bus.0;
+        Self {
+            read: flash.read.0,
+            program: flash.program.0,
+            erase: flash.erase.0,
+            suspend: flash.suspend.map(|time| time.0),
+            bus_command: flash.bus_command.0,
+            bus_ns_per_byte: if bus == 0 { 0 } else { ((1_000_000_000_u128 << 32) / u128::from(bus)) as u64 },
+            noise: (flash.noise.0 > 0.0).then(|| (flash.noise.0, seed.derive("flash noise").source())),
+        }
+    }
+
+    /// Time that `bytes` hold the channel's bus.
+    #[inline]
+    pub fn bus(&self, bytes: u32) -> Duration {
+        let ns = (u64::from(bytes) * self.bus_ns_per_byte + (1 << 31)) >> 32;
+        self.bus_command + Duration::from_ns(ns)
+    }
+
+    /// An array time as it turns out this time.
+    #[inline]
+    pub fn array(&mut self, nominal: Duration) -> Duration {
+        match &mut self.noise {
+            None => nominal,
+            Some((spread, random)) => {
+                let factor = 1.0 + *spread * (2.0 * random.unit() - 1.0);
+                Duration::from_ns((nominal.as_ns() as f64 * factor) as u64)
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The pages that a run of bytes touches, and which parts of them.
+
+/// A page of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// The logical page.
+    pub(crate) page: u32,
+    /// First byte within the page.
+    pub(crate) start: u32,
+    /// Bytes.
+    pub(crate) bytes: u32,
+}
+
+/// The pieces of `length` bytes at `offset`, in order. Requires: `length > 0`, within the drive.
+pub(crate) fn pieces(offset: u64, length: u64, page_bytes: u64) -> impl Iterator<Item = Piece> {
+    let end = offset + length;
+    let first = offset / page_bytes;
+    let last = (end - 1) / page_bytes;
+    (first..=last).map(move |page| {
+        let start = offset.max(page * page_bytes);
+        let stop = end.min((page + 1) * page_bytes);
+        Piece { page: page as u32, start: (start - page * page_bytes) as u32, bytes: (stop - start) as u32 }
+    })
+}
+
+impl Piece {
+    /// The 64ths of the page that the piece covers wholly: what a write provides.
+    pub(crate) fn covered(&self, page_bytes: u64) -> u64 {
+        let first = (u64::from(self.start) * 64).div_ceil(page_bytes);
+        let end = u64::from(self.start + self.bytes) * 64 / page_bytes;
+        bits(first, end)
+    }
+
+    /// The 64ths of the page that the piece touches: what a read needs.
+    pub(crate) fn touched(&self, page_bytes: u64) -> u64 {
+        let first = u64::from(self.start) * 64 / page_bytes;
+        let end = (u64::from(self.start + self.bytes) * 64).div_ceil(page_bytes);
+        bits(first, end)
+    }
+}
+
+/// Bits `first..end` of 64.
+fn bits(first: u64, end: u64) -> u64 {
+    if end <= first {
+        return 0;
+    }
+    (u64::MAX >> (64 - (end - first))) << first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_cover_the_request_and_nothing_else() {
+        let all: Vec<Piece> = pieces(3584, 5120, 4096).collect();
+        assert_eq!(all, [
+            Piece { page: 0, start: 3584, bytes: 512 },
+            Piece { page: 1, start: 0, bytes: 4096 },
+            Piece { page: 2, start: 0, bytes: 512 },
+        ]);
+        assert_eq!(all[1].covered(4096), u64::MAX);
+        assert_eq!(all[0].covered(4096), 0xff << 56);
+        assert_eq!(all[2].touched(4096), 0xff);
+        // Smaller than a 64th of a huge page: touched, but not covered.
+        let piece = pieces(0, 512, 1 << 20).next().unwrap();
+        assert_eq!((piece.covered(1 << 20), piece.touched(1 << 20)), (0, 1));
+    }
+}

@@ -1,0 +1,50 @@
+//! Numbered slots that are used again: requests and flash operations in flight, without allocation per item.
+
+/// Items by slot number.
+#[derive(Debug)]
+pub(crate) struct Slab<T> {
+    items: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Slab<T> {
+    pub(crate) fn new() -> Self {
+        Self { items: Vec::new(), free: Vec::new() }
+    }
+
+    #[inline]
+    pub(crate) fn insert(&mut self, item: T) -> u32 {
+        match self.free.pop() {
+            Some(slot) => {
+                self.items[slot as usize] = item;
+                slot
+            }
+            None => {
+                self.items.push(item);
+                (self.items.len() - 1) as u32
+            }
+        }
+    }
+
+    /// Gives the slot back; its item stays readable until the slot is used again.
+    #[inline]
+    pub(crate) fn remove(&mut self, slot: u32) {
+        debug_assert!(!self.free.contains(&slot), "slot {slot} is free already");
+        self.free.push(slot);
+    }
+}
+
+impl<T> std::ops::Index<u32> for Slab<T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, slot: u32) -> &T {
+        &self.items[slot as usize]
+    }
+}
+
+impl<T> std::ops::IndexMut<u32> for Slab<T> {
+    #[inline]
+    fn index_mut(&mut self, slot: u32) -> &mut T {
+        &mut self.items[slot as usize]
+    }
+}
