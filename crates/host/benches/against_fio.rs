@@ -101,7 +101,7 @@ fn fio(path: &Path, time: Duration) -> Option<f64> {
             "--bs=4k",
             "--time_based",
         ])
-        .args(["--output-format=terse", "--terse-version=3", "--norandommap"])
+        .args(["--output-format=terse", "--terse-version=3"])
         .arg(format!("--iodepth={DEPTH}"))
         .arg(format!("--runtime={}ms", time.as_ns() / 1_000_000))
         .arg(format!("--filename={}", path.display()))

@@ -19,9 +19,10 @@ use std::marker::PhantomData;
 
 /// A real drive: a block device, or a regular file, read and written past the page cache.
 ///
-/// Made by [`crate::OpenOptions::open`]. Requests are queued by [`Device::submit`], handed to the kernel together
-/// by the next [`Device::reap`], and stamped as completed when that call finds them done: a latency is what the
-/// caller sees between the two, which includes the time it takes between submitting and reaping.
+/// Made by [`crate::OpenOptions::open`]. A request is stamped as it is
+/// submitted, reaches the kernel then or with the next [`Device::reap`] at the latest, and is stamped as completed
+/// when `reap` finds it done. A latency is thus what the caller sees between the two calls: whoever reaps late
+/// measures his own delay too.
 ///
 /// It stays on the thread that opened it (it is not `Send`): the kernel ties the fastest kind of ring to one.
 /// Dropping it waits for what is in flight.

@@ -243,7 +243,8 @@ impl OpenOptions {
             simulated: false,
             read_only: self.access == Access::ReadOnly,
         };
-        let (block, trims) = (target.block, takes_trims(&target));
+        let block = target.block;
+        let trims = self.access == Access::Destroy && takes_trims(&target, &file, extent.length_bytes);
         FileDevice::new(Setup { file, profile, block, trims, engine: self.engine, warnings })
             .map_err(|e| self.os("set up I/O on", e))
     }
@@ -346,10 +347,15 @@ fn doubts_of_a_file(file: &File, capacity_bytes: u64, warnings: &mut Vec<Warning
     Ok(())
 }
 
-/// Whether trims can be sent at all. A file system says so only when asked to punch a hole.
-fn takes_trims(target: &Target) -> bool {
+/// Whether trims can be sent at all.
+fn takes_trims(target: &Target, file: &File, length_bytes: u64) -> bool {
+    use rustix::fs::FallocateFlags;
+    use rustix::io::Errno;
     if !target.block {
-        return true;
+        // A file system says so only when asked to punch a hole: here one behind the end, where nothing is.
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let punched = rustix::fs::fallocate(file, flags, length_bytes.next_multiple_of(1 << 16), 1 << 16);
+        return !matches!(punched, Err(Errno::OPNOTSUPP | Errno::NOSYS));
     }
     let (major, minor) = target.device_number();
     let folder = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));

@@ -1,0 +1,294 @@
+//! Block devices, played by loop devices: root's privilege. Elsewhere each test says that it was skipped, and why.
+
+use crate::files::{ENGINES, drain, open};
+use flashlane_device::{Buffer, DataDevice, Device, Failure, Request, RequestId, SubmitError, conformance};
+use flashlane_host::{Access, Finding, OpenError, OpenOptions, Warning, identity};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs a program; its output, or why it failed.
+fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
+    // Where an ordinary user's PATH leaves out the system's programs.
+    let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
+    let output = Command::new(program).args(arguments).env("PATH", path).output();
+    let output = output.map_err(|e| format!("{program}: {e}"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    if output.status.success() {
+        Ok(text(&output.stdout))
+    } else {
+        Err(format!("{program}: {}", text(&output.stderr)))
+    }
+}
+
+/// A loop device over a file, both gone with it.
+struct Loop {
+    device: PathBuf,
+    file: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Loop {
+    /// `prepare` makes what lies on it. Prints why there is none.
+    fn new(length_bytes: u64, prepare: impl FnOnce(&Path) -> Result<(), String>) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("backing");
+        fs::File::create(&file).unwrap().set_len(length_bytes).unwrap();
+        let made = prepare(&file)
+            .and_then(|()| run("losetup", &["--find", "--show", "--partscan", file.to_str().unwrap()]));
+        match made {
+            Ok(device) => Some(Self { device: device.into(), file, _folder: folder }),
+            Err(e) => {
+                println!("skipped: no loop device can be had here: {e}");
+                None
+            }
+        }
+    }
+
+    fn blank() -> Option<Self> {
+        Self::new(4 << 20, |_| Ok(()))
+    }
+
+    fn ext4() -> Option<Self> {
+        Self::new(8 << 20, |file| {
+            run("mkfs.ext4", &["-q", "-L", "precious", file.to_str().unwrap()]).map(drop)
+        })
+    }
+
+    fn name(&self) -> String {
+        self.device.file_name().unwrap().to_string_lossy().into_owned()
+    }
+
+    /// What speaks against overwriting it.
+    fn findings(&self) -> Vec<Finding> {
+        findings(&self.device)
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        run("losetup", &["-d", self.device.to_str().unwrap()]).unwrap();
+    }
+}
+
+fn findings(path: &Path) -> Vec<Finding> {
+    match OpenOptions::destroy(path).open() {
+        Err(OpenError::Refused { findings, .. }) => findings,
+        Err(e) => panic!("{e}"),
+        Ok(_) => panic!("'{}' was opened", path.display()),
+    }
+}
+
+fn words(findings: &[Finding]) -> String {
+    findings.iter().map(|f| format!("{f}\n")).collect()
+}
+
+#[test]
+fn a_block_device_keeps_every_law_with_either_engine() {
+    let Some(drive) = Loop::blank() else { return };
+    for engine in ENGINES {
+        let options = OpenOptions { engine, ..OpenOptions::destroy(&drive.device) };
+        conformance::check_data(&mut || Box::new(options.open().unwrap_or_else(|e| panic!("{e}"))));
+    }
+    let told = identity(&drive.device);
+    assert_eq!((told.drive, told.drive_bytes), (Some(drive.name()), Some(4 << 20)));
+}
+
+#[test]
+fn a_blank_block_device_needs_consent_once_and_is_claimed() {
+    let Some(drive) = Loop::blank() else { return };
+    let device = open(&OpenOptions::destroy(&drive.device));
+    assert_eq!(device.profile().capacity_bytes, 4 << 20);
+    let other = fs::OpenOptions::new().write(true).open(&drive.device);
+    assert!(other.is_ok(), "an ordinary open is not hindered");
+    let again = OpenOptions::destroy(&drive.device).open().err().map(|e| e.to_string());
+    assert!(again.is_some_and(|words| words.contains("claimed exclusively")));
+    assert!(matches!(OpenOptions::read_only(&drive.device).open(), Err(OpenError::Locked { .. })));
+}
+
+#[test]
+fn a_file_system_on_a_block_device_is_named() {
+    let Some(drive) = Loop::ext4() else { return };
+    let before = fs::read(&drive.file).unwrap();
+    let words = words(&drive.findings());
+    assert!(
+        words.contains("ext4 file system (at byte 1080, UUID ") && words.contains("label precious"),
+        "{words}"
+    );
+    // The file behind it is refused for two reasons.
+    let file = findings(&fs::canonicalize(&drive.file).unwrap());
+    assert!(file.contains(&Finding::LoopDevice { device: drive.name() }) && file.len() == 2, "{file:?}");
+    assert!(fs::read(&drive.file).unwrap() == before, "the survey changed the device");
+    open(&OpenOptions::read_only(&drive.device));
+    open(&OpenOptions::destroy(&drive.device).really(&drive.device));
+}
+
+#[test]
+fn a_mounted_block_device_is_refused_with_its_place() {
+    let Some(drive) = Loop::ext4() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().join("with a blank");
+    fs::create_dir(&at).unwrap();
+    if let Err(e) = run("mount", &[drive.device.to_str().unwrap(), at.to_str().unwrap()]) {
+        return println!("skipped: nothing can be mounted here: {e}");
+    }
+    let found = drive.findings();
+    let mut reader = open(&OpenOptions::read_only(&drive.device));
+    reader.submit(Request::read(1, 0, 4096)).unwrap();
+    assert_eq!(drain(&mut reader, 1)[0].outcome, Ok(()));
+    drop(reader);
+    let forced = OpenOptions::destroy(&drive.device).really(&drive.device).open();
+    let forced = forced.map(|device| device.warnings().to_vec());
+    run("umount", &[at.to_str().unwrap()]).unwrap();
+    assert!(found.contains(&Finding::Mounted { device: drive.name(), at }), "{found:?}");
+    // Some kernels refuse writers to what is mounted, whoever asks.
+    match forced {
+        Ok(warnings) => assert!(warnings.contains(&Warning::NotExclusive), "{warnings:?}"),
+        Err(e) => assert!(matches!(e, OpenError::Os { .. }), "{e}"),
+    }
+}
+
+#[test]
+fn a_partitioned_block_device_is_refused_with_its_partitions() {
+    let drive = Loop::new(16 << 20, |file| {
+        // One Linux partition from sector 2048, 16,384 sectors long.
+        let entry = [0, 0, 2, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0x40, 0, 0];
+        let mut file = fs::OpenOptions::new().write(true).open(file).map_err(|e| e.to_string())?;
+        let table = [vec![0; 446], entry.to_vec(), vec![0; 48], vec![0x55, 0xaa]].concat();
+        file.write_all(&table).map_err(|e| e.to_string())
+    });
+    let Some(drive) = drive else { return };
+    // Where the kernel reads no partition tables it can be told of a partition.
+    let _ = run("addpart", &[drive.device.to_str().unwrap(), "1", "2048", "16384"]);
+    let found = drive.findings();
+    assert!(words(&found).contains("MBR partition table"), "{found:?}");
+    let partition = format!("{}p1", drive.name());
+    if !Path::new("/sys/block").join(drive.name()).join(&partition).exists() {
+        return println!("skipped in part: this kernel has no partitions on loop devices");
+    }
+    assert!(found.contains(&Finding::Partitioned { partitions: vec![partition.clone()] }), "{found:?}");
+    // A partition without a signature may be written to; it is a device of its own.
+    let path = Path::new("/dev").join(&partition);
+    if path.exists() {
+        let device = open(&OpenOptions::destroy(&path));
+        assert_eq!(device.profile().capacity_bytes, 8 << 20);
+        drop(device);
+        assert_eq!(identity(&path).drive, Some(drive.name()));
+    }
+}
+
+#[test]
+fn swap_space_in_use_is_refused() {
+    let Some(drive) = Loop::new(4 << 20, |file| run("mkswap", &[file.to_str().unwrap()]).map(drop)) else {
+        return;
+    };
+    let path = drive.device.to_str().unwrap();
+    if let Err(e) = run("swapon", &[path]) {
+        return println!("skipped: no swap space can be added here: {e}");
+    }
+    let found = drive.findings();
+    run("swapoff", &[path]).unwrap();
+    assert!(found.contains(&Finding::Swap { device: path.into() }), "{found:?}");
+    assert!(words(&found).contains("swap space (at byte 4086, UUID"), "{found:?}");
+}
+
+#[test]
+fn what_somebody_else_claimed_is_refused() {
+    use std::os::unix::fs::OpenOptionsExt;
+    let Some(drive) = Loop::blank() else { return };
+    let claim = fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&drive.device).unwrap();
+    assert_eq!(drive.findings(), [Finding::Claimed]);
+    drop(claim);
+    open(&OpenOptions::destroy(&drive.device));
+}
+
+#[test]
+fn a_discarded_range_reads_as_zeros() {
+    let Some(drive) = Loop::blank() else { return };
+    for engine in ENGINES {
+        let mut device = open(&OpenOptions { engine, ..OpenOptions::destroy(&drive.device) });
+        for id in 0..8 {
+            device.submit(Request::write(id, id * 65_536, 65_536)).unwrap();
+        }
+        assert!(drain(&mut device, 8).iter().all(|c| c.outcome.is_ok()));
+        // Discards and reads in flight together; every second block goes.
+        for id in 0..8 {
+            match device.submit(Request::trim(id, id * 131_072, 65_536)) {
+                Err(SubmitError::Unsupported { .. }) => {
+                    return println!("skipped: loop devices here know no discard");
+                }
+                other => other.unwrap(),
+            }
+            device.submit(Request::read(100 + id, 1 << 20, 4096)).unwrap();
+        }
+        let done = drain(&mut device, 16);
+        assert_eq!(done.iter().map(|c| c.id).collect::<BTreeSet<_>>().len(), 16);
+        assert!(done.iter().all(|c| c.outcome.is_ok()), "{done:?}");
+        for id in 0..8 {
+            device.submit_with(Request::read(id, id * 65_536, 65_536), Buffer::zeroed(65_536)).unwrap();
+        }
+        drain(&mut device, 8);
+        for id in 0..8 {
+            let zeros = device.take_buffer(RequestId(id)).unwrap().as_slice().iter().all(|&b| b == 0);
+            assert_eq!(zeros, id % 2 == 0, "block {id}");
+        }
+    }
+}
+
+#[test]
+fn a_block_device_whose_medium_fails_says_so_and_a_vanished_one_is_gone() {
+    for engine in ENGINES {
+        let Some(drive) = Loop::blank() else { return };
+        let options = OpenOptions { engine, access: Access::ReadOnly, ..OpenOptions::destroy(&drive.device) };
+        let mut device = open(&options);
+        let read_all = |device: &mut flashlane_host::FileDevice| {
+            for id in 0..32 {
+                device.submit(Request::read(id, id * 131_072, 4096)).unwrap();
+            }
+            let done = drain(device, 32);
+            assert_eq!(done.iter().map(|c| c.id).collect::<BTreeSet<_>>().len(), 32);
+            done
+        };
+        assert!(read_all(&mut device).iter().all(|c| c.outcome.is_ok()));
+        // Beyond the backing file's end the loop device has nothing to read.
+        fs::OpenOptions::new().write(true).open(&drive.file).unwrap().set_len(65_536).unwrap();
+        let done = read_all(&mut device);
+        assert!(done.iter().any(|c| matches!(c.outcome, Err(Failure::Os(libc::EIO)))), "{done:?}");
+        assert!(!done.iter().any(|c| c.outcome == Err(Failure::Gone)), "{done:?}");
+        // Now the device itself has no bytes left, as one that was pulled out.
+        fs::OpenOptions::new().write(true).open(&drive.file).unwrap().set_len(0).unwrap();
+        run("losetup", &["-c", drive.device.to_str().unwrap()]).unwrap();
+        let done = read_all(&mut device);
+        assert!(done.iter().all(|c| c.outcome == Err(Failure::Gone)), "{done:?}");
+        assert_eq!(device.submit(Request::read(1, 0, 4096)), Err(SubmitError::Gone));
+    }
+}
+
+#[test]
+fn direct_io_is_refused_where_there_is_none_unless_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().to_str().unwrap();
+    if let Err(e) = run("mount", &["-t", "ramfs", "ramfs", at]) {
+        return println!("skipped: no file system without direct I/O can be mounted here: {e}");
+    }
+    let path = folder.path().join("file");
+    fs::File::create(&path).unwrap().write_all_at(&[7; 65_536], 0).unwrap();
+    let strict = OpenOptions::read_only(&path).open().err().map(|e| e.to_string());
+    let mut laws = Vec::new();
+    for engine in ENGINES {
+        let options = OpenOptions { engine, allow_page_cache: true, ..OpenOptions::destroy(&path) };
+        laws.push(std::panic::catch_unwind(|| {
+            let device = open(&options);
+            assert!(device.warnings().contains(&Warning::PageCacheNotBypassed));
+            assert!(device.warnings().contains(&Warning::InMemory { file_system: "ramfs" }));
+            drop(device);
+            conformance::check(&mut || Box::new(open(&options)));
+        }));
+    }
+    run("umount", &[at]).unwrap();
+    assert!(strict.is_some_and(|words| words.contains("without direct I/O")));
+    assert!(laws.iter().all(Result::is_ok));
+}

@@ -1,0 +1,8 @@
+//! What users of a real device rely on: the laws of every device, the refusals, and orderly ends.
+
+mod blocks;
+mod failing;
+mod files;
+mod interrupts;
+mod laws;
+mod refusals;

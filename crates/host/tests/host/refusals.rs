@@ -1,0 +1,153 @@
+//! The safety rules on files and on what is no storage; those of block devices are in `blocks`.
+
+use crate::files::{drain, open, scratch};
+use flashlane_device::{Device, Request, SubmitError};
+use flashlane_host::{Finding, OpenError, OpenOptions};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+fn refusal(options: OpenOptions) -> OpenError {
+    match options.open() {
+        Ok(_) => panic!("'{}' was opened", options.path.display()),
+        Err(e) => e,
+    }
+}
+
+/// A file with a known signature.
+fn database(folder: &Path) -> std::path::PathBuf {
+    let path = folder.join("database");
+    let mut bytes = vec![0; 1 << 16];
+    bytes[..16].copy_from_slice(b"SQLite format 3\0");
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn what_is_not_there_is_not_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("missing");
+    for options in [OpenOptions::read_only(&path), OpenOptions::destroy(&path).really(&path)] {
+        assert!(matches!(refusal(options), OpenError::NotFound { .. }));
+    }
+    assert!(!path.exists());
+}
+
+#[test]
+fn what_is_no_storage_is_named_and_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    let socket = folder.path().join("socket");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    for (path, what) in [
+        (folder.path(), "a directory"),
+        (Path::new("/dev/null"), "a character device"),
+        (&pipe, "a pipe"),
+        (&socket, "a socket"),
+    ] {
+        for options in [OpenOptions::read_only(path), OpenOptions::destroy(path).really(path)] {
+            let words = refusal(options).to_string();
+            assert!(words.contains(what) && words.contains("regular file is needed"), "{words}");
+        }
+    }
+}
+
+#[test]
+fn reading_allows_no_writing_and_leaves_no_trace() {
+    use std::os::unix::fs::MetadataExt;
+    let file = scratch(1 << 16);
+    let before = fs::metadata(file.path()).unwrap();
+    let mut device = open(&OpenOptions::read_only(file.path()));
+    for request in [Request::write(1, 0, 4096), Request::trim(2, 0, 4096)] {
+        assert!(matches!(device.submit(request), Err(SubmitError::ReadOnly { .. })));
+    }
+    device.submit(Request::read(3, 0, 4096)).unwrap();
+    device.submit(Request::flush(4)).unwrap();
+    assert!(drain(&mut device, 2).iter().all(|c| c.outcome.is_ok()));
+    drop(device);
+    let after = fs::metadata(file.path()).unwrap();
+    let times = |m: &fs::Metadata| (m.atime_nsec(), m.mtime_nsec(), m.ctime_nsec());
+    assert_eq!(times(&before), times(&after));
+}
+
+#[test]
+fn a_file_without_a_signature_needs_consent_once() {
+    let file = scratch(1 << 16);
+    let mut device = open(&OpenOptions::destroy(file.path()));
+    device.submit(Request::write(1, 0, 4096)).unwrap();
+    assert_eq!(drain(&mut device, 1)[0].outcome, Ok(()));
+}
+
+#[test]
+fn a_file_with_a_signature_needs_its_path_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(folder.path());
+    let before = fs::read(&path).unwrap();
+    let error = refusal(OpenOptions::destroy(&path));
+    let OpenError::Refused { findings, .. } = &error else { panic!("{error}") };
+    assert!(matches!(&findings[..], [Finding::Signature(s)] if s.what == "SQLite database"), "{error}");
+    let words = error.to_string();
+    assert!(words.contains("SQLite database (at byte 0)") && words.contains("--really"), "{words}");
+    assert_eq!(fs::read(&path).unwrap(), before);
+    open(&OpenOptions::read_only(&path));
+    open(&OpenOptions::destroy(&path).really(&path));
+}
+
+#[test]
+fn the_path_repeated_must_lead_to_the_same_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(folder.path());
+    let other = folder.path().join("other");
+    fs::write(&other, vec![0; 1 << 16]).unwrap();
+    for wrong in [other.clone(), folder.path().join("missing"), folder.path().into()] {
+        let error = refusal(OpenOptions::destroy(&path).really(&wrong));
+        assert!(matches!(error, OpenError::ReallyMismatch { .. }), "{error}");
+        assert!(error.to_string().contains(&wrong.display().to_string()), "{error}");
+    }
+    // Even where nothing speaks against the device: two different paths are a slip of the hand.
+    let error = refusal(OpenOptions::destroy(&other).really(&path));
+    assert!(matches!(error, OpenError::ReallyMismatch { .. }), "{error}");
+    // A link to the same place is the same place.
+    let link = folder.path().join("link");
+    symlink(&path, &link).unwrap();
+    open(&OpenOptions::destroy(&link).really(&path));
+}
+
+#[test]
+fn a_refusal_names_what_a_link_leads_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(folder.path());
+    let link = folder.path().join("link");
+    symlink(&path, &link).unwrap();
+    let words = refusal(OpenOptions::destroy(&link)).to_string();
+    let real = fs::canonicalize(&path).unwrap();
+    assert!(words.contains(&format!("(which is '{}')", real.display())), "{words}");
+}
+
+#[test]
+fn writers_are_alone_and_readers_together() {
+    let file = scratch(1 << 16);
+    let writer = open(&OpenOptions::destroy(file.path()));
+    for options in [OpenOptions::destroy(file.path()), OpenOptions::read_only(file.path())] {
+        let error = refusal(options);
+        assert!(matches!(error, OpenError::Locked { .. }), "{error}");
+    }
+    drop(writer);
+    let _one = open(&OpenOptions::read_only(file.path()));
+    let _two = open(&OpenOptions::read_only(file.path()));
+    assert!(matches!(refusal(OpenOptions::destroy(file.path())), OpenError::Locked { .. }));
+}
+
+#[test]
+fn nonsense_is_refused_with_its_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("empty");
+    fs::write(&empty, "").unwrap();
+    let words = refusal(OpenOptions::read_only(&empty)).to_string();
+    assert!(words.contains("is 0 bytes long"), "{words}");
+    for depth in [0, 5000] {
+        let error = refusal(OpenOptions { depth, ..OpenOptions::read_only(&empty) });
+        assert!(error.to_string().contains("1 to 4096"), "{error}");
+    }
+}
