@@ -63,7 +63,7 @@ pub(crate) struct Column {
     pub key: String,
     /// Numbers stand to the right.
     pub right: bool,
-    /// A value equal to the one above is left blank, in pictures but not in CSV.
+    /// As the first column: its values are headings over the rows that share them, though not in CSV.
     pub grouped: bool,
 }
 
@@ -143,9 +143,14 @@ impl Cell {
 }
 
 impl Table {
-    /// Whether the cell of `column` in row `row` only repeats the one above.
-    pub fn repeats(&self, row: usize, column: usize) -> bool {
-        let at = |row: usize| self.rows[row].cells.get(column).map(|c| &c.text);
-        self.columns[column].grouped && row > 0 && at(row) == at(row - 1)
+    /// Whether the first column names groups of rows.
+    pub fn grouped(&self) -> bool {
+        self.columns.first().is_some_and(|column| column.grouped)
+    }
+
+    /// The name of the group that begins with row `row`, if one does.
+    pub fn group_begun(&self, row: usize) -> Option<&str> {
+        let name = |row: usize| self.rows[row].cells[0].text.as_str();
+        (self.grouped() && (row == 0 || name(row) != name(row - 1))).then(|| name(row))
     }
 }

@@ -44,17 +44,16 @@ pub(crate) fn render(document: &Document, width: usize) -> String {
 
 fn push_table(out: &mut Vec<String>, table: &Table, width: usize) {
     // A first column of groups becomes headings: the others need its room.
-    let grouped = table.columns.first().is_some_and(|column| column.grouped);
-    let first = usize::from(grouped);
+    let first = usize::from(table.grouped());
     let columns = &table.columns[first..];
     let widths = column_widths(table, first, width);
     let headers: Vec<&str> = columns.iter().map(|column| column.title.as_str()).collect();
     push_row(out, columns, &widths, &headers);
     out.push(widths.iter().map(|width| "─".repeat(*width)).collect::<Vec<_>>().join(&" ".repeat(GAP)));
     for (position, row) in table.rows.iter().enumerate() {
-        if grouped && !table.repeats(position, 0) {
+        if let Some(group) = table.group_begun(position) {
             out.extend((position > 0).then(String::new));
-            push_wrapped(out, &format!("[{}]", row.cells[0].text), width, 0);
+            push_wrapped(out, &format!("[{group}]"), width, 0);
         }
         let cells: Vec<&str> = row.cells[first..].iter().map(|cell| cell.text.as_str()).collect();
         push_row(out, columns, &widths, &cells);

@@ -82,11 +82,11 @@ fn the_page_is_small_and_needs_nothing_else() {
         assert!(!page.contains(outside), "{outside}");
     }
     assert!(
-        page.contains("href=\"#result-3\"") && !page.contains("side by side"),
+        page.contains("href=\"#result-3\"") && !page.contains("Side by side"),
         "unlike results are listed only"
     );
     let two = flashlane_report::page(&[fixture("run"), fixture("run")]);
-    assert!(two.contains("Runs side by side"));
+    assert!(two.contains("Side by side: run"));
 }
 
 #[test]

@@ -36,19 +36,16 @@ fn side_by_side(documents: &[&Document]) -> String {
         fact.map_or_else(|| Cell::text("–"), |fact| Cell::text(fact.value.as_str()).tone(fact.tone))
     };
     let row = |label: &str, cells: Vec<Cell>| Row::new([vec![Cell::text(label)], cells].concat());
-    let mut rows: Vec<Row> = labels
+    let rows: Vec<Row> = labels
         .iter()
         .map(|label| row(label, documents.iter().map(|document| value(document, label)).collect()))
         .collect();
-    if documents.iter().any(|document| !document.summary.is_empty()) {
-        rows.push(row(
-            "In short",
-            documents.iter().map(|document| Cell::text(document.summary.as_str())).collect(),
-        ));
+    if rows.is_empty() {
+        return String::new();
     }
     let columns = documents.iter().map(|document| Column::left(&name(document), ""));
     super::table(&Table {
-        title: format!("{}s side by side", documents[0].kind),
+        title: format!("Side by side: {}", documents[0].kind.to_lowercase()),
         columns: std::iter::once(Column::left("", "")).chain(columns).collect(),
         rows,
         note_key: "",

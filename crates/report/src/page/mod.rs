@@ -7,7 +7,7 @@
 mod comparison;
 mod figure;
 
-use crate::document::{Document, Fact, Table, Tone};
+use crate::document::{Column, Document, Fact, Table, Tone};
 use crate::svg::{self, escape};
 use crate::wording::capitalised;
 
@@ -107,37 +107,37 @@ fn warnings(document: &Document) -> String {
 }
 
 fn table(table: &Table) -> String {
-    let side = |right: bool| if right { " class=\"r\"" } else { "" };
-    let mut out = format!(
-        "<section><h2>{}</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" ",
-        escape(&table.title)
-    );
-    out += &format!("aria-label=\"{}\"><table>\n<thead><tr>", escape(&table.title));
-    for column in &table.columns {
-        out += &format!("<th scope=\"col\"{}>{}</th>", side(column.right), escape(&column.title));
+    let title = escape(&table.title);
+    let first = usize::from(table.grouped());
+    let (columns, span) = (&table.columns[first..], table.columns.len() - first);
+    let mut out = format!("<section><h2>{title}</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" ");
+    out += &format!("aria-label=\"{title}\"><table>\n<thead><tr>");
+    for column in columns {
+        out += &format!("<th scope=\"col\"{}>{}</th>", side(column), escape(&column.title));
     }
     out += "</tr></thead>\n<tbody>\n";
     for (position, row) in table.rows.iter().enumerate() {
-        let note = !row.note.is_empty();
-        out += if note { "<tr class=\"noted\">" } else { "<tr>" };
-        for (at, cell) in row.cells.iter().enumerate() {
-            let text = if table.repeats(position, at) { String::new() } else { toned(&cell.text, cell.tone) };
+        if let Some(group) = table.group_begun(position) {
+            let group = escape(group);
+            out +=
+                &format!("<tr class=\"group\"><th scope=\"rowgroup\" colspan=\"{span}\">{group}</th></tr>\n");
+        }
+        out += if row.note.is_empty() { "<tr>" } else { "<tr class=\"noted\">" };
+        for (at, (cell, column)) in row.cells[first..].iter().zip(columns).enumerate() {
             let tag = if at == 0 { "th scope=\"row\"" } else { "td" };
-            out += &format!("<{tag}{}>{text}</{}>", side(table.columns[at].right), &tag[..2]);
+            out += &format!("<{tag}{}>{}</{}>", side(column), toned(&cell.text, cell.tone), &tag[..2]);
         }
         out += "</tr>\n";
-        if note {
-            // Under the row's own cells, not under the heading of its group.
-            let groups = usize::from(table.columns[0].grouped);
-            let span = table.columns.len() - groups;
+        if !row.note.is_empty() {
             let note = escape(&sentence(&row.note));
-            out += &format!(
-                "<tr class=\"note\">{}<td colspan=\"{span}\"><span>{note}</span></td></tr>\n",
-                "<td></td>".repeat(groups)
-            );
+            out += &format!("<tr class=\"note\"><td colspan=\"{span}\"><span>{note}</span></td></tr>\n");
         }
     }
     out + "</tbody></table></div></section>\n"
+}
+
+fn side(column: &Column) -> &'static str {
+    if column.right { " class=\"r\"" } else { "" }
 }
 
 fn toned(text: &str, tone: Tone) -> String {

@@ -54,7 +54,8 @@ impl<'a> Plot<'a> {
         let labels = y_ticks.iter().map(|tick| width(&tick.label, SIZE)).fold(18.0, f64::max);
         let left = (labels + 10.0).ceil().min(frame.width / 3.0);
         let x = Scale::over(xs(), figure.x.log, false).between(left, frame.width - 16.0);
-        let x_ticks = x.ticks(&figure.x, spacing(&figure.x, points().map(|point| point.0)), 52.0);
+        let apart = if is_bytes(&figure.x) { 56.0 } else { 40.0 };
+        let x_ticks = x.ticks(&figure.x, spacing(&figure.x, points().map(|point| point.0)), apart);
         let strip = Strip::new(&figure.marks, &x, (left, frame.width));
         let y = y.between(bottom, 26.0 + strip.height());
         Self { figure, frame, x, y, x_ticks, y_ticks, strip }
