@@ -7,6 +7,7 @@
 //! | `FLASHLANE_BENCH_SIZE` | the file's size | `1GiB` |
 //! | `FLASHLANE_BENCH_PAIRS` | alternating pairs of runs | `5` |
 //! | `FLASHLANE_BENCH_TIME` | length of a run | `5s` |
+//! | `FLASHLANE_BENCH_DEPTH` | requests in flight | `32` |
 //! | `FLASHLANE_BENCH_ENGINE` | `threads`: the fallback | io_uring |
 //!
 //! Without fio on PATH only our own figure is printed. Outside `cargo bench` it runs once, small, to be sure that
@@ -19,7 +20,6 @@ use flashlane_host::{EngineChoice, OpenOptions, create};
 use std::path::Path;
 use std::process::Command;
 
-const DEPTH: u64 = 32;
 const SIZE_BYTES: u64 = 4096;
 
 fn main() {
@@ -30,6 +30,7 @@ fn main() {
     let size_bytes = parse_bytes(&setting("FLASHLANE_BENCH_SIZE", "1GiB", "16MiB")).expect("a size");
     let pairs = parse_count(&setting("FLASHLANE_BENCH_PAIRS", "5", "1")).expect("a count");
     let time = parse_duration(&setting("FLASHLANE_BENCH_TIME", "5s", "50ms")).expect("a time");
+    let depth = parse_count(&setting("FLASHLANE_BENCH_DEPTH", "32", "32")).expect("a count");
     let folder = std::env::var_os("FLASHLANE_BENCH_DIR").unwrap_or_else(|| std::env::temp_dir().into());
     let folder = tempfile::tempdir_in(folder).expect("a folder for the file");
     let path = folder.path().join("data");
@@ -37,16 +38,18 @@ fn main() {
 
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for pair in 0..pairs {
-        ours.push(run(&path, time, pair));
-        if real && let Some(iops) = fio(&path, time) {
+        ours.push(run(&path, depth, time, pair));
+        if real && let Some(iops) = fio(&path, depth, time) {
             theirs.push(iops);
         }
     }
     let mut ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(a, b)| a.0 / b).collect();
     let mean_us = median(&mut ours.iter().map(|run| run.1.mean_ns() / 1e3).collect::<Vec<_>>());
     let ours = median(&mut ours.iter().map(|run| run.0).collect::<Vec<_>>());
-    let us = format!("4 KB random reads at depth {DEPTH}: {ours:.0} IOPS (mean latency {mean_us:.1} us)");
-    if ratios.is_empty() {
+    let us = format!("4 KB random reads at depth {depth}: {ours:.0} IOPS (mean latency {mean_us:.1} us)");
+    if !real {
+        println!("{us} on a small file, as a test");
+    } else if ratios.is_empty() {
         println!("{us}; fio is not on PATH, so there is no ratio");
     } else {
         let fio = median(&mut theirs);
@@ -60,7 +63,7 @@ fn median(values: &mut [f64]) -> f64 {
 }
 
 /// IOPS, and all latencies.
-fn run(path: &Path, time: Duration, pair: u64) -> (f64, Histogram) {
+fn run(path: &Path, depth: u64, time: Duration, pair: u64) -> (f64, Histogram) {
     let mut options = OpenOptions::read_only(path);
     if std::env::var("FLASHLANE_BENCH_ENGINE").is_ok_and(|name| name == "threads") {
         options.engine = EngineChoice::Threads;
@@ -70,8 +73,8 @@ fn run(path: &Path, time: Duration, pair: u64) -> (f64, Histogram) {
     let places = device.profile().capacity_bytes / SIZE_BYTES;
     let mut histogram = Histogram::new();
     let mut out = Vec::new();
-    let mut next = DEPTH;
-    for id in 0..DEPTH {
+    let mut next = depth;
+    for id in 0..depth {
         device.submit(Request::read(id, random.below(places) * SIZE_BYTES, SIZE_BYTES)).expect("it fits");
     }
     let began = device.now();
@@ -91,7 +94,7 @@ fn run(path: &Path, time: Duration, pair: u64) -> (f64, Histogram) {
 }
 
 /// What fio reaches; nothing where it is not there.
-fn fio(path: &Path, time: Duration) -> Option<f64> {
+fn fio(path: &Path, depth: u64, time: Duration) -> Option<f64> {
     let output = Command::new("fio")
         .args([
             "--name=pair",
@@ -102,7 +105,7 @@ fn fio(path: &Path, time: Duration) -> Option<f64> {
             "--time_based",
         ])
         .args(["--output-format=terse", "--terse-version=3"])
-        .arg(format!("--iodepth={DEPTH}"))
+        .arg(format!("--iodepth={depth}"))
         .arg(format!("--runtime={}ms", time.as_ns() / 1_000_000))
         .arg(format!("--filename={}", path.display()))
         .output()

@@ -94,3 +94,28 @@ fn a_hostile_label_does_not_reach_the_terminal() {
     let found = look(&image_with(1 << 20, &[(0, b"XFSB"), (108, b"\x1b[2Jgone")]));
     assert_eq!(found[0].label, None);
 }
+
+#[test]
+fn a_device_of_any_length_is_looked_at_without_a_panic() {
+    let mut image = vec![0; (1 << 20) + 777];
+    for mark in MARKS {
+        let at = mark.offset_bytes as usize;
+        image[at..at + mark.bytes.len()].copy_from_slice(mark.bytes);
+    }
+    let edges = MARKS.iter().map(|mark| mark.offset_bytes as usize);
+    for edge in edges.chain([512, 4096, 65_536, 262_144, 524_288, 786_432, 1 << 20]) {
+        for length in edge.saturating_sub(2)..edge + 40 {
+            look(&image[..length.min(image.len())]);
+        }
+    }
+    // Less is there than was promised, and a promise beyond reason.
+    for promised in [1 << 20, u64::MAX] {
+        let read_at = |at: u64, buffer: &mut [u8]| {
+            let count = if at < 5000 { buffer.len().min(5000 - at as usize) } else { 0 };
+            buffer[..count].fill(0x55);
+            Ok(count)
+        };
+        assert_eq!(find(promised, read_at).unwrap(), []);
+    }
+    assert!(find(1 << 20, |_, _| Err(io::ErrorKind::Other.into())).is_err());
+}

@@ -2,7 +2,7 @@
 
 use crate::files::{ENGINES, drain, open};
 use flashlane_device::{Buffer, DataDevice, Device, Failure, Request, RequestId, SubmitError, conformance};
-use flashlane_host::{Access, Finding, OpenError, OpenOptions, Warning, identity};
+use flashlane_host::{Access, Finding, OpenError, OpenOptions, Warning, create, identity};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
@@ -291,4 +291,19 @@ fn direct_io_is_refused_where_there_is_none_unless_allowed() {
     run("umount", &[at]).unwrap();
     assert!(strict.is_some_and(|words| words.contains("without direct I/O")));
     assert!(laws.iter().all(Result::is_ok));
+}
+
+#[test]
+fn a_new_file_that_finds_the_disk_full_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().to_str().unwrap();
+    if let Err(e) = run("mount", &["-t", "tmpfs", "-o", "size=1m", "tmpfs", at]) {
+        return println!("skipped: no small file system can be mounted here: {e}");
+    }
+    let path = folder.path().join("new");
+    let error = create(&path, 8 << 20, |_| true).err().map(|e| e.to_string());
+    let left = path.exists();
+    run("umount", &[at]).unwrap();
+    assert!(error.is_some_and(|words| words.contains("cannot fill") && words.contains("No space left")));
+    assert!(!left);
 }

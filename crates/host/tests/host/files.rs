@@ -218,18 +218,9 @@ fn a_new_file_is_made_full_and_never_in_place_of_another() {
 }
 
 #[test]
-fn a_file_that_cannot_be_finished_is_removed() {
-    // A file-size limit stands in for the full disk; the signal that comes with it must not kill the test.
-    let folder = tempfile::tempdir().unwrap();
-    let small = "/dev/full";
-    assert!(matches!(create(Path::new(small), 4096, |_| true), Err(CreateError::Exists { .. })));
-    assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none());
-}
-
-#[test]
 fn a_file_is_known_by_the_drive_below_it() {
     let file = scratch(4096);
     let told = identity(&file.path());
     assert_eq!(told.kind.as_deref(), Some("file"));
-    println!("{told:?}");
+    assert!(told.file_system.is_some_and(|name| !name.is_empty()));
 }

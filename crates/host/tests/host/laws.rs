@@ -1,8 +1,8 @@
 //! The conformance body over both engines, on a file; over a loop device in `blocks`.
 
 use crate::files::{ENGINES, scratch};
-use flashlane_device::conformance;
-use flashlane_host::{EngineChoice, OpenOptions};
+use flashlane_device::{Device, conformance};
+use flashlane_host::{EngineChoice, OpenOptions, Warning};
 
 #[test]
 fn a_file_keeps_every_law_with_either_engine() {
@@ -39,4 +39,41 @@ fn the_engine_is_the_one_asked_for_and_the_fallback_is_a_doubt() {
     assert_eq!(device.engine_name(), "threads");
     let words: Vec<String> = device.warnings().iter().map(ToString::to_string).collect();
     assert!(words.iter().any(|w| w.contains("instead of io_uring, as asked")), "{words:?}");
+}
+
+#[test]
+fn where_the_kernel_refuses_io_uring_threads_take_over_and_say_so() {
+    let file = scratch(4 << 20);
+    // A filter binds the thread that sets it and those that it starts: nobody else in this process.
+    let filtered = std::thread::spawn(move || {
+        refuse_io_uring();
+        let options = OpenOptions::destroy(file.path());
+        let device = options.open().unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((device.engine_name(), device.profile().depth), ("threads", 64));
+        let doubt = Warning::NoIoUring { errno: libc::EPERM, depth: 64 };
+        assert!(device.warnings().contains(&doubt), "{:?}", device.warnings());
+        drop(device);
+        conformance::check_data(&mut || Box::new(options.open().unwrap_or_else(|e| panic!("{e}"))));
+    });
+    filtered.join().unwrap();
+}
+
+/// As container runtimes do: io_uring_setup answers EPERM from now on.
+fn refuse_io_uring() {
+    let instruction = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+    let answer = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    let mut filter = [
+        // The number of the system call comes first in what a filter sees.
+        instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, libc::SYS_io_uring_setup as u32),
+        instruction(libc::BPF_RET | libc::BPF_K, 0, 0, answer),
+        instruction(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: plain numbers, and a program that lives through the call.
+    let set = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
+    };
+    assert!(set, "{}", std::io::Error::last_os_error());
 }
