@@ -1,6 +1,7 @@
 //! Opening a real drive, which is somebody's data: the rules, and the refusals.
 //!
-//! Reading is always allowed and never writes, not even an access time. Writing needs [`Access::Destroy`]. A
+//! Reading is always allowed and writes nothing (not even an access time, where the caller owns the file). Writing
+//! needs [`Access::Destroy`]. A
 //! device or file that is in use, partitioned, or carries a known signature is refused even then, with
 //! everything that was found, unless [`OpenOptions::really`] repeats its path. What is written to is claimed
 //! for this process: block devices by the kernel's exclusive open, both kinds by an advisory lock that a
@@ -8,16 +9,16 @@
 
 use crate::engine::EngineChoice;
 use crate::file_device::{FileDevice, Setup};
+use crate::open_error::OpenError;
 use crate::survey::{self, Finding};
 use crate::target::{self, Target};
 use crate::warning::Warning;
 use flashlane_device::Profile;
 use rustix::fs::{FlockOperation, OFlags};
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What may be done to the bytes that are there.
@@ -49,125 +50,6 @@ pub struct OpenOptions {
     pub engine: EngineChoice,
     /// Whether buffered I/O may take the place of direct I/O where the file system refuses it.
     pub allow_page_cache: bool,
-}
-
-/// Why a path was not opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// Nothing is there.
-    #[error("'{}' does not exist", path.display())]
-    NotFound {
-        /// As given.
-        path: PathBuf,
-    },
-    /// It is neither a block device nor a regular file.
-    #[error("{} is {found}: a block device or a regular file is needed", place(path, real))]
-    NotStorage {
-        /// As given.
-        path: PathBuf,
-        /// What it leads to.
-        real: PathBuf,
-        /// What it is, with its article.
-        found: &'static str,
-    },
-    /// It looks like somebody's data.
-    #[error(
-        "{} is not overwritten:{}\nrepeat its path with --really if all of it may be destroyed",
-        place(path, real),
-        list(findings)
-    )]
-    Refused {
-        /// As given.
-        path: PathBuf,
-        /// What it leads to.
-        real: PathBuf,
-        /// Everything that speaks against it.
-        findings: Vec<Finding>,
-    },
-    /// The path that was to confirm another does not lead to the same place.
-    #[error("--really names '{}', but {} was to be opened: they must be the same", really.display(), place(path, real))]
-    ReallyMismatch {
-        /// As given.
-        path: PathBuf,
-        /// What it leads to.
-        real: PathBuf,
-        /// The path that was to repeat it.
-        really: PathBuf,
-    },
-    /// Another process (a second Flashlane, say) has locked it.
-    #[error("{} is in use: another process has locked it", place(path, real))]
-    Locked {
-        /// As given.
-        path: PathBuf,
-        /// What it leads to.
-        real: PathBuf,
-    },
-    /// The file system has no direct I/O, and buffered I/O was not allowed.
-    #[error(
-        "{} lies on a file system without direct I/O: the page cache would be measured, not the drive",
-        place(path, real)
-    )]
-    NoDirectIo {
-        /// As given.
-        path: PathBuf,
-        /// What it leads to.
-        real: PathBuf,
-    },
-    /// There is no room for a single request.
-    #[error(
-        "{} is {length_bytes} bytes long, but requests are multiples of {unit_bytes} bytes",
-        place(path, real)
-    )]
-    TooSmall {
-        /// As given.
-        path: PathBuf,
-        /// What it leads to.
-        real: PathBuf,
-        /// Bytes there are.
-        length_bytes: u64,
-        /// Bytes of the smallest request.
-        unit_bytes: u64,
-    },
-    /// A depth that no device has.
-    #[error("a depth of {depth} cannot be had: 1 to {DEPTH_MAX} requests may be in flight")]
-    Depth {
-        /// As given.
-        depth: u32,
-    },
-    /// Between looking at it and opening it, something else took its place.
-    #[error("{} was replaced by something else while it was being opened", place(path, real))]
-    Replaced {
-        /// As given.
-        path: PathBuf,
-        /// What it led to.
-        real: PathBuf,
-    },
-    /// The operating system refuses.
-    #[error("cannot {action} '{}': {source}", path.display())]
-    Os {
-        /// As given.
-        path: PathBuf,
-        /// What was tried.
-        action: &'static str,
-        /// The operating system's words.
-        source: io::Error,
-    },
-}
-
-/// A path, and where it leads if that is elsewhere.
-fn place(path: &Path, real: &Path) -> String {
-    if path == real {
-        format!("'{}'", path.display())
-    } else {
-        format!("'{}' (which is '{}')", path.display(), real.display())
-    }
-}
-
-fn list(findings: &[Finding]) -> String {
-    findings.iter().fold(String::new(), |mut text, finding| {
-        let _ = write!(text, "\n  - {finding}");
-        text
-    })
 }
 
 impl OpenOptions {

@@ -1,7 +1,7 @@
 //! What a path leads to: a regular file or a block device, where it really is, how large, and on which units
 //! direct I/O must stand.
 
-use crate::open::OpenError;
+use crate::open_error::OpenError;
 use rustix::fs::{AtFlags, CWD, FileType, Stat, StatxFlags};
 use std::fs::File;
 use std::io;
