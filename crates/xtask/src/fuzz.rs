@@ -1,17 +1,17 @@
 //! Deep fuzzing: the targets of `fuzz/` through cargo-fuzz.
 
 use anyhow::{Context, Result, bail};
+use flashlane_fuzzing::{TARGETS, Target};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Fuzzes one target, or all, for `seconds` each.
 pub fn run(root: &Path, target: Option<&str>, seconds: u64) -> Result<()> {
-    let known: Vec<&str> = flashlane_fuzzing::TARGETS.iter().map(|target| target.name).collect();
-    let targets = match target {
-        None => known,
-        Some(name) if known.contains(&name) => vec![name],
-        Some(name) => bail!("there is no fuzz target '{name}'; there are: {}", known.join(", ")),
-    };
+    let targets: Vec<_> = TARGETS.iter().filter(|t| target.is_none_or(|name| t.name == name)).collect();
+    if targets.is_empty() {
+        let known: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
+        bail!("there is no fuzz target '{}'; there are: {}", target.unwrap_or_default(), known.join(", "));
+    }
     let found = Command::new("cargo")
         .args(["+nightly", "fuzz", "--version"])
         .stdout(Stdio::null())
@@ -24,11 +24,18 @@ pub fn run(root: &Path, target: Option<&str>, seconds: u64) -> Result<()> {
              the smoke run needs neither: 'cargo test -p flashlane-fuzzing'"
         );
     }
-    for target in targets {
+    for Target { name: target, seeds, .. } in targets {
+        let corpus = root.join("fuzz/corpus").join(target);
+        std::fs::create_dir_all(&corpus).with_context(|| format!("cannot make {}", corpus.display()))?;
+        for (nth, seed) in seeds.iter().enumerate() {
+            std::fs::write(corpus.join(format!("seed-{nth}")), seed).context("cannot write a seed")?;
+        }
         println!("fuzzing {target} for {seconds} s");
         // The cargo that runs this task is of a fixed toolchain; only the rustup shim knows `+nightly`.
+        let time = format!("-max_total_time={seconds}");
+        // Without the length control: the seeds are whole files and should stay so.
         let status = Command::new("cargo")
-            .args(["+nightly", "fuzz", "run", target, "--", &format!("-max_total_time={seconds}")])
+            .args(["+nightly", "fuzz", "run", target, "--", &time, "-len_control=0"])
             .env_remove("RUSTUP_TOOLCHAIN")
             .env_remove("CARGO")
             .current_dir(root)

@@ -1,0 +1,109 @@
+//! The reader of profiles, and the settings that replace a profile's in a spec. What it lets through must be a drive
+//! that can be built and used: all that a drive cannot do is to be refused while reading.
+
+use crate::Target;
+use flashlane_base::{Instant, Seed};
+use flashlane_device::{Device, Request};
+use flashlane_sim::Drive;
+use flashlane_sim::config::{self, ConfigError, DriveConfig};
+
+pub(crate) const TARGET: Target = Target {
+    name: "profile_reader",
+    body,
+    seeds: &[
+        SMALL,
+        "channels=16,flash.read=30us",
+        "mapping.policy=lba,buffer.size=1MiB,link.depth=8",
+        "cleaning.policy=d-choice,initial.fill=100%,flash.page=8KiB",
+    ],
+};
+
+/// A drive small enough to be built for every input.
+const SMALL: &str = r#"name = "small"
+description = "for fuzzing"
+capacity = "4MiB"
+[host]
+submission = "10us"
+[link]
+bandwidth = "250MB/s"
+read_command = "9us"
+depth = 8
+read_write_exclusion = true
+[readahead]
+window = "32KiB"
+cache = "64KiB"
+options = { streams = 1, trigger = 2 }
+[buffer]
+policy = "fifo"
+size = "64KiB"
+[mapping]
+policy = "write-order"
+chunk = "4KiB"
+allocation = "striped"
+order = ["channel", "package", "die", "plane"]
+[cleaning]
+policy = "greedy"
+low = "5%"
+[flash]
+channels = 2
+packages = 2
+dies = 1
+planes = 1
+blocks = 32
+pages = 16
+page = "4KiB"
+read = "25us"
+program = "250us"
+erase = "700us"
+bus = "36MB/s"
+[provenance]
+"capacity" = "made up"
+"#;
+
+/// Larger drives are read and checked, not built.
+const PAGES_MAX: u64 = 1 << 14;
+
+fn body(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    // One line can only be settings, as they stand in a spec.
+    let answer = if text.contains('\n') {
+        config::parse("fuzzed.toml", text, &[])
+    } else {
+        let settings = text.split(',').filter_map(|setting| setting.split_once('='));
+        let settings: Vec<_> = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+        config::parse("fuzzed.toml", SMALL, &settings)
+    };
+    match answer {
+        Ok(config) => use_it(&config),
+        Err(error) => explains_itself(&error),
+    }
+}
+
+fn explains_itself(error: &ConfigError) {
+    let message = error.to_string();
+    assert!(
+        message.contains("fuzzed.toml") && !error.reason.is_empty(),
+        "{message} does not say what is wrong"
+    );
+}
+
+fn use_it(config: &DriveConfig) {
+    let flash = &config.flash;
+    let parts = [flash.channels, flash.packages, flash.dies, flash.planes, flash.blocks, flash.pages];
+    let pages = parts.iter().try_fold(1_u64, |product, &part| product.checked_mul(u64::from(part)));
+    if pages.is_none_or(|pages| pages > PAGES_MAX) {
+        return;
+    }
+    let mut drive = Drive::new(config, Seed(1));
+    let (unit, capacity) = (drive.profile().write_unit_bytes, drive.profile().capacity_bytes);
+    let mut out = Vec::new();
+    for id in 0..40 {
+        let offset = (id * 7 * unit) % capacity;
+        let request =
+            if id % 3 == 0 { Request::read(id, offset, unit) } else { Request::write(id, offset, unit) };
+        drive.submit(request).unwrap_or_else(|error| panic!("{request:?} is refused: {error}"));
+        let before = out.len();
+        drive.reap(Instant::FAR, &mut out);
+        assert!(out.len() > before, "{request:?} never completes");
+    }
+}
