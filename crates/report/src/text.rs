@@ -111,24 +111,41 @@ fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Lines of at most `width` cells, those after the first indented; a word that is longer stands alone.
+/// Lines of at most `width` cells, those after the first indented.
 fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let text = one_line(text);
     let leading = text.len() - text.trim_start().len();
     let mut lines = vec![" ".repeat(leading)];
     let mut empty = true;
-    for word in text.split_whitespace() {
+    for (word, begins) in text.split_whitespace().flat_map(|word| pieces(word, width.saturating_sub(indent)))
+    {
         let line = lines.last_mut().expect("there is always a first line");
-        let space = usize::from(!empty);
+        let space = usize::from(!empty && begins);
         if !empty && line.width() + space + word.width() > width {
-            lines.push(" ".repeat(indent) + word);
+            lines.push(" ".repeat(indent) + &word);
         } else {
             line.push_str(&" ".repeat(space));
-            line.push_str(word);
+            line.push_str(&word);
         }
         empty = false;
     }
     lines
+}
+
+/// A word, or one that is longer than a line in pieces that fit, best after a comma or slash; with each whether it
+/// begins the word.
+fn pieces(word: &str, width: usize) -> Vec<(String, bool)> {
+    if word.width() <= width {
+        return vec![(word.to_owned(), true)];
+    }
+    let mut pieces: Vec<(String, bool)> = Vec::new();
+    for part in word.split_inclusive([',', '/']) {
+        match pieces.last_mut() {
+            Some((last, _)) if last.width() + part.width() <= width => last.push_str(part),
+            _ => pieces.push((part.to_owned(), pieces.is_empty())),
+        }
+    }
+    pieces
 }
 
 #[cfg(test)]
@@ -157,6 +174,12 @@ mod tests {
         assert!(lines.iter().all(|line| line.width() <= 24), "{lines:#?}");
         assert_eq!(lines.last().unwrap(), &format!("日本語{}7", " ".repeat(24 - 6 - 1)));
         assert!(lines.contains(&"    and a remark that is".to_owned()), "{lines:#?}");
+    }
+
+    #[test]
+    fn a_long_word_breaks_where_a_reader_would() {
+        let lines = wrap("see random-read,size=4k,depth=32,area=1GiB there", 24, 2);
+        assert_eq!(lines, ["see random-read,size=4k,", "  depth=32,area=1GiB", "  there"]);
     }
 
     #[test]

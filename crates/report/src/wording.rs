@@ -82,7 +82,7 @@ pub(crate) fn plain_value(name: &str, value: &Value) -> String {
 }
 
 fn with_unit(name: &str, value: f64) -> String {
-    let whole = value >= 0.0 && value <= 9e15;
+    let whole = (0.0..=9e15).contains(&value);
     match unit_of(name).1 {
         Unit::Bytes if whole => format_bytes(value.round() as u64),
         Unit::Bytes => format!("{} B", number(value)),

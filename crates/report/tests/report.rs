@@ -49,11 +49,24 @@ fn a_study_says_how_much_of_it_was_reproduced() {
 #[test]
 fn a_run_shows_its_tail_and_that_it_is_partial() {
     let text = text(&fixture("run"), 80);
-    for expected in
-        ["Partial result: interrupted", "99.9% within", "561 µs", "Write amplification", "[unstable]"]
-    {
+    for expected in [
+        "Partial result: interrupted",
+        "159 µs",
+        "99.9% within",
+        "561 µs",
+        "Reads",
+        "lookup",
+        "Write amplification",
+        "[unstable]",
+    ] {
         assert!(text.contains(expected), "{expected}\n{text}");
     }
+}
+
+#[test]
+fn the_run_fixture_is_a_run_result() {
+    let run: flashlane_measure::schema::RunResult = serde_json::from_value(fixture("run")).unwrap();
+    assert_eq!(run.figures.len(), 3);
 }
 
 #[test]
@@ -65,7 +78,7 @@ fn csv_keeps_the_names_and_the_exact_values_of_the_result() {
     );
     assert!(probe.contains("\r\nwrite_buffer_bytes,,not-determined,0.4,"), "{probe}");
     let run = csv(&fixture("run"));
-    assert!(run.contains("p999,561000\r\n"), "{run}");
+    assert!(run.contains("\r\np999,561000.0,504900.0,"), "{run}");
     let study = csv(&fixture("study"));
     assert!(
         study.starts_with("figure,quantity,published,measured,unit,tolerance,verdict,note\r\n"),
@@ -76,16 +89,16 @@ fn csv_keeps_the_names_and_the_exact_values_of_the_result() {
 
 #[test]
 fn the_page_is_small_and_needs_nothing_else() {
-    let page = flashlane_report::page(&fixtures());
-    assert!(page.len() < 1_000_000, "{}", page.len());
+    let html = page(&fixtures());
+    assert!(html.len() < 1_000_000, "{}", html.len());
     for outside in ["http://", "https://", "src=", "<link", "@import", "url("] {
-        assert!(!page.contains(outside), "{outside}");
+        assert!(!html.contains(outside), "{outside}");
     }
     assert!(
-        page.contains("href=\"#result-3\"") && !page.contains("Side by side"),
+        html.contains("href=\"#result-3\"") && !html.contains("Side by side"),
         "unlike results are listed only"
     );
-    let two = flashlane_report::page(&[fixture("run"), fixture("run")]);
+    let two = page(&[fixture("run"), fixture("run")]);
     assert!(two.contains("Side by side: run"));
 }
 

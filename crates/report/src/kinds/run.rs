@@ -2,8 +2,8 @@
 
 use super::{Kind, device_name, fact, field_table, items, object_table};
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
-use crate::wording::{exact, plain_value, time_ns};
-use serde_json::Value;
+use crate::wording::{capitalised, exact, number, time_ns};
+use serde_json::{Map, Value};
 
 pub(super) const KIND: Kind = Kind { schema: "flashlane.run/1", document };
 
@@ -20,67 +20,81 @@ const STATISTICS: &[(&str, &str)] = &[
 
 fn document(result: &Value) -> Document {
     let latency = &result["latency_ns"];
-    let quantile = |key: &str, label: &str| Some(Fact::new(label, time_ns(latency[key].as_f64()?)));
     let facts = [
         fact(result, "iops", "Requests a second"),
         fact(result, "bandwidth_bytes_per_s", "Bandwidth"),
-        quantile("mean", "Mean latency"),
-        quantile("p99", "99% within"),
+        mean(latency, &result["confidence"]),
+        latency["p99"].as_f64().map(|ns| Fact::new("99% within", time_ns(ns))),
         fact(result, "requests", "Requests"),
         fact(result, "elapsed_s", "Elapsed"),
     ];
-    let jobs = items(&result["jobs"]).enumerate().map(|(position, job)| (job_name(position, job), job));
+    let jobs: Vec<(String, Value)> = items(&result["jobs"]).enumerate().map(job).collect();
+    let jobs = jobs.iter().map(|(name, fields)| (name.clone(), fields));
     let counters = result["device"]["counters"].as_object();
+    let device = result["device"].as_object().map(without_name);
     let tables = [
-        Some(latency_table(latency)),
-        object_table("Jobs", Column::left("Job", "job"), jobs).map(without_names),
+        Some(latency_table(result)),
         counters.and_then(|counters| field_table("Device counters", counters)),
+        device.and_then(|device| field_table("Device", &device)),
+        object_table("Jobs", Column::left("Job", "job"), jobs),
     ];
     Document {
         kind: "Run",
         title: device_name(&result["device"]),
-        subtitle: workload_name(&result["workload"]),
+        subtitle: result["workload"].as_str().unwrap_or_default().into(),
         facts: facts.into_iter().flatten().collect(),
         tables: tables.into_iter().flatten().collect(),
         ..Document::default()
     }
 }
 
-fn workload_name(workload: &Value) -> String {
-    match workload {
-        Value::Null => String::new(),
-        Value::Object(_) => ["spec", "name", "text"]
-            .iter()
-            .find_map(|key| workload[*key].as_str())
-            .map_or_else(|| workload.to_string(), str::to_owned),
-        other => plain_value("", other),
+/// The mean latency, with how well it is known where that was worked out.
+fn mean(latency: &Value, confidence: &Value) -> Option<Fact> {
+    let mean_ns = latency["mean"].as_f64()?;
+    let mut text = time_ns(mean_ns);
+    if let Some(half_ns) = confidence["half_width_ns"].as_f64().filter(|_| mean_ns > 0.0) {
+        let percent = 100.0 * half_ns / mean_ns;
+        // Two digits: the interval is no better known than that.
+        text += &format!(" ±{}%", number(format!("{percent:.1e}").parse().unwrap_or(percent)));
     }
+    Some(Fact::new("Mean latency", text))
 }
 
-fn job_name(position: usize, job: &Value) -> String {
-    job["name"].as_str().map_or_else(|| format!("{}", position + 1), str::to_owned)
-}
-
-/// The name is the row's first cell already.
-fn without_names(mut table: Table) -> Table {
-    if let Some(position) = table.columns.iter().position(|column| column.key == "name") {
-        table.columns.remove(position);
-        for row in &mut table.rows {
-            row.cells.remove(position);
+/// A job's own fields and the two latencies to tell it by; what it was asked is said once above.
+fn job((position, job): (usize, &Value)) -> (String, Value) {
+    let mut fields = job.as_object().cloned().unwrap_or_default();
+    let name = fields.remove("name").and_then(|name| name.as_str().map(str::to_owned));
+    if let Some(latency) = fields.remove("latency_ns") {
+        for (key, name) in [("mean", "mean_ns"), ("p99", "p99_ns")] {
+            fields.insert(name.into(), latency[key].clone());
         }
     }
-    table
+    (name.unwrap_or_else(|| format!("{}", position + 1)), Value::Object(fields))
 }
 
-fn latency_table(latency: &Value) -> Table {
+fn without_name(device: &Map<String, Value>) -> Map<String, Value> {
+    device.iter().filter(|(key, _)| *key != "name").map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// All requests, and each operation beside them where there are several.
+fn latency_table(result: &Value) -> Table {
+    let operations = result["operations"].as_object().filter(|operations| operations.len() > 1);
+    let all = if operations.is_some() { "All" } else { "Latency" };
+    let mut subjects = vec![(all.to_owned(), "latency_ns".to_owned(), &result["latency_ns"])];
+    for (name, operation) in operations.into_iter().flatten() {
+        subjects.push((format!("{}s", capitalised(name)), format!("{name}_ns"), &operation["latency_ns"]));
+    }
     let row = |&(key, words): &(&str, &str)| {
-        let value = &latency[key];
-        let shown = value.as_f64().map_or_else(|| "–".into(), time_ns);
-        Row::new(vec![Cell::exact(words, key), Cell::exact(shown, exact(value))])
+        let cell = |(_, _, latency): &(String, String, &Value)| {
+            let value = &latency[key];
+            Cell::exact(value.as_f64().map_or_else(|| "–".into(), time_ns), exact(value))
+        };
+        Row::new(std::iter::once(Cell::exact(words, key)).chain(subjects.iter().map(cell)).collect())
     };
+    let columns = subjects.iter().map(|(title, key, _)| Column::right(title, key));
     Table {
         title: "Latency".into(),
-        columns: vec![Column::left("Statistic", "statistic"), Column::right("Latency", "latency_ns")],
+        columns: std::iter::once(Column::left("Statistic", "statistic")).chain(columns).collect(),
         rows: STATISTICS.iter().map(row).collect(),
         note_key: "",
     }

@@ -183,7 +183,7 @@ fn multiples(low: f64, high: f64, step: f64) -> Vec<f64> {
 /// A value as its tick shows it; `step` is the distance to the next one, zero where distances differ; the suffix
 /// is that of a value as large as `like`.
 fn label(value: f64, step: f64, like: f64, bytes: bool) -> String {
-    if bytes && value >= 1.0 && value <= 1e15 {
+    if bytes && (1.0..=1e15).contains(&value) {
         return flashlane_base::units::format_bytes(value as u64);
     }
     let size = value.abs().max(step);
@@ -215,7 +215,7 @@ pub(crate) fn is_bytes(axis: &Axis) -> bool {
 /// How the values of an axis are spaced: binary where they are powers of two, or run to one, or count bytes.
 pub(crate) fn spacing(axis: &Axis, values: impl Iterator<Item = f64>) -> Spacing {
     let power = |value: f64| {
-        value >= 1.0 && value <= 1e15 && value.fract() == 0.0 && (value as u64).is_power_of_two()
+        (1.0..=1e15).contains(&value) && value.fract() == 0.0 && (value as u64).is_power_of_two()
     };
     let (mut all, mut whole, mut least, mut greatest, mut count) = (true, true, f64::INFINITY, 0.0_f64, 0);
     for value in values.filter(|value| drawable(*value, axis.log)) {
