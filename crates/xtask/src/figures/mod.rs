@@ -4,16 +4,27 @@
 //! by running its command and reading its output. A figure is added as one [`Figure`] and one line in [`FIGURES`].
 
 mod gate;
+mod harness;
 mod host;
+mod simulator;
 mod table;
 
 use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use table::Row;
 
 /// Every figure, in the order of the table.
-const FIGURES: &[&Figure] = &[&host::AGAINST_FIO, &gate::TESTS];
+const FIGURES: &[&Figure] = &[
+    &simulator::RANDOM_READS,
+    &simulator::RANDOM_WRITES,
+    &simulator::MEMORY,
+    &simulator::PRECONDITION,
+    &harness::RUN,
+    &host::AGAINST_FIO,
+    &gate::TESTS,
+];
 
 /// A figure: what it is, what was asked for, and how to measure it.
 pub struct Figure {
@@ -58,48 +69,80 @@ pub fn run(root: &Path, ids: &[String], list: bool) -> Result<()> {
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let earlier = table::read(&text)?;
     let mut rows = Vec::new();
-    let mut short = Vec::new();
+    let mut session = Session { root, printed: BTreeMap::new(), short: Vec::new(), failed: Vec::new() };
     for figure in FIGURES {
         let wanted = ids.is_empty() || ids.iter().any(|id| id == figure.id);
-        let measured = if wanted {
-            println!("{}: {}", figure.id, figure.command);
-            let value = measure(root, figure)?;
-            println!("    {}", table::number(value));
-            if figure.asked.as_ref().is_some_and(|asked| !asked.is_met(value)) {
-                short.push(figure.id);
-            }
-            Some(value)
-        } else {
-            None
-        };
+        let measured = if wanted { session.attempt(figure) } else { None };
         let before = earlier.iter().find(|(id, _)| id == figure.id).map(|(_, measured)| measured.clone());
         rows.push(Row { figure, measured: measured.map(table::number).or(before) });
     }
     std::fs::write(&path, table::replace(&text, &rows, &machine())?)
         .with_context(|| format!("cannot write {}", path.display()))?;
     println!("written to {}", path.display());
-    if !short.is_empty() {
-        bail!("short of what was asked for: {}", short.join(", "));
+    if !session.failed.is_empty() {
+        bail!("not measured, and kept as they were: {}", session.failed.join(", "));
+    }
+    if !session.short.is_empty() {
+        bail!("short of what was asked for: {}", session.short.join(", "));
     }
     Ok(())
 }
 
-fn measure(root: &Path, figure: &Figure) -> Result<f64> {
-    let mut words = figure.command.split_whitespace();
+/// One measuring of several figures.
+struct Session<'a> {
+    root: &'a Path,
+    /// What each command printed: some show several figures.
+    printed: BTreeMap<&'static str, String>,
+    short: Vec<&'static str>,
+    failed: Vec<&'static str>,
+}
+
+impl Session<'_> {
+    /// Measures one figure and says how it went. One that fails does not cost those that took minutes before it.
+    fn attempt(&mut self, figure: &Figure) -> Option<f64> {
+        println!("{}: {}", figure.id, figure.command);
+        match self.measure(figure) {
+            Ok(value) => {
+                println!("    {}", table::number(value));
+                if figure.asked.as_ref().is_some_and(|asked| !asked.is_met(value)) {
+                    self.short.push(figure.id);
+                }
+                Some(value)
+            }
+            Err(error) => {
+                eprintln!("{error:#}");
+                self.failed.push(figure.id);
+                None
+            }
+        }
+    }
+
+    fn measure(&mut self, figure: &Figure) -> Result<f64> {
+        if !self.printed.contains_key(figure.command) {
+            self.printed.insert(figure.command, output(self.root, figure.command)?);
+        }
+        let text = &self.printed[figure.command];
+        (figure.read)(text)
+            .with_context(|| format!("'{}' printed no value for {}:\n{text}", figure.command, figure.id))
+    }
+}
+
+/// What `command` prints.
+fn output(root: &Path, command: &str) -> Result<String> {
+    let mut words = command.split_whitespace();
     let program = words.next().context("a figure has a command")?;
     let output = Command::new(program)
         .args(words)
         .current_dir(root)
         // Cargo's own progress stays visible: some of these take minutes.
-        .stderr(std::process::Stdio::inherit())
+        .stderr(Stdio::inherit())
         .output()
-        .with_context(|| format!("cannot run '{}'", figure.command))?;
-    let text = String::from_utf8_lossy(&output.stdout);
+        .with_context(|| format!("cannot run '{command}'"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if !output.status.success() {
-        bail!("'{}' failed ({}):\n{text}", figure.command, output.status);
+        bail!("'{command}' failed ({}):\n{text}", output.status);
     }
-    (figure.read)(&text)
-        .with_context(|| format!("'{}' printed no value for {}:\n{text}", figure.command, figure.id))
+    Ok(text)
 }
 
 /// The number that follows `mark` in `text`, with digit groups read over.

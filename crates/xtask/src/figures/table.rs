@@ -29,7 +29,7 @@ pub fn read(text: &str) -> Result<Vec<(String, String)>> {
 pub fn replace(text: &str, rows: &[Row<'_>], machine: &str) -> Result<String> {
     let (before, _, after) = split(text)?;
     let mut table = String::from(
-        "| figure | what | at least | aim | measured | command |\n| --- | --- | --- | --- | --- | --- |\n",
+        "| figure | what | asked for | aim | measured | command |\n| --- | --- | --- | --- | --- | --- |\n",
     );
     for Row { figure, measured } in rows {
         let asked =
@@ -49,7 +49,7 @@ fn split(text: &str) -> Result<(&str, &str, &str)> {
     Ok((before, table, after))
 }
 
-/// A value as it stands in the table: whole with digit groups, or three significant digits.
+/// A value as it stands in the table: whole with digit groups, or about three significant digits.
 pub fn number(value: f64) -> String {
     if value.fract() != 0.0 && value.abs() < 1000.0 {
         let digits = if value.abs() >= 100.0 {
@@ -59,7 +59,9 @@ pub fn number(value: f64) -> String {
         } else {
             3
         };
-        return format!("{value:.digits$}");
+        let text = format!("{value:.digits$}");
+        let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+        return text.into();
     }
     let digits = format!("{value:.0}");
     let mut text = String::new();
@@ -99,7 +101,7 @@ mod tests {
     #[test]
     fn numbers_read_well() {
         for (value, text) in [
-            (0.95, "0.950"),
+            (0.95, "0.95"),
             (1.0, "1"),
             (12.34, "12.3"),
             (123.4, "123"),
