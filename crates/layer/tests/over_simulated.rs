@@ -1,0 +1,45 @@
+//! The conformance body over layers over a simulated drive, whose requests overtake each other as they do not on the
+//! null device.
+
+use flashlane_base::{Duration, Seed};
+use flashlane_device::{DataDevice, conformance};
+use flashlane_layer::{Backed, Fault, Faults, Faulty, Rate};
+use flashlane_sim::{Drive, config};
+
+/// A drive with buffer, readahead and ten channels, small enough to be made for every law.
+fn drive() -> Drive {
+    let overrides = [("flash.blocks", "64"), ("capacity", "256MiB")];
+    let overrides: Vec<_> = overrides.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    Drive::new(&config::load("ssd-s", &overrides).unwrap_or_else(|e| panic!("{e}")), Seed(1))
+}
+
+fn faulty(faults: &Faults) -> Box<dyn DataDevice> {
+    Box::new(Faulty::over_data(Backed::new(drive()), faults.clone(), Seed(1)))
+}
+
+#[test]
+fn bytes_behind_a_drive() {
+    conformance::check_data(&mut || Box::new(Backed::new(drive())));
+}
+
+#[test]
+fn delays_over_bytes_over_a_drive() {
+    let faults = Faults::default().with(Fault::Delay, Rate::Share(0.2)).late_by(Duration::from_us(700));
+    conformance::check_data(&mut || faulty(&faults));
+}
+
+#[test]
+fn every_fault_over_bytes_over_a_drive() {
+    let kinds = [
+        Fault::ReadError,
+        Fault::WriteError,
+        Fault::Delay,
+        Fault::LostWrite,
+        Fault::TornWrite,
+        Fault::BitFlip,
+        Fault::MisdirectedRead,
+        Fault::MisdirectedWrite,
+    ];
+    let faults = kinds.iter().fold(Faults::default(), |all, &fault| all.with(fault, Rate::Share(0.1)));
+    conformance::check_failing(&mut || faulty(&faults.clone().vanishing_after(150)));
+}
