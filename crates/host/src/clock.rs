@@ -39,6 +39,13 @@ impl Clock {
     }
 }
 
+/// Does `work` and says how long it took, by the monotonic clock.
+pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let clock = Clock::start();
+    let done = work();
+    (done, clock.now().since(Instant::ZERO))
+}
+
 /// The date and time of day, in UTC, as RFC 3339 writes them: `2026-11-05T12:30:00Z`.
 ///
 /// For the head of a result only: no measurement depends on it.

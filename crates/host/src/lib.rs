@@ -28,7 +28,7 @@ mod survey;
 mod target;
 mod warning;
 
-pub use clock::date;
+pub use clock::{date, timed};
 pub use create::{CreateError, create};
 pub use engine::EngineChoice;
 pub use file_device::FileDevice;

@@ -32,6 +32,19 @@ pub enum Warning {
     NotExclusive,
 }
 
+impl Warning {
+    /// A short, stable name for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::PageCacheNotBypassed => "page-cache-not-bypassed",
+            Self::InMemory { .. } => "in-memory",
+            Self::NotAllWritten { .. } => "not-all-written",
+            Self::NoIoUring { .. } => "no-io-uring",
+            Self::NotExclusive => "not-exclusive",
+        }
+    }
+}
+
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

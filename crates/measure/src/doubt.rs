@@ -60,6 +60,16 @@ pub enum Doubt {
         /// The device's depth.
         depth: u32,
     },
+    /// What was read had mostly never been written, and the drive answered without its flash.
+    #[error(
+        "{:.0}% of the pages read had never been written: the drive answered without its flash; begin with a full \
+         one, by the setting initial.state=full",
+        share * 100.0
+    )]
+    NotWritten {
+        /// Their share of all pages read, 0 to 1.
+        share: f64,
+    },
     /// Not every request was kept.
     #[error(
         "{kept} of {requests} requests were kept as samples, drawn evenly; all other numbers are of all requests"
@@ -89,6 +99,7 @@ impl Doubt {
             Self::Correlated => "correlated-latencies",
             Self::Unsteady { .. } => "unsteady",
             Self::DeviceFull { .. } => "device-full",
+            Self::NotWritten { .. } => "not-written",
             Self::SamplesDrawn { .. } => "samples-drawn",
         }
     }
@@ -111,11 +122,21 @@ impl Run {
         if self.waited > 0 {
             doubts.push(Doubt::DeviceFull { waited: self.waited, depth: self.profile.depth });
         }
+        doubts.extend(self.doubt_about_flash());
         let kept = self.samples.len() as u64;
         if kept > 0 && kept < self.requests {
             doubts.push(Doubt::SamplesDrawn { kept, requests: self.requests });
         }
         doubts
+    }
+
+    /// Only a simulated drive tells.
+    fn doubt_about_flash(&self) -> Option<Doubt> {
+        let read = self.counters.get("host_pages_read").filter(|&pages| pages > 0)?;
+        let answered = ["flash_pages_read", "buffer_read_hits", "readahead_page_hits"];
+        let answered: u64 = answered.iter().filter_map(|name| self.counters.get(name)).sum();
+        let share = read.saturating_sub(answered) as f64 / read as f64;
+        (share > 0.5).then_some(Doubt::NotWritten { share })
     }
 
     fn doubts_about_mean(&self) -> Option<Doubt> {

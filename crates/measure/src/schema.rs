@@ -40,11 +40,16 @@ pub struct RunResult {
     pub operations: BTreeMap<String, OperationRow>,
     /// The same by job.
     pub jobs: Vec<JobRow>,
+    /// What the measuring itself costs a request, measured over a device that does nothing; `null` for a simulated
+    /// device, in whose time it costs nothing.
+    #[serde(default)]
+    pub harness_ns_per_request: Option<f64>,
     /// Doubts about the result.
     pub warnings: Vec<Warning>,
     /// Why the run ended before its end; `null` where it did not.
     pub partial: Option<String>,
-    /// What a report draws.
+    /// What a report draws; left out where a result is printed.
+    #[serde(default)]
     pub figures: Vec<Figure>,
 }
 
@@ -174,6 +179,7 @@ impl From<&Run> for RunResult {
                 .zip(&run.workload.jobs)
                 .map(|(job, asked)| job_row(run, job, asked))
                 .collect(),
+            harness_ns_per_request: None,
             warnings: run.doubts().iter().map(Warning::from).collect(),
             partial: run.partial.map(|reason| reason.to_string()),
             figures: figures::of(run),

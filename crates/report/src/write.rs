@@ -17,13 +17,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// [`ReportError::Write`] where the directory or a file cannot be written; the files before it stay.
 pub fn write_all(dir: &Path, result: &Value, samples: Option<&Samples>) -> Result<Vec<PathBuf>, ReportError> {
-    fs::create_dir_all(dir).map_err(|source| ReportError::Write {
-        path: dir.to_owned(),
-        doing: "making the directory",
-        written: Vec::new(),
-        source,
-    })?;
-    let mut files = Files { dir, written: Vec::new() };
+    let mut files = Files::begin(dir)?;
     files.put("result.json", |out| {
         serde_json::to_writer_pretty(&mut *out, result)?;
         out.write_all(b"\n")
@@ -40,13 +34,35 @@ pub fn write_all(dir: &Path, result: &Value, samples: Option<&Samples>) -> Resul
     Ok(files.written)
 }
 
+/// Writes one page that shows `results` side by side, as `report.html` in `dir`, which is made where it is missing,
+/// and says where that is.
+///
+/// # Errors
+/// As [`write_all`].
+pub fn write_page(dir: &Path, results: &[Value]) -> Result<PathBuf, ReportError> {
+    let mut files = Files::begin(dir)?;
+    files.put("report.html", |out| out.write_all(page(results).as_bytes()))?;
+    Ok(dir.join("report.html"))
+}
+
 /// The files written so far.
 struct Files<'a> {
     dir: &'a Path,
     written: Vec<PathBuf>,
 }
 
-impl Files<'_> {
+impl<'a> Files<'a> {
+    /// In a directory that is there from now on.
+    fn begin(dir: &'a Path) -> Result<Self, ReportError> {
+        fs::create_dir_all(dir).map_err(|source| ReportError::Write {
+            path: dir.to_owned(),
+            doing: "making the directory",
+            written: Vec::new(),
+            source,
+        })?;
+        Ok(Self { dir, written: Vec::new() })
+    }
+
     fn put(
         &mut self,
         name: &str,

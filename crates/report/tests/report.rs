@@ -22,7 +22,7 @@ fn a_probe_reads_plainly_and_admits_what_it_does_not_know() {
         "Interleaving degree               10  found                  99%",
         "Write buffer                       –  not determined           –",
         "Trim                            none  absent                 90%",
-        "Random reads 225.0 MB/s 10 16 KiB",
+        "Random reads 16 KiB 10 225.0 MB/s",
         "9 of 11 questions answered.",
         "- timer resolution is 100 ns",
     ] {

@@ -15,4 +15,4 @@ pub use check::{Limits, Unfit};
 pub use form::{FormError, KEYS, Key, Place, Scope};
 pub use generator::{Access, Generator};
 pub use job::{Job, Mix, Stop, Workload};
-pub use pattern::Pattern;
+pub use pattern::{NAMED, Named, Pattern};

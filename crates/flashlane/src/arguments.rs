@@ -1,0 +1,104 @@
+//! What can be typed: the commands, and the options that several of them share.
+
+use crate::command::{completions, man, probe, profile, report, run, study};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use flashlane_base::Seed;
+use flashlane_base::units::parse_bytes;
+use flashlane_device::spec::Spec;
+use std::path::PathBuf;
+
+/// See inside an SSD, simulate its firmware, use its parallelism.
+#[derive(Debug, Parser)]
+#[command(name = "flashlane", version, arg_required_else_help = true, max_term_width = 100, after_help = AFTER_HELP)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Devices:
+  sim:ssd-s                  a simulated drive; 'flashlane profile list' names them
+  sim:my.toml,channels=16    one from your own file, with a setting replaced
+  ./file, /dev/nvme0n1       a real one: only read, unless --destroy-data is given
+
+Examples:
+  flashlane probe sim:ssd-s
+  flashlane run sim:ssd-m,initial.state=full random-read,size=4k,depth=32
+  flashlane study chen11/fig3 --out fig3
+
+Exit status: 0 done, 1 failed or stopped early or a verdict missed, 2 unusable arguments.";
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Probe(probe::Arguments),
+    Run(run::Arguments),
+    Study(study::Arguments),
+    Profile(profile::Arguments),
+    Report(report::Arguments),
+    #[command(hide = true)]
+    Completions(completions::Arguments),
+    #[command(hide = true)]
+    Man(man::Arguments),
+}
+
+/// How a result is shown and kept.
+#[derive(Clone, Debug, Args)]
+pub struct OutputOptions {
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
+    pub format: Format,
+    /// Also write result.json, report.html, the plots and the samples into DIR
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For programs: docs/json.md
+    Json,
+    /// The main table
+    Csv,
+}
+
+/// How a real device may be used.
+#[derive(Clone, Debug, Args)]
+pub struct SafetyOptions {
+    /// Allow DEVICE to be overwritten: all that is on it may be lost
+    #[arg(long, help_heading = "Real drives")]
+    pub destroy_data: bool,
+    /// Repeat the path of a device that looks used, to overwrite it all the same
+    #[arg(long, value_name = "PATH", requires = "destroy_data", help_heading = "Real drives")]
+    pub really: Option<PathBuf>,
+    /// Make DEVICE first: a new file of this size, filled with random data, which may be overwritten
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Real drives")]
+    pub create: Option<u64>,
+    /// Measure even where the file system has no direct I/O (and thus memory rather than the drive)
+    #[arg(long, help_heading = "Real drives")]
+    pub allow_page_cache: bool,
+}
+
+/// How long to take.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct EffortOptions {
+    /// A first look: less time, less certainty
+    #[arg(long, conflicts_with = "full")]
+    pub quick: bool,
+    /// All that can be found out: more time
+    #[arg(long)]
+    pub full: bool,
+}
+
+/// A seed as it is typed.
+pub fn seed(text: &str) -> Result<Seed, String> {
+    text.parse().map(Seed).map_err(|_| "a seed is a whole number from 0 to 18446744073709551615".to_owned())
+}
+
+/// A device as it is typed.
+pub fn device(text: &str) -> Result<Spec, String> {
+    text.parse().map_err(|error: flashlane_device::spec::SpecError| {
+        format!("at character {}: {}", error.position + 1, error.reason)
+    })
+}

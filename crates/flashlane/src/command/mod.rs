@@ -1,0 +1,27 @@
+//! The commands, one a file: what each takes, and what it calls.
+
+pub mod completions;
+pub mod man;
+pub mod probe;
+pub mod profile;
+pub mod report;
+pub mod run;
+pub mod study;
+
+use crate::arguments::Command;
+use crate::failure::{Failure, Status};
+
+/// Calls the command.
+pub fn call(command: Command) -> Result<Status, Failure> {
+    // Where no handler can be installed, Ctrl-C ends the program at once, as without one.
+    let _ = flashlane_host::catch_interrupts();
+    match command {
+        Command::Probe(arguments) => probe::call(&arguments),
+        Command::Run(arguments) => run::call(&arguments),
+        Command::Study(arguments) => study::call(&arguments),
+        Command::Profile(arguments) => profile::call(&arguments),
+        Command::Report(arguments) => report::call(&arguments),
+        Command::Completions(arguments) => completions::call(&arguments),
+        Command::Man(arguments) => man::call(&arguments),
+    }
+}

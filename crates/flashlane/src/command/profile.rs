@@ -1,0 +1,199 @@
+//! `flashlane profile`: the drives that can be simulated.
+
+use crate::arguments::Format;
+use crate::device::{profile_file, profile_named};
+use crate::failure::{Failure, Status};
+use crate::output::{json, print};
+use flashlane_base::units::format_bytes;
+use flashlane_sim::config::{DriveConfig, PROFILES};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// The drives that can be simulated: list them, show one, check a file of your own
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  flashlane profile list
+  flashlane profile show ssd-s > my.toml
+  flashlane profile check my.toml
+  flashlane probe sim:my.toml
+
+What each field means: docs/profiles.md.";
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// The drives that come with the program
+    List {
+        /// How the list is printed
+        #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+        format: Format,
+    },
+    /// A drive's file: every setting with its unit and where it comes from
+    Show {
+        /// A drive's name, or a file that ends in .toml
+        name: String,
+        /// How it is printed; text is the file itself
+        #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+        format: Format,
+    },
+    /// Whether drives can be made from files, and if not, which line and field is at fault
+    Check {
+        /// The files
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<String>,
+    },
+}
+
+pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
+    match &arguments.action {
+        Action::List { format } => list(*format),
+        Action::Show { name, format } => show(name, *format),
+        Action::Check { files } => check(files),
+    }
+}
+
+fn list(format: Format) -> Result<Status, Failure> {
+    let drives: Vec<DriveConfig> =
+        PROFILES.iter().map(|profile| profile_named(profile.name, &[])).collect::<Result<_, _>>()?;
+    let text = match format {
+        Format::Text => {
+            drives.iter().map(|drive| format!("{:<10} {}\n", drive.name, drive.description)).collect()
+        }
+        Format::Json => {
+            let drives: Vec<Value> = drives.iter().map(portrait).collect();
+            json(&json!({ "schema": "flashlane.profiles/1", "profiles": drives }))
+        }
+        Format::Csv => drives.iter().fold(csv_line(FIELDS), |text, drive| {
+            let portrait = portrait(drive);
+            let values: Vec<String> = FIELDS.iter().map(|field| plain(&portrait[*field])).collect();
+            text + &csv_line(&values.iter().map(String::as_str).collect::<Vec<_>>())
+        }),
+    };
+    print(&text)?;
+    Ok(Status::Done)
+}
+
+const FIELDS: &[&str] = &[
+    "name",
+    "description",
+    "capacity_bytes",
+    "channels",
+    "packages",
+    "dies",
+    "planes",
+    "page_bytes",
+    "block_bytes",
+    "chunk_bytes",
+    "mapping",
+];
+
+/// The fields of a drive by which one is chosen.
+fn portrait(drive: &DriveConfig) -> Value {
+    let flash = &drive.flash;
+    json!({
+        "name": drive.name,
+        "description": drive.description,
+        "capacity_bytes": drive.capacity.0,
+        "channels": flash.channels,
+        "packages": flash.packages,
+        "dies": flash.dies,
+        "planes": flash.planes,
+        "page_bytes": flash.page.0,
+        "block_bytes": flash.page.0 * u64::from(flash.pages),
+        "chunk_bytes": drive.mapping.chunk.0,
+        "mapping": drive.mapping.policy,
+    })
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn csv_line(cells: &[&str]) -> String {
+    let quoted = cells.iter().map(|cell| {
+        let quote = cell.contains([',', '"', '\n', '\r']);
+        if quote { format!("\"{}\"", cell.replace('"', "\"\"")) } else { (*cell).to_owned() }
+    });
+    quoted.collect::<Vec<_>>().join(",") + "\r\n"
+}
+
+fn show(name: &str, format: Format) -> Result<Status, Failure> {
+    // Checked also where only its text is shown: what is shown can be used.
+    profile_named(name, &[])?;
+    let text = match PROFILES.iter().find(|profile| profile.name == name) {
+        Some(profile) => profile.text.to_owned(),
+        None => profile_file(name)?,
+    };
+    let table: toml::Table = toml::from_str(&text).map_err(Failure::unusable)?;
+    print(&match format {
+        Format::Text => text,
+        Format::Json => json(&json!({ "schema": "flashlane.profile/1", "profile": table })),
+        Format::Csv => fields(&table),
+    })?;
+    Ok(Status::Done)
+}
+
+/// One line a field: its dotted name, its value, its source.
+fn fields(table: &toml::Table) -> String {
+    fn walk(prefix: &str, table: &toml::Table, out: &mut Vec<(String, String)>) {
+        for (name, value) in table {
+            match value {
+                toml::Value::Table(inner) => walk(&format!("{prefix}{name}."), inner, out),
+                toml::Value::String(text) => out.push((format!("{prefix}{name}"), text.clone())),
+                other => out.push((format!("{prefix}{name}"), other.to_string())),
+            }
+        }
+    }
+    let (mut settings, mut sources) = (Vec::new(), Vec::new());
+    let (own, provenance): (toml::Table, toml::Table) =
+        table.clone().into_iter().partition(|(name, _)| name != "provenance");
+    walk("", &own, &mut settings);
+    for table in provenance.values().filter_map(toml::Value::as_table) {
+        walk("", table, &mut sources);
+    }
+    settings.iter().fold(csv_line(&["field", "value", "source"]), |text, (field, value)| {
+        let section = field.split_once('.').map(|(section, _)| format!("{section}.*"));
+        let source = sources.iter().find(|(name, _)| name == field || Some(name) == section.as_ref());
+        text + &csv_line(&[field, value, source.map_or("", |(_, source)| source)])
+    })
+}
+
+fn check(files: &[String]) -> Result<Status, Failure> {
+    let mut wrong = Vec::new();
+    for file in files {
+        match profile_named(file, &[]) {
+            Ok(drive) => print(&format!("{file}: {}\n", summary(&drive)))?,
+            Err(failure) => wrong.push(failure),
+        }
+    }
+    match wrong.pop() {
+        None => Ok(Status::Done),
+        Some(last) => {
+            wrong.iter().for_each(Failure::print);
+            Err(last)
+        }
+    }
+}
+
+fn summary(drive: &DriveConfig) -> String {
+    let flash = &drive.flash;
+    let dies = u64::from(flash.channels) * u64::from(flash.packages) * u64::from(flash.dies);
+    let raw =
+        dies * u64::from(flash.planes) * u64::from(flash.blocks) * u64::from(flash.pages) * flash.page.0;
+    let spare = 100.0 * (raw as f64 / drive.capacity.0 as f64 - 1.0);
+    let mut text = format!(
+        "good: {} over {dies} dies on {} channels, {spare:.0}% over-provisioned",
+        format_bytes(drive.capacity.0),
+        flash.channels
+    );
+    if drive.provenance.is_empty() {
+        let _ = write!(text, "; no [provenance] says where its numbers come from");
+    }
+    text
+}

@@ -1,0 +1,192 @@
+//! From a device's spec to the device: simulated drives, real ones, and layers over either.
+
+use crate::arguments::SafetyOptions;
+use crate::failure::Failure;
+use crate::near::nearest;
+use crate::progress::Meter;
+use anyhow::anyhow;
+use flashlane_base::Seed;
+use flashlane_base::units::format_bytes;
+use flashlane_device::Device;
+use flashlane_device::spec::Spec;
+use flashlane_host::{Access, CreateError, DEPTH_DEFAULT, DEPTH_MAX, OpenError, OpenOptions};
+use flashlane_layer::Stack;
+use flashlane_measure::schema::Warning;
+use flashlane_sim::config::{self, DriveConfig};
+use flashlane_sim::{ConfigError, Drive};
+use std::path::Path;
+
+/// How a device is to be opened.
+pub struct Opening<'a> {
+    pub safety: &'a SafetyOptions,
+    /// Whether it will be written to.
+    pub writes: bool,
+    /// Requests that will be in flight.
+    pub depth: u64,
+    pub seed: Seed,
+}
+
+/// A device that is ready, and what is to be said of it.
+pub struct Opened {
+    pub device: Box<dyn Device>,
+    /// Doubts about what will be measured on it.
+    pub warnings: Vec<Warning>,
+}
+
+/// The path of the real device in a spec, if there is one.
+pub fn real_path(spec: &Spec) -> Option<&Path> {
+    match spec {
+        Spec::Path(path) => Some(path),
+        Spec::Simulated { .. } => None,
+        Spec::Layer { inner, .. } => real_path(inner),
+    }
+}
+
+/// Opens the device that `spec` names.
+pub fn open(spec: &Spec, opening: &Opening<'_>) -> Result<Opened, Failure> {
+    let mut warnings = Vec::new();
+    let stack = stack(spec, opening, &mut warnings)?;
+    Ok(Opened { device: stack.into_device(), warnings })
+}
+
+fn stack(spec: &Spec, opening: &Opening<'_>, warnings: &mut Vec<Warning>) -> Result<Stack, Failure> {
+    match spec {
+        Spec::Path(path) => real(path, opening, warnings),
+        Spec::Simulated { profile, overrides, lane } => {
+            if let Some(lane) = lane.filter(|&lane| lane > 0) {
+                return Err(Failure::unusable(anyhow!(
+                    "device '{spec}' has no lane {lane}: a conventional drive has lane 0 only"
+                )));
+            }
+            let config = profile_named(profile, overrides)?;
+            Ok(Stack::Timing(Box::new(Drive::new(&config, opening.seed).named(spec.to_string()))))
+        }
+        Spec::Layer { name, inner, options } => {
+            let inner = stack(inner, opening, warnings)?;
+            let seed = opening.seed.derive("layer");
+            flashlane_layer::build(name, options, inner, seed).map_err(Failure::unusable)
+        }
+    }
+}
+
+/// The profile that stands behind `sim:`: one of ours by its name, or a file that ends in `.toml`.
+pub fn profile_named(name: &str, overrides: &[(String, String)]) -> Result<DriveConfig, Failure> {
+    if name.ends_with(".toml") {
+        return config::parse(name, &profile_file(name)?, overrides).map_err(Failure::unusable);
+    }
+    config::load(name, overrides).map_err(|error| no_such_profile(name, error))
+}
+
+/// The text of a profile file.
+pub fn profile_file(path: &str) -> Result<String, Failure> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Failure::unusable(anyhow!("cannot read the profile file '{path}': {error}")))
+}
+
+fn no_such_profile(name: &str, error: ConfigError) -> Failure {
+    if config::names().contains(&name) {
+        return Failure::unusable(error);
+    }
+    let file = format!("{name}.toml");
+    let hint = match nearest(name, config::names()) {
+        _ if Path::new(&file).exists() => format!("; did you mean the file '{file}'?"),
+        Some(near) => format!("; did you mean '{near}'?"),
+        None => String::new(),
+    };
+    Failure::unusable(anyhow!("{error}{hint}"))
+}
+
+fn real(path: &Path, opening: &Opening<'_>, warnings: &mut Vec<Warning>) -> Result<Stack, Failure> {
+    let options = OpenOptions {
+        access: if opening.writes { Access::Destroy } else { Access::ReadOnly },
+        really: opening.safety.really.clone(),
+        depth: opening.depth.clamp(u64::from(DEPTH_DEFAULT), u64::from(DEPTH_MAX)) as u32,
+        allow_page_cache: opening.safety.allow_page_cache,
+        ..OpenOptions::read_only(path)
+    };
+    let device = options.open().map_err(|error| not_opened(path, error))?;
+    warnings
+        .extend(device.warnings().iter().map(|w| Warning { code: w.code().into(), message: w.to_string() }));
+    Ok(Stack::Data(Box::new(device)))
+}
+
+fn not_opened(path: &Path, error: OpenError) -> Failure {
+    match error {
+        OpenError::NotFound { .. } => Failure::unusable(anyhow!("{error}{}", instead_of(path))),
+        OpenError::NoDirectIo { .. } => {
+            Failure::unusable(anyhow!("{error}; --allow-page-cache measures it all the same"))
+        }
+        OpenError::Locked { .. } | OpenError::Replaced { .. } | OpenError::Os { .. } => {
+            Failure::failed(error)
+        }
+        _ => Failure::unusable(error),
+    }
+}
+
+/// What may have been meant by a path that is not there.
+fn instead_of(path: &Path) -> String {
+    let given = path.to_string_lossy();
+    if given.contains('/') {
+        return String::new();
+    }
+    // `ssd-s,channels=4`, too, was meant to be simulated.
+    let (name, settings) =
+        given.split_once(',').map_or((&*given, ""), |(name, _)| (name, &given[name.len()..]));
+    match nearest(name, config::names()) {
+        Some(near) => format!("; the simulated drive is called 'sim:{near}{settings}'"),
+        None => "; simulated drives are written 'sim:NAME', and 'flashlane profile list' names them".into(),
+    }
+}
+
+/// Refuses to write to somebody's data before anything is opened, unless that was asked for. `what` is what would
+/// write, and where.
+pub fn consent(spec: &Spec, safety: &SafetyOptions, what: &str) -> Result<(), Failure> {
+    let Some(path) = real_path(spec).filter(|_| !safety.destroy_data && safety.create.is_none()) else {
+        return Ok(());
+    };
+    if !path.exists() {
+        let error = anyhow!("'{}' does not exist{}", path.display(), instead_of(path));
+        return Err(Failure::unusable(error.context(format!("{what} cannot begin"))));
+    }
+    Err(Failure::unusable(anyhow!(
+        "{what} would overwrite data on '{}'{}; nothing was touched. Give --destroy-data if all that is on it may be \
+         lost, or use a workload that only reads",
+        path.display(),
+        described(path)
+    )))
+}
+
+/// What is known of a real device, in parentheses.
+fn described(path: &Path) -> String {
+    let identity = flashlane_host::identity(path);
+    let file_bytes = path.metadata().ok().filter(|meta| meta.is_file()).map(|meta| meta.len());
+    let words = [
+        identity.kind.clone(),
+        file_bytes.or(identity.drive_bytes.filter(|_| file_bytes.is_none())).map(format_bytes),
+        identity.model.clone(),
+        identity.file_system.map(|name| format!("on {name}")),
+    ];
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
+}
+
+/// Makes the file of `--create`, where that is given.
+pub fn create(spec: &Spec, safety: &SafetyOptions) -> Result<(), Failure> {
+    let Some(length_bytes) = safety.create else { return Ok(()) };
+    let path = match spec {
+        Spec::Path(path) => path,
+        _ => return Err(Failure::unusable(anyhow!("--create makes a file, but '{spec}' is not a path"))),
+    };
+    let meter = Meter::new(format!("making {}", path.display()));
+    let created = flashlane_host::create(path, length_bytes, |done_bytes| {
+        meter.set(Some(done_bytes as f64 / length_bytes as f64));
+        !flashlane_host::interrupted()
+    });
+    created.map_err(|error| match error {
+        CreateError::Exists { .. } => {
+            Failure::unusable(anyhow!("{error}; leave --create away to use it as it is"))
+        }
+        CreateError::Length { .. } => Failure::unusable(error),
+        CreateError::Stopped { .. } | CreateError::Os { .. } => Failure::failed(error),
+    })
+}

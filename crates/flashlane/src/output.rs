@@ -1,0 +1,74 @@
+//! Where a result goes: standard output first, then the files of `--out`, so that a full disk loses nothing.
+
+use crate::arguments::{Format, OutputOptions};
+use crate::failure::{Failure, tell};
+use anyhow::anyhow;
+use flashlane_report::{Samples, csv, text, write_all};
+use serde_json::Value;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::Path;
+
+/// Makes the directory of `--out` before anything is measured: a slip of the pen must not cost a long run.
+pub fn prepare(options: &OutputOptions) -> Result<(), Failure> {
+    options.out.as_deref().map_or(Ok(()), make_directory)
+}
+
+pub fn make_directory(dir: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(dir).map_err(|error| {
+        Failure::unusable(anyhow!("cannot make the directory '{}' of --out: {error}", dir.display()))
+    })
+}
+
+/// Prints a result and writes its files.
+pub fn deliver(options: &OutputOptions, result: &Value, samples: Option<&Samples>) -> Result<(), Failure> {
+    let printed = print(&render(options.format, result));
+    if let Some(dir) = &options.out {
+        let files = write_all(dir, result, samples).map_err(Failure::failed)?;
+        if io::stderr().is_terminal() {
+            tell(&format!(
+                "{} files in {}; open {}",
+                files.len(),
+                dir.display(),
+                dir.join("report.html").display()
+            ));
+        }
+    }
+    printed
+}
+
+/// A result in the format asked for. JSON is without the figures, which are only for drawing: `result.json` has them.
+pub fn render(format: Format, result: &Value) -> String {
+    match format {
+        Format::Text => text(result, width()),
+        Format::Csv => csv(result),
+        Format::Json => {
+            let mut lean = result.clone();
+            lean.as_object_mut().and_then(|fields| fields.remove("figures"));
+            json(&lean)
+        }
+    }
+}
+
+/// JSON for people and programs: indented, with a line end.
+pub fn json(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// Prints on standard output. A reader that has seen enough (`| head`) is no error.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::failed(anyhow!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Cells of a line: the terminal's, within what can be read; 80 where there is none.
+pub fn width() -> usize {
+    match terminal_size::terminal_size_of(io::stdout()) {
+        Some((terminal_size::Width(cells), _)) => usize::from(cells).clamp(40, 120),
+        None => 80,
+    }
+}

@@ -1,0 +1,48 @@
+//! How far a command has come, with a time to go, on standard error where that is a terminal; silence elsewhere.
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A line that is rewritten in place and removed at the end.
+pub struct Meter {
+    bar: ProgressBar,
+}
+
+/// Steps of a whole bar.
+const STEPS: u64 = 1000;
+
+impl Meter {
+    /// A meter that says what is being done.
+    pub fn new(what: impl Into<String>) -> Self {
+        // Draws nothing where standard error is no terminal.
+        let bar = ProgressBar::new(STEPS);
+        bar.set_style(style("{msg} {wide_bar} {percent}%, {eta} to go"));
+        bar.set_message(what.into());
+        Self { bar }
+    }
+
+    /// How far it has come, 0 to 1; `None` where nobody knows.
+    pub fn set(&self, share: Option<f64>) {
+        match share {
+            Some(share) => self.bar.set_position((share * STEPS as f64) as u64),
+            None => {
+                self.bar.set_style(style("{msg} {spinner} {elapsed}"));
+                self.bar.tick();
+            }
+        }
+    }
+
+    /// Says what is being done now.
+    pub fn say(&self, what: impl Into<String>) {
+        self.bar.set_message(what.into());
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the template is well-formed")
+}

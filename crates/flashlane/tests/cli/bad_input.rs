@@ -1,0 +1,134 @@
+//! What users mistype: each refusal names what was given and what is allowed, with status 2, and prints no result.
+
+use crate::program::{done, refused, text};
+use std::fs;
+
+fn unusable(arguments: &[&str], parts: &[&str]) {
+    let ended = refused(2, arguments, parts);
+    assert_eq!(ended.stdout, "", "{arguments:?} printed something");
+}
+
+#[test]
+fn devices() {
+    for (device, parts) in [
+        ("sim:ssd-z", &["'ssd-z'", "ssd-s, ssd-m"][..]),
+        ("sim:sssd-m", &["'sssd-m'", "did you mean 'ssd-m'?"]),
+        ("ssd-s", &["'ssd-s' does not exist", "'sim:ssd-s'"]),
+        ("ssd_m,channels=4", &["'sim:ssd-m,channels=4'"]),
+        ("nowhere", &["'nowhere' does not exist", "flashlane profile list"]),
+        ("/no/such/thing", &["'/no/such/thing' does not exist"]),
+        ("/dev/null", &["/dev/null", "a block device or a regular file is needed"]),
+        ("sim:", &["character 5", "profile"]),
+        ("sim:ssd-s,channels", &["KEY=VALUE"]),
+        ("sim:ssd-s#3", &["no lane 3", "lane 0 only"]),
+        ("faulty(sim:ssd-s", &["')'"]),
+        ("fault(sim:ssd-s)", &["'fault'", "backed, faulty"]),
+        ("faulty(sim:ssd-s,read-errors=3)", &["'read-errors=3'", "'1%'"]),
+        ("sim:no-such-file.toml", &["cannot read", "'no-such-file.toml'"]),
+    ] {
+        unusable(&["run", device, "random-read"], parts);
+        if device != "ssd_m,channels=4" {
+            unusable(&["probe", device], parts);
+        }
+    }
+}
+
+#[test]
+fn impossible_drives() {
+    for (settings, parts) in [
+        ("mapping.chunk=512KiB", &["mapping.chunk", "512 KiB", "larger than an erase block", "256 KiB"][..]),
+        ("flash.blocks=6000", &["flash.blocks", "spare blocks", "more blocks"]),
+        ("channels=0", &["flash.channels", "it is 0", "1 to 1024"]),
+        ("flash.read=25", &["flash.read=25", "unit"]),
+        ("capacity=40bananas", &["capacity", "'bananas' is no unit"]),
+        ("flash.colour=red", &["colour"]),
+        ("cleaning.policy=gredy", &["cleaning.policy", "gredy", "greedy"]),
+    ] {
+        unusable(&["run", &format!("sim:ssd-s,{settings}"), "random-read"], parts);
+    }
+}
+
+#[test]
+fn a_profile_file_is_refused_by_file_line_and_field() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("my.toml");
+    let good = done(&["profile", "show", "ssd-s"]);
+    for (from, to, parts) in [
+        ("read = \"25us\"", "read = 25", &["flash.read", "unit", "\"25us\""][..]),
+        ("read = \"25us\"", "read = \"25 bananas\"", &["flash.read", "'bananas'", "'25us'"]),
+        ("chunk = \"4KiB\"", "chunk = \"512KiB\"", &["mapping.chunk", "larger than an erase block"]),
+        ("channels = 10", "channels = 0", &["flash.channels", "it is 0"]),
+        ("channels = 10", "chanels = 10", &["chanels"]),
+        ("[flash]", "[flash", &[]),
+    ] {
+        let line = good.lines().position(|line| line == from).unwrap() + 1;
+        fs::write(&file, good.replace(from, to)).unwrap();
+        let place = format!("profile {}, line {line}", file.display());
+        let parts = [&[place.as_str()][..], parts].concat();
+        unusable(&["profile", "check", text(&file)], &parts);
+        unusable(&["run", &format!("sim:{}", file.display()), "random-read"], &parts);
+    }
+    fs::write(&file, &good).unwrap();
+    assert!(done(&["profile", "check", text(&file)]).contains("good: 29.8 GiB over 20 dies"));
+}
+
+#[test]
+fn workloads() {
+    for (workload, parts) in [
+        ("randm-read", &["'randm-read'", "did you mean 'random-read'?"][..]),
+        ("random-read,size=4096", &["size", "'4096'", "unit is missing", "'4k'"]),
+        ("random-read,size=4x", &["'x' is no unit"]),
+        ("random-read,siez=4k", &["'siez'", "did you mean 'size'?"]),
+        ("random-read,depth=0", &["depth", "at least 1"]),
+        ("random-read,time=30", &["time", "unit is missing"]),
+        ("random-read,area=64GiB", &["area is 64 GiB from 0 B", "within the device's 29.8 GiB"]),
+        ("random-read,offset=29GiB,area=1GiB", &["area is 1 GiB from 29 GiB"]),
+        ("random-read,size=1000B", &["size is 1000 B", "multiples of 512 B"]),
+        ("no-such-job.toml", &["cannot read the job file 'no-such-job.toml'"]),
+    ] {
+        unusable(&["run", "sim:ssd-s", workload], parts);
+    }
+}
+
+#[test]
+fn a_job_file_is_refused_by_file_and_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("job.toml");
+    fs::write(&file, "requests = \"1k\"\n\n[[job]]\npattern = \"random-read\"\nsize = 4096\n").unwrap();
+    let place = format!("{}:5", file.display());
+    unusable(&["run", "sim:ssd-s", text(&file)], &[&place, "size", "unit is missing"]);
+}
+
+#[test]
+fn options() {
+    unusable(&["run", "sim:ssd-s", "random-read", "--seed", "-1"], &["--seed"]);
+    unusable(&["run", "sim:ssd-s", "random-read", "--seed=many"], &["'many'", "whole number"]);
+    unusable(&["run", "sim:ssd-s", "random-read", "--quick", "--full"], &["--quick", "--full"]);
+    unusable(&["run", "sim:ssd-s", "random-read", "--format", "xml"], &["xml", "text, json, csv"]);
+    unusable(&["run", "sim:ssd-s", "random-read", "--create", "1MiB"], &["--create", "not a path"]);
+    unusable(&["run", "./x", "random-read", "--create", "4096"], &["'4096'", "unit is missing"]);
+    unusable(&["run", "sim:ssd-s", "random-read", "--really", "x"], &["--destroy-data"]);
+    unusable(&["run", "sim:ssd-s"], &["WORKLOAD"]);
+    unusable(&["rnu", "sim:ssd-s", "random-read"], &["'rnu'", "'run'"]);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let below = format!("{}/results", file.path().display());
+    unusable(&["run", "sim:ssd-s", "random-read", "--out", &below], &["--out", &below]);
+}
+
+#[test]
+fn results_to_report() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("result.json");
+    unusable(&["report", text(dir.path())], &["result.json", "cannot read"]);
+    fs::write(&file, "{").unwrap();
+    unusable(&["report", text(&file)], &["result.json", "line 1"]);
+    fs::write(&file, "{\"schema\": \"flashlane.run/9\"}").unwrap();
+    unusable(&["report", text(&file)], &["flashlane.run/9", "flashlane.run/1"]);
+    unusable(&["report"], &["RESULT"]);
+}
+
+#[test]
+fn profiles() {
+    unusable(&["profile", "show", "msr32g"], &["did you mean 'msr-32g'?"]);
+    unusable(&["profile", "check", "no-such.toml"], &["'no-such.toml'"]);
+}

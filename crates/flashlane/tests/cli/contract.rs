@@ -1,0 +1,105 @@
+//! What programs rely on: the JSON of each command, and that the same seed gives the same bytes.
+
+use crate::program::{done, flashlane, json, text};
+use serde_json::Value;
+use std::fs;
+
+#[test]
+fn a_run() {
+    let result = json(&["run", "sim:ssd-s", "mixed,size=4k,depth=4,requests=2k,area=16MiB"]);
+    assert_eq!(result["schema"], "flashlane.run/1");
+    assert_eq!(result["requests"], 2000);
+    for number in ["elapsed_s", "iops", "bandwidth_bytes_per_s"] {
+        assert!(result[number].as_f64().unwrap() > 0.0, "{number}");
+    }
+    let latency = result["latency_ns"].as_object().unwrap();
+    let names: Vec<&str> = latency.keys().map(String::as_str).collect();
+    assert_eq!(names, ["min", "mean", "stddev", "p50", "p90", "p99", "p999", "max"]);
+    assert!(latency.values().all(Value::is_number));
+    assert!(result["device"]["counters"]["write_amplification"].as_f64().unwrap() >= 1.0);
+    assert_eq!(result["device"]["counters"]["host_reads"].as_u64().map(|n| n > 1000), Some(true));
+    assert_eq!((&result["partial"], &result["harness_ns_per_request"]), (&Value::Null, &Value::Null));
+    assert!(result.get("figures").is_none() && result.get("samples").is_none(), "it is lean");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
+    let run = |seed: &str, format: &str| {
+        done(&[
+            "run",
+            "sim:ssd-s",
+            "mixed,depth=8,requests=5k,area=64MiB",
+            "--seed",
+            seed,
+            "--format",
+            format,
+        ])
+    };
+    for format in ["json", "text", "csv"] {
+        assert_eq!(run("7", format), run("7", format));
+    }
+    assert_ne!(run("7", "json"), run("8", "json"));
+    let inline =
+        done(&["run", "sim:ssd-s", "mixed,depth=8,requests=5k,area=64MiB,seed=7", "--format", "json"]);
+    assert_eq!(inline, run("7", "json"), "a workload's own seed is the same thing");
+}
+
+#[test]
+fn out_keeps_all_that_a_report_needs() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("deep/down");
+    let printed = json(&["run", "sim:ssd-s", "random-read,requests=2k", "--out", text(&out)]);
+    let kept: Value = serde_json::from_str(&fs::read_to_string(out.join("result.json")).unwrap()).unwrap();
+    let figures = kept["figures"].as_array().unwrap();
+    assert!(!figures.is_empty());
+    for figure in figures {
+        assert!(out.join(format!("{}.svg", figure["id"].as_str().unwrap())).exists());
+    }
+    assert!(fs::read(out.join("samples.parquet")).unwrap().starts_with(b"PAR1"));
+    let mut lean = kept.clone();
+    lean.as_object_mut().unwrap().remove("figures");
+    assert_eq!(lean, printed);
+
+    // Drawn again, alone and beside itself, without running anything.
+    assert_eq!(json(&["report", text(&out)]), printed);
+    let again = dir.path().join("again");
+    let printed = done(&["report", text(&out), text(&out.join("result.json")), "--out", text(&again)]);
+    assert_eq!(printed.matches("Run: sim:ssd-s").count(), 2);
+    assert!(fs::read_to_string(again.join("report.html")).unwrap().contains("</html>"));
+}
+
+#[test]
+fn quick_and_full_change_the_length_of_a_run() {
+    let requests = |option: &str| {
+        json(&["run", "sim:ssd-s", "random-read,requests=2k", option])["requests"].as_u64().unwrap()
+    };
+    assert_eq!((requests("--quick"), requests("--full")), (200, 20_000));
+}
+
+#[test]
+fn profiles() {
+    let list = json(&["profile", "list"]);
+    assert_eq!(list["schema"], "flashlane.profiles/1");
+    let names: Vec<&str> =
+        list["profiles"].as_array().unwrap().iter().map(|drive| drive["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["ssd-s", "ssd-m", "msr-32g", "msr-64g", "nvme-tlc"]);
+    for name in names {
+        let shown = json(&["profile", "show", name]);
+        assert_eq!(
+            (&shown["schema"], &shown["profile"]["name"]),
+            (&"flashlane.profile/1".into(), &name.into())
+        );
+        let csv = done(&["profile", "show", name, "--format", "csv"]);
+        for line in csv.lines().skip(1).filter(|line| line.starts_with("flash.")) {
+            assert!(!line.ends_with(','), "{name} does not say where {line} comes from");
+        }
+    }
+}
+
+#[test]
+fn no_colour_reaches_a_pipe() {
+    for arguments in [&["--help"][..], &["run", "sim:ssd-s", "random-read,requests=1k"], &["run"]] {
+        let ended = flashlane(arguments);
+        assert!(!ended.stdout.contains('\x1b') && !ended.stderr.contains('\x1b'), "{arguments:?}");
+    }
+}

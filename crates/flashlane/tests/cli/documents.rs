@@ -1,0 +1,61 @@
+//! The documents say what the program knows.
+
+use crate::program::done;
+use std::fs;
+
+fn document(name: &str) -> String {
+    let path = format!("{}/../../docs/{name}.md", env!("CARGO_MANIFEST_DIR"));
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Whether a document explains a word: in a table's first column.
+fn explains(document: &str, word: &str) -> bool {
+    document.lines().any(|line| line.starts_with(&format!("| `{word}`")))
+}
+
+#[test]
+fn every_key_and_pattern_of_a_workload_is_explained() {
+    let text = document("workloads");
+    for key in flashlane_workload::KEYS {
+        assert!(explains(&text, key.name), "docs/workloads.md does not explain '{}'", key.name);
+    }
+    for pattern in flashlane_workload::NAMED {
+        assert!(explains(&text, pattern.name), "docs/workloads.md does not explain '{}'", pattern.name);
+    }
+}
+
+#[test]
+fn every_field_of_the_drives_is_explained() {
+    let text = document("profiles");
+    for profile in flashlane_sim::config::PROFILES {
+        let csv = done(&["profile", "show", profile.name, "--format", "csv"]);
+        for line in csv.lines().skip(1) {
+            let field = line.split(',').next().unwrap();
+            let field = if field.contains(".options.") { field.rsplit_once('.').unwrap().0 } else { field };
+            assert!(
+                explains(&text, field),
+                "docs/profiles.md does not explain '{field}' of {}",
+                profile.name
+            );
+        }
+    }
+}
+
+#[test]
+fn every_layer_and_its_settings_are_explained() {
+    let text = document("devices");
+    for layer in flashlane_layer::LAYERS {
+        assert!(text.contains(&format!("`{}(", layer.name)), "docs/devices.md lacks '{}'", layer.name);
+        for option in (layer.options)() {
+            assert!(explains(&text, option.key), "docs/devices.md does not explain '{}'", option.key);
+        }
+    }
+}
+
+#[test]
+fn the_example_job_file_can_be_run() {
+    let text = document("workloads");
+    let (_, rest) = text.split_once("```toml\n").expect("an example stands in it");
+    let (example, _) = rest.split_once("```").unwrap();
+    flashlane_workload::Workload::parse_toml(example, "docs/workloads.md").unwrap();
+}

@@ -1,0 +1,165 @@
+//! How runs end other than well: the partial result is printed and kept, and one paragraph says why.
+
+use crate::program::{Ended, command, flashlane, refused, text};
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+fn partial(ended: &Ended) -> Value {
+    assert_eq!(ended.status, 1, "{}", ended.stderr);
+    serde_json::from_str(&ended.stdout).expect("the partial result is printed whole")
+}
+
+#[test]
+fn a_device_that_vanishes_leaves_what_was_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let ended = refused(
+        1,
+        &[
+            "run",
+            "faulty(sim:ssd-s,vanish-after=5000)",
+            "random-read,requests=10k",
+            "--format",
+            "json",
+            "--out",
+            text(dir.path()),
+        ],
+        &["vanished", "the result is partial: 5000 requests were measured"],
+    );
+    let result = partial(&ended);
+    assert_eq!(result["requests"], 5000);
+    assert!(result["partial"].as_str().unwrap().contains("vanished"));
+    assert!(result["latency_ns"]["p99"].as_f64().unwrap() > 0.0);
+    assert_eq!(result["warnings"][0]["code"], "partial");
+    let kept: Value =
+        serde_json::from_str(&fs::read_to_string(dir.path().join("result.json")).unwrap()).unwrap();
+    assert_eq!(kept["partial"], result["partial"]);
+    assert!(fs::read_to_string(dir.path().join("report.html")).unwrap().contains("vanished"));
+}
+
+#[test]
+fn a_failing_request_ends_a_run_and_says_which() {
+    let ended = refused(
+        1,
+        &["run", "faulty(sim:ssd-s,read-errors=@300)", "sequential-read,requests=10k", "--format", "json"],
+        &["the read of 4096 bytes at offset 1224704 failed", "uncorrectable"],
+    );
+    assert_eq!(partial(&ended)["requests"], 299);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = command(&["run", "sim:ssd-s", "random-read,requests=1k", "--out", text(dir.path())])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(0), ""));
+    assert!(dir.path().join("result.json").exists(), "the files are written all the same");
+}
+
+#[test]
+fn a_full_standard_output_is_told_and_the_files_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = command(&["run", "sim:ssd-s", "random-read,requests=1k", "--out", text(dir.path())])
+        .stdout(full)
+        .output()
+        .unwrap();
+    let ended = Ended::from(output);
+    assert_eq!(ended.status, 1);
+    assert!(ended.stderr.contains("cannot write to standard output: No space left"), "{}", ended.stderr);
+    assert!(dir.path().join("result.json").exists());
+}
+
+/// A mount that goes when it is dropped.
+struct Mount(tempfile::TempDir);
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+/// A file system of 32 KiB; `None` for those who may not mount.
+fn tiny() -> Option<Mount> {
+    let dir = tempfile::tempdir().unwrap();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=32k", "tmpfs"])
+        .arg(dir.path())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    mounted.then(|| Mount(dir))
+}
+
+#[test]
+fn a_full_disk_under_out_loses_nothing_that_was_printed() {
+    let Some(mount) = tiny() else {
+        eprintln!("skipped: mounting a small file system is not allowed here");
+        return;
+    };
+    let out = mount.0.path().join("results");
+    let ended = flashlane(&[
+        "run",
+        "sim:ssd-s,initial.state=full",
+        "random-read,requests=100k,depth=8",
+        "--format",
+        "json",
+        "--out",
+        text(&out),
+    ]);
+    assert_eq!(partial(&ended)["requests"], 100_000, "the result was printed before");
+    for part in [text(&out), "No space left"] {
+        assert!(ended.stderr.contains(part), "{}", ended.stderr);
+    }
+    assert!(ended.stderr.contains("written"), "it says what was: {}", ended.stderr);
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = command(&[
+        "run",
+        "sim:ssd-s,initial.state=full",
+        "random-read,requests=1G",
+        "--format",
+        "json",
+        "--out",
+        text(dir.path()),
+    ])
+    .stdout(Stdio::piped())
+    .stderr(Stdio::piped())
+    .spawn()
+    .unwrap();
+    // It is past its start once the handler is in its place, which the kernel tells.
+    while !catches_interrupts(child.id()) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    // SAFETY: a signal to a process of our own that has not been waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    let mut stdout = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+    let stderr: Vec<String> =
+        BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{stderr:?}");
+    assert!(stderr.len() == 1 && stderr[0].contains("stopped on request"), "{stderr:?}");
+    let result: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(result["partial"], "stopped on request");
+    assert!(dir.path().join("result.json").exists());
+}
+
+/// Whether a process has a handler for SIGINT.
+fn catches_interrupts(id: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
+    let caught = u64::from_str_radix(caught.trim(), 16).unwrap_or(0);
+    caught & (1 << (libc::SIGINT - 1)) != 0
+}

@@ -1,0 +1,9 @@
+//! The program as it is used: arguments in, text and exit status out.
+
+mod bad_input;
+mod contract;
+mod documents;
+mod endings;
+mod help;
+mod program;
+mod safety;

@@ -1,0 +1,66 @@
+//! Calling the program.
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// How a call ended.
+pub struct Ended {
+    pub status: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// The program with these arguments, not yet started.
+pub fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flashlane"));
+    command.args(arguments).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
+    command
+}
+
+/// Runs it to its end.
+pub fn flashlane(arguments: &[&str]) -> Ended {
+    command(arguments).output().expect("the program can be started").into()
+}
+
+/// Runs it, expects status 0 and silence on standard error, and gives its standard output.
+pub fn done(arguments: &[&str]) -> String {
+    let ended = flashlane(arguments);
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{arguments:?}\n{}", ended.stdout);
+    ended.stdout
+}
+
+/// As [`done`], with `--format json`.
+pub fn json(arguments: &[&str]) -> Value {
+    let text = done(&[arguments, &["--format", "json"]].concat());
+    serde_json::from_str(&text).expect("standard output is one JSON value")
+}
+
+/// Runs it, expects this status, and an error of one paragraph that contains all `parts`.
+pub fn refused(status: i32, arguments: &[&str], parts: &[&str]) -> Ended {
+    let ended = flashlane(arguments);
+    let Ended { stderr, .. } = &ended;
+    assert_eq!(ended.status, status, "{arguments:?}\n{stderr}");
+    for part in parts {
+        assert!(stderr.contains(part), "{arguments:?} lacks '{part}':\n{stderr}");
+    }
+    for ugly in ["panicked", "RUST_BACKTRACE", "Error {", "Os {"] {
+        assert!(!stderr.contains(ugly), "{arguments:?} shows '{ugly}':\n{stderr}");
+    }
+    ended
+}
+
+/// A path as an argument.
+pub fn text(path: &Path) -> &str {
+    path.to_str().expect("temporary paths are plain")
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        Self {
+            status: output.status.code().expect("the program ends by itself"),
+            stdout: String::from_utf8(output.stdout).expect("standard output is text"),
+            stderr: String::from_utf8(output.stderr).expect("standard error is text"),
+        }
+    }
+}

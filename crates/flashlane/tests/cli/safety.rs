@@ -1,0 +1,97 @@
+//! A real drive is somebody's data.
+
+use crate::program::{flashlane, json, refused, text};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A file of 1 MiB that begins with `head`, and the directory that keeps it.
+fn file(head: &[u8]) -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("drive");
+    let mut bytes = vec![0x5a; 1 << 20];
+    bytes[..head.len()].copy_from_slice(head);
+    fs::write(&path, bytes).unwrap();
+    (dir, path)
+}
+
+fn untouched(path: &Path, head: &[u8]) {
+    let bytes = fs::read(path).unwrap();
+    assert!(bytes.starts_with(head) && bytes[head.len()..].iter().all(|&b| b == 0x5a), "it was written to");
+}
+
+const WRITES: &str = "random-write,requests=100";
+
+#[test]
+fn nothing_is_written_that_was_not_given_up() {
+    for workload in [WRITES, "mixed,requests=100", "sequential-trim,requests=10"] {
+        let (_dir, path) = file(b"");
+        refused(
+            2,
+            &["run", text(&path), workload],
+            &["would overwrite", text(&path), "1 MiB", "nothing was touched", "--destroy-data"],
+        );
+        refused(2, &["run", &format!("faulty({})", path.display()), workload], &["--destroy-data"]);
+        untouched(&path, b"");
+    }
+}
+
+#[test]
+fn what_is_given_up_is_written() {
+    let (_dir, path) = file(b"");
+    let result = json(&["run", text(&path), WRITES, "--destroy-data", "--allow-page-cache"]);
+    assert_eq!(result["requests"], 100);
+    assert!(fs::read(&path).unwrap().iter().any(|&b| b != 0x5a));
+}
+
+#[test]
+fn a_file_system_is_refused_even_then_unless_its_path_is_repeated() {
+    // An ext4 superblock's magic number at its place.
+    let mut head = vec![0x5a; 1024 + 58];
+    head[1024 + 56..].copy_from_slice(&[0x53, 0xef]);
+    let (dir, path) = file(&head);
+    refused(
+        2,
+        &["run", text(&path), WRITES, "--destroy-data", "--allow-page-cache"],
+        &["is not overwritten", "ext", "--really"],
+    );
+    untouched(&path, &head);
+    let other = dir.path().join("other");
+    fs::write(&other, "").unwrap();
+    refused(
+        2,
+        &["run", text(&path), WRITES, "--destroy-data", "--really", text(&other), "--allow-page-cache"],
+        &["--really names", "must be the same"],
+    );
+    untouched(&path, &head);
+    let arguments =
+        ["run", text(&path), WRITES, "--destroy-data", "--really", text(&path), "--allow-page-cache"];
+    assert_eq!(flashlane(&arguments).status, 0);
+}
+
+#[test]
+fn reading_needs_no_leave_and_says_what_it_doubts() {
+    let (_dir, path) = file(b"");
+    let arguments = ["run", text(&path), "random-read,requests=2k,depth=4", "--allow-page-cache"];
+    let result = json(&arguments);
+    untouched(&path, b"");
+    assert_eq!(result["device"]["simulated"], false);
+    assert!(result["harness_ns_per_request"].as_f64().unwrap() > 0.0, "what measuring costs is told");
+    assert!(result["warnings"].is_array());
+}
+
+#[test]
+fn a_new_file_is_made_filled_and_never_in_the_place_of_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("scratch");
+    let arguments = ["run", text(&path), WRITES, "--create", "1MiB", "--allow-page-cache"];
+    assert_eq!(json(&arguments)["requests"], 100);
+    assert_eq!(fs::metadata(&path).unwrap().len(), 1 << 20);
+    let (_dir, path) = file(b"");
+    refused(2, &["run", text(&path), WRITES, "--create", "1MiB"], &["exists already and is not replaced"]);
+    untouched(&path, b"");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_said_to_be_missing() {
+    refused(2, &["run", "/no/such/file", WRITES], &["'/no/such/file' does not exist"]);
+}
