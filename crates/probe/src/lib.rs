@@ -1,1 +1,29 @@
 //! What is inside a drive, inferred from timing, each finding with its evidence and confidence.
+//!
+//! The method is that of chen11 (sections 4.2 to 4.4): treat the drive as a black box, ask patterned questions,
+//! and read the structure off the pattern of the answers. Beyond the paper: pairs of simultaneous reads, whose
+//! collision tells same die, same channel or neither whatever the speed of the bus; a test of power before a
+//! finding's absence is believed; and more features. A wrong answer is far worse than "not determined": every
+//! pattern has to be complete, or it is not reported.
+
+mod advice;
+pub mod chunk;
+mod error;
+mod interference;
+mod link;
+pub mod mapping;
+mod options;
+pub mod pattern;
+mod readahead;
+mod reclaim;
+mod result;
+pub mod rig;
+pub mod stride;
+pub mod stripe;
+mod survey;
+mod write_buffer;
+
+pub use error::ProbeError;
+pub use options::{Effort, Options, Progress};
+pub use result::{Finding, ProbeResult, Recommendation, Status, Warning};
+pub use survey::probe;

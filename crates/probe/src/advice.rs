@@ -1,0 +1,113 @@
+//! Advice: the fewest bytes in flight that bring a load to nine tenths of its best.
+
+use crate::chunk::Area;
+use crate::result::Recommendation;
+use crate::rig::Rig;
+use flashlane_base::units::{format_bytes, format_rate};
+use flashlane_measure::Interruption;
+use flashlane_measure::figure::{Axis, Figure, Series};
+use flashlane_workload::{Access, Generator, Job, Mix, Pattern};
+
+/// A kind of load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Load {
+    RandomRead,
+    RandomWrite,
+    Scan,
+}
+
+impl Load {
+    /// As results name it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::RandomRead => "random_read",
+            Self::RandomWrite => "random_write",
+            Self::Scan => "scan",
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::RandomRead => "Random reads",
+            Self::RandomWrite => "Random writes",
+            Self::Scan => "Sequential reads",
+        }
+    }
+}
+
+const SIZES: [u64; 4] = [4096, 16 * 1024, 64 * 1024, 256 * 1024];
+const DEPTHS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
+/// The share of the best that is good enough: beyond it latency grows and bandwidth hardly.
+const ENOUGH: f64 = 0.9;
+
+/// Measures a load over sizes and depths and picks.
+pub(crate) fn find(
+    rig: &mut Rig<'_>,
+    area: Area,
+    load: Load,
+    bytes_each: u64,
+) -> Result<(Recommendation, Figure), Interruption> {
+    let deepest = rig.depth();
+    let mut cells: Vec<(u64, u32, f64)> = Vec::new();
+    let mut series = Vec::new();
+    for size in SIZES.map(|size| size.max(rig.sector_bytes())) {
+        let mut points = Vec::new();
+        for depth in DEPTHS.into_iter().filter(|depth| *depth <= deepest) {
+            let rate = bandwidth(rig, area, load, size, depth, bytes_each)?;
+            cells.push((size, depth, rate));
+            points.push((f64::from(depth), rate / 1e6));
+        }
+        series.push(Series { name: format_bytes(size), points, ..Series::default() });
+    }
+    let best = cells.iter().map(|cell| cell.2).fold(0.0, f64::max);
+    let &(request_bytes, queue_depth, rate) = cells
+        .iter()
+        .filter(|cell| cell.2 >= ENOUGH * best)
+        .min_by_key(|cell| (cell.0 * u64::from(cell.1), cell.1))
+        .expect("the best cell is good enough");
+    let recommendation = Recommendation {
+        request_bytes,
+        queue_depth,
+        bandwidth_bytes_per_s: rate.round(),
+        reason: format!(
+            "the fewest bytes in flight that give {:.0}% or more of the best measured, {}",
+            ENOUGH * 100.0,
+            format_rate(best)
+        ),
+    };
+    let figure = Figure {
+        id: format!("bandwidth-{}", load.name().replace('_', "-")),
+        title: format!("{}: bandwidth against requests in flight", load.title()),
+        x: Axis::log("requests in flight", ""),
+        y: Axis::linear("bandwidth", "MB/s"),
+        series,
+        ..Figure::default()
+    };
+    Ok((recommendation, figure))
+}
+
+fn bandwidth(
+    rig: &mut Rig<'_>,
+    area: Area,
+    load: Load,
+    size: u64,
+    depth: u32,
+    bytes_each: u64,
+) -> Result<f64, Interruption> {
+    let (pattern, mix) = match load {
+        Load::RandomRead => (Pattern::Random, Mix::READ),
+        Load::RandomWrite => (Pattern::Random, Mix::WRITE),
+        Load::Scan => (Pattern::Sequential, Mix::READ),
+    };
+    let length = area.length_bytes / size * size;
+    let job = Job::new("advice", pattern, mix, size).area(area.offset_bytes, length);
+    let seed = flashlane_base::Seed(rig.random().bits());
+    let mut generator = Generator::new(&job, area.offset_bytes + length, seed);
+    let count = (bytes_each / size).clamp(32, 400);
+    let accesses: Vec<Access> = (0..count).map(|_| generator.access()).collect();
+    let elapsed = rig.stream(accesses.into_iter(), depth)?;
+    if load == Load::RandomWrite {
+        rig.settle()?;
+    }
+    Ok((count * size) as f64 / elapsed.as_s_f64().max(1e-9))
+}

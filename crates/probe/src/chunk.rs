@@ -1,0 +1,208 @@
+//! Chunk and page size.
+//!
+//! *Curves* as in chen11 (section 4.2, figure 2): the latency of a small read against its offset. A read that
+//! crosses from one chunk into the next is served by two domains at once and is faster; the valleys' distance is
+//! the chunk.
+//!
+//! *Pairs*, beyond the paper: two single sectors on both sides of a boundary, read at once. On one die they queue
+//! for its array, on two they do not, whatever the speed of the bus: the contrast is a whole array read, where the
+//! curves have only half a transfer. Page boundaries inside a chunk show as reads that take two array times.
+
+use crate::pattern::{self, Point, point};
+use crate::rig::Rig;
+use flashlane_measure::Interruption;
+use flashlane_workload::Access;
+
+/// The area in which chunks and pages are looked for, from the device's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Area {
+    /// First byte.
+    pub offset_bytes: u64,
+    /// Bytes, all of them written once in order.
+    pub length_bytes: u64,
+}
+
+/// Steps between the places at which an experiment is repeated: a multiple of every chunk of 2^a 3^b 5^c sectors
+/// up to 256 KiB (with b and c at most one), so that each repetition has the same phase.
+const STEP_BYTES: u64 = 15 * 256 * 1024;
+
+impl Area {
+    /// A random place with the phase of the area's start that leaves room for `room_bytes`.
+    fn place(&self, rig: &mut Rig<'_>, room_bytes: u64) -> u64 {
+        let places = (self.length_bytes.saturating_sub(room_bytes) / STEP_BYTES).max(1);
+        self.offset_bytes + rig.random().below(places) * STEP_BYTES
+    }
+}
+
+/// The latency of reads of `sectors` sectors at offsets of `0..=offsets` sectors (chen11, program 1 (I)), in
+/// microseconds.
+///
+/// # Errors
+/// [`Interruption`] where the device fails.
+pub fn curve(
+    rig: &mut Rig<'_>,
+    area: Area,
+    sectors: u64,
+    offsets: usize,
+    repetitions: usize,
+) -> Result<Vec<Point>, Interruption> {
+    let sector = rig.sector_bytes();
+    let room = (offsets as u64 + sectors + 1) * sector;
+    repeat(rig, offsets + 1, repetitions, |rig, k| {
+        let at = area.place(rig, room) + k as u64 * sector;
+        rig.one(Access::read(at, sectors * sector)).map(|latency| latency.as_us_f64())
+    })
+}
+
+/// The distance of the valleys of a curve, in sectors; `None` where there are none or they do not recur.
+///
+/// A valley may be several offsets wide: those of a read of s sectors are up to s - 1 wide.
+pub fn valley_distance(curve: &[Point]) -> Option<usize> {
+    let inverted: Vec<Point> = curve.iter().map(|p| Point { value: -p.value, error: p.error }).collect();
+    let highest = curve.iter().map(|p| p.value).fold(0.0, f64::max);
+    let lifted: Vec<Point> =
+        inverted.iter().map(|p| Point { value: p.value + 2.0 * highest, error: p.error }).collect();
+    let standout = pattern::standout(&lifted)?;
+    // Neighbouring places are one valley; its middle is the bottom.
+    let mut bottoms: Vec<f64> = Vec::new();
+    let mut run = Vec::new();
+    for place in standout.places.iter().copied().chain([usize::MAX]) {
+        if run.last().is_some_and(|&last| place != last + 1) {
+            let (first, last) = (run[0], run[run.len() - 1]);
+            // A valley that the curve's ends cut has no known middle.
+            if first > 0 && last + 1 < curve.len() {
+                bottoms.push((first + last) as f64 / 2.0);
+            }
+            run.clear();
+        }
+        run.push(place);
+    }
+    let distance = bottoms.get(1)? - bottoms[0];
+    let even = bottoms.len() >= 3 && bottoms.windows(2).all(|pair| pair[1] - pair[0] == distance);
+    (even && distance.fract() == 0.0).then_some(distance as usize)
+}
+
+/// Boundaries between chunks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Boundaries {
+    /// Bytes between one boundary and the next.
+    pub chunk_bytes: u64,
+    /// The first boundary, from the area's start.
+    pub phase_bytes: u64,
+    /// How clear the difference is, 0 to 1.
+    pub clarity: f64,
+    /// What two reads on one die take longer than on two, in microseconds.
+    pub contrast_us: f64,
+    /// Boundaries that were seen.
+    pub seen: usize,
+}
+
+/// Looks for chunk boundaries: first closely, then, for large chunks, coarsely.
+///
+/// # Errors
+/// [`Interruption`] where the device fails.
+pub fn boundaries(
+    rig: &mut Rig<'_>,
+    area: Area,
+    repetitions: usize,
+) -> Result<Option<Boundaries>, Interruption> {
+    let sector = rig.sector_bytes();
+    for (step, reach) in [(sector, 256 * 1024), (4096.max(sector), 1024 * 1024)] {
+        let found = boundaries_at(rig, area, step, reach.min(area.length_bytes / 4), repetitions)?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+fn boundaries_at(
+    rig: &mut Rig<'_>,
+    area: Area,
+    step: u64,
+    reach: u64,
+    repetitions: usize,
+) -> Result<Option<Boundaries>, Interruption> {
+    let sector = rig.sector_bytes();
+    let count = (reach / step) as usize;
+    // Place k asks about the boundary at (k + 1) * step. The upper sector goes first: two in ascending order might
+    // be taken for a sequential stream and fetched ahead.
+    let row = repeat(rig, count, repetitions, |rig, k| {
+        let boundary = area.place(rig, reach + step) + (k as u64 + 1) * step;
+        let pair = [Access::read(boundary, sector), Access::read(boundary - sector, sector)];
+        rig.burst(&pair).map(|time| time.as_us_f64())
+    })?;
+    // On two dies the pair is fast: boundaries lie *below* the rest.
+    let highest = row.iter().map(|p| p.value).fold(0.0, f64::max);
+    let inverted: Vec<Point> =
+        row.iter().map(|p| Point { value: 2.0 * highest - p.value, error: p.error }).collect();
+    let Some(standout) = pattern::standout(&inverted) else { return Ok(None) };
+    Ok(pattern::period(&standout.places, count).map(|(phase, period)| Boundaries {
+        chunk_bytes: period as u64 * step,
+        phase_bytes: (phase as u64 + 1) * step % (period as u64 * step),
+        clarity: standout.clarity,
+        contrast_us: standout.height,
+        seen: standout.places.len(),
+    }))
+}
+
+/// The page size, given the chunk: reads across a page boundary inside a chunk take two array times, one after
+/// the other. `None` where the boundaries seen do not divide the chunk evenly.
+///
+/// # Errors
+/// [`Interruption`] where the device fails.
+pub fn page_bytes(
+    rig: &mut Rig<'_>,
+    area: Area,
+    chunk: &Boundaries,
+    repetitions: usize,
+) -> Result<Option<u64>, Interruption> {
+    let sector = rig.sector_bytes();
+    let inside = (chunk.chunk_bytes / sector).saturating_sub(1) as usize;
+    if inside < 3 {
+        return Ok(Some(chunk.chunk_bytes));
+    }
+    let row = repeat(rig, inside, repetitions, |rig, k| {
+        let start = area.place(rig, 2 * chunk.chunk_bytes) + chunk.phase_bytes;
+        let boundary = start + (k as u64 + 1) * sector;
+        rig.one(Access::read(boundary - sector, 2 * sector)).map(|latency| latency.as_us_f64())
+    })?;
+    let Some(standout) = pattern::standout(&row) else {
+        // No read inside the chunk needs two pages.
+        return Ok(Some(chunk.chunk_bytes));
+    };
+    let page = (standout.places[0] + 1) as u64 * sector;
+    let expected = (1..chunk.chunk_bytes / page).map(|i| (i * page / sector) as usize - 1);
+    Ok((chunk.chunk_bytes.is_multiple_of(page) && expected.eq(standout.places.iter().copied()))
+        .then_some(page))
+}
+
+/// Measures places `0..count` in random order, over and over, and summarises each.
+pub(crate) fn repeat(
+    rig: &mut Rig<'_>,
+    count: usize,
+    repetitions: usize,
+    measure: impl FnMut(&mut Rig<'_>, usize) -> Result<f64, Interruption>,
+) -> Result<Vec<Point>, Interruption> {
+    let mut all = samples(rig, count, repetitions, measure)?;
+    Ok(all.iter_mut().map(|repetitions| point(repetitions)).collect())
+}
+
+/// Measures places `0..count` in random order, over and over.
+pub(crate) fn samples(
+    rig: &mut Rig<'_>,
+    count: usize,
+    repetitions: usize,
+    mut measure: impl FnMut(&mut Rig<'_>, usize) -> Result<f64, Interruption>,
+) -> Result<Vec<Vec<f64>>, Interruption> {
+    let mut all = vec![Vec::with_capacity(repetitions); count];
+    let mut order: Vec<usize> = (0..count).collect();
+    for _ in 0..repetitions {
+        // Slow drifts of the drive or the machine then fall on all places alike.
+        rig.random().shuffle(&mut order);
+        for &k in &order {
+            all[k].push(measure(rig, k)?);
+        }
+    }
+    Ok(all)
+}

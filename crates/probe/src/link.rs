@@ -1,0 +1,113 @@
+//! The link: bandwidth, what a command costs, and the shortest round trip.
+//!
+//! Trimmed pages hold nothing, so most drives answer for them without asking flash: what is left is host, command
+//! and link. Many such reads in flight are served at the link's pace; the time of one against its size is a
+//! straight line with the command's cost at zero bytes and the bandwidth as its slope.
+
+use crate::chunk::Area;
+use crate::pattern::point;
+use crate::result::Finding;
+use crate::rig::Rig;
+use flashlane_device::SubmitError;
+use flashlane_measure::Interruption;
+use flashlane_workload::Access;
+
+/// Findings on the link.
+pub(crate) struct Link {
+    pub(crate) bandwidth: Finding,
+    pub(crate) command: Finding,
+    pub(crate) round_trip: Finding,
+}
+
+/// How far the line may miss its points, and two measurements of one point each other.
+const STRAIGHT: f64 = 0.04;
+
+/// Measures the link over an area that may be trimmed.
+pub(crate) fn find(rig: &mut Rig<'_>, area: Area) -> Result<Link, Interruption> {
+    match rig.one(Access::trim(area.offset_bytes, area.length_bytes)) {
+        Ok(_) => {}
+        Err(Interruption::Refused { error: SubmitError::Unsupported { .. }, .. }) => {
+            return Ok(Link::unknown(
+                "the drive has no trim, and reads of written pages wait for flash as well",
+            ));
+        }
+        Err(error) => return Err(error),
+    }
+    let sector = rig.sector_bytes();
+    let mut times = Vec::new();
+    for _ in 0..64 {
+        let at = area.offset_bytes + rig.random().below(area.length_bytes / sector) * sector;
+        times.push(rig.one(Access::read(at, sector))?.as_us_f64());
+    }
+    let round_trip = point(&mut times);
+    let round_trip = Finding::found(
+        (round_trip.value * 1e3).round() as u64,
+        0.9,
+        format!("one read of {sector} bytes that holds nothing takes {:.1} us", round_trip.value),
+    );
+    let sizes = [sector, 16 * 1024, 64 * 1024, 128 * 1024];
+    let mut points = Vec::new();
+    for size in sizes {
+        let (first, again) = (pace_us(rig, area, size, 1)?, pace_us(rig, area, size, 1)?);
+        let shallower = pace_us(rig, area, size, 2)?;
+        if (first / again - 1.0).abs() > STRAIGHT {
+            return Ok(Link {
+                round_trip,
+                ..Link::unknown("two measurements of the same reads do not agree")
+            });
+        }
+        if size != sector && shallower / first > 1.0 + STRAIGHT {
+            let why = "half as many reads in flight are served more slowly: the link is not the limit";
+            return Ok(Link { round_trip, ..Link::unknown(why) });
+        }
+        points.push((size as f64, f64::midpoint(first, again)));
+    }
+    let (slope, command) = line(&points[1..]);
+    let straight = points[1..].iter().all(|&(x, y)| ((command + slope * x) / y - 1.0).abs() < STRAIGHT);
+    if !straight || slope <= 0.0 {
+        let why = "the time of reads that hold nothing does not grow in proportion to their size";
+        return Ok(Link { round_trip, ..Link::unknown(why) });
+    }
+    let evidence = format!(
+        "{} reads of 16 to 128 KiB that hold nothing, in flight together, take {command:.1} us and {:.3} us a KiB each",
+        rig.depth(),
+        slope * 1024.0
+    );
+    let bandwidth = Finding::found((1e6 / slope).round() as u64, 0.9, evidence.clone());
+    let command = if command > 0.1 {
+        Finding::found((command * 1e3).round() as u64, 0.8, evidence)
+    } else {
+        Finding::absent(0.7, evidence)
+    };
+    Ok(Link { bandwidth, command, round_trip })
+}
+
+impl Link {
+    /// Nothing is known, and why.
+    pub(crate) fn unknown(why: &str) -> Self {
+        Self {
+            bandwidth: Finding::not_determined(why),
+            command: Finding::not_determined(why),
+            round_trip: Finding::not_determined(why),
+        }
+    }
+}
+
+/// Microseconds a read of `size` bytes at the drive's depth divided by `share`.
+fn pace_us(rig: &mut Rig<'_>, area: Area, size: u64, share: u32) -> Result<f64, Interruption> {
+    let count = 400;
+    let places: Vec<u64> =
+        (0..count).map(|_| area.offset_bytes + rig.random().below(area.length_bytes / size) * size).collect();
+    let depth = (rig.depth() / share).max(1);
+    let elapsed = rig.stream(places.into_iter().map(|at| Access::read(at, size)), depth)?;
+    Ok(elapsed.as_us_f64() / f64::from(count))
+}
+
+/// Least squares: slope and value at zero.
+fn line(points: &[(f64, f64)]) -> (f64, f64) {
+    let n = points.len() as f64;
+    let (mx, my) = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);
+    let xy: f64 = points.iter().map(|p| (p.0 - mx) * (p.1 - my)).sum();
+    let xx: f64 = points.iter().map(|p| (p.0 - mx) * (p.0 - mx)).sum();
+    (xy / xx, my - xy / xx * mx)
+}

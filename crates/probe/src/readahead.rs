@@ -1,0 +1,113 @@
+//! Readahead: do sequential reads come faster than random ones, and of how many interleaved streams at most?
+//!
+//! chen11 (section 5.3) shows that two interleaved readers defeat a readahead that follows one.
+
+use crate::chunk::Area;
+use crate::pattern::{Point, point};
+use crate::result::Finding;
+use crate::rig::Rig;
+use flashlane_measure::Interruption;
+use flashlane_measure::figure::{Axis, Figure, Series};
+use flashlane_workload::Access;
+
+/// Reads of each stream; the first half lets the drive catch on.
+const READS: u64 = 32;
+/// Streams at which the search ends.
+const MOST_STREAMS: u64 = 64;
+/// Below this share of a random read's latency a sequential one was fetched ahead, above that it was not.
+const FETCHED: f64 = 0.85;
+const NOT_FETCHED: f64 = 0.95;
+
+/// Finds the number of streams; the figure shows latency against streams.
+pub(crate) fn find(rig: &mut Rig<'_>, area: Area, page: u64) -> Result<(Finding, Figure), Interruption> {
+    let random = random_latency(rig, area, page)?;
+    let mut curve: Vec<(f64, f64)> = Vec::new();
+    let mut latency = |rig: &mut Rig<'_>, streams: u64| -> Result<f64, Interruption> {
+        let median = sequential_latency(rig, area, page, streams)?.value;
+        curve.push((streams as f64, median));
+        Ok(median)
+    };
+    let one = latency(rig, 1)?;
+    let finding = if one > NOT_FETCHED * random.value {
+        Finding::absent(
+            0.95,
+            format!("sequential reads take {one:.1} us, random ones {:.1} us", random.value),
+        )
+    } else if one > FETCHED * random.value || random.value - one < 6.0 * random.error {
+        Finding::not_determined(format!(
+            "sequential reads take {one:.1} us, random ones {:.1} us: too close to call",
+            random.value
+        ))
+    } else {
+        let middle = (one + random.value) / 2.0;
+        let most = MOST_STREAMS.min(area.length_bytes / (2 * READS * page)).max(1);
+        let (mut follows, mut loses) = (1, most + 1);
+        while loses - follows > 1 {
+            // Doubling first: few streams are usual.
+            let next = if loses > most { (follows * 2).min(most) } else { (follows + loses) / 2 };
+            if latency(rig, next)? < middle {
+                follows = next;
+                if next == most {
+                    break;
+                }
+            } else {
+                loses = next;
+            }
+        }
+        let beyond =
+            if loses > most { "more were not tried".to_owned() } else { format!("with {loses} they do not") };
+        Finding::found(
+            follows,
+            if loses > most { 0.6 } else { 0.95 },
+            format!(
+                "sequential reads of {follows} interleaved streams come in {one:.1} us where random ones take {:.1} us; {beyond}",
+                random.value
+            ),
+        )
+    };
+    curve.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let figure = Figure {
+        id: "readahead".into(),
+        title: "Latency of interleaved sequential reads".into(),
+        x: Axis::linear("interleaved streams", ""),
+        y: Axis::linear("latency", "us"),
+        series: vec![
+            Series {
+                name: "random reads".into(),
+                points: curve.iter().map(|&(x, _)| (x, random.value)).collect(),
+                ..Series::default()
+            },
+            Series { name: "sequential streams".into(), points: curve, ..Series::default() },
+        ],
+        caption: "Where the curve joins that of random reads, the drive no longer follows the streams."
+            .into(),
+        ..Figure::default()
+    };
+    Ok((finding, figure))
+}
+
+fn random_latency(rig: &mut Rig<'_>, area: Area, page: u64) -> Result<Point, Interruption> {
+    let mut times = Vec::new();
+    for _ in 0..200 {
+        let at = area.offset_bytes + rig.random().below(area.length_bytes / page) * page;
+        times.push(rig.one(Access::read(at, page))?.as_us_f64());
+    }
+    Ok(point(&mut times))
+}
+
+/// The median latency of the second half of the reads of `streams` readers, one after the other.
+fn sequential_latency(rig: &mut Rig<'_>, area: Area, page: u64, streams: u64) -> Result<Point, Interruption> {
+    let share = area.length_bytes / streams / page;
+    let slack = share.saturating_sub(2 * READS).max(1);
+    let starts: Vec<u64> = (0..streams).map(|s| s * share + rig.random().below(slack)).collect();
+    let mut times = Vec::new();
+    for i in 0..READS {
+        for start in &starts {
+            let latency = rig.one(Access::read(area.offset_bytes + (start + i) * page, page))?;
+            if i >= READS / 2 {
+                times.push(latency.as_us_f64());
+            }
+        }
+    }
+    Ok(point(&mut times))
+}

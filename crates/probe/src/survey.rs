@@ -1,0 +1,528 @@
+//! The survey: one experiment after another, each resting on what the last one found.
+
+use crate::advice::{self, Load};
+use crate::chunk::{self, Area, Boundaries};
+use crate::link::Link;
+use crate::mapping::{self, Policy};
+use crate::pattern::Point;
+use crate::result::{DeviceRow, Finding, ProbeResult, Status, Warning};
+use crate::rig::Rig;
+use crate::stripe::{self, Stripe, Verdict};
+use crate::{
+    Effort, Options, ProbeError, Progress, interference, link, readahead, reclaim, stride, write_buffer,
+};
+use flashlane_base::units::format_bytes;
+use flashlane_device::Device;
+use flashlane_measure::Interruption;
+use flashlane_measure::figure::{Axis, Figure, Mark, Series};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// Every feature, in the order of the survey.
+const FEATURES: [&str; 12] = [
+    "chunk_size_bytes",
+    "page_size_bytes",
+    "interleaving_degree",
+    "sub_domains",
+    "readahead_streams",
+    "link_bandwidth_bytes_per_s",
+    "command_cost_ns",
+    "round_trip_ns",
+    "mapping_policy",
+    "write_buffer_bytes",
+    "read_write_slowdown",
+    "reclaim_unit_bytes",
+];
+
+/// The area that is looked at: large enough for 400 chunks of 64 KiB several times over.
+const AREA_BYTES: u64 = 34 * 15 * 256 * 1024;
+const LEAST_AREA_BYTES: u64 = 4 * 15 * 256 * 1024;
+/// Distances looked at: three times the stripe of 32 channels of four packages.
+const REACH: usize = 400;
+/// Requests of chen11's initial filling.
+const FILL_BYTES: u64 = 256 * 1024;
+
+/// Finds out what is inside a drive.
+///
+/// The result stands also where the drive fails or the caller stops it half way: it then says so in `partial`, and
+/// what was not reached is not determined.
+///
+/// # Errors
+/// [`ProbeError::TooSmall`] where there is too little room to look at.
+pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeResult, ProbeError> {
+    let capacity_bytes = device.profile().capacity_bytes;
+    // The last part of the area is trimmed for the link.
+    let area_bytes = AREA_BYTES.min(capacity_bytes * 3 / 4) / FILL_BYTES / 15 * FILL_BYTES * 15;
+    if area_bytes < LEAST_AREA_BYTES {
+        let needed_bytes = LEAST_AREA_BYTES * 4 / 3 + 1;
+        return Err(ProbeError::TooSmall { capacity_bytes, needed_bytes });
+    }
+    let may_write = options.may_write && !device.profile().read_only;
+    let row = DeviceRow {
+        name: device.profile().name.clone(),
+        capacity_bytes,
+        simulated: device.profile().simulated,
+        read_only: !may_write,
+    };
+    let started = device.now();
+    // The watch is asked both between stages and, through the rig, within them.
+    let progress = std::cell::Cell::new(Progress { stage: "", share: 0.0 });
+    let mut stop =
+        || options.watch.as_mut().is_some_and(|watch| watch(&progress.get()) == ControlFlow::Break(()));
+    let rig = Rig::new(device, options.seed, &mut stop);
+    let mut survey = Survey {
+        rig,
+        area: Area { offset_bytes: 0, length_bytes: area_bytes },
+        effort: options.effort,
+        may_write,
+        progress: &progress,
+        findings: BTreeMap::new(),
+        recommendation: BTreeMap::new(),
+        figures: Vec::new(),
+        warnings: Vec::new(),
+    };
+    let partial = survey.run().err().map(|interruption| interruption.to_string());
+    let Survey { rig, mut findings, recommendation, figures, mut warnings, .. } = survey;
+    let requests = rig.requests();
+    let elapsed_s = rig.device().now().since(started).as_s_f64();
+    if let Some(reason) = &partial {
+        for feature in FEATURES {
+            findings
+                .entry(feature.into())
+                .or_insert_with(|| Finding::not_determined(format!("the probe ended before: {reason}")));
+        }
+        warnings
+            .push(Warning { code: "partial".into(), message: format!("the probe ended early: {reason}") });
+    }
+    Ok(ProbeResult {
+        schema: ProbeResult::SCHEMA.into(),
+        device: row,
+        findings,
+        recommendation,
+        warnings,
+        partial,
+        seed: options.seed.0,
+        requests,
+        elapsed_s,
+        figures,
+    })
+}
+
+struct Survey<'a, 'p> {
+    rig: Rig<'a>,
+    area: Area,
+    effort: Effort,
+    may_write: bool,
+    progress: &'p std::cell::Cell<Progress>,
+    findings: BTreeMap<String, Finding>,
+    recommendation: BTreeMap<String, crate::Recommendation>,
+    figures: Vec<Figure>,
+    warnings: Vec<Warning>,
+}
+
+impl Survey<'_, '_> {
+    fn run(&mut self) -> Result<(), Interruption> {
+        self.stage("filling the area", 0.0);
+        if self.may_write {
+            let Area { offset_bytes, length_bytes } = self.area;
+            self.rig.fill(offset_bytes, length_bytes, FILL_BYTES)?;
+        } else {
+            self.warn(
+                "read-only",
+                "nothing was written: the layout is whatever earlier writes made it, and mapping, write buffer, \
+                 interference and link were not looked for",
+            );
+        }
+        self.stage("chunk and page size", 0.1);
+        let chunk = self.chunk()?;
+        let page = self.page(chunk.as_ref())?;
+        self.stage("interleaving", 0.2);
+        let stripe = self.stripe(chunk.as_ref(), page)?;
+        self.stage("readahead", 0.4);
+        let page_or_usual = page.unwrap_or(4096).max(self.rig.sector_bytes());
+        let (finding, figure) = readahead::find(&mut self.rig, self.area, page_or_usual)?;
+        self.note("readahead_streams", finding);
+        self.figures.push(figure);
+        self.stage("reads in parallel", 0.5);
+        self.advise(Load::RandomRead)?;
+        self.advise(Load::Scan)?;
+        if self.may_write {
+            self.writing(chunk.as_ref(), page, stripe.as_ref(), page_or_usual)?;
+        } else {
+            let why = "it can only be seen by writing, and the drive was opened for reading";
+            self.note_link(Link::unknown(why));
+            for feature in
+                ["mapping_policy", "write_buffer_bytes", "read_write_slowdown", "reclaim_unit_bytes"]
+            {
+                self.note(feature, Finding::not_determined(why));
+            }
+        }
+        self.stage("done", 1.0);
+        Ok(())
+    }
+
+    /// The experiments that change what is on the drive, the layout last.
+    fn writing(
+        &mut self,
+        chunk: Option<&Boundaries>,
+        page: Option<u64>,
+        stripe: Option<&Stripe>,
+        page_or_usual: u64,
+    ) -> Result<(), Interruption> {
+        self.stage("mapping", 0.6);
+        self.mapping(chunk, page, stripe)?;
+        self.stage("link", 0.7);
+        let length_bytes = self.area.length_bytes / 4;
+        let trimmed = Area { offset_bytes: self.area.length_bytes, length_bytes };
+        let link = link::find(&mut self.rig, trimmed)?;
+        self.note_link(link);
+        self.stage("write buffer", 0.75);
+        let most = if self.effort == Effort::Quick { 2048 } else { 32768 };
+        let most = most.min((self.area.length_bytes / page_or_usual) as usize);
+        let (finding, figure) = write_buffer::find(&mut self.rig, self.area, page_or_usual, most)?;
+        self.note("write_buffer_bytes", finding);
+        self.figures.extend(figure);
+        self.stage("interference", 0.85);
+        let requests = self.effort.repetitions(1000) as u64;
+        let finding = interference::find(&mut self.rig, self.area, page_or_usual, requests)?;
+        self.note("read_write_slowdown", finding);
+        self.stage("writes in parallel", 0.9);
+        self.advise(Load::RandomWrite)?;
+        self.stage("reclaim unit", 0.95);
+        if self.effort == Effort::Full {
+            let (finding, figure) = reclaim::find(&mut self.rig)?;
+            self.note("reclaim_unit_bytes", finding);
+            self.figures.push(figure);
+        } else {
+            let why = "the whole drive has to be written more than once for it: probe with --full";
+            self.note("reclaim_unit_bytes", Finding::not_determined(why));
+        }
+        Ok(())
+    }
+
+    fn chunk(&mut self) -> Result<Option<Boundaries>, Interruption> {
+        let mut found = chunk::boundaries(&mut self.rig, self.area, self.effort.repetitions(12))?;
+        if found.is_none() {
+            found = chunk::boundaries(&mut self.rig, self.area, self.effort.repetitions(48))?;
+        }
+        let finding = match &found {
+            None => Finding::not_determined(
+                "no boundary recurs at which two simultaneous reads of neighbouring sectors are faster than elsewhere",
+            ),
+            Some(b) => Finding::found(
+                b.chunk_bytes,
+                confidence(b.clarity, b.seen),
+                format!(
+                    "two sectors read at once are {:.1} us faster across every {}; {} such boundaries seen, and no other",
+                    b.contrast_us,
+                    format_bytes(b.chunk_bytes),
+                    b.seen
+                ),
+            ),
+        };
+        self.note("chunk_size_bytes", finding);
+        let period = found.as_ref().map(|b| b.chunk_bytes / self.rig.sector_bytes());
+        self.chunk_figure(period)?;
+        Ok(found)
+    }
+
+    /// The curves of chen11 figure 2 for this drive.
+    fn chunk_figure(&mut self, period: Option<u64>) -> Result<(), Interruption> {
+        let sector = self.rig.sector_bytes();
+        let offsets = period.map_or(64, |p| (4 * p).clamp(16, 256)) as usize;
+        let mut series = Vec::new();
+        for sectors in [1, 2, 4, 8] {
+            let curve = chunk::curve(&mut self.rig, self.area, sectors, offsets, self.effort.repetitions(8))?;
+            let points = curve.iter().enumerate().map(|(k, p)| (k as f64, p.value)).collect();
+            let name = if sectors == 1 { "1 sector".into() } else { format!("{sectors} sectors") };
+            series.push(Series { name, points, ..Series::default() });
+        }
+        let marks = period.into_iter().flat_map(|p| {
+            (1..=offsets as u64 / p).map(move |i| Mark {
+                x: (i * p) as f64,
+                y: None,
+                label: if i == 1 { "chunk boundary".into() } else { String::new() },
+            })
+        });
+        self.figures.push(Figure {
+            id: "chunk-size".into(),
+            title: "Latency of a small read against its offset".into(),
+            x: Axis::linear("offset", &format!("sectors of {sector} B")),
+            y: Axis::linear("latency", "us"),
+            series,
+            marks: marks.collect(),
+            caption: "As chen11 figure 2: a read that crosses into the next chunk is served by two domains at once."
+                .into(),
+        });
+        Ok(())
+    }
+
+    fn page(&mut self, chunk: Option<&Boundaries>) -> Result<Option<u64>, Interruption> {
+        let Some(chunk) = chunk else {
+            self.note(
+                "page_size_bytes",
+                Finding::not_determined("it is looked for inside a chunk, and none was found"),
+            );
+            return Ok(None);
+        };
+        let page = chunk::page_bytes(&mut self.rig, self.area, chunk, self.effort.repetitions(24))?;
+        let finding = match page {
+            Some(page) if page == chunk.chunk_bytes => {
+                Finding::found(page, 0.9, "no read inside a chunk takes two array times: a chunk is one page")
+            }
+            Some(page) => Finding::found(
+                page,
+                0.95,
+                format!("reads across every {} take two array times", format_bytes(page)),
+            ),
+            None => Finding::not_determined("the slower places inside a chunk do not divide it evenly"),
+        };
+        self.note("page_size_bytes", finding);
+        Ok(page)
+    }
+
+    fn stripe(
+        &mut self,
+        chunk: Option<&Boundaries>,
+        page: Option<u64>,
+    ) -> Result<Option<Stripe>, Interruption> {
+        let Some(chunk) = chunk else {
+            for feature in ["interleaving_degree", "sub_domains"] {
+                self.note(feature, Finding::not_determined("it is counted in chunks, and none was found"));
+            }
+            return Ok(None);
+        };
+        let chunks = (self.area.length_bytes - chunk.phase_bytes) / chunk.chunk_bytes;
+        let reach = REACH.min(chunks as usize / 2);
+        let read_bytes = page.unwrap_or(4096).min(chunk.chunk_bytes);
+        let mut stripe = None;
+        for repetitions in [self.effort.repetitions(16), self.effort.repetitions(64)] {
+            let measured = stripe::measure(&mut self.rig, self.area, chunk, read_bytes, reach, repetitions)?;
+            let clear = matches!(measured.verdict(), Verdict::Both { .. });
+            stripe = Some(measured);
+            if clear {
+                break;
+            }
+        }
+        let stripe = stripe.expect("it was measured at least once");
+        self.note_stripe(&stripe, reach);
+        self.stripe_figure(&stripe);
+        if let Some(first) = stripe.first_level {
+            self.stride_figure(chunk, first.period)?;
+        }
+        Ok(Some(stripe))
+    }
+
+    fn note_stripe(&mut self, stripe: &Stripe, reach: usize) {
+        let (degree, sub) = match stripe.verdict() {
+            Verdict::Nothing => {
+                let why =
+                    format!("of two reads up to {reach} chunks apart none collide at a regular distance");
+                (Finding::not_determined(why.clone()), Finding::not_determined(why))
+            }
+            Verdict::DiesOnly(period) => {
+                let why = format!(
+                    "reads {period} chunks apart collide on a die, but a shared channel could not be told from the link here"
+                );
+                (Finding::not_determined(why.clone()), Finding::not_determined(why))
+            }
+            Verdict::Degree(period) => {
+                let first = stripe.first_level.expect("a verdict needs a level");
+                let evidence = format!("every {period} chunks two reads collide, by {:.1} us", first.step_us);
+                let found =
+                    Finding::found(period as u64, confidence(first.clarity, reach / period), evidence);
+                (found, Finding::not_determined("the collisions differ, but not in a regular way"))
+            }
+            Verdict::Both { degree, sub_domains } => {
+                let first = stripe.first_level.expect("a verdict needs a level");
+                let evidence = format!(
+                    "of all distances up to {reach} chunks two reads collide at every {degree}th and at no other, by {:.1} us",
+                    first.step_us
+                );
+                let found =
+                    Finding::found(degree as u64, confidence(first.clarity, reach / degree), evidence);
+                let sub = match stripe.second_level {
+                    Some(second) => Finding::found(
+                        sub_domains as u64,
+                        confidence(second.clarity, reach / second.period),
+                        format!("every {}th chunk they collide by {:.1} us", second.period, second.step_us),
+                    ),
+                    None => Finding::found(
+                        1_u64,
+                        0.9,
+                        "all collisions are alike, and a lesser one would have been seen",
+                    ),
+                };
+                (found, sub)
+            }
+        };
+        self.note("interleaving_degree", degree);
+        self.note("sub_domains", sub);
+    }
+
+    fn stripe_figure(&mut self, stripe: &Stripe) {
+        let period = stripe.first_level.map(|level| level.period);
+        let shown = period.map_or(128, |p| (8 * p).clamp(40, stripe.row.len()));
+        let value = |(i, p): (usize, &Point)| ((i + 1) as f64, p.value);
+        self.figures.push(Figure {
+            id: "pair-distance".into(),
+            title: "Two simultaneous reads, by their distance".into(),
+            x: Axis::linear("distance", "chunks"),
+            y: Axis::linear("time until both are done", "us"),
+            series: vec![Series {
+                name: "pairs".into(),
+                points: stripe.row.iter().take(shown).enumerate().map(value).collect(),
+                ..Series::default()
+            }],
+            marks: marks_every(period, shown),
+            caption:
+                "Pairs that share a channel wait for its bus; pairs that share a die wait for its array too."
+                    .into(),
+        });
+    }
+
+    /// The curves of chen11 figure 3 for this drive.
+    fn stride_figure(&mut self, chunk: &Boundaries, degree: usize) -> Result<(), Interruption> {
+        let strides = (4 * degree).clamp(16, 128);
+        let reads = self.effort.repetitions(120);
+        let mut series = Vec::new();
+        for jobs in [2, 4] {
+            let curve = stride::curve(&mut self.rig, self.area, chunk, jobs, strides, reads)?;
+            let points = curve.iter().enumerate().map(|(i, b)| ((i + 1) as f64, *b)).collect();
+            series.push(Series { name: format!("{jobs} jobs"), points, ..Series::default() });
+        }
+        self.figures.push(Figure {
+            id: "stride".into(),
+            title: "Bandwidth of reads of one chunk at a common stride".into(),
+            x: Axis::linear("stride", "chunks"),
+            y: Axis::linear("bandwidth", "MB/s"),
+            series,
+            marks: marks_every(Some(degree), strides),
+            caption: "As chen11 figure 3: the bandwidth dips where the stride keeps all jobs in one domain."
+                .into(),
+        });
+        Ok(())
+    }
+
+    fn mapping(
+        &mut self,
+        chunk: Option<&Boundaries>,
+        page: Option<u64>,
+        stripe: Option<&Stripe>,
+    ) -> Result<(), Interruption> {
+        let level = stripe.and_then(|stripe| stripe.second_level.or(stripe.first_level));
+        let (Some(chunk), Some(page), Some(level)) = (chunk, page, level) else {
+            let why = "it shows in which pages collide, and no regular collisions were found before";
+            self.note("mapping_policy", Finding::not_determined(why));
+            return Ok(());
+        };
+        let stripe_pages = level.period as u64 * chunk.chunk_bytes / page;
+        // Enough stripes for pairs several stripes apart, few enough to be overwritten quickly.
+        let pages = (12 * stripe_pages).max(2048).min(self.area.length_bytes / page);
+        let area = Area { offset_bytes: self.area.offset_bytes, length_bytes: pages * page };
+        let written = mapping::overwrite(&mut self.rig, area, page)?;
+        let repetitions = self.effort.repetitions(160);
+        let collisions = mapping::collisions(&mut self.rig, area, &written, stripe_pages, repetitions)?;
+        let step = self.die_step(chunk, level.period)?;
+        let (address, turn) = collisions.shares(step);
+        let seen = format!(
+            "after overwriting in random order, pages a stripe apart by address collide by {:.0}% of the step of a shared die, by turn of writing by {:.0}%",
+            address * 100.0,
+            turn * 100.0
+        );
+        let finding = match collisions.policy(step) {
+            Some(policy) => {
+                let margin = (address - turn).abs().clamp(0.0, 1.0);
+                Finding::found(policy.name(), (0.9 + 0.09 * margin).min(0.99), seen)
+            }
+            None => Finding::not_determined(seen),
+        };
+        if finding.word() == Some(Policy::WriteOrder.name()) {
+            self.warn(
+                "layout-changed",
+                "the probe overwrote the beginning of the drive in random order: its pages no longer lie in address order",
+            );
+        }
+        self.note("mapping_policy", finding);
+        self.mapping_figure(&collisions);
+        // Later experiments expect the area as it was.
+        self.rig.fill(area.offset_bytes, area.length_bytes / FILL_BYTES * FILL_BYTES, FILL_BYTES)
+    }
+
+    /// What two single sectors on one die take longer than on two, on the part of the area that is in order.
+    fn die_step(&mut self, chunk: &Boundaries, period: usize) -> Result<f64, Interruption> {
+        let sector = self.rig.sector_bytes();
+        let half = self.area.length_bytes / 2 / (15 * FILL_BYTES) * 15 * FILL_BYTES;
+        let rest = Area { offset_bytes: half, length_bytes: self.area.length_bytes - half };
+        let repetitions = self.effort.repetitions(64);
+        let points = chunk::repeat(&mut self.rig, 2, repetitions, |rig, i| {
+            stripe::pair(rig, rest, chunk, period + i, sector)
+        })?;
+        Ok((points[0].value - points[1].value).max(1e-3))
+    }
+
+    fn mapping_figure(&mut self, c: &mapping::Collisions) {
+        let bar = |name: &str, at: f64, apart: f64| Series {
+            name: name.into(),
+            points: vec![(0.0, apart), (1.0, at)],
+            ..Series::default()
+        };
+        self.figures.push(Figure {
+            id: "mapping".into(),
+            title: "Pairs after a random overwrite: half a stripe (0) or whole stripes (1) apart".into(),
+            x: Axis::linear("stripes apart", ""),
+            y: Axis::linear("time until both are done", "us"),
+            series: vec![
+                bar("by address", c.by_address, c.by_address_apart),
+                bar("by turn of writing", c.by_turn, c.by_turn_apart),
+            ],
+            marks: Vec::new(),
+            caption: "As chen11 figure 4: the pairs that still collide name the mapping policy.".into(),
+        });
+    }
+
+    fn advise(&mut self, load: Load) -> Result<(), Interruption> {
+        let bytes_each = if self.effort == Effort::Quick { 4 << 20 } else { 16 << 20 };
+        let (recommendation, figure) = advice::find(&mut self.rig, self.area, load, bytes_each)?;
+        self.recommendation.insert(load.name().into(), recommendation);
+        self.figures.push(figure);
+        Ok(())
+    }
+
+    fn note(&mut self, feature: &str, finding: Finding) {
+        debug_assert!(FEATURES.contains(&feature), "{feature} is in the list of features");
+        debug_assert!(finding.status != Status::Found || finding.value.is_some());
+        self.findings.insert(feature.into(), finding);
+    }
+
+    fn note_link(&mut self, link: Link) {
+        self.note("link_bandwidth_bytes_per_s", link.bandwidth);
+        self.note("command_cost_ns", link.command);
+        self.note("round_trip_ns", link.round_trip);
+    }
+
+    fn warn(&mut self, code: &str, message: &str) {
+        self.warnings.push(Warning { code: code.into(), message: message.into() });
+    }
+
+    fn stage(&mut self, stage: &'static str, share: f64) {
+        self.progress.set(Progress { stage, share });
+    }
+}
+
+/// Every 1 in 4^n chance of an accident with n periods seen, scaled by how clear the places stand out.
+fn confidence(clarity: f64, periods: usize) -> f64 {
+    let seen = 1.0 - 0.25_f64.powi(periods.min(20) as i32);
+    ((0.75 + 0.24 * clarity) * seen * 100.0).round() / 100.0
+}
+
+fn marks_every(period: Option<usize>, reach: usize) -> Vec<Mark> {
+    let Some(period) = period else { return Vec::new() };
+    (1..=reach / period)
+        .map(|i| Mark {
+            x: (i * period) as f64,
+            y: None,
+            label: if i == 1 { format!("every {period}") } else { String::new() },
+        })
+        .collect()
+}

@@ -1,0 +1,205 @@
+//! The write buffer: is a write done before it is on flash, and how much fits in between?
+//!
+//! Presence: a write that must be on flash takes longer than one that need not. Size: many small writes to distinct
+//! pages come faster than flash can take them; while the buffer fills they complete at the link's pace, then at
+//! flash's. The bend is where it is full, and what flash took until then is subtracted.
+
+use crate::chunk::Area;
+use crate::pattern::point;
+use crate::result::Finding;
+use crate::rig::Rig;
+use flashlane_measure::Interruption;
+use flashlane_measure::figure::{Axis, Figure, Mark, Series};
+use flashlane_workload::Access;
+
+/// How much later flash must take a write, against the buffer, for there to be one.
+const LATER: f64 = 1.25;
+/// How much steeper the curve must be behind the bend.
+const STEEPER: f64 = 1.3;
+/// Two measurements must agree within this share.
+const AGREE: f64 = 0.1;
+
+/// The bend of a curve of completions.
+struct Bend {
+    pages: f64,
+    at: usize,
+    steeper: f64,
+}
+
+/// Finds the buffer and its size; the figure shows pages against time.
+pub(crate) fn find(
+    rig: &mut Rig<'_>,
+    area: Area,
+    page: u64,
+    most_pages: usize,
+) -> Result<(Finding, Option<Figure>), Interruption> {
+    let (plain, durable) = latencies(rig, area, page)?;
+    if durable < LATER * plain {
+        let evidence = format!(
+            "a write takes {plain:.1} us, and {durable:.1} us where it must be on flash: no sooner without"
+        );
+        return Ok((Finding::absent(0.95, evidence), None));
+    }
+    let present =
+        format!("a write is done in {plain:.1} us, but in {durable:.1} us where it must be on flash");
+    let mut pages = 2048.min(most_pages);
+    loop {
+        let curve = completions(rig, area, page, pages)?;
+        let first = bend(&curve, durable);
+        let again = completions(rig, area, page, pages)?;
+        let agreed =
+            first.zip(bend(&again, durable)).filter(|(a, b)| (a.pages / b.pages - 1.0).abs() < AGREE);
+        if let Some((a, b)) = agreed {
+            let bytes = ((a.pages + b.pages) / 2.0).round() as u64 * page;
+            let evidence = format!(
+                "{present}; after {} small writes to distinct pages the pace falls to a {:.1}th",
+                a.at, a.steeper
+            );
+            return Ok((Finding::found(bytes, 0.8, evidence), Some(figure(&curve, a.at))));
+        }
+        if pages == most_pages {
+            let evidence = format!(
+                "{present}: there is a buffer, but {pages} writes to distinct pages showed no clear bend from which to tell its size"
+            );
+            return Ok((Finding::not_determined(evidence), Some(figure(&curve, 0))));
+        }
+        pages = (pages * 4).min(most_pages);
+    }
+}
+
+/// Median latencies of a plain write and of one that must be on flash, each on a drive at rest.
+fn latencies(rig: &mut Rig<'_>, area: Area, page: u64) -> Result<(f64, f64), Interruption> {
+    let (mut plain, mut durable) = (Vec::new(), Vec::new());
+    for _ in 0..24 {
+        let mut place = || area.offset_bytes + rig.random().below(area.length_bytes / page) * page;
+        let (a, b) = (place(), place());
+        plain.push(rig.one(Access::write(a, page))?.as_us_f64());
+        rig.pause(flashlane_base::Duration::from_ms(2));
+        durable.push(rig.durable_write(b, page)?.as_us_f64());
+        rig.pause(flashlane_base::Duration::from_ms(2));
+    }
+    Ok((point(&mut plain).value, point(&mut durable).value))
+}
+
+/// When each of many writes to distinct pages completed, in microseconds, in order.
+fn completions(rig: &mut Rig<'_>, area: Area, page: u64, pages: usize) -> Result<Vec<f64>, Interruption> {
+    rig.settle()?;
+    let sector = rig.sector_bytes();
+    let mut places: Vec<u64> = (0..area.length_bytes / page).map(|i| area.offset_bytes + i * page).collect();
+    rig.random().shuffle(&mut places);
+    places.truncate(pages);
+    let depth = rig.depth();
+    let mut times = Vec::with_capacity(pages);
+    let start = rig.device().now();
+    rig.stream_each(places.into_iter().map(|at| Access::write(at, sector)), depth, |_, completion| {
+        times.push(completion.completed.since(start).as_us_f64());
+    })?;
+    rig.settle()?;
+    Ok(times)
+}
+
+/// The best fit of two straight lines, and what the buffer held where they meet.
+fn bend(times: &[f64], durable_us: f64) -> Option<Bend> {
+    let n = times.len();
+    let lines = Lines::new(times);
+    let margin = (n / 50).max(16);
+    if n < 4 * margin {
+        return None;
+    }
+    let at = (margin..n - margin).min_by(|&a, &b| {
+        (lines.residual(0, a) + lines.residual(a, n))
+            .total_cmp(&(lines.residual(0, b) + lines.residual(b, n)))
+    })?;
+    let (before, after) = (lines.slope(0, at), lines.slope(at, n));
+    let steeper = after / before;
+    // The bend must explain the curve: a single line through all of it has to be much worse.
+    let better = lines.residual(0, n) / (lines.residual(0, at) + lines.residual(at, n)).max(1e-9);
+    if !(before > 0.0 && steeper > STEEPER && better > 10.0 && at < n * 4 / 5) {
+        return None;
+    }
+    // Flash takes its first page only when a first program is done.
+    let taken = (times[at] - durable_us).max(0.0) / after;
+    let pages = at as f64 - taken;
+    (pages >= 1.0).then_some(Bend { pages, at, steeper })
+}
+
+/// Least squares over any stretch of a curve in constant time.
+struct Lines {
+    /// Sums of y, x*y and y*y up to each index; those of x and x*x follow from the index.
+    sums: Vec<(f64, f64, f64)>,
+}
+
+impl Lines {
+    fn new(times: &[f64]) -> Self {
+        let mut sums = vec![(0.0, 0.0, 0.0)];
+        for (i, &y) in times.iter().enumerate() {
+            let (a, b, c) = sums[i];
+            sums.push((a + y, b + i as f64 * y, c + y * y));
+        }
+        Self { sums }
+    }
+
+    /// Means and centred moments of `from..to`: (xx, xy, yy).
+    fn moments(&self, from: usize, to: usize) -> (f64, f64, f64) {
+        let n = (to - from) as f64;
+        let mean_x = (from + to - 1) as f64 / 2.0;
+        let y = self.sums[to].0 - self.sums[from].0;
+        let xy = self.sums[to].1 - self.sums[from].1;
+        let yy = self.sums[to].2 - self.sums[from].2;
+        (n * (n * n - 1.0) / 12.0, xy - mean_x * y, yy - y * y / n)
+    }
+
+    fn slope(&self, from: usize, to: usize) -> f64 {
+        let (xx, xy, _) = self.moments(from, to);
+        xy / xx
+    }
+
+    fn residual(&self, from: usize, to: usize) -> f64 {
+        let (xx, xy, yy) = self.moments(from, to);
+        (yy - xy * xy / xx).max(0.0)
+    }
+}
+
+fn figure(curve: &[f64], bend: usize) -> Figure {
+    let step = (curve.len() / 500).max(1);
+    Figure {
+        id: "write-buffer".into(),
+        title: "Small writes to distinct pages, done against time".into(),
+        x: Axis::linear("time", "ms"),
+        y: Axis::linear("writes done", ""),
+        series: vec![Series {
+            name: "writes".into(),
+            points: curve.iter().enumerate().step_by(step).map(|(i, t)| (t / 1e3, (i + 1) as f64)).collect(),
+            ..Series::default()
+        }],
+        marks: (bend > 0)
+            .then(|| Mark { x: curve[bend] / 1e3, y: None, label: "buffer full".into() })
+            .into_iter()
+            .collect(),
+        caption: "While the buffer fills, writes complete at the link's pace; then at flash's.".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bend_of_a_filling_buffer_gives_its_size() {
+        // 300 pages fit; a write every 10 us comes in, flash takes one every 25 us, the first after 400 us.
+        let mut times = Vec::new();
+        for n in 0..4000 {
+            let link = 10.0 * (n + 1) as f64;
+            let room = if n < 300 { 0.0 } else { 400.0 + 25.0 * (n - 299) as f64 };
+            times.push(link.max(room));
+        }
+        let bend = bend(&times, 400.0).unwrap();
+        assert!((bend.pages / 300.0 - 1.0).abs() < 0.03, "{}", bend.pages);
+    }
+
+    #[test]
+    fn a_straight_line_has_no_bend() {
+        let times: Vec<f64> = (0..4000).map(|n| 10.0 * n as f64 + (n % 7) as f64).collect();
+        assert!(bend(&times, 400.0).is_none());
+    }
+}
