@@ -3,6 +3,7 @@
 use crate::chunk::Area;
 use crate::result::Recommendation;
 use crate::rig::Rig;
+use flashlane_base::Seed;
 use flashlane_base::units::{format_bytes, format_rate};
 use flashlane_measure::Interruption;
 use flashlane_measure::figure::{Axis, Figure, Series};
@@ -40,12 +41,14 @@ const DEPTHS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 /// The share of the best that is good enough: beyond it latency grows and bandwidth hardly.
 const ENOUGH: f64 = 0.9;
 
-/// Measures a load over sizes and depths and picks.
+/// Measures a load over sizes and depths, `bytes_each` bytes a cell behind `lead_in_bytes` that do not count, and
+/// picks.
 pub(crate) fn find(
     rig: &mut Rig<'_>,
     area: Area,
     load: Load,
     bytes_each: u64,
+    lead_in_bytes: u64,
 ) -> Result<(Recommendation, Figure), Interruption> {
     let deepest = rig.depth();
     let mut cells: Vec<(u64, u32, f64)> = Vec::new();
@@ -53,7 +56,7 @@ pub(crate) fn find(
     for size in SIZES.map(|size| size.max(rig.sector_bytes())) {
         let mut points = Vec::new();
         for depth in DEPTHS.into_iter().filter(|depth| *depth <= deepest) {
-            let rate = bandwidth(rig, area, load, size, depth, bytes_each)?;
+            let rate = bandwidth(rig, area, load, (size, depth), (bytes_each, lead_in_bytes))?;
             cells.push((size, depth, rate));
             points.push((f64::from(depth), rate / 1e6));
         }
@@ -86,13 +89,13 @@ pub(crate) fn find(
     Ok((recommendation, figure))
 }
 
+/// Bytes a second of one cell.
 fn bandwidth(
     rig: &mut Rig<'_>,
     area: Area,
     load: Load,
-    size: u64,
-    depth: u32,
-    bytes_each: u64,
+    (size, depth): (u64, u32),
+    (bytes_each, lead_in_bytes): (u64, u64),
 ) -> Result<f64, Interruption> {
     let (pattern, mix) = match load {
         Load::RandomRead => (Pattern::Random, Mix::READ),
@@ -101,13 +104,15 @@ fn bandwidth(
     };
     let length = area.length_bytes / size * size;
     let job = Job::new("advice", pattern, mix, size).area(area.offset_bytes, length);
-    let seed = flashlane_base::Seed(rig.random().bits());
+    let seed = Seed(rig.random().bits());
     let mut generator = Generator::new(&job, area.offset_bytes + length, seed);
-    let count = (bytes_each / size).clamp(32, 400);
-    let accesses: Vec<Access> = (0..count).map(|_| generator.access()).collect();
-    let elapsed = rig.stream(accesses.into_iter(), depth)?;
-    if load == Load::RandomWrite {
-        rig.settle()?;
-    }
-    Ok((count * size) as f64 / elapsed.as_s_f64().max(1e-9))
+    let lead_in = lead_in_bytes.div_ceil(size) as usize;
+    let count = (bytes_each / size).clamp(32, 400) as usize;
+    let accesses: Vec<Access> = (0..lead_in + count).map(|_| generator.access()).collect();
+    let mut completed = Vec::with_capacity(accesses.len());
+    let start = rig.device().now();
+    rig.stream_each(accesses.into_iter(), depth, |_, completion| completed.push(completion.completed))?;
+    let (first, last) =
+        (if lead_in == 0 { start } else { completed[lead_in - 1] }, completed[lead_in + count - 1]);
+    Ok((count as u64 * size) as f64 / last.since(first).as_s_f64().max(1e-9))
 }

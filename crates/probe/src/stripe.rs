@@ -79,6 +79,18 @@ impl Stripe {
         }
     }
 
+    /// The shortest distance, in chunks, at whose every multiple pairs collide nearly as much as anywhere: there
+    /// they share a die for certain.
+    pub fn die_period(&self) -> Option<usize> {
+        let first = self.first_level?.period;
+        let floor = self.row.iter().map(|p| p.value).fold(f64::INFINITY, f64::min);
+        let highest = self.multiples(first).iter().map(|p| p.value).fold(floor, f64::max);
+        let strong = |distance: usize| {
+            self.multiples(distance).iter().all(|p| p.value - floor > 0.8 * (highest - floor))
+        };
+        (first..=self.row.len() / 3).step_by(first).find(|&distance| strong(distance))
+    }
+
     /// Whether all collisions are alike: within the noise no step is higher than another.
     fn is_single(&self, level: Level) -> bool {
         let steps: Vec<Point> = self.multiples(level.period);
@@ -150,7 +162,8 @@ fn bus_step(
     stripe: &Stripe,
     repetitions: usize,
 ) -> Result<(f64, f64), Interruption> {
-    let apart = stripe.second_level.or(stripe.first_level).expect("there is a level to look at").period;
+    let level = stripe.second_level.or(stripe.first_level).expect("there is a level to look at");
+    let apart = stripe.die_period().unwrap_or(level.period);
     let (small, large) = (rig.sector_bytes(), stripe.read_bytes);
     let alone = |rig: &mut Rig<'_>| {
         let at = area.offset_bytes + rig.random().below(area.length_bytes / small) * small;

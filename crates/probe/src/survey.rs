@@ -144,8 +144,8 @@ impl Survey<'_, '_> {
         self.note("readahead_streams", finding);
         self.figures.push(figure);
         self.stage("reads in parallel", 0.5);
-        self.advise(Load::RandomRead)?;
-        self.advise(Load::Scan)?;
+        self.advise(Load::RandomRead, 0)?;
+        self.advise(Load::Scan, 0)?;
         if self.may_write {
             self.writing(chunk.as_ref(), page, stripe.as_ref(), page_or_usual)?;
         } else {
@@ -180,6 +180,8 @@ impl Survey<'_, '_> {
         let most = if self.effort == Effort::Quick { 2048 } else { 32768 };
         let most = most.min((self.area.length_bytes / page_or_usual) as usize);
         let (finding, figure) = write_buffer::find(&mut self.rig, self.area, page_or_usual, most)?;
+        // A buffer that is not full takes writes faster than the drive can go on doing.
+        let lead_in_bytes = 2 * finding.number().unwrap_or(4 << 20);
         self.note("write_buffer_bytes", finding);
         self.figures.extend(figure);
         self.stage("interference", 0.85);
@@ -187,7 +189,7 @@ impl Survey<'_, '_> {
         let finding = interference::find(&mut self.rig, self.area, page_or_usual, requests)?;
         self.note("read_write_slowdown", finding);
         self.stage("writes in parallel", 0.9);
-        self.advise(Load::RandomWrite)?;
+        self.advise(Load::RandomWrite, lead_in_bytes)?;
         self.stage("reclaim unit", 0.95);
         if self.effort == Effort::Full {
             let (finding, figure) = reclaim::find(&mut self.rig)?;
@@ -410,20 +412,20 @@ impl Survey<'_, '_> {
         page: Option<u64>,
         stripe: Option<&Stripe>,
     ) -> Result<(), Interruption> {
-        let level = stripe.and_then(|stripe| stripe.second_level.or(stripe.first_level));
-        let (Some(chunk), Some(page), Some(level)) = (chunk, page, level) else {
+        let die_period = stripe.and_then(Stripe::die_period);
+        let (Some(chunk), Some(page), Some(period)) = (chunk, page, die_period) else {
             let why = "it shows in which pages collide, and no regular collisions were found before";
             self.note("mapping_policy", Finding::not_determined(why));
             return Ok(());
         };
-        let stripe_pages = level.period as u64 * chunk.chunk_bytes / page;
+        let stripe_pages = period as u64 * chunk.chunk_bytes / page;
         // Enough stripes for pairs several stripes apart, few enough to be overwritten quickly.
         let pages = (12 * stripe_pages).max(2048).min(self.area.length_bytes / page);
         let area = Area { offset_bytes: self.area.offset_bytes, length_bytes: pages * page };
         let written = mapping::overwrite(&mut self.rig, area, page)?;
         let repetitions = self.effort.repetitions(160);
         let collisions = mapping::collisions(&mut self.rig, area, &written, stripe_pages, repetitions)?;
-        let step = self.die_step(chunk, level.period)?;
+        let step = self.die_step(chunk, period)?;
         let (address, turn) = collisions.shares(step);
         let seen = format!(
             "after overwriting in random order, pages a stripe apart by address collide by {:.0}% of the step of a shared die, by turn of writing by {:.0}%",
@@ -481,9 +483,9 @@ impl Survey<'_, '_> {
         });
     }
 
-    fn advise(&mut self, load: Load) -> Result<(), Interruption> {
-        let bytes_each = if self.effort == Effort::Quick { 4 << 20 } else { 16 << 20 };
-        let (recommendation, figure) = advice::find(&mut self.rig, self.area, load, bytes_each)?;
+    fn advise(&mut self, load: Load, lead_in_bytes: u64) -> Result<(), Interruption> {
+        let bytes = if self.effort == Effort::Quick { 4 << 20 } else { 16 << 20 };
+        let (recommendation, figure) = advice::find(&mut self.rig, self.area, load, bytes, lead_in_bytes)?;
         self.recommendation.insert(load.name().into(), recommendation);
         self.figures.push(figure);
         Ok(())

@@ -8,6 +8,7 @@ use crate::chunk::Area;
 use crate::pattern::point;
 use crate::result::Finding;
 use crate::rig::Rig;
+use flashlane_base::Duration;
 use flashlane_measure::Interruption;
 use flashlane_measure::figure::{Axis, Figure, Mark, Series};
 use flashlane_workload::Access;
@@ -33,7 +34,7 @@ pub(crate) fn find(
     page: u64,
     most_pages: usize,
 ) -> Result<(Finding, Option<Figure>), Interruption> {
-    let (plain, durable) = latencies(rig, area, page)?;
+    let (plain, durable) = latencies(rig, area)?;
     if durable < LATER * plain {
         let evidence = format!(
             "a write takes {plain:.1} us, and {durable:.1} us where it must be on flash: no sooner without"
@@ -68,15 +69,17 @@ pub(crate) fn find(
 }
 
 /// Median latencies of a plain write and of one that must be on flash, each on a drive at rest.
-fn latencies(rig: &mut Rig<'_>, area: Area, page: u64) -> Result<(f64, f64), Interruption> {
+fn latencies(rig: &mut Rig<'_>, area: Area) -> Result<(f64, f64), Interruption> {
+    let sector = rig.sector_bytes();
+    let rest = Duration::from_ms(2);
     let (mut plain, mut durable) = (Vec::new(), Vec::new());
     for _ in 0..24 {
-        let mut place = || area.offset_bytes + rig.random().below(area.length_bytes / page) * page;
+        let mut place = || area.offset_bytes + rig.random().below(area.length_bytes / sector) * sector;
         let (a, b) = (place(), place());
-        plain.push(rig.one(Access::write(a, page))?.as_us_f64());
-        rig.pause(flashlane_base::Duration::from_ms(2));
-        durable.push(rig.durable_write(b, page)?.as_us_f64());
-        rig.pause(flashlane_base::Duration::from_ms(2));
+        plain.push(rig.one(Access::write(a, sector))?.as_us_f64());
+        rig.pause(rest);
+        durable.push(rig.durable_write(b, sector)?.as_us_f64());
+        rig.pause(rest);
     }
     Ok((point(&mut plain).value, point(&mut durable).value))
 }
@@ -98,11 +101,20 @@ fn completions(rig: &mut Rig<'_>, area: Area, page: u64, pages: usize) -> Result
     Ok(times)
 }
 
-/// The best fit of two straight lines, and what the buffer held where they meet.
+/// The bend of the shortest beginning of the curve that has one: beside a long straight stretch a small buffer's
+/// bend would count for little.
 fn bend(times: &[f64], durable_us: f64) -> Option<Bend> {
+    let mut lengths: Vec<usize> =
+        (8..).map(|power| 1 << power).take_while(|length| *length < times.len()).collect();
+    lengths.push(times.len());
+    lengths.into_iter().find_map(|length| bend_of(&times[..length], durable_us))
+}
+
+/// The best fit of two straight lines, and what the buffer held where they meet.
+fn bend_of(times: &[f64], durable_us: f64) -> Option<Bend> {
     let n = times.len();
     let lines = Lines::new(times);
-    let margin = (n / 50).max(16);
+    let margin = (n / 32).max(16);
     if n < 4 * margin {
         return None;
     }
@@ -117,8 +129,9 @@ fn bend(times: &[f64], durable_us: f64) -> Option<Bend> {
     if !(before > 0.0 && steeper > STEEPER && better > 10.0 && at < n * 4 / 5) {
         return None;
     }
-    // Flash takes its first page only when a first program is done.
-    let taken = (times[at] - durable_us).max(0.0) / after;
+    // Flash takes its first page only when a first program is done; the last write that still fitted is the one
+    // before the bend.
+    let taken = (times[at - 1] - durable_us).max(0.0) / after;
     let pages = at as f64 - taken;
     (pages >= 1.0).then_some(Bend { pages, at, steeper })
 }
