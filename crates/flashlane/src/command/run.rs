@@ -25,7 +25,7 @@ pub struct Arguments {
     /// PATTERN,KEY=VALUE,… or the path of a job file that ends in .toml
     workload: String,
     /// The seed of all randomness, in place of the workload's own
-    #[arg(long, value_name = "N", value_parser = seed)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed)]
     seed: Option<Seed>,
     #[command(flatten)]
     effort: EffortOptions,

@@ -109,7 +109,7 @@ fn options() {
     unusable(&["run", "./x", "random-read", "--create", "4096"], &["'4096'", "unit is missing"]);
     unusable(&["run", "sim:ssd-s", "random-read", "--really", "x"], &["--destroy-data"]);
     unusable(&["run", "sim:ssd-s"], &["WORKLOAD"]);
-    unusable(&["rnu", "sim:ssd-s", "random-read"], &["'rnu'", "'run'"]);
+    unusable(&["prob", "sim:ssd-s"], &["'prob'", "'probe'"]);
     let file = tempfile::NamedTempFile::new().unwrap();
     let below = format!("{}/results", file.path().display());
     unusable(&["run", "sim:ssd-s", "random-read", "--out", &below], &["--out", &below]);

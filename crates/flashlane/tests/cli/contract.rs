@@ -23,6 +23,58 @@ fn a_run() {
 }
 
 #[test]
+fn a_probe() {
+    let result = json(&["probe", "sim:ssd-s"]);
+    assert_eq!((&result["schema"], &result["partial"]), (&"flashlane.probe/1".into(), &Value::Null));
+    assert_eq!(result["device"]["name"], "sim:ssd-s");
+    let findings = result["findings"].as_object().unwrap();
+    for (name, finding) in findings {
+        let status = finding["status"].as_str().unwrap();
+        assert!(["found", "absent", "not-determined"].contains(&status), "{name} is {status}");
+        assert_eq!(finding["value"].is_null(), status != "found", "{name}");
+        assert!((0.0..=1.0).contains(&finding["confidence"].as_f64().unwrap()), "{name}");
+        assert!(!finding["evidence"].as_str().unwrap().is_empty(), "{name}");
+    }
+    for (name, value) in [
+        ("chunk_size_bytes", Value::from(4096)),
+        ("interleaving_degree", 10.into()),
+        ("sub_domains", 2.into()),
+        ("mapping_policy", "write-order".into()),
+        ("readahead_streams", 1.into()),
+    ] {
+        assert_eq!(findings[name]["value"], value, "{name}");
+    }
+    assert_eq!(findings["write_buffer_bytes"]["status"], "found");
+    assert!(result["recommendation"].is_object() && result["warnings"].is_array());
+    assert!(result.get("figures").is_none(), "it is lean");
+    assert_eq!(json(&["probe", "sim:ssd-s"]), result, "it can be repeated");
+}
+
+#[test]
+fn a_probe_of_a_profile_file_with_settings() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("my.toml");
+    fs::write(&file, done(&["profile", "show", "ssd-s"])).unwrap();
+    let result =
+        json(&["probe", &format!("sim:{},channels=6,mapping.policy=lba", file.display()), "--quick"]);
+    assert_eq!(result["findings"]["interleaving_degree"]["value"], 6);
+    assert_eq!(result["findings"]["mapping_policy"]["value"], "lba");
+}
+
+#[test]
+fn a_score() {
+    let dir = tempfile::tempdir().unwrap();
+    let result = json(&["probe", "--score", "2", "--out", text(dir.path())]);
+    assert_eq!((&result["schema"], &result["drives"]), (&"flashlane.score/1".into(), &2.into()));
+    for feature in result["features"].as_array().unwrap() {
+        let count = |key: &str| feature[key].as_u64().unwrap();
+        assert_eq!(count("right") + count("wrong") + count("not_determined"), 2, "{feature}");
+    }
+    assert!(result["mistakes"].is_array());
+    assert!(done(&["report", text(dir.path())]).contains("Score: 2 random drives"));
+}
+
+#[test]
 fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
     let run = |seed: &str, format: &str| {
         done(&[

@@ -40,6 +40,18 @@ fn a_device_that_vanishes_leaves_what_was_measured() {
 }
 
 #[test]
+fn a_probe_of_a_device_that_vanishes_keeps_what_it_found() {
+    let ended = refused(
+        1,
+        &["probe", "faulty(sim:ssd-s,vanish-after=20k)", "--format", "json"],
+        &["vanished", "the result is partial"],
+    );
+    let result = partial(&ended);
+    assert!(result["partial"].as_str().unwrap().contains("vanished"));
+    assert_eq!(result["findings"]["reclaim_unit_bytes"]["status"], "not-determined");
+}
+
+#[test]
 fn a_failing_request_ends_a_run_and_says_which() {
     let ended = refused(
         1,

@@ -36,6 +36,22 @@ fn nothing_is_written_that_was_not_given_up() {
 }
 
 #[test]
+fn a_probe_only_reads_and_says_what_it_cannot_find_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("drive");
+    fs::write(&path, vec![0x5a; 32 << 20]).unwrap();
+    let result = json(&["probe", text(&path), "--quick", "--allow-page-cache"]);
+    untouched(&path, b"");
+    assert_eq!(result["device"]["read_only"], true);
+    assert_eq!(result["findings"]["mapping_policy"]["status"], "not-determined");
+    assert_eq!(result["findings"]["chunk_size_bytes"]["status"], "not-determined", "a file has no chunks");
+    let warnings = result["warnings"].to_string();
+    assert!(warnings.contains("nothing was written") && warnings.contains("--destroy-data"), "{warnings}");
+    let (_dir, small) = file(b"");
+    refused(2, &["probe", text(&small), "--allow-page-cache"], &["1048576 bytes", "needs at least"]);
+}
+
+#[test]
 fn what_is_given_up_is_written() {
     let (_dir, path) = file(b"");
     let result = json(&["run", text(&path), WRITES, "--destroy-data", "--allow-page-cache"]);
@@ -44,17 +60,15 @@ fn what_is_given_up_is_written() {
 }
 
 #[test]
-fn a_file_system_is_refused_even_then_unless_its_path_is_repeated() {
-    // An ext4 superblock's magic number at its place.
-    let mut head = vec![0x5a; 1024 + 58];
-    head[1024 + 56..].copy_from_slice(&[0x53, 0xef]);
-    let (dir, path) = file(&head);
+fn a_known_signature_is_refused_even_then_unless_its_path_is_repeated() {
+    let head = b"LUKS\xba\xbe";
+    let (dir, path) = file(head);
     refused(
         2,
         &["run", text(&path), WRITES, "--destroy-data", "--allow-page-cache"],
-        &["is not overwritten", "ext", "--really"],
+        &["is not overwritten", "LUKS", "--really"],
     );
-    untouched(&path, &head);
+    untouched(&path, head);
     let other = dir.path().join("other");
     fs::write(&other, "").unwrap();
     refused(
@@ -62,7 +76,7 @@ fn a_file_system_is_refused_even_then_unless_its_path_is_repeated() {
         &["run", text(&path), WRITES, "--destroy-data", "--really", text(&other), "--allow-page-cache"],
         &["--really names", "must be the same"],
     );
-    untouched(&path, &head);
+    untouched(&path, head);
     let arguments =
         ["run", text(&path), WRITES, "--destroy-data", "--really", text(&path), "--allow-page-cache"];
     assert_eq!(flashlane(&arguments).status, 0);

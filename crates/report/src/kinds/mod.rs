@@ -2,6 +2,7 @@
 
 mod probe;
 mod run;
+mod score;
 mod study;
 
 use crate::document::{Cell, Column, Document, Fact, Row, Table, Warning};
@@ -17,7 +18,7 @@ pub(crate) struct Kind {
 }
 
 /// Every kind of result there is.
-pub(crate) const KINDS: &[Kind] = &[probe::KIND, run::KIND, study::KIND];
+pub(crate) const KINDS: &[Kind] = &[probe::KIND, run::KIND, study::KIND, score::KIND];
 
 /// The kind whose schema a result carries.
 pub(crate) fn find(result: &Value) -> Option<&'static Kind> {

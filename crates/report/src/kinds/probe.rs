@@ -10,17 +10,21 @@ pub(super) const KIND: Kind = Kind { schema: "flashlane.probe/1", document };
 /// The findings in the order in which a drive is explained, from its geometry outwards. Others follow by name.
 const ORDER: &[&str] = &[
     "chunk_size_bytes",
+    "page_size_bytes",
     "interleaving_degree",
     "sub_domains",
     "mapping_policy",
     "readahead_streams",
     "write_buffer_bytes",
-    "erase_block_bytes",
-    "reclaim_size_bytes",
+    "reclaim_unit_bytes",
+    "link_bandwidth_bytes_per_s",
+    "command_cost_ns",
+    "round_trip_ns",
+    "read_write_slowdown",
 ];
 
 /// The findings that make the portrait.
-const FACTS: usize = 6;
+const FACTS: usize = 7;
 
 fn document(result: &Value) -> Document {
     let findings = findings(result);
