@@ -58,7 +58,7 @@ pub fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> Result<D
     if !overrides.is_empty() {
         config = table.try_into().map_err(|error: toml::de::Error| {
             let given = overrides.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(",");
-            ConfigError::new(file, format!("with '{given}': {}", error.to_string().trim()))
+            ConfigError::new(file, format!("with '{given}': {}", error.to_string().trim().replace('\n', " ")))
         })?;
     }
     validate::validate(&config).map_err(|(field, reason)| ConfigError {
