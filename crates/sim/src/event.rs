@@ -52,7 +52,8 @@ impl EventQueue {
         // unless one waits while four thousand million others pass, and then only their tie is affected.
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(1) & 0x7fff_ffff;
-        let key = u128::from(time.as_ns()) << 64 | u128::from(sequence) << 32 | u128::from(kind << 30 | index);
+        let key =
+            u128::from(time.as_ns()) << 64 | u128::from(sequence) << 32 | u128::from(kind << 30 | index);
         self.heap.push(Reverse(key));
         Ticket(sequence)
     }

@@ -54,11 +54,14 @@ mod tests {
     #[test]
     fn pieces_cover_the_request_and_nothing_else() {
         let all: Vec<Piece> = pieces(3584, 5120, 4096).collect();
-        assert_eq!(all, [
-            Piece { page: 0, start: 3584, bytes: 512 },
-            Piece { page: 1, start: 0, bytes: 4096 },
-            Piece { page: 2, start: 0, bytes: 512 },
-        ]);
+        assert_eq!(
+            all,
+            [
+                Piece { page: 0, start: 3584, bytes: 512 },
+                Piece { page: 1, start: 0, bytes: 4096 },
+                Piece { page: 2, start: 0, bytes: 512 },
+            ]
+        );
         assert_eq!(all[1].covered(4096), u64::MAX);
         assert_eq!(all[0].covered(4096), 0xff << 56);
         assert_eq!(all[2].touched(4096), 0xff);

@@ -108,7 +108,8 @@ fn field_at(text: &str, byte: usize) -> Option<String> {
             };
             match inner {
                 Some(rest) => Some(format!("{}.{rest}", key.as_ref())),
-                None => (key.span().contains(&byte) || value.span().contains(&byte)).then(|| key.as_ref().to_string()),
+                None => (key.span().contains(&byte) || value.span().contains(&byte))
+                    .then(|| key.as_ref().to_string()),
             }
         })
     }
@@ -167,7 +168,9 @@ fn find_fields(table: &toml::Table, path: &mut Vec<String>, key: &str, found: &m
 /// An override's value in the type that stood there before; without one, whatever it looks like.
 fn typed(text: &str, before: Option<&toml::Value>) -> toml::Value {
     if let Some(toml::Value::Array(_)) = before {
-        return toml::Value::Array(text.split('+').map(|part| toml::Value::String(part.trim().into())).collect());
+        return toml::Value::Array(
+            text.split('+').map(|part| toml::Value::String(part.trim().into())).collect(),
+        );
     }
     if matches!(before, Some(toml::Value::String(_))) {
         return toml::Value::String(text.into());

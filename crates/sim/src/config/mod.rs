@@ -90,6 +90,10 @@ pub struct LinkConfig {
     /// Whether a read of flash and the reception of a write's data exclude each other in the controller.
     #[serde(default)]
     pub read_write_exclusion: bool,
+    /// Whether a command waits in its slot at the host while the link carries data. Those that wait are then sent in
+    /// the order of their slots, not of their arrival (AHCI).
+    #[serde(default)]
+    pub commands_wait: bool,
 }
 
 /// Readahead into the drive's cache.

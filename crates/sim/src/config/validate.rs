@@ -4,7 +4,9 @@ use super::{DriveConfig, PolicyOptions};
 use crate::nand::Geometry;
 use flashlane_base::Seed;
 use flashlane_base::units::format_bytes;
-use flashlane_policy::{OptionError, Options, allocation, buffer, cleaning, mapping, readahead, scheduling, wear};
+use flashlane_policy::{
+    OptionError, Options, allocation, buffer, cleaning, mapping, readahead, scheduling, wear,
+};
 
 type Refusal = (&'static str, String);
 
@@ -44,13 +46,17 @@ fn flash(config: &DriveConfig) -> Result<(), Refusal> {
         format!("channels * packages * dies * planes is {planes}; allowed: at most 65536")
     })?;
     let unit = config.mapping.unit.unwrap_or(flash.page).0;
-    require(unit > 0 && flash.page.0.is_multiple_of(unit) && unit.is_multiple_of(config.sector.0), "mapping.unit", || {
-        format!(
-            "it is {}; allowed: a whole fraction of the flash page of {} in whole sectors",
-            format_bytes(unit),
-            format_bytes(flash.page.0)
-        )
-    })?;
+    require(
+        unit > 0 && flash.page.0.is_multiple_of(unit) && unit.is_multiple_of(config.sector.0),
+        "mapping.unit",
+        || {
+            format!(
+                "it is {}; allowed: a whole fraction of the flash page of {} in whole sectors",
+                format_bytes(unit),
+                format_bytes(flash.page.0)
+            )
+        },
+    )?;
     let units = flash.page.0 / unit;
     require(u64::from(flash.pages) * units < 1 << 15, "flash.pages", || {
         format!("a block has {} mapping units; allowed: at most 32767", u64::from(flash.pages) * units)
@@ -98,7 +104,10 @@ fn units(config: &DriveConfig) -> Result<(), Refusal> {
 fn capacity(config: &DriveConfig) -> Result<(), Refusal> {
     let capacity = config.capacity.0;
     require(capacity > 0 && capacity.is_multiple_of(config.sector.0), "capacity", || {
-        format!("it is {capacity} bytes; allowed: a positive multiple of the sector of {} bytes", config.sector.0)
+        format!(
+            "it is {capacity} bytes; allowed: a positive multiple of the sector of {} bytes",
+            config.sector.0
+        )
     })?;
     let geometry = Geometry::new(config);
     let blocks_needed = geometry.least_blocks_per_plane();
@@ -119,14 +128,22 @@ fn buffers(config: &DriveConfig) -> Result<(), Refusal> {
     let page = config.flash.page.0;
     if let Some(buffer) = &config.buffer {
         require(buffer.size.0 >= page, "buffer.size", || {
-            format!("it is {}; allowed: at least one page of {}", format_bytes(buffer.size.0), format_bytes(page))
+            format!(
+                "it is {}; allowed: at least one page of {}",
+                format_bytes(buffer.size.0),
+                format_bytes(page)
+            )
         })?;
         require(buffer.size.0 / page < 1 << 28, "buffer.size", || "it has more than 2^28 pages".into())?;
         range("buffer.drain_per_die", buffer.drain_per_die, 1, 1024)?;
     }
     if let Some(readahead) = &config.readahead {
         require(readahead.window.0 >= page, "readahead.window", || {
-            format!("it is {}; allowed: at least one page of {}", format_bytes(readahead.window.0), format_bytes(page))
+            format!(
+                "it is {}; allowed: at least one page of {}",
+                format_bytes(readahead.window.0),
+                format_bytes(page)
+            )
         })?;
         require(readahead.cache.0 >= readahead.window.0, "readahead.cache", || {
             format!("it is {}; allowed: at least the window", format_bytes(readahead.cache.0))
@@ -148,7 +165,9 @@ fn policies(config: &DriveConfig) -> Result<(), Refusal> {
         })
     }
     let c = config;
-    check(("mapping.policy", "mapping.options"), &c.mapping.options, |o| mapping::build(&c.mapping.policy, o))?;
+    check(("mapping.policy", "mapping.options"), &c.mapping.options, |o| {
+        mapping::build(&c.mapping.policy, o)
+    })?;
     let array = Geometry::new(c).array(&c.mapping.order, Seed(0));
     check(("mapping.allocation", "mapping.allocation_options"), &c.mapping.allocation_options, |o| {
         allocation::build(&c.mapping.allocation, &array, o)
@@ -161,16 +180,19 @@ fn policies(config: &DriveConfig) -> Result<(), Refusal> {
         scheduling::build(&c.scheduling.policy, o)
     })?;
     if let Some(r) = &c.readahead {
-        check(("readahead.policy", "readahead.options"), &r.options, |o| readahead::build(&r.policy, r.window.0, o))?;
+        check(("readahead.policy", "readahead.options"), &r.options, |o| {
+            readahead::build(&r.policy, r.window.0, o)
+        })?;
     }
     if let Some(b) = &c.buffer {
         check(("buffer.policy", "buffer.options"), &b.options, |o| buffer::build(&b.policy, 1, o))?;
     }
     // A page's place must be free to change where a plane has no room; a random place bound to an address could
     // fill one plane beyond its capacity.
-    require(
-        !(c.mapping.policy == "lba" && c.mapping.allocation != "striped"),
-        "mapping.allocation",
-        || format!("it is '{}', which spreads addresses unevenly; with mapping by lba only 'striped' is allowed", c.mapping.allocation),
-    )
+    require(!(c.mapping.policy == "lba" && c.mapping.allocation != "striped"), "mapping.allocation", || {
+        format!(
+            "it is '{}', which spreads addresses unevenly; with mapping by lba only 'striped' is allowed",
+            c.mapping.allocation
+        )
+    })
 }

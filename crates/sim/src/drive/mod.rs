@@ -12,7 +12,7 @@ use crate::cache::ReadCache;
 use crate::config::DriveConfig;
 use crate::event::{Event, EventQueue, Ticket};
 use crate::ftl::{Clean, Ftl};
-use crate::host::{Direction, Exclusion, Link, Side, Transfer};
+use crate::host::{Direction, Exclusion, Holder, Link, Side, Transfer};
 use crate::nand::{FlashArray, Geometry, Kind, Operation as FlashOperation, Owner};
 use crate::request::HostRequest;
 use crate::slab::Slab;
@@ -33,6 +33,8 @@ pub struct Drive {
     in_flight: u32,
     host: HostCost,
     link: Link,
+    /// Commands that wait in their slots for the link; absent where commands need not wait.
+    held: Option<Vec<u32>>,
     exclusion: Option<Exclusion>,
     readahead: Option<(Box<dyn Readahead>, ReadCache)>,
     buffer: Option<WriteBuffer>,
@@ -50,7 +52,9 @@ pub struct Drive {
     // Lists that are filled and emptied within a step, kept to spare their allocation.
     finished: Vec<FlashOperation>,
     cleaned: Vec<Clean>,
-    admitted: Vec<u32>,
+    admitted: Vec<Holder>,
+    flushed: Vec<u32>,
+    fetched: Vec<u32>,
 }
 
 /// The submission cost of the host.
@@ -126,6 +130,7 @@ impl Drive {
                 random: seed.derive("host jitter").source(),
             },
             link: Link::new(&config.link),
+            held: config.link.commands_wait.then(Vec::new),
             exclusion: config.link.read_write_exclusion.then(Exclusion::default),
             readahead,
             buffer: config.buffer.as_ref().map(|b| WriteBuffer::new(b, geometry.page_bytes, geometry.dies)),
@@ -141,6 +146,8 @@ impl Drive {
             finished: Vec::new(),
             cleaned: Vec::new(),
             admitted: Vec::new(),
+            flushed: Vec::new(),
+            fetched: Vec::new(),
         }
     }
 
@@ -185,7 +192,7 @@ impl Drive {
         match event {
             Event::Arrival(request) => {
                 self.advance(time, u64::from(request));
-                self.arrive(request);
+                self.issue(request);
             }
             Event::Array(die) => {
                 self.advance(time, 1 << 60 | u64::from(die));
@@ -218,7 +225,26 @@ impl Drive {
     fn advance(&mut self, time: Instant, event: u64) {
         debug_assert!(time >= self.now, "time does not go back");
         self.now = time;
-        self.trace_hash = (self.trace_hash.rotate_left(5) ^ time.as_ns() ^ event).wrapping_mul(0x517c_c1b7_2722_0a95);
+        self.trace_hash =
+            (self.trace_hash.rotate_left(5) ^ time.as_ns() ^ event).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+
+    /// The host issues a request's command, which may have to wait for the link.
+    fn issue(&mut self, request: u32) {
+        match &mut self.held {
+            Some(held) if self.link.is_busy() => held.push(request),
+            _ => self.arrive(request),
+        }
+    }
+
+    /// Sends the commands that waited for a transfer to end, the lowest slot first.
+    fn issue_held(&mut self) {
+        let Some(mut held) = self.held.take() else { return };
+        held.sort_unstable();
+        for request in held.drain(..) {
+            self.arrive(request);
+        }
+        self.held = Some(held);
     }
 
     /// A request reaches the drive.
@@ -239,22 +265,28 @@ impl Drive {
     fn may_enter(&mut self, side: Side, request: u32) -> bool {
         let Some(exclusion) = &mut self.exclusion else { return true };
         self.requests[request].excluding = true;
-        let granted = exclusion.enter(side, request);
+        let granted = exclusion.enter(side, Holder::Request(request));
         self.counts.exclusion_waits += u64::from(!granted);
         granted
     }
 
     /// Gives the controller back and lets those go on who waited for it.
     fn leave(&mut self, side: Side, request: u32) {
-        if !std::mem::take(&mut self.requests[request].excluding) {
-            return;
+        if std::mem::take(&mut self.requests[request].excluding) {
+            self.give_back(side);
         }
+    }
+
+    fn give_back(&mut self, side: Side) {
         let mut admitted = std::mem::take(&mut self.admitted);
         self.exclusion.as_mut().expect("only an exclusion lets requests in").leave(side, &mut admitted);
-        for request in admitted.drain(..) {
-            match self.requests[request].operation {
-                Operation::Read => self.read_pages(request),
-                _ => self.receive(request),
+        for holder in admitted.drain(..) {
+            match holder {
+                Holder::Fetch(page) => self.fetch(page),
+                Holder::Request(request) => match self.requests[request].operation {
+                    Operation::Read => self.read_pages(request),
+                    _ => self.receive(request),
+                },
             }
         }
         self.admitted = admitted;
@@ -274,6 +306,7 @@ impl Drive {
             Direction::Out => self.done(transfer.request, transfer.pages),
             Direction::In => self.received(transfer.request),
         }
+        self.issue_held();
     }
 
     /// `pages` pages of a request are done; with the last of them it completes.
@@ -304,7 +337,9 @@ impl Drive {
     fn follow(&mut self, mut finished: Vec<FlashOperation>, die: u32) {
         for operation in finished.drain(..) {
             match operation.owner {
-                Owner::Request(request) if operation.kind == Kind::Read => self.page_read(request, operation.bus_bytes),
+                Owner::Request(request) if operation.kind == Kind::Read => {
+                    self.page_read(request, operation.bus_bytes)
+                }
                 Owner::Request(request) => self.done(request, 1),
                 Owner::Drain(slot) => self.page_drained(slot),
                 Owner::DrainFill(slot) => {
@@ -381,7 +416,7 @@ impl Device for Drive {
             cost = Duration::from_ns((cost.as_ns() as f64 * factor) as u64);
         }
         if cost.is_zero() {
-            self.arrive(slot);
+            self.issue(slot);
         } else {
             self.events.schedule(self.now + cost, Event::Arrival(slot));
         }
@@ -398,7 +433,11 @@ impl Device for Drive {
                 self.now = self.now.max(until);
                 return;
             }
-            assert!(next < Instant::FAR, "{} requests are in flight, but nothing will happen", self.in_flight);
+            assert!(
+                next < Instant::FAR,
+                "{} requests are in flight, but nothing will happen",
+                self.in_flight
+            );
             self.step();
         }
         out.append(&mut self.completed);

@@ -2,7 +2,7 @@
 
 use super::Drive;
 use crate::cache::Hit;
-use crate::host::{Direction, Side};
+use crate::host::{Direction, Holder, Side};
 use crate::nand::{Kind, Operation as FlashOperation, Owner};
 use crate::pages::pieces;
 use flashlane_policy::scheduling::Class;
@@ -22,7 +22,8 @@ impl Drive {
         let page_bytes = self.geometry.page_bytes;
         pieces(state.offset_bytes, state.length_bytes, page_bytes).any(|piece| {
             let touched = piece.touched(page_bytes);
-            let buffered = self.buffer.as_ref().is_some_and(|buffer| buffer.present(piece.page) & touched == touched);
+            let buffered =
+                self.buffer.as_ref().is_some_and(|buffer| buffer.present(piece.page) & touched == touched);
             let cached = self.readahead.as_ref().is_some_and(|(_, cache)| cache.contains(piece.page));
             !buffered && !cached && self.ftl.plane_of(piece.page).is_some()
         })
@@ -65,7 +66,8 @@ impl Drive {
             };
             from_flash += 1;
             let owner = Owner::Request(request);
-            let read = FlashOperation::new(Kind::Read, owner, Class::HostRead, plane, piece.page, piece.bytes);
+            let read =
+                FlashOperation::new(Kind::Read, owner, Class::HostRead, plane, piece.page, piece.bytes);
             self.flash.enqueue(read, self.now, &mut self.events);
         }
         self.counts.pages_read += u64::from(pages);
@@ -101,18 +103,34 @@ impl Drive {
         let end = fetch.end.min(self.profile.capacity_bytes).div_ceil(page_bytes);
         for page in first..end {
             let page = page as u32;
-            let Some(plane) = self.ftl.plane_of(page) else { continue };
-            if cache.contains(page) || self.buffer.as_ref().is_some_and(|buffer| buffer.present(page) != 0) {
+            let buffered = self.buffer.as_ref().is_some_and(|buffer| buffer.present(page) != 0);
+            if buffered || cache.contains(page) || self.ftl.plane_of(page).is_none() {
                 continue;
             }
             if !cache.fetch(page) {
                 break;
             }
-            self.counts.pages_fetched_ahead += 1;
-            let owner = Owner::Readahead;
-            let read = FlashOperation::new(Kind::Read, owner, Class::Readahead, plane, page, page_bytes as u32);
-            self.flash.enqueue(read, self.now, &mut self.events);
+            self.fetched.push(page);
         }
+        let mut fetched = std::mem::take(&mut self.fetched);
+        self.counts.pages_fetched_ahead += fetched.len() as u64;
+        for page in fetched.drain(..) {
+            if self.exclusion.as_mut().is_none_or(|lock| lock.enter(Side::Read, Holder::Fetch(page))) {
+                self.fetch(page);
+            }
+        }
+        self.fetched = fetched;
+    }
+
+    /// Reads a page ahead of the host.
+    pub(super) fn fetch(&mut self, page: u32) {
+        let Some(plane) = self.ftl.plane_of(page) else {
+            // Trimmed while it waited for the controller.
+            return self.page_fetched(page);
+        };
+        let bytes = self.geometry.page_bytes as u32;
+        let read = FlashOperation::new(Kind::Read, Owner::Readahead, Class::Readahead, plane, page, bytes);
+        self.flash.enqueue(read, self.now, &mut self.events);
     }
 
     /// A page fetched ahead has come.
@@ -120,6 +138,9 @@ impl Drive {
         let Some((_, cache)) = &mut self.readahead else { return };
         for (request, bytes) in cache.arrived(page) {
             self.send(request, 1, u64::from(bytes), Direction::Out);
+        }
+        if self.exclusion.is_some() {
+            self.give_back(Side::Read);
         }
     }
 }

@@ -80,7 +80,9 @@ impl Drive {
                 self.release(slot);
             }
             let forced = !self.stalled.is_empty() || !self.flushing.is_empty();
-            let Some((slot, entry)) = self.buffer.as_mut().and_then(|buffer| buffer.drain(forced)) else { return };
+            let Some((slot, entry)) = self.buffer.as_mut().and_then(|buffer| buffer.drain(forced)) else {
+                return;
+            };
             self.write_page(entry.page, entry.present, Owner::DrainFill(slot), Owner::Drain(slot));
         }
     }
@@ -202,7 +204,7 @@ impl Drive {
     fn end_flushes(&mut self) {
         let Some(buffer) = &self.buffer else { return };
         let requests = &self.requests;
-        let mut done = std::mem::take(&mut self.admitted);
+        let mut done = std::mem::take(&mut self.flushed);
         self.flushing.retain(|&request| {
             let flushed = buffer.is_flushed(requests[request].flush_period);
             if flushed {
@@ -213,6 +215,6 @@ impl Drive {
         for request in done.drain(..) {
             self.complete(request);
         }
-        self.admitted = done;
+        self.flushed = done;
     }
 }

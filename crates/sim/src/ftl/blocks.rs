@@ -75,8 +75,12 @@ impl Blocks {
                 .map(|_| (f64::from(erases) * (1.0 + spread * (2.0 * random.unit() - 1.0))).max(1.0) as u32)
                 .collect()
         });
-        let blocks =
-            Self { valid: vec![View::NOT_CLOSED; count], erases: vec![0; count], closed_at: vec![0; count], limits };
+        let blocks = Self {
+            valid: vec![View::NOT_CLOSED; count],
+            erases: vec![0; count],
+            closed_at: vec![0; count],
+            limits,
+        };
         (blocks, planes)
     }
 }

@@ -45,7 +45,10 @@ impl Ftl {
             pages: self.geometry.data_pages as u16,
         };
         let Some(victim) = self.cleaner.choose(view) else { return false };
-        assert!(view.is_candidate(victim), "the cleaning policy chose block {victim}, which cannot be cleaned");
+        assert!(
+            view.is_candidate(victim),
+            "the cleaning policy chose block {victim}, which cannot be cleaned"
+        );
         let Some(clean) = self.empty_and_erase(plane, victim) else { return false };
         cleaned.push(clean);
         let state = &self.blocks;

@@ -68,12 +68,14 @@ impl Ftl {
     /// How many logical pages each plane gets.
     fn quotas(&mut self) -> Vec<u32> {
         let geometry = &self.geometry;
-        let most = (geometry.blocks - geometry.factory_bad_per_plane - geometry.low_blocks - 2) * geometry.data_pages;
+        let most = (geometry.blocks - geometry.factory_bad_per_plane - geometry.low_blocks - 2)
+            * geometry.data_pages;
         let mut quotas = vec![0_u32; geometry.planes as usize];
         for page in 0..geometry.logical_pages {
             loop {
                 let position = self.mapping.position(u64::from(page));
-                let quota = &mut quotas[self.allocation.plane(position / u64::from(geometry.chunk_pages)) as usize];
+                let quota =
+                    &mut quotas[self.allocation.plane(position / u64::from(geometry.chunk_pages)) as usize];
                 if *quota < most || !self.mapping.is_free() {
                     *quota += 1;
                     break;

@@ -24,7 +24,11 @@ fn check(ftl: &Ftl) {
     let mut valid = vec![0_u16; ftl.blocks.valid.len()];
     for (page, &entry) in ftl.map.iter().enumerate() {
         if entry != 0 {
-            assert_eq!(ftl.reverse[entry as usize - 1], page as u32 + 1, "page {page} and its place disagree");
+            assert_eq!(
+                ftl.reverse[entry as usize - 1],
+                page as u32 + 1,
+                "page {page} and its place disagree"
+            );
             valid[((entry - 1) / g.pages) as usize] += 1;
         }
     }
@@ -129,8 +133,12 @@ fn a_worn_out_drive_refuses_writes_and_keeps_what_it_holds() {
 #[test]
 fn the_fragmented_state_is_the_one_that_overwriting_leads_to() {
     for (mapping, policy) in [("lba", "greedy"), ("write-order", "greedy"), ("lba", "cost-benefit")] {
-        let mut config =
-            config(&[("mapping.policy", mapping), ("cleaning.policy", policy), ("flash.blocks", "256"), ("capacity", "50MiB")]);
+        let mut config = config(&[
+            ("mapping.policy", mapping),
+            ("cleaning.policy", policy),
+            ("flash.blocks", "256"),
+            ("capacity", "50MiB"),
+        ]);
         let amplification = |ftl: &mut Ftl, writes: u64| {
             let mut random = Seed(8).source();
             let mut cleaned = Vec::new();
@@ -152,6 +160,9 @@ fn the_fragmented_state_is_the_one_that_overwriting_leads_to() {
         prepared.prepare(&config, Seed(1));
         check(&prepared);
         let at_once = amplification(&mut prepared, pages);
-        assert!((at_once / steady - 1.0).abs() < 0.05, "{mapping} {policy}: moved {at_once} a write, steady {steady}");
+        assert!(
+            (at_once / steady - 1.0).abs() < 0.05,
+            "{mapping} {policy}: moved {at_once} a write, steady {steady}"
+        );
     }
 }

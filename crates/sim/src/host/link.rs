@@ -72,6 +72,11 @@ impl Link {
         lane.under_way.push_back((ends, transfer));
     }
 
+    /// Whether anything is under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.lanes.iter().any(|lane| !lane.under_way.is_empty())
+    }
+
     /// When the next transfer ends.
     #[inline]
     pub(crate) fn next_time(&self) -> Instant {
@@ -83,7 +88,8 @@ impl Link {
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Instant, Transfer)> {
         let time = self.next_time();
-        let lane = self.lanes.iter_mut().find(|lane| lane.under_way.front().is_some_and(|(end, _)| *end == time))?;
+        let lane =
+            self.lanes.iter_mut().find(|lane| lane.under_way.front().is_some_and(|(end, _)| *end == time))?;
         lane.under_way.pop_front()
     }
 

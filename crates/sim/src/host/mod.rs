@@ -3,5 +3,5 @@
 mod exclusion;
 mod link;
 
-pub(crate) use exclusion::{Exclusion, Side};
+pub(crate) use exclusion::{Exclusion, Holder, Side};
 pub(crate) use link::{Direction, Link, Transfer};

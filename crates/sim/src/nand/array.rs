@@ -154,7 +154,10 @@ impl FlashArray {
         Self {
             ops: Slab::new(),
             dies: (0..geometry.dies).map(die).collect(),
-            channels: vec![Channel { busy: false, die: 0, waiting: Default::default() }; geometry.channels as usize],
+            channels: vec![
+                Channel { busy: false, die: 0, waiting: Default::default() };
+                geometry.channels as usize
+            ],
             timing,
             ranks: classes.map(|class| scheduler.rank(class)),
             planes_per_die: geometry.planes_per_die,
@@ -318,7 +321,7 @@ impl FlashArray {
         let state = &mut self.dies[die as usize];
         let array_free = state.array == NONE;
         let register_free = state.register == NONE;
-        if !(array_free && register_free) && !self.cache_mode {
+        if !(self.cache_mode || array_free && register_free) {
             return None;
         }
         if state.suspended != NONE {
@@ -376,7 +379,8 @@ impl FlashArray {
             Kind::Program => self.units_per_page,
             Kind::Clean { .. } => return,
         };
-        let (rank, per_die, multi_plane) = (self.ranks[class as usize], self.planes_per_die, self.multi_plane);
+        let (rank, per_die, multi_plane) =
+            (self.ranks[class as usize], self.planes_per_die, self.multi_plane);
         let mut taken = [0_u32; 64];
         taken[(plane % per_die) as usize] = 1;
         let mut last = op;
@@ -386,7 +390,9 @@ impl FlashArray {
                     && (multi_plane || other.plane == plane)
                     && taken[(other.plane % per_die) as usize] < each
             };
-            let Some(partner) = self.dies[die as usize].queues[rank].take(&mut self.ops, suits) else { break };
+            let Some(partner) = self.dies[die as usize].queues[rank].take(&mut self.ops, suits) else {
+                break;
+            };
             taken[(self.ops[partner].plane % per_die) as usize] += 1;
             self.ops[last].partner = partner;
             last = partner;
