@@ -1,9 +1,12 @@
 //! Where a result goes: standard output first, then the files of `--out`, so that a full disk loses nothing.
 
 use crate::arguments::{Format, OutputOptions};
+use crate::device::real_path;
 use crate::failure::{Failure, tell};
 use anyhow::anyhow;
+use flashlane_device::spec::Spec;
 use flashlane_report::{Samples, csv, text, write_all};
+use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
@@ -17,6 +20,20 @@ pub fn make_directory(dir: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(dir).map_err(|error| {
         Failure::unusable(anyhow!("cannot make the directory '{}' of --out: {error}", dir.display()))
     })
+}
+
+/// A result as programs read it. That of a real device says on which drive and system it was measured, and when.
+pub fn value(result: &impl Serialize, spec: &Spec) -> Result<Value, Failure> {
+    let mut value = serde_json::to_value(result).map_err(Failure::failed)?;
+    if let Some(path) = real_path(spec) {
+        let mut machine = serde_json::to_value(flashlane_host::identity(path)).map_err(Failure::failed)?;
+        if let Some(fields) = machine.as_object_mut() {
+            fields.retain(|_, value| !value.is_null());
+            fields.insert("date".into(), flashlane_host::date().into());
+        }
+        value["machine"] = machine;
+    }
+    Ok(value)
 }
 
 /// Prints a result and writes its files.

@@ -10,7 +10,7 @@ use flashlane_base::units::parse_count;
 use flashlane_device::Device;
 use flashlane_device::spec::Spec;
 use flashlane_probe::{Effort, Options, ProbeError, ProbeResult, Progress, Warning};
-use serde::Serialize;
+use serde_json::Value;
 use std::ops::ControlFlow;
 
 /// Find out what is inside a drive, from its timing alone
@@ -75,7 +75,7 @@ fn probe(arguments: &Arguments, spec: &Spec) -> Result<Status, Failure> {
             warning.message += "; --destroy-data allows it, if all that is on the device may be lost";
         }
     }
-    deliver(arguments, &result, result.partial.as_deref())
+    deliver(arguments, &output::value(&result, spec)?, result.partial.as_deref())
 }
 
 fn effort(options: EffortOptions) -> Effort {
@@ -113,13 +113,13 @@ fn score_random(arguments: &Arguments, drives: u64) -> Result<Status, Failure> {
         !flashlane_host::interrupted()
     });
     drop(meter);
-    deliver(arguments, &score, score.partial.as_deref())
+    let result = serde_json::to_value(&score).map_err(Failure::failed)?;
+    deliver(arguments, &result, score.partial.as_deref())
 }
 
 /// Prints and keeps a result; one that is partial counts as failed.
-fn deliver(arguments: &Arguments, result: &impl Serialize, partial: Option<&str>) -> Result<Status, Failure> {
-    let result = serde_json::to_value(result).map_err(Failure::failed)?;
-    output::deliver(&arguments.output, &result, None)?;
+fn deliver(arguments: &Arguments, result: &Value, partial: Option<&str>) -> Result<Status, Failure> {
+    output::deliver(&arguments.output, result, None)?;
     Ok(match partial {
         None => Status::Done,
         Some(reason) => {

@@ -83,7 +83,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     if !run.profile.simulated {
         result.harness_ns_per_request = Some(harness::ns_per_request());
     }
-    let result = serde_json::to_value(&result).map_err(Failure::failed)?;
+    let result = output::value(&result, spec)?;
     output::deliver(&arguments.output, &result, Some(&samples(&run)?))?;
     Ok(match run.partial {
         None => Status::Done,

@@ -56,8 +56,8 @@ fn a_probe_of_a_profile_file_with_settings() {
     let file = dir.path().join("my.toml");
     fs::write(&file, done(&["profile", "show", "ssd-s"])).unwrap();
     let result =
-        json(&["probe", &format!("sim:{},channels=6,mapping.policy=lba", file.display()), "--quick"]);
-    assert_eq!(result["findings"]["interleaving_degree"]["value"], 6);
+        json(&["probe", &format!("sim:{},channels=16,mapping.policy=lba", file.display()), "--quick"]);
+    assert_eq!(result["findings"]["interleaving_degree"]["value"], 16);
     assert_eq!(result["findings"]["mapping_policy"]["value"], "lba");
 }
 

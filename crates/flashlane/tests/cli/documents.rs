@@ -1,6 +1,8 @@
 //! The documents say what the program knows.
 
-use crate::program::done;
+use crate::program::{done, flashlane, json};
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 
 fn document(name: &str) -> String {
@@ -37,6 +39,61 @@ fn every_field_of_the_drives_is_explained() {
                 "docs/profiles.md does not explain '{field}' of {}",
                 profile.name
             );
+        }
+    }
+}
+
+#[test]
+fn every_field_that_a_drive_can_have_is_explained() {
+    let text = document("profiles");
+    for section in [
+        "host",
+        "link",
+        "readahead",
+        "buffer",
+        "mapping",
+        "cleaning",
+        "wear",
+        "scheduling",
+        "flash",
+        "initial",
+    ] {
+        // A field that cannot be is answered with those that can.
+        let refusal =
+            flashlane(&["run", &format!("sim:ssd-s,{section}.no-such-field=1"), "random-read"]).stderr;
+        let (_, allowed) = refusal.split_once("expected ").expect(&refusal);
+        let (allowed, _) = allowed.split_once(" in `").unwrap();
+        let fields: Vec<&str> = allowed.split('`').skip(1).step_by(2).collect();
+        assert!(!fields.is_empty(), "{refusal}");
+        for field in fields {
+            assert!(explains(&text, &format!("{section}.{field}")), "{section}.{field}");
+        }
+    }
+}
+
+#[test]
+fn every_field_of_a_result_is_explained() {
+    fn collect(value: &Value, names: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(fields) => fields.iter().for_each(|(name, value)| {
+                names.insert(name.clone());
+                collect(value, names);
+            }),
+            Value::Array(members) => members.iter().for_each(|member| collect(member, names)),
+            _ => {}
+        }
+    }
+    let text = document("json");
+    for arguments in [
+        &["run", "sim:ssd-s", "mixed,requests=2k"][..],
+        &["probe", "sim:ssd-s"],
+        &["profile", "list"],
+        &["probe", "--score", "1"],
+    ] {
+        let mut names = BTreeSet::new();
+        collect(&json(arguments), &mut names);
+        for name in names {
+            assert!(explains(&text, &name), "docs/json.md does not explain '{name}' of {arguments:?}");
         }
     }
 }

@@ -90,7 +90,8 @@ fn reading_needs_no_leave_and_says_what_it_doubts() {
     untouched(&path, b"");
     assert_eq!(result["device"]["simulated"], false);
     assert!(result["harness_ns_per_request"].as_f64().unwrap() > 0.0, "what measuring costs is told");
-    assert!(result["warnings"].is_array());
+    assert_eq!(result["machine"]["kind"], "file");
+    assert!(result["machine"]["date"].is_string() && result["warnings"].is_array());
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub(crate) fn find(result: &Value) -> Option<&'static Kind> {
 /// The document of a result. One of unknown kind shows its plain fields, and says that it is unknown.
 pub(crate) fn document(result: &Value) -> Document {
     let mut document = find(result).map_or_else(|| unknown(result), |kind| (kind.document)(result));
+    // Of a real device only: the drive below the path and the system above it.
+    document.tables.extend(result["machine"].as_object().and_then(|machine| field_table("Machine", machine)));
     document.partial = partial(&result["partial"]);
     document.warnings.extend(items(&result["warnings"]).map(warning));
     for (position, figure) in items(&result["figures"]).enumerate() {
