@@ -24,6 +24,6 @@ mod survey;
 mod write_buffer;
 
 pub use error::ProbeError;
-pub use options::{Effort, Options, Progress};
+pub use options::{Effort, Options, Progress, Watch};
 pub use result::{Finding, ProbeResult, Recommendation, Status, Warning};
 pub use survey::probe;

@@ -37,8 +37,11 @@ pub struct Options<'a> {
     /// The root of the probe's random choices.
     pub seed: Seed,
     /// Called now and then; breaking ends the probe, and what was found stands.
-    pub watch: Option<&'a mut dyn FnMut(&Progress) -> ControlFlow<()>>,
+    pub watch: Option<Watch<'a>>,
 }
+
+/// Called with how far a probe has come.
+pub type Watch<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
 
 /// How far a probe has come.
 #[derive(Clone, Copy, Debug, PartialEq)]
