@@ -15,11 +15,15 @@ mod progress;
 
 use arguments::Arguments;
 use clap::Parser;
+use clap::error::ErrorKind;
+use failure::{Status, tell};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Usage errors and help end here: 2 and 0.
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return refuse(&error),
+    };
     match command::call(arguments.command) {
         Ok(status) => status.into(),
         Err(failure) => {
@@ -27,4 +31,22 @@ fn main() -> ExitCode {
             failure.status.into()
         }
     }
+}
+
+/// Shows the help that was asked for, or says what is wrong with the arguments in the same form as any other error.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let is_help = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if is_help {
+        // Nobody is left to tell where this fails.
+        let _ = error.print();
+    } else {
+        let text = error.render().to_string();
+        tell(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
+    }
+    if error.use_stderr() { Status::Unusable.into() } else { Status::Done.into() }
 }

@@ -21,7 +21,7 @@ pub struct Arguments {
     #[arg(value_parser = device, required_unless_present = "score")]
     device: Option<Spec>,
     /// Instead of a device: probe N random simulated drives of known structure, and count how often it is right
-    #[arg(long, value_name = "N", value_parser = parse_count, conflicts_with_all = ["device", "destroy_data", "create", "read_only", "quick", "full"])]
+    #[arg(long, value_name = "N", value_parser = drives, conflicts_with_all = ["device", "destroy_data", "create", "read_only", "quick", "full"])]
     score: Option<u64>,
     /// Write nothing, not even to a simulated drive; what needs writing is then not determined
     #[arg(long, conflicts_with = "destroy_data")]
@@ -45,8 +45,18 @@ Examples:
   flashlane probe ./scratch --create 4GiB
   flashlane probe --score 100
 
-A real device is only read unless --destroy-data is given; what cannot be found out by reading is then said to be
-not determined. docs/devices.md tells how devices are written and when one is refused.";
+A real device is only read unless --destroy-data is given, and what cannot be found
+out by reading is then said to be not determined. docs/devices.md tells how devices
+are written and when one is refused.";
+
+/// A number of drives, at least one.
+fn drives(text: &str) -> Result<u64, String> {
+    match parse_count(text) {
+        Ok(0) => Err("at least one drive is needed".into()),
+        Ok(count) => Ok(count),
+        Err(error) => Err(error.to_string()),
+    }
+}
 
 /// Requests in flight that a probe needs at most.
 const DEPTH: u64 = 256;

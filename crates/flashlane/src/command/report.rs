@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// Draw results again: as text, or as one page with all of them side by side
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Arguments {
     /// result.json files, or the directories they lie in
     #[arg(required = true, value_name = "RESULT")]

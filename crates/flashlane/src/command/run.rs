@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 
 /// Run one workload on a device: its latencies, its bandwidth, and what the device counted
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, after_long_help = long_help())]
+#[command(after_help = EXAMPLES, after_long_help = long_help(), arg_required_else_help = true)]
 pub struct Arguments {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device)]

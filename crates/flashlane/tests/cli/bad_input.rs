@@ -109,6 +109,8 @@ fn options() {
     unusable(&["run", "./x", "random-read", "--create", "4096"], &["'4096'", "unit is missing"]);
     unusable(&["run", "sim:ssd-s", "random-read", "--really", "x"], &["--destroy-data"]);
     unusable(&["run", "sim:ssd-s"], &["WORKLOAD"]);
+    unusable(&["probe", "--score", "0"], &["--score", "at least one"]);
+    unusable(&["probe", "--score", "3", "sim:ssd-s"], &["--score", "DEVICE"]);
     unusable(&["prob", "sim:ssd-s"], &["'prob'", "'probe'"]);
     let file = tempfile::NamedTempFile::new().unwrap();
     let below = format!("{}/results", file.path().display());
@@ -124,7 +126,6 @@ fn results_to_report() {
     unusable(&["report", text(&file)], &["result.json", "line 1"]);
     fs::write(&file, "{\"schema\": \"flashlane.run/9\"}").unwrap();
     unusable(&["report", text(&file)], &["flashlane.run/9", "flashlane.run/1"]);
-    unusable(&["report"], &["RESULT"]);
 }
 
 #[test]

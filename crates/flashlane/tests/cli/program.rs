@@ -41,6 +41,7 @@ pub fn refused(status: i32, arguments: &[&str], parts: &[&str]) -> Ended {
     let ended = flashlane(arguments);
     let Ended { stderr, .. } = &ended;
     assert_eq!(ended.status, status, "{arguments:?}\n{stderr}");
+    assert!(stderr.starts_with("flashlane: "), "{arguments:?}\n{stderr}");
     for part in parts {
         assert!(stderr.contains(part), "{arguments:?} lacks '{part}':\n{stderr}");
     }
