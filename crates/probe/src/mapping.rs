@@ -16,11 +16,11 @@ use flashlane_workload::Access;
 pub struct Collisions {
     /// Addresses a whole number of stripes apart.
     pub by_address: f64,
-    /// Addresses half a stripe more apart.
+    /// Addresses a chunk less apart.
     pub by_address_apart: f64,
     /// Turns a whole number of stripes apart.
     pub by_turn: f64,
-    /// Turns half a stripe more apart.
+    /// Turns a chunk less apart.
     pub by_turn_apart: f64,
 }
 
@@ -64,7 +64,8 @@ pub fn overwrite(rig: &mut Rig<'_>, area: Area, page_bytes: u64) -> Result<Overw
     Ok(Overwritten { turns, page_bytes })
 }
 
-/// Measures the four kinds of pairs; `stripe_pages` is the distance at which pages share a die.
+/// Measures the four kinds of pairs; `stripe_pages` is the distance at which pages share a die, `chunk_pages` that
+/// at which they share nothing.
 ///
 /// # Errors
 /// [`Interruption`] where the device fails.
@@ -72,7 +73,7 @@ pub fn collisions(
     rig: &mut Rig<'_>,
     area: Area,
     written: &Overwritten,
-    stripe_pages: u64,
+    (stripe_pages, chunk_pages): (u64, u64),
     repetitions: usize,
 ) -> Result<Collisions, Interruption> {
     let page = written.page_bytes;
@@ -81,7 +82,7 @@ pub fn collisions(
     let stripes = (pages / stripe_pages).saturating_sub(2).clamp(1, 8);
     let kinds = samples(rig, 4, repetitions, |rig, kind| {
         let whole = stripe_pages * (1 + rig.random().below(stripes));
-        let distance = if kind % 2 == 0 { whole } else { whole - stripe_pages / 2 };
+        let distance = if kind % 2 == 0 { whole } else { whole - chunk_pages };
         let first = rig.random().below(pages - distance);
         let at = |index: u64| match kind {
             0 | 1 => area.offset_bytes + index * page,

@@ -6,9 +6,11 @@
 //! sub-domains as the period of the higher ones among these (chen11, section 4.3, with pairs for its two jobs).
 //!
 //! *Power.* Where the link is slower than a channel's bus, waiting for the bus hides behind waiting for the link,
-//! and only dies are seen. How large the step of a shared bus would be follows from two steps of a shared die, of a
-//! small and of a large read (the difference is bus less link for the bytes between); where it is too small to be
-//! seen, a single level is not taken for the degree.
+//! and only dies are seen. The costs of bus, link and command follow from single reads and from pairs that share a
+//! die or nothing; from them, the step that a shared bus would show. A smaller read beside the larger one shows it
+//! also on a slow link: the smaller is over the link before the larger is off the bus, and what it held the bus for
+//! is not hidden. The sizes are chosen so; where even then the step would be too small to be seen, a single level is
+//! not taken for the degree.
 
 use crate::chunk::{Area, Boundaries, repeat};
 use crate::pattern::{self, Point};
@@ -21,8 +23,8 @@ use flashlane_workload::Access;
 pub struct Stripe {
     /// Pair times by distance: place i is a distance of i + 1 chunks.
     pub row: Vec<Point>,
-    /// What was read of each, in bytes.
-    pub read_bytes: u64,
+    /// What was read of the two, in bytes.
+    pub read_bytes: Sizes,
     /// The shortest distance that collides, in chunks.
     pub first_level: Option<Level>,
     /// The shortest distance that collides more, where there are two levels.
@@ -30,6 +32,9 @@ pub struct Stripe {
     /// The step that a shared bus alone would show, in microseconds, and the least that would be seen.
     pub bus_step_us: Option<(f64, f64)>,
 }
+
+/// Bytes of the two reads of a pair: first the one submitted first.
+pub type Sizes = [u64; 2];
 
 /// A level of collisions.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,16 +84,23 @@ impl Stripe {
         }
     }
 
-    /// The shortest distance, in chunks, at whose every multiple pairs collide nearly as much as anywhere: there
-    /// they share a die for certain.
+    /// The shortest distance, in chunks, at which pairs share a die for certain: the second level, or a single
+    /// one; where collisions differ in another way, the distance at whose every multiple they are nearly as high as
+    /// anywhere.
     pub fn die_period(&self) -> Option<usize> {
-        let first = self.first_level?.period;
+        let first = self.first_level?;
+        if let Some(second) = self.second_level {
+            return Some(second.period);
+        }
+        if self.is_single(first) {
+            return Some(first.period);
+        }
         let floor = self.row.iter().map(|p| p.value).fold(f64::INFINITY, f64::min);
-        let highest = self.multiples(first).iter().map(|p| p.value).fold(floor, f64::max);
+        let highest = self.multiples(first.period).iter().map(|p| p.value).fold(floor, f64::max);
         let strong = |distance: usize| {
             self.multiples(distance).iter().all(|p| p.value - floor > 0.8 * (highest - floor))
         };
-        (first..=self.row.len() / 3).step_by(first).find(|&distance| strong(distance))
+        (first.period..=self.row.len() / 3).step_by(first.period).find(|&distance| strong(distance))
     }
 
     /// Whether all collisions are alike: within the noise no step is higher than another.
@@ -102,7 +114,7 @@ impl Stripe {
     }
 }
 
-/// Measures pairs at distances of 1 to `reach` chunks, reading `read_bytes` of each chunk.
+/// Measures pairs at distances of 1 to `reach` chunks, reading up to `page` bytes of each chunk.
 ///
 /// # Errors
 /// [`Interruption`] where the device fails.
@@ -110,7 +122,30 @@ pub fn measure(
     rig: &mut Rig<'_>,
     area: Area,
     chunk: &Boundaries,
-    read_bytes: u64,
+    page: u64,
+    reach: usize,
+    repetitions: usize,
+) -> Result<Stripe, Interruption> {
+    let stripe = measure_with(rig, area, chunk, [page, page], reach, repetitions)?;
+    let Some(costs) = Costs::measure(rig, area, chunk, &stripe, repetitions)? else { return Ok(stripe) };
+    let equal =
+        Stripe { bus_step_us: Some((costs.bus_step(stripe.read_bytes), stripe.least_us(&costs))), ..stripe };
+    if !matches!(equal.verdict(), Verdict::DiesOnly(_)) {
+        return Ok(equal);
+    }
+    let unequal = costs.best_sizes(rig.sector_bytes(), page);
+    let stripe = measure_with(rig, area, chunk, unequal, reach, 2 * repetitions)?;
+    // Two reads that reach the bus together take turns in being first: half of the step is seen.
+    let step = costs.bus_step(unequal) / 2.0;
+    let unequal = Stripe { bus_step_us: Some((step, stripe.least_us(&costs))), ..stripe };
+    Ok(if unequal.first_level.is_some() { unequal } else { equal })
+}
+
+fn measure_with(
+    rig: &mut Rig<'_>,
+    area: Area,
+    chunk: &Boundaries,
+    read_bytes: Sizes,
     reach: usize,
     repetitions: usize,
 ) -> Result<Stripe, Interruption> {
@@ -121,7 +156,6 @@ pub fn measure(
         stripe.second_level = level(&stripe.multiples(first.period))
             .map(|second| Level { period: second.period * first.period, ..second })
             .filter(|second| second.period > first.period);
-        stripe.bus_step_us = Some(bus_step(rig, area, chunk, &stripe, repetitions)?);
     }
     Ok(stripe)
 }
@@ -139,54 +173,96 @@ pub(crate) fn pair(
     area: Area,
     chunk: &Boundaries,
     distance: usize,
-    read_bytes: u64,
+    read_bytes: Sizes,
 ) -> Result<f64, Interruption> {
     let chunks = (area.length_bytes - chunk.phase_bytes) / chunk.chunk_bytes;
-    let first = rig.random().below(chunks - distance as u64);
+    let near = rig.random().below(chunks - distance as u64);
     let at = |index: u64| area.offset_bytes + chunk.phase_bytes + index * chunk.chunk_bytes;
     // The further one first: in ascending order neighbours would look sequential.
-    let reads = [Access::read(at(first + distance as u64), read_bytes), Access::read(at(first), read_bytes)];
+    let reads =
+        [Access::read(at(near + distance as u64), read_bytes[0]), Access::read(at(near), read_bytes[1])];
     rig.burst(&reads).map(|time| time.as_us_f64())
 }
 
-/// The step that a shared bus alone would show, and the least that would be noticed.
-///
-/// On one die the second read of a pair begins its array time when the first has left the register, so it is later
-/// by array + bus - link; on one channel only by bus - link. The difference between a large and a small pair's
-/// step on one die is bus - link for the bytes between; what a command holds the link for beside its data is in
-/// neither, but is how much later the second of two reads comes that share nothing.
-fn bus_step(
-    rig: &mut Rig<'_>,
-    area: Area,
-    chunk: &Boundaries,
-    stripe: &Stripe,
-    repetitions: usize,
-) -> Result<(f64, f64), Interruption> {
-    let level = stripe.second_level.or(stripe.first_level).expect("there is a level to look at");
-    let apart = stripe.die_period().unwrap_or(level.period);
-    let (small, large) = (rig.sector_bytes(), stripe.read_bytes);
-    let alone = |rig: &mut Rig<'_>| {
-        let at = area.offset_bytes + rig.random().below(area.length_bytes / small) * small;
-        rig.one(Access::read(at, small)).map(|time| time.as_us_f64())
-    };
-    let points = repeat(rig, 5, 4 * repetitions, |rig, kind| match kind {
-        0 => pair(rig, area, chunk, apart, small),
-        1 => pair(rig, area, chunk, apart + 1, small),
-        2 => pair(rig, area, chunk, apart, large),
-        3 => pair(rig, area, chunk, apart + 1, large),
-        _ => alone(rig),
-    })?;
-    let value = |kind: usize| points[kind].value;
-    let share = (large - small) as f64 / large as f64;
-    let command = (value(1) - value(4)).max(0.0);
-    let step = ((value(2) - value(3)) - (value(0) - value(1))) / share.max(0.5) - command;
-    let error = points.iter().map(|p| p.error * p.error).sum::<f64>().sqrt();
-    Ok((step, 2.0 * threshold(stripe) + 4.0 * error))
+/// What a read costs beside its array time, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Costs {
+    bus_per_byte: f64,
+    link_per_byte: f64,
+    command: f64,
+    /// The standard error of a step computed from them.
+    error: f64,
 }
 
-/// The least height above the floor at which a place of the row stands out.
-fn threshold(stripe: &Stripe) -> f64 {
-    let mut values: Vec<f64> = stripe.row.iter().map(|p| p.value).collect();
-    values.sort_unstable_by(f64::total_cmp);
-    6.0 * pattern::typical_error(&stripe.row) + 0.004 * values[values.len() / 5]
+impl Costs {
+    /// From single reads and pairs, each small and large. Alone a read takes array + bus + command + link. A second
+    /// one that shares nothing is later by command + link; one that shares the die by array + bus, if that is longer.
+    fn measure(
+        rig: &mut Rig<'_>,
+        area: Area,
+        chunk: &Boundaries,
+        stripe: &Stripe,
+        repetitions: usize,
+    ) -> Result<Option<Self>, Interruption> {
+        let Some(together) = stripe.die_period() else { return Ok(None) };
+        let (small, large) = (rig.sector_bytes(), stripe.read_bytes[1]);
+        if large == small {
+            return Ok(None);
+        }
+        let alone = |rig: &mut Rig<'_>, bytes: u64| {
+            let chunks = (area.length_bytes - chunk.phase_bytes) / chunk.chunk_bytes;
+            let at = area.offset_bytes + chunk.phase_bytes + rig.random().below(chunks) * chunk.chunk_bytes;
+            rig.one(Access::read(at, bytes)).map(|time| time.as_us_f64())
+        };
+        let apart = together + 1;
+        let points = repeat(rig, 6, 4 * repetitions, |rig, kind| match kind {
+            0 => pair(rig, area, chunk, together, [small; 2]),
+            1 => pair(rig, area, chunk, apart, [small; 2]),
+            2 => alone(rig, small),
+            3 => pair(rig, area, chunk, together, [large; 2]),
+            4 => pair(rig, area, chunk, apart, [large; 2]),
+            _ => alone(rig, large),
+        })?;
+        let [die_small, free_small, one_small, die_large, free_large, one_large] =
+            std::array::from_fn(|kind| points[kind].value);
+        let bytes = (large - small) as f64;
+        let sum = (one_large - one_small) / bytes;
+        let difference = ((die_large - free_large) - (die_small - free_small)) / bytes;
+        let link_per_byte = ((sum - difference) / 2.0).max(0.0);
+        Ok(Some(Self {
+            bus_per_byte: ((sum + difference) / 2.0).max(0.0),
+            link_per_byte,
+            command: (free_small - one_small - small as f64 * link_per_byte).max(0.0),
+            error: points.iter().map(|p| p.error * p.error).sum::<f64>().sqrt(),
+        }))
+    }
+
+    /// How much later a pair is done when it shares a bus, its first read being first on it, than when it shares
+    /// nothing. Times count from when both arrays are done.
+    fn bus_step(&self, [first, second]: Sizes) -> f64 {
+        let bus = |bytes: u64| bytes as f64 * self.bus_per_byte;
+        let first_over_link = bus(first) + self.command + first as f64 * self.link_per_byte;
+        let shared = (bus(first) + bus(second)).max(first_over_link);
+        let apart = bus(second).max(first_over_link);
+        shared - apart
+    }
+
+    /// The size of the first read that shows a shared bus best beside a second of a whole page.
+    fn best_sizes(&self, sector: u64, page: u64) -> Sizes {
+        (1..=page / sector)
+            .map(|sectors| [sectors * sector, page])
+            .max_by(|a, b| self.bus_step(*a).total_cmp(&self.bus_step(*b)))
+            .expect("a page has at least one sector")
+    }
+}
+
+impl Stripe {
+    /// The least step that would be seen for certain: twice the height at which a place of the row stands out, and
+    /// the uncertainty of the step's own prediction.
+    fn least_us(&self, costs: &Costs) -> f64 {
+        let mut values: Vec<f64> = self.row.iter().map(|p| p.value).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        2.0 * pattern::least_height(values[values.len() / 5], pattern::typical_error(&self.row))
+            + 4.0 * costs.error
+    }
 }

@@ -296,10 +296,10 @@ impl Survey<'_, '_> {
         };
         let chunks = (self.area.length_bytes - chunk.phase_bytes) / chunk.chunk_bytes;
         let reach = REACH.min(chunks as usize / 2);
-        let read_bytes = page.unwrap_or(4096).min(chunk.chunk_bytes);
+        let page = page.unwrap_or(4096).min(chunk.chunk_bytes);
         let mut stripe = None;
         for repetitions in [self.effort.repetitions(16), self.effort.repetitions(64)] {
-            let measured = stripe::measure(&mut self.rig, self.area, chunk, read_bytes, reach, repetitions)?;
+            let measured = stripe::measure(&mut self.rig, self.area, chunk, page, reach, repetitions)?;
             let clear = matches!(measured.verdict(), Verdict::Both { .. });
             stripe = Some(measured);
             if clear {
@@ -424,7 +424,8 @@ impl Survey<'_, '_> {
         let area = Area { offset_bytes: self.area.offset_bytes, length_bytes: pages * page };
         let written = mapping::overwrite(&mut self.rig, area, page)?;
         let repetitions = self.effort.repetitions(160);
-        let collisions = mapping::collisions(&mut self.rig, area, &written, stripe_pages, repetitions)?;
+        let distances = (stripe_pages, chunk.chunk_bytes / page);
+        let collisions = mapping::collisions(&mut self.rig, area, &written, distances, repetitions)?;
         let step = self.die_step(chunk, period)?;
         let (address, turn) = collisions.shares(step);
         let seen = format!(
@@ -458,7 +459,7 @@ impl Survey<'_, '_> {
         let rest = Area { offset_bytes: half, length_bytes: self.area.length_bytes - half };
         let repetitions = self.effort.repetitions(64);
         let points = chunk::repeat(&mut self.rig, 2, repetitions, |rig, i| {
-            stripe::pair(rig, rest, chunk, period + i, sector)
+            stripe::pair(rig, rest, chunk, period + i, [sector; 2])
         })?;
         Ok((points[0].value - points[1].value).max(1e-3))
     }
@@ -471,7 +472,8 @@ impl Survey<'_, '_> {
         };
         self.figures.push(Figure {
             id: "mapping".into(),
-            title: "Pairs after a random overwrite: half a stripe (0) or whole stripes (1) apart".into(),
+            title: "Pairs after a random overwrite: on different channels (0) or a whole stripe apart (1)"
+                .into(),
             x: Axis::linear("stripes apart", ""),
             y: Axis::linear("time until both are done", "us"),
             series: vec![

@@ -53,7 +53,7 @@ pub(crate) fn find(
         if let Some((a, b)) = agreed {
             let bytes = ((a.pages + b.pages) / 2.0).round() as u64 * page;
             let evidence = format!(
-                "{present}; after {} small writes to distinct pages the pace falls to a {:.1}th",
+                "{present}; after {} small writes to distinct pages each takes {:.1} times as long",
                 a.at, a.steeper
             );
             return Ok((Finding::found(bytes, 0.8, evidence), Some(figure(&curve, a.at))));
@@ -104,10 +104,29 @@ fn completions(rig: &mut Rig<'_>, area: Area, page: u64, pages: usize) -> Result
 /// The bend of the shortest beginning of the curve that has one: beside a long straight stretch a small buffer's
 /// bend would count for little.
 fn bend(times: &[f64], durable_us: f64) -> Option<Bend> {
+    if let Some(stall) = stall(times, durable_us) {
+        return Some(stall);
+    }
     let mut lengths: Vec<usize> =
         (8..).map(|power| 1 << power).take_while(|length| *length < times.len()).collect();
     lengths.push(times.len());
     lengths.into_iter().find_map(|length| bend_of(&times[..length], durable_us))
+}
+
+/// The first long gap, where it comes before flash can have taken a page: the buffer was smaller than what flash
+/// takes at once, and the curve is a staircase rather than a bend. What came before the gap is what fits.
+fn stall(times: &[f64], durable_us: f64) -> Option<Bend> {
+    let long = 0.25 * durable_us;
+    let at = times.windows(2).position(|pair| pair[1] - pair[0] > long)? + 1;
+    let mut earlier: Vec<f64> = times[..at].windows(2).map(|pair| pair[1] - pair[0]).collect();
+    earlier.sort_unstable_by(f64::total_cmp);
+    let usual = earlier.get(earlier.len() / 2)?;
+    let gap = times[at] - times[at - 1];
+    (times[at - 1] < durable_us && gap > 8.0 * usual).then_some(Bend {
+        pages: at as f64,
+        at,
+        steeper: gap / usual.max(1e-3),
+    })
 }
 
 /// The best fit of two straight lines, and what the buffer held where they meet.
@@ -208,6 +227,13 @@ mod tests {
         }
         let bend = bend(&times, 400.0).unwrap();
         assert!((bend.pages / 300.0 - 1.0).abs() < 0.03, "{}", bend.pages);
+    }
+
+    #[test]
+    fn a_buffer_smaller_than_what_flash_takes_at_once_shows_as_a_staircase() {
+        let times: Vec<f64> =
+            (0..1000).map(|n| 50.0 + f64::from(n % 16) + 600.0 * f64::from(n / 16)).collect();
+        assert_eq!(bend(&times, 600.0).unwrap().pages, 16.0);
     }
 
     #[test]

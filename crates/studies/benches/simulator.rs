@@ -15,14 +15,14 @@ fn main() {
         "sim-random-reads",
         "4 KB random reads, depth 32, msr-32g full",
         "full",
-        Mix::reads(),
+        Mix::READ,
         8_000_000 / scale,
     );
     random(
         "sim-random-writes",
         "4 KB random writes, depth 32, msr-32g in steady state",
         "fragmented",
-        Mix::writes(),
+        Mix::WRITE,
         4_000_000 / scale,
     );
     if quick {
@@ -33,7 +33,8 @@ fn main() {
 }
 
 fn drive(profile: &str, overrides: &[(&str, &str)]) -> Drive {
-    let overrides: Vec<(String, String)> = overrides.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    let overrides: Vec<(String, String)> =
+        overrides.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
     Drive::new(&config::load(profile, &overrides).expect("the bench's own profile"), Seed(1))
 }
 
@@ -46,8 +47,8 @@ fn random(id: &str, what: &str, state: &str, mix: Mix, requests: u64) {
     // The best of three: the machine's other work only ever slows a run down.
     for _ in 0..3 {
         let before = user_cpu_s();
-        let result = run(&mut drive, &workload, &Options::default()).expect("the bench's own workload");
-        best = best.max(result.requests() as f64 / (user_cpu_s() - before));
+        let result = run(&mut drive, &workload, Options::default()).expect("the bench's own workload");
+        best = best.max(result.requests as f64 / (user_cpu_s() - before));
         amplification = result.counters.write_amplification();
     }
     let note = amplification.map_or(String::new(), |wa| format!(", write amplification {wa:.2}"));
@@ -92,5 +93,6 @@ fn user_cpu_s() -> f64 {
 /// Memory of this process that is in use.
 fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/statm").expect("Linux has /proc");
-    status.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("a number of pages") * 4096
+    status.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("a number of pages")
+        * 4096
 }
