@@ -162,7 +162,7 @@ fn described(path: &Path) -> String {
     let file_bytes = path.metadata().ok().filter(|meta| meta.is_file()).map(|meta| meta.len());
     let words = [
         identity.kind.clone(),
-        file_bytes.or(identity.drive_bytes.filter(|_| file_bytes.is_none())).map(format_bytes),
+        file_bytes.or(identity.drive_size_bytes.filter(|_| file_bytes.is_none())).map(format_bytes),
         identity.model.clone(),
         identity.file_system.map(|name| format!("on {name}")),
     ];

@@ -21,7 +21,7 @@ pub struct Identity {
     /// Whether the kernel takes it for a rotating disk.
     pub rotational: Option<bool>,
     /// Bytes of the whole drive.
-    pub drive_bytes: Option<u64>,
+    pub drive_size_bytes: Option<u64>,
     /// Bytes of the smallest request that the drive takes.
     pub logical_block_bytes: Option<u64>,
     /// Bytes that the drive writes without reading first, as it says.
@@ -72,7 +72,7 @@ fn of_drive(folder: &Path) -> Identity {
         firmware: read("device/firmware_rev").or_else(|| read("device/rev")),
         rotational: number("queue/rotational").map(|n| n != 0),
         // The kernel counts in sectors of 512 bytes, whatever the drive does.
-        drive_bytes: number("size").map(|sectors| sectors * 512),
+        drive_size_bytes: number("size").map(|sectors| sectors * 512),
         logical_block_bytes: number("queue/logical_block_size"),
         physical_block_bytes: number("queue/physical_block_size"),
         scheduler: read("queue/scheduler").map(|text| chosen(&text)),
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(told.drive.as_deref(), Some("nvme0n1"));
         assert_eq!(told.model.as_deref(), Some("FAST DRIVE 1TB"));
         assert_eq!(told.firmware.as_deref(), Some("1B2QEXM7"));
-        assert_eq!((told.rotational, told.drive_bytes), (Some(false), Some(1 << 20)));
+        assert_eq!((told.rotational, told.drive_size_bytes), (Some(false), Some(1 << 20)));
         assert_eq!(told.scheduler.as_deref(), Some("none"));
         assert_eq!(told.write_cache.as_deref(), Some("write back"));
         assert_eq!(told.physical_block_bytes, None);

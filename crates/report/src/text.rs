@@ -21,6 +21,7 @@ pub(crate) fn render(document: &Document, width: usize) -> String {
     if let Some(reason) = &document.partial {
         push_wrapped(&mut out, &format!("Partial result: {reason}"), width, 0);
     }
+    push_facts(&mut out, document);
     for table in &document.tables {
         out.push(String::new());
         out.push(table.title.clone());
@@ -40,6 +41,21 @@ pub(crate) fn render(document: &Document, width: usize) -> String {
     }
     let lines: Vec<&str> = out.iter().map(|line| line.trim_end()).collect();
     lines.join("\n") + "\n"
+}
+
+/// The facts that the main table does not have as rows.
+fn push_facts(out: &mut Vec<String>, document: &Document) {
+    let told = |label: &str| {
+        let rows = document.tables.first().map_or(&[][..], |table| &table.rows);
+        rows.iter().any(|row| row.cells.first().is_some_and(|cell| cell.text == label))
+    };
+    let facts: Vec<_> = document.facts.iter().filter(|fact| !told(&fact.label)).collect();
+    let width = facts.iter().map(|fact| fact.label.width()).max().unwrap_or_default();
+    out.extend((!facts.is_empty()).then(String::new));
+    for fact in facts {
+        let gap = " ".repeat(width - fact.label.width() + GAP);
+        out.push(format!("{}{gap}{}", fact.label, fact.value));
+    }
 }
 
 fn push_table(out: &mut Vec<String>, table: &Table, width: usize) {

@@ -94,7 +94,7 @@ fn a_block_device_keeps_every_law_with_either_engine() {
         conformance::check_data(&mut || Box::new(options.open().unwrap_or_else(|e| panic!("{e}"))));
     }
     let told = identity(&drive.device);
-    assert_eq!((told.drive, told.drive_bytes), (Some(drive.name()), Some(4 << 20)));
+    assert_eq!((told.drive, told.drive_size_bytes), (Some(drive.name()), Some(4 << 20)));
 }
 
 #[test]

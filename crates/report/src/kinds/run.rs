@@ -27,14 +27,17 @@ fn document(result: &Value) -> Document {
         latency["p99"].as_f64().map(|ns| Fact::new("99% within", time_ns(ns))),
         fact(result, "requests", "Requests"),
         fact(result, "elapsed_s", "Elapsed"),
+        result["harness_ns_per_request"]
+            .as_f64()
+            .map(|ns| Fact::new("Measuring costs", format!("{} a request", time_ns(ns)))),
     ];
     let jobs: Vec<(String, Value)> = items(&result["jobs"]).enumerate().map(job).collect();
     let jobs = jobs.iter().map(|(name, fields)| (name.clone(), fields));
-    let counters = result["device"]["counters"].as_object();
+    let counters = result["device"]["counters"].as_object().map(counted);
     let device = result["device"].as_object().map(without_name);
     let tables = [
         Some(latency_table(result)),
-        counters.and_then(|counters| field_table("Device counters", counters)),
+        counters.and_then(|counters| field_table("Device counters", &counters)),
         device.and_then(|device| field_table("Device", &device)),
         object_table("Jobs", Column::left("Job", "job"), jobs),
     ];
@@ -74,6 +77,13 @@ fn job((position, job): (usize, &Value)) -> (String, Value) {
 
 fn without_name(device: &Map<String, Value>) -> Map<String, Value> {
     device.iter().filter(|(key, _)| *key != "name").map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// What the device counted; what never happened is left out.
+fn counted(counters: &Map<String, Value>) -> Map<String, Value> {
+    let happened = |value: &Value| !value.is_null() && value.as_f64() != Some(0.0);
+    let happened = counters.iter().filter(|(_, value)| happened(value));
+    happened.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// All requests, and each operation beside them where there are several.
