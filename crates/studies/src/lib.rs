@@ -1,3 +1,22 @@
 //! The papers' tables and figures again: claim, grid, published beside measured, verdict.
+//!
+//! A paper is a folder and a line in [`REGISTRY`]; each of its figures is a file with what the paper claims, what is
+//! measured for it, what was published and how close one has to come. Every number is measured on a simulated drive
+//! of one of the profiles; nothing is looked up. [`score`] is the probe's score.
 
+mod chen11;
+mod error;
+mod lab;
+mod result;
+mod row;
 pub mod score;
+mod study;
+
+pub use error::{FigureError, StudyError};
+pub use lab::{Options, Progress};
+pub use result::{STUDY_SCHEMA, StudyResult};
+pub use row::{Row, Value, Verdict};
+pub use study::{FigureStudy, Study, run};
+
+/// All papers.
+pub const REGISTRY: &[Study] = &[chen11::STUDY];

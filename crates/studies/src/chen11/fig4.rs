@@ -1,0 +1,96 @@
+//! Figure 4: the mapping policy. After a randomised overwrite, figure 3 again: by address, and by the order in which
+//! the chunks were written. Whichever still dips names the policy.
+//!
+//! Beside the paper's drive the same one with mapping by address, where it has to come out the other way round.
+
+use super::fig3::{STRIDES, dip_marks, dips, measured};
+use super::method::{AREA, CHUNK_BYTES, CHUNKS, DOMAINS, fill};
+use crate::lab::Lab;
+use crate::study::{FigureStudy, Outcome};
+use crate::{FigureError, Row, Value};
+use flashlane_measure::Interruption;
+use flashlane_measure::figure::{Axis, Figure};
+use flashlane_probe::mapping::{self, Policy};
+use flashlane_probe::rig::Rig;
+use flashlane_probe::stride;
+use flashlane_workload::Access;
+
+pub(super) const FIGURE: FigureStudy = FigureStudy {
+    id: "fig4",
+    claim: "Section 4.4: after a randomised overwrite the dips are gone by address (I) and back by order of writing (II): write-order mapping",
+    measure,
+};
+
+const JOBS: u32 = 2;
+/// Packages on each channel.
+const SUB_DOMAINS: u64 = 2;
+
+struct Found {
+    by_address: Vec<f64>,
+    by_order: Vec<f64>,
+    policy: Option<Policy>,
+}
+
+fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
+    let reads = lab.either(4000, 2000);
+    let mut outcome = Outcome::default();
+    for policy in [Policy::WriteOrder, Policy::Lba] {
+        let found = lab.experiment("ssd-s", &[("mapping.policy", policy.name())], |rig| look(rig, reads))?;
+        judge(policy, &found, &mut outcome);
+    }
+    Ok(outcome)
+}
+
+fn look(rig: &mut Rig<'_>, reads: usize) -> Result<Found, Interruption> {
+    fill(rig, AREA.length_bytes)?;
+    let written = mapping::overwrite(rig, AREA, CHUNK_BYTES)?;
+    let by_address = stride::curve(rig, AREA, &CHUNKS, JOBS, STRIDES, reads)?;
+    let by_order = (1..=STRIDES)
+        .map(|stride| {
+            let places = written.turns.len() / stride;
+            let accesses = (0..reads).map(|i| Access::read(written.turns[i % places * stride], CHUNK_BYTES));
+            let elapsed = rig.stream(accesses, JOBS)?;
+            Ok(reads as f64 * CHUNK_BYTES as f64 / 1e6 / elapsed.as_s_f64())
+        })
+        .collect::<Result<Vec<f64>, Interruption>>()?;
+    let stripe_chunks = DOMAINS * SUB_DOMAINS;
+    let collisions = mapping::collisions(rig, AREA, &written, (stripe_chunks, 1), 200)?;
+    // Chunks that share a die are read one after the other: 25 us of array (section 3.1).
+    Ok(Found { by_address, by_order, policy: collisions.policy(25.0) })
+}
+
+fn judge(policy: Policy, found: &Found, outcome: &mut Outcome) {
+    let (drive, id) = match policy {
+        Policy::WriteOrder => ("SSD-S", "fig4"),
+        Policy::Lba => ("SSD-S with mapping by address", "fig4-lba"),
+    };
+    let curves = [
+        ("address (I)", "i", &found.by_address, policy == Policy::Lba),
+        ("order of writing (II)", "ii", &found.by_order, policy == Policy::WriteOrder),
+    ];
+    for (by, part, curve, expected) in curves {
+        let degree = dips(curve).map(|(degree, _)| degree);
+        let published = if expected { Value::from(DOMAINS as usize) } else { Value::from("none") };
+        outcome.rows.push(Row::exact(
+            &format!("{drive}: distance of dips by {by}"),
+            published,
+            degree,
+            if expected { "chunks" } else { "" },
+        ));
+        outcome.figures.push(Figure {
+            id: format!("{id}-{part}"),
+            title: format!("Detecting the mapping policy on {drive}: strides by {by}"),
+            x: Axis::linear("stride", "chunks of 4 KiB"),
+            y: Axis::linear("bandwidth", "MB/s"),
+            series: vec![measured(curve)],
+            marks: degree.map_or(Vec::new(), dip_marks),
+            caption: "After a randomised overwrite, two jobs.".into(),
+        });
+    }
+    outcome.rows.push(Row::exact(
+        &format!("{drive}: mapping policy"),
+        policy.name(),
+        found.policy.map(Policy::name),
+        "",
+    ));
+}

@@ -1,0 +1,118 @@
+//! The quick form of every figure.
+
+use crate::{Options, REGISTRY, StudyError, StudyResult, Verdict, run};
+use flashlane_base::Seed;
+use std::ops::ControlFlow;
+
+fn quick(figure: &str, seed: u64) -> StudyResult {
+    run("chen11", Some(figure), Options { quick: true, seed: Seed(seed), watch: None }).unwrap()
+}
+
+fn assert_reproduced(figure: &str) {
+    let result = quick(figure, 0);
+    let missed: Vec<_> = result.rows.iter().filter(|row| row.verdict == Verdict::Missed).collect();
+    assert!(missed.is_empty(), "{missed:#?}");
+    assert!(result.rows.iter().all(|row| row.figure == figure) && result.is_reproduced());
+    let ids: Vec<_> = result.figures.iter().map(|figure| &figure.id).collect();
+    assert!(ids.iter().all(|id| id.starts_with(figure)), "{ids:?}");
+}
+
+#[test]
+fn fig2_is_reproduced() {
+    assert_reproduced("fig2");
+}
+
+#[test]
+fn fig3_is_reproduced() {
+    assert_reproduced("fig3");
+}
+
+#[test]
+fn fig4_is_reproduced() {
+    assert_reproduced("fig4");
+}
+
+#[test]
+fn fig5_is_reproduced() {
+    assert_reproduced("fig5");
+}
+
+#[test]
+fn table2_is_reproduced() {
+    assert_reproduced("table2");
+}
+
+#[test]
+fn fig6_is_reproduced() {
+    assert_reproduced("fig6");
+}
+
+#[test]
+fn fig7_is_reproduced() {
+    assert_reproduced("fig7");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_json_and_another_one_does_not() {
+    let json = |seed| serde_json::to_string(&quick("fig7", seed)).unwrap();
+    assert_eq!(json(1), json(1));
+    assert_ne!(json(1), json(2));
+}
+
+#[test]
+fn the_json_is_as_documented() {
+    let value = serde_json::to_value(quick("fig3", 0)).unwrap();
+    let keys = |value: &serde_json::Value| {
+        let mut keys: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
+        keys.sort_unstable();
+        keys
+    };
+    assert_eq!(keys(&value), ["figures", "paper", "partial", "rows", "schema", "warnings"]);
+    assert_eq!((&value["schema"], &value["paper"]), (&"flashlane.study/1".into(), &"chen11".into()));
+    assert!(value["partial"].is_null());
+    let row = &value["rows"][0];
+    assert_eq!(keys(row), ["figure", "measured", "published", "quantity", "tolerance", "unit", "verdict"],);
+    assert_eq!(row["published"], 10.0);
+    assert_eq!(row["verdict"], "reproduced");
+    let again: StudyResult = serde_json::from_value(value.clone()).unwrap();
+    assert_eq!(serde_json::to_value(again).unwrap(), value);
+}
+
+#[test]
+fn what_is_unknown_is_refused_with_what_there_is() {
+    let error = |paper, figure| run(paper, figure, Options::default()).unwrap_err();
+    let unknown = error("chen12", None);
+    assert!(matches!(unknown, StudyError::UnknownPaper { .. }));
+    assert!(unknown.to_string().contains("'chen12'") && unknown.to_string().contains("chen11"));
+    let unknown = error("chen11", Some("fig99")).to_string();
+    assert!(
+        unknown.contains("'fig99'") && unknown.contains("fig2, fig3, fig4, fig5, table2, fig6, fig7"),
+        "{unknown}"
+    );
+}
+
+#[test]
+fn a_study_that_is_stopped_keeps_the_figures_done() {
+    let mut seen = Vec::new();
+    let mut watch = |progress: &crate::Progress| {
+        seen.push(progress.figure);
+        if progress.figure == "fig4" { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let options = Options { quick: true, seed: Seed(0), watch: Some(&mut watch) };
+    let result = run("chen11", None, options).unwrap();
+    assert!(result.partial.as_deref().is_some_and(|reason| reason.contains("fig4")), "{:?}", result.partial);
+    assert!(result.rows.iter().any(|row| row.figure == "fig3"));
+    assert!(result.rows.iter().all(|row| row.figure != "fig4") && !result.is_reproduced());
+    assert_eq!((seen.first(), seen.last()), (Some(&"fig2"), Some(&"fig4")));
+}
+
+#[test]
+fn figures_and_papers_have_names_of_their_own() {
+    for study in REGISTRY {
+        let mut ids: Vec<_> = study.figures.iter().map(|figure| figure.id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), study.figures.len());
+        assert!(study.figures.iter().all(|figure| figure.claim.contains("Section")));
+    }
+}

@@ -1,0 +1,48 @@
+//! Why there is no study.
+
+use flashlane_measure::Interruption;
+use flashlane_sim::ConfigError;
+
+/// Why a study could not be made.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum StudyError {
+    /// No paper of this name.
+    #[error("there is no study of '{given}'; there are: {known}")]
+    UnknownPaper {
+        /// What was asked for.
+        given: String,
+        /// All papers.
+        known: String,
+    },
+    /// The paper has no such figure, or none that is studied.
+    #[error("the study of {paper} has no figure '{given}'; there are: {known}")]
+    UnknownFigure {
+        /// The paper.
+        paper: &'static str,
+        /// What was asked for.
+        given: String,
+        /// All its figures.
+        known: String,
+    },
+    /// A figure could not be measured.
+    #[error("{paper}, {figure}: {source}")]
+    Figure {
+        /// The paper.
+        paper: &'static str,
+        /// The figure.
+        figure: &'static str,
+        /// Why.
+        source: FigureError,
+    },
+}
+
+/// Why a figure could not be measured.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum FigureError {
+    /// The drive's profile does not take the study's settings.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The drive failed, or the caller asked to stop.
+    #[error(transparent)]
+    Interrupted(#[from] Interruption),
+}
