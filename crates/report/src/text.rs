@@ -89,8 +89,7 @@ fn column_widths(table: &Table, first: usize, width: usize) -> Vec<usize> {
         .collect();
     let gaps = GAP * widths.len().saturating_sub(1);
     while widths.iter().sum::<usize>() + gaps > width {
-        let text =
-            (0..widths.len()).filter(|at| !table.columns[first + *at].right && widths[*at] > NARROWEST);
+        let text = (0..widths.len()).filter(|at| widths[*at] > NARROWEST && has_words(table, first + *at));
         match text.max_by_key(|at| widths[*at]) {
             Some(widest) => widths[widest] -= 1,
             None => break,
@@ -99,9 +98,17 @@ fn column_widths(table: &Table, first: usize, width: usize) -> Vec<usize> {
     widths
 }
 
+/// Whether a column can be wrapped: one of text, or of numbers among which words stand.
+fn has_words(table: &Table, at: usize) -> bool {
+    let phrase = |text: &str| text.width() > NARROWEST && text.contains(' ');
+    !table.columns[at].right || table.rows.iter().any(|row| phrase(&row.cells[at].text))
+}
+
 fn push_row(out: &mut Vec<String>, columns: &[Column], widths: &[usize], cells: &[&str]) {
+    let indent = |column: &Column| if column.right { 0 } else { 2 };
+    let cells = cells.iter().zip(widths).zip(columns);
     let wrapped: Vec<Vec<String>> =
-        cells.iter().zip(widths).map(|(cell, width)| wrap(&one_line(cell), *width, 2)).collect();
+        cells.map(|((cell, width), column)| wrap(&one_line(cell), *width, indent(column))).collect();
     let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
     for line in 0..height {
         let mut text = String::new();
