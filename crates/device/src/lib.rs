@@ -87,6 +87,10 @@ pub trait Device {
     /// Completions come in the order of their times. Each accepted request completes exactly once.
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>);
 
+    /// A hint that a request for these bytes will probably come soon. It changes nothing that can be observed; a
+    /// simulated drive uses it to have its tables in the processor's cache by then.
+    fn expect(&self, _offset_bytes: u64, _length_bytes: u64) {}
+
     /// What the device counted so far.
     fn counters(&self) -> Counters {
         Counters::default()
@@ -106,6 +110,9 @@ impl<D: Device + ?Sized> Device for Box<D> {
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
         (**self).reap(until, out);
     }
+    fn expect(&self, offset_bytes: u64, length_bytes: u64) {
+        (**self).expect(offset_bytes, length_bytes);
+    }
     fn counters(&self) -> Counters {
         (**self).counters()
     }
@@ -123,6 +130,9 @@ impl<D: Device + ?Sized> Device for &mut D {
     }
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
         (**self).reap(until, out);
+    }
+    fn expect(&self, offset_bytes: u64, length_bytes: u64) {
+        (**self).expect(offset_bytes, length_bytes);
     }
     fn counters(&self) -> Counters {
         (**self).counters()

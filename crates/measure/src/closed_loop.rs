@@ -49,7 +49,7 @@ where
     F: FnMut(&Access, &Completion),
 {
     #[inline]
-    fn next(&mut self, _slot: u32) -> Option<Access> {
+    fn next(&mut self, _slot: u32, _device: &D) -> Option<Access> {
         self.accesses.next()
     }
 

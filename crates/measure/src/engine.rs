@@ -13,8 +13,9 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// Decides what each slot does next and hears how it ended.
 pub(crate) trait Client<D: ?Sized> {
-    /// The next access of `slot`; `None` retires it.
-    fn next(&mut self, slot: u32) -> Option<Access>;
+    /// The next access of `slot`; `None` retires it. A client that knows what comes after may let the device expect
+    /// it.
+    fn next(&mut self, slot: u32, device: &D) -> Option<Access>;
 
     /// The access of `slot` succeeded. `completion.submitted` includes a wait for a full device. The answer is the
     /// pause before the slot's next access; `None` retires it.
@@ -137,7 +138,7 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
         if self.ending.interruption.is_some() {
             return;
         }
-        let Some(access) = self.client.next(slot) else { return };
+        let Some(access) = self.client.next(slot, self.device) else { return };
         self.accesses[slot as usize] = access;
         if !self.waiting.is_empty() || !self.submit(slot) {
             self.hold(slot);

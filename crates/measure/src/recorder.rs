@@ -45,7 +45,29 @@ pub(crate) struct Recorder<'a> {
 
 struct Source {
     generator: Generator,
+    /// Accesses drawn before their turn, a ring, so that the device can be told what to expect.
+    ahead: [Access; AHEAD],
+    turn: usize,
     think: Duration,
+}
+
+/// Accesses drawn ahead: at 100 ns a simulated request enough to hide an access to memory.
+const AHEAD: usize = 4;
+
+impl Source {
+    fn new(mut generator: Generator, think: Duration) -> Self {
+        let ahead = std::array::from_fn(|_| generator.access());
+        Self { generator, ahead, turn: 0, think }
+    }
+
+    #[inline]
+    fn next<D: Device + ?Sized>(&mut self, device: &D) -> Access {
+        let drawn = self.generator.access();
+        device.expect(drawn.offset_bytes, drawn.length_bytes);
+        let access = std::mem::replace(&mut self.ahead[self.turn], drawn);
+        self.turn = (self.turn + 1) % AHEAD;
+        access
+    }
 }
 
 impl<'a> Recorder<'a> {
@@ -54,7 +76,7 @@ impl<'a> Recorder<'a> {
         let jobs = workload
             .jobs
             .iter()
-            .map(|job| Source { generator: Generator::new(job, capacity, workload.seed), think: job.think });
+            .map(|job| Source::new(Generator::new(job, capacity, workload.seed), job.think));
         let slots = workload.jobs.iter().enumerate();
         let mut recorder = Self {
             jobs: jobs.collect(),
@@ -103,12 +125,12 @@ impl<'a> Recorder<'a> {
 
 impl<D: Device + ?Sized> Client<D> for Recorder<'_> {
     #[inline]
-    fn next(&mut self, slot: u32) -> Option<Access> {
+    fn next(&mut self, slot: u32, device: &D) -> Option<Access> {
         if self.left == 0 || self.ended {
             return None;
         }
         self.left -= 1;
-        Some(self.jobs[self.job_of_slot[slot as usize] as usize].generator.access())
+        Some(self.jobs[self.job_of_slot[slot as usize] as usize].next(device))
     }
 
     #[inline]

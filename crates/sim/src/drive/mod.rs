@@ -443,6 +443,10 @@ impl Device for Drive {
         out.append(&mut self.completed);
     }
 
+    fn expect(&self, offset_bytes: u64, _: u64) {
+        self.ftl.expect((offset_bytes / self.geometry.page_bytes) as u32);
+    }
+
     fn counters(&self) -> Counters {
         let (ftl, flash, counts) = (self.ftl.counters(), self.flash.counters(), &self.counts);
         Counters(vec![

@@ -5,13 +5,15 @@ use crate::buffer::Admission;
 use crate::host::{Direction, Side};
 use crate::nand::{Kind, Operation as FlashOperation, Owner};
 use crate::pages::{Piece, pieces};
+use crate::request::HostRequest;
 use flashlane_device::{Failure, Operation};
 use flashlane_policy::scheduling::Class;
 
 impl Drive {
     /// A write may send its data.
     pub(super) fn receive(&mut self, request: u32) {
-        let bytes = self.requests[request].length_bytes;
+        let HostRequest { offset_bytes, length_bytes: bytes, .. } = self.requests[request];
+        self.ftl.expect_place((offset_bytes / self.geometry.page_bytes) as u32);
         self.send(request, 0, bytes, Direction::In);
     }
 

@@ -85,6 +85,10 @@ impl Ftl {
             return None;
         }
         let first = number * self.geometry.pages as usize;
+        // The map's entries lie all over memory: have them all on their way before the first is needed.
+        for &page in &self.reverse[first..first + self.geometry.data_pages as usize] {
+            self.map.prefetch(page.wrapping_sub(1) as usize);
+        }
         for physical in first..first + self.geometry.data_pages as usize {
             let page = self.reverse[physical];
             if page != 0 {

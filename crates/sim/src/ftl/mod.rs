@@ -9,6 +9,7 @@
 mod blocks;
 mod cleaning;
 mod initial;
+mod table;
 
 use crate::config::DriveConfig;
 use crate::nand::Geometry;
@@ -18,6 +19,7 @@ use flashlane_policy::allocation::{self, Allocation};
 use flashlane_policy::cleaning::{self as cleaning_policy, Cleaning};
 use flashlane_policy::mapping::{self, Mapping};
 use flashlane_policy::wear::{self, Wear};
+use table::Table;
 
 /// Cleaning that was done on a plane: `moves` pages moved within it, then one block erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,9 +53,9 @@ pub struct FtlCounters {
 pub struct Ftl {
     geometry: Geometry,
     /// Logical page to physical page + 1; 0 where never written.
-    map: Vec<u32>,
+    map: Table,
     /// Physical page to logical page + 1; 0 where it holds nothing valid.
-    reverse: Vec<u32>,
+    reverse: Table,
     blocks: Blocks,
     planes: Vec<Plane>,
     mapping: Box<dyn Mapping>,
@@ -83,8 +85,8 @@ impl Ftl {
         let endurance = config.flash.endurance.map(|erases| (erases, config.flash.endurance_spread.0));
         let (blocks, planes) = Blocks::new(&geometry, endurance, seed);
         Self {
-            map: vec![0; geometry.logical_pages as usize],
-            reverse: vec![0; geometry.physical_pages() as usize],
+            map: Table::zeroed(geometry.logical_pages as usize),
+            reverse: Table::zeroed(geometry.physical_pages() as usize),
             blocks,
             planes,
             mapping,
@@ -102,6 +104,20 @@ impl Ftl {
     pub fn plane_of(&self, page: u32) -> Option<u32> {
         let entry = self.map[page as usize];
         (entry != 0).then(|| (entry - 1) / (self.geometry.blocks * self.geometry.pages))
+    }
+
+    /// A hint that logical page `page` will be looked up soon.
+    #[inline]
+    pub fn expect(&self, page: u32) {
+        self.map.prefetch(page as usize);
+    }
+
+    /// A hint that logical page `page` will be placed anew soon, and its old place so become invalid.
+    #[inline]
+    pub fn expect_place(&self, page: u32) {
+        if let Some(physical) = self.map[page as usize].checked_sub(1) {
+            self.reverse.prefetch(physical as usize);
+        }
     }
 
     /// Finds a new place for logical page `page`; the old one becomes invalid. Cleaning that had to come first is
