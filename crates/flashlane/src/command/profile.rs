@@ -3,7 +3,7 @@
 use crate::arguments::Format;
 use crate::device::{profile_file, profile_named};
 use crate::failure::{Failure, Status};
-use crate::output::{json, print};
+use crate::output::{csv_line, json, print};
 use flashlane_base::units::format_bytes;
 use flashlane_sim::config::{DriveConfig, PROFILES};
 use serde_json::{Value, json};
@@ -113,14 +113,6 @@ fn portrait(drive: &DriveConfig) -> Value {
 
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn csv_line(cells: &[&str]) -> String {
-    let quoted = cells.iter().map(|cell| {
-        let quote = cell.contains([',', '"', '\n', '\r']);
-        if quote { format!("\"{}\"", cell.replace('"', "\"\"")) } else { (*cell).to_owned() }
-    });
-    quoted.collect::<Vec<_>>().join(",") + "\r\n"
 }
 
 fn show(name: &str, format: Format) -> Result<Status, Failure> {

@@ -1,12 +1,164 @@
-//! `flashlane study PAPER`: a paper again.
+//! `flashlane study PAPER[/FIGURE]`: a paper's tables and figures again.
 
-use crate::failure::{Failure, Status};
-use anyhow::anyhow;
+use crate::arguments::{EffortOptions, Format, OutputOptions, seed};
+use crate::failure::{Failure, Status, tell};
+use crate::output::{self, csv_line, width};
+use crate::progress::Meter;
+use flashlane_base::Seed;
+use flashlane_studies::{Options, Progress, REGISTRY, Study, StudyError, StudyResult, Verdict};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::ops::ControlFlow;
 
-/// Run a paper again
+/// Make a paper's tables and figures again, published numbers beside measured ones, each with a verdict
 #[derive(Debug, clap::Args)]
-pub struct Arguments {}
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// A paper, or one of its figures: chen11, chen11/fig3. Without it, or with 'list', all are named
+    #[arg(value_name = "PAPER[/FIGURE]", default_value = LIST, hide_default_value = true)]
+    study: String,
+    /// The seed of all randomness
+    #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true, value_parser = seed)]
+    seed: Seed,
+    #[command(flatten)]
+    effort: EffortOptions,
+    #[command(flatten)]
+    output: OutputOptions,
+}
 
-pub fn call(_: &Arguments) -> Result<Status, Failure> {
-    Err(Failure::failed(anyhow!("this build has no studies")))
+const LIST: &str = "list";
+
+const EXAMPLES: &str = "\
+Examples:
+  flashlane study list
+  flashlane study chen11
+  flashlane study chen11/fig3 --out fig3
+  flashlane study chen11 --quick --format json
+
+Everything is measured anew, on simulated drives. A study takes its full time unless
+--quick is given. The exit status is 1 where a published quantity is missed.";
+
+pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
+    if arguments.study == LIST {
+        output::print(&list(arguments.output.format))?;
+        return Ok(Status::Done);
+    }
+    let (paper, figure) = match arguments.study.split_once('/') {
+        Some((paper, figure)) => (paper, Some(figure)),
+        None => (&*arguments.study, None),
+    };
+    output::prepare(&arguments.output)?;
+    let study = measure(arguments, paper, figure)?;
+    let result = serde_json::to_value(&study).map_err(Failure::failed)?;
+    output::deliver(&arguments.output, &result, None)?;
+    Ok(verdict(&study))
+}
+
+fn measure(arguments: &Arguments, paper: &str, figure: Option<&str>) -> Result<StudyResult, Failure> {
+    let meter = Meter::new(format!("studying {paper}"));
+    let mut watch = |progress: &Progress| {
+        meter.say(format!("studying {paper}, {}", progress.figure));
+        meter.set(Some(progress.share));
+        if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let options = Options { quick: arguments.effort.quick, seed: arguments.seed, watch: Some(&mut watch) };
+    flashlane_studies::run(paper, figure, options).map_err(|error| match error {
+        StudyError::UnknownPaper { .. } | StudyError::UnknownFigure { .. } => Failure::unusable(error),
+        StudyError::Figure { .. } => Failure::failed(error),
+    })
+}
+
+/// Whether all was reproduced; says what was not.
+fn verdict(study: &StudyResult) -> Status {
+    if let Some(reason) = &study.partial {
+        tell(&format!("{reason}; the result is partial"));
+        return Status::Failed;
+    }
+    let missed = study.rows.iter().filter(|row| row.verdict == Verdict::Missed).count();
+    if missed > 0 {
+        tell(&format!("{missed} of {} published quantities were missed", study.rows.len()));
+        return Status::Failed;
+    }
+    Status::Done
+}
+
+fn list(format: Format) -> String {
+    let rows = || REGISTRY.iter().flat_map(|study| study.figures.iter().map(move |figure| (study, figure)));
+    match format {
+        Format::Text => REGISTRY.iter().map(paragraph).collect::<Vec<_>>().join("\n"),
+        Format::Json => {
+            let studies: Vec<Value> = REGISTRY.iter().map(fields).collect();
+            output::json(&json!({ "schema": "flashlane.studies/1", "studies": studies }))
+        }
+        Format::Csv => rows().fold(csv_line(&["paper", "figure", "claim"]), |text, (study, figure)| {
+            text + &csv_line(&[study.paper, figure.id, figure.claim])
+        }),
+    }
+}
+
+fn fields(study: &Study) -> Value {
+    let figures = study.figures.iter().map(|figure| json!({ "figure": figure.id, "claim": figure.claim }));
+    json!({ "paper": study.paper, "title": study.title, "figures": figures.collect::<Vec<_>>() })
+}
+
+/// A paper and its figures, one a line where the terminal is wide enough.
+fn paragraph(study: &Study) -> String {
+    const INDENT: usize = 18;
+    let mut text = String::new();
+    wrapped(&mut text, &format!("{:<8}", study.paper), study.title, 8);
+    for figure in study.figures {
+        let name = format!("  {}/{}", study.paper, figure.id);
+        wrapped(&mut text, &format!("{name:<INDENT$}"), figure.claim, INDENT);
+    }
+    text
+}
+
+/// Words behind a label, as many a line as fit.
+fn wrapped(text: &mut String, label: &str, words: &str, indent: usize) {
+    let mut line = label.to_owned();
+    let mut is_empty = true;
+    for word in words.split_whitespace() {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > width() {
+            let _ = writeln!(text, "{}", line.trim_end());
+            line = " ".repeat(indent);
+            is_empty = true;
+        }
+        line += if is_empty { "" } else { " " };
+        line += word;
+        is_empty = false;
+    }
+    let _ = writeln!(text, "{}", line.trim_end());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashlane_studies::Row;
+
+    fn study(verdict: Verdict, partial: Option<&str>) -> StudyResult {
+        let row = Row {
+            figure: "fig1".into(),
+            quantity: "bandwidth".into(),
+            published: 1.0.into(),
+            measured: 1.0.into(),
+            unit: String::new(),
+            tolerance: "exact".into(),
+            verdict,
+        };
+        StudyResult {
+            schema: String::new(),
+            paper: "paper".into(),
+            rows: vec![row],
+            figures: Vec::new(),
+            warnings: Vec::new(),
+            partial: partial.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_missed_verdict_and_a_partial_study_count_as_failed() {
+        assert_eq!(verdict(&study(Verdict::Reproduced, None)), Status::Done);
+        assert_eq!(verdict(&study(Verdict::Missed, None)), Status::Failed);
+        assert_eq!(verdict(&study(Verdict::Reproduced, Some("stopped"))), Status::Failed);
+    }
 }

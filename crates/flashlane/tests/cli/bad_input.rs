@@ -129,6 +129,13 @@ fn results_to_report() {
 }
 
 #[test]
+fn studies() {
+    unusable(&["study", "chen12"], &["'chen12'", "chen11"]);
+    unusable(&["study", "chen11/fig33"], &["'fig33'", "fig2, fig3"]);
+    unusable(&["study", "chen11/"], &["no figure ''", "fig2, fig3"]);
+}
+
+#[test]
 fn profiles() {
     unusable(&["profile", "show", "msr32g"], &["did you mean 'msr-32g'?"]);
     unusable(&["profile", "check", "no-such.toml"], &["'no-such.toml'"]);

@@ -75,6 +75,31 @@ fn a_score() {
 }
 
 #[test]
+fn a_study() {
+    let dir = tempfile::tempdir().unwrap();
+    let result = json(&["study", "chen11/fig2", "--quick", "--out", text(dir.path())]);
+    assert_eq!((&result["schema"], &result["paper"]), (&"flashlane.study/1".into(), &"chen11".into()));
+    let rows = result["rows"].as_array().unwrap();
+    assert!(!rows.is_empty());
+    for row in rows {
+        let names: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(names, ["figure", "quantity", "published", "measured", "unit", "tolerance", "verdict"]);
+        assert_eq!((&row["figure"], &row["verdict"]), (&"fig2".into(), &"reproduced".into()));
+    }
+    assert!(done(&["report", text(dir.path())]).contains("quantities reproduced"));
+}
+
+#[test]
+fn the_list_of_studies() {
+    let list = json(&["study", "list"]);
+    assert_eq!(list["schema"], "flashlane.studies/1");
+    assert_eq!(list["studies"][0]["paper"], "chen11");
+    assert_eq!(done(&["study"]), done(&["study", "list"]));
+    assert!(done(&["study"]).contains("chen11/fig3"));
+    assert!(done(&["study", "list", "--format", "csv"]).starts_with("paper,figure,claim\r\nchen11,fig2,"));
+}
+
+#[test]
 fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
     let run = |seed: &str, format: &str| {
         done(&[

@@ -89,6 +89,8 @@ fn every_field_of_a_result_is_explained() {
         &["probe", "sim:ssd-s"],
         &["profile", "list"],
         &["probe", "--score", "1"],
+        &["study", "list"],
+        &["study", "chen11/fig2", "--quick"],
     ] {
         let mut names = BTreeSet::new();
         collect(&json(arguments), &mut names);
