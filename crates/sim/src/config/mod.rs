@@ -246,6 +246,13 @@ pub struct FlashConfig {
     /// Spread of the endurance between blocks, as a share of it.
     #[serde(default)]
     pub endurance_spread: Share,
+    /// Share of the host's page reads whose errors take another array read to correct, on a block at the end of its
+    /// endurance; in proportion to its wear before. Where endurance is unlimited, the share on every block.
+    #[serde(default)]
+    pub read_retry: Share,
+    /// Share of the host's page reads that cannot be corrected, on a worn block as above.
+    #[serde(default)]
+    pub uncorrectable: Share,
     /// Share of blocks that are bad from the start.
     #[serde(default)]
     pub factory_bad: Share,

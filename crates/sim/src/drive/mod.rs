@@ -4,6 +4,7 @@
 //! One step takes whatever happens next (an event of the flash, or the end of a transfer over the link) and
 //! follows it as far as it goes without time passing. What a read does stands in `read`, a write in `write`.
 
+mod correction;
 mod read;
 mod write;
 
@@ -16,6 +17,7 @@ use crate::host::{Direction, Exclusion, Holder, Link, Side, Transfer};
 use crate::nand::{FlashArray, Geometry, Kind, Operation as FlashOperation, Owner};
 use crate::request::HostRequest;
 use crate::slab::Slab;
+use correction::Correction;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{Completion, Counters, Device, Operation, Profile, Request, SubmitError};
 use flashlane_policy::readahead::{self, Readahead};
@@ -36,6 +38,7 @@ pub struct Drive {
     /// Commands that wait in their slots for the link; absent where commands need not wait.
     held: Option<Vec<u32>>,
     exclusion: Option<Exclusion>,
+    correction: Option<Correction>,
     readahead: Option<(Box<dyn Readahead>, ReadCache)>,
     buffer: Option<WriteBuffer>,
     ftl: Ftl,
@@ -86,6 +89,8 @@ struct Counts {
     cache_hits: u64,
     pages_fetched_ahead: u64,
     exclusion_waits: u64,
+    read_retries: u64,
+    pages_unreadable: u64,
     pages_lost: u64,
 }
 
@@ -131,6 +136,7 @@ impl Drive {
             },
             link: Link::new(&config.link),
             held: config.link.commands_wait.then(Vec::new),
+            correction: Correction::new(config, seed),
             exclusion: config.link.read_write_exclusion.then(Exclusion::default),
             readahead,
             buffer: config.buffer.as_ref().map(|b| WriteBuffer::new(b, geometry.page_bytes, geometry.dies)),
@@ -338,7 +344,7 @@ impl Drive {
         for operation in finished.drain(..) {
             match operation.owner {
                 Owner::Request(request) if operation.kind == Kind::Read => {
-                    self.page_read(request, operation.bus_bytes)
+                    self.page_read(request, operation.bus_bytes, operation.unreadable)
                 }
                 Owner::Request(request) => self.done(request, 1),
                 Owner::Drain(slot) => self.page_drained(slot),
@@ -463,6 +469,8 @@ impl Device for Drive {
             ("blocks_moved_by_wear_leveling", ftl.leveled_blocks),
             ("blocks_worn_out", ftl.worn_out_blocks),
             ("pages_lost", counts.pages_lost),
+            ("read_retries", counts.read_retries),
+            ("pages_unreadable", counts.pages_unreadable),
             ("buffer_read_hits", counts.buffer_hits),
             ("buffer_writes_absorbed", counts.buffer_absorbed),
             ("buffer_stalls", counts.buffer_stalls),

@@ -5,6 +5,7 @@ use crate::cache::Hit;
 use crate::host::{Direction, Holder, Side};
 use crate::nand::{Kind, Operation as FlashOperation, Owner};
 use crate::pages::pieces;
+use flashlane_device::Failure;
 use flashlane_policy::scheduling::Class;
 
 impl Drive {
@@ -66,8 +67,12 @@ impl Drive {
             };
             from_flash += 1;
             let owner = Owner::Request(request);
-            let read =
+            let mut read =
                 FlashOperation::new(Kind::Read, owner, Class::HostRead, plane, piece.page, piece.bytes);
+            if let Some(correction) = &mut self.correction {
+                correction.decide(&mut read, self.ftl.wear_of(piece.page));
+                self.counts.read_retries += u64::from(read.retries);
+            }
             self.flash.enqueue(read, self.now, &mut self.events);
         }
         self.counts.pages_read += u64::from(pages);
@@ -85,7 +90,11 @@ impl Drive {
 
     /// Flash has delivered a page of a read.
     #[inline]
-    pub(super) fn page_read(&mut self, request: u32, bytes: u32) {
+    pub(super) fn page_read(&mut self, request: u32, bytes: u32, unreadable: bool) {
+        if unreadable {
+            self.counts.pages_unreadable += 1;
+            self.requests[request].outcome = Err(Failure::Unreadable);
+        }
         self.send(request, 1, u64::from(bytes), Direction::Out);
         let state = &mut self.requests[request];
         state.flash_pending -= 1;

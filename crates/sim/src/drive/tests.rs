@@ -261,6 +261,29 @@ fn durable_writes_wait_for_flash() {
 }
 
 #[test]
+fn errors_cost_another_array_read_or_the_data() {
+    let reads = |overrides: &[(&str, &str)]| {
+        let mut drive = Drive::new(&config("msr-32g", overrides), Seed(1));
+        let (mut out, mut slow, mut lost) = (Vec::new(), 0, 0);
+        for id in 0..10_000 {
+            drive.submit(Request::read(id, id * 4096, 4096)).unwrap();
+            drive.reap(Instant::FAR, &mut out);
+            let completion = out.pop().unwrap();
+            slow += u32::from(completion.latency().as_ns() > 150_000);
+            lost += u32::from(completion.outcome == Err(flashlane_device::Failure::Unreadable));
+        }
+        assert_eq!(drive.counters().get("pages_unreadable"), Some(u64::from(lost)));
+        (slow, lost)
+    };
+    let shares = [("flash.read_retry", "5%"), ("flash.uncorrectable", "1%")];
+    assert_eq!(reads(&[]), (0, 0));
+    let (slow, lost) = reads(&shares);
+    assert!((500..700).contains(&slow) && (70..130).contains(&lost), "{slow} slow, {lost} lost of 10000");
+    // A block that was never erased has no wear, and none of its reads fail.
+    assert_eq!(reads(&[shares[0], shares[1], ("flash.endurance", "100")]), (0, 0));
+}
+
+#[test]
 fn a_worn_out_drive_fails_writes_and_goes_on_reading() {
     let config = config(
         "msr-32g",

@@ -142,6 +142,17 @@ impl Ftl {
         self.map[page as usize] = 0;
     }
 
+    /// The share of its endurance that the block which holds `page` has used, 1 where endurance is unlimited or the
+    /// page was never written.
+    pub fn wear_of(&self, page: u32) -> f64 {
+        let Some(physical) = self.map[page as usize].checked_sub(1) else { return 1.0 };
+        let block = (physical / self.geometry.pages) as usize;
+        self.blocks
+            .limits
+            .get(block)
+            .map_or(1.0, |&limit| f64::from(self.blocks.erases[block]) / f64::from(limit))
+    }
+
     /// What was counted so far.
     pub fn counters(&self) -> FtlCounters {
         self.counters

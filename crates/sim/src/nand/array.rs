@@ -296,7 +296,8 @@ impl FlashArray {
                 Kind::Read => {
                     state.array = op;
                     let bus = if self.fused { self.bus_time(op) } else { Duration::ZERO };
-                    self.run_array_and(die, self.timing.read, bus, now, events);
+                    let read = self.timing.read * u64::from(1 + self.ops[op].retries);
+                    self.run_array_and(die, read, bus, now, events);
                 }
                 Kind::Program if self.fused => {
                     state.array = op;

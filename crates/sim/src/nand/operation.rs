@@ -53,6 +53,10 @@ pub struct Operation {
     pub page: u32,
     /// Bytes over the channel's bus.
     pub bus_bytes: u32,
+    /// Array reads that error correction needs beyond the first.
+    pub retries: u32,
+    /// Whether what was read cannot be corrected.
+    pub unreadable: bool,
     /// The next in the queue it waits in.
     pub(super) next: u32,
     /// The next of the operations on other planes of the die that go with it.
@@ -79,7 +83,19 @@ pub(super) enum Step {
 impl Operation {
     /// An operation that is not yet queued.
     pub fn new(kind: Kind, owner: Owner, class: Class, plane: u32, page: u32, bus_bytes: u32) -> Self {
-        Self { kind, owner, class, plane, page, bus_bytes, next: NONE, partner: NONE, step: Step::Whole }
+        Self {
+            kind,
+            owner,
+            class,
+            plane,
+            page,
+            bus_bytes,
+            retries: 0,
+            unreadable: false,
+            next: NONE,
+            partner: NONE,
+            step: Step::Whole,
+        }
     }
 }
 
