@@ -4,6 +4,7 @@ use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{Completion, Device, Operation, Request, RequestId, SubmitError};
 use flashlane_measure::{Interruption, MeasureError, Options as RunOptions, Run, closed_loop};
 use flashlane_workload::{Access, Workload};
+use std::ops::ControlFlow;
 
 /// A device under experiment.
 pub struct Rig<'a> {
@@ -11,13 +12,18 @@ pub struct Rig<'a> {
     random: Random,
     stop: &'a mut dyn FnMut() -> bool,
     requests: u64,
+    /// After so many requests it is asked again whether to stop.
+    ask_at: u64,
     out: Vec<Completion>,
 }
+
+/// Requests between two questions whether to stop.
+const ASK_EVERY: u64 = 256;
 
 impl<'a> Rig<'a> {
     /// Takes a device; `stop` is asked now and then whether to give up.
     pub fn new(device: &'a mut dyn Device, seed: Seed, stop: &'a mut dyn FnMut() -> bool) -> Self {
-        Self { device, random: seed.derive("probe").source(), stop, requests: 0, out: Vec::new() }
+        Self { device, random: seed.derive("probe").source(), stop, requests: 0, ask_at: 0, out: Vec::new() }
     }
 
     /// The device.
@@ -50,9 +56,7 @@ impl<'a> Rig<'a> {
     /// # Errors
     /// [`Interruption`] where one is refused or fails, or the probe is asked to stop.
     pub fn burst(&mut self, accesses: &[Access]) -> Result<Duration, Interruption> {
-        if self.requests & 0xff == 0 && (self.stop)() {
-            return Err(Interruption::Stopped);
-        }
+        self.go_on()?;
         let start = self.device.now();
         for (id, access) in accesses.iter().enumerate() {
             self.submit(id as u64, access)?;
@@ -75,6 +79,7 @@ impl<'a> Rig<'a> {
     /// # Errors
     /// As [`Rig::burst`].
     pub fn durable_write(&mut self, offset_bytes: u64, length_bytes: u64) -> Result<Duration, Interruption> {
+        self.go_on()?;
         let start = self.device.now();
         let access = Access::write(offset_bytes, length_bytes);
         let request = Request::write(0, offset_bytes, length_bytes).durable();
@@ -106,16 +111,20 @@ impl<'a> Rig<'a> {
         depth: u32,
         mut each: impl FnMut(&Access, &Completion),
     ) -> Result<Duration, Interruption> {
-        if (self.stop)() {
-            return Err(Interruption::Stopped);
-        }
+        let (mut asked, mut stopped) = (0, false);
+        let accesses = accesses.take_while(|_| {
+            stopped = stopped || (asked % ASK_EVERY == 0 && (self.stop)());
+            asked += 1;
+            !stopped
+        });
         let mut count = 0;
         let done = closed_loop(self.device, accesses, depth, |access, completion| {
             count += 1;
             each(access, completion);
         });
         self.requests += count;
-        done.map_err(loop_error)
+        let took = done.map_err(loop_error)?;
+        if stopped { Err(Interruption::Stopped) } else { Ok(took) }
     }
 
     /// Runs a workload of several jobs.
@@ -123,7 +132,10 @@ impl<'a> Rig<'a> {
     /// # Errors
     /// As [`Rig::burst`].
     pub fn run(&mut self, workload: &Workload) -> Result<Run, Interruption> {
-        let run = flashlane_measure::run(self.device, workload, RunOptions { samples: 0, watch: None });
+        let mut watch =
+            |_: &_| if (self.stop)() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        let options = RunOptions { samples: 0, watch: Some(&mut watch) };
+        let run = flashlane_measure::run(self.device, workload, options);
         let run = run.map_err(loop_error)?;
         self.requests += run.requests;
         run.partial.map_or(Ok(()), Err)?;
@@ -169,6 +181,15 @@ impl<'a> Rig<'a> {
             self.out.clear();
             self.device.reap(until, &mut self.out);
         }
+    }
+
+    /// Asks now and then whether to stop.
+    fn go_on(&mut self) -> Result<(), Interruption> {
+        if self.requests < self.ask_at {
+            return Ok(());
+        }
+        self.ask_at = self.requests + ASK_EVERY;
+        if (self.stop)() { Err(Interruption::Stopped) } else { Ok(()) }
     }
 
     fn submit(&mut self, id: u64, access: &Access) -> Result<(), Interruption> {
