@@ -7,6 +7,9 @@ use flashlane_probe::rig::Rig;
 use flashlane_sim::{Drive, config};
 use std::ops::ControlFlow;
 
+/// Called now and then during a study; [`ControlFlow::Break`] ends it.
+pub type Watch<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
+
 /// How a study is to be made.
 #[derive(Default)]
 pub struct Options<'a> {
@@ -15,7 +18,7 @@ pub struct Options<'a> {
     /// The root of all randomness.
     pub seed: Seed,
     /// Called between experiments; breaking ends the study, and the figures done stand.
-    pub watch: Option<&'a mut dyn FnMut(&Progress) -> ControlFlow<()>>,
+    pub watch: Option<Watch<'a>>,
 }
 
 /// How far a study has come.

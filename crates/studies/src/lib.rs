@@ -13,7 +13,7 @@ pub mod score;
 mod study;
 
 pub use error::{FigureError, StudyError};
-pub use lab::{Options, Progress};
+pub use lab::{Options, Progress, Watch};
 pub use result::{STUDY_SCHEMA, StudyResult};
 pub use row::{Row, Value, Verdict};
 pub use study::{FigureStudy, Study, run};

@@ -76,7 +76,7 @@ fn figure(curves: &[Vec<Point>]) -> Figure {
             .map(|i| Mark {
                 x: (8 * i + 4) as f64,
                 y: None,
-                label: if i == 0 { "published valleys".into() } else { String::new() },
+                label: if i == 0 { "every 8 (published)".into() } else { String::new() },
             })
             .collect(),
         caption: "A read that crosses from one chunk into the next is faster; the valleys lie a chunk apart."

@@ -9,7 +9,7 @@ use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, Row, Value};
 use flashlane_measure::Interruption;
-use flashlane_measure::figure::{Axis, Figure};
+use flashlane_measure::figure::{Axis, Figure, Series};
 use flashlane_probe::mapping::{self, Policy};
 use flashlane_probe::rig::Rig;
 use flashlane_probe::stride;
@@ -62,31 +62,29 @@ fn look(rig: &mut Rig<'_>, reads: usize) -> Result<Found, Interruption> {
 fn judge(policy: Policy, found: &Found, outcome: &mut Outcome) {
     let (drive, id) = match policy {
         Policy::WriteOrder => ("SSD-S", "fig4"),
-        Policy::Lba => ("SSD-S with mapping by address", "fig4-lba"),
+        Policy::Lba => ("SSD-S mapped by address", "fig4-lba"),
     };
     let curves = [
-        ("address (I)", "i", &found.by_address, policy == Policy::Lba),
-        ("order of writing (II)", "ii", &found.by_order, policy == Policy::WriteOrder),
+        ("address (I)", &found.by_address, policy == Policy::Lba),
+        ("order of writing (II)", &found.by_order, policy == Policy::WriteOrder),
     ];
-    for (by, part, curve, expected) in curves {
+    let mut figure = Figure {
+        id: id.into(),
+        title: format!("Detecting the mapping policy on {drive}"),
+        x: Axis::linear("stride", "chunks of 4 KiB"),
+        y: Axis::linear("bandwidth", "MB/s"),
+        caption: "Two jobs, after a randomised overwrite: strides by address and by order of writing.".into(),
+        ..Figure::default()
+    };
+    for (by, curve, expected) in curves {
         let degree = dips(curve).map(|(degree, _)| degree);
         let published = if expected { Value::from(DOMAINS as usize) } else { Value::from("none") };
-        outcome.rows.push(Row::exact(
-            &format!("{drive}: distance of dips by {by}"),
-            published,
-            degree,
-            if expected { "chunks" } else { "" },
-        ));
-        outcome.figures.push(Figure {
-            id: format!("{id}-{part}"),
-            title: format!("Detecting the mapping policy on {drive}: strides by {by}"),
-            x: Axis::linear("stride", "chunks of 4 KiB"),
-            y: Axis::linear("bandwidth", "MB/s"),
-            series: vec![measured(curve)],
-            marks: degree.map_or(Vec::new(), dip_marks),
-            caption: "After a randomised overwrite, two jobs.".into(),
-        });
+        let unit = if expected { "chunks" } else { "" };
+        outcome.rows.push(Row::exact(&format!("{drive}: distance of dips by {by}"), published, degree, unit));
+        figure.series.push(Series { name: format!("by {by}"), ..measured(curve) });
+        figure.marks.extend(degree.map_or(Vec::new(), dip_marks));
     }
+    outcome.figures.push(figure);
     outcome.rows.push(Row::exact(
         &format!("{drive}: mapping policy"),
         policy.name(),
