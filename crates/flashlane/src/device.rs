@@ -126,8 +126,11 @@ fn not_opened(path: &Path, error: OpenError) -> Failure {
 /// What may have been meant by a path that is not there.
 fn instead_of(path: &Path) -> String {
     let given = path.to_string_lossy();
-    if given.contains('/') {
+    if given.starts_with("/dev/") {
         return String::new();
+    }
+    if given.contains('/') {
+        return "; --create SIZE makes it, a new file to measure on".into();
     }
     // `ssd-s,channels=4`, too, was meant to be simulated.
     let (name, settings) =

@@ -16,7 +16,7 @@ fn devices() {
         ("ssd-s", &["'ssd-s' does not exist", "'sim:ssd-s'"]),
         ("ssd_m,channels=4", &["'sim:ssd-m,channels=4'"]),
         ("nowhere", &["'nowhere' does not exist", "flashlane profile list"]),
-        ("/no/such/thing", &["'/no/such/thing' does not exist"]),
+        ("/no/such/thing", &["'/no/such/thing' does not exist", "--create"]),
         ("/dev/null", &["/dev/null", "a block device or a regular file is needed"]),
         ("sim:", &["character 5", "profile"]),
         ("sim:ssd-s,channels", &["KEY=VALUE"]),
