@@ -47,7 +47,7 @@ pub struct OutputOptions {
     /// How the result is printed
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
     pub format: Format,
-    /// Also write result.json, report.html, the plots and the samples into DIR
+    /// Also write result.json, report.html, the plots, and the samples of a run into DIR
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub out: Option<PathBuf>,
 }

@@ -23,6 +23,17 @@ fn a_run() {
 }
 
 #[test]
+fn a_fresh_drive_is_doubted_and_a_full_one_is_not() {
+    let codes = |device: &str| {
+        let result = json(&["run", device, "random-read,requests=2k"]);
+        let warnings = result["warnings"].as_array().unwrap().clone();
+        warnings.iter().map(|warning| warning["code"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(codes("sim:ssd-s").contains(&"not-written".to_owned()));
+    assert!(!codes("sim:ssd-s,initial.state=full").contains(&"not-written".to_owned()));
+}
+
+#[test]
 fn a_probe() {
     let result = json(&["probe", "sim:ssd-s"]);
     assert_eq!((&result["schema"], &result["partial"]), (&"flashlane.probe/1".into(), &Value::Null));
