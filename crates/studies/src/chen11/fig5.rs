@@ -68,7 +68,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
 fn bandwidths(lab: &mut Lab<'_>, profile: &str) -> Result<Bandwidths, FigureError> {
     let sizes_kib: &'static [u64] = lab.either(&[1, 2, 4, 8, 16, 32, 64, 128, 256], &[4, 16, 64, 256]);
     let jobs: &'static [u32] = lab.either(&[1, 2, 3, 4, 6, 8, 10, 16, 24, 32], &[1, 2, 4, 8, 10, 32]);
-    let most_requests = lab.either(4000, 2000);
+    let most_requests = lab.either(8000, 6000);
     let mut values = Vec::new();
     for (name, pattern, mix) in &PATTERNS {
         for &kib in sizes_kib {
