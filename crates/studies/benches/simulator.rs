@@ -3,10 +3,13 @@
 //!
 //! `cargo bench --bench simulator`; `-- --test` runs each figure small, so that it cannot rot.
 
+mod process;
+
 use flashlane_base::Seed;
 use flashlane_measure::{Options, run};
 use flashlane_sim::{Drive, config};
 use flashlane_workload::{Job, Mix, Pattern, Workload};
+use process::{resident_bytes, user_cpu_s};
 
 fn main() {
     let quick = std::env::args().any(|argument| argument == "--test");
@@ -80,19 +83,4 @@ fn memory() {
         held as f64 / pages as f64,
         held as f64 / (1_u64 << 30) as f64
     );
-}
-
-/// User CPU seconds of this process so far.
-fn user_cpu_s() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux has /proc");
-    // The command's name may hold blanks; the fields behind its ')' do not. User ticks are field 14.
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
-    fields[11].parse::<f64>().expect("a number of ticks") / 100.0
-}
-
-/// Memory of this process that is in use.
-fn resident_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/statm").expect("Linux has /proc");
-    status.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("a number of pages")
-        * 4096
 }

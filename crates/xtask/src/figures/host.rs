@@ -5,7 +5,7 @@ use super::{Asked, Figure, number_after};
 pub const AGAINST_FIO: Figure = Figure {
     id: "real-io-against-fio",
     what: "4 KB random reads at depth 32 on a file: IOPS over those of fio's io_uring engine, alternating runs",
-    asked: Some(Asked { at_least: 0.95, aim: 1.0 }),
+    asked: Some(Asked::AtLeast(0.95, Some(1.0))),
     command: "cargo bench -q -p flashlane-host --bench against_fio",
     read: |output| number_after(output, "ratio"),
 };

@@ -6,6 +6,7 @@
 mod gate;
 mod harness;
 mod host;
+mod probe;
 mod simulator;
 mod table;
 
@@ -23,6 +24,16 @@ const FIGURES: &[&Figure] = &[
     &simulator::PRECONDITION,
     &harness::RUN,
     &host::AGAINST_FIO,
+    &probe::TIME,
+    &probe::CHUNK,
+    &probe::CHUNK_WRONG,
+    &probe::DEGREE,
+    &probe::DEGREE_WRONG,
+    &probe::MAPPING,
+    &probe::MAPPING_WRONG,
+    &probe::FILE_TIME,
+    &probe::FILE_INVENTED,
+    &probe::CHEN11,
     &gate::TESTS,
 ];
 
@@ -40,18 +51,21 @@ pub struct Figure {
     pub read: fn(&str) -> Option<f64>,
 }
 
-/// What was asked of a figure.
-pub struct Asked {
-    /// The value to reach, …
-    pub at_least: f64,
-    /// … and the one to aim for.
-    pub aim: f64,
+/// What was asked of a figure: the value to reach, and the one to aim for where there is one.
+pub enum Asked {
+    /// More is better.
+    AtLeast(f64, Option<f64>),
+    /// Less is better.
+    AtMost(f64, Option<f64>),
 }
 
 impl Asked {
-    /// Whether `value` is good enough; smaller is better where the aim is the smaller number.
+    /// Whether `value` is good enough.
     fn is_met(&self, value: f64) -> bool {
-        if self.aim < self.at_least { value <= self.at_least } else { value >= self.at_least }
+        match *self {
+            Self::AtLeast(least, _) => value >= least,
+            Self::AtMost(most, _) => value <= most,
+        }
     }
 }
 
@@ -177,8 +191,8 @@ mod tests {
     }
 
     #[test]
-    fn smaller_is_better_where_the_aim_is_smaller() {
-        let (more, less) = (Asked { at_least: 3.0, aim: 8.0 }, Asked { at_least: 10.0, aim: 6.0 });
+    fn what_was_asked_is_a_floor_or_a_ceiling() {
+        let (more, less) = (Asked::AtLeast(3.0, Some(8.0)), Asked::AtMost(10.0, Some(6.0)));
         assert!(more.is_met(3.0) && !more.is_met(2.9));
         assert!(less.is_met(10.0) && !less.is_met(10.1));
     }

@@ -7,7 +7,7 @@ const COMMAND: &str = "cargo bench -q -p flashlane-studies --bench simulator";
 pub const RANDOM_READS: Figure = Figure {
     id: "sim-random-reads",
     what: "simulated 4 KB random reads at depth 32, one core, `msr-32g` full: million requests a second of user CPU",
-    asked: Some(Asked { at_least: 3.0, aim: 8.0 }),
+    asked: Some(Asked::AtLeast(3.0, Some(8.0))),
     command: COMMAND,
     read: |output| number_after(output, "sim-random-reads:"),
 };
@@ -15,7 +15,7 @@ pub const RANDOM_READS: Figure = Figure {
 pub const RANDOM_WRITES: Figure = Figure {
     id: "sim-random-writes",
     what: "the same of writes in steady state, cleaning active",
-    asked: Some(Asked { at_least: 1.5, aim: 4.0 }),
+    asked: Some(Asked::AtLeast(1.5, Some(4.0))),
     command: COMMAND,
     read: |output| number_after(output, "sim-random-writes:"),
 };
@@ -23,7 +23,7 @@ pub const RANDOM_WRITES: Figure = Figure {
 pub const MEMORY: Figure = Figure {
     id: "sim-memory",
     what: "host memory a simulated page, a full 2 TiB drive of 4 KB pages: bytes",
-    asked: Some(Asked { at_least: 10.0, aim: 6.0 }),
+    asked: Some(Asked::AtMost(10.0, Some(6.0))),
     command: COMMAND,
     read: |output| number_after(output, "sim-memory:"),
 };
@@ -31,7 +31,7 @@ pub const MEMORY: Figure = Figure {
 pub const PRECONDITION: Figure = Figure {
     id: "sim-precondition",
     what: "a 256 GiB drive into a fragmented steady state: seconds of user CPU",
-    asked: Some(Asked { at_least: 10.0, aim: 2.0 }),
+    asked: Some(Asked::AtMost(10.0, Some(2.0))),
     command: COMMAND,
     read: |output| number_after(output, "sim-precondition:"),
 };

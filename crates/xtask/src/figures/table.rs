@@ -32,12 +32,15 @@ pub fn replace(text: &str, rows: &[Row<'_>], machine: &str) -> Result<String> {
         "| figure | what | asked for | aim | measured | command |\n| --- | --- | --- | --- | --- | --- |\n",
     );
     for Row { figure, measured } in rows {
-        let asked =
-            |value: fn(&Asked) -> f64| figure.asked.as_ref().map(value).map(number).unwrap_or_default();
-        let (at_least, aim) = (asked(|asked| asked.at_least), asked(|asked| asked.aim));
+        let (asked, aim) = match figure.asked {
+            None => (String::new(), None),
+            Some(Asked::AtLeast(value, aim)) => (format!("at least {}", number(value)), aim),
+            Some(Asked::AtMost(value, aim)) => (format!("at most {}", number(value)), aim),
+        };
+        let aim = aim.map(number).unwrap_or_default();
         let measured = measured.as_deref().unwrap_or_default();
         let Figure { id, what, command, .. } = figure;
-        writeln!(table, "| `{id}` | {what} | {at_least} | {aim} | {measured} | `{command}` |")?;
+        writeln!(table, "| `{id}` | {what} | {asked} | {aim} | {measured} | `{command}` |")?;
     }
     Ok(format!("{before}{BEGIN}\n{table}\nLast measured on: {machine}.\n{END}{after}"))
 }
@@ -81,7 +84,7 @@ mod tests {
     const FIGURE: Figure = Figure {
         id: "speed",
         what: "requests a second",
-        asked: Some(Asked { at_least: 3e6, aim: 8e6 }),
+        asked: Some(Asked::AtLeast(3e6, Some(8e6))),
         command: "cargo bench",
         read: |_| None,
     };
@@ -92,7 +95,7 @@ mod tests {
         let rows = [Row { figure: &FIGURE, measured: Some(number(4_123_456.0)) }];
         let written = replace(&page, &rows, "a machine").unwrap();
         assert!(written.starts_with("# Figures\n\nWords.\n") && written.ends_with("\n\nMore words.\n"));
-        assert!(written.contains("| 3,000,000 | 8,000,000 | 4,123,456 |"), "{written}");
+        assert!(written.contains("| at least 3,000,000 | 8,000,000 | 4,123,456 |"), "{written}");
         assert_eq!(read(&written).unwrap(), [("speed".to_owned(), "4,123,456".to_owned())]);
         assert_eq!(replace(&written, &rows, "a machine").unwrap(), written);
         assert!(read("no markers").is_err());

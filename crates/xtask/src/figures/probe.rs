@@ -1,0 +1,38 @@
+//! The probe: its time, its score, and what it says where there is nothing to see; and the papers' figures.
+
+use super::{Asked, Figure, number_after};
+
+const COMMAND: &str = "cargo bench -q -p flashlane-studies --bench probe";
+
+/// A row of this bench: the mark under which it prints the value is the figure's name.
+macro_rules! figure {
+    ($constant:ident, $id:literal, $what:literal, $asked:expr) => {
+        pub const $constant: Figure = Figure {
+            id: $id,
+            what: $what,
+            asked: Some($asked),
+            command: COMMAND,
+            read: |output| number_after(output, concat!($id, ":")),
+        };
+    };
+}
+
+const RIGHT: Asked = Asked::AtLeast(95.0, Some(99.0));
+const WRONG: Asked = Asked::AtMost(1.0, Some(0.0));
+const NONE: Asked = Asked::AtMost(0.0, None);
+
+figure!(TIME, "probe-time", "`probe sim:ssd-s`: seconds of user CPU", Asked::AtMost(2.0, None));
+figure!(CHUNK, "score-chunk_size_bytes-right", "`probe --score 500`: chunk size right, percent", RIGHT);
+figure!(CHUNK_WRONG, "score-chunk_size_bytes-wrong", "chunk size wrong, percent", WRONG);
+figure!(DEGREE, "score-interleaving_degree-right", "interleaving degree right, percent", RIGHT);
+figure!(DEGREE_WRONG, "score-interleaving_degree-wrong", "interleaving degree wrong, percent", WRONG);
+figure!(MAPPING, "score-mapping_policy-right", "mapping policy right, percent", RIGHT);
+figure!(MAPPING_WRONG, "score-mapping_policy-wrong", "mapping policy wrong, percent", WRONG);
+figure!(
+    FILE_TIME,
+    "probe-file-time",
+    "`probe FILE --quick` on a plain file of 1 GiB: seconds",
+    Asked::AtMost(60.0, None)
+);
+figure!(FILE_INVENTED, "probe-file-invented", "structural findings that it names there: none is right", NONE);
+figure!(CHEN11, "chen11-missed", "`study chen11`: quantities not reproduced, of all", NONE);
