@@ -41,6 +41,9 @@ const DEPTHS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 /// The share of the best that is good enough: beyond it latency grows and bandwidth hardly.
 const ENOUGH: f64 = 0.9;
 
+/// A cell takes at least this many times the requests that it has in flight.
+const ROUNDS: usize = 4;
+
 /// Measures a load over sizes and depths, `bytes_each` bytes a cell behind `lead_in_bytes` that do not count, and
 /// picks.
 pub(crate) fn find(
@@ -106,8 +109,10 @@ fn bandwidth(
     let job = Job::new("advice", pattern, mix, size).area(area.offset_bytes, length);
     let seed = Seed(rig.random().bits());
     let mut generator = Generator::new(&job, area.offset_bytes + length, seed);
-    let lead_in = lead_in_bytes.div_ceil(size) as usize;
-    let count = (bytes_each / size).clamp(32, 400) as usize;
+    // Requests that were in flight together may be done together: only many rounds of them show a pace.
+    let round = depth as usize;
+    let lead_in = (lead_in_bytes.div_ceil(size) as usize).max(if lead_in_bytes > 0 { round } else { 0 });
+    let count = ((bytes_each / size).clamp(32, 400) as usize).max(ROUNDS * round);
     let accesses: Vec<Access> = (0..lead_in + count).map(|_| generator.access()).collect();
     let mut completed = Vec::with_capacity(accesses.len());
     let start = rig.device().now();

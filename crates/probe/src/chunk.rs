@@ -147,7 +147,8 @@ fn boundaries_at(
 }
 
 /// The page size, given the chunk: reads across a page boundary inside a chunk take two array times, one after
-/// the other. `None` where the boundaries seen do not divide the chunk evenly.
+/// the other. `None` where the boundaries seen do not divide the chunk evenly, or where it cannot be told whether
+/// none or all of the places inside a chunk are boundaries.
 ///
 /// # Errors
 /// [`Interruption`] where the device fails.
@@ -159,22 +160,54 @@ pub fn page_bytes(
 ) -> Result<Option<u64>, Interruption> {
     let sector = rig.sector_bytes();
     let inside = (chunk.chunk_bytes / sector).saturating_sub(1) as usize;
-    if inside < 3 {
+    if inside == 0 {
         return Ok(Some(chunk.chunk_bytes));
     }
-    let row = repeat(rig, inside, repetitions, |rig, k| {
-        let start = area.place(rig, 2 * chunk.chunk_bytes) + chunk.phase_bytes;
-        let boundary = start + (k as u64 + 1) * sector;
+    // Several chunks, where a single one has too few places for any to stand out.
+    let chunks = LEAST_PLACES.div_ceil(inside);
+    let row = repeat(rig, chunks * inside, repetitions, |rig, k| {
+        let start = area.place(rig, (chunks as u64 + 1) * chunk.chunk_bytes) + chunk.phase_bytes;
+        let boundary = start + (k / inside) as u64 * chunk.chunk_bytes + (k % inside + 1) as u64 * sector;
         rig.one(Access::read(boundary - sector, 2 * sector)).map(|latency| latency.as_us_f64())
     })?;
     let Some(standout) = pattern::standout(&row) else {
-        // No read inside the chunk needs two pages.
-        return Ok(Some(chunk.chunk_bytes));
+        return page_of_like_places(rig, area, chunk, repetitions);
     };
     let page = (standout.places[0] + 1) as u64 * sector;
-    let expected = (1..chunk.chunk_bytes / page).map(|i| (i * page / sector) as usize - 1);
+    let boundary = |k: usize| ((k % inside + 1) as u64 * sector).is_multiple_of(page);
+    let expected = (0..row.len()).filter(|&k| boundary(k));
     Ok((chunk.chunk_bytes.is_multiple_of(page) && expected.eq(standout.places.iter().copied()))
         .then_some(page))
+}
+
+const LEAST_PLACES: usize = 12;
+
+/// Where all reads of two sectors inside a chunk take alike, a chunk may be one page, or each sector may be one. In one
+/// page a read of two sectors saves an array time against two reads of one each; of two pages it saves but a command,
+/// as much as two reads on different dies take longer than one. That nothing is saved proves nothing: the array
+/// time may hide behind the bus.
+fn page_of_like_places(
+    rig: &mut Rig<'_>,
+    area: Area,
+    chunk: &Boundaries,
+    repetitions: usize,
+) -> Result<Option<u64>, Interruption> {
+    let sector = rig.sector_bytes();
+    let points = repeat(rig, 4, 16 * repetitions, |rig, kind| {
+        let start = area.place(rig, 4 * chunk.chunk_bytes) + chunk.phase_bytes + chunk.chunk_bytes;
+        let accesses: &[Access] = match kind {
+            0 => &[Access::read(start, 2 * sector)],
+            1 => &[Access::read(start + sector, sector), Access::read(start, sector)],
+            2 => &[Access::read(start, sector)],
+            _ => &[Access::read(start, sector), Access::read(start - sector, sector)],
+        };
+        rig.burst(accesses).map(|time| time.as_us_f64())
+    })?;
+    let [both, pair, one, apart] = std::array::from_fn(|kind| points[kind].value);
+    let error = points.iter().map(|p| p.error * p.error).sum::<f64>().sqrt();
+    let least = pattern::least_height(pair, error);
+    let saved = (pair - both) - (apart - one);
+    Ok((saved > 2.0 * least).then_some(chunk.chunk_bytes))
 }
 
 /// Measures places `0..count` in random order, over and over, and summarises each.

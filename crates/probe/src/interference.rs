@@ -7,10 +7,12 @@ use crate::rig::Rig;
 use flashlane_base::Seed;
 use flashlane_measure::Interruption;
 use flashlane_workload::{Job, Mix, Pattern, Stop, Workload};
+use std::fmt;
 
 /// From this slowdown on there is interference, and up to this there is none to speak of.
 const SLOWED: f64 = 1.5;
 const NOT_SLOWED: f64 = 1.2;
+const TURNS: usize = 3;
 
 /// Measures a reader and a writer alone and together, each in its half of the area.
 pub(crate) fn find(rig: &mut Rig<'_>, area: Area, page: u64, requests: u64) -> Result<Finding, Interruption> {
@@ -24,19 +26,52 @@ pub(crate) fn find(rig: &mut Rig<'_>, area: Area, page: u64, requests: u64) -> R
         let seconds = run.elapsed.as_s_f64().max(1e-9);
         Ok(run.jobs.iter().map(|job| job.latencies().len() as f64 / seconds).collect())
     };
-    let alone = (rates(vec![reader.clone()])?[0], rates(vec![writer.clone()])?[0]);
-    let together = rates(vec![reader, writer])?;
-    let slowed = (alone.0 / together[0].max(1e-9), alone.1 / together[1].max(1e-9));
-    let worst = slowed.0.max(slowed.1);
+    // Alone and together in turns: what one turn shows and the next does not is no interference.
+    let mut turns = Vec::new();
+    for _ in 0..TURNS {
+        let (read_alone, write_alone) = (rates(vec![reader.clone()])?[0], rates(vec![writer.clone()])?[0]);
+        let together = rates(vec![reader.clone(), writer.clone()])?;
+        turns.push([(read_alone, together[0]), (write_alone, together[1])]);
+    }
+    let [reads, writes] = [0, 1].map(|job| Slowdown::new(turns.iter().map(|turn| turn[job]).collect()));
     let evidence = format!(
-        "random reads fall from {:.0} to {:.0} a second beside random writes, writes from {:.0} to {:.0} beside reads (one of each in flight)",
-        alone.0, together[0], alone.1, together[1]
+        "random reads {reads} beside random writes, writes {writes} beside reads (one of each in flight)"
     );
-    Ok(if worst >= SLOWED {
-        Finding::found((worst * 100.0).round() / 100.0, 0.9, evidence)
-    } else if worst <= NOT_SLOWED {
+    let worst = if reads.least >= writes.least { &reads } else { &writes };
+    Ok(if worst.least >= SLOWED {
+        Finding::found((worst.median() * 100.0).round() / 100.0, 0.9, evidence)
+    } else if reads.most.max(writes.most) <= NOT_SLOWED {
         Finding::absent(0.9, evidence)
     } else {
         Finding::not_determined(evidence)
     })
+}
+
+/// What one of the two loses.
+struct Slowdown {
+    /// Requests a second alone and together: of the turns, the one of median slowdown.
+    alone: f64,
+    together: f64,
+    least: f64,
+    most: f64,
+}
+
+impl Slowdown {
+    fn new(mut turns: Vec<(f64, f64)>) -> Self {
+        let slowdown = |turn: &(f64, f64)| turn.0 / turn.1.max(1e-9);
+        turns.sort_by(|a, b| slowdown(a).total_cmp(&slowdown(b)));
+        let (alone, together) = turns[turns.len() / 2];
+        Self { alone, together, least: slowdown(&turns[0]), most: slowdown(&turns[turns.len() - 1]) }
+    }
+
+    fn median(&self) -> f64 {
+        self.alone / self.together.max(1e-9)
+    }
+}
+
+impl fmt::Display for Slowdown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { alone, together, least, most } = self;
+        write!(f, "go from {alone:.0} to {together:.0} a second ({least:.2} to {most:.2} times slower)")
+    }
 }

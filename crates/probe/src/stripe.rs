@@ -11,6 +11,13 @@
 //! also on a slow link: the smaller is over the link before the larger is off the bus, and what it held the bus for
 //! is not hidden. The sizes are chosen so; where even then the step would be too small to be seen, a single level is
 //! not taken for the degree.
+//!
+//! *Cross-check.* Reads of a single sector hardly hold a bus, so with them a shared bus makes the least step and a
+//! shared die the clearest. A first level whose step does not shrink with the size is no bus (planes of one die look
+//! so), and dies that larger reads hide behind their transfers (cache mode) come out.
+//!
+//! What all requests share, such as the only channel of a drive, cannot be told from the link: such a drive's
+//! packages are its domains.
 
 use crate::chunk::{Area, Boundaries, repeat};
 use crate::pattern::{self, Point};
@@ -31,7 +38,16 @@ pub struct Stripe {
     pub second_level: Option<Level>,
     /// The step that a shared bus alone would show, in microseconds, and the least that would be seen.
     pub bus_step_us: Option<(f64, f64)>,
+    /// What is left of the verdict, where a cross-check did not bear it out.
+    lowered: Option<Verdict>,
 }
+
+/// A step shrinks in proportion to the size read, as a bus's does, where it is below this many times that; and a step
+/// is more than a bus's from this many times that.
+const LIKE_A_BUS: f64 = 1.3;
+const MORE_THAN_A_BUS: f64 = 1.3;
+/// Two array times spread wider than one, but by less than this.
+const WIDER: f64 = 2.5;
 
 /// Bytes of the two reads of a pair: first the one submitted first.
 pub type Sizes = [u64; 2];
@@ -68,6 +84,9 @@ pub enum Verdict {
 impl Stripe {
     /// What the levels add up to.
     pub fn verdict(&self) -> Verdict {
+        if let Some(verdict) = self.lowered {
+            return verdict;
+        }
         match (self.first_level, self.second_level, self.bus_step_us) {
             (None, ..) => Verdict::Nothing,
             (Some(first), Some(second), _) => {
@@ -80,6 +99,8 @@ impl Stripe {
                     Verdict::DiesOnly(first.period)
                 }
             }
+            // A single level whose step could not be explained: a bus or a die.
+            (Some(first), None, None) if self.is_single(first) => Verdict::DiesOnly(first.period),
             (Some(first), None, _) => Verdict::Degree(first.period),
         }
     }
@@ -103,10 +124,57 @@ impl Stripe {
         (first.period..=self.row.len() / 3).step_by(first.period).find(|&distance| strong(distance))
     }
 
-    /// Whether all collisions are alike: within the noise no step is higher than another.
+    /// These levels as far as reads of single sectors bear them out; `dies_alone` is the period at which dies were
+    /// seen before a bus was.
+    fn checked(mut self, small: &Self, costs: &Costs, dies_alone: Option<usize>) -> Self {
+        let Some(first) = self.first_level else { return self };
+        let Some(second) = self.second_level else {
+            match (small.first_level, small.second_level) {
+                (Some(dies), _) if dies.period > first.period && dies.period.is_multiple_of(first.period) => {
+                    self.second_level = Some(dies);
+                }
+                (Some(both), Some(dies)) if both.period == first.period => self.second_level = Some(dies),
+                (Some(dies), None) if dies.period == first.period && small.dies_for_certain(dies, costs) => {}
+                _ => self.lowered = Some(Verdict::Degree(first.period)),
+            }
+            return self;
+        };
+        // A level that shows only beside that of the dies is a bus.
+        if dies_alone.is_none_or(|period| period == first.period) {
+            let shrinks_to = small.read_bytes[1] as f64 / self.read_bytes[1] as f64;
+            let (large, small) = (self.lesser_step_us(first, second), small.lesser_step_us(first, second));
+            if small > LIKE_A_BUS * shrinks_to * large + 4.0 * costs.error {
+                self.lowered = Some(Verdict::DiesOnly(first.period));
+            }
+        }
+        self
+    }
+
+    /// Whether a single level is more than a shared bus would make.
+    fn dies_for_certain(&self, level: Level, costs: &Costs) -> bool {
+        let bus = costs.bus_step(self.read_bytes);
+        self.is_single(level) && level.step_us > MORE_THAN_A_BUS * bus + 4.0 * costs.error
+    }
+
+    /// The step of places that belong to the first level only.
+    fn lesser_step_us(&self, first: Level, second: Level) -> f64 {
+        let mean = |belongs: &dyn Fn(usize) -> bool| {
+            let values: Vec<f64> =
+                (1..).zip(&self.row).filter(|(d, _)| belongs(*d)).map(|(_, p)| p.value).collect();
+            values.iter().sum::<f64>() / values.len().max(1) as f64
+        };
+        mean(&|d| d.is_multiple_of(first.period) && !d.is_multiple_of(second.period))
+            - mean(&|d| !d.is_multiple_of(first.period))
+    }
+
+    /// Whether all collisions are alike: within the noise no step is higher than another, and they spread no wider
+    /// than what does not collide. Pairs that share a die by chance, at one place and not at another, do.
     fn is_single(&self, level: Level) -> bool {
         let steps: Vec<Point> = self.multiples(level.period);
-        pattern::standout(&steps).is_none()
+        let others: Vec<Point> =
+            (1..).zip(&self.row).filter(|(d, _)| d % level.period != 0).map(|(_, p)| *p).collect();
+        let (spread, usual) = (pattern::typical_error(&steps), pattern::typical_error(&others));
+        pattern::standout(&steps).is_none() && spread <= WIDER * usual + 0.01 * level.step_us
     }
 
     fn multiples(&self, period: usize) -> Vec<Point> {
@@ -130,15 +198,26 @@ pub fn measure(
     let Some(costs) = Costs::measure(rig, area, chunk, &stripe, repetitions)? else { return Ok(stripe) };
     let equal =
         Stripe { bus_step_us: Some((costs.bus_step(stripe.read_bytes), stripe.least_us(&costs))), ..stripe };
-    if !matches!(equal.verdict(), Verdict::DiesOnly(_)) {
-        return Ok(equal);
+    let (stripe, dies_alone) = match equal.verdict() {
+        Verdict::DiesOnly(period) => {
+            let unequal = costs.best_sizes(rig.sector_bytes(), page);
+            let stripe = measure_with(rig, area, chunk, unequal, reach, 2 * repetitions)?;
+            // Two reads that reach the bus together take turns in being first: half of the step is seen.
+            let step = costs.bus_step(unequal) / 2.0;
+            let unequal = Stripe { bus_step_us: Some((step, stripe.least_us(&costs))), ..stripe };
+            // A bus is shared wherever a die is.
+            let divides = unequal.first_level.is_some_and(|first| period.is_multiple_of(first.period));
+            (if divides { unequal } else { equal }, Some(period))
+        }
+        Verdict::Both { .. } => (equal, None),
+        _ => return Ok(equal),
+    };
+    if !matches!(stripe.verdict(), Verdict::Both { .. }) {
+        return Ok(stripe);
     }
-    let unequal = costs.best_sizes(rig.sector_bytes(), page);
-    let stripe = measure_with(rig, area, chunk, unequal, reach, 2 * repetitions)?;
-    // Two reads that reach the bus together take turns in being first: half of the step is seen.
-    let step = costs.bus_step(unequal) / 2.0;
-    let unequal = Stripe { bus_step_us: Some((step, stripe.least_us(&costs))), ..stripe };
-    Ok(if unequal.first_level.is_some() { unequal } else { equal })
+    let sector = [rig.sector_bytes(); 2];
+    let small = measure_with(rig, area, chunk, sector, reach, repetitions)?;
+    Ok(stripe.checked(&small, &costs, dies_alone))
 }
 
 fn measure_with(
@@ -150,7 +229,8 @@ fn measure_with(
     repetitions: usize,
 ) -> Result<Stripe, Interruption> {
     let row = repeat(rig, reach, repetitions, |rig, i| pair(rig, area, chunk, i + 1, read_bytes))?;
-    let mut stripe = Stripe { row, read_bytes, first_level: None, second_level: None, bus_step_us: None };
+    let mut stripe =
+        Stripe { row, read_bytes, first_level: None, second_level: None, bus_step_us: None, lowered: None };
     stripe.first_level = level(&stripe.row);
     if let Some(first) = stripe.first_level {
         stripe.second_level = level(&stripe.multiples(first.period))

@@ -4,7 +4,7 @@ use crate::advice::{self, Load};
 use crate::chunk::{self, Area, Boundaries};
 use crate::link::Link;
 use crate::mapping::{self, Policy};
-use crate::pattern::Point;
+use crate::pattern::{self, Point};
 use crate::result::{DeviceRow, Finding, ProbeResult, Status, Warning};
 use crate::rig::Rig;
 use crate::stripe::{self, Stripe, Verdict};
@@ -15,6 +15,7 @@ use flashlane_base::units::format_bytes;
 use flashlane_device::Device;
 use flashlane_measure::Interruption;
 use flashlane_measure::figure::{Axis, Figure, Mark, Series};
+use flashlane_workload::Access;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -74,6 +75,7 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         rig,
         area: Area { offset_bytes: 0, length_bytes: area_bytes },
         effort: options.effort,
+        care: Care { effort: options.effort, factor: 1 },
         may_write,
         progress: &progress,
         findings: BTreeMap::new(),
@@ -112,6 +114,7 @@ struct Survey<'a, 'p> {
     rig: Rig<'a>,
     area: Area,
     effort: Effort,
+    care: Care,
     may_write: bool,
     progress: &'p std::cell::Cell<Progress>,
     findings: BTreeMap<String, Finding>,
@@ -133,6 +136,7 @@ impl Survey<'_, '_> {
                  interference and link were not looked for",
             );
         }
+        self.care.factor = noise_factor(&mut self.rig, self.area)?;
         self.stage("chunk and page size", 0.1);
         let chunk = self.chunk()?;
         let page = self.page(chunk.as_ref())?;
@@ -179,13 +183,13 @@ impl Survey<'_, '_> {
         self.stage("write buffer", 0.75);
         let most = if self.effort == Effort::Quick { 2048 } else { 32768 };
         let most = most.min((self.area.length_bytes / page_or_usual) as usize);
-        let (finding, figure) = write_buffer::find(&mut self.rig, self.area, page_or_usual, most)?;
+        let (finding, figure) = write_buffer::find(&mut self.rig, self.area, page, page_or_usual, most)?;
         // A buffer that is not full takes writes faster than the drive can go on doing.
         let lead_in_bytes = 2 * finding.number().unwrap_or(4 << 20);
         self.note("write_buffer_bytes", finding);
         self.figures.extend(figure);
         self.stage("interference", 0.85);
-        let requests = self.effort.repetitions(1000) as u64;
+        let requests = self.care.repetitions(1000) as u64;
         let finding = interference::find(&mut self.rig, self.area, page_or_usual, requests)?;
         self.note("read_write_slowdown", finding);
         self.stage("writes in parallel", 0.9);
@@ -203,9 +207,9 @@ impl Survey<'_, '_> {
     }
 
     fn chunk(&mut self) -> Result<Option<Boundaries>, Interruption> {
-        let mut found = chunk::boundaries(&mut self.rig, self.area, self.effort.repetitions(12))?;
+        let mut found = chunk::boundaries(&mut self.rig, self.area, self.care.repetitions(12))?;
         if found.is_none() {
-            found = chunk::boundaries(&mut self.rig, self.area, self.effort.repetitions(48))?;
+            found = chunk::boundaries(&mut self.rig, self.area, self.care.repetitions(48))?;
         }
         let finding = match &found {
             None => Finding::not_determined(
@@ -234,7 +238,7 @@ impl Survey<'_, '_> {
         let offsets = period.map_or(64, |p| (4 * p).clamp(16, 256)) as usize;
         let mut series = Vec::new();
         for sectors in [1, 2, 4, 8] {
-            let curve = chunk::curve(&mut self.rig, self.area, sectors, offsets, self.effort.repetitions(8))?;
+            let curve = chunk::curve(&mut self.rig, self.area, sectors, offsets, self.care.repetitions(8))?;
             let points = curve.iter().enumerate().map(|(k, p)| (k as f64, p.value)).collect();
             let name = if sectors == 1 { "1 sector".into() } else { format!("{sectors} sectors") };
             series.push(Series { name, points, ..Series::default() });
@@ -267,7 +271,7 @@ impl Survey<'_, '_> {
             );
             return Ok(None);
         };
-        let page = chunk::page_bytes(&mut self.rig, self.area, chunk, self.effort.repetitions(24))?;
+        let page = chunk::page_bytes(&mut self.rig, self.area, chunk, self.care.repetitions(24))?;
         let finding = match page {
             Some(page) if page == chunk.chunk_bytes => {
                 Finding::found(page, 0.9, "no read inside a chunk takes two array times: a chunk is one page")
@@ -277,7 +281,9 @@ impl Survey<'_, '_> {
                 0.95,
                 format!("reads across every {} take two array times", format_bytes(page)),
             ),
-            None => Finding::not_determined("the slower places inside a chunk do not divide it evenly"),
+            None => Finding::not_determined(
+                "the slower places inside a chunk do not divide it evenly, or all are too much alike to tell",
+            ),
         };
         self.note("page_size_bytes", finding);
         Ok(page)
@@ -296,9 +302,10 @@ impl Survey<'_, '_> {
         };
         let chunks = (self.area.length_bytes - chunk.phase_bytes) / chunk.chunk_bytes;
         let reach = REACH.min(chunks as usize / 2);
-        let page = page.unwrap_or(4096).min(chunk.chunk_bytes);
+        // Larger reads might take several array times.
+        let page = page.unwrap_or(self.rig.sector_bytes());
         let mut stripe = None;
-        for repetitions in [self.effort.repetitions(16), self.effort.repetitions(64)] {
+        for repetitions in [self.care.repetitions(16), self.care.repetitions(64)] {
             let measured = stripe::measure(&mut self.rig, self.area, chunk, page, reach, repetitions)?;
             let clear = matches!(measured.verdict(), Verdict::Both { .. });
             stripe = Some(measured);
@@ -386,7 +393,7 @@ impl Survey<'_, '_> {
     /// The curves of chen11 figure 3 for this drive.
     fn stride_figure(&mut self, chunk: &Boundaries, degree: usize) -> Result<(), Interruption> {
         let strides = (4 * degree).clamp(16, 128);
-        let reads = self.effort.repetitions(120);
+        let reads = self.care.repetitions(120);
         let mut series = Vec::new();
         for jobs in [2, 4] {
             let curve = stride::curve(&mut self.rig, self.area, chunk, jobs, strides, reads)?;
@@ -423,7 +430,7 @@ impl Survey<'_, '_> {
         let pages = (12 * stripe_pages).max(2048).min(self.area.length_bytes / page);
         let area = Area { offset_bytes: self.area.offset_bytes, length_bytes: pages * page };
         let written = mapping::overwrite(&mut self.rig, area, page)?;
-        let repetitions = self.effort.repetitions(160);
+        let repetitions = self.care.repetitions(160);
         let distances = (stripe_pages, chunk.chunk_bytes / page);
         let collisions = mapping::collisions(&mut self.rig, area, &written, distances, repetitions)?;
         let step = self.die_step(chunk, period)?;
@@ -457,7 +464,7 @@ impl Survey<'_, '_> {
         let sector = self.rig.sector_bytes();
         let half = self.area.length_bytes / 2 / (15 * FILL_BYTES) * 15 * FILL_BYTES;
         let rest = Area { offset_bytes: half, length_bytes: self.area.length_bytes - half };
-        let repetitions = self.effort.repetitions(64);
+        let repetitions = self.care.repetitions(64);
         let points = chunk::repeat(&mut self.rig, 2, repetitions, |rig, i| {
             stripe::pair(rig, rest, chunk, period + i, [sector; 2])
         })?;
@@ -512,6 +519,38 @@ impl Survey<'_, '_> {
     fn stage(&mut self, stage: &'static str, share: f64) {
         self.progress.set(Progress { stage, share });
     }
+}
+
+/// How often experiments are repeated.
+struct Care {
+    effort: Effort,
+    /// Repetitions for one that a quiet drive would need.
+    factor: usize,
+}
+
+impl Care {
+    fn repetitions(&self, usual: usize) -> usize {
+        self.effort.repetitions(usual) * self.factor
+    }
+}
+
+/// The spread of a single read's latency, as a share of it, that the usual repetitions are made for, and the most
+/// that they are multiplied by where it is larger.
+const QUIET: f64 = 0.02;
+const MOST_FACTOR: f64 = 8.0;
+
+/// By how much the repetitions have to be multiplied for this drive's noise: the square of how much noisier it is,
+/// as the error of a mean falls with the root of their number.
+fn noise_factor(rig: &mut Rig<'_>, area: Area) -> Result<usize, Interruption> {
+    let sector = rig.sector_bytes();
+    let mut times = Vec::new();
+    for _ in 0..200 {
+        let at = area.offset_bytes + rig.random().below(area.length_bytes / sector) * sector;
+        times.push(rig.one(Access::read(at, sector))?.as_us_f64());
+    }
+    let latency = pattern::point(&mut times);
+    let spread = latency.error * (times.len() as f64).sqrt() / latency.value;
+    Ok((spread / QUIET).powi(2).clamp(1.0, MOST_FACTOR).round() as usize)
 }
 
 /// Every 1 in 4^n chance of an accident with n periods seen, scaled by how clear the places stand out.

@@ -16,7 +16,9 @@ use flashlane_workload::Access;
 /// How much later flash must take a write, against the buffer, for there to be one.
 const LATER: f64 = 1.25;
 /// How much steeper the curve must be behind the bend.
-const STEEPER: f64 = 1.3;
+const STEEPER: f64 = 1.5;
+/// The share of what was written before the bend that may have left the buffer again: how much did is a rough estimate.
+const LEFT: f64 = 0.15;
 /// Two measurements must agree within this share.
 const AGREE: f64 = 0.1;
 
@@ -31,7 +33,8 @@ struct Bend {
 pub(crate) fn find(
     rig: &mut Rig<'_>,
     area: Area,
-    page: u64,
+    page: Option<u64>,
+    page_or_usual: u64,
     most_pages: usize,
 ) -> Result<(Finding, Option<Figure>), Interruption> {
     let (plain, durable) = latencies(rig, area)?;
@@ -43,6 +46,13 @@ pub(crate) fn find(
     }
     let present =
         format!("a write is done in {plain:.1} us, but in {durable:.1} us where it must be on flash");
+    let Some(page) = page else {
+        let curve = completions(rig, area, page_or_usual, 2048.min(most_pages))?;
+        let evidence = format!(
+            "{present}: there is a buffer, but its size is counted in pages, and how large one is was not found"
+        );
+        return Ok((Finding::not_determined(evidence), Some(figure(&curve, 0))));
+    };
     let mut pages = 2048.min(most_pages);
     loop {
         let curve = completions(rig, area, page, pages)?;
@@ -152,7 +162,7 @@ fn bend_of(times: &[f64], durable_us: f64) -> Option<Bend> {
     // before the bend.
     let taken = (times[at - 1] - durable_us).max(0.0) / after;
     let pages = at as f64 - taken;
-    (pages >= 1.0).then_some(Bend { pages, at, steeper })
+    (pages >= 1.0 && taken <= LEFT * at as f64).then_some(Bend { pages, at, steeper })
 }
 
 /// Least squares over any stretch of a curve in constant time.
@@ -216,17 +226,26 @@ fn figure(curve: &[f64], bend: usize) -> Figure {
 mod tests {
     use super::*;
 
+    /// 300 pages fit; a write comes in every 10 us, flash takes one every `flash_us`, the first after 400 us.
+    fn filling(flash_us: f64) -> Vec<f64> {
+        (0..4000)
+            .map(|n| {
+                let link = 10.0 * (n + 1) as f64;
+                let room = if n < 300 { 0.0 } else { 400.0 + flash_us * (n - 299) as f64 };
+                link.max(room)
+            })
+            .collect()
+    }
+
     #[test]
     fn the_bend_of_a_filling_buffer_gives_its_size() {
-        // 300 pages fit; a write every 10 us comes in, flash takes one every 25 us, the first after 400 us.
-        let mut times = Vec::new();
-        for n in 0..4000 {
-            let link = 10.0 * (n + 1) as f64;
-            let room = if n < 300 { 0.0 } else { 400.0 + 25.0 * (n - 299) as f64 };
-            times.push(link.max(room));
-        }
-        let bend = bend(&times, 400.0).unwrap();
+        let bend = bend(&filling(100.0), 400.0).unwrap();
         assert!((bend.pages / 300.0 - 1.0).abs() < 0.03, "{}", bend.pages);
+    }
+
+    #[test]
+    fn a_buffer_that_empties_nearly_as_fast_as_it_fills_gives_no_size() {
+        assert!(bend(&filling(25.0), 400.0).is_none());
     }
 
     #[test]
