@@ -11,7 +11,7 @@ pub enum Effort {
     /// The usual.
     #[default]
     Normal,
-    /// Also what needs the whole drive to be written: the reclaim size.
+    /// Also what needs the whole drive to be written: the rhythm in which blocks are reclaimed.
     Full,
 }
 

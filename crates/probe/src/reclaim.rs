@@ -3,10 +3,14 @@
 //! A drive that is written from end to end over and over has to free blocks at a steady rhythm: as many writes lie
 //! between two of the pauses as a row of erase blocks holds. The whole drive has to be written for it, so this is
 //! looked for only at full effort.
+//!
+//! The rhythm is told, but no size found: dies whose open blocks are filled to different heights pause at different
+//! times, and two groups half a row apart cannot be told from a row of half the length.
 
 use crate::pattern;
 use crate::result::Finding;
 use crate::rig::Rig;
+use flashlane_base::units::format_bytes;
 use flashlane_measure::Interruption;
 use flashlane_measure::figure::{Axis, Figure, Series};
 use flashlane_workload::Access;
@@ -32,13 +36,13 @@ pub(crate) fn find(rig: &mut Rig<'_>) -> Result<(Finding, Figure), Interruption>
             latencies.push(rig.durable_write(i * REQUEST_BYTES, REQUEST_BYTES)?.as_us_f64());
         }
         if let Some((writes, agreeing)) = rhythm(&latencies) {
-            let bytes = writes as u64 * REQUEST_BYTES;
             let evidence = format!(
-                "written from end to end (round {}), the drive pauses every {writes} writes of {REQUEST_BYTES} bytes; {:.0}% of the distances agree",
+                "written from end to end (round {}), the drive pauses every {}, by {:.0}% of the distances: the reclaim unit is that, or a multiple of it where some dies are out of step with others",
                 round + 1,
+                format_bytes(writes as u64 * REQUEST_BYTES),
                 agreeing * 100.0
             );
-            return Ok((Finding::found(bytes, agreeing.min(0.95), evidence), figure(&latencies)));
+            return Ok((Finding::not_determined(evidence), figure(&latencies)));
         }
     }
     let evidence = "written from end to end more than once, the drive shows no steady rhythm of pauses";

@@ -1,0 +1,87 @@
+//! Devices that fail or vanish half way, callers that stop, drives that are only read: what was found stands.
+
+use crate::{drive, options};
+use flashlane_base::Seed;
+use flashlane_device::Device;
+use flashlane_layer::{Fault, Faults, Faulty, Rate};
+use flashlane_probe::{Effort, Options, ProbeResult, Progress, Status, probe};
+use std::ops::ControlFlow;
+
+/// Every feature is named, and the result can be written.
+fn assert_partial(result: &ProbeResult) {
+    assert!(result.partial.is_some());
+    assert!(result.warnings.iter().any(|warning| warning.code == "partial"));
+    assert_eq!(result.findings.len(), 12);
+    serde_json::to_string(result).unwrap();
+}
+
+fn requests_of_a_whole_probe() -> u64 {
+    probe(&mut drive("msr-32g", &[]), options(Effort::Quick, 1)).unwrap().requests
+}
+
+#[test]
+fn a_device_that_vanishes_leaves_a_partial_result() {
+    let all = requests_of_a_whole_probe();
+    for count in (0..16).map(|i| i * all / 16).chain([1, 2]) {
+        let faults = Faults::default().vanishing_after(count);
+        let mut device = Faulty::new(drive("msr-32g", &[]), faults, Seed(1)).unwrap();
+        assert_partial(&probe(&mut device, options(Effort::Quick, 1)).unwrap());
+    }
+}
+
+#[test]
+fn a_device_that_fails_a_request_leaves_a_partial_result() {
+    for fault in [Fault::ReadError, Fault::WriteError] {
+        for nth in [1, 2, 100, 500] {
+            let faults = Faults::default().with(fault, Rate::Nth(nth));
+            let mut device = Faulty::new(drive("msr-32g", &[]), faults, Seed(1)).unwrap();
+            assert_partial(&probe(&mut device, options(Effort::Quick, 1)).unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_device_that_is_late_now_and_then_is_probed_to_the_end() {
+    let faults = Faults::default().with(Fault::Delay, Rate::Share(0.01));
+    let mut device = Faulty::new(drive("msr-32g", &[]), faults, Seed(1)).unwrap();
+    let result = probe(&mut device, options(Effort::Quick, 1)).unwrap();
+    assert_eq!(result.partial, None);
+    assert!(matches!(result.finding("interleaving_degree").unwrap().number(), None | Some(8)));
+}
+
+#[test]
+fn a_caller_can_stop_at_every_stage() {
+    let mut stages: Vec<&'static str> = Vec::new();
+    let mut watch = |progress: &Progress| {
+        if stages.last() != Some(&progress.stage) {
+            stages.push(progress.stage);
+        }
+        ControlFlow::Continue(())
+    };
+    let whole = Options { watch: Some(&mut watch), ..options(Effort::Quick, 1) };
+    probe(&mut drive("ssd-s", &[]), whole).unwrap();
+    assert!(stages.len() > 8, "{stages:?}");
+    for stage in stages {
+        let mut watch = |progress: &Progress| match progress.stage == stage {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        let stopped = Options { watch: Some(&mut watch), ..options(Effort::Quick, 1) };
+        assert_partial(&probe(&mut drive("ssd-s", &[]), stopped).unwrap());
+    }
+}
+
+#[test]
+fn a_drive_that_may_not_be_written_is_not() {
+    let mut device = drive("ssd-s", &[("initial.state", "full")]);
+    let written = |device: &dyn Device| device.counters().get("host_pages_written");
+    let before = written(&device);
+    let read_only = Options { may_write: false, ..options(Effort::Normal, 1) };
+    let result = probe(&mut device, read_only).unwrap();
+    assert_eq!(written(&device), before);
+    assert!(result.device.read_only);
+    assert_eq!(result.finding("chunk_size_bytes").unwrap().number(), Some(4096));
+    for feature in ["mapping_policy", "write_buffer_bytes", "link_bandwidth_bytes_per_s"] {
+        assert_eq!(result.finding(feature).unwrap().status, Status::NotDetermined, "{feature}");
+    }
+}

@@ -1,0 +1,23 @@
+//! A plain file: whatever lies beneath it, no structure of flash shows through.
+
+use crate::options;
+use flashlane_host::OpenOptions;
+use flashlane_probe::{Effort, Options, Status, probe};
+
+#[test]
+fn no_structure_is_found_in_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    std::fs::write(&path, vec![0x5a; 64 << 20]).unwrap();
+    for may_write in [true, false] {
+        let open = if may_write { OpenOptions::destroy(&path) } else { OpenOptions::read_only(&path) };
+        let mut device = OpenOptions { depth: 64, allow_page_cache: true, ..open }.open().unwrap();
+        let options = Options { may_write, ..options(Effort::Quick, 1) };
+        let result = probe(&mut device, options).unwrap();
+        assert_eq!(result.partial, None);
+        for feature in ["chunk_size_bytes", "interleaving_degree", "sub_domains", "mapping_policy"] {
+            let finding = result.finding(feature).unwrap();
+            assert_eq!(finding.status, Status::NotDetermined, "{feature}: {finding:?}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Drives of known structure: what is found is true, and what is plain to see is found.
+
+use crate::{drive, is_never_wrong, options, probed};
+use flashlane_base::{Instant, Seed};
+use flashlane_device::{Device, Request};
+use flashlane_probe::{Effort, ProbeError, ProbeResult, Status, probe};
+use flashlane_sim::{Drive, config};
+
+fn number(result: &ProbeResult, feature: &str) -> Option<u64> {
+    result.finding(feature).unwrap().number()
+}
+
+fn status(result: &ProbeResult, feature: &str) -> Status {
+    result.finding(feature).unwrap().status
+}
+
+/// Chunk, degree, sub-domains and mapping.
+fn assert_layout(result: &ProbeResult, chunk: u64, degree: u64, sub_domains: u64, mapping: &str) {
+    assert_eq!(number(result, "chunk_size_bytes"), Some(chunk), "{:#?}", result.findings);
+    assert_eq!(number(result, "interleaving_degree"), Some(degree), "{:#?}", result.findings);
+    assert_eq!(number(result, "sub_domains"), Some(sub_domains), "{:#?}", result.findings);
+    assert_eq!(result.finding("mapping_policy").unwrap().word(), Some(mapping), "{:#?}", result.findings);
+}
+
+#[test]
+fn the_drives_of_chen11_are_as_published() {
+    for profile in ["ssd-s", "ssd-m"] {
+        let result = probed(drive(profile, &[]));
+        assert_layout(&result, 4096, 10, 2, "write-order");
+        assert_eq!(number(&result, "page_size_bytes"), Some(4096));
+        assert_eq!(number(&result, "readahead_streams"), Some(1));
+        assert_eq!(status(&result, "read_write_slowdown"), Status::Found);
+        let buffer = number(&result, "write_buffer_bytes").unwrap() as f64;
+        assert!((buffer / 262_144.0 - 1.0).abs() < 0.1, "{buffer}");
+    }
+}
+
+#[test]
+fn a_drive_without_buffer_and_readahead_is_seen_to_have_none() {
+    let result = probed(drive("msr-32g", &[]));
+    assert_layout(&result, 4096, 8, 1, "lba");
+    for feature in ["readahead_streams", "write_buffer_bytes", "read_write_slowdown"] {
+        assert_eq!(status(&result, feature), Status::Absent, "{feature}");
+    }
+}
+
+#[test]
+fn a_drive_with_four_planes_a_die_has_its_channels_for_domains() {
+    let result = probed(drive("nvme-tlc", &[]));
+    assert_eq!(number(&result, "chunk_size_bytes"), Some(16384));
+    assert_eq!(number(&result, "interleaving_degree"), Some(8));
+    assert_eq!(number(&result, "readahead_streams"), Some(8));
+    is_never_wrong(&result, "sub_domains", &[2]);
+}
+
+#[test]
+fn mechanisms_are_told_apart_one_by_one() {
+    assert_layout(&probed(drive("ssd-s", &[("mapping.policy", "lba")])), 4096, 10, 2, "lba");
+    let four = probed(drive("ssd-s", &[("readahead.options.streams", "4")]));
+    assert_eq!(number(&four, "readahead_streams"), Some(4));
+    for (setting, bytes) in [("64KiB", 65_536.0), ("1MiB", 1_048_576.0), ("4MiB", 4_194_304.0)] {
+        let result = probed(drive("ssd-s", &[("buffer.size", setting)]));
+        assert_ne!(status(&result, "write_buffer_bytes"), Status::Absent);
+        if let Some(found) = number(&result, "write_buffer_bytes") {
+            assert!((found as f64 / bytes - 1.0).abs() < 0.1, "{found} of {bytes}");
+        }
+    }
+    let dies = probed(drive("ssd-s", &[("flash.dies", "2"), ("flash.blocks", "4096")]));
+    assert_layout(&dies, 4096, 10, 4, "write-order");
+}
+
+#[test]
+fn a_random_layout_has_neither_degree_nor_mapping() {
+    let result = probed(drive("ssd-s", &[("mapping.allocation", "random")]));
+    for feature in ["interleaving_degree", "sub_domains", "mapping_policy"] {
+        assert_eq!(status(&result, feature), Status::NotDetermined, "{feature}");
+    }
+}
+
+#[test]
+fn the_state_that_others_left_does_not_mislead() {
+    for state in ["full", "fragmented"] {
+        let result = probed(drive("ssd-s", &[("initial.state", state)]));
+        assert_layout(&result, 4096, 10, 2, "write-order");
+    }
+}
+
+const MADE: &str = r#"
+name = "made"
+capacity = "1GiB"
+[host]
+submission = "10us"
+jitter = "2%"
+[link]
+bandwidth = "600MB/s"
+read_command = "1us"
+write_command = "1us"
+depth = 32
+[mapping]
+policy = "write-order"
+chunk = "16KiB"
+order = ["channel", "package", "die", "plane"]
+[cleaning]
+low = "3%"
+[flash]
+channels = 6
+packages = 2
+dies = 1
+planes = 2
+blocks = 256
+pages = 64
+page = "4KiB"
+read = "40us"
+program = "300us"
+erase = "2ms"
+bus = "100MB/s"
+noise = "2%"
+cache_mode = false
+multi_plane = false
+"#;
+
+const ORDER: &str = r#"["channel", "package", "die", "plane"]"#;
+
+fn made(overrides: &[(&str, &str)]) -> Drive {
+    made_in_order(ORDER, overrides)
+}
+
+fn made_in_order(order: &str, overrides: &[(&str, &str)]) -> Drive {
+    let overrides: Vec<(String, String)> =
+        overrides.iter().map(|&(key, value)| (key.into(), value.into())).collect();
+    let with_sector = format!("sector = \"512B\"\n{}", MADE.replace(ORDER, order));
+    Drive::new(&config::parse("made", &with_sector, &overrides).unwrap(), Seed(1))
+}
+
+/// Chunk, page, degree, sub-domains and mapping are right or left open.
+fn assert_not_wrong(result: &ProbeResult, chunk: u64, degree: u64, sub_domains: &[u64]) {
+    is_never_wrong(result, "chunk_size_bytes", &[chunk]);
+    is_never_wrong(result, "page_size_bytes", &[4096]);
+    is_never_wrong(result, "interleaving_degree", &[degree]);
+    is_never_wrong(result, "sub_domains", sub_domains);
+    let mapping = result.finding("mapping_policy").unwrap();
+    assert!(mapping.status == Status::NotDetermined || mapping.word() == Some("write-order"), "{mapping:?}");
+}
+
+#[test]
+fn writes_that_began_off_phase_do_not_mislead() {
+    for pages in [1, 3, 5] {
+        let mut drive = made(&[]);
+        for page in 0..pages {
+            drive.submit(Request::write(0, page * 4096, 4096)).unwrap();
+            drive.reap(Instant::FAR, &mut Vec::new());
+        }
+        assert_not_wrong(&probed(drive), 16384, 6, &[2]);
+    }
+}
+
+#[test]
+fn cache_mode_and_planes_that_work_together_do_not_mislead() {
+    for bus in ["25MB/s", "100MB/s", "800MB/s"] {
+        for (cache_mode, multi_plane) in [("true", "false"), ("false", "true"), ("true", "true")] {
+            let result = probed(made(&[
+                ("flash.bus", bus),
+                ("flash.cache_mode", cache_mode),
+                ("flash.multi_plane", multi_plane),
+            ]));
+            assert_not_wrong(&result, 16384, 6, &[2, 4]);
+        }
+    }
+}
+
+/// Planes of one die that do not work together are one place in which to wait, so the chunks on them are one chunk.
+#[test]
+fn other_orders_of_levels_do_not_mislead() {
+    let planes_first = probed(made_in_order(r#"["plane", "channel", "package", "die"]"#, &[]));
+    assert_not_wrong(&planes_first, 32768, 6, &[2]);
+    let packages_first = probed(made_in_order(r#"["package", "channel", "die", "plane"]"#, &[]));
+    assert_not_wrong(&packages_first, 16384, 6, &[2]);
+}
+
+#[test]
+fn sectors_as_large_as_a_page_do_not_mislead() {
+    for sector in ["4096B", "2048B"] {
+        assert_not_wrong(&probed(made(&[("sector", sector)])), 16384, 6, &[2]);
+        assert_not_wrong(&probed(made(&[("sector", sector), ("chunk", "4KiB")])), 4096, 6, &[2]);
+    }
+}
+
+#[test]
+fn a_noisy_drive_does_not_mislead() {
+    for seed in 0..4 {
+        let mut drive = made(&[("flash.noise", "20%"), ("host.jitter", "20%")]);
+        let result = probe(&mut drive, options(Effort::Quick, seed)).unwrap();
+        assert_not_wrong(&result, 16384, 6, &[2]);
+    }
+}
+
+#[test]
+fn a_rhythm_of_pauses_is_not_taken_for_the_reclaim_unit() {
+    let small = [("capacity", "256MiB"), ("chunk", "4KiB"), ("channels", "4"), ("planes", "1")];
+    let blocks = [("blocks", "168")];
+    for state in ["fresh", "full"] {
+        let mut drive = {
+            let overrides: Vec<_> = small.iter().chain(&blocks).copied().collect();
+            let text = format!("sector = \"512B\"\n{MADE}[initial]\nstate = \"{state}\"\n");
+            let overrides: Vec<(String, String)> =
+                overrides.iter().map(|&(key, value)| (key.into(), value.into())).collect();
+            Drive::new(&config::parse("made", &text, &overrides).unwrap(), Seed(1))
+        };
+        let result = probe(&mut drive, options(Effort::Full, 1)).unwrap();
+        // A row of blocks over 4 channels of 2 packages; half of it where two groups of dies take turns.
+        is_never_wrong(&result, "reclaim_unit_bytes", &[8 * 64 * 4096]);
+    }
+}
+
+#[test]
+fn a_drive_too_small_is_refused() {
+    let mut drive = made(&[("capacity", "16MiB")]);
+    let error = probe(&mut drive, options(Effort::Quick, 1)).unwrap_err();
+    assert!(matches!(error, ProbeError::TooSmall { capacity_bytes: 16_777_216, .. }), "{error}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_result() {
+    let json = |seed| {
+        let result = probe(&mut drive("ssd-s", &[]), options(Effort::Quick, seed)).unwrap();
+        serde_json::to_string(&result).unwrap()
+    };
+    assert_eq!(json(7), json(7));
+    assert_ne!(json(7), json(8));
+}

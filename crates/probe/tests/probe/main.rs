@@ -1,0 +1,35 @@
+//! The probe against drives whose inside is known, devices that have none, and devices that fail.
+
+mod failing;
+mod file;
+mod known;
+mod structureless;
+
+use flashlane_base::Seed;
+use flashlane_device::Device;
+use flashlane_probe::{Effort, Options, ProbeResult, Status, probe};
+use flashlane_sim::{Drive, config};
+
+/// The profile's drive with some settings in place of its own.
+fn drive(profile: &str, overrides: &[(&str, &str)]) -> Drive {
+    let overrides: Vec<(String, String)> =
+        overrides.iter().map(|&(key, value)| (key.into(), value.into())).collect();
+    Drive::new(&config::load(profile, &overrides).unwrap(), Seed(1))
+}
+
+fn options(effort: Effort, seed: u64) -> Options<'static> {
+    Options { effort, may_write: true, seed: Seed(seed), watch: None }
+}
+
+fn probed(mut device: impl Device) -> ProbeResult {
+    let result = probe(&mut device, options(Effort::Normal, 1)).unwrap();
+    assert_eq!(result.partial, None);
+    result
+}
+
+/// A number that must be right or, where the drive hides it, left open.
+fn is_never_wrong(result: &ProbeResult, feature: &str, truths: &[u64]) {
+    let finding = result.finding(feature).unwrap();
+    let right = finding.number().is_some_and(|number| truths.contains(&number));
+    assert!(finding.status == Status::NotDetermined || right, "{feature}, truly {truths:?}: {finding:?}");
+}

@@ -1,0 +1,121 @@
+//! Devices that have no structure: none may be invented, however they spread their latencies.
+
+use crate::options;
+use flashlane_base::{Duration, Instant, Random, Seed};
+use flashlane_device::{Completion, Device, NullDevice, Profile, Request, SubmitError};
+use flashlane_probe::{Effort, ProbeResult, Status, probe};
+
+/// How latencies spread, in nanoseconds, given the number of the request and the time.
+type Spread = fn(&mut Random, u64, Instant) -> f64;
+
+fn exponential(random: &mut Random) -> f64 {
+    -(1.0 - random.unit()).ln()
+}
+
+const SPREADS: [(&str, Spread); 8] = [
+    ("constant", |_, _, _| 80_000.0),
+    ("even", |random, _, _| 80_000.0 + 5_000.0 * random.unit()),
+    ("exponential", |random, _, _| 40_000.0 + 80_000.0 * exponential(random)),
+    ("stalls", |random, _, _| {
+        let stall = if random.chance(0.02) { 3e6 } else { 0.0 };
+        80_000.0 + 20_000.0 * exponential(random) + stall * exponential(random)
+    }),
+    ("power law", |random, _, _| 40_000.0 * (1.0 - random.unit()).max(1e-6).powf(-0.7)),
+    ("drift", |random, nth, _| {
+        80_000.0 * (1.0 + 0.5 * (nth as f64 / 5000.0).sin()) + 4_000.0 * random.unit()
+    }),
+    ("every tenth", |random, nth, _| {
+        80_000.0 + 2_000.0 * random.unit() + if nth.is_multiple_of(10) { 60_000.0 } else { 0.0 }
+    }),
+    ("bad milliseconds", |random, _, now| {
+        let bad = (now.as_ns() / 1_000_000).is_multiple_of(10);
+        80_000.0 + 500.0 * random.unit() + if bad { 50_000.0 } else { 0.0 }
+    }),
+];
+
+/// Completes each request after a time that depends on nothing the probe could look for.
+struct Structureless {
+    profile: Profile,
+    now: Instant,
+    in_flight: Vec<Completion>,
+    random: Random,
+    requests: u64,
+    spread: Spread,
+}
+
+impl Structureless {
+    fn new(spread: Spread, seed: u64) -> Self {
+        let profile = Profile { depth: 64, ..NullDevice::new(1 << 30).profile().clone() };
+        let random = Seed(seed).derive("structureless").source();
+        Self { profile, now: Instant::ZERO, in_flight: Vec::new(), random, requests: 0, spread }
+    }
+}
+
+impl Device for Structureless {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
+        self.profile.check(&request)?;
+        if self.in_flight.len() >= self.profile.depth as usize {
+            return Err(SubmitError::Full { depth: self.profile.depth });
+        }
+        self.requests += 1;
+        let latency = (self.spread)(&mut self.random, self.requests, self.now);
+        let completed = self.now + Duration::from_ns(latency as u64);
+        self.in_flight.push(Completion { id: request.id, submitted: self.now, completed, outcome: Ok(()) });
+        Ok(())
+    }
+
+    fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
+        let next = (0..self.in_flight.len()).min_by_key(|&i| self.in_flight[i].completed);
+        match next.filter(|&i| self.in_flight[i].completed <= until) {
+            Some(index) => {
+                let completion = self.in_flight.swap_remove(index);
+                self.now = self.now.max(completion.completed);
+                out.push(completion);
+            }
+            None if until != Instant::FAR => self.now = self.now.max(until),
+            None => {}
+        }
+    }
+}
+
+fn assert_nothing_invented(name: &str, result: &ProbeResult) {
+    for feature in [
+        "chunk_size_bytes",
+        "page_size_bytes",
+        "interleaving_degree",
+        "sub_domains",
+        "mapping_policy",
+        "readahead_streams",
+        "write_buffer_bytes",
+        "link_bandwidth_bytes_per_s",
+    ] {
+        let finding = result.finding(feature).unwrap();
+        assert_ne!(finding.status, Status::Found, "{name}, {feature}: {finding:?}");
+    }
+}
+
+#[test]
+fn nothing_is_found_where_there_is_nothing() {
+    for (name, spread) in SPREADS {
+        for seed in 0..3 {
+            let mut device = Structureless::new(spread, seed);
+            let result = probe(&mut device, options(Effort::Quick, seed)).unwrap();
+            assert_eq!(result.partial, None);
+            assert_nothing_invented(name, &result);
+        }
+    }
+}
+
+#[test]
+fn a_device_that_takes_no_time_has_no_structure() {
+    let result = probe(&mut NullDevice::new(1 << 30), options(Effort::Normal, 0)).unwrap();
+    assert_nothing_invented("null", &result);
+}
