@@ -1,5 +1,6 @@
 //! The result of a probe: `flashlane.probe/1`.
 
+use crate::rig::Measurement;
 use flashlane_measure::figure::Figure;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -99,8 +100,13 @@ pub struct ProbeResult {
     pub requests: u64,
     /// Seconds of the drive's time.
     pub elapsed_s: f64,
+    /// The stages of the probe, in order.
+    pub stages: Vec<String>,
     /// The curves it rests on.
     pub figures: Vec<Figure>,
+    /// Every measurement, the first million of them; kept apart from the result as samples.
+    #[serde(skip)]
+    pub measurements: Vec<Measurement>,
 }
 
 /// What the drive says of itself.

@@ -6,6 +6,25 @@ use flashlane_measure::{Interruption, MeasureError, Options as RunOptions, Run, 
 use flashlane_workload::{Access, Workload};
 use std::ops::ControlFlow;
 
+/// One measurement: requests made together, or one behind another in a closed loop, and how long it took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Measurement {
+    /// The stage of the probe, by its place among the result's stages.
+    pub stage: u32,
+    /// When it began, in nanoseconds of the device's time.
+    pub started_ns: u64,
+    /// Until the last of its requests was done, in nanoseconds.
+    pub took_ns: u64,
+    /// Requests.
+    pub requests: u64,
+    /// What the first of them did, …
+    pub operation: Operation,
+    /// … where it began …
+    pub offset_bytes: u64,
+    /// … and how long it was.
+    pub length_bytes: u64,
+}
+
 /// A device under experiment.
 pub struct Rig<'a> {
     device: &'a mut dyn Device,
@@ -14,8 +33,13 @@ pub struct Rig<'a> {
     requests: u64,
     /// After so many requests it is asked again whether to stop.
     ask_at: u64,
+    stage: u32,
+    measurements: Vec<Measurement>,
     out: Vec<Completion>,
 }
+
+/// Measurements that are kept: the first of a very long probe.
+const MOST_MEASUREMENTS: usize = 1 << 20;
 
 /// Requests between two questions whether to stop.
 const ASK_EVERY: u64 = 256;
@@ -23,7 +47,16 @@ const ASK_EVERY: u64 = 256;
 impl<'a> Rig<'a> {
     /// Takes a device; `stop` is asked now and then whether to give up.
     pub fn new(device: &'a mut dyn Device, seed: Seed, stop: &'a mut dyn FnMut() -> bool) -> Self {
-        Self { device, random: seed.derive("probe").source(), stop, requests: 0, ask_at: 0, out: Vec::new() }
+        Self {
+            device,
+            random: seed.derive("probe").source(),
+            stop,
+            requests: 0,
+            ask_at: 0,
+            stage: 0,
+            measurements: Vec::new(),
+            out: Vec::new(),
+        }
     }
 
     /// The device.
@@ -39,6 +72,32 @@ impl<'a> Rig<'a> {
     /// Requests made so far.
     pub fn requests(&self) -> u64 {
         self.requests
+    }
+
+    /// What is measured from here on belongs to the stage of this number.
+    pub(crate) fn begin_stage(&mut self, stage: u32) {
+        self.stage = stage;
+    }
+
+    /// Every measurement made so far.
+    pub(crate) fn take_measurements(&mut self) -> Vec<Measurement> {
+        std::mem::take(&mut self.measurements)
+    }
+
+    fn keep(&mut self, first: Option<Access>, requests: u64, started: Instant, took: Duration) {
+        let Some(Access { operation, offset_bytes, length_bytes }) = first else { return };
+        if self.measurements.len() < MOST_MEASUREMENTS {
+            let (started_ns, took_ns, stage) = (started.as_ns(), took.as_ns(), self.stage);
+            self.measurements.push(Measurement {
+                stage,
+                started_ns,
+                took_ns,
+                requests,
+                operation,
+                offset_bytes,
+                length_bytes,
+            });
+        }
     }
 
     /// Smallest read.
@@ -63,7 +122,9 @@ impl<'a> Rig<'a> {
         }
         self.wait(accesses)?;
         let last = self.out.iter().map(|completion| completion.completed).max();
-        Ok(last.unwrap_or(start).since(start))
+        let took = last.unwrap_or(start).since(start);
+        self.keep(accesses.first().copied(), accesses.len() as u64, start, took);
+        Ok(took)
     }
 
     /// The latency of one request.
@@ -86,7 +147,9 @@ impl<'a> Rig<'a> {
         self.device.submit(request).map_err(|error| Interruption::Refused { access, error })?;
         self.requests += 1;
         self.wait(&[access])?;
-        Ok(self.out[0].completed.since(start))
+        let took = self.out[0].completed.since(start);
+        self.keep(Some(access), 1, start, took);
+        Ok(took)
     }
 
     /// Keeps `depth` requests in flight until `accesses` end; the time it took.
@@ -117,13 +180,15 @@ impl<'a> Rig<'a> {
             asked += 1;
             !stopped
         });
-        let mut count = 0;
+        let (mut count, mut first, start) = (0, None, self.device.now());
         let done = closed_loop(self.device, accesses, depth, |access, completion| {
             count += 1;
+            first.get_or_insert(*access);
             each(access, completion);
         });
         self.requests += count;
         let took = done.map_err(loop_error)?;
+        self.keep(first, count, start, took);
         if stopped { Err(Interruption::Stopped) } else { Ok(took) }
     }
 

@@ -78,13 +78,14 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         care: Care { effort: options.effort, factor: 1 },
         may_write,
         progress: &progress,
+        stages: Vec::new(),
         findings: BTreeMap::new(),
         recommendation: BTreeMap::new(),
         figures: Vec::new(),
         warnings: Vec::new(),
     };
     let partial = survey.run().err().map(|interruption| interruption.to_string());
-    let Survey { rig, mut findings, recommendation, figures, mut warnings, .. } = survey;
+    let Survey { mut rig, stages, mut findings, recommendation, figures, mut warnings, .. } = survey;
     let requests = rig.requests();
     let elapsed_s = rig.device().now().since(started).as_s_f64();
     if let Some(reason) = &partial {
@@ -106,7 +107,9 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         seed: options.seed.0,
         requests,
         elapsed_s,
+        stages: stages.into_iter().map(str::to_owned).collect(),
         figures,
+        measurements: rig.take_measurements(),
     })
 }
 
@@ -117,6 +120,7 @@ struct Survey<'a, 'p> {
     care: Care,
     may_write: bool,
     progress: &'p std::cell::Cell<Progress>,
+    stages: Vec<&'static str>,
     findings: BTreeMap<String, Finding>,
     recommendation: BTreeMap<String, crate::Recommendation>,
     figures: Vec<Figure>,
@@ -443,7 +447,7 @@ impl Survey<'_, '_> {
         let finding = match collisions.policy(step) {
             Some(policy) => {
                 let margin = (address - turn).abs().clamp(0.0, 1.0);
-                Finding::found(policy.name(), (0.9 + 0.09 * margin).min(0.99), seen)
+                Finding::found(policy.name(), (90.0 + 9.0 * margin).round() / 100.0, seen)
             }
             None => Finding::not_determined(seen),
         };
@@ -518,6 +522,8 @@ impl Survey<'_, '_> {
 
     fn stage(&mut self, stage: &'static str, share: f64) {
         self.progress.set(Progress { stage, share });
+        self.rig.begin_stage(self.stages.len() as u32);
+        self.stages.push(stage);
     }
 }
 

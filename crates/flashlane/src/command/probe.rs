@@ -9,7 +9,9 @@ use flashlane_base::Seed;
 use flashlane_base::units::parse_count;
 use flashlane_device::Device;
 use flashlane_device::spec::Spec;
+use flashlane_probe::rig::Measurement;
 use flashlane_probe::{Effort, Options, ProbeError, ProbeResult, Progress, Warning};
+use flashlane_report::Samples;
 use serde_json::Value;
 use std::ops::ControlFlow;
 
@@ -85,7 +87,22 @@ fn probe(arguments: &Arguments, spec: &Spec) -> Result<Status, Failure> {
             warning.message += "; --destroy-data allows it, if all that is on the device may be lost";
         }
     }
-    deliver(arguments, &output::value(&result, spec)?, result.partial.as_deref())
+    let samples = samples(&result)?;
+    deliver(arguments, &output::value(&result, spec)?, Some(&samples), result.partial.as_deref())
+}
+
+/// Single measurements as columns.
+fn samples(result: &ProbeResult) -> Result<Samples, Failure> {
+    let column = |of: fn(&Measurement) -> u64| result.measurements.iter().map(of).collect();
+    Samples::new()
+        .with_u64("stage", column(|m| u64::from(m.stage)))
+        .and_then(|samples| samples.with_u64("started_ns", column(|m| m.started_ns)))
+        .and_then(|samples| samples.with_u64("took_ns", column(|m| m.took_ns)))
+        .and_then(|samples| samples.with_u64("requests", column(|m| m.requests)))
+        .and_then(|samples| samples.with_u64("operation", column(|m| m.operation as u64)))
+        .and_then(|samples| samples.with_u64("offset_bytes", column(|m| m.offset_bytes)))
+        .and_then(|samples| samples.with_u64("length_bytes", column(|m| m.length_bytes)))
+        .map_err(Failure::failed)
 }
 
 fn effort(options: EffortOptions) -> Effort {
@@ -124,12 +141,17 @@ fn score_random(arguments: &Arguments, drives: u64) -> Result<Status, Failure> {
     });
     drop(meter);
     let result = serde_json::to_value(&score).map_err(Failure::failed)?;
-    deliver(arguments, &result, score.partial.as_deref())
+    deliver(arguments, &result, None, score.partial.as_deref())
 }
 
 /// Prints and keeps a result; one that is partial counts as failed.
-fn deliver(arguments: &Arguments, result: &Value, partial: Option<&str>) -> Result<Status, Failure> {
-    output::deliver(&arguments.output, result, None)?;
+fn deliver(
+    arguments: &Arguments,
+    result: &Value,
+    samples: Option<&Samples>,
+    partial: Option<&str>,
+) -> Result<Status, Failure> {
+    output::deliver(&arguments.output, result, samples)?;
     Ok(match partial {
         None => Status::Done,
         Some(reason) => {
