@@ -6,6 +6,8 @@
 mod error;
 mod load;
 mod quantity;
+#[cfg(test)]
+mod tests;
 mod validate;
 
 pub use error::ConfigError;

@@ -2,8 +2,8 @@
 
 use super::{DriveConfig, PolicyOptions};
 use crate::nand::Geometry;
-use flashlane_base::Seed;
 use flashlane_base::units::format_bytes;
+use flashlane_base::{Duration, Seed};
 use flashlane_policy::{
     OptionError, Options, allocation, buffer, cleaning, mapping, readahead, scheduling, wear,
 };
@@ -13,7 +13,17 @@ type Refusal = (&'static str, String);
 /// The most pages a drive may have: page numbers are 32 bits, with one value kept for "none".
 const MOST_PAGES: u64 = u32::MAX as u64 - 1;
 
+/// The longest that one thing may take: far beyond any drive, and too short for sums to reach the end of the clock.
+const LONGEST: Duration = Duration::from_s(10);
+
+/// The slowest link or bus, for the same reason.
+const SLOWEST_BYTES_PER_S: u64 = 1_000_000;
+
+/// The most pages of a buffer.
+const MOST_BUFFER_PAGES: u64 = 1 << 28;
+
 pub(super) fn validate(config: &DriveConfig) -> Result<(), Refusal> {
+    times(config)?;
     units(config)?;
     flash(config)?;
     capacity(config)?;
@@ -27,6 +37,29 @@ fn require(holds: bool, field: &'static str, reason: impl FnOnce() -> String) ->
 
 fn range(field: &'static str, given: u32, least: u32, most: u32) -> Result<(), Refusal> {
     require((least..=most).contains(&given), field, || format!("it is {given}; allowed: {least} to {most}"))
+}
+
+fn times(config: &DriveConfig) -> Result<(), Refusal> {
+    let (host, link, flash) = (&config.host, &config.link, &config.flash);
+    for (field, given) in [
+        ("host.submission", host.submission),
+        ("link.read_command", link.read_command),
+        ("link.write_command", link.write_command),
+        ("cleaning.idle", config.cleaning.idle),
+        ("flash.read", flash.read),
+        ("flash.program", flash.program),
+        ("flash.erase", flash.erase),
+        ("flash.bus_command", flash.bus_command),
+        ("flash.suspend", flash.suspend.unwrap_or_default()),
+    ] {
+        require(given.0 <= LONGEST, field, || format!("it is {}; allowed: at most {LONGEST}", given.0))?;
+    }
+    for (field, given) in [("link.bandwidth", link.bandwidth.0), ("flash.bus", flash.bus.0)] {
+        require(given == 0 || given >= SLOWEST_BYTES_PER_S, field, || {
+            format!("it is {given} B/s; allowed: at least 1MB/s, or 0 for no limit")
+        })?;
+    }
+    Ok(())
 }
 
 fn flash(config: &DriveConfig) -> Result<(), Refusal> {
@@ -65,7 +98,7 @@ fn flash(config: &DriveConfig) -> Result<(), Refusal> {
     require(pages <= MOST_PAGES, "flash.blocks", || {
         format!("the drive has {pages} pages; allowed: at most {MOST_PAGES}")
     })?;
-    require(flash.noise.0 < 1.0, "flash.noise", || "it must be below 100%".into())
+    require(flash.noise.0 < 1.0, "flash.noise", || "it is 100%; allowed: below 100%".into())
 }
 
 fn units(config: &DriveConfig) -> Result<(), Refusal> {
@@ -87,7 +120,7 @@ fn units(config: &DriveConfig) -> Result<(), Refusal> {
     let block = page * u64::from(config.flash.pages);
     require(chunk <= block, "mapping.chunk", || {
         format!(
-            "it is {}, larger than an erase block of {} pages of {}: {}",
+            "it is {}, larger than an erase block of {} pages of {}; allowed: at most {}",
             format_bytes(chunk),
             config.flash.pages,
             format_bytes(page),
@@ -97,7 +130,7 @@ fn units(config: &DriveConfig) -> Result<(), Refusal> {
     let mut order = config.mapping.order;
     order.sort_unstable();
     require(order.windows(2).all(|pair| pair[0] != pair[1]), "mapping.order", || {
-        "it must name each of channel, package, die and plane once".into()
+        "a level is named twice; allowed: each of channel, package, die and plane once".into()
     })
 }
 
@@ -109,18 +142,18 @@ fn capacity(config: &DriveConfig) -> Result<(), Refusal> {
             config.sector.0
         )
     })?;
+    require(config.cleaning.low.0 < 0.5, "cleaning.low", || {
+        format!("it is {}%; allowed: below 50%", config.cleaning.low.0 * 100.0)
+    })?;
     let geometry = Geometry::new(config);
     let blocks_needed = geometry.least_blocks_per_plane();
     let good = geometry.blocks - geometry.factory_bad_per_plane;
-    require(blocks_needed <= good, "flash.blocks", || {
+    require(blocks_needed <= u64::from(good), "flash.blocks", || {
         format!(
             "a plane has {good} good blocks, but its share of the capacity of {} and its spare blocks for cleaning \
              need {blocks_needed}; allowed: more blocks, a smaller capacity, or a smaller cleaning.low",
             format_bytes(capacity)
         )
-    })?;
-    require(config.cleaning.low.0 < 0.5, "cleaning.low", || {
-        format!("it is {}%; allowed: below 50%", config.cleaning.low.0 * 100.0)
     })
 }
 
@@ -134,7 +167,14 @@ fn buffers(config: &DriveConfig) -> Result<(), Refusal> {
                 format_bytes(page)
             )
         })?;
-        require(buffer.size.0 / page < 1 << 28, "buffer.size", || "it has more than 2^28 pages".into())?;
+        let unit = config.mapping.unit.unwrap_or(config.flash.page).0;
+        require(buffer.size.0 / unit <= MOST_BUFFER_PAGES, "buffer.size", || {
+            format!(
+                "it is {}; allowed: at most {MOST_BUFFER_PAGES} mapping units of {}",
+                format_bytes(buffer.size.0),
+                format_bytes(unit)
+            )
+        })?;
         range("buffer.drain_per_die", buffer.drain_per_die, 1, 1024)?;
     }
     if let Some(readahead) = &config.readahead {

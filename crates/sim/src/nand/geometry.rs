@@ -76,13 +76,13 @@ impl Geometry {
     /// Logical pages that a plane has to hold at most when addresses are striped over the planes.
     pub fn logical_pages_per_plane(&self) -> u32 {
         let chunks = self.logical_pages.div_ceil(self.chunk_pages);
-        (chunks.div_ceil(self.planes) * self.chunk_pages).min(self.logical_pages)
+        chunks.div_ceil(self.planes).saturating_mul(self.chunk_pages).min(self.logical_pages)
     }
 
     /// Blocks that a plane needs for its share of the capacity, the free blocks at which cleaning starts, and one
     /// open block each for the host and for moved pages.
-    pub fn least_blocks_per_plane(&self) -> u32 {
-        self.logical_pages_per_plane().div_ceil(self.data_pages) + self.low_blocks + 2
+    pub fn least_blocks_per_plane(&self) -> u64 {
+        u64::from(self.logical_pages_per_plane().div_ceil(self.data_pages)) + u64::from(self.low_blocks) + 2
     }
 
     /// The die of a plane.

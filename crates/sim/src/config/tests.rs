@@ -1,0 +1,57 @@
+//! Drives that cannot be: each refused with the field to change, what was given and what is allowed.
+
+use super::*;
+
+/// The refusal of `msr-32g` with these settings, as `KEY=VALUE,...`.
+fn refusal(settings: &str) -> ConfigError {
+    let overrides: Vec<(String, String)> = settings
+        .split(',')
+        .filter_map(|setting| setting.split_once('='))
+        .map(|(key, value)| (key.into(), value.into()))
+        .collect();
+    match load("msr-32g", &overrides) {
+        Ok(_) => panic!("{settings}: no such drive can be built"),
+        Err(error) => error,
+    }
+}
+
+#[test]
+fn impossible_drives_are_refused_by_the_field_that_is_wrong() {
+    for (settings, field) in [
+        ("flash.channels=0", "flash.channels"),
+        ("flash.channels=4294967295", "flash.channels"),
+        ("flash.packages=64,flash.dies=64,flash.planes=64", "flash.channels"),
+        ("mapping.chunk=1GiB", "mapping.chunk"),
+        ("flash.blocks=100", "flash.blocks"),
+        ("flash.factory_bad=100%", "flash.blocks"),
+        ("cleaning.low=50%", "cleaning.low"),
+        ("cleaning.low=100%", "cleaning.low"),
+        ("flash.noise=100%", "flash.noise"),
+        // A share of the capacity that is beyond 32 bits must not come round to a small one.
+        ("capacity=8000000TiB", "flash.blocks"),
+        (
+            "capacity=8000000TiB,flash.channels=1,flash.packages=1,flash.planes=1,flash.pages=1,flash.summary_pages=0",
+            "flash.blocks",
+        ),
+        (
+            "buffer.size=1TiB,flash.page=1MiB,mapping.chunk=1MiB,mapping.unit=512B,flash.pages=8",
+            "buffer.size",
+        ),
+        // Times that add up to the end of the clock.
+        ("flash.read=2500000h", "flash.read"),
+        ("flash.program=1h", "flash.program"),
+        ("flash.erase=1h", "flash.erase"),
+        ("flash.suspend=1h", "flash.suspend"),
+        ("flash.bus_command=1h", "flash.bus_command"),
+        ("host.submission=1h", "host.submission"),
+        ("link.read_command=1h", "link.read_command"),
+        ("link.write_command=1h", "link.write_command"),
+        ("cleaning.idle=2500000h", "cleaning.idle"),
+        ("link.bandwidth=1B/s", "link.bandwidth"),
+        ("flash.bus=1B/s", "flash.bus"),
+    ] {
+        let error = refusal(settings);
+        assert_eq!(error.field.as_deref(), Some(field), "{settings}: {error}");
+        assert!(error.reason.contains("allowed"), "{settings}: {error}");
+    }
+}
