@@ -488,3 +488,6 @@ impl Device for Drive {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod random_drives;

@@ -47,8 +47,17 @@ impl Plane {
     /// free and open ones must be left to gain.
     #[inline]
     pub(super) fn has_room(&self, geometry: &Geometry) -> bool {
-        let usable = self.good.saturating_sub(geometry.low_blocks + 2);
-        self.valid_pages < usable * geometry.data_pages
+        self.valid_pages < self.most_valid_pages(geometry)
+    }
+
+    /// The same for a page whose copy on this plane becomes invalid by it.
+    pub(super) fn has_room_in_place(&self, geometry: &Geometry) -> bool {
+        self.valid_pages <= self.most_valid_pages(geometry)
+    }
+
+    #[inline]
+    fn most_valid_pages(&self, geometry: &Geometry) -> u32 {
+        self.good.saturating_sub(geometry.low_blocks + 2) * geometry.data_pages
     }
 }
 

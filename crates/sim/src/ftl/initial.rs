@@ -92,7 +92,9 @@ impl Ftl {
         let closed = state.free.len() as u32 - self.geometry.low_blocks - 1;
         let mut blocks: Vec<u32> = state.free.drain(..closed as usize).collect();
         seed.derive_nth("scatter blocks", u64::from(plane)).source().shuffle(&mut blocks);
-        let share = |i: usize| u32::from(sample[i * sample.len() / blocks.len()]);
+        // A capacity of a few pages closes no block of the sample.
+        let share =
+            |i: usize| sample.get(i * sample.len() / blocks.len()).map_or(0, |&valid| u32::from(valid));
         let mut counts: Vec<u32> = (0..blocks.len()).map(share).collect();
         // The small plane rounds differently: hand out or take back a page a block until the sum is right.
         let mut sum: u32 = counts.iter().sum();
@@ -193,7 +195,8 @@ fn sample(config: &DriveConfig, full: &crate::nand::Geometry, seed: Seed) -> Vec
     let share = f64::from(full.logical_pages) / f64::from(full.planes) / closed;
     let small_low = ((config.cleaning.low.0 * f64::from(small.flash.blocks)) as u32).max(1);
     let small_closed = f64::from(small.flash.blocks - small_low - 1) * f64::from(full.data_pages);
-    let pages = ((share * small_closed) as u32).min((small.flash.blocks - small_low - 2) * full.data_pages);
+    let most = (small.flash.blocks - small_low - 2) * full.data_pages;
+    let pages = ((share * small_closed) as u32).clamp(1, most);
     small.capacity.0 = u64::from(pages) * full.page_bytes;
     let mut ftl = Ftl::new(&small, seed.derive("fragmentation sample"));
     let mut cleaned = Vec::new();

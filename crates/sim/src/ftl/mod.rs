@@ -176,15 +176,24 @@ impl Ftl {
         if !self.mapping.is_free() || self.planes[plane as usize].has_room(&self.geometry) {
             return Ok(plane);
         }
+        // Where the page already lies it takes the room of its old copy.
+        let old = self.plane_of(page);
+        let takes = |ftl: &Self, plane: u32| {
+            let state = &ftl.planes[plane as usize];
+            state.has_room(&ftl.geometry) || old == Some(plane) && state.has_room_in_place(&ftl.geometry)
+        };
+        if takes(self, plane) {
+            return Ok(plane);
+        }
         // With a random allocation neighbouring chunks may share a plane: a few rounds reach nearly all of them.
         for _ in 0..u64::from(self.geometry.planes) * chunk_pages * 16 {
             let position = self.mapping.position(u64::from(page));
             let plane = self.allocation.plane(position / chunk_pages);
-            if self.planes[plane as usize].has_room(&self.geometry) {
+            if takes(self, plane) {
                 return Ok(plane);
             }
         }
-        Err(NoRoom)
+        (0..self.geometry.planes).find(|&plane| takes(self, plane)).ok_or(NoRoom)
     }
 
     /// Makes `physical` the valid copy of `page`.
@@ -212,4 +221,4 @@ impl Ftl {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -19,7 +19,7 @@ fn config(overrides: &[(&str, &str)]) -> DriveConfig {
 }
 
 /// Every table agrees with every other.
-fn check(ftl: &Ftl) {
+pub(crate) fn check(ftl: &Ftl) {
     let g = &ftl.geometry;
     let mut valid = vec![0_u16; ftl.blocks.valid.len()];
     for (page, &entry) in ftl.map.iter().enumerate() {
@@ -164,5 +164,42 @@ fn the_fragmented_state_is_the_one_that_overwriting_leads_to() {
             (at_once / steady - 1.0).abs() < 0.05,
             "{mapping} {policy}: moved {at_once} a write, steady {steady}"
         );
+    }
+}
+
+#[test]
+fn a_drive_that_holds_all_it_can_takes_every_overwrite() {
+    // As many pages as fit beside the free and open blocks, so that every plane is full to the last page.
+    for allocation in ["striped", "random"] {
+        let config = config(&[
+            ("flash.blocks", "8"),
+            ("capacity", "1200KiB"),
+            ("mapping.allocation", allocation),
+            ("mapping.policy", "write-order"),
+        ]);
+        let mut ftl = Ftl::new(&config, Seed(1));
+        assert_eq!(ftl.geometry.least_blocks_per_plane(), u64::from(ftl.geometry.blocks));
+        let pages = ftl.geometry.logical_pages;
+        let (mut cleaned, mut random) = (Vec::new(), Seed(5).source());
+        (0..pages).for_each(|page| {
+            ftl.place(page, &mut cleaned).unwrap();
+        });
+        for _ in 0..5_000 {
+            ftl.place(random.below(u64::from(pages)) as u32, &mut cleaned).unwrap();
+        }
+        check(&ftl);
+    }
+}
+
+#[test]
+fn the_smallest_drives_can_be_prepared() {
+    for state in ["full", "fragmented"] {
+        for capacity in ["512B", "4KiB", "40KiB"] {
+            let config = config(&[("capacity", capacity), ("initial.state", state)]);
+            let mut ftl = Ftl::new(&config, Seed(1));
+            ftl.prepare(&config, Seed(1));
+            assert!((0..ftl.geometry.logical_pages).all(|page| ftl.plane_of(page).is_some()));
+            check(&ftl);
+        }
     }
 }

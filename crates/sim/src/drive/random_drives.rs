@@ -1,0 +1,279 @@
+//! Laws that hold for every drive that a profile can describe: drives drawn at random over all of its fields, each
+//! under a random load.
+//!
+//! A law that is broken names the seed of its drive and prints the profile, which is all it takes to see it again.
+
+use super::*;
+use crate::config::{DriveConfig, parse};
+use crate::ftl;
+use flashlane_device::Failure;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Enough that most pairs of mechanisms meet, few enough for seconds.
+const DRIVES: u64 = 300;
+const REQUESTS: u64 = 600;
+
+#[test]
+fn every_drive_keeps_the_laws() {
+    let accepted = (0..DRIVES).filter(|&seed| keeps_the_laws(seed)).count() as u64;
+    assert!(accepted > DRIVES / 2, "only {accepted} of {DRIVES} profiles were drives");
+}
+
+#[test]
+#[ignore = "for hours, by hand: goes on until a law is broken or it is stopped"]
+fn every_drive_keeps_the_laws_for_hours() {
+    (DRIVES..u64::MAX).for_each(|seed| {
+        keeps_the_laws(seed);
+    });
+}
+
+/// False where the profile is no drive.
+fn keeps_the_laws(seed: u64) -> bool {
+    let text = profile(&mut Seed(seed).derive("profile").source());
+    let examined = catch_unwind(AssertUnwindSafe(|| {
+        let Ok(config) = parse("random", &text, &[]) else { return false };
+        let first = Load::run(&config, seed);
+        first.check(&config);
+        let again = Load::run(&config, seed);
+        assert_eq!(first.drive.trace_hash(), again.drive.trace_hash());
+        assert_eq!(first.completions, again.completions);
+        true
+    }));
+    examined.unwrap_or_else(|_| panic!("the drive of seed {seed} breaks a law:\n{text}"))
+}
+
+fn pick<'a>(random: &mut Random, of: &[&'a str]) -> &'a str {
+    of[random.below(of.len() as u64) as usize]
+}
+
+fn from(random: &mut Random, least: u64, most: u64) -> u64 {
+    least + random.below(most - least + 1)
+}
+
+/// A profile in which every field may be anything that makes a small drive.
+fn profile(random: &mut Random) -> String {
+    let r = random;
+    let (channels, packages) = (from(r, 1, 4), from(r, 1, 3));
+    let (dies, planes, blocks) = (from(r, 1, 2), from(r, 1, 4), from(r, 4, 40));
+    let pages = if r.chance(0.1) { 1 } else { from(r, 2, 32) };
+    let summary = if r.chance(0.2) { from(r, 0, pages - 1) } else { 0 };
+    let sector = if r.chance(0.8) { 512 } else { 4096 };
+    let page = sector * [1, 2, 3, 4, 8, 16, 32, 256][r.below(8) as usize];
+    let fractions: Vec<u64> = (1..=8).filter(|n| page % (n * sector) == 0).collect();
+    let unit = page / fractions[r.below(fractions.len() as u64) as usize];
+    let chunk = if r.chance(0.5) { unit } else { unit * from(r, 1, pages * page / unit) };
+    let share = if r.chance(0.5) { 0.05 + 0.8 * r.unit() } else { 0.5 + 0.3 * r.unit() };
+    let physical = channels * packages * dies * planes * blocks * (pages - summary) * page;
+    let sectors = ((physical as f64 * share) as u64 / sector).max(1);
+    let (low, high, bad) = (from(r, 0, 30), from(r, 0, 60), if r.chance(0.2) { from(r, 1, 20) } else { 0 });
+    let mut order = ["channel", "package", "die", "plane"];
+    r.shuffle(&mut order);
+    let mut t = format!("name = \"random\"\ncapacity = \"{}B\"\nsector = \"{sector}B\"\n", sectors * sector);
+    let times = ["0us", "1us", "20us", "300us", "2ms"];
+    let shares = ["0%", "0%", "1%", "10%", "50%"];
+    let truths = ["true", "false"];
+    let mut field = |text: std::fmt::Arguments<'_>| writeln!(t, "{text}").expect("text grows");
+    field(format_args!("[host]\nsubmission = \"{}\"\njitter = \"{}\"", pick(r, &times), pick(r, &shares)));
+    let rates = ["0", "1MB/s", "37MB/s", "250MB/s", "3.5GB/s"];
+    field(format_args!("[link]\nbandwidth = \"{}\"\nduplex = {}", pick(r, &rates), pick(r, &truths)));
+    let commands = (pick(r, &times), pick(r, &times));
+    field(format_args!("read_command = \"{}\"\nwrite_command = \"{}\"", commands.0, commands.1));
+    field(format_args!("depth = {}\nread_write_exclusion = {}", from(r, 1, 40), pick(r, &truths)));
+    field(format_args!("commands_wait = {}", pick(r, &truths)));
+    if r.chance(0.4) {
+        let window = page * from(r, 1, 16);
+        field(format_args!("[readahead]\nwindow = \"{window}B\"\ncache = \"{}B\"", window * from(r, 1, 4)));
+        field(format_args!("options = {{ streams = {}, trigger = {} }}", from(r, 1, 8), from(r, 1, 4)));
+    }
+    if r.chance(0.6) {
+        let size = page * if r.chance(0.5) { from(r, 1, 4) } else { from(r, 1, 100) };
+        let policies = (pick(r, &["fifo", "lru"]), from(r, 0, 100));
+        field(format_args!(
+            "[buffer]\nsize = \"{size}B\"\npolicy = \"{}\"\nhigh = \"{}%\"",
+            policies.0, policies.1
+        ));
+        field(format_args!("drain_per_die = {}", from(r, 1, 8)));
+    }
+    let mapping = pick(r, &["lba", "write-order"]);
+    let allocation = if mapping == "lba" { "striped" } else { pick(r, &["striped", "random"]) };
+    field(format_args!("[mapping]\npolicy = \"{mapping}\"\nunit = \"{unit}B\"\nchunk = \"{chunk}B\""));
+    field(format_args!("allocation = \"{allocation}\"\norder = {order:?}"));
+    let cleaning = pick(r, &["greedy", "cost-benefit", "d-choice"]);
+    field(format_args!("[cleaning]\npolicy = \"{cleaning}\"\nlow = \"{low}%\"\nhigh = \"{high}%\""));
+    field(format_args!("idle = \"{}\"\npreemptible = {}", pick(r, &times), pick(r, &truths)));
+    field(format_args!("separate = {}", pick(r, &truths)));
+    let wear = pick(r, &["none", "dynamic", "static"]);
+    field(format_args!("[wear]\npolicy = \"{wear}\""));
+    if wear == "static" {
+        field(format_args!("options = {{ spread = {} }}", from(r, 1, 20)));
+    }
+    field(format_args!("[scheduling]\npolicy = \"{}\"", pick(r, &["fifo", "read-first"])));
+    field(format_args!("[initial]\nstate = \"{}\"", pick(r, &["fresh", "full", "fragmented"])));
+    field(format_args!("[flash]\nchannels = {channels}\npackages = {packages}\ndies = {dies}"));
+    field(format_args!("planes = {planes}\nblocks = {blocks}\npages = {pages}\nsummary_pages = {summary}"));
+    field(format_args!(
+        "page = \"{page}B\"\nbus = \"{}\"\nbus_command = \"{}\"",
+        pick(r, &rates),
+        pick(r, &times)
+    ));
+    for operation in ["read", "program", "erase"] {
+        field(format_args!("{operation} = \"{}\"", pick(r, &times)));
+    }
+    for mechanism in ["multi_plane", "copyback", "cache_mode"] {
+        field(format_args!("{mechanism} = {}", pick(r, &truths)));
+    }
+    if r.chance(0.4) {
+        field(format_args!("suspend = \"{}\"", pick(r, &times)));
+    }
+    if r.chance(0.25) {
+        field(format_args!("endurance = {}\nendurance_spread = \"{}\"", from(r, 1, 30), pick(r, &shares)));
+    }
+    field(format_args!("read_retry = \"{}\"\nuncorrectable = \"{}\"", pick(r, &shares), pick(r, &shares)));
+    field(format_args!("factory_bad = \"{bad}%\"\nnoise = \"{}\"", pick(r, &shares)));
+    t
+}
+
+/// A random load, and what came of it.
+struct Load {
+    drive: Drive,
+    requests: Vec<Request>,
+    completions: Vec<Completion>,
+}
+
+impl Load {
+    fn run(config: &DriveConfig, seed: u64) -> Self {
+        let mut r = Seed(seed).derive("load").source();
+        let mut load = Self { drive: Drive::new(config, Seed(seed)), requests: vec![], completions: vec![] };
+        let depth = from(&mut r, 1, config.link.depth.into()) as usize;
+        let (sector, sectors) = (config.sector.0, config.capacity.0 / config.sector.0);
+        let longest = (from(&mut r, 1, 8) * config.flash.page.0 / sector).min(sectors);
+        let (reads, pauses) = (r.unit(), r.chance(0.3));
+        for id in 0..REQUESTS {
+            let length = from(&mut r, 1, longest);
+            // A third continues where the one before ended, for the readahead to see.
+            let end = load.requests.last().map_or(0, |last| (last.offset_bytes + last.length_bytes) / sector);
+            let free = sectors - length;
+            let offset = if r.chance(0.3) && end <= free { end } else { from(&mut r, 0, free) };
+            let (offset, length) = (offset * sector, length * sector);
+            let request = match r.below(40) {
+                0 => Request::flush(id),
+                1 | 2 => Request::trim(id, offset, length),
+                _ if r.chance(reads) => Request::read(id, offset, length),
+                _ => Request::write(id, offset, length),
+            };
+            let request = if r.chance(0.1) { request.durable() } else { request };
+            load.drive.submit(request).unwrap();
+            load.requests.push(request);
+            load.wait(depth - 1);
+            if pauses && r.chance(0.05) {
+                let until = load.drive.now() + Duration::from_us(r.below(5000));
+                load.drive.reap(until, &mut load.completions);
+            }
+        }
+        load.wait(0);
+        // What was acknowledged is on flash only after a flush.
+        load.drive.submit(Request::flush(REQUESTS)).unwrap();
+        load.requests.push(Request::flush(REQUESTS));
+        load.wait(0);
+        load
+    }
+
+    /// Until no more than `most` requests are in flight.
+    fn wait(&mut self, most: usize) {
+        while self.requests.len() - self.completions.len() > most {
+            let before = self.completions.len();
+            self.drive.reap(Instant::FAR, &mut self.completions);
+            assert!(self.completions.len() > before, "requests are in flight, but none completes");
+        }
+    }
+
+    fn check(&self, config: &DriveConfig) {
+        self.each_completes_once();
+        self.none_beats_its_parts(config);
+        self.nothing_works_more_than_it_can(config);
+        self.what_was_written_is_kept();
+        ftl::tests::check(&self.drive.ftl);
+    }
+
+    fn each_completes_once(&self) {
+        let ids: BTreeSet<u64> = self.completions.iter().map(|completion| completion.id.0).collect();
+        assert_eq!((ids.len(), self.completions.len()), (self.requests.len(), self.requests.len()));
+        assert!(self.completions.is_sorted_by_key(|completion| completion.completed));
+    }
+
+    /// A request takes at least its submission, its command, and its data's time over the link; a write that goes
+    /// past the buffer also a program.
+    fn none_beats_its_parts(&self, config: &DriveConfig) {
+        let submission = config.host.submission.0.as_ns() as f64 * (1.0 - config.host.jitter.0);
+        let program = config.flash.program.0.as_ns() as f64 * (1.0 - config.flash.noise.0);
+        for completion in self.completions.iter().filter(|completion| completion.outcome.is_ok()) {
+            let request = &self.requests[completion.id.0 as usize];
+            let data = Duration::of_transfer(request.length_bytes, config.link.bandwidth.0);
+            let programmed = config.buffer.is_none() || request.durable;
+            let parts = match request.operation {
+                Operation::Read => config.link.read_command.0 + data,
+                Operation::Write if programmed => {
+                    config.link.write_command.0 + data + Duration::from_ns(program as u64)
+                }
+                Operation::Write => config.link.write_command.0 + data,
+                _ => config.link.write_command.0,
+            };
+            let least = submission as u64 + parts.as_ns();
+            assert!(
+                completion.latency().as_ns() + 2 >= least,
+                "{request:?} in {completion:?}, least {least} ns"
+            );
+        }
+    }
+
+    /// Arrays, buses and the link are busy for no longer than they exist, but for what they are doing now.
+    fn nothing_works_more_than_it_can(&self, config: &DriveConfig) {
+        let (g, flash) = (&self.drive.geometry, &config.flash);
+        let counters = self.drive.counters();
+        let get = |name| counters.get(name).expect("the drive counts it");
+        let elapsed = self.drive.now().as_ns();
+        let page = flash.read.0 + flash.program.0 + Duration::of_transfer(2 * flash.page.0, flash.bus.0);
+        let longest = (page + flash.bus_command.0) * (2 * u64::from(g.pages)) + flash.erase.0 * 2;
+        let (dies, channels) = (u64::from(g.dies), u64::from(g.channels));
+        assert!(get("array_busy_ns") <= dies * (elapsed + 9 * longest.as_ns()));
+        assert!(get("bus_busy_ns") <= channels * (elapsed + longest.as_ns()));
+        assert!(get("link_busy_ns") <= (1 + u64::from(config.link.duplex)) * elapsed);
+        let (host, moved) = (get("host_pages_written"), get("pages_moved_by_cleaning"));
+        assert!(get("flash_pages_programmed") <= host + moved);
+    }
+
+    /// Unless blocks ran out, every page that was written and never trimmed has a place on flash after the last
+    /// flush.
+    fn what_was_written_is_kept(&self) {
+        let refused = self.completions.iter().any(|c| c.outcome == Err(Failure::WornOut));
+        let counters = self.drive.counters();
+        let (lost, worn) = (counters.get("pages_lost"), counters.get("blocks_worn_out"));
+        if refused || lost != Some(0) {
+            assert!(worn > Some(0), "pages are refused or lost, but no block is worn");
+            return;
+        }
+        let page_bytes = self.drive.geometry.page_bytes;
+        let pages = |operation: Operation| -> BTreeSet<u64> {
+            let of_kind = self.requests.iter().filter(move |request| request.operation == operation);
+            of_kind
+                .flat_map(|r| {
+                    r.offset_bytes / page_bytes..(r.offset_bytes + r.length_bytes).div_ceil(page_bytes)
+                })
+                .collect()
+        };
+        let (written, trimmed) = (pages(Operation::Write), pages(Operation::Trim));
+        for &page in written.difference(&trimmed) {
+            assert!(
+                self.drive.ftl.plane_of(page as u32).is_some(),
+                "page {page} was written and is not there"
+            );
+        }
+        let least = counters.get("host_pages_written").unwrap_or(0)
+            - counters.get("buffer_writes_absorbed").unwrap_or(0);
+        if trimmed.is_empty() && !self.requests.iter().any(|request| request.durable) {
+            assert!(counters.get("flash_pages_programmed") >= Some(least), "{least} pages left the buffer");
+        }
+    }
+}
