@@ -1,6 +1,6 @@
 //! A document on a terminal: aligned tables in plain text, no colour, so that a pipe gets what a person sees.
 //!
-//! Long text is wrapped, in tables within the widest left-aligned column; numbers are never cut. Columns are
+//! Long text is wrapped, in tables where it costs the fewest lines; numbers are never cut. Columns are
 //! counted in terminal cells, not in bytes.
 
 use crate::document::{Column, Document, Table};
@@ -9,7 +9,9 @@ use unicode_width::UnicodeWidthStr;
 /// Between two columns.
 const GAP: usize = 2;
 /// A column of text is not made narrower than this, even if the table then is too wide.
-const NARROWEST: usize = 12;
+const NARROWEST: usize = 8;
+/// After these a word that is longer than its line is broken.
+const BREAKS: [char; 3] = [',', '/', '-'];
 const INDENT: usize = 4;
 
 /// The document, in lines of at most `width` terminal cells wherever its words allow.
@@ -79,36 +81,66 @@ fn push_table(out: &mut Vec<String>, table: &Table, width: usize) {
     }
 }
 
-/// Each column from `first` on as wide as its widest cell; where that is too much, the widest text gives way.
+/// Each column from `first` on as wide as its widest cell; where that is too much, the column gives way whose
+/// wrapping costs the table the fewest lines.
 fn column_widths(table: &Table, first: usize, width: usize) -> Vec<usize> {
-    let mut widths: Vec<usize> = (first..table.columns.len())
+    let columns: Vec<Vec<&str>> = (first..table.columns.len())
         .map(|at| {
-            let cells = table.rows.iter().map(|row| row.cells[at].text.width());
-            cells.chain([table.columns[at].title.width()]).max().unwrap_or(0)
+            let cells = table.rows.iter().map(|row| row.cells[at].text.as_str());
+            [table.columns[at].title.as_str()].into_iter().chain(cells).collect()
         })
         .collect();
+    let right = |at: usize| table.columns[first + at].right;
+    let of_all = |measured: &dyn Fn(usize, &str) -> usize| -> Vec<usize> {
+        let widest = |(at, cells): (usize, &Vec<&str>)| cells.iter().map(|cell| measured(at, cell)).max();
+        columns.iter().enumerate().map(|column| widest(column).unwrap_or(0)).collect()
+    };
+    let mut widths = of_all(&|_, cell| cell.width());
+    let narrowest = of_all(&|at, cell| if right(at) { narrowest_number(cell) } else { narrowest_text(cell) });
+
+    let heights = |at: usize, width: usize| -> Vec<usize> {
+        columns[at].iter().map(|cell| wrap(cell, width, indent(right(at), width)).len()).collect()
+    };
+    let mut now: Vec<Vec<usize>> = columns.iter().map(|cells| vec![1; cells.len()]).collect();
     let gaps = GAP * widths.len().saturating_sub(1);
     while widths.iter().sum::<usize>() + gaps > width {
-        let text = (0..widths.len()).filter(|at| widths[*at] > NARROWEST && has_words(table, first + *at));
-        match text.max_by_key(|at| widths[*at]) {
-            Some(widest) => widths[widest] -= 1,
-            None => break,
-        }
+        let narrower = (0..widths.len()).filter(|at| widths[*at] > narrowest[*at]).map(|at| {
+            let after = heights(at, widths[at] - 1);
+            let row = |row: usize| {
+                let others = now.iter().enumerate().filter(|(other, _)| *other != at);
+                others.map(|(_, heights)| heights[row]).max().unwrap_or(1).max(after[row])
+            };
+            let lines: usize = (0..after.len()).map(row).sum();
+            (lines, usize::MAX - widths[at], at, after)
+        });
+        let Some((_, _, at, after)) = narrower.min() else { break };
+        widths[at] -= 1;
+        now[at] = after;
     }
     widths
 }
 
-/// Whether a column can be wrapped: one of text, or of numbers among which words stand.
-fn has_words(table: &Table, at: usize) -> bool {
-    let phrase = |text: &str| text.width() > NARROWEST && text.contains(' ');
-    !table.columns[at].right || table.rows.iter().any(|row| phrase(&row.cells[at].text))
+/// The least width of a text: its longest word, or the longest part of one that [`pieces`] can make.
+fn narrowest_text(cell: &str) -> usize {
+    let parts = cell.split_whitespace().flat_map(|word| word.split_inclusive(BREAKS));
+    // Wrapped specs would be hard to read in less.
+    parts.map(UnicodeWidthStr::width).max().unwrap_or(0).max(cell.width().min(NARROWEST))
+}
+
+/// The least width among numbers: a number is never cut, only words that stand in its place.
+fn narrowest_number(cell: &str) -> usize {
+    if cell.starts_with(char::is_alphabetic) { narrowest_text(cell) } else { cell.width() }
+}
+
+/// How far the lines of a cell after its first are set in.
+fn indent(right: bool, width: usize) -> usize {
+    if right || width < 2 * NARROWEST { 0 } else { 2 }
 }
 
 fn push_row(out: &mut Vec<String>, columns: &[Column], widths: &[usize], cells: &[&str]) {
-    let indent = |column: &Column| if column.right { 0 } else { 2 };
     let cells = cells.iter().zip(widths).zip(columns);
     let wrapped: Vec<Vec<String>> =
-        cells.map(|((cell, width), column)| wrap(&one_line(cell), *width, indent(column))).collect();
+        cells.map(|((cell, width), column)| wrap(cell, *width, indent(column.right, *width))).collect();
     let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
     for line in 0..height {
         let mut text = String::new();
@@ -155,14 +187,14 @@ fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     lines
 }
 
-/// A word, or one that is longer than a line in pieces that fit, best after a comma or slash; with each whether it
-/// begins the word.
+/// A word, or one that is longer than a line in pieces that fit, best after a comma, slash or
+/// hyphen; with each whether it begins the word.
 fn pieces(word: &str, width: usize) -> Vec<(String, bool)> {
     if word.width() <= width {
         return vec![(word.to_owned(), true)];
     }
     let mut pieces: Vec<(String, bool)> = Vec::new();
-    for part in word.split_inclusive([',', '/']) {
+    for part in word.split_inclusive(BREAKS) {
         match pieces.last_mut() {
             Some((last, _)) if last.width() + part.width() <= width => last.push_str(part),
             _ => pieces.push((part.to_owned(), pieces.is_empty())),

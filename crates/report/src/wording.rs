@@ -36,7 +36,7 @@ fn unit_of(name: &str) -> (&str, Unit) {
 
 /// Names that are spelled otherwise than their words say.
 const SPELLINGS: &[(&str, &str)] =
-    &[("sub_domains", "Sub-domains"), ("read_write_interference", "Read/write interference")];
+    &[("sub_domains", "Sub-domains"), ("read_write_slowdown", "Read/write slowdown"), ("p99", "99% within")];
 
 /// `chunk_size_bytes` as `Chunk size`; the unit is shown with the value.
 pub(crate) fn plain_name(name: &str) -> String {

@@ -95,7 +95,7 @@ fn finding_table(findings: &[(&String, &Value)]) -> Table {
                 Cell::exact(word, status).tone(tone),
                 Cell::exact(confidence, exact(&finding["confidence"])),
             ],
-            note: evidence(&finding["evidence"]),
+            note: in_print(&evidence(&finding["evidence"])),
         }
     };
     Table {
@@ -132,12 +132,31 @@ fn evidence(value: &Value) -> String {
     }
 }
 
+/// Microseconds as print has them; results keep to ASCII.
+fn in_print(evidence: &str) -> String {
+    [" ", ",", ";", "."]
+        .iter()
+        .fold(evidence.to_owned(), |text, after| text.replace(&format!(" us{after}"), &format!(" µs{after}")))
+}
+
 /// One row a kind of work where the recommendation is given by work; one row a setting otherwise.
 fn recommendation(value: &Value) -> Vec<Table> {
     let Some(fields) = value.as_object() else { return Vec::new() };
     let works =
         fields.iter().filter(|(_, value)| value.is_object()).map(|(name, value)| (plain_name(name), value));
-    let by_work = object_table("Recommendation", Column::left("For", "work"), works);
+    let by_work = object_table("Recommendation", Column::left("For", "work"), works).map(reasons_below);
     let general = field_table(if by_work.is_some() { "In general" } else { "Recommendation" }, fields);
     by_work.into_iter().chain(general).collect()
+}
+
+/// A reason is a sentence: it stands below its row, like evidence.
+fn reasons_below(mut table: Table) -> Table {
+    if let Some(at) = table.columns.iter().position(|column| column.key == "reason") {
+        table.columns.remove(at);
+        for row in &mut table.rows {
+            row.note = row.cells.remove(at).text;
+        }
+        table.note_key = "reason";
+    }
+    table
 }

@@ -30,8 +30,8 @@ fn row_table(rows: &[&Value]) -> Table {
     let row = |row: &&Value| {
         let plain = |key: &str| Cell::exact(plain_value("", &row[key]), exact(&row[key]));
         let verdict = match row["verdict"].as_str().unwrap_or("–") {
-            "reproduced" => Cell::text("reproduced").tone(Tone::Good),
-            "missed" => Cell::text("missed").tone(Tone::Bad),
+            "reproduced" => Cell::exact("ok", "reproduced").tone(Tone::Good),
+            "missed" => Cell::exact("MISSED", "missed").tone(Tone::Bad),
             other => Cell::text(other).tone(Tone::Muted),
         };
         Row {
@@ -78,6 +78,11 @@ fn tolerance(value: &Value) -> String {
             let end = |value: &Value| number(value.as_f64().unwrap_or(f64::NAN));
             format!("{}–{}", end(&range[0]), end(&range[1]))
         }
-        other => plain_value("", other),
+        other => in_signs(&plain_value("", other)),
     }
+}
+
+/// `at least 1`, `at most 2` and `3.5 to 5.5` in signs: the column is narrow and the quantity beside it is not.
+fn in_signs(tolerance: &str) -> String {
+    tolerance.replace("at least ", "≥ ").replace("at most ", "≤ ").replace(" to ", "–")
 }

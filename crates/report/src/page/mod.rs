@@ -113,7 +113,7 @@ fn table(table: &Table) -> String {
     let mut out = format!("<section><h2>{title}</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" ");
     out += &format!("aria-label=\"{title}\"><table>\n<thead><tr>");
     for column in columns {
-        out += &format!("<th scope=\"col\"{}>{}</th>", side(column), escape(&column.title));
+        out += &format!("<th scope=\"col\"{}>{}</th>", side(column), breakable(&column.title));
     }
     out += "</tr></thead>\n<tbody>\n";
     for (position, row) in table.rows.iter().enumerate() {
@@ -140,8 +140,13 @@ fn side(column: &Column) -> &'static str {
     if column.right { " class=\"r\"" } else { "" }
 }
 
+/// Specs and workloads have no spaces: they may be broken after their commas.
+fn breakable(text: &str) -> String {
+    escape(text).replace(',', ",<wbr>")
+}
+
 fn toned(text: &str, tone: Tone) -> String {
-    let text = escape(text);
+    let text = breakable(text);
     match tone {
         Tone::Plain => text,
         Tone::Good => format!("<span class=\"good\">{text}</span>"),

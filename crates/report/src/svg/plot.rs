@@ -55,7 +55,11 @@ impl<'a> Plot<'a> {
         let left = (labels + 10.0).ceil().min(frame.width / 3.0);
         let x = Scale::over(xs(), figure.x.log, false).between(left, frame.width - 16.0);
         let apart = if is_bytes(&figure.x) { 56.0 } else { 40.0 };
-        let x_ticks = x.ticks(&figure.x, spacing(&figure.x, points().map(|point| point.0)), apart);
+        let mut x_ticks = x.ticks(&figure.x, spacing(&figure.x, points().map(|point| point.0)), apart);
+        // Between two whole jobs or streams there is none.
+        if !figure.x.log && xs().all(|value| value.fract() == 0.0) {
+            x_ticks.retain(|tick| tick.value.fract() == 0.0);
+        }
         let strip = Strip::new(&figure.marks, &x, (left, frame.width));
         let y = y.between(bottom, 26.0 + strip.height());
         Self { figure, frame, x, y, x_ticks, y_ticks, strip }
