@@ -48,8 +48,8 @@ impl EventQueue {
             Event::Idle(die) => (3, die),
         };
         debug_assert!(index < 1 << 30, "indices have 30 bits");
-        // The sequence wraps after 2^32 events; events that far apart are never in the queue together at one time
-        // unless one waits while four thousand million others pass, and then only their tie is affected.
+        // 31 bits, so that no ticket is `Ticket::NONE`. Where the sequence wraps, two events of one time and on either
+        // side of it change places: the order is still total and the same on every run.
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(1) & 0x7fff_ffff;
         let key =
