@@ -199,14 +199,32 @@ impl Survey<'_, '_> {
         self.stage("writes in parallel", 0.9);
         self.advise(Load::RandomWrite, lead_in_bytes)?;
         self.stage("reclaim unit", 0.95);
-        if self.effort == Effort::Full {
-            let (finding, figure) = reclaim::find(&mut self.rig)?;
-            self.note("reclaim_unit_bytes", finding);
-            self.figures.push(figure);
-        } else {
-            let why = "the whole drive has to be written more than once for it: probe with --full";
-            self.note("reclaim_unit_bytes", Finding::not_determined(why));
-        }
+        self.reclaim(chunk, page, stripe)
+    }
+
+    fn reclaim(
+        &mut self,
+        chunk: Option<&Boundaries>,
+        page: Option<u64>,
+        stripe: Option<&Stripe>,
+    ) -> Result<(), Interruption> {
+        let finding = match (chunk, page, stripe.and_then(Stripe::die_period)) {
+            _ if self.effort != Effort::Full => Finding::not_determined(
+                "the whole drive has to be written more than once for it: probe with --full",
+            ),
+            (Some(chunk), Some(page_bytes), Some(period)) => {
+                let chunk_pages = chunk.chunk_bytes / page_bytes;
+                let layout =
+                    reclaim::Layout { page_bytes, stripe_pages: period as u64 * chunk_pages, chunk_pages };
+                let (finding, figure) = reclaim::find(&mut self.rig, layout)?;
+                self.figures.push(figure);
+                finding
+            }
+            _ => Finding::not_determined(
+                "each die's pauses are looked at, and which pages share a die was not found",
+            ),
+        };
+        self.note("reclaim_unit_bytes", finding);
         Ok(())
     }
 
