@@ -71,8 +71,12 @@ impl WriteBuffer {
         if let Some(&slot) = self.newest.get(&page)
             && !self.entries[slot as usize].leaving
         {
-            self.entries[slot as usize].present |= present;
-            self.policy.touch(slot);
+            let entry = &mut self.entries[slot as usize];
+            entry.present |= present;
+            // A flush waits for the pages of older periods: rewriting one must not put its turn off again and again.
+            if entry.period == self.period {
+                self.policy.touch(slot);
+            }
             return Admission::Absorbed;
         }
         let Some(slot) = self.free.pop() else { return Admission::Full };
@@ -92,6 +96,11 @@ impl WriteBuffer {
     /// The parts of `page` that are here, dirty or leaving; none where it is not.
     pub(crate) fn present(&self, page: u32) -> u64 {
         self.newest.get(&page).map_or(0, |&slot| self.entries[slot as usize].present)
+    }
+
+    /// Whether any part of `page` is to be kept: written, and neither trimmed nor written past the buffer since.
+    pub(crate) fn holds(&self, page: u32) -> bool {
+        self.newest.contains_key(&page)
     }
 
     /// Chooses the next page to drain, if one should be: above the high mark, or `forced`.
@@ -151,5 +160,31 @@ impl WriteBuffer {
         while self.periods.front().is_some_and(|(_, pages)| *pages == 0) {
             self.periods.pop_front();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::load;
+
+    #[test]
+    fn rewriting_a_page_does_not_put_off_the_flush_that_waits_for_it() {
+        let settings = [("buffer.policy", "lru"), ("buffer.size", "32KiB"), ("buffer.drain_per_die", "1")];
+        let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let config = load("ssd-s", &settings).unwrap();
+        let mut buffer = WriteBuffer::new(config.buffer.as_ref().unwrap(), 4096, 1);
+        (0..4).for_each(|page| assert_eq!(buffer.admit(page, u64::MAX), Admission::New));
+        let period = buffer.begin_flush();
+        for new in 4..12 {
+            buffer.admit(0, u64::MAX);
+            let (slot, _) = buffer.drain(true).unwrap();
+            buffer.drained(slot);
+            if buffer.is_flushed(period) {
+                return;
+            }
+            buffer.admit(new, u64::MAX);
+        }
+        panic!("the flush still waits");
     }
 }

@@ -9,6 +9,8 @@ pub(crate) type Waiter = (u32, u32);
 
 enum State {
     Coming(Vec<Waiter>),
+    /// On its way, but overwritten since: only for those who asked before.
+    Stale(Vec<Waiter>),
     Ready,
 }
 
@@ -35,14 +37,20 @@ impl ReadCache {
         Self { pages: HashMap::default(), order: VecDeque::new(), capacity }
     }
 
+    /// Whether `page` is there or coming, so that a read need not go to flash.
     pub(crate) fn contains(&self, page: u32) -> bool {
-        self.pages.contains_key(&page)
+        matches!(self.pages.get(&page), Some(State::Coming(_) | State::Ready))
+    }
+
+    /// Whether `page` is on its way, even if nobody may be given it any more.
+    pub(crate) fn is_coming(&self, page: u32) -> bool {
+        matches!(self.pages.get(&page), Some(State::Coming(_) | State::Stale(_)))
     }
 
     /// Looks `page` up for a request, which is noted where the page is still coming.
     pub(crate) fn look_up(&mut self, page: u32, waiter: Waiter) -> Hit {
         match self.pages.get_mut(&page) {
-            None => Hit::Miss,
+            None | Some(State::Stale(_)) => Hit::Miss,
             Some(State::Ready) => Hit::Ready,
             Some(State::Coming(waiters)) => {
                 waiters.push(waiter);
@@ -56,7 +64,7 @@ impl ReadCache {
     pub(crate) fn fetch(&mut self, page: u32) -> bool {
         while self.order.len() >= self.capacity {
             let oldest = self.order[0];
-            if matches!(self.pages.get(&oldest), Some(State::Coming(_))) {
+            if self.is_coming(oldest) {
                 return false;
             }
             self.order.pop_front();
@@ -71,20 +79,47 @@ impl ReadCache {
     pub(crate) fn arrived(&mut self, page: u32) -> Vec<Waiter> {
         match self.pages.insert(page, State::Ready) {
             Some(State::Coming(waiters)) => waiters,
-            // Overwritten while it came: nobody may be given the old content.
-            _ => {
-                self.pages.remove(&page);
-                Vec::new()
+            // Overwritten while it came: nobody else may be given the old content.
+            Some(State::Stale(waiters)) => {
+                self.drop_page(page);
+                waiters
             }
+            Some(State::Ready) | None => unreachable!("page {page} comes once for each fetch"),
         }
     }
 
     /// `page` was overwritten or trimmed: what the cache holds of it is stale.
     pub(crate) fn forget(&mut self, page: u32) {
-        // Requests that already wait for it read what was there when they came.
-        if matches!(self.pages.get(&page), Some(State::Ready)) {
-            self.pages.remove(&page);
-            self.order.retain(|&other| other != page);
+        match self.pages.get_mut(&page) {
+            Some(State::Ready) => self.drop_page(page),
+            // Requests that already wait for it read what was there when they came.
+            Some(state @ State::Coming(_)) => {
+                let State::Coming(waiters) = std::mem::replace(state, State::Ready) else { return };
+                *state = State::Stale(waiters);
+            }
+            Some(State::Stale(_)) | None => {}
         }
+    }
+
+    fn drop_page(&mut self, page: u32) {
+        self.pages.remove(&page);
+        self.order.retain(|&other| other != page);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_overwritten_while_it_comes_is_given_only_to_those_who_asked_before() {
+        let mut cache = ReadCache::new(4);
+        assert!(cache.fetch(7));
+        assert!(matches!(cache.look_up(7, (1, 4096)), Hit::Coming));
+        cache.forget(7);
+        assert!(!cache.contains(7) && cache.is_coming(7));
+        assert!(matches!(cache.look_up(7, (2, 4096)), Hit::Miss));
+        assert_eq!(cache.arrived(7), [(1, 4096)]);
+        assert!(!cache.contains(7) && !cache.is_coming(7), "and nobody is given it later");
     }
 }

@@ -40,3 +40,26 @@ pub const REGISTRY: &[Entry<Build>] = &[
 pub fn build(name: &str, options: &Options) -> Result<Box<dyn Mapping>, OptionError> {
     registry::checked(name, options, registry::find("mapping", REGISTRY, name)?(options))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mapping_is_either_the_address_or_free_to_choose() {
+        for entry in REGISTRY {
+            let mut mapping = build(entry.name, &Options::default()).unwrap();
+            let pages = [7, 7, 3, 900, 0];
+            let positions: Vec<u64> = pages.iter().map(|&page| mapping.position(page)).collect();
+            if mapping.is_free() {
+                // No two writes share a position: a chunk would otherwise be filled twice.
+                let mut distinct = positions.clone();
+                distinct.sort_unstable();
+                distinct.dedup();
+                assert_eq!(distinct.len(), pages.len(), "{}: {positions:?}", entry.name);
+            } else {
+                assert_eq!(positions, pages, "{}", entry.name);
+            }
+        }
+    }
+}

@@ -27,3 +27,26 @@ pub const REGISTRY: &[Entry<Build>] =
 pub fn build(name: &str, window_bytes: u64, options: &Options) -> Result<Box<dyn Readahead>, OptionError> {
     registry::checked(name, options, registry::find("readahead", REGISTRY, name)?(window_bytes, options))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashlane_base::Seed;
+
+    #[test]
+    fn no_policy_fetches_what_was_just_read_or_far_from_it() {
+        let mut random = Seed(5).source();
+        for entry in REGISTRY {
+            let mut policy = build(entry.name, 65536, &Options::default()).unwrap();
+            let mut next = 0;
+            for _ in 0..5000 {
+                let start = if random.chance(0.9) { next } else { random.below(1 << 30) * 512 };
+                next = start + 512 * (1 + random.below(64));
+                let fetch = policy.observe(start..next);
+                if !fetch.is_empty() {
+                    assert!(fetch.start >= next && fetch.end <= next + 65536, "{}: {fetch:?}", entry.name);
+                }
+            }
+        }
+    }
+}

@@ -48,3 +48,18 @@ pub const REGISTRY: &[Entry<Build>] = &[
 pub fn build(name: &str, options: &Options) -> Result<Box<dyn Scheduling>, OptionError> {
     registry::checked(name, options, registry::find("scheduling", REGISTRY, name)?(options))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rank_is_one_that_a_die_has_a_queue_for() {
+        for entry in REGISTRY {
+            let policy = build(entry.name, &Options::default()).unwrap();
+            for class in [Class::HostRead, Class::Readahead, Class::HostWrite, Class::Cleaning] {
+                assert!(policy.rank(class) < RANKS, "{}: {class:?}", entry.name);
+            }
+        }
+    }
+}

@@ -44,3 +44,27 @@ pub const REGISTRY: &[Entry<Build>] = &[
 pub fn build(name: &str, options: &Options) -> Result<Box<dyn Wear>, OptionError> {
     registry::checked(name, options, registry::find("wear leveling", REGISTRY, name)?(options))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashlane_base::Seed;
+
+    #[test]
+    fn every_policy_chooses_among_what_it_is_offered() {
+        let mut random = Seed(5).source();
+        for entry in REGISTRY {
+            let policy = build(entry.name, &Options::default()).unwrap();
+            for _ in 0..500 {
+                let blocks = 2 + random.below(60);
+                let erases: Vec<u32> = (0..blocks).map(|_| random.below(1000) as u32).collect();
+                let free: Vec<u32> = (0..blocks as u32).filter(|block| block % 3 == 0).collect();
+                assert!(policy.next_free(&free, &erases) < free.len(), "{}", entry.name);
+                let closed = |block: usize| block % 3 == 1;
+                if let Some(cold) = policy.migrate(0, &erases, &closed) {
+                    assert!(closed(cold), "{}: block {cold} holds no data", entry.name);
+                }
+            }
+        }
+    }
+}

@@ -181,3 +181,48 @@ fn typed(text: &str, before: Option<&toml::Value>) -> toml::Value {
         _ => toml::Value::String(text.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The dotted names of all fields of a table; a policy's options count as one.
+    fn fields(table: &toml::Table, before: &str, all: &mut Vec<String>) {
+        for (name, value) in table {
+            match value {
+                toml::Value::Table(inner) if !name.ends_with("options") => {
+                    fields(inner, &format!("{before}{name}."), all);
+                }
+                _ => all.push(format!("{before}{name}")),
+            }
+        }
+    }
+
+    #[test]
+    fn every_number_of_every_drive_says_where_it_comes_from_and_no_source_is_left_over() {
+        for source in PROFILES {
+            let mut table: toml::Table = toml::from_str(source.text).unwrap();
+            let Some(toml::Value::Table(provenance)) = table.remove("provenance") else {
+                panic!("{} has no [provenance]", source.name)
+            };
+            let mut all = Vec::new();
+            fields(&table, "", &mut all);
+            all.retain(|field| field != "name" && field != "description");
+            let covers = |source: &str, field: &str| match source.strip_suffix('*') {
+                Some(section) => field.starts_with(section),
+                None => field == source,
+            };
+            for field in &all {
+                assert!(
+                    provenance.keys().any(|known| covers(known, field)),
+                    "{}: where does {field} come from?",
+                    source.name
+                );
+            }
+            for (known, words) in &provenance {
+                assert!(all.iter().any(|field| covers(known, field)), "{}: there is no {known}", source.name);
+                assert!(words.as_str().is_some_and(|words| words.len() > 5), "{}: {known}", source.name);
+            }
+        }
+    }
+}

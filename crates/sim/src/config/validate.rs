@@ -98,6 +98,9 @@ fn flash(config: &DriveConfig) -> Result<(), Refusal> {
     require(pages <= MOST_PAGES, "flash.blocks", || {
         format!("the drive has {pages} pages; allowed: at most {MOST_PAGES}")
     })?;
+    require(flash.endurance != Some(0), "flash.endurance", || {
+        "it is 0; allowed: at least one erase, or none given where blocks never wear out".into()
+    })?;
     require(flash.noise.0 < 1.0, "flash.noise", || "it is 100%; allowed: below 100%".into())
 }
 

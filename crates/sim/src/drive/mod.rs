@@ -348,10 +348,7 @@ impl Drive {
                 }
                 Owner::Request(request) => self.done(request, 1),
                 Owner::Drain(slot) => self.page_drained(slot),
-                Owner::DrainFill(slot) => {
-                    self.program(operation.page, Owner::Drain(slot));
-                    self.drain();
-                }
+                Owner::DrainFill(slot) => self.page_filled(operation.page, slot),
                 Owner::RequestFill(request) => self.program(operation.page, Owner::Request(request)),
                 Owner::Readahead => self.page_fetched(operation.page),
                 Owner::Cleaning => self.clean_idle_die(die),

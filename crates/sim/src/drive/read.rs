@@ -113,7 +113,8 @@ impl Drive {
         for page in first..end {
             let page = page as u32;
             let buffered = self.buffer.as_ref().is_some_and(|buffer| buffer.present(page) != 0);
-            if buffered || cache.contains(page) || self.ftl.plane_of(page).is_none() {
+            if buffered || cache.contains(page) || cache.is_coming(page) || self.ftl.plane_of(page).is_none()
+            {
                 continue;
             }
             if !cache.fetch(page) {

@@ -16,6 +16,7 @@ fn everything() -> DriveConfig {
         "nvme-tlc",
         &[
             ("capacity", "64MiB"),
+            ("initial.state", "full"),
             ("flash.channels", "2"),
             ("flash.blocks", "24"),
             ("flash.pages", "16"),
@@ -43,11 +44,17 @@ fn is_read(id: u64, seed: u64) -> bool {
 
 /// Runs a mixed load and gives back the completions and the hash.
 fn run(drive: &mut Drive, requests: u64, seed: u64) -> (Vec<Completion>, u64) {
-    let mut random = Seed(seed).source();
+    let all = run_part(drive, 0..requests, seed);
+    (all, drive.trace_hash())
+}
+
+/// Runs a part of a mixed load to its end.
+fn run_part(drive: &mut Drive, requests: std::ops::Range<u64>, seed: u64) -> Vec<Completion> {
+    let mut random = Seed(seed).derive_nth("part", requests.start).source();
     let (mut all, mut out) = (Vec::new(), Vec::new());
     let capacity = drive.profile().capacity_bytes;
     let mut in_flight = 0;
-    for id in 0..requests {
+    for id in requests {
         let sectors = 1 + random.below(40);
         let offset = random.below(capacity / 512 - sectors) * 512;
         let request = match Seed(seed).derive_nth("operation", id).0 % 20 {
@@ -69,7 +76,7 @@ fn run(drive: &mut Drive, requests: u64, seed: u64) -> (Vec<Completion>, u64) {
         in_flight -= out.len();
         all.append(&mut out);
     }
-    (all, drive.trace_hash())
+    all
 }
 
 #[test]
@@ -86,21 +93,32 @@ fn every_profile_conforms() {
 fn the_same_seed_gives_the_same_run_and_two_drives_never_meet() {
     let config = everything();
     let (alone, hash) = run(&mut Drive::new(&config, Seed(7)), 20_000, 3);
+    // Two drives in turns, a few requests each: what one does must not reach the other.
     let (mut a, mut b) = (Drive::new(&config, Seed(7)), Drive::new(&config, Seed(8)));
-    run(&mut b, 1000, 4);
-    let (beside, hash_beside) = run(&mut a, 20_000, 3);
-    assert_eq!((hash, &alone), (hash_beside, &beside));
+    let mut beside = Vec::new();
+    for part in 0..40 {
+        beside.extend(run_part(&mut a, part * 500..(part + 1) * 500, 3));
+        run_part(&mut b, part * 500..(part + 1) * 500, 4);
+    }
+    let mut parts = Drive::new(&config, Seed(7));
+    let by_itself: Vec<Completion> =
+        (0..40).flat_map(|part| run_part(&mut parts, part * 500..(part + 1) * 500, 3)).collect();
+    assert_eq!((a.trace_hash(), beside), (parts.trace_hash(), by_itself));
+    let (again, hash_again) = run(&mut Drive::new(&config, Seed(7)), 20_000, 3);
+    assert_eq!((hash, alone), (hash_again, again));
     assert_ne!(hash, run(&mut Drive::new(&config, Seed(8)), 20_000, 3).1, "the seed reaches the drive");
 }
 
 #[test]
 fn the_event_trace_is_pinned() {
     // A change of this number means that every saved result changes: it must be meant.
-    let (_, hash) = run(&mut Drive::new(&everything(), Seed(7)), 5_000, 3);
+    let mut drive = Drive::new(&everything(), Seed(7));
+    let (_, hash) = run(&mut drive, 5_000, 3);
+    assert!(drive.counters().get("blocks_erased") > Some(50), "the pinned trace has cleaning in it");
     assert_eq!(hash, PINNED, "{hash:#018x}");
 }
 
-const PINNED: u64 = 0x22c4_722d_3234_5992;
+const PINNED: u64 = 0x3583_516b_a126_cf96;
 
 /// The latency of one request on an idle drive.
 fn latency_ns(drive: &mut Drive, request: Request) -> u64 {
@@ -302,4 +320,103 @@ fn a_worn_out_drive_fails_writes_and_goes_on_reading() {
     assert!(all.iter().any(|c| c.outcome.is_err()));
     assert!(drive.counters().get("blocks_worn_out").unwrap() > 0);
     assert!(latency_ns(&mut drive, Request::read(0, 0, 4096)) > 0);
+}
+
+#[test]
+fn nearly_empty_drives_can_be_fragmented() {
+    for capacity in ["512B", "4KiB", "64KiB", "1MiB", "4MiB"] {
+        let config = config("msr-32g", &[("capacity", capacity), ("initial.state", "fragmented")]);
+        let mut drive = Drive::new(&config, Seed(1));
+        assert!(latency_ns(&mut drive, Request::read(0, 0, 512)) > 25_000, "{capacity}: it holds data");
+    }
+}
+
+/// What a small drive with `overrides` has counted after a long random load.
+fn counted(overrides: &[(&str, &str)], name: &str) -> f64 {
+    let mut base =
+        vec![("capacity", "32MiB"), ("flash.channels", "2"), ("flash.blocks", "40"), ("flash.planes", "4")];
+    base.extend_from_slice(overrides);
+    let mut drive = Drive::new(&config("msr-32g", &base), Seed(1));
+    run(&mut drive, 10_000, 5);
+    drive.counters().get(name).unwrap() as f64
+}
+
+#[test]
+fn spare_blocks_and_trims_spare_moves() {
+    let moved = "pages_moved_by_cleaning";
+    let few = counted(&[], moved);
+    assert!(
+        counted(&[("flash.blocks", "60")], moved) < 0.8 * few,
+        "over-provisioning: {few} moved with few spares"
+    );
+    assert!(
+        counted(&[("flash.blocks", "60"), ("flash.factory_bad", "20%")], moved)
+            > 0.8 * counted(&[("flash.blocks", "50")], moved)
+    );
+    let rewritten = |trims: bool| {
+        let mut drive = Drive::new(
+            &config(
+                "msr-32g",
+                &[
+                    ("capacity", "32MiB"),
+                    ("flash.channels", "2"),
+                    ("flash.blocks", "40"),
+                    ("flash.planes", "4"),
+                ],
+            ),
+            Seed(1),
+        );
+        let capacity = drive.profile().capacity_bytes;
+        if trims {
+            latency_ns(&mut drive, Request::trim(0, capacity / 2, capacity / 2));
+        }
+        let mut random = Seed(3).source();
+        for id in 0..20_000 {
+            latency_ns(&mut drive, Request::write(id, random.below(capacity / 2 / 4096) * 4096, 4096));
+        }
+        drive.counters().get(moved).unwrap()
+    };
+    let (without, with) = (rewritten(false), rewritten(true));
+    assert!(with * 2 < without, "{with} pages moved where half the drive was trimmed, {without} where not");
+}
+
+#[test]
+fn cleaning_in_the_background_spares_the_writes_that_come_later() {
+    let slow_writes = |overrides: &[(&str, &str)]| {
+        let mut all = vec![
+            ("capacity", "64MiB"),
+            ("flash.channels", "2"),
+            ("flash.blocks", "48"),
+            ("flash.planes", "4"),
+        ];
+        all.extend_from_slice(overrides);
+        let mut drive = Drive::new(&config("msr-32g", &all), Seed(1));
+        let mut random = Seed(3).source();
+        let pages = drive.profile().capacity_bytes / 4096;
+        let mut slow = 0;
+        for id in 0..20_000 {
+            let latency = latency_ns(&mut drive, Request::write(id, random.below(pages) * 4096, 4096));
+            slow += u32::from(latency > 1_000_000);
+            let later = drive.now + Duration::from_ms(100);
+            while drive.now < later {
+                drive.reap(later, &mut Vec::new());
+            }
+        }
+        slow
+    };
+    let foreground = slow_writes(&[]);
+    let background = slow_writes(&[("cleaning.high", "15%"), ("cleaning.idle", "100us")]);
+    assert!(
+        foreground > 100 && background * 10 < foreground,
+        "{background} instead of {foreground} writes wait for cleaning"
+    );
+}
+
+#[test]
+fn pages_that_are_mapped_in_parts_are_moved_whole() {
+    let busy = |overrides: &[(&str, &str)]| counted(overrides, "array_busy_ns");
+    let parts = [("mapping.unit", "1KiB"), ("mapping.chunk", "4KiB"), ("initial.state", "full")];
+    let at_once = busy(&parts);
+    let step_by_step = busy(&[parts[0], parts[1], parts[2], ("cleaning.preemptible", "true")]);
+    assert!((step_by_step / at_once - 1.0).abs() < 0.02, "{step_by_step} {at_once}");
 }

@@ -89,6 +89,17 @@ impl Drive {
         }
     }
 
+    /// The rest of a buffered page has come from flash.
+    pub(super) fn page_filled(&mut self, page: u32, slot: u32) {
+        if self.buffer.as_ref().is_some_and(|buffer| buffer.holds(page)) {
+            self.program(page, Owner::Drain(slot));
+        } else {
+            // Trimmed, or written past the buffer, meanwhile: what is here is older than what the flash knows.
+            self.release(slot);
+        }
+        self.drain();
+    }
+
     /// A buffered page is on flash.
     pub(super) fn page_drained(&mut self, slot: u32) {
         self.release(slot);

@@ -53,7 +53,7 @@ impl Queue {
     }
 
     /// Takes out the first operation that suits, behind the given one.
-    fn take(&mut self, ops: &mut Slab<Operation>, suits: impl Fn(&Operation) -> bool) -> Option<u32> {
+    fn take(&mut self, ops: &mut Slab<Operation>, mut suits: impl FnMut(&Operation) -> bool) -> Option<u32> {
         let (mut before, mut op) = (NONE, self.first);
         while op != NONE {
             let next = ops[op].next;
@@ -296,7 +296,7 @@ impl FlashArray {
                 Kind::Read => {
                     state.array = op;
                     let bus = if self.fused { self.bus_time(op) } else { Duration::ZERO };
-                    let read = self.timing.read * u64::from(1 + self.ops[op].retries);
+                    let read = self.timing.read * u64::from(1 + self.retries(op));
                     self.run_array_and(die, read, bus, now, events);
                 }
                 Kind::Program if self.fused => {
@@ -387,9 +387,12 @@ impl FlashArray {
         let mut last = op;
         loop {
             let suits = |other: &Operation| {
-                other.kind == kind
-                    && (multi_plane || other.plane == plane)
-                    && taken[(other.plane % per_die) as usize] < each
+                let room = &mut taken[(other.plane % per_die) as usize];
+                if matches!(other.kind, Kind::Clean { .. }) {
+                    // A program behind it goes to a block that it has yet to free.
+                    *room = each;
+                }
+                other.kind == kind && (multi_plane || other.plane == plane) && *room < each
             };
             let Some(partner) = self.dies[die as usize].queues[rank].take(&mut self.ops, suits) else {
                 break;
@@ -399,6 +402,16 @@ impl FlashArray {
             last = partner;
             self.counters.multi_plane += u64::from(self.ops[partner].plane != plane);
         }
+    }
+
+    /// Further looks that a read takes, and those that share its array time: the most that one of them needs.
+    fn retries(&self, mut op: u32) -> u32 {
+        let mut most = 0;
+        while op != NONE {
+            most = most.max(self.ops[op].retries);
+            op = self.ops[op].partner;
+        }
+        most
     }
 
     /// A read's data are in the register.
@@ -434,7 +447,7 @@ impl FlashArray {
         let op = &self.ops[op];
         match op.kind {
             // Out of one plane's register and into the controller, then back.
-            Kind::Clean { .. } => self.timing.bus(self.page_bytes) * 2,
+            Kind::Clean { moves } => self.timing.bus(self.page_bytes) * 2 * self.units_at_once(moves),
             _ => self.timing.bus(op.bus_bytes),
         }
     }
@@ -465,6 +478,12 @@ impl FlashArray {
         events.schedule(now + time, Event::Bus(channel));
     }
 
+    /// Mapping units that a cleaning with `moves` of them left moves next: they may lie on as many pages, and are
+    /// programmed as one.
+    fn units_at_once(&self, moves: u32) -> u64 {
+        u64::from(moves.min(self.units_per_page))
+    }
+
     /// Starts a cleaning, or goes on with the next page of one.
     fn begin_clean(&mut self, die: u32, op: u32, moves: u32, now: Instant, events: &mut EventQueue) {
         let (read, program, erase) = (self.timing.read, self.timing.program, self.timing.erase);
@@ -474,9 +493,9 @@ impl FlashArray {
         } else if moves == 0 {
             (Step::Erase, erase)
         } else if self.copyback {
-            (Step::Move, read + program)
+            (Step::Move, read * self.units_at_once(moves) + program)
         } else {
-            (Step::Move, read)
+            (Step::Move, read * self.units_at_once(moves))
         };
         self.ops[op].step = step;
         self.run_array(die, time, now, events);
@@ -492,6 +511,7 @@ impl FlashArray {
         finished: &mut Vec<Operation>,
     ) {
         let Kind::Clean { moves } = self.ops[op].kind else { unreachable!("only cleanings have steps") };
+        let left = moves.saturating_sub(self.units_per_page);
         let state = &mut self.dies[die as usize];
         match self.ops[op].step {
             Step::Whole | Step::Erase => {
@@ -504,13 +524,13 @@ impl FlashArray {
                 self.want_bus(die, op, now, events);
             }
             Step::Move | Step::Program => {
-                self.ops[op].kind = Kind::Clean { moves: moves - 1 };
+                self.ops[op].kind = Kind::Clean { moves: left };
                 let rank = self.ranks[self.ops[op].class as usize];
                 if self.preemptible && state.queues[..rank].iter().any(|queue| queue.first != NONE) {
                     state.array = NONE;
                     self.dies[die as usize].queues[rank].push_front(&mut self.ops, op);
                 } else {
-                    self.begin_clean(die, op, moves - 1, now, events);
+                    self.begin_clean(die, op, left, now, events);
                 }
             }
             Step::Bus => unreachable!("the bus ends this step"),
