@@ -2,6 +2,7 @@
 
 use crate::arguments::SafetyOptions;
 use crate::failure::Failure;
+use crate::input::{SETTINGS_BYTES, read_text};
 use crate::near::nearest;
 use crate::progress::Meter;
 use anyhow::anyhow;
@@ -79,7 +80,7 @@ pub fn profile_named(name: &str, overrides: &[(String, String)]) -> Result<Drive
 
 /// The text of a profile file.
 pub fn profile_file(path: &str) -> Result<String, Failure> {
-    std::fs::read_to_string(path)
+    read_text(path.as_ref(), SETTINGS_BYTES)
         .map_err(|error| Failure::unusable(anyhow!("cannot read the profile file '{path}': {error}")))
 }
 

@@ -9,6 +9,7 @@ mod command;
 mod device;
 mod failure;
 mod harness;
+mod input;
 mod near;
 mod output;
 mod progress;

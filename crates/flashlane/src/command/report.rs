@@ -2,6 +2,7 @@
 
 use crate::arguments::OutputOptions;
 use crate::failure::{Failure, Status};
+use crate::input::{RESULT_BYTES, read_text};
 use crate::output;
 use anyhow::anyhow;
 use serde_json::Value;
@@ -46,7 +47,7 @@ fn read(path: &Path) -> Result<Value, Failure> {
     let unusable = |what: &str, why: String| {
         Failure::unusable(anyhow!("cannot {what} the result '{}': {why}", file.display()))
     };
-    let text = std::fs::read_to_string(&file).map_err(|error| unusable("read", error.to_string()))?;
+    let text = read_text(&file, RESULT_BYTES).map_err(|error| unusable("read", error))?;
     let result = serde_json::from_str(&text).map_err(|error| unusable("read", error.to_string()))?;
     flashlane_report::check(&result).map_err(|error| unusable("show", error.to_string()))?;
     Ok(result)

@@ -3,6 +3,7 @@
 use crate::arguments::{EffortOptions, OutputOptions, SafetyOptions, device, seed};
 use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, tell};
+use crate::input::{SETTINGS_BYTES, read_text};
 use crate::progress::Meter;
 use crate::{harness, output};
 use anyhow::anyhow;
@@ -98,7 +99,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
 fn workload(arguments: &Arguments) -> Result<Workload, Failure> {
     let text = &arguments.workload;
     let parsed = if text.ends_with(".toml") {
-        let file = std::fs::read_to_string(text)
+        let file = read_text(text.as_ref(), SETTINGS_BYTES)
             .map_err(|error| Failure::unusable(anyhow!("cannot read the job file '{text}': {error}")))?;
         Workload::parse_toml(&file, text)
     } else {

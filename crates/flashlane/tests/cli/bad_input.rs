@@ -140,3 +140,14 @@ fn profiles() {
     unusable(&["profile", "show", "msr32g"], &["did you mean 'msr-32g'?"]);
     unusable(&["profile", "check", "no-such.toml"], &["'no-such.toml'"]);
 }
+
+#[test]
+fn a_file_without_an_end_and_a_pause_beyond_the_clock_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let endless = folder.path().join("endless.toml");
+    std::os::unix::fs::symlink("/dev/zero", &endless).unwrap();
+    let endless = endless.to_str().unwrap();
+    refused(2, &["probe", &format!("sim:{endless}")], &["endless.toml", "larger than 1 MiB"]);
+    refused(2, &["run", "sim:ssd-s", endless], &["endless.toml", "larger than 1 MiB"]);
+    refused(2, &["run", "sim:ssd-s", "random-read,think=2500000h"], &["think", "2500000h", "24h"]);
+}

@@ -78,7 +78,7 @@ pub const KEYS: &[Key] = &[
         "think",
         "100us",
         "pause between a completion and the next access; none unless given",
-        |d, v| set(&mut d.think, any_time(v)),
+        |d, v| set(&mut d.think, pause(v)),
     ),
     Key::job("reads", "70%", "share of reads among writes or trims; 70% for mixed, else 0%", |d, v| {
         set(&mut d.reads, share(v))
@@ -139,6 +139,14 @@ fn any_time(value: &str) -> Result<Duration, String> {
 fn time(value: &str) -> Result<Duration, String> {
     match any_time(value)? {
         Duration::ZERO => Err(format!("'{value}' is no time to run for: more than zero")),
+        time => Ok(time),
+    }
+}
+
+/// A pause of at most a day: a clock of 64-bit nanoseconds holds two hundred thousand of those.
+fn pause(value: &str) -> Result<Duration, String> {
+    match any_time(value)? {
+        time if time > Duration::from_s(86_400) => Err(format!("'{value}' is too long a pause: at most 24h")),
         time => Ok(time),
     }
 }
