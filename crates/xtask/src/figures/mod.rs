@@ -82,16 +82,23 @@ pub fn run(root: &Path, ids: &[String], list: bool) -> Result<()> {
     let path = root.join("docs/figures.md");
     let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let earlier = table::read(&text)?;
-    let mut rows = Vec::new();
+    let before = |figure: &Figure| {
+        earlier.iter().find(|(id, _)| id == figure.id).map(|(_, measured)| measured.clone())
+    };
+    let mut rows: Vec<Row> = FIGURES.iter().map(|&figure| Row { figure, measured: before(figure) }).collect();
+    let machine = machine();
     let mut session = Session { root, printed: BTreeMap::new(), short: Vec::new(), failed: Vec::new() };
-    for figure in FIGURES {
-        let wanted = ids.is_empty() || ids.iter().any(|id| id == figure.id);
-        let measured = if wanted { session.attempt(figure) } else { None };
-        let before = earlier.iter().find(|(id, _)| id == figure.id).map(|(_, measured)| measured.clone());
-        rows.push(Row { figure, measured: measured.map(table::number).or(before) });
+    for i in 0..rows.len() {
+        if !ids.is_empty() && !ids.iter().any(|id| id == rows[i].figure.id) {
+            continue;
+        }
+        if let Some(value) = session.attempt(rows[i].figure) {
+            rows[i].measured = Some(table::number(value));
+            // After each: some take minutes, and an interruption should not cost those before it.
+            std::fs::write(&path, table::replace(&text, &rows, &machine)?)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
     }
-    std::fs::write(&path, table::replace(&text, &rows, &machine())?)
-        .with_context(|| format!("cannot write {}", path.display()))?;
     println!("written to {}", path.display());
     if !session.failed.is_empty() {
         bail!("not measured, and kept as they were: {}", session.failed.join(", "));
