@@ -10,6 +10,10 @@ impl Wear for Dynamic {
     fn next_free(&self, free: &[u32], erases: &[u32]) -> usize {
         let mut best = 0;
         for (position, &block) in free.iter().enumerate() {
+            // Nothing is less worn than new: a fresh drive is filled without looking at all of its blocks each time.
+            if erases[free[best] as usize] == 0 {
+                break;
+            }
             if erases[block as usize] < erases[free[best] as usize] {
                 best = position;
             }

@@ -3,6 +3,7 @@
 use crate::nand::Geometry;
 use flashlane_base::Seed;
 use flashlane_policy::cleaning::View;
+use std::collections::VecDeque;
 
 /// The state of every block of the drive, by plane and block.
 pub(super) struct Blocks {
@@ -29,7 +30,7 @@ pub(super) struct Plane {
     /// The host's open block, and the one for moved pages where those are kept apart.
     pub(super) open: [Open; 2],
     /// Erased blocks, longest free first.
-    pub(super) free: Vec<u32>,
+    pub(super) free: VecDeque<u32>,
     /// Valid pages on the plane.
     pub(super) valid_pages: u32,
     /// Blocks closed so far: the plane's clock.
@@ -75,7 +76,7 @@ impl Blocks {
                     free.sort_unstable();
                 }
                 let good = free.len() as u32;
-                Plane { open: [none; 2], free, valid_pages: 0, closed: 0, good }
+                Plane { open: [none; 2], free: free.into(), valid_pages: 0, closed: 0, good }
             })
             .collect();
         let limits = endurance.map_or_else(Vec::new, |(erases, spread)| {

@@ -146,8 +146,8 @@ impl Ftl {
         if state.free.is_empty() {
             return None;
         }
-        let position = self.wear.next_free(&state.free, &self.blocks.erases[blocks]);
-        let block = state.free.remove(position);
+        let position = self.wear.next_free(state.free.make_contiguous(), &self.blocks.erases[blocks]);
+        let block = state.free.remove(position).expect("wear leveling chooses among the free blocks");
         state.open[stream] = Open { block, written: 0 };
         Some(())
     }
@@ -162,7 +162,7 @@ impl Ftl {
             state.good -= 1;
             self.counters.worn_out_blocks += 1;
         } else {
-            state.free.push(block as u32);
+            state.free.push_back(block as u32);
         }
     }
 
