@@ -127,7 +127,17 @@ impl Ftl {
     /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
     #[inline]
     pub fn place(&mut self, page: u32, cleaned: &mut Vec<Clean>) -> Result<u32, NoRoom> {
-        let plane = self.choose_plane(page)?;
+        let plane = self.assign(page)?;
+        self.place_on(plane, page, cleaned)
+    }
+
+    /// The second half of [`Ftl::place`], for a page that has its plane from [`Ftl::assign`]: the page of flash is
+    /// taken only now.
+    ///
+    /// # Errors
+    /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
+    #[inline]
+    pub fn place_on(&mut self, plane: u32, page: u32, cleaned: &mut Vec<Clean>) -> Result<u32, NoRoom> {
         let physical = self.take(plane, cleaned).ok_or(NoRoom)?;
         // Cleaning may have moved the old copy: look it up only now.
         self.invalidate(page);
@@ -166,9 +176,12 @@ impl Ftl {
         (*least.unwrap_or(&0), sum as f64 / erases.len() as f64, *most.unwrap_or(&0))
     }
 
-    /// The stripe's plane for the page; where that plane is full of valid pages and the mapping leaves the choice
-    /// free, the next one with room.
-    fn choose_plane(&mut self, page: u32) -> Result<u32, NoRoom> {
+    /// The plane that logical page `page` will be written to: the stripe's; where that plane is full of valid pages and
+    /// the mapping leaves the choice free, the next one with room.
+    ///
+    /// # Errors
+    /// [`NoRoom`] where too many blocks have worn out.
+    pub fn assign(&mut self, page: u32) -> Result<u32, NoRoom> {
         let chunk_pages = u64::from(self.geometry.chunk_pages);
         let position = self.mapping.position(u64::from(page));
         let chunk = if chunk_pages == 1 { position } else { position / chunk_pages };
