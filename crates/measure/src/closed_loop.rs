@@ -1,6 +1,6 @@
 //! A plain list of accesses, so many in flight at a time: the entry for probes and studies.
 
-use crate::engine::{Client, drive};
+use crate::engine::{Client, Task, drive};
 use crate::{Interruption, MeasureError};
 use flashlane_base::{Duration, Instant};
 use flashlane_device::{Completion, Device};
@@ -49,14 +49,21 @@ where
     F: FnMut(&Access, &Completion),
 {
     #[inline]
-    fn next(&mut self, _slot: u32, _device: &D) -> Option<Access> {
-        self.accesses.next()
+    fn next(&mut self, _slot: u32, _device: &D) -> Option<Task> {
+        self.accesses.next().map(Task::from)
     }
 
     #[inline]
-    fn done(&mut self, _slot: u32, access: &Access, completion: &Completion, _: &D) -> Option<Duration> {
+    fn done(
+        &mut self,
+        _slot: u32,
+        access: &Access,
+        due: Instant,
+        completion: &Completion,
+        _device: &D,
+    ) -> Option<Duration> {
         self.last = self.last.max(completion.completed);
-        (self.each)(access, completion);
+        (self.each)(access, &Completion { submitted: due, ..*completion });
         Some(Duration::ZERO)
     }
 }

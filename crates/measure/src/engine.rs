@@ -1,8 +1,13 @@
-//! The closed loop: a fixed number of slots, each with one request in flight, due, or thinking.
+//! The loop: a fixed number of slots, each with one request in flight, waiting, thinking, or free.
 //!
 //! A slot's index is its request's id, so a completion finds its request by one index and nothing is allocated once
 //! the loop runs. What a device does not take because it is full waits here in order; the wait is part of the
 //! latency, as it is where an operating system queues for a drive.
+//!
+//! The loop is closed where a client keeps its slots busy by itself (a completion brings the next access), and open
+//! where accesses arrive at times of their own ([`Client::arrival`]). An open loop needs no queue either, however far
+//! its device lags behind: with as many slots as the device takes requests, the access that is next in order stays
+//! with the client until a slot is free, and is due since it arrived.
 
 use crate::Interruption;
 use flashlane_base::{Duration, Instant};
@@ -11,15 +16,50 @@ use flashlane_workload::Access;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+/// What a slot is to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Task {
+    pub(crate) access: Access,
+    /// Writes only: complete when the bytes are on flash.
+    pub(crate) durable: bool,
+    /// Since when it is due; `Instant::FAR` where that is when it is issued.
+    pub(crate) due: Instant,
+}
+
+impl From<Access> for Task {
+    #[inline]
+    fn from(access: Access) -> Self {
+        Self { access, durable: false, due: Instant::FAR }
+    }
+}
+
 /// Decides what each slot does next and hears how it ended.
 pub(crate) trait Client<D: ?Sized> {
-    /// The next access of `slot`; `None` retires it. A client that knows what comes after may let the device expect
-    /// it.
-    fn next(&mut self, slot: u32, device: &D) -> Option<Access>;
+    /// When the next access arrives by itself, to be taken by any free slot; `None` where none does, or not before a
+    /// completion.
+    fn arrival(&self) -> Option<Instant> {
+        None
+    }
 
-    /// The access of `slot` succeeded. `completion.submitted` includes a wait for a full device. The answer is the
-    /// pause before the slot's next access; `None` retires it.
-    fn done(&mut self, slot: u32, access: &Access, completion: &Completion, device: &D) -> Option<Duration>;
+    /// The next task of `slot`; where there is none now, the slot is free from then on. A client that knows what
+    /// comes after may let the device expect it.
+    fn next(&mut self, slot: u32, device: &D) -> Option<Task>;
+
+    /// The access of `slot` succeeded; it was due at `due`. The answer is the pause before the slot is asked for its
+    /// next; `None` frees it.
+    fn done(
+        &mut self,
+        slot: u32,
+        access: &Access,
+        due: Instant,
+        completion: &Completion,
+        device: &D,
+    ) -> Option<Duration>;
+
+    /// The device refused the access of `slot`, for another reason than being full. Whether to go on without it.
+    fn refused(&mut self, _slot: u32, _access: &Access, _error: SubmitError, _device: &D) -> bool {
+        false
+    }
 
     /// Asked now and then, between completions: whether to stop.
     fn stopped(&mut self) -> bool {
@@ -41,10 +81,14 @@ pub(crate) struct Ending {
 /// How often in a row a device may return nothing, its clock standing still, before it counts as stalled.
 const PATIENCE: u32 = 16;
 
-/// Completions of a simulated device between two questions whether to stop (a fraction of a millisecond).
+/// Turns of the loop on a simulated device between two questions whether to stop (a fraction of a millisecond).
 const ASK_EVERY: u32 = 1024;
 
-/// Drives `slots` requests at a time until every slot has retired or something ends it. Drains what is in flight.
+/// How long a real device may idle towards the next access between two such questions.
+const NAP: Duration = Duration::from_ms(100);
+
+/// Drives `slots` requests at a time until all slots are free and nothing arrives any more, or something ends it.
+/// Drains what is in flight.
 pub(crate) fn drive<D, C>(device: &mut D, slots: u32, client: &mut C) -> Ending
 where
     D: Device + ?Sized,
@@ -58,13 +102,22 @@ where
     engine.ending
 }
 
+/// What became of a request.
+enum Submitted {
+    Taken,
+    /// The device is full.
+    Full,
+    /// The device will not have it: the slot is to do something else, or the loop ends.
+    Refused,
+}
+
 struct Engine<'a, D: ?Sized, C> {
     device: &'a mut D,
     client: &'a mut C,
     /// By slot: what is in flight or waits.
-    accesses: Vec<Access>,
-    /// By slot: since when its request waited for a full device, else `Instant::FAR`.
-    due: Vec<Instant>,
+    tasks: Vec<Task>,
+    /// Slots without a task.
+    free: Vec<u32>,
     in_flight: u64,
     /// Slots whose request the full device has not taken yet, first come first.
     waiting: VecDeque<u32>,
@@ -78,8 +131,8 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
         Self {
             device,
             client,
-            accesses: vec![Access::read(0, 0); slots as usize],
-            due: vec![Instant::FAR; slots as usize],
+            tasks: vec![Access::read(0, 0).into(); slots as usize],
+            free: Vec::with_capacity(slots as usize),
             in_flight: 0,
             waiting: VecDeque::new(),
             thinking: BinaryHeap::new(),
@@ -88,16 +141,22 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
     }
 
     fn run(&mut self) {
-        let ask_every = if self.device.profile().simulated { ASK_EVERY } else { 1 };
+        let simulated = self.device.profile().simulated;
+        let ask_every = if simulated { ASK_EVERY } else { 1 };
         let mut ask_in = ask_every;
         let mut fruitless = 0;
         let mut completions = Vec::new();
-        while self.in_flight > 0 || !self.thinking.is_empty() {
-            let until = if self.thinking.is_empty() { Instant::FAR } else { self.wake() };
+        loop {
+            let mut until = self.wake();
+            if self.in_flight == 0 && until == Instant::FAR {
+                return;
+            }
             let before = (until != Instant::FAR || fruitless > 0).then(|| self.device.now());
+            if let Some(now) = before.filter(|_| !simulated && until != Instant::FAR) {
+                until = until.min(now + NAP);
+            }
             self.device.reap(until, &mut completions);
             if completions.is_empty() {
-                ask_in = 1;
                 fruitless = if before == Some(self.device.now()) { fruitless + 1 } else { 1 };
                 if fruitless > PATIENCE {
                     self.stall();
@@ -120,7 +179,14 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
     }
 
     /// Issues what is due and says when the next is.
+    #[inline]
     fn wake(&mut self) -> Instant {
+        let soonest = if self.thinking.is_empty() { Instant::FAR } else { self.rouse() };
+        soonest.min(self.admit())
+    }
+
+    /// Issues for slots that have thought long enough.
+    fn rouse(&mut self) -> Instant {
         let now = self.device.now();
         while let Some(&Reverse((due, slot))) = self.thinking.peek() {
             if due > now {
@@ -132,45 +198,74 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
         Instant::FAR
     }
 
+    /// Issues what has arrived, as far as slots are free.
+    #[inline]
+    fn admit(&mut self) -> Instant {
+        while let Some(arrival) = self.client.arrival() {
+            if self.free.is_empty() || self.ending.interruption.is_some() {
+                break;
+            }
+            if arrival > self.device.now() {
+                return arrival;
+            }
+            if let Some(slot) = self.free.pop() {
+                self.issue(slot);
+            }
+        }
+        Instant::FAR
+    }
+
     /// Starts the next request of `slot`.
     #[inline]
     fn issue(&mut self, slot: u32) {
-        if self.ending.interruption.is_some() {
-            return;
-        }
-        let Some(access) = self.client.next(slot, self.device) else { return };
-        self.accesses[slot as usize] = access;
-        if !self.waiting.is_empty() || !self.submit(slot) {
-            self.hold(slot);
+        while self.ending.interruption.is_none() {
+            let Some(task) = self.client.next(slot, self.device) else {
+                self.free.push(slot);
+                return;
+            };
+            self.tasks[slot as usize] = task;
+            if !self.waiting.is_empty() {
+                return self.hold(slot);
+            }
+            match self.submit(slot) {
+                Submitted::Taken => return,
+                Submitted::Full => return self.hold(slot),
+                Submitted::Refused => {}
+            }
         }
     }
 
-    /// Hands the request of `slot` to the device; false where the device is full.
+    /// Hands the request of `slot` to the device.
     #[inline]
-    fn submit(&mut self, slot: u32) -> bool {
-        let access = self.accesses[slot as usize];
+    fn submit(&mut self, slot: u32) -> Submitted {
+        let Task { access, durable, .. } = self.tasks[slot as usize];
         let request = Request {
             id: RequestId(u64::from(slot)),
             operation: access.operation,
             lane: Lane(0),
             offset_bytes: access.offset_bytes,
             length_bytes: access.length_bytes,
-            durable: false,
+            durable,
         };
         match self.device.submit(request) {
-            Ok(()) => self.in_flight += 1,
-            Err(SubmitError::Full { .. }) if self.in_flight > 0 => return false,
-            Err(error) => self.interrupt(Interruption::Refused { access, error }),
+            Ok(()) => {
+                self.in_flight += 1;
+                Submitted::Taken
+            }
+            Err(SubmitError::Full { .. }) if self.in_flight > 0 => Submitted::Full,
+            Err(error) => {
+                if !self.client.refused(slot, &access, error, self.device) {
+                    self.interrupt(Interruption::Refused { access, error });
+                }
+                Submitted::Refused
+            }
         }
-        true
     }
 
     #[cold]
     fn hold(&mut self, slot: u32) {
-        if self.ending.interruption.is_some() {
-            return;
-        }
-        self.due[slot as usize] = self.device.now();
+        let task = &mut self.tasks[slot as usize];
+        task.due = task.due.min(self.device.now());
         self.waiting.push_back(slot);
         self.ending.waited += 1;
     }
@@ -179,24 +274,23 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
     #[cold]
     fn release(&mut self) {
         while let Some(&slot) = self.waiting.front() {
-            if !self.submit(slot) {
+            let submitted = self.submit(slot);
+            if matches!(submitted, Submitted::Full) {
                 return;
             }
             // An interruption during the submission has emptied the queue.
             self.waiting.pop_front();
+            if matches!(submitted, Submitted::Refused) {
+                self.issue(slot);
+            }
         }
     }
 
     #[inline]
-    fn complete(&mut self, mut completion: Completion) {
+    fn complete(&mut self, completion: Completion) {
         let slot = completion.id.0 as u32;
-        let access = self.accesses[slot as usize];
+        let Task { access, due, .. } = self.tasks[slot as usize];
         self.in_flight -= 1;
-        let due = self.due[slot as usize];
-        if due != Instant::FAR {
-            completion.submitted = completion.submitted.min(due);
-            self.due[slot as usize] = Instant::FAR;
-        }
         if !self.waiting.is_empty() {
             self.release();
         }
@@ -205,10 +299,11 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
             self.interrupt(Interruption::Failed { access, failure });
             return;
         }
-        match self.client.done(slot, &access, &completion, self.device) {
+        let due = due.min(completion.submitted);
+        match self.client.done(slot, &access, due, &completion, self.device) {
             Some(Duration::ZERO) => self.issue(slot),
             Some(think) => self.think(slot, completion.completed + think),
-            None => {}
+            None => self.free.push(slot),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a run notes of each completion.
 
-use crate::engine::Client;
+use crate::engine::{Client, Task};
 use crate::options::{Options, Progress, Watch};
 use crate::statistics::{BatchMeans, Sample, Samples};
 use flashlane_base::{Duration, Histogram, Instant, Operation};
@@ -125,16 +125,23 @@ impl<'a> Recorder<'a> {
 
 impl<D: Device + ?Sized> Client<D> for Recorder<'_> {
     #[inline]
-    fn next(&mut self, slot: u32, device: &D) -> Option<Access> {
+    fn next(&mut self, slot: u32, device: &D) -> Option<Task> {
         if self.left == 0 || self.ended {
             return None;
         }
         self.left -= 1;
-        Some(self.jobs[self.job_of_slot[slot as usize] as usize].next(device))
+        Some(self.jobs[self.job_of_slot[slot as usize] as usize].next(device).into())
     }
 
     #[inline]
-    fn done(&mut self, slot: u32, access: &Access, completion: &Completion, device: &D) -> Option<Duration> {
+    fn done(
+        &mut self,
+        slot: u32,
+        access: &Access,
+        due: Instant,
+        completion: &Completion,
+        device: &D,
+    ) -> Option<Duration> {
         let job = self.job_of_slot[slot as usize];
         let think = self.jobs[job as usize].think;
         if self.warmup_left > 0 {
@@ -144,7 +151,7 @@ impl<D: Device + ?Sized> Client<D> for Recorder<'_> {
             }
             return Some(think);
         }
-        let latency = completion.latency();
+        let latency = completion.completed.since(due);
         self.measured += 1;
         self.last = self.last.max(completion.completed);
         self.histograms[job as usize * KINDS + kind(access.operation)]
@@ -155,7 +162,7 @@ impl<D: Device + ?Sized> Client<D> for Recorder<'_> {
         }
         let started = self.started;
         self.samples.offer(|| Sample {
-            submitted_ns: completion.submitted.since(started).as_ns(),
+            submitted_ns: due.since(started).as_ns(),
             latency_ns: latency.as_ns(),
             offset_bytes: access.offset_bytes,
             job,
