@@ -109,6 +109,56 @@ impl Kind {
     }
 }
 
+/// What a number can be of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// Of bytes.
+    Size,
+    /// Of nanoseconds.
+    Time,
+    /// Of bytes a second.
+    Rate,
+    /// Of the whole, written in percent.
+    Share,
+    /// Of things.
+    Count,
+}
+
+impl Quantity {
+    /// All of them. Where a unit suits several (`s` is a second and a sector), the likelier comes first.
+    pub const ALL: [Self; 5] = [Self::Time, Self::Size, Self::Rate, Self::Share, Self::Count];
+
+    fn kind(self) -> &'static Kind {
+        match self {
+            Self::Size => &SIZE,
+            Self::Time => &TIME,
+            Self::Rate => &RATE,
+            Self::Share => &SHARE,
+            Self::Count => &COUNT,
+        }
+    }
+
+    /// What it is called, with its article: `a size`.
+    pub fn what(self) -> &'static str {
+        self.kind().what
+    }
+
+    /// How many bytes, nanoseconds, bytes a second, wholes or things a `unit` has; `None` where it is no unit of this
+    /// quantity. The unit of a count may be empty.
+    pub fn scale(self, unit: &str) -> Option<f64> {
+        let unit = unit.to_lowercase();
+        self.kind().units.iter().find(|(name, _)| *name == unit).map(|&(_, scale)| scale)
+    }
+
+    /// A number of this quantity, in bytes, nanoseconds, bytes a second, wholes or things; not necessarily whole.
+    ///
+    /// # Errors
+    /// [`UnitError`] where the unit is missing or unknown.
+    pub fn parse(self, text: &str) -> Result<f64, UnitError> {
+        self.kind().parse(text).map(|(value, scale)| value * scale)
+    }
+}
+
 /// A size in bytes: `512B`, `4k`, `4KiB`, `32GB`, `8 sectors`.
 ///
 /// # Errors
@@ -218,6 +268,19 @@ mod tests {
         assert_eq!(parse_rate("40MB/s"), Ok(40_000_000));
         assert_eq!(parse_share("15%"), Ok(0.15));
         assert_eq!(parse_count("1M"), Ok(1_000_000));
+    }
+
+    #[test]
+    fn a_unit_belongs_to_the_quantities_that_have_it() {
+        let of =
+            |unit: &str| Quantity::ALL.into_iter().filter(|q| q.scale(unit).is_some()).collect::<Vec<_>>();
+        assert_eq!(of("MiB"), [Quantity::Size]);
+        assert_eq!(of("s"), [Quantity::Time, Quantity::Size]);
+        assert_eq!(of("k"), [Quantity::Size, Quantity::Count]);
+        assert_eq!(of(""), [Quantity::Count]);
+        assert_eq!(of("bananas"), []);
+        assert_eq!(Quantity::Time.parse("1.5us"), Ok(1500.0));
+        assert!(Quantity::Size.parse("4096").is_err());
     }
 
     #[test]

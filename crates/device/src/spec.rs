@@ -43,6 +43,24 @@ pub enum Spec {
     },
 }
 
+impl Spec {
+    /// The same device with a setting of the simulated drive in it replaced, or added behind the others; `None` where
+    /// there is no simulated drive in it.
+    pub fn with_setting(&self, key: &str, value: &str) -> Option<Self> {
+        let mut spec = self.clone();
+        let mut at = &mut spec;
+        while let Self::Layer { inner, .. } = at {
+            at = inner;
+        }
+        let Self::Simulated { overrides, .. } = at else { return None };
+        match overrides.iter_mut().find(|(known, _)| known == key) {
+            Some((_, old)) => *old = value.to_owned(),
+            None => overrides.push((key.to_owned(), value.to_owned())),
+        }
+        Some(spec)
+    }
+}
+
 /// Why a spec could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read device '{given}' at character {}: {reason}", .position + 1)]
@@ -241,6 +259,21 @@ mod tests {
         }
         let spec: Spec = "replicated(sim:ssd-s,partitions=16)".parse().unwrap();
         assert!(matches!(spec, Spec::Layer { options, .. } if options.len() == 1));
+    }
+
+    #[test]
+    fn a_setting_reaches_the_simulated_drive_below_its_layers() {
+        let with = |text: &str, key: &str, value: &str| {
+            text.parse::<Spec>().unwrap().with_setting(key, value).map(|spec| spec.to_string())
+        };
+        for (text, expected) in [
+            ("sim:ssd-s", "sim:ssd-s,channels=4"),
+            ("sim:ssd-s,channels=8,wear=x", "sim:ssd-s,channels=4,wear=x"),
+            ("faulty(backed(sim:ssd-s),delays=1%)", "faulty(backed((sim:ssd-s,channels=4)),delays=1%)"),
+        ] {
+            assert_eq!(with(text, "channels", "4").as_deref(), Some(expected));
+        }
+        assert_eq!(with("faulty(./file)", "channels", "4"), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The keys of a workload, each with its meaning and the one place where its value is read.
 
 use super::draft::Draft;
-use flashlane_base::units::{UnitError, parse_bytes, parse_count, parse_duration, parse_share};
+use flashlane_base::units::{Quantity, UnitError, parse_bytes, parse_count, parse_duration, parse_share};
 use flashlane_base::{Duration, Seed};
 
 /// What a key belongs to.
@@ -23,81 +23,106 @@ pub struct Key {
     pub meaning: &'static str,
     /// A value that would do.
     pub example: &'static str,
+    /// What its numbers are of; `None` where it takes words.
+    pub quantity: Option<Quantity>,
     pub(super) set: fn(&mut Draft, &str) -> Result<(), String>,
 }
 
 impl Key {
     const fn job(
         name: &'static str,
+        quantity: Option<Quantity>,
         example: &'static str,
         meaning: &'static str,
         set: fn(&mut Draft, &str) -> Result<(), String>,
     ) -> Self {
-        Self { name, scope: Scope::Job, meaning, example, set }
+        Self { name, scope: Scope::Job, meaning, example, quantity, set }
     }
 
     const fn run(
         name: &'static str,
+        quantity: Option<Quantity>,
         example: &'static str,
         meaning: &'static str,
         set: fn(&mut Draft, &str) -> Result<(), String>,
     ) -> Self {
-        Self { name, scope: Scope::Run, meaning, example, set }
+        Self { name, scope: Scope::Run, meaning, example, quantity, set }
     }
 }
 
+const SIZE: Option<Quantity> = Some(Quantity::Size);
+const TIME: Option<Quantity> = Some(Quantity::Time);
+const SHARE: Option<Quantity> = Some(Quantity::Share);
+const COUNT: Option<Quantity> = Some(Quantity::Count);
+
 /// All keys. `shared` is the one that may stand without a value.
 pub const KEYS: &[Key] = &[
-    Key::job("size", "4k", "bytes an access; 4k unless given", |d, v| set(&mut d.size_bytes, bytes(v))),
-    Key::job("depth", "32", "accesses in flight at a time, each job; 1 unless given", |d, v| {
+    Key::job("size", SIZE, "4k", "bytes an access; 4k unless given", |d, v| set(&mut d.size_bytes, bytes(v))),
+    Key::job("depth", COUNT, "32", "accesses in flight at a time, each job; 1 unless given", |d, v| {
         set(&mut d.depth, count(v, DEPTH_MAX))
     }),
-    Key::job("jobs", "4", "like jobs side by side, each in an area of its own; 1 unless given", |d, v| {
-        set(&mut d.jobs, count(v, JOBS_MAX))
-    }),
-    Key::job("shared", "true", "the like jobs share one area", |d, v| set(&mut d.shared, yes_or_no(v))),
+    Key::job(
+        "jobs",
+        COUNT,
+        "4",
+        "like jobs side by side, each in an area of its own; 1 unless given",
+        |d, v| set(&mut d.jobs, count(v, JOBS_MAX)),
+    ),
+    Key::job("shared", None, "true", "the like jobs share one area", |d, v| set(&mut d.shared, yes_or_no(v))),
     Key::job(
         "area",
+        SIZE,
         "1GiB",
         "length of the part a job keeps to; to the device's end unless given",
         |d, v| set(&mut d.area_bytes, bytes(v)),
     ),
-    Key::job("offset", "0", "where the (first) area begins; 0 unless given", |d, v| {
+    Key::job("offset", SIZE, "0", "where the (first) area begins; 0 unless given", |d, v| {
         set(&mut d.offset_bytes, any_bytes(v))
     }),
-    Key::job("stride", "1MiB", "strided: from the start of one access to the start of the next", |d, v| {
-        set(&mut d.stride_bytes, any_bytes(v))
-    }),
+    Key::job(
+        "stride",
+        SIZE,
+        "1MiB",
+        "strided: from the start of one access to the start of the next",
+        |d, v| set(&mut d.stride_bytes, any_bytes(v)),
+    ),
     Key::job(
         "align",
+        SIZE,
         "4k",
         "random, permutation: starts are multiples of this; the size unless given",
         |d, v| set(&mut d.align_bytes, bytes(v)),
     ),
     Key::job(
         "think",
+        TIME,
         "100us",
         "pause between a completion and the next access; none unless given",
         |d, v| set(&mut d.think, pause(v)),
     ),
-    Key::job("reads", "70%", "share of reads among writes or trims; 70% for mixed, else 0%", |d, v| {
-        set(&mut d.reads, share(v))
-    }),
-    Key::run("requests", "1M", "stop after this many; 100k unless another stop is given", |d, v| {
+    Key::job(
+        "reads",
+        SHARE,
+        "70%",
+        "share of reads among writes or trims; 70% for mixed, else 0%",
+        |d, v| set(&mut d.reads, share(v)),
+    ),
+    Key::run("requests", COUNT, "1M", "stop after this many; 100k unless another stop is given", |d, v| {
         set(&mut d.requests, count(v, u64::MAX))
     }),
-    Key::run("time", "30s", "stop after this much device time", |d, v| set(&mut d.time, time(v))),
+    Key::run("time", TIME, "30s", "stop after this much device time", |d, v| set(&mut d.time, time(v))),
     Key::run(
         "confidence",
+        SHARE,
         "1%",
         "stop when the 95% confidence interval of the mean latency is within this share of it, to each side; \
          alone, it gives up after 10M requests",
         |d, v| set(&mut d.confidence, part(v)),
     ),
-    Key::run("warmup", "10k", "completions to ignore before measuring; none unless given", |d, v| {
+    Key::run("warmup", COUNT, "10k", "completions to ignore before measuring; none unless given", |d, v| {
         set(&mut d.warmup, parse_count(v).map_err(text))
     }),
-    Key::run("seed", "7", "root of all randomness; 0 unless given", |d, v| set(&mut d.seed, seed(v))),
+    Key::run("seed", COUNT, "7", "root of all randomness; 0 unless given", |d, v| set(&mut d.seed, seed(v))),
 ];
 
 /// Bounds that only keep a slip of the pen from exhausting memory.
