@@ -9,6 +9,7 @@
 //! | `open`, `target`, `survey`, `signature` | what a path is, who uses it, what lies on it, and the refusals |
 //! | `file_device` | requests, slots and memory over one of the two engines |
 //! | `engine/uring`, `engine/threads` | io_uring, and plain reads and writes where it is refused |
+//! | `record` | what a block device is asked, recorded through the kernel's tracing |
 //! | `identity`, `clock`, `interrupt` | what a result says about the machine; time; Ctrl-C |
 
 // The one crate that may: it is where real time, threads and system calls come in.
@@ -23,6 +24,7 @@ mod interrupt;
 mod memory;
 mod open;
 mod open_error;
+mod record;
 mod signature;
 mod survey;
 mod target;
@@ -36,6 +38,7 @@ pub use identity::{Identity, identity};
 pub use interrupt::{catch_interrupts, interrupted};
 pub use open::{Access, DEPTH_DEFAULT, DEPTH_MAX, OpenOptions};
 pub use open_error::OpenError;
+pub use record::{Ended, Events, RecordError, Recorded, Until, record};
 pub use signature::Signature;
 pub use survey::Finding;
 pub use warning::Warning;

@@ -1,0 +1,140 @@
+//! Recording what a block device is asked: through tracefs, with the kernel's own block tracer and no other program.
+//!
+//! The tracing settings of the whole machine are borrowed for it and put back at the end, however it ends short of
+//! SIGKILL. What comes from each processor is kept in files without names beside the trace and joined afterwards, so
+//! that the recording itself does as little as it can; it costs two records of 48 bytes a request.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | `traced`, `tracefs` | the device and the tracing folder: what is refused, how tracing starts |
+//! | `settings` | what was changed, and that it is put back |
+//! | `spool`, `merged` | the processors' streams, kept and joined |
+//! | `child` | the program that is run meanwhile |
+
+mod child;
+mod error;
+mod merged;
+mod settings;
+mod spool;
+mod traced;
+mod tracefs;
+
+pub use error::RecordError;
+pub use merged::Events;
+
+use crate::clock::Clock;
+use crate::interrupt::interrupted;
+use child::Child;
+use flashlane_base::{Duration, Instant};
+use spool::Spool;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::{fs, thread, time};
+use traced::Traced;
+use tracefs::Tracefs;
+
+/// Between two looks at streams that had nothing.
+const PAUSE: time::Duration = time::Duration::from_millis(5);
+
+/// When a recording ends. SIGINT and SIGTERM (once [`crate::catch_interrupts`] was called) end any.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// At a signal only.
+    Interrupted,
+    /// After this time.
+    Elapsed(Duration),
+    /// When this program, started with these arguments, has ended. Its last writes may come later: `sync` in it.
+    Exited(Vec<OsString>),
+}
+
+/// Why a recording ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By SIGINT or SIGTERM.
+    Interrupted,
+    /// The time was over.
+    Elapsed,
+    /// The program ended.
+    Exited(ExitStatus),
+}
+
+/// What was recorded.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The events, to be read as one binary blktrace file.
+    pub events: Events,
+    /// Events that the kernel had no room for.
+    pub lost_events: u64,
+    /// For how long.
+    pub took: Duration,
+    /// What ended it.
+    pub ended: Ended,
+}
+
+/// Records what the block device at `device` is asked, until `until`. Files without names in `folder` keep it: some
+/// hundred bytes a request.
+///
+/// Of a partition its own requests are recorded, with the whole drive's addresses.
+///
+/// # Errors
+/// Where it is no block device, tracing is not to be had or in use, the program cannot be started, or the operating
+/// system refuses a step. Settings that were changed by then are put back.
+pub fn record(device: &Path, until: &Until, folder: &Path) -> Result<Recorded, RecordError> {
+    let traced = Traced::find(device, Path::new("/sys"))?;
+    let mounts = Path::new("/proc/self/mountinfo");
+    let mounts = fs::read_to_string(mounts).map_err(|e| RecordError::os(mounts, "read", e))?;
+    let tracefs = Tracefs::find(&mounts)?;
+    tracefs.check()?;
+    traced.check(device)?;
+    record_with(&tracefs, &traced, until, folder)
+}
+
+fn record_with(
+    tracefs: &Tracefs,
+    traced: &Traced,
+    until: &Until,
+    folder: &Path,
+) -> Result<Recorded, RecordError> {
+    let settings = tracefs.start(traced)?;
+    let mut spool = Spool::open(tracefs, folder)?;
+    let clock = Clock::start();
+    let mut child = match until {
+        Until::Exited(command) => Some(Child::start(command)?),
+        _ => None,
+    };
+    let ended = loop {
+        let quiet = spool.pump()? == 0;
+        if interrupted() {
+            break Ended::Interrupted;
+        }
+        if let Until::Elapsed(time) = until
+            && clock.now() >= Instant::ZERO + *time
+        {
+            break Ended::Elapsed;
+        }
+        if let Some(child) = &mut child
+            && let Some(status) = child.ended().map_err(|e| RecordError::os(folder, "wait beside", e))?
+        {
+            break Ended::Exited(status);
+        }
+        if quiet {
+            thread::sleep(PAUSE);
+        }
+    };
+    let took = clock.now().since(Instant::ZERO);
+    settings::write(&traced.enable(), "0")?;
+    while spool.pump()? > 0 {}
+    let lost_events = spool.lost()?;
+    // The tracer cannot be changed while its pipes are open.
+    let kept = spool.into_files();
+    settings.restore()?;
+    // Only now: it may take its time to end, and a second Ctrl-C may not find tracing still on.
+    drop(child);
+    let keep = |e| RecordError::os(folder, "read back what was kept in", e);
+    let events = kept.and_then(Events::join).map_err(keep)?;
+    Ok(Recorded { events, lost_events, took, ended })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! Settings of the kernel that are borrowed: what they were stands again when the recording ends, however it ends.
+
+use super::RecordError;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Settings that were changed, the latest last, each with what it was.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    changed: Vec<(PathBuf, String)>,
+}
+
+impl Settings {
+    /// Writes `value`; `before` is what will be written back.
+    pub(super) fn set(&mut self, path: &Path, value: &str, before: String) -> Result<(), RecordError> {
+        if before == value {
+            return Ok(());
+        }
+        write(path, value)?;
+        self.changed.push((path.into(), before));
+        Ok(())
+    }
+
+    /// Puts everything back, the latest change first; tries all and tells the first failure.
+    pub(super) fn restore(mut self) -> Result<(), RecordError> {
+        self.put_back()
+    }
+
+    fn put_back(&mut self) -> Result<(), RecordError> {
+        let changed = std::mem::take(&mut self.changed);
+        let tried: Vec<_> = changed.iter().rev().map(|(path, before)| write(path, before)).collect();
+        tried.into_iter().collect()
+    }
+}
+
+impl Drop for Settings {
+    fn drop(&mut self) {
+        // Only on the way out of another failure, which is what will be told.
+        let _ = self.put_back();
+    }
+}
+
+/// The file's text without its line end.
+pub(super) fn read(path: &Path) -> Result<String, RecordError> {
+    let text = fs::read_to_string(path).map_err(|e| RecordError::os(path, "read", e))?;
+    Ok(text.trim_end().to_owned())
+}
+
+pub(super) fn write(path: &Path, value: &str) -> Result<(), RecordError> {
+    // Not created where it is missing: these are the kernel's.
+    let file = fs::OpenOptions::new().write(true).truncate(true).open(path);
+    file.and_then(|mut file| std::io::Write::write_all(&mut file, value.as_bytes()))
+        .map_err(|e| RecordError::os(path, "write to", e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_undone_from_the_last_to_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("setting");
+        fs::write(&path, "a\n").unwrap();
+        let change = |settings: &mut Settings, value| {
+            let before = read(&path).unwrap();
+            settings.set(&path, value, before).unwrap();
+        };
+        let mut settings = Settings::default();
+        for value in ["b", "c"] {
+            change(&mut settings, value);
+        }
+        assert_eq!(read(&path).unwrap(), "c");
+        settings.restore().unwrap();
+        assert_eq!(read(&path).unwrap(), "a");
+        let mut dropped = Settings::default();
+        change(&mut dropped, "d");
+        drop(dropped);
+        assert_eq!(read(&path).unwrap(), "a");
+    }
+
+    #[test]
+    fn one_that_cannot_be_put_back_does_not_keep_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+        let mut settings = Settings::default();
+        for path in [&first, &second] {
+            fs::write(path, "old").unwrap();
+            settings.set(path, "new", "old".into()).unwrap();
+        }
+        fs::remove_file(&second).unwrap();
+        let words = settings.restore().unwrap_err().to_string();
+        assert!(words.contains("write to") && words.contains("second"), "{words}");
+        assert!(!second.exists(), "a setting was made up");
+        assert_eq!(read(&first).unwrap(), "old");
+    }
+}

@@ -1,0 +1,228 @@
+//! The tracing folder and a drive's folder are imitated by ordinary files: what a pipe holds is there from the start,
+//! and what is written to a setting stays in it.
+
+use super::*;
+use std::io::Read;
+use std::path::PathBuf;
+
+/// One record of the tracer as the kernel lays it out.
+fn event(at: u64, sector: u64, bytes: u32, action: u32, extra: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for word in [0x6561_7407_u32, 0] {
+        out.extend(word.to_ne_bytes());
+    }
+    for long in [at, sector] {
+        out.extend(long.to_ne_bytes());
+    }
+    for word in [bytes, action, 77, 7 << 20, 0] {
+        out.extend(word.to_ne_bytes());
+    }
+    for short in [0, extra.len() as u16] {
+        out.extend(short.to_ne_bytes());
+    }
+    out.extend(extra);
+    out
+}
+
+/// Read, issued or completed.
+const ISSUE: u32 = 0x0141_0007;
+const COMPLETE: u32 = 0x0181_0008;
+
+struct Kernel {
+    folder: tempfile::TempDir,
+}
+
+impl Kernel {
+    /// One with these bytes in the pipes of its processors.
+    fn new(pipes: &[Vec<u8>]) -> Self {
+        let kernel = Self { folder: tempfile::tempdir().unwrap() };
+        for (file, text) in [
+            ("tracing/available_tracers", "blk function nop\n"),
+            ("tracing/current_tracer", "nop\n"),
+            ("tracing/set_event", ""),
+            ("tracing/options/bin", "0\n"),
+            ("tracing/options/context-info", "1\n"),
+            ("tracing/trace_clock", "[local] global mono\n"),
+            ("tracing/buffer_size_kb", "7 (expanded: 1408)\n"),
+            ("tracing/tracing_on", "1\n"),
+            ("sys/dev/block/7:3/trace/enable", "0\n"),
+            ("sys/dev/block/7:3/trace/act_mask", "disabled\n"),
+            ("sys/dev/block/7:3/mq/0/cpu_list", "0\n"),
+        ] {
+            kernel.write(file, text.as_bytes());
+        }
+        for (cpu, bytes) in pipes.iter().enumerate() {
+            kernel.write(&format!("tracing/per_cpu/cpu{cpu}/trace_pipe"), bytes);
+            kernel.write(&format!("tracing/per_cpu/cpu{cpu}/stats"), b"overrun: 0\ndropped events: 0\n");
+        }
+        kernel
+    }
+
+    fn at(&self, file: &str) -> PathBuf {
+        self.folder.path().join(file)
+    }
+
+    fn write(&self, file: &str, bytes: &[u8]) {
+        let path = self.at(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    fn read(&self, file: &str) -> String {
+        settings::read(&self.at(file)).unwrap()
+    }
+
+    fn tracefs(&self) -> Tracefs {
+        let mount = self.at("tracing");
+        Tracefs::find(&format!("30 22 0:12 / {} rw - tracefs tracefs rw\n", mount.display())).unwrap()
+    }
+
+    fn traced(&self) -> Traced {
+        Traced::numbered((7, 3), &self.at("sys")).unwrap()
+    }
+
+    fn record(&self, until: &Until) -> Result<Recorded, RecordError> {
+        let (tracefs, traced) = (self.tracefs(), self.traced());
+        tracefs.check()?;
+        traced.check(Path::new("/dev/imitated"))?;
+        record_with(&tracefs, &traced, until, self.folder.path())
+    }
+
+    /// Every setting as it was, but for notations that cannot be written.
+    fn assert_restored(&self) {
+        for (file, text) in [
+            ("tracing/current_tracer", "nop"),
+            ("tracing/options/bin", "0"),
+            ("tracing/options/context-info", "1"),
+            ("tracing/trace_clock", "local"),
+            ("tracing/buffer_size_kb", "1408"),
+            ("tracing/tracing_on", "1"),
+            ("sys/dev/block/7:3/trace/enable", "0"),
+        ] {
+            assert_eq!(self.read(file), text, "{file}");
+        }
+    }
+}
+
+fn all(events: &mut Events) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    events.read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn the_streams_of_all_processors_become_one_by_time() {
+    let first = [event(10, 8, 4096, ISSUE, b""), event(40, 8, 4096, COMPLETE, b"")];
+    let second = [event(20, 16, 512, ISSUE, b"abc"), event(30, 16, 512, COMPLETE, b"")];
+    let third: [Vec<u8>; 0] = [];
+    let kernel = Kernel::new(&[first.concat(), second.concat(), third.concat()]);
+    let mut recorded = kernel.record(&Until::Elapsed(Duration::from_ms(20))).unwrap();
+    let expected = [&first[0], &second[0], &second[1], &first[1]].map(Vec::as_slice).concat();
+    assert_eq!(all(&mut recorded.events), expected);
+    assert_eq!((recorded.events.requests(), recorded.events.skipped_bytes()), (2, 0));
+    assert_eq!((recorded.ended, recorded.lost_events), (Ended::Elapsed, 0));
+    assert!(recorded.took >= Duration::from_ms(20));
+    kernel.assert_restored();
+}
+
+#[test]
+fn what_stands_between_records_is_left_out_and_counted() {
+    let records = [event(10, 8, 4096, ISSUE, b""), event(20, 8, 4096, COMPLETE, b"xy")];
+    let lost = b"CPU:0 [LOST 12 EVENTS]\n";
+    let cut = event(30, 0, 0, ISSUE, b"");
+    let pipe = [&lost[..], &records[0], &lost[..], &records[1], &cut[..20]].concat();
+    let kernel = Kernel::new(&[pipe]);
+    let mut recorded = kernel.record(&Until::Elapsed(Duration::ZERO)).unwrap();
+    assert_eq!(all(&mut recorded.events), records.concat());
+    assert_eq!(recorded.events.skipped_bytes(), 2 * lost.len() as u64 + 20);
+}
+
+#[test]
+fn a_drive_without_a_queue_is_asked_for_other_events() {
+    let kernel = Kernel::new(&[Vec::new()]);
+    kernel.record(&Until::Elapsed(Duration::ZERO)).unwrap();
+    assert_eq!(kernel.read("sys/dev/block/7:3/trace/act_mask"), "issue,requeue,complete");
+    fs::remove_dir_all(kernel.at("sys/dev/block/7:3/mq")).unwrap();
+    kernel.record(&Until::Elapsed(Duration::ZERO)).unwrap();
+    assert_eq!(kernel.read("sys/dev/block/7:3/trace/act_mask"), "queue,complete");
+}
+
+#[test]
+fn a_recording_lasts_as_long_as_its_program() {
+    let kernel = Kernel::new(&[event(10, 8, 4096, ISSUE, b"")]);
+    let command = ["sh", "-c", "exit 3"].map(OsString::from).to_vec();
+    let recorded = kernel.record(&Until::Exited(command)).unwrap();
+    assert!(matches!(recorded.ended, Ended::Exited(status) if status.code() == Some(3)));
+    kernel.assert_restored();
+}
+
+#[test]
+fn what_fails_after_the_start_leaves_the_settings_as_they_were() {
+    let kernel = Kernel::new(&[Vec::new()]);
+    let missing = Until::Exited(vec!["/no/such/program".into()]);
+    let words = kernel.record(&missing).unwrap_err().to_string();
+    assert!(words.contains("cannot run '/no/such/program': No such file"), "{words}");
+    kernel.assert_restored();
+    fs::remove_file(kernel.at("tracing/per_cpu/cpu0/trace_pipe")).unwrap();
+    let error = kernel.record(&Until::Elapsed(Duration::ZERO)).unwrap_err();
+    assert!(matches!(error, RecordError::Os { action: "open", .. }), "{error}");
+    kernel.assert_restored();
+}
+
+#[test]
+fn a_failing_recording_ends_the_program_that_it_started() {
+    let kernel = Kernel::new(&[Vec::new()]);
+    let pid = kernel.at("pid");
+    let script = format!("echo $$ > '{0}.new' && mv '{0}.new' '{0}' && exec sleep 600", pid.display());
+    let command = ["sh", "-c", &script].map(OsString::from).to_vec();
+    let child = Child::start(&command).unwrap();
+    while !pid.exists() {
+        thread::sleep(PAUSE);
+    }
+    drop(child);
+    let gone = Path::new("/proc").join(settings::read(&pid).unwrap());
+    assert!(!gone.exists(), "{}", gone.display());
+}
+
+#[test]
+fn somebody_elses_tracing_is_left_alone() {
+    let refusal = |file: &str, text: &str| {
+        let kernel = Kernel::new(&[Vec::new()]);
+        kernel.write(file, text.as_bytes());
+        let words = kernel.record(&Until::Elapsed(Duration::ZERO)).unwrap_err().to_string();
+        assert_eq!(fs::read_to_string(kernel.at(file)).unwrap(), text);
+        assert_eq!(kernel.read("tracing/trace_clock"), "[local] global mono");
+        words
+    };
+    let words = refusal("tracing/current_tracer", "function\n");
+    assert!(words.contains("'function' is in use") && words.contains("echo nop >"), "{words}");
+    let words = refusal("tracing/set_event", "sched:sched_switch\nirq:irq_handler_entry\n");
+    assert!(words.contains("sched:sched_switch"), "{words}");
+    let words = refusal("sys/dev/block/7:3/trace/enable", "1\n");
+    assert!(words.contains("'/dev/imitated' is being traced already"), "{words}");
+    let words = refusal("tracing/available_tracers", "function nop\n");
+    assert!(words.contains("'blk' is missing (CONFIG_BLK_DEV_IO_TRACE)"), "{words}");
+}
+
+#[test]
+fn a_buffer_that_is_large_or_uneven_stays_as_it_is() {
+    for size in ["8192\n", "X\n"] {
+        let kernel = Kernel::new(&[Vec::new()]);
+        kernel.write("tracing/buffer_size_kb", size.as_bytes());
+        kernel.record(&Until::Elapsed(Duration::ZERO)).unwrap();
+        assert_eq!(fs::read_to_string(kernel.at("tracing/buffer_size_kb")).unwrap(), size);
+    }
+}
+
+#[test]
+fn only_block_devices_are_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    let refusal =
+        |path: &Path| record(path, &Until::Elapsed(Duration::ZERO), folder.path()).unwrap_err().to_string();
+    assert!(refusal(&file).contains("is a regular file") && refusal(&file).contains("losetup"));
+    assert!(refusal(folder.path()).contains("is a directory"));
+    assert!(refusal(Path::new("/dev/null")).contains("is a character device"));
+    assert!(refusal(&folder.path().join("none")).contains("does not exist"));
+}

@@ -1,0 +1,140 @@
+//! The kernel's tracing folder, and how its block tracer is set up. What each file means:
+//! `Documentation/trace/ftrace.rst` and `kernel/trace/blktrace.c` of Linux.
+//!
+//! The tracer writes the records of blktrace into each `per_cpu/cpuN/trace_pipe` when the options say `bin` and no
+//! `context-info`. The clock must be one for all processors: the streams are joined by their times.
+
+use super::RecordError;
+use super::settings::{Settings, read, write};
+use super::traced::Traced;
+use crate::survey::Mount;
+use std::fs;
+use std::path::PathBuf;
+
+/// Each processor's ring buffer: fifty thousand events, a hundred times what comes between two looks.
+const BUFFER_KB: u64 = 4096;
+
+/// The tracing folder.
+#[derive(Debug)]
+pub(super) struct Tracefs {
+    root: PathBuf,
+}
+
+impl Tracefs {
+    /// Where the list of mounts says it is.
+    pub(super) fn find(mountinfo: &str) -> Result<Self, RecordError> {
+        let mut mounts = mountinfo.lines().filter_map(Mount::parse);
+        let mount = mounts.find(|mount| mount.file_system == "tracefs").ok_or(RecordError::NotMounted)?;
+        Ok(Self { root: mount.at })
+    }
+
+    pub(super) fn at(&self, file: &str) -> PathBuf {
+        self.root.join(file)
+    }
+
+    /// Refuses where somebody else traces, or the kernel cannot.
+    pub(super) fn check(&self) -> Result<(), RecordError> {
+        let tracers = read(&self.at("available_tracers"))?;
+        if !tracers.split_whitespace().any(|tracer| tracer == "blk") {
+            return Err(RecordError::NoTracer { missing: "the tracer 'blk'".into() });
+        }
+        let current_tracer = self.at("current_tracer");
+        let tracer = read(&current_tracer)?;
+        if tracer != "nop" {
+            return Err(RecordError::TracerInUse { tracer, current_tracer });
+        }
+        let set_event = self.at("set_event");
+        match read(&set_event)?.lines().next() {
+            Some(first) => Err(RecordError::EventsInUse { events: first.into(), set_event }),
+            None => Ok(()),
+        }
+    }
+
+    /// Starts the block tracer on `traced`; until the settings are restored.
+    pub(super) fn start(&self, traced: &Traced) -> Result<Settings, RecordError> {
+        let mut settings = Settings::default();
+        for (file, value) in [("options/bin", "1"), ("options/context-info", "0")] {
+            let path = self.at(file);
+            settings.set(&path, value, read(&path)?)?;
+        }
+        let clock = self.at("trace_clock");
+        settings.set(&clock, "mono", in_brackets(&read(&clock)?))?;
+        let buffer = self.at("buffer_size_kb");
+        // Where the processors' buffers differ the file has no number, and they stay as somebody made them.
+        if let Some(before) = buffer_kb(&read(&buffer)?)
+            && before < BUFFER_KB
+        {
+            settings.set(&buffer, &BUFFER_KB.to_string(), before.to_string())?;
+        }
+        settings.set(&traced.enable(), "1", "0".into())?;
+        // Goes with `enable`: there is nothing to put back.
+        write(&traced.mask(), traced.events())?;
+        let on = self.at("tracing_on");
+        settings.set(&on, "1", read(&on)?)?;
+        let tracer = self.at("current_tracer");
+        settings.set(&tracer, "blk", read(&tracer)?)?;
+        Ok(settings)
+    }
+
+    /// Each processor's folder, by its number.
+    pub(super) fn processors(&self) -> Result<Vec<PathBuf>, RecordError> {
+        let folder = self.at("per_cpu");
+        let entries = fs::read_dir(&folder).map_err(|e| RecordError::os(&folder, "list", e))?;
+        let number = |path: &PathBuf| path.file_name()?.to_str()?.strip_prefix("cpu")?.parse::<u32>().ok();
+        let mut found: Vec<_> =
+            entries.flatten().filter_map(|e| number(&e.path()).map(|cpu| (cpu, e.path()))).collect();
+        found.sort();
+        Ok(found.into_iter().map(|(_, path)| path).collect())
+    }
+}
+
+/// Events that a processor's buffer had no room for, from its `stats`.
+pub(super) fn lost(stats: &str) -> u64 {
+    let fields = stats.lines().filter_map(|line| line.split_once(':'));
+    fields
+        .filter(|(name, _)| matches!(*name, "overrun" | "commit overrun" | "dropped events"))
+        .filter_map(|(_, value)| value.trim().parse::<u64>().ok())
+        .sum()
+}
+
+/// `local` of `[local] global mono`.
+fn in_brackets(text: &str) -> String {
+    let chosen = text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
+    chosen.unwrap_or(text).to_owned()
+}
+
+/// `1408` of `1408`, and of `7 (expanded: 1408)`, as it stands until the first use.
+fn buffer_kb(text: &str) -> Option<u64> {
+    let expanded = text.split_once("expanded:").map(|(_, rest)| rest.trim_end_matches(')'));
+    expanded.unwrap_or(text).trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn the_kernels_ways_to_write_a_setting_are_read() {
+        assert_eq!(in_brackets("[local] global counter mono"), "local");
+        assert_eq!(in_brackets("local global [mono]"), "mono");
+        assert_eq!(buffer_kb("1408"), Some(1408));
+        assert_eq!(buffer_kb("7 (expanded: 1408)"), Some(1408));
+        assert_eq!(buffer_kb("X"), None);
+    }
+
+    #[test]
+    fn all_ways_of_losing_events_count() {
+        let stats = "entries: 3\noverrun: 20\ncommit overrun: 1\nbytes: 120\nnow ts:  8.1\ndropped events: 4\n\
+                     read events: 7\n";
+        assert_eq!(lost(stats), 25);
+    }
+
+    #[test]
+    fn the_folder_is_where_it_is_mounted() {
+        let mounts = "22 1 259:1 / / rw shared:1 - ext4 /dev/sda rw\n\
+                      30 22 0:12 / /sys/kernel/tracing rw - tracefs tracefs rw\n";
+        assert_eq!(Tracefs::find(mounts).unwrap().root, Path::new("/sys/kernel/tracing"));
+        assert!(matches!(Tracefs::find(""), Err(RecordError::NotMounted)));
+    }
+}
