@@ -14,7 +14,7 @@ fn a_run() {
     }
     let latency = result["latency_ns"].as_object().unwrap();
     let names: Vec<&str> = latency.keys().map(String::as_str).collect();
-    assert_eq!(names, ["min", "mean", "stddev", "p50", "p90", "p99", "p999", "max"]);
+    assert_eq!(names, ["min", "mean", "stddev", "p50", "p90", "p99", "p999", "p9999", "max"]);
     assert!(latency.values().all(Value::is_number));
     assert!(result["device"]["counters"]["write_amplification"].as_f64().unwrap() >= 1.0);
     assert_eq!(result["device"]["counters"]["host_reads"].as_u64().map(|n| n > 1000), Some(true));

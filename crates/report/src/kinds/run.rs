@@ -15,6 +15,7 @@ const STATISTICS: &[(&str, &str)] = &[
     ("p90", "90% within"),
     ("p99", "99% within"),
     ("p999", "99.9% within"),
+    ("p9999", "99.99% within"),
     ("max", "Longest"),
 ];
 
