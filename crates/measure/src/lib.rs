@@ -1,8 +1,8 @@
 //! The loop that drives a device, and the statistics of what came back.
 //!
-//! [`run`] drives a [`flashlane_workload::Workload`] and keeps histograms, counters and samples; [`closed_loop`]
-//! drives a plain list of accesses and hands every completion to a closure. Both share one loop, whose own cost is
-//! what `cargo bench -p flashlane-measure` prints. [`schema`] is the result as programs read it, [`figure`] as a
+//! [`run`] drives a [`flashlane_workload::Workload`] and keeps histograms, counters and samples; [`replay`] does so
+//! with recorded requests, at their time stamps or otherwise; [`closed_loop`] drives a plain list of accesses and hands
+//! every completion to a closure. All share one loop, whose own cost is what `cargo bench -p flashlane-measure` prints. [`schema`] is the result as programs read it, [`figure`] as a
 //! report draws it.
 
 mod closed_loop;
@@ -13,6 +13,7 @@ pub mod figure;
 pub mod figures;
 mod options;
 mod recorder;
+mod replay;
 mod run;
 pub mod schema;
 pub mod statistics;
@@ -21,6 +22,10 @@ pub use closed_loop::closed_loop;
 pub use doubt::Doubt;
 pub use error::{Interruption, MeasureError};
 pub use options::{Options, Progress, Watch};
+pub use replay::{
+    Beyond, ByOperation, Fitted, MOST_IN_FLIGHT, Pace, PaceError, Refusal, Replay, ReplayError,
+    ReplayOptions, Slow, Unaligned, Unfitting, replay,
+};
 pub use run::{JobRun, Run, limits, run};
 
 #[cfg(test)]

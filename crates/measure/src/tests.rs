@@ -9,14 +9,16 @@ use proptest::prelude::*;
 use std::ops::ControlFlow;
 
 /// A device with `servers` independent servers, each request taking `service`; it can fail in scripted ways.
-struct Scripted {
-    profile: Profile,
+pub(crate) struct Scripted {
+    pub(crate) profile: Profile,
     now: Instant,
     service: Duration,
     free: Vec<Instant>,
     in_flight: Vec<Completion>,
-    log: Vec<Request>,
-    most_in_flight: usize,
+    pub(crate) log: Vec<Request>,
+    /// When each was submitted.
+    pub(crate) times: Vec<Instant>,
+    pub(crate) most_in_flight: usize,
     /// From this request on …
     breaks_at: usize,
     how: Break,
@@ -33,7 +35,7 @@ enum Break {
 }
 
 impl Scripted {
-    fn new(depth: u32, servers: usize, service_us: u64) -> Self {
+    pub(crate) fn new(depth: u32, servers: usize, service_us: u64) -> Self {
         let profile = Profile {
             name: "scripted".into(),
             capacity_bytes: 1 << 30,
@@ -52,6 +54,7 @@ impl Scripted {
             free: vec![Instant::ZERO; servers],
             in_flight: Vec::new(),
             log: Vec::new(),
+            times: Vec::new(),
             most_in_flight: 0,
             breaks_at: usize::MAX,
             how: Break::Never,
@@ -87,6 +90,7 @@ impl Device for Scripted {
             return Err(SubmitError::Gone);
         }
         self.log.push(request);
+        self.times.push(self.now);
         let server = self.free.iter_mut().min().expect("there are servers");
         let completed = (*server).max(self.now) + self.service;
         *server = completed;

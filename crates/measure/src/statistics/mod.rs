@@ -1,10 +1,12 @@
 //! Statistics that do not assume independent samples, and samples in bounded memory.
 
 mod batch_means;
+mod over_time;
 mod samples;
 pub mod steady_state;
 
 pub use batch_means::{BatchMeans, Confidence};
+pub use over_time::{OverTime, Slice};
 pub use samples::{Sample, Samples};
 
 #[cfg(test)]

@@ -1,0 +1,213 @@
+//! The replay as the loop sees it: which request is next, when it arrives, and what came of it.
+
+use super::fit::{Fit, LONGEST};
+use super::options::{Pace, ReplayOptions};
+use super::recording::{Finished, Recording};
+use super::timing::{Clock, Thinking, Turn};
+use crate::Options;
+use crate::engine::{Client, Task};
+use crate::options::{Progress, Watch};
+use flashlane_base::{Duration, Instant, Operation};
+use flashlane_device::{Completion, Device, SubmitError};
+use flashlane_trace::Record;
+use flashlane_workload::Access;
+use std::collections::VecDeque;
+
+/// Requests drawn from the trace before their turn, so that the device can be told what to expect: at 100 ns a
+/// simulated request enough to hide an access to memory.
+const AHEAD: usize = 4;
+
+pub(super) struct Replayer<'a, I> {
+    records: I,
+    pub(super) fit: Fit,
+    pub(super) clock: Clock,
+    timing: Timing,
+    ahead: VecDeque<Next>,
+    slots: Vec<Slot>,
+    in_flight: usize,
+    /// Until when all slots were last taken.
+    full_until: Instant,
+    /// Requests that arrived while all slots were taken.
+    pub(super) waited: u64,
+    /// Whether the replay's own lateness counts: on a device whose time is real, where requests have a time.
+    lateness: bool,
+    pub(super) recording: Recording,
+    watch: Option<Watch<'a>>,
+}
+
+/// When the next request arrives.
+enum Timing {
+    /// At its own time.
+    Open { started: Instant },
+    /// When it is asked for.
+    Closed,
+    /// A pause after another one completed.
+    Think(Box<Thinking>),
+}
+
+/// A request of the trace.
+#[derive(Clone, Copy)]
+struct Next {
+    access: Access,
+    durable: bool,
+    /// How long after the first request it came, on the recorded clock.
+    came: Duration,
+    took: Option<Duration>,
+    /// Its place in the trace, from 1.
+    number: u64,
+}
+
+/// What is remembered of a request in flight.
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    /// Since when it could be submitted.
+    eligible: Instant,
+    turn: Turn,
+    took: Option<Duration>,
+}
+
+impl<'a, I: Iterator<Item = Record>> Replayer<'a, I> {
+    pub(super) fn new<D: Device + ?Sized>(
+        device: &D,
+        records: I,
+        how: &ReplayOptions,
+        slots: u32,
+        options: Options<'a>,
+    ) -> Self {
+        let started = device.now();
+        let (timing, speed) = match how.pace {
+            Pace::Open { speed } => (Timing::Open { started }, speed),
+            Pace::Closed { .. } => (Timing::Closed, 1.0),
+            Pace::Think { speed } => (Timing::Think(Box::new(Thinking::new(started))), speed),
+        };
+        let mut replayer = Self {
+            records,
+            fit: Fit::new(device.profile().clone(), how),
+            clock: Clock::new(speed),
+            lateness: !device.profile().simulated && !matches!(timing, Timing::Closed),
+            timing,
+            ahead: VecDeque::with_capacity(AHEAD),
+            slots: vec![Slot::default(); slots as usize],
+            in_flight: 0,
+            full_until: Instant::ZERO,
+            waited: 0,
+            recording: Recording::new(started, options.samples, how.seed.derive("samples").source()),
+            watch: options.watch,
+        };
+        replayer.draw(device);
+        replayer.face();
+        replayer
+    }
+
+    /// Draws requests from the trace until enough are ahead.
+    #[inline]
+    fn draw<D: Device + ?Sized>(&mut self, device: &D) {
+        while self.ahead.len() < AHEAD {
+            let Some(record) = self.records.next() else { return };
+            let came = self.clock.since_first(record.at);
+            let Some(access) = self.fit.fit(&record) else { continue };
+            let (number, after) = (self.fit.fitted.records, self.clock.scaled(came));
+            if after > LONGEST && !matches!(self.timing, Timing::Closed) {
+                self.fit.refuse(number, access, super::Unfitting::Late { after });
+                continue;
+            }
+            if access.length_bytes > 0 {
+                device.expect(access.offset_bytes, access.length_bytes);
+            }
+            let durable = record.durable && access.operation == Operation::Write;
+            self.ahead.push_back(Next { access, durable, came, took: record.took, number });
+        }
+    }
+
+    /// There is another request at the head.
+    #[inline]
+    fn face(&mut self) {
+        if let (Timing::Think(thinking), Some(next)) = (&mut self.timing, self.ahead.front()) {
+            thinking.expect(next.came, &self.clock);
+        }
+    }
+
+    #[inline]
+    fn due(&self) -> Option<Instant> {
+        let next = self.ahead.front()?;
+        match &self.timing {
+            Timing::Open { started } => Some(*started + self.clock.scaled(next.came)),
+            Timing::Closed => None,
+            Timing::Think(thinking) => thinking.arrival(),
+        }
+    }
+
+    /// The request of `slot` is over.
+    #[inline]
+    fn leave(&mut self, slot: u32, at: Instant) {
+        if self.in_flight == self.slots.len() {
+            self.full_until = at;
+        }
+        self.in_flight -= 1;
+        if let Timing::Think(thinking) = &mut self.timing {
+            thinking.completed(self.slots[slot as usize].turn, at);
+        }
+    }
+}
+
+impl<D: Device + ?Sized, I: Iterator<Item = Record>> Client<D> for Replayer<'_, I> {
+    #[inline]
+    fn arrival(&self) -> Option<Instant> {
+        self.due()
+    }
+
+    #[inline]
+    fn next(&mut self, slot: u32, device: &D) -> Option<Task> {
+        let due = match self.timing {
+            Timing::Closed => Instant::FAR,
+            _ => self.due().filter(|due| *due <= device.now())?,
+        };
+        let Next { access, durable, came, took, number } = *self.ahead.front()?;
+        let turn = (came + took.unwrap_or(Duration::ZERO), number);
+        if let Timing::Think(thinking) = &mut self.timing {
+            thinking.issued(turn);
+            self.fit.fitted.untimed += u64::from(took.is_none());
+        }
+        self.slots[slot as usize] = Slot { eligible: due.max(self.full_until), turn, took };
+        self.waited += u64::from(due < self.full_until);
+        self.in_flight += 1;
+        self.ahead.pop_front();
+        self.draw(device);
+        self.face();
+        Some(Task { access, durable, due })
+    }
+
+    #[inline]
+    fn done(
+        &mut self,
+        slot: u32,
+        access: &Access,
+        due: Instant,
+        completion: &Completion,
+        _device: &D,
+    ) -> Option<Duration> {
+        self.leave(slot, completion.completed);
+        let Slot { eligible, took, .. } = self.slots[slot as usize];
+        let eligible = self.lateness.then_some(eligible);
+        self.recording.note(&Finished { access, due, completion, eligible, took });
+        Some(Duration::ZERO)
+    }
+
+    fn refused(&mut self, slot: u32, access: &Access, error: SubmitError, device: &D) -> bool {
+        // Anything else is no matter of this request alone.
+        let leave_out = matches!(error, SubmitError::Unsupported { .. } | SubmitError::Rule(_));
+        if leave_out {
+            let (_, number) = self.slots[slot as usize].turn;
+            self.fit.refuse(number, *access, error.into());
+            self.leave(slot, device.now());
+        }
+        leave_out
+    }
+
+    fn stopped(&mut self) -> bool {
+        let Recording { requests, last, started, .. } = self.recording;
+        let progress =
+            Progress { requests, requests_wanted: None, elapsed: last.since(started), time_wanted: None };
+        self.watch.as_mut().is_some_and(|watch| watch(&progress).is_break())
+    }
+}

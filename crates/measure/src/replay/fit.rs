@@ -1,0 +1,150 @@
+//! From what was recorded on one device to what another can be asked: nothing is bent that is not counted.
+
+use super::options::{Beyond, ReplayOptions, Unaligned};
+use flashlane_base::{Duration, Operation};
+use flashlane_device::{Lane, Profile, Request, RequestId, SubmitError};
+use flashlane_trace::Record;
+use flashlane_workload::Access;
+
+/// How the records of a trace fitted the device.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fitted {
+    /// Records taken from the trace.
+    pub records: u64,
+    /// Requests left out because they were of no length.
+    pub zero_length: u64,
+    /// Requests moved to lie within the device.
+    pub folded: u64,
+    /// Requests widened to the device's units.
+    pub widened: u64,
+    /// Requests left out because the device cannot be asked for them.
+    pub refused: u64,
+    /// The first of these.
+    pub first_refused: Vec<Refusal>,
+    /// Requests whose time stamp lies before that of the request before them, and which so arrived together with it.
+    pub backwards: u64,
+    /// Requests, in a think-time replay, whose duration was not recorded.
+    pub untimed: u64,
+}
+
+/// A request that was left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("request {number}, the {} of {} bytes at offset {}: {reason}", .access.operation, .access.length_bytes, .access.offset_bytes)]
+pub struct Refusal {
+    /// Its place in the trace, from 1.
+    pub number: u64,
+    /// What it asked for.
+    pub access: Access,
+    /// Why the device cannot be asked for it.
+    pub reason: Unfitting,
+}
+
+/// Why a request of a trace cannot be replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfitting {
+    /// By the device's rules.
+    #[error(transparent)]
+    Device(#[from] SubmitError),
+    /// The replay would last longer than the clock can count.
+    #[error("it comes {after} after the first one, and a replay ends after {LONGEST}")]
+    Late {
+        /// How long after the first request of the trace, at the speed of the replay.
+        after: Duration,
+    },
+}
+
+/// Refusals that are named.
+const NAMED: usize = 5;
+
+/// The longest that a replay may last: a quarter of the clock (146 years).
+pub(super) const LONGEST: Duration = Duration::from_ns(1 << 62);
+
+/// Fits records to a device, one after the other.
+pub(super) struct Fit {
+    profile: Profile,
+    beyond: Beyond,
+    unaligned: Unaligned,
+    pub(super) fitted: Fitted,
+}
+
+impl Fit {
+    pub(super) fn new(profile: Profile, options: &ReplayOptions) -> Self {
+        let fitted = Fitted::default();
+        Self { profile, beyond: options.beyond, unaligned: options.unaligned, fitted }
+    }
+
+    /// The request that a record stands for; `None` where it is left out.
+    #[inline]
+    pub(super) fn fit(&mut self, record: &Record) -> Option<Access> {
+        self.fitted.records += 1;
+        let (operation, offset_bytes, length_bytes) = match record.operation {
+            Operation::Flush => (Operation::Flush, 0, 0),
+            _ if record.length_bytes == 0 => {
+                self.fitted.zero_length += 1;
+                return None;
+            }
+            operation => (operation, record.offset_bytes, record.length_bytes),
+        };
+        let access = Access { operation, offset_bytes, length_bytes };
+        match self.profile.check(&request(access)) {
+            Ok(()) => Some(access),
+            Err(error) => self.bend(access, error),
+        }
+    }
+
+    #[cold]
+    fn bend(&mut self, asked: Access, mut error: SubmitError) -> Option<Access> {
+        let (mut access, mut folded, mut widened) = (asked, false, false);
+        // Once folded and widened it lies within the device, on its units: there is no third turn.
+        loop {
+            match error {
+                SubmitError::OutOfRange { capacity_bytes, .. }
+                    if !folded && self.beyond == Beyond::Fold && access.length_bytes <= capacity_bytes =>
+                {
+                    folded = true;
+                    access.offset_bytes %= capacity_bytes;
+                    access.offset_bytes = access.offset_bytes.min(capacity_bytes - access.length_bytes);
+                }
+                SubmitError::Misaligned { unit_bytes, .. }
+                    if !widened && self.unaligned == Unaligned::Widen =>
+                {
+                    widened = true;
+                    let end = (access.offset_bytes + access.length_bytes).next_multiple_of(unit_bytes);
+                    access.offset_bytes -= access.offset_bytes % unit_bytes;
+                    access.length_bytes = end - access.offset_bytes;
+                }
+                error => {
+                    self.refuse(self.fitted.records, asked, error.into());
+                    return None;
+                }
+            }
+            match self.profile.check(&request(access)) {
+                Ok(()) => break,
+                Err(next) => error = next,
+            }
+        }
+        self.fitted.folded += u64::from(folded);
+        self.fitted.widened += u64::from(widened);
+        Some(access)
+    }
+
+    /// Notes that request `number` is left out.
+    #[cold]
+    pub(super) fn refuse(&mut self, number: u64, access: Access, reason: Unfitting) {
+        self.fitted.refused += 1;
+        if self.fitted.first_refused.len() < NAMED {
+            self.fitted.first_refused.push(Refusal { number, access, reason });
+        }
+    }
+}
+
+fn request(access: Access) -> Request {
+    Request {
+        id: RequestId(0),
+        operation: access.operation,
+        lane: Lane(0),
+        offset_bytes: access.offset_bytes,
+        length_bytes: access.length_bytes,
+        durable: false,
+    }
+}

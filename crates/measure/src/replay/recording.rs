@@ -1,0 +1,164 @@
+//! What a replay notes of each completion.
+
+use crate::statistics::{BatchMeans, OverTime, Sample, Samples};
+use flashlane_base::{Duration, Histogram, Instant, Operation, Random};
+use flashlane_device::Completion;
+use flashlane_workload::Access;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Latencies by operation, in the order of [`Operation`]; made on first use, because one is a third of a megabyte.
+#[derive(Clone, Debug, Default)]
+pub struct ByOperation([Option<Box<Histogram>>; OPERATIONS.len()]);
+
+const OPERATIONS: [Operation; 5] =
+    [Operation::Read, Operation::Write, Operation::Trim, Operation::Flush, Operation::Erase];
+
+impl ByOperation {
+    #[inline]
+    fn record(&mut self, operation: Operation, latency: Duration) {
+        self.0[operation as usize].get_or_insert_with(Box::default).record(latency);
+    }
+
+    /// The latencies of one operation; `None` where it did not occur.
+    pub fn of(&self, operation: Operation) -> Option<&Histogram> {
+        self.0[operation as usize].as_deref()
+    }
+
+    /// The operations that occurred, with their latencies.
+    pub fn iter(&self) -> impl Iterator<Item = (Operation, &Histogram)> {
+        OPERATIONS.into_iter().filter_map(|operation| Some((operation, self.of(operation)?)))
+    }
+
+    /// The latencies of all operations.
+    pub fn all(&self) -> Histogram {
+        let mut all = Histogram::new();
+        self.iter().for_each(|(_, latencies)| all.merge(latencies));
+        all
+    }
+}
+
+/// One of the slowest requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slow {
+    /// From its arrival to its completion.
+    pub latency: Duration,
+    /// From its submission to its completion.
+    pub device_latency: Duration,
+    /// When it arrived, since the replay began.
+    pub arrived: Duration,
+    /// What it was.
+    pub access: Access,
+}
+
+/// Requests that are kept as the slowest.
+const SLOWEST: usize = 10;
+
+/// A finished request.
+pub(super) struct Finished<'a> {
+    pub access: &'a Access,
+    /// When it arrived.
+    pub due: Instant,
+    pub completion: &'a Completion,
+    /// Since when it could have been submitted, where the replay's own lateness counts.
+    pub eligible: Option<Instant>,
+    /// How long it took when it was recorded.
+    pub took: Option<Duration>,
+}
+
+pub(super) struct Recording {
+    pub started: Instant,
+    pub last: Instant,
+    pub requests: u64,
+    pub bytes: u64,
+    pub latencies: ByOperation,
+    pub device: Histogram,
+    pub lateness: Option<Box<Histogram>>,
+    pub recorded: Option<Box<Histogram>>,
+    pub over_time: OverTime,
+    pub batches: BatchMeans,
+    pub samples: Samples,
+    /// Shortest first; among equals the latest.
+    slowest: BinaryHeap<Reverse<(Duration, Reverse<u64>, SlowRest)>>,
+    /// The shortest latency that is still among the slowest.
+    slow: Duration,
+}
+
+/// The rest of a [`Slow`], which its order does not look at before all else is equal.
+type SlowRest = (Duration, Duration, Operation, u64, u64);
+
+impl Recording {
+    pub fn new(started: Instant, samples: usize, random: Random) -> Self {
+        Self {
+            started,
+            last: started,
+            requests: 0,
+            bytes: 0,
+            latencies: ByOperation::default(),
+            device: Histogram::new(),
+            lateness: None,
+            recorded: None,
+            over_time: OverTime::new(),
+            batches: BatchMeans::new(),
+            samples: Samples::new(samples, random),
+            slowest: BinaryHeap::new(),
+            slow: Duration::ZERO,
+        }
+    }
+
+    #[inline]
+    pub fn note(&mut self, finished: &Finished<'_>) {
+        let Finished { access, due, completion, .. } = *finished;
+        let latency = completion.completed.since(due);
+        let moves = matches!(access.operation, Operation::Read | Operation::Write);
+        let bytes = if moves { access.length_bytes } else { 0 };
+        self.requests += 1;
+        self.bytes += bytes;
+        self.last = self.last.max(completion.completed);
+        self.latencies.record(access.operation, latency);
+        self.device.record(completion.latency());
+        self.over_time.record(completion.completed.since(self.started), latency, bytes);
+        self.batches.record(latency);
+        if let Some(eligible) = finished.eligible {
+            self.lateness.get_or_insert_with(Box::default).record(completion.submitted.since(eligible));
+        }
+        if let Some(took) = finished.took {
+            self.recorded.get_or_insert_with(Box::default).record(took);
+        }
+        let started = self.started;
+        self.samples.offer(|| Sample {
+            submitted_ns: due.since(started).as_ns(),
+            latency_ns: latency.as_ns(),
+            offset_bytes: access.offset_bytes,
+            job: 0,
+            operation: access.operation,
+        });
+        if latency > self.slow || self.slowest.len() < SLOWEST {
+            self.keep_slow(latency, finished);
+        }
+    }
+
+    #[cold]
+    fn keep_slow(&mut self, latency: Duration, finished: &Finished<'_>) {
+        let Finished { access, due, completion, .. } = *finished;
+        let arrived = due.since(self.started);
+        let rest =
+            (completion.latency(), arrived, access.operation, access.offset_bytes, access.length_bytes);
+        self.slowest.push(Reverse((latency, Reverse(self.requests), rest)));
+        if self.slowest.len() > SLOWEST {
+            self.slowest.pop();
+            self.slow = self.slowest.peek().map_or(Duration::ZERO, |Reverse((latency, ..))| *latency);
+        }
+    }
+
+    /// The slowest requests, the very slowest first.
+    pub fn take_slowest(&mut self) -> Vec<Slow> {
+        let sorted = std::mem::take(&mut self.slowest).into_sorted_vec().into_iter();
+        sorted
+            .map(|Reverse((latency, _, (device_latency, arrived, operation, offset_bytes, length_bytes)))| {
+                let access = Access { operation, offset_bytes, length_bytes };
+                Slow { latency, device_latency, arrived, access }
+            })
+            .collect()
+    }
+}

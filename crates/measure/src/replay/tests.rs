@@ -1,0 +1,309 @@
+//! Replays against drives that can be worked out by hand, and against a model.
+
+use super::*;
+use crate::tests::Scripted;
+use flashlane_base::{Instant, Operation};
+use flashlane_device::NullDevice;
+use flashlane_workload::Access;
+use proptest::prelude::*;
+
+const SECTOR: u64 = 512;
+
+/// A read of one sector, so many microseconds into the trace.
+fn read(at_us: u64, sector: u64) -> Record {
+    Record {
+        at: Instant::from_ns(at_us * 1_000),
+        took: None,
+        device: 0,
+        operation: Operation::Read,
+        offset_bytes: sector * SECTOR,
+        length_bytes: SECTOR,
+        durable: false,
+    }
+}
+
+fn took(record: Record, us: u64) -> Record {
+    Record { took: Some(Duration::from_us(us)), ..record }
+}
+
+fn paced(pace: Pace) -> ReplayOptions {
+    ReplayOptions { pace, ..ReplayOptions::default() }
+}
+
+fn replayed(device: &mut Scripted, records: Vec<Record>, how: &ReplayOptions) -> Replay {
+    replay(device, records, how, Options::default()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Latencies in microseconds, in the order of arrival.
+fn latencies_us(replay: &Replay) -> Vec<u64> {
+    replay.samples.iter().map(|sample| sample.latency_ns / 1_000).collect()
+}
+
+/// When requests were submitted, in microseconds, in their order.
+fn submissions_us(device: &Scripted) -> Vec<u64> {
+    device.times.iter().map(|time| time.as_ns() / 1_000).collect()
+}
+
+#[test]
+fn in_an_open_loop_what_waits_for_a_full_device_is_late_since_its_time_stamp() {
+    // One server of 100 us, and room for two: the third request waits outside, and its wait counts.
+    let mut device = Scripted::new(2, 1, 100);
+    let records = vec![read(0, 0), read(10, 1), read(20, 2), read(30, 3), read(1000, 4)];
+    let result = replayed(&mut device, records, &ReplayOptions::default());
+    assert_eq!(latencies_us(&result), [100, 190, 280, 370, 100]);
+    assert_eq!(submissions_us(&device), [0, 10, 100, 200, 1000]);
+    assert_eq!(result.mean_latency_ns(), (100 + 190 + 280 + 370 + 100) as f64 * 1000.0 / 5.0);
+    assert_eq!(result.device_latencies.mean_ns(), (100 + 190 + 200 + 200 + 100) as f64 * 1000.0 / 5.0);
+    assert_eq!((result.requests, result.waited, device.most_in_flight), (5, 2, 2));
+    assert_eq!(result.elapsed, Duration::from_us(1100));
+    assert_eq!(result.counters.get("requests_taken"), Some(5));
+    assert_eq!(result.lateness.map(|h| h.len()), None, "a simulated device is asked in time");
+    let slowest: Vec<u64> = result.slowest.iter().map(|slow| slow.latency.as_ns() / 1_000).collect();
+    assert_eq!(slowest, [370, 280, 190, 100, 100]);
+    assert_eq!(result.slowest[0].arrived, Duration::from_us(30));
+    assert_eq!(result.slowest[0].access, Access::read(3 * SECTOR, SECTOR));
+}
+
+#[test]
+fn a_trace_begins_with_its_first_request_and_runs_at_the_speed_asked_for() {
+    for (speed, expected) in [(1.0, [0, 500, 2000]), (2.0, [0, 250, 1000]), (0.5, [0, 1000, 4000])] {
+        let mut device = Scripted::new(8, 1, 100);
+        let records = vec![read(7_000, 0), read(7_500, 1), read(9_000, 2)];
+        let result = replayed(&mut device, records, &paced(Pace::Open { speed }));
+        assert_eq!(submissions_us(&device), expected);
+        assert_eq!(result.recorded_span, Duration::from_us(2000));
+    }
+}
+
+#[test]
+fn time_that_runs_backwards_stands_still_and_is_counted() {
+    let mut device = Scripted::new(8, 8, 100);
+    let records = vec![read(50, 0), read(90, 1), read(60, 2), read(40, 3), read(95, 4)];
+    let result = replayed(&mut device, records, &ReplayOptions::default());
+    assert_eq!(submissions_us(&device), [0, 40, 40, 40, 45]);
+    let order: Vec<u64> = device.log.iter().map(|request| request.offset_bytes / SECTOR).collect();
+    assert_eq!(order, [0, 1, 2, 3, 4]);
+    assert_eq!(result.fitted.backwards, 2);
+}
+
+#[test]
+fn a_closed_loop_keeps_its_depth_in_flight_and_does_not_look_at_the_time() {
+    let mut device = Scripted::new(32, 4, 100);
+    let records: Vec<Record> = (0..400).map(|i| read((i * 7919) % 1000, i)).collect();
+    let result = replayed(&mut device, records, &paced(Pace::Closed { depth: 8 }));
+    assert_eq!((device.most_in_flight, result.requests), (8, 400));
+    assert_eq!(result.elapsed, Duration::from_us(100 * 100));
+    assert_eq!((result.fitted.backwards, result.waited), (0, 0));
+    let order: Vec<u64> = device.log.iter().map(|request| request.offset_bytes / SECTOR).collect();
+    assert_eq!(order, (0..400).collect::<Vec<_>>());
+    // More than the device takes: the rest waits, and that counts.
+    let mut device = Scripted::new(4, 4, 100);
+    let records: Vec<Record> = (0..400).map(|i| read(0, i)).collect();
+    let result = replayed(&mut device, records, &paced(Pace::Closed { depth: 8 }));
+    assert_eq!(device.most_in_flight, 4);
+    assert_eq!(result.latencies.all().latency().p50, 200_000.0);
+    assert!(result.waited > 300);
+}
+
+#[test]
+fn thinking_keeps_the_pause_after_the_completion_that_came_before() {
+    // Recorded: 0 to 40; then, 10 after that, two at a time (50 to 80 and 50 to 100); then one 20 after the first of
+    // these two.
+    let records =
+        || vec![took(read(0, 0), 40), took(read(50, 1), 30), took(read(50, 2), 50), took(read(100, 3), 9)];
+    let mut device = Scripted::new(8, 8, 200);
+    let result = replayed(&mut device, records(), &paced(Pace::Think { speed: 1.0 }));
+    // Request 3 came at 100, when both had completed, the later of them just then.
+    assert_eq!(submissions_us(&device), [0, 210, 210, 410]);
+    assert_eq!(latencies_us(&result), [200; 4]);
+    assert_eq!((result.fitted.untimed, result.waited), (0, 0));
+    assert_eq!(result.recorded.as_ref().map(|h| (h.len(), h.mean_ns())), Some((4, 32_250.0)));
+    let mut device = Scripted::new(8, 8, 200);
+    replayed(&mut device, records(), &paced(Pace::Think { speed: 2.0 }));
+    assert_eq!(submissions_us(&device), [0, 205, 205, 405]);
+}
+
+#[test]
+fn thinking_waits_for_the_very_request_that_was_waited_for() {
+    // Request 2 came 5 after request 1, while request 0 was still going on; in the replay one server takes them in
+    // their order, so that 1 ends at 200.
+    let records = vec![took(read(0, 0), 1000), took(read(10, 1), 20), took(read(35, 2), 10)];
+    let mut device = Scripted::new(8, 1, 100);
+    replayed(&mut device, records, &paced(Pace::Think { speed: 1.0 }));
+    assert_eq!(submissions_us(&device), [0, 10, 205]);
+}
+
+#[test]
+fn without_recorded_durations_the_time_between_requests_is_the_pause() {
+    let mut device = Scripted::new(8, 8, 200);
+    let records = vec![read(0, 0), read(30, 1), read(30, 2), read(100, 3)];
+    let result = replayed(&mut device, records, &paced(Pace::Think { speed: 1.0 }));
+    assert_eq!(submissions_us(&device), [0, 230, 430, 700]);
+    assert_eq!((result.fitted.untimed, device.most_in_flight), (4, 1));
+}
+
+#[test]
+fn every_operation_is_replayed_as_it_was_recorded() {
+    use Operation::{Erase, Flush, Read, Trim, Write};
+    let of = |operation, length_bytes, durable| Record { operation, length_bytes, durable, ..read(0, 8) };
+    let records = vec![
+        of(Write, 1024, true),
+        of(Write, 512, false),
+        of(Flush, 0, false),
+        of(Trim, 512, true),
+        of(Read, 0, false),
+        of(Erase, 512, false),
+        of(Read, 512, true),
+    ];
+    let mut device = Scripted::new(8, 1, 100);
+    let result = replayed(&mut device, records, &ReplayOptions::default());
+    let taken: Vec<_> = device.log.iter().map(|r| (r.operation, r.length_bytes, r.durable)).collect();
+    let expected =
+        [(Write, 1024, true), (Write, 512, false), (Flush, 0, false), (Trim, 512, false), (Read, 512, false)];
+    assert_eq!(taken, expected);
+    assert_eq!((result.fitted.zero_length, result.fitted.refused, result.bytes), (1, 1, 2048));
+    assert_eq!(result.fitted.first_refused[0].number, 6);
+    let of: Vec<_> = result.latencies.iter().map(|(operation, h)| (operation, h.len())).collect();
+    assert_eq!(of, [(Read, 1), (Write, 2), (Trim, 1), (Flush, 1)]);
+}
+
+#[test]
+fn what_lies_beyond_the_end_is_refused_or_folded_and_what_is_unaligned_widened_or_refused() {
+    let capacity = 1 << 30;
+    let at = |offset_bytes, length_bytes| Record { offset_bytes, length_bytes, ..read(0, 0) };
+    let records = || {
+        vec![
+            at(capacity - 512, 512),
+            at(capacity, 512),
+            at(3 * capacity + 4096, 1024),
+            at(capacity - 512, 1024),
+            at(0, capacity + 512),
+            at(u64::MAX, 1024),
+            at(700, 100),
+            at(1000, 100),
+            at(capacity + 1000, 100),
+        ]
+    };
+    let go = |beyond, unaligned| {
+        let mut device = Scripted::new(32, 1, 1);
+        let how = ReplayOptions { beyond, unaligned, ..ReplayOptions::default() };
+        let fitted = replayed(&mut device, records(), &how).fitted;
+        let taken: Vec<_> = device.log.iter().map(|r| (r.offset_bytes, r.length_bytes)).collect();
+        (taken, fitted)
+    };
+    let (taken, fitted) = go(Beyond::Refuse, Unaligned::Widen);
+    assert_eq!(taken, [(capacity - 512, 512), (512, 512), (512, 1024)]);
+    assert_eq!((fitted.refused, fitted.widened, fitted.folded, fitted.records), (6, 2, 0, 9));
+    let named: Vec<u64> = fitted.first_refused.iter().map(|refusal| refusal.number).collect();
+    assert_eq!(named, [2, 3, 4, 5, 6]);
+    let words = fitted.first_refused[0].to_string();
+    assert!(words.starts_with("request 2, the read of 512 bytes at offset 1073741824: "), "{words}");
+
+    let (taken, fitted) = go(Beyond::Fold, Unaligned::Refuse);
+    // What would still reach beyond the end is moved to end there.
+    let last = (capacity - 1024, 1024);
+    assert_eq!(taken, [(capacity - 512, 512), (0, 512), (4096, 1024), last, last]);
+    assert_eq!((fitted.refused, fitted.widened, fitted.folded), (4, 0, 4));
+
+    let (taken, fitted) = go(Beyond::Fold, Unaligned::Widen);
+    assert_eq!(taken[4..], [last, (512, 512), (512, 1024), (512, 1024)]);
+    assert_eq!((fitted.refused, fitted.widened, fitted.folded), (1, 3, 5));
+}
+
+#[test]
+fn a_trace_of_nothing_that_can_be_asked_is_an_error() {
+    let mut device = Scripted::new(8, 1, 100);
+    let error = replay(&mut device, [read(0, 1 << 40)], &ReplayOptions::default(), Options::default());
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("of the 1 requests") && error.contains("do not lie within"), "{error}");
+    let nothing = replay(&mut device, [], &ReplayOptions::default(), Options::default()).unwrap_err();
+    assert_eq!(nothing, ReplayError::Nothing { device: "scripted".into(), records: 0, first: None });
+    for pace in [Pace::Open { speed: 0.0 }, Pace::Think { speed: f64::NAN }, Pace::Closed { depth: 0 }] {
+        let error = replay(&mut device, [read(0, 0)], &paced(pace), Options::default()).unwrap_err();
+        assert!(matches!(error, ReplayError::Pace(_)), "{error}");
+    }
+    assert!(device.log.is_empty());
+}
+
+#[test]
+fn a_request_after_the_end_of_time_is_left_out() {
+    let mut device = Scripted::new(8, 1, 100);
+    let late = Record { at: Instant::from_ns(u64::MAX - 1), ..read(0, 1) };
+    let result = replayed(&mut device, vec![read(0, 0), late], &ReplayOptions::default());
+    assert_eq!((result.requests, result.fitted.refused), (1, 1));
+    assert!(matches!(result.fitted.first_refused[0].reason, Unfitting::Late { .. }));
+}
+
+#[test]
+fn a_null_device_takes_everything_in_time() {
+    let mut device = NullDevice::new(1 << 30);
+    let records = (0..10_000).map(|i| read(i, i));
+    let result = replay(&mut device, records, &ReplayOptions::default(), Options::default()).unwrap();
+    assert_eq!((result.requests, result.waited), (10_000, 0));
+    assert_eq!(result.latencies.all().latency().max, 1.0, "its clock moves by a nanosecond a request");
+}
+
+proptest! {
+    /// One server, first come first served, with room for `depth`: requests are submitted in order, each when it has
+    /// arrived and there is room, and take their turn.
+    #[test]
+    fn an_open_loop_is_a_queue_first_come_first_served(
+        gaps in prop::collection::vec(0..300_u64, 1..200), depth in 1..8_u32, service in 1..200_u64,
+    ) {
+        let arrivals: Vec<u64> = gaps.iter().scan(0, |at, gap| { *at += gap; Some(*at) }).collect();
+        let records: Vec<Record> = arrivals.iter().zip(0..).map(|(&at, i)| read(at, i)).collect();
+        let first = arrivals[0];
+        let mut completed: Vec<u64> = Vec::new();
+        let mut submitted = Vec::new();
+        for (i, at) in arrivals.iter().map(|at| at - first).enumerate() {
+            let room = i.checked_sub(depth as usize).map_or(0, |before| completed[before]);
+            let start = at.max(room);
+            submitted.push(start);
+            completed.push(start.max(completed.last().copied().unwrap_or(0)) + service);
+        }
+        let mut device = Scripted::new(depth, 1, service);
+        let result = replayed(&mut device, records.clone(), &ReplayOptions::default());
+        prop_assert_eq!(submissions_us(&device), submitted.clone());
+        let mut expected: Vec<u64> =
+            completed.iter().zip(&arrivals).map(|(end, at)| end - (at - first)).collect();
+        let sum: u64 = expected.iter().sum();
+        prop_assert!((result.mean_latency_ns() - sum as f64 * 1e3 / expected.len() as f64).abs() < 1e-3);
+        let mut got = latencies_us(&result);
+        got.sort_unstable();
+        expected.sort_unstable();
+        prop_assert_eq!(got, expected);
+        let late = arrivals.iter().zip(&submitted).filter(|(at, submitted)| **submitted > *at - first).count();
+        prop_assert_eq!(result.waited, late as u64);
+        prop_assert!(device.most_in_flight <= depth as usize);
+        // And again the same.
+        let again = replayed(&mut Scripted::new(depth, 1, service), records, &ReplayOptions::default());
+        prop_assert_eq!(again.samples, result.samples);
+    }
+
+    /// Whatever the pace and the recording: each request is replayed once, in order.
+    #[test]
+    fn each_request_is_replayed_once_in_order(
+        requests in prop::collection::vec((0..300_u64, prop::option::of(0..500_u64)), 1..100),
+        pace in prop_oneof![
+            Just(Pace::Open { speed: 3.0 }), Just(Pace::Think { speed: 0.7 }), Just(Pace::Closed { depth: 3 }),
+        ],
+        depth in 1..8_u32, servers in 1..4_usize,
+    ) {
+        let mut at = 0;
+        let records: Vec<Record> = requests.iter().zip(0..).map(|(&(gap, lasted), i)| {
+            at += gap;
+            Record { took: lasted.map(Duration::from_us), ..read(at, i) }
+        }).collect();
+        let n = records.len() as u64;
+        let mut device = Scripted::new(depth, servers, 90);
+        let result = replayed(&mut device, records, &paced(pace));
+        prop_assert_eq!(result.requests, n);
+        let order: Vec<u64> = device.log.iter().map(|request| request.offset_bytes / SECTOR).collect();
+        prop_assert_eq!(order, (0..n).collect::<Vec<_>>());
+        prop_assert_eq!(result.latencies.all().len(), n);
+        let slices = result.over_time.slices();
+        let counted: u64 = slices.iter().filter_map(|s| s.latencies.as_ref()).map(|h| h.len()).sum();
+        prop_assert_eq!(counted, n);
+        prop_assert_eq!(slices.iter().map(|s| s.bytes).sum::<u64>(), n * SECTOR);
+    }
+}
