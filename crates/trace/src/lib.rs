@@ -1,5 +1,24 @@
 //! Recorded block traces: what a record is, and the formats that hold them.
+//!
+//! [`open`] gives a [`Trace`], an iterator over [`Record`]s in constant memory, whatever the format and the
+//! compression; [`Writer`] writes them. A format is one file in `formats/` and one line in [`FORMATS`].
 
+mod cursor;
+mod error;
+mod files;
+mod format;
+mod formats;
 mod record;
+mod sink;
+mod source;
+mod summary;
+mod text;
+mod trace;
+mod write;
 
+pub use error::{OpenError, ReadError};
+pub use format::{FORMATS, Format};
 pub use record::Record;
+pub use summary::{Backward, Device, Refusal, Summary};
+pub use trace::{OpenOptions, Trace, open};
+pub use write::{Loss, Output, WriteError, Writer, Written};

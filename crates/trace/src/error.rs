@@ -1,0 +1,131 @@
+//! What can be wrong with a trace: it cannot be opened, it cannot be read to its end, it cannot be written.
+
+use crate::{Device, FORMATS, Refusal};
+use std::io;
+use std::path::PathBuf;
+
+/// Why a trace could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The file cannot be opened.
+    #[error("cannot open the trace '{}': {source}", path.display())]
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The format that was named does not exist.
+    #[error("there is no trace format '{given}'; known are {}", names(FORMATS.iter().map(|format| format.name)))]
+    UnknownFormat {
+        /// The name as it was given.
+        given: String,
+    },
+    /// The content is of no known format.
+    #[error(
+        "the format of '{name}' is not recognised{hint}; name it, if it is one of {}",
+        names(FORMATS.iter().map(|format| format.name))
+    )]
+    NotRecognised {
+        /// The trace's path or name.
+        name: String,
+        /// What it looks like instead, with a leading separator; or how it begins.
+        hint: String,
+    },
+    /// The content fits several formats.
+    #[error("'{name}' may be in any of the formats {}: name the one that it is", names(candidates.iter().copied()))]
+    Ambiguous {
+        /// The trace's path or name.
+        name: String,
+        /// The formats that it fits.
+        candidates: Vec<&'static str>,
+    },
+    /// Nothing can be read from it, or not what was asked for.
+    #[error("the trace '{name}': {source}")]
+    Read {
+        /// The trace's path or name.
+        name: String,
+        /// What is wrong.
+        source: ReadError,
+    },
+}
+
+/// Why a trace was not read to its end, or gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file ended early, is damaged, or cannot be read.
+    #[error(
+        "{}after {what} {units} (byte {bytes} of its content): {source}; {records} requests were read until then",
+        match compression { Some(name) => format!("the {name} data ends early or is damaged "), None => "reading failed ".into() },
+        what = units,
+        units = unit,
+    )]
+    Damaged {
+        /// How the file is compressed: `gz`, `xz`, `zst`; none where it is plain.
+        compression: Option<&'static str>,
+        /// `line` or `event`.
+        unit: &'static str,
+        /// How many of these were read whole.
+        units: u64,
+        /// How many bytes of content, after decompression, were read.
+        bytes: u64,
+        /// How many requests were found in them.
+        records: u64,
+        /// What the system or the decompressor says.
+        source: io::Error,
+    },
+    /// There are requests of several devices, and none was asked for.
+    #[error(
+        "it has requests of several devices, {} among its first {records} requests: ask for one of them by its number",
+        listed(devices)
+    )]
+    SeveralDevices {
+        /// Those seen until then, by number.
+        devices: Vec<Device>,
+        /// How many requests were read until then.
+        records: u64,
+    },
+    /// The device that was asked for has no request.
+    #[error("it has no request of device {asked}; it has {}", listed(devices))]
+    NoSuchDevice {
+        /// The number that was asked for.
+        asked: u32,
+        /// Those that are there.
+        devices: Vec<Device>,
+    },
+    /// There is no request in it.
+    #[error("it has no request: {}", nothing(*lines, unit, *refused, refusals))]
+    Nothing {
+        /// `line` or `event`.
+        unit: &'static str,
+        /// How many of these there are.
+        lines: u64,
+        /// How many were refused.
+        refused: u64,
+        /// The first of these, with reasons.
+        refusals: Vec<Refusal>,
+    },
+}
+
+fn names<'a>(list: impl Iterator<Item = &'a str>) -> String {
+    list.collect::<Vec<_>>().join(", ")
+}
+
+fn listed(devices: &[Device]) -> String {
+    /// More would fill the terminal.
+    const SHOWN: usize = 20;
+    let mut names: Vec<String> = devices.iter().take(SHOWN).map(Device::to_string).collect();
+    if devices.len() > SHOWN {
+        names.push(format!("{} more", devices.len() - SHOWN));
+    }
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
+fn nothing(lines: u64, unit: &str, refused: u64, refusals: &[Refusal]) -> String {
+    if lines == 0 {
+        return "it is empty".into();
+    }
+    let first: Vec<String> = refusals.iter().take(3).map(Refusal::to_string).collect();
+    let reasons = if first.is_empty() { String::new() } else { format!(": {}", first.join("; ")) };
+    format!("{lines} {unit}s, {refused} of them refused{reasons}")
+}

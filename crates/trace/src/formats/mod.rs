@@ -1,0 +1,26 @@
+//! The formats, one a file.
+
+pub(crate) mod alibaba;
+pub(crate) mod disksim;
+pub(crate) mod iolog;
+pub(crate) mod mqsim;
+pub(crate) mod msr;
+pub(crate) mod spc;
+pub(crate) mod tencent;
+
+use crate::Record;
+use flashlane_base::{Instant, Operation};
+
+/// A read at a time, everything else to be filled in.
+#[inline]
+pub(crate) const fn blank(at_ns: u64, device: u32, operation: Operation) -> Record {
+    Record {
+        at: Instant::from_ns(at_ns),
+        took: None,
+        device,
+        operation,
+        offset_bytes: 0,
+        length_bytes: 0,
+        durable: false,
+    }
+}

@@ -1,0 +1,122 @@
+//! Block traces of Microsoft Research Cambridge: comma-separated, time in Windows' file time.
+//!
+//! Fields and units are those of the README of the traces at SNIA's IOTTA repository (trace 388); the traces are
+//! those of Narayanan et al., "Write Off-Loading", FAST 2008. A host's disks keep their numbers; those of a second
+//! host in one file, the n-th after the first, are numbered from n x 65536 on.
+
+use super::blank;
+use crate::Record;
+use crate::cursor::Cursor;
+use crate::format::{Format, Writing};
+use crate::sink::{Reason, Sink};
+use crate::text::{Parse, Text, fits};
+use crate::write::{Encode, Loss, number};
+use flashlane_base::{Duration, Operation};
+
+pub(crate) const FORMAT: Format = Format {
+    name: "msr",
+    summary: "MSR Cambridge CSV: time, host, disk, type, offset, size, response time",
+    time_unit: "100 ns since 1601",
+    codes: "type: 'Read' or 'Write'",
+    extensions: &["msr", "csv"],
+    unit: "line",
+    recognise: |head| fits(head, Msr::default()),
+    read: |mut inputs| Box::new(Text::new(inputs.swap_remove(0), Msr::default())),
+    writing: Some(Writing {
+        encoder: || Box::new(Msr::default()),
+        resolution_ns: TICK_NS,
+        took_resolution_ns: Some(TICK_NS),
+        durable: false,
+        from_zero: false,
+    }),
+};
+
+/// File time counts these.
+const TICK_NS: u64 = 100;
+/// Disks a host.
+const DISKS: u32 = 1 << 16;
+
+/// The hosts, in the order in which they appear.
+#[derive(Default)]
+struct Msr {
+    hosts: Vec<Vec<u8>>,
+    latest: usize,
+}
+
+impl Msr {
+    /// The number of a host's disk.
+    #[inline]
+    fn device(&mut self, host: &[u8], disk: u32) -> Option<u32> {
+        if self.hosts.get(self.latest).is_none_or(|known| known != host) {
+            self.latest = self.hosts.iter().position(|known| known == host).unwrap_or(self.hosts.len());
+            if self.latest == self.hosts.len() {
+                // So that the device's number has 32 bits.
+                if self.hosts.len() == DISKS as usize {
+                    return None;
+                }
+                self.hosts.push(host.to_vec());
+            }
+        }
+        (disk < DISKS).then_some(self.latest as u32 * DISKS + disk)
+    }
+}
+
+impl Parse for Msr {
+    #[inline]
+    fn line(&mut self, cursor: &mut Cursor<'_>, sink: &mut Sink) -> Result<(), Reason> {
+        const TICKS: &str = "a file time below 2^64 ns";
+        let from = cursor.at;
+        let at = cursor.number("the time", b',')?.checked_mul(TICK_NS);
+        let at_ns = at.ok_or_else(|| cursor.refusal(from, "the time", TICKS))?;
+        let host = cursor.word("the host", b',')?;
+        let from = cursor.at;
+        let disk = cursor.small("the disk number", b',')?;
+        let device = self.device(host, disk);
+        let device = device.ok_or_else(|| cursor.refusal(from, "the disk number", "below 65536"))?;
+        let from = cursor.at;
+        let operation = match cursor.word("the type", b',')? {
+            b"Read" => Operation::Read,
+            b"Write" => Operation::Write,
+            other if other.eq_ignore_ascii_case(b"read") => Operation::Read,
+            other if other.eq_ignore_ascii_case(b"write") => Operation::Write,
+            _ => return Err(cursor.refusal(from, "the type", "'Read' or 'Write'")),
+        };
+        let offset_bytes = cursor.number("the offset", b',')?;
+        let length_bytes = cursor.number("the size", b',')?;
+        let from = cursor.at;
+        let took = cursor.number("the response time", b'\n')?.checked_mul(TICK_NS);
+        let took = took.ok_or_else(|| cursor.refusal(from, "the response time", TICKS))?;
+        // Nothing takes no time: a zero stands where it is not known.
+        let took = (took > 0).then_some(Duration::from_ns(took));
+        sink.push(Record { took, offset_bytes, length_bytes, ..blank(at_ns, device, operation) })
+    }
+
+    fn device_name(&self, number: u32) -> Option<String> {
+        let host = String::from_utf8_lossy(self.hosts.get((number / DISKS) as usize)?);
+        Some(format!("{host} {}", number % DISKS))
+    }
+}
+
+impl Encode for Msr {
+    fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Loss> {
+        let kind: &[u8] = match record.operation {
+            Operation::Read => b",Read,",
+            Operation::Write => b",Write,",
+            other => return Err(Loss::Operation(other)),
+        };
+        let (host, disk) = (record.device / DISKS, record.device % DISKS);
+        number(out, record.at.as_ns() / TICK_NS);
+        out.extend(b",host");
+        number(out, u64::from(host));
+        out.push(b',');
+        number(out, u64::from(disk));
+        out.extend(kind);
+        number(out, record.offset_bytes);
+        out.push(b',');
+        number(out, record.length_bytes);
+        out.push(b',');
+        number(out, record.took.map_or(0, Duration::as_ns) / TICK_NS);
+        out.push(b'\n');
+        Ok(())
+    }
+}

@@ -1,0 +1,231 @@
+//! Where readers put requests: checked, counted, by device, a batch at a time.
+
+use crate::summary::{Backward, Refusal};
+use crate::{Device, Record};
+use flashlane_base::{Duration, Instant, Operation};
+use std::collections::BTreeMap;
+
+/// Requests a batch: enough that handing them over costs nothing, few enough to stay in the cache.
+const BATCH: usize = 2048;
+/// Refusals that are kept with their reasons.
+const KEPT: usize = 10;
+/// What was given is shown to this length.
+const SHOWN_BYTES: usize = 40;
+/// Requests end below this address: sums of addresses then cannot overflow.
+const END_BYTES: u64 = 1 << 63;
+/// Devices below this number are counted in a plain table, others in a map …
+const DENSE: u32 = 1 << 16;
+/// … of at most this many: no real trace has more, and a hostile one must not take the memory.
+const SPARSE_MOST: usize = 1 << 16;
+
+/// Why a line is refused.
+#[derive(Debug)]
+pub(crate) struct Reason {
+    pub what: &'static str,
+    pub given: Given,
+    pub allowed: &'static str,
+}
+
+/// What stood there.
+#[derive(Debug)]
+pub(crate) enum Given {
+    /// These bytes of the reader's block.
+    Bytes(usize, usize),
+    Number(u64),
+    Word(&'static str),
+}
+
+/// Which devices are asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wanted {
+    /// The only one.
+    Sole,
+    Numbered(u32),
+    Every,
+}
+
+/// The batch, and what has been seen so far.
+pub(crate) struct Sink {
+    pub records: Vec<Record>,
+    wanted: Wanted,
+    unit: &'static str,
+    pub lines: u64,
+    pub skipped: u64,
+    pub refused: u64,
+    pub refusals: Vec<Refusal>,
+    pub backward: Option<Backward>,
+    pub ends_inside_line: bool,
+    /// Bytes of content that were read.
+    pub bytes: u64,
+    /// Requests given out in batches before this one.
+    pub earlier: u64,
+    latest: Instant,
+    devices: Devices,
+}
+
+impl Sink {
+    pub fn new(wanted: Wanted, unit: &'static str) -> Self {
+        Self {
+            records: Vec::with_capacity(BATCH),
+            wanted,
+            unit,
+            lines: 0,
+            skipped: 0,
+            refused: 0,
+            refusals: Vec::new(),
+            backward: None,
+            ends_inside_line: false,
+            bytes: 0,
+            earlier: 0,
+            latest: Instant::ZERO,
+            devices: Devices::default(),
+        }
+    }
+
+    /// Whether another request fits into the batch. A reader may go over it by the few that one line gives.
+    #[inline]
+    pub fn has_room(&self) -> bool {
+        self.records.len() < BATCH
+    }
+
+    /// Begins the next batch.
+    pub fn clear(&mut self) {
+        self.earlier += self.records.len() as u64;
+        self.records.clear();
+    }
+
+    /// Requests given out so far.
+    pub fn total(&self) -> u64 {
+        self.earlier + self.records.len() as u64
+    }
+
+    /// Takes a request, unless no device could serve it.
+    #[inline]
+    pub fn push(&mut self, record: Record) -> Result<(), Reason> {
+        if record.length_bytes == 0 && record.operation != Operation::Flush {
+            return Err(Reason {
+                what: "the length",
+                given: Given::Number(0),
+                allowed: "more than nothing: only a flush has no length",
+            });
+        }
+        match record.offset_bytes.checked_add(record.length_bytes) {
+            Some(end) if end <= END_BYTES => {}
+            _ => return Err(too_far(record.offset_bytes)),
+        }
+        if !self.devices.count(record.device) {
+            return Err(Reason {
+                what: "the device",
+                given: Given::Number(u64::from(record.device)),
+                allowed: "one of those before it: there are 65536 already",
+            });
+        }
+        if record.at < self.latest {
+            self.step_back(record.at);
+        }
+        self.latest = record.at;
+        if let Wanted::Numbered(number) = self.wanted
+            && number != record.device
+        {
+            return Ok(());
+        }
+        self.records.push(record);
+        Ok(())
+    }
+
+    #[cold]
+    fn step_back(&mut self, at: Instant) {
+        let step = self.latest.since(at);
+        let first = Backward { count: 0, first_line: self.lines, longest: Duration::ZERO };
+        let backward = self.backward.get_or_insert(first);
+        backward.count += 1;
+        backward.longest = backward.longest.max(step);
+    }
+
+    /// Counts a line that is not taken, and keeps why if it is among the first.
+    #[cold]
+    pub fn refuse(&mut self, reason: &Reason, block: &[u8]) {
+        self.refused += 1;
+        if self.refusals.len() < KEPT {
+            let given = match reason.given {
+                Given::Bytes(from, to) => shown(&block[from..to]),
+                Given::Number(number) => number.to_string(),
+                Given::Word(word) => word.into(),
+            };
+            let Reason { what, allowed, .. } = *reason;
+            self.refusals.push(Refusal { unit: self.unit, number: self.lines, what, given, allowed });
+        }
+    }
+
+    /// Whether there is a second device though the only one is wanted.
+    pub fn has_too_many_devices(&self) -> bool {
+        matches!(self.wanted, Wanted::Sole) && self.devices.several
+    }
+
+    /// The devices seen so far.
+    pub fn devices(&self, name: impl Fn(u32) -> Option<String>) -> Vec<Device> {
+        let dense = self.devices.dense.iter().enumerate();
+        let dense =
+            dense.filter(|(_, records)| **records > 0).map(|(number, records)| (number as u32, *records));
+        let sparse = self.devices.sparse.iter().map(|(number, records)| (*number, *records));
+        dense.chain(sparse).map(|(number, records)| Device { number, name: name(number), records }).collect()
+    }
+}
+
+/// The refusal of a request that ends where no device reaches.
+#[cold]
+pub(crate) fn too_far(offset: u64) -> Reason {
+    Reason {
+        what: "the request's address",
+        given: Given::Number(offset),
+        allowed: "such that the request ends below 8 EiB",
+    }
+}
+
+/// Bytes as they can be shown in a message.
+fn shown(bytes: &[u8]) -> String {
+    let text: String = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_BYTES)])
+        .chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect();
+    if bytes.len() > SHOWN_BYTES { text + "…" } else { text }
+}
+
+/// How many requests each device has.
+#[derive(Default)]
+struct Devices {
+    dense: Vec<u64>,
+    sparse: BTreeMap<u32, u64>,
+    first: Option<u32>,
+    several: bool,
+}
+
+impl Devices {
+    /// Counts one; false where there are too many devices.
+    #[inline]
+    fn count(&mut self, device: u32) -> bool {
+        if self.first != Some(device) {
+            self.several |= self.first.is_some();
+            self.first.get_or_insert(device);
+        }
+        match self.dense.get_mut(device as usize) {
+            Some(count) => *count += 1,
+            None => return self.count_rare(device),
+        }
+        true
+    }
+
+    #[cold]
+    fn count_rare(&mut self, device: u32) -> bool {
+        if device < DENSE {
+            self.dense.resize(device as usize + 1, 0);
+            self.dense[device as usize] = 1;
+            return true;
+        }
+        if self.sparse.len() >= SPARSE_MOST && !self.sparse.contains_key(&device) {
+            return false;
+        }
+        *self.sparse.entry(device).or_insert(0) += 1;
+        true
+    }
+}

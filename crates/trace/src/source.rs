@@ -1,0 +1,82 @@
+//! Bytes of a trace: files and streams, decompressed on the way.
+//!
+//! gz (RFC 1952), xz and Zstandard (RFC 8878) are told by their first bytes; each may consist of several members or
+//! frames one after the other, as parallel compressors and `cat` make them.
+
+use crate::format::Input;
+use flate2::bufread::MultiGzDecoder;
+use liblzma::bufread::XzDecoder;
+use liblzma::stream::{CONCATENATED, Stream};
+use std::io::{self, BufReader, Cursor, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Compressed bytes read at a time.
+const CHUNK_BYTES: usize = 1 << 17;
+/// What a decompressor may take; xz -9 needs 65 MiB, zstd --long=27 128 MiB.
+const MEMORY_MOST: u64 = 256 << 20;
+/// How much of the content decides about its format.
+const HEAD_BYTES: u64 = 1 << 16;
+
+/// Compressed files begin with these.
+const MAGICS: &[(&[u8], &str)] = &[(b"\x1f\x8b", "gz"), (b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zst")];
+
+/// A trace's content, with its beginning looked at.
+pub(crate) struct Source {
+    pub input: Input,
+    pub head: Vec<u8>,
+    pub compression: Option<&'static str>,
+}
+
+impl Source {
+    /// # Errors
+    /// What the system says about the first bytes; damage behind them is told when it is reached.
+    pub fn new(mut raw: Input) -> io::Result<Self> {
+        let mut first = Vec::new();
+        raw.by_ref().take(6).read_to_end(&mut first)?;
+        let compression = MAGICS.iter().find(|(magic, _)| first.starts_with(magic)).map(|(_, name)| *name);
+        let whole = Cursor::new(first).chain(raw);
+        let mut input: Input = match compression {
+            Some("gz") => Box::new(MultiGzDecoder::new(BufReader::with_capacity(CHUNK_BYTES, whole))),
+            Some("xz") => {
+                let stream = Stream::new_stream_decoder(MEMORY_MOST, CONCATENATED)?;
+                Box::new(XzDecoder::new_stream(BufReader::with_capacity(CHUNK_BYTES, whole), stream))
+            }
+            Some(_) => Box::new(zstd::Decoder::with_buffer(BufReader::with_capacity(CHUNK_BYTES, whole))?),
+            None => Box::new(whole),
+        };
+        let mut head = Vec::new();
+        let damage = input.by_ref().take(HEAD_BYTES).read_to_end(&mut head).err();
+        let rest = Damaged { damage, input };
+        Ok(Self { input: Box::new(Cursor::new(head.clone()).chain(rest)), head, compression })
+    }
+}
+
+/// Tells the damage that looking ahead met, when reading comes to it.
+struct Damaged {
+    damage: Option<io::Error>,
+    input: Input,
+}
+
+impl Read for Damaged {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.damage.take() {
+            Some(damage) => Err(damage),
+            None => self.input.read(buffer),
+        }
+    }
+}
+
+/// Counts what is read of a file, so that others can say how far it is.
+pub(crate) struct Counted<R> {
+    pub input: R,
+    pub count: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.count.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}

@@ -1,0 +1,89 @@
+//! What was found in a trace beside its requests.
+
+use crate::Format;
+use flashlane_base::Duration;
+use std::fmt;
+
+/// What was read, and what was not taken.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// The trace's format.
+    pub format: &'static Format,
+    /// How it is compressed: `gz`, `xz`, `zst`; none where it is plain.
+    pub compression: Option<&'static str>,
+    /// Lines of text, or events of a binary trace.
+    pub lines: u64,
+    /// Requests that were given out.
+    pub records: u64,
+    /// Lines that are no request and need not be: blank ones, comments, headers, other events.
+    pub skipped: u64,
+    /// Lines that should be a request and are not.
+    pub refused: u64,
+    /// The first of the refused lines, with reasons.
+    pub refusals: Vec<Refusal>,
+    /// Where time ran backwards; such requests are given out as they stand.
+    pub backward: Option<Backward>,
+    /// The devices that were seen, by number; requests of others than the one asked for are counted here only.
+    pub devices: Vec<Device>,
+    /// The last line has no end: it may have been cut.
+    pub ends_inside_line: bool,
+    /// Whether all of the trace was read.
+    pub complete: bool,
+}
+
+/// A line, or event, that was not taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// `line` or `event`.
+    pub unit: &'static str,
+    /// Which one, from 1.
+    pub number: u64,
+    /// What is wrong with it: `the size`.
+    pub what: &'static str,
+    /// What was given, shortened and without control characters; empty where it is missing.
+    pub given: String,
+    /// What would do.
+    pub allowed: &'static str,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { unit, number, what, given, allowed } = self;
+        if given.is_empty() {
+            write!(f, "{unit} {number}: {what} is missing; it must be {allowed}")
+        } else {
+            write!(f, "{unit} {number}: {what} is '{given}', must be {allowed}")
+        }
+    }
+}
+
+/// Requests that are recorded before the one that stands before them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backward {
+    /// How many.
+    pub count: u64,
+    /// The first one's line, from 1.
+    pub first_line: u64,
+    /// The longest step back.
+    pub longest: Duration,
+}
+
+/// A device of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Its number, by which it is asked for.
+    pub number: u32,
+    /// What the trace calls it, where that is not the number: `8,16`, a file's name, a host and disk.
+    pub name: Option<String>,
+    /// Its requests.
+    pub records: u64,
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "{} ({name})", self.number),
+            None => write!(f, "{}", self.number),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Lines, from a stream into blocks of whole ones, and from there to a format's parser.
+//!
+//! Memory is one buffer. `\n`, `\r\n` and `\r` end a line, mixed or not. Blank lines and comments (`#`) are skipped
+//! for all formats alike, and so is a first line of words where a request should be: a header.
+
+use crate::Record;
+use crate::cursor::{Cursor, SLACK};
+use crate::sink::{Given, Reason, Sink, Wanted};
+use std::io::{self, Read};
+
+/// Bytes a block; a line cannot be longer.
+const BLOCK_BYTES: usize = 1 << 18;
+
+/// Something that gives requests: a format's reader over its input.
+pub(crate) trait Reader: Send {
+    /// Reads until the batch is full or the input ends; whether there may be more.
+    fn fill(&mut self, sink: &mut Sink) -> io::Result<bool>;
+
+    /// What the trace calls a device, where that is not its number.
+    fn device_name(&self, _number: u32) -> Option<String> {
+        None
+    }
+}
+
+/// A text format: one line at a time.
+pub(crate) trait Parse: Send {
+    /// Reads the line at the cursor, which need not reach its end. An event that is no request is `Ok`.
+    fn line(&mut self, cursor: &mut Cursor<'_>, sink: &mut Sink) -> Result<(), Reason>;
+
+    /// Gives out what waits for a line that did not come; whether all of it fitted into the batch.
+    fn finish(&mut self, _sink: &mut Sink) -> bool {
+        true
+    }
+
+    fn device_name(&self, _number: u32) -> Option<String> {
+        None
+    }
+}
+
+/// A reader of lines.
+pub(crate) struct Text<P> {
+    input: Box<dyn Read + Send>,
+    parser: P,
+    buffer: Vec<u8>,
+    /// The next line begins here …
+    start: usize,
+    /// … whole lines end here …
+    whole: usize,
+    /// … and what has been read here.
+    end: usize,
+    is_over: bool,
+    /// Within a line that is too long.
+    is_dropping: bool,
+}
+
+impl<P: Parse> Text<P> {
+    pub fn new(input: Box<dyn Read + Send>, parser: P) -> Self {
+        let buffer = vec![0; BLOCK_BYTES + SLACK];
+        Self { input, parser, buffer, start: 0, whole: 0, end: 0, is_over: false, is_dropping: false }
+    }
+
+    /// Takes lines from the block until it or the batch is through.
+    fn lines(&mut self, sink: &mut Sink) {
+        let mut cursor = Cursor { block: &self.buffer, at: self.start };
+        while cursor.at < self.whole && sink.has_room() {
+            sink.lines += 1;
+            if cursor.peek() <= b'#' {
+                cursor.skip_blanks();
+                if cursor.is_at_end() || cursor.peek() == b'#' {
+                    sink.skipped += 1;
+                    cursor.next_line();
+                    continue;
+                }
+            }
+            let from = cursor.at;
+            if let Err(reason) = self.parser.line(&mut cursor, sink) {
+                if sink.lines == 1 && cursor.block[from].is_ascii_alphabetic() {
+                    sink.skipped += 1;
+                } else {
+                    sink.refuse(&reason, cursor.block);
+                }
+            }
+            cursor.next_line();
+        }
+        sink.bytes += (cursor.at - self.start) as u64;
+        self.start = cursor.at;
+    }
+
+    /// Reads on until there is a whole line, or the input is over.
+    fn more(&mut self, sink: &mut Sink) -> io::Result<()> {
+        self.buffer.copy_within(self.whole..self.end, 0);
+        self.end -= self.whole;
+        (self.start, self.whole) = (0, 0);
+        loop {
+            let searched = self.end;
+            if self.end == BLOCK_BYTES {
+                self.drop_line(sink);
+                continue;
+            }
+            match self.input.read(&mut self.buffer[self.end..BLOCK_BYTES]) {
+                Ok(0) => {
+                    self.over(sink);
+                    return Ok(());
+                }
+                Ok(read) => self.end += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            if sink.lines == 0 && self.buffer[..self.end].starts_with(b"\xef\xbb\xbf") {
+                // A byte order mark is no part of the first line.
+                self.buffer[..3].fill(b' ');
+            }
+            // A `\r` at the very end may be half of `\r\n`.
+            let settled = self.end - usize::from(self.buffer[self.end - 1] == b'\r');
+            let from = searched.saturating_sub(1).min(settled);
+            if let Some(last) = memchr::memrchr2(b'\n', b'\r', &self.buffer[from..settled]) {
+                self.whole = from + last + 1;
+                if !self.is_dropping {
+                    return Ok(());
+                }
+                // The long line's end is the first one.
+                self.is_dropping = false;
+                let mut cursor = Cursor { block: &self.buffer, at: 0 };
+                cursor.next_line();
+                self.start = cursor.at;
+                sink.bytes += self.start as u64;
+                if self.start < self.whole {
+                    return Ok(());
+                }
+                self.buffer.copy_within(self.whole..self.end, 0);
+                self.end -= self.whole;
+                (self.start, self.whole) = (0, 0);
+            }
+        }
+    }
+
+    /// The input is over: the last line gets an end, if it has none.
+    fn over(&mut self, sink: &mut Sink) {
+        self.is_over = true;
+        if self.is_dropping {
+            self.end = 0;
+        }
+        if self.end > 0 && self.buffer[self.end - 1] != b'\r' {
+            sink.ends_inside_line = true;
+            self.buffer[self.end] = b'\n';
+            self.end += 1;
+        }
+        self.buffer[self.end] = 0;
+        self.whole = self.end;
+    }
+
+    /// The block is full and no line ends in it.
+    fn drop_line(&mut self, sink: &mut Sink) {
+        if !self.is_dropping {
+            self.is_dropping = true;
+            sink.lines += 1;
+            let allowed = "at most 256 KiB long";
+            sink.refuse(&Reason { what: "the line", given: Given::Word("longer"), allowed }, &[]);
+        }
+        // A `\r` at the end may be the line's.
+        let kept = usize::from(self.buffer[self.end - 1] == b'\r');
+        sink.bytes += (self.end - kept) as u64;
+        self.buffer[0] = b'\r';
+        self.end = kept;
+    }
+}
+
+impl<P: Parse> Reader for Text<P> {
+    fn fill(&mut self, sink: &mut Sink) -> io::Result<bool> {
+        loop {
+            self.lines(sink);
+            if !sink.has_room() {
+                return Ok(true);
+            }
+            if self.is_over {
+                return Ok(!self.parser.finish(sink));
+            }
+            self.more(sink)?;
+        }
+    }
+
+    fn device_name(&self, number: u32) -> Option<String> {
+        self.parser.device_name(number)
+    }
+}
+
+/// Whether most of the lines that `head` begins with are of this format.
+pub(crate) fn fits<P: Parse>(head: &[u8], parser: P) -> bool {
+    /// Lines that are tried.
+    const TRIED: u64 = 64;
+    let mut sink = Sink::new(Wanted::Every, "line");
+    let mut end = 0;
+    for _ in 0..TRIED {
+        match memchr::memchr2(b'\n', b'\r', &head[end..]) {
+            Some(length) => end += length + 1,
+            // A line that the head cuts says nothing, unless it is all there is.
+            None if end == 0 => end = head.len(),
+            None => break,
+        }
+    }
+    let mut text = Text::new(Box::new(io::Cursor::new(head[..end].to_vec())), parser);
+    while matches!(text.fill(&mut sink), Ok(true)) {
+        sink.clear();
+    }
+    let taken = sink.lines - sink.skipped - sink.refused;
+    sink.total() > 0 && taken > sink.refused
+}
+
+/// The first line that is neither blank nor a comment.
+pub(crate) fn first_line(head: &[u8]) -> &[u8] {
+    let lines = head.split(|byte| matches!(byte, b'\n' | b'\r')).map(<[u8]>::trim_ascii);
+    { lines }.find(|line| !line.is_empty() && line[0] != b'#').unwrap_or_default()
+}
+
+/// A request of whole sectors of 512 bytes.
+#[inline]
+pub(crate) fn in_sectors(record: Record, sector: u64, sectors: u64) -> Result<Record, Reason> {
+    const SECTOR_BYTES: u64 = 512;
+    match (sector.checked_mul(SECTOR_BYTES), sectors.checked_mul(SECTOR_BYTES)) {
+        (Some(offset_bytes), Some(length_bytes)) => Ok(Record { offset_bytes, length_bytes, ..record }),
+        _ => Err(crate::sink::too_far(sector)),
+    }
+}

@@ -1,0 +1,232 @@
+//! A trace that is being read.
+
+use crate::error::{OpenError, ReadError};
+use crate::format::{Format, Input};
+use crate::sink::{Sink, Wanted};
+use crate::source::{Counted, Source};
+use crate::summary::Summary;
+use crate::text::Reader;
+use crate::{Record, files};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What is asked of a trace.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenOptions<'a> {
+    /// The format's name; recognised by its content where it is not given.
+    pub format: Option<&'a str>,
+    /// The device whose requests are wanted. Without it there must be one only.
+    pub device: Option<u32>,
+    /// The requests of all devices are wanted; `device` is then of no meaning.
+    pub every_device: bool,
+}
+
+/// The requests of a trace, in its order, in constant memory.
+///
+/// What is wrong with single lines is counted; what is wrong with the trace ends it early. Both are told by
+/// [`finish`](Self::finish), which whoever reads a trace calls at the end.
+pub struct Trace {
+    name: String,
+    format: &'static Format,
+    compression: Option<&'static str>,
+    reader: Box<dyn Reader>,
+    sink: Sink,
+    next: usize,
+    end: Option<Result<(), ReadError>>,
+    options: Wanted,
+    read_bytes: Arc<AtomicU64>,
+    file_bytes: Option<u64>,
+}
+
+/// Opens a trace: a file, or `NAME` where blktrace left `NAME.blktrace.0` and so on.
+///
+/// # Errors
+/// [`OpenError`] where there is no such file, its format is not known, or there is nothing in it to give out.
+pub fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Trace, OpenError> {
+    let cannot = |path: &Path, source| OpenError::File { path: path.to_owned(), source };
+    let read_bytes = Arc::new(AtomicU64::new(0));
+    let mut file_bytes = Some(0);
+    let mut inputs = Vec::new();
+    for part in files::of(path) {
+        let file = File::open(&part).map_err(|error| cannot(&part, error))?;
+        let meta = file.metadata().map_err(|error| cannot(&part, error))?;
+        if meta.is_dir() {
+            return Err(cannot(&part, io::ErrorKind::IsADirectory.into()));
+        }
+        file_bytes = file_bytes.filter(|_| meta.is_file()).map(|bytes| bytes + meta.len());
+        inputs.push(Box::new(Counted { input: file, count: read_bytes.clone() }) as Input);
+    }
+    let trace = Trace::from_inputs(inputs, &path.display().to_string(), options)?;
+    Ok(Trace { read_bytes, file_bytes, ..trace })
+}
+
+impl Trace {
+    /// A trace from a stream, compressed or not; `name` stands for it in messages, and its ending may decide where
+    /// the content fits several formats.
+    ///
+    /// # Errors
+    /// As [`open`].
+    pub fn from_reader(
+        reader: impl Read + Send + 'static,
+        name: &str,
+        options: &OpenOptions<'_>,
+    ) -> Result<Self, OpenError> {
+        Self::from_inputs(vec![Box::new(reader)], name, options)
+    }
+
+    fn from_inputs(inputs: Vec<Input>, name: &str, options: &OpenOptions<'_>) -> Result<Self, OpenError> {
+        let named = options.format.map(Format::named).transpose()?;
+        let sources: Vec<Source> = inputs
+            .into_iter()
+            .map(Source::new)
+            .collect::<io::Result<_>>()
+            .map_err(|source| OpenError::File { path: name.into(), source })?;
+        let head = &sources[0].head;
+        let format = match named {
+            Some(format) => format,
+            None if head.is_empty() => {
+                let source = ReadError::Nothing { unit: "line", lines: 0, refused: 0, refusals: Vec::new() };
+                return Err(OpenError::Read { name: name.into(), source });
+            }
+            None => Format::recognised(head, name)?,
+        };
+        let wanted = match options.device {
+            _ if options.every_device => Wanted::Every,
+            Some(number) => Wanted::Numbered(number),
+            None => Wanted::Sole,
+        };
+        let compression = sources[0].compression;
+        let mut trace = Self {
+            name: name.into(),
+            format,
+            compression,
+            reader: (format.read)(sources.into_iter().map(|source| source.input).collect()),
+            sink: Sink::new(wanted, format.unit),
+            next: 0,
+            end: None,
+            options: wanted,
+            read_bytes: Arc::default(),
+            file_bytes: None,
+        };
+        // The first batch now, so that a trace without anything to give out is not opened at all.
+        trace.fill();
+        match trace.end.take() {
+            Some(Err(source @ ReadError::SeveralDevices { .. })) => Err(trace.refusal(source)),
+            Some(Err(source)) if trace.sink.total() == 0 => Err(trace.refusal(source)),
+            end => {
+                trace.end = end;
+                Ok(trace)
+            }
+        }
+    }
+
+    fn refusal(&self, source: ReadError) -> OpenError {
+        OpenError::Read { name: self.name.clone(), source }
+    }
+
+    /// The trace's format.
+    pub fn format(&self) -> &'static Format {
+        self.format
+    }
+
+    /// How much of the file has been read, 0 to 1; nothing where that cannot be known.
+    pub fn progress(&self) -> Option<f64> {
+        let whole = self.file_bytes.filter(|bytes| *bytes > 0)?;
+        Some((self.read_bytes.load(Ordering::Relaxed) as f64 / whole as f64).min(1.0))
+    }
+
+    /// What was read. Called before the end, it speaks of what was read until then.
+    ///
+    /// # Errors
+    /// [`ReadError`] where the trace ended early or had nothing to give out.
+    pub fn finish(self) -> Result<Summary, ReadError> {
+        let summary = self.summary();
+        match self.end {
+            Some(Err(error)) => Err(error),
+            _ => Ok(summary),
+        }
+    }
+
+    /// What has been read so far, whatever comes of the rest.
+    pub fn summary(&self) -> Summary {
+        let sink = &self.sink;
+        Summary {
+            format: self.format,
+            compression: self.compression,
+            lines: sink.lines,
+            records: sink.earlier + self.next as u64,
+            skipped: sink.skipped,
+            refused: sink.refused,
+            refusals: sink.refusals.clone(),
+            backward: sink.backward,
+            devices: sink.devices(|number| self.reader.device_name(number)),
+            ends_inside_line: sink.ends_inside_line,
+            complete: matches!(self.end, Some(Ok(()))) && self.next == sink.records.len(),
+        }
+    }
+
+    /// Reads until there is something in the batch, or nothing more to come.
+    #[cold]
+    fn fill(&mut self) {
+        self.sink.clear();
+        self.next = 0;
+        while self.end.is_none() && self.sink.records.is_empty() {
+            self.end = match self.reader.fill(&mut self.sink) {
+                Ok(true) => None,
+                Ok(false) => Some(self.verdict()),
+                Err(source) => Some(Err(self.damage(source))),
+            };
+            if self.sink.has_too_many_devices() && !matches!(self.end, Some(Err(_))) {
+                let devices = self.sink.devices(|number| self.reader.device_name(number));
+                self.end = Some(Err(ReadError::SeveralDevices { devices, records: self.sink.total() }));
+                self.sink.records.clear();
+            }
+        }
+    }
+
+    /// Whether a trace that was read to its end has given what it should.
+    fn verdict(&self) -> Result<(), ReadError> {
+        let sink = &self.sink;
+        if sink.total() > 0 {
+            return Ok(());
+        }
+        let devices = sink.devices(|number| self.reader.device_name(number));
+        Err(match self.options {
+            Wanted::Numbered(asked) if !devices.is_empty() => ReadError::NoSuchDevice { asked, devices },
+            _ => ReadError::Nothing {
+                unit: self.format.unit,
+                lines: sink.lines,
+                refused: sink.refused,
+                refusals: sink.refusals.clone(),
+            },
+        })
+    }
+
+    fn damage(&self, source: io::Error) -> ReadError {
+        ReadError::Damaged {
+            compression: self.compression,
+            unit: self.format.unit,
+            units: self.sink.lines,
+            bytes: self.sink.bytes,
+            records: self.sink.total(),
+            source,
+        }
+    }
+}
+
+impl Iterator for Trace {
+    type Item = Record;
+
+    #[inline]
+    fn next(&mut self) -> Option<Record> {
+        if self.next == self.sink.records.len() {
+            self.fill();
+        }
+        let record = self.sink.records.get(self.next).copied()?;
+        self.next += 1;
+        Some(record)
+    }
+}
