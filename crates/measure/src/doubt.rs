@@ -1,6 +1,8 @@
 //! Doubts about a result: typed, computed once, carried with the result wherever it is shown.
 
-use crate::{Interruption, Run};
+use crate::{Interruption, Refusal, Run};
+use flashlane_base::Duration;
+use flashlane_device::Counters;
 
 /// A reason not to take a result at face value.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -70,6 +72,73 @@ pub enum Doubt {
         /// Their share of all pages read, 0 to 1.
         share: f64,
     },
+    /// Requests of a trace were left out, because the device cannot be asked for them.
+    #[error("{requests} of {records} requests of the trace were left out; {first}")]
+    LeftOut {
+        /// How many.
+        requests: u64,
+        /// How many the trace has, as far as it was replayed.
+        records: u64,
+        /// The first of them.
+        first: Refusal,
+    },
+    /// Requests of a trace were moved to lie within the device.
+    #[error(
+        "{requests} requests of the trace lay beyond the end of the device and were folded back into it (modulo its \
+         {capacity_bytes} bytes): requests that were apart may now meet"
+    )]
+    Folded {
+        /// How many.
+        requests: u64,
+        /// The device's capacity.
+        capacity_bytes: u64,
+    },
+    /// Requests of a trace were widened to the device's units.
+    #[error(
+        "{requests} requests of the trace were widened to whole units of the device; what a write so adds was not \
+         read first"
+    )]
+    Widened {
+        /// How many.
+        requests: u64,
+    },
+    /// Requests of a trace were left out, because they were of no length.
+    #[error("{requests} requests of the trace were of no length and were left out")]
+    ZeroLength {
+        /// How many.
+        requests: u64,
+    },
+    /// Requests of a trace stand behind later ones.
+    #[error(
+        "time runs backwards in the trace: {requests} requests have an earlier time stamp than one before them, and \
+         arrived together with it"
+    )]
+    TimeBackwards {
+        /// How many.
+        requests: u64,
+    },
+    /// Pauses were kept of requests whose duration was not recorded.
+    #[error(
+        "the recording does not say how long {requests} of {of} requests took: the time from one of these to the next \
+         request was taken for a pause, although part of it is its duration"
+    )]
+    Untimed {
+        /// How many.
+        requests: u64,
+        /// Of how many.
+        of: u64,
+    },
+    /// The replay submitted requests late.
+    #[error(
+        "the replay itself was late: 1% of the requests were submitted {p99} or more after they had arrived and the \
+         device had room, against a median latency of {median}"
+    )]
+    LateSubmission {
+        /// The lateness that 99% of the requests did not exceed.
+        p99: Duration,
+        /// The median latency.
+        median: Duration,
+    },
     /// Not every request was kept.
     #[error(
         "{kept} of {requests} requests were kept as samples, drawn evenly; all other numbers are of all requests"
@@ -100,21 +169,50 @@ impl Doubt {
             Self::Unsteady { .. } => "unsteady",
             Self::DeviceFull { .. } => "device-full",
             Self::NotWritten { .. } => "not-written",
+            Self::LeftOut { .. } => "left-out",
+            Self::Folded { .. } => "folded",
+            Self::Widened { .. } => "widened",
+            Self::ZeroLength { .. } => "zero-length",
+            Self::TimeBackwards { .. } => "time-backwards",
+            Self::Untimed { .. } => "untimed",
+            Self::LateSubmission { .. } => "late-submission",
             Self::SamplesDrawn { .. } => "samples-drawn",
         }
     }
 }
 
+/// That the measurement ended early, that requests failed, and that they were few: the gravest, of a run and a replay
+/// alike.
+pub(crate) fn about_the_end(partial: Option<Interruption>, failed: u64, requests: u64) -> Vec<Doubt> {
+    let mut doubts: Vec<Doubt> = partial.map(Doubt::Partial).into_iter().collect();
+    if failed > 0 {
+        doubts.push(Doubt::Failed { requests: failed });
+    }
+    if requests < REQUESTS_NEEDED {
+        doubts.push(Doubt::TooFewRequests { requests, needed: REQUESTS_NEEDED });
+    }
+    doubts
+}
+
+/// That most of what was read had never been written; only a simulated drive tells.
+pub(crate) fn about_flash(counters: &Counters) -> Option<Doubt> {
+    let read = counters.get("host_pages_read").filter(|&pages| pages > 0)?;
+    let answered = ["flash_pages_read", "buffer_read_hits", "readahead_page_hits"];
+    let answered: u64 = answered.iter().filter_map(|name| counters.get(name)).sum();
+    let share = read.saturating_sub(answered) as f64 / read as f64;
+    (share > 0.5).then_some(Doubt::NotWritten { share })
+}
+
+/// That samples are a draw.
+pub(crate) fn about_samples(kept: usize, requests: u64) -> Option<Doubt> {
+    let kept = kept as u64;
+    (kept > 0 && kept < requests).then_some(Doubt::SamplesDrawn { kept, requests })
+}
+
 impl Run {
     /// What there is to doubt, gravest first.
     pub fn doubts(&self) -> Vec<Doubt> {
-        let mut doubts: Vec<Doubt> = self.partial.map(Doubt::Partial).into_iter().collect();
-        if self.failed > 0 {
-            doubts.push(Doubt::Failed { requests: self.failed });
-        }
-        if self.requests < REQUESTS_NEEDED {
-            doubts.push(Doubt::TooFewRequests { requests: self.requests, needed: REQUESTS_NEEDED });
-        }
+        let mut doubts = about_the_end(self.partial, self.failed, self.requests);
         doubts.extend(self.doubts_about_mean());
         if let Some(window) = self.steadiness.filter(|window| !window.is_steady()) {
             doubts.push(Doubt::Unsteady { excursion: window.excursion, slope: window.slope });
@@ -122,21 +220,9 @@ impl Run {
         if self.waited > 0 {
             doubts.push(Doubt::DeviceFull { waited: self.waited, depth: self.profile.depth });
         }
-        doubts.extend(self.doubt_about_flash());
-        let kept = self.samples.len() as u64;
-        if kept > 0 && kept < self.requests {
-            doubts.push(Doubt::SamplesDrawn { kept, requests: self.requests });
-        }
+        doubts.extend(about_flash(&self.counters));
+        doubts.extend(about_samples(self.samples.len(), self.requests));
         doubts
-    }
-
-    /// Only a simulated drive tells.
-    fn doubt_about_flash(&self) -> Option<Doubt> {
-        let read = self.counters.get("host_pages_read").filter(|&pages| pages > 0)?;
-        let answered = ["flash_pages_read", "buffer_read_hits", "readahead_page_hits"];
-        let answered: u64 = answered.iter().filter_map(|name| self.counters.get(name)).sum();
-        let share = read.saturating_sub(answered) as f64 / read as f64;
-        (share > 0.5).then_some(Doubt::NotWritten { share })
     }
 
     fn doubts_about_mean(&self) -> Option<Doubt> {

@@ -17,14 +17,23 @@ pub fn of(run: &Run) -> Vec<Figure> {
     if run.requests == 0 {
         return Vec::new();
     }
-    [Some(distribution(run)), over_time(run)].into_iter().flatten().collect()
+    let operations = run.operations();
+    let operations = operations.iter().map(|(name, latencies)| (*name, latencies));
+    [Some(distribution(operations, &run.latencies(), run.bytes())), over_time(run)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
-fn distribution(run: &Run) -> Figure {
-    let all = run.latencies();
-    let series = run.operations().into_iter().map(|(name, histogram)| Series {
-        name: format!("{name}s"),
-        points: bins(&histogram, run.requests),
+/// How the latencies of all requests are distributed, by operation.
+pub(crate) fn distribution<'a>(
+    operations: impl Iterator<Item = (&'a str, &'a Histogram)>,
+    all: &Histogram,
+    bytes: u64,
+) -> Figure {
+    let series = operations.map(|(name, histogram)| Series {
+        name: plural(name),
+        points: bins(histogram, all.len()),
         scatter: false,
     });
     let marks = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
@@ -37,12 +46,13 @@ fn distribution(run: &Run) -> Figure {
         marks: marks
             .map(|(label, q)| Mark { x: all.quantile_ns(q).max(1.0) / 1e3, y: None, label: label.into() })
             .into(),
-        caption: format!(
-            "{} requests, {BINS} bins a decade; {} moved.",
-            run.requests,
-            format_bytes(run.bytes())
-        ),
+        caption: format!("{} requests, {BINS} bins a decade; {} moved.", all.len(), format_bytes(bytes)),
     }
+}
+
+/// Several of an operation.
+fn plural(operation: &str) -> String {
+    if operation.ends_with('h') { format!("{operation}es") } else { format!("{operation}s") }
 }
 
 /// Percent of `requests` in each bin, from the first bin that is not empty to the last, with an empty one around.
@@ -72,7 +82,7 @@ fn over_time(run: &Run) -> Option<Figure> {
     let kinds = run.operations().into_iter().map(|(name, _)| {
         let drawn = run.samples.iter().step_by(step).filter(|s| s.operation.to_string() == name);
         Series {
-            name: format!("{name}s"),
+            name: plural(name),
             points: drawn.map(|s| point(s.submitted_ns, s.latency_ns)).collect(),
             scatter: true,
         }

@@ -163,8 +163,13 @@ impl Run {
     }
 
     pub(crate) fn per_second(&self, count: u64) -> f64 {
-        count as f64 * 1e9 / self.elapsed.as_ns().max(1) as f64
+        per_second(count, self.elapsed)
     }
+}
+
+/// A rate over device time; no time at all counts as one nanosecond.
+pub(crate) fn per_second(count: u64, elapsed: Duration) -> f64 {
+    count as f64 * 1e9 / elapsed.as_ns().max(1) as f64
 }
 
 fn merge<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Histogram {

@@ -1,11 +1,17 @@
-//! `flashlane.run/1`: a run as programs read it.
+//! Results as programs read them: `flashlane.run/1` here, `flashlane.replay/1` with what they have in common.
 //!
-//! Complete: a report is drawn from it without running anything. Numbers are finite; what is not known is `null`.
+//! They are complete: a report is drawn from it without running anything. Numbers are finite; what is not known is `null`.
 //! Fields are only ever added under this version.
 
+pub use crate::replay::schema::{
+    FittedRow, OverTimeRow, REPLAY_SCHEMA, ReplayResult, SliceRow, SlowRow, TraceRow,
+};
+
 use crate::figure::Figure;
+use crate::run::per_second;
+use crate::statistics::Confidence;
 use crate::{Doubt, JobRun, Run, figures};
-use flashlane_base::{Histogram, Latency};
+use flashlane_base::{Duration, Histogram, Latency};
 use flashlane_device::{Counters, Profile};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -154,13 +160,15 @@ impl DeviceRow {
     }
 }
 
+impl From<Confidence> for ConfidenceRow {
+    fn from(confidence: Confidence) -> Self {
+        let Confidence { half_width_ns, batches, .. } = confidence;
+        Self { level: 0.95, half_width_ns, batches }
+    }
+}
+
 impl From<&Run> for RunResult {
     fn from(run: &Run) -> Self {
-        let confidence = run.confidence.map(|c| ConfidenceRow {
-            level: 0.95,
-            half_width_ns: c.half_width_ns,
-            batches: c.batches,
-        });
         Self {
             schema: RUN_SCHEMA.into(),
             device: DeviceRow::new(&run.profile, &run.counters),
@@ -171,8 +179,11 @@ impl From<&Run> for RunResult {
             iops: run.iops(),
             bandwidth_bytes_per_s: run.bandwidth_bytes_per_s(),
             latency_ns: run.latencies().latency(),
-            confidence,
-            operations: operations(run),
+            confidence: run.confidence.map(ConfidenceRow::from),
+            operations: operations(
+                run.operations().iter().map(|(name, latencies)| (*name, latencies)),
+                run.elapsed,
+            ),
             jobs: run
                 .jobs
                 .iter()
@@ -187,13 +198,17 @@ impl From<&Run> for RunResult {
     }
 }
 
-fn operations(run: &Run) -> BTreeMap<String, OperationRow> {
-    let row = |(name, histogram): (&str, Histogram)| {
+/// Each operation's share of what was measured over `elapsed`.
+pub(crate) fn operations<'a>(
+    latencies: impl Iterator<Item = (&'a str, &'a Histogram)>,
+    elapsed: Duration,
+) -> BTreeMap<String, OperationRow> {
+    let row = |(name, histogram): (&str, &Histogram)| {
         let requests = histogram.len();
-        let row = OperationRow { requests, iops: run.per_second(requests), latency_ns: histogram.latency() };
-        (name.to_owned(), row)
+        let iops = per_second(requests, elapsed);
+        (name.to_owned(), OperationRow { requests, iops, latency_ns: histogram.latency() })
     };
-    run.operations().into_iter().map(row).collect()
+    latencies.map(row).collect()
 }
 
 fn job_row(run: &Run, job: &JobRun, asked: &flashlane_workload::Job) -> JobRow {

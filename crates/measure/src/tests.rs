@@ -25,7 +25,7 @@ pub(crate) struct Scripted {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Break {
+pub(crate) enum Break {
     Never,
     Fails,
     /// Refuses everything and never completes what it has.
@@ -61,7 +61,7 @@ impl Scripted {
         }
     }
 
-    fn breaking(self, at: usize, how: Break) -> Self {
+    pub(crate) fn breaking(self, at: usize, how: Break) -> Self {
         Self { breaks_at: at, how, ..self }
     }
 

@@ -6,9 +6,12 @@
 //! wait is part of its latency. How long the device itself took is kept beside it.
 
 mod client;
+mod doubts;
+mod figures;
 mod fit;
 mod options;
 mod recording;
+pub(crate) mod schema;
 mod timing;
 
 pub use fit::{Fitted, Refusal, Unfitting};
@@ -16,6 +19,7 @@ pub use options::{Beyond, MOST_IN_FLIGHT, Pace, PaceError, ReplayOptions, Unalig
 pub use recording::{ByOperation, Slow};
 
 use crate::engine::drive;
+use crate::run::per_second;
 use crate::statistics::{Confidence, OverTime, Sample};
 use crate::{Interruption, Options};
 use client::Replayer;
@@ -165,7 +169,7 @@ impl Replay {
     }
 
     pub(crate) fn per_second(&self, count: u64) -> f64 {
-        count as f64 * 1e9 / self.elapsed.as_ns().max(1) as f64
+        per_second(count, self.elapsed)
     }
 }
 

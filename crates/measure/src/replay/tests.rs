@@ -1,11 +1,14 @@
 //! Replays against drives that can be worked out by hand, and against a model.
 
 use super::*;
+use crate::schema::ReplayResult;
 use crate::tests::Scripted;
+use crate::{Doubt, Progress};
 use flashlane_base::{Instant, Operation};
-use flashlane_device::NullDevice;
+use flashlane_device::{Completion, Failure, NullDevice, Request, SubmitError};
 use flashlane_workload::Access;
 use proptest::prelude::*;
+use std::ops::ControlFlow;
 
 const SECTOR: u64 = 512;
 
@@ -232,6 +235,126 @@ fn a_request_after_the_end_of_time_is_left_out() {
     let result = replayed(&mut device, vec![read(0, 0), late], &ReplayOptions::default());
     assert_eq!((result.requests, result.fitted.refused), (1, 1));
     assert!(matches!(result.fitted.first_refused[0].reason, Unfitting::Late { .. }));
+}
+
+/// A device whose time is real, and which wakes its caller up 7 us late; it has no trims.
+struct Oversleeping(Scripted);
+
+impl Device for Oversleeping {
+    fn profile(&self) -> &Profile {
+        &self.0.profile
+    }
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+    fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
+        match request.operation {
+            Operation::Trim => Err(SubmitError::Unsupported { operation: Operation::Trim }),
+            _ => self.0.submit(request),
+        }
+    }
+    fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
+        self.0.reap(if until == Instant::FAR { until } else { until + Duration::from_us(7) }, out);
+    }
+}
+
+impl Oversleeping {
+    fn new(depth: u32, servers: usize, service_us: u64) -> Self {
+        let mut inner = Scripted::new(depth, servers, service_us);
+        inner.profile.simulated = false;
+        Self(inner)
+    }
+}
+
+#[test]
+fn on_a_real_device_the_replays_own_lateness_is_measured_and_doubted() {
+    let mut device = Oversleeping::new(1, 1, 20);
+    // The third waits for the second, and is submitted as soon as that is done: that is not the replay's lateness.
+    let records = [read(0, 0), read(1000, 1), read(1010, 2), read(2000, 3)];
+    let result = replay(&mut device, records, &ReplayOptions::default(), Options::default()).unwrap();
+    assert_eq!(submissions_us(&device.0), [0, 1007, 1027, 2007]);
+    assert_eq!(latencies_us(&result), [20, 27, 37, 27]);
+    let lateness = result.lateness.as_ref().unwrap();
+    assert_eq!((lateness.len(), lateness.mean_ns(), lateness.quantile_ns(0.5)), (4, 3500.0, 0.0));
+    let late = result.doubts().into_iter().find(|doubt| matches!(doubt, Doubt::LateSubmission { .. }));
+    let late = late.unwrap().to_string();
+    assert!(late.contains("7 us or more") && late.contains("median latency of 27 us"), "{late}");
+    let mut device = Oversleeping::new(1, 1, 20);
+    let closed = paced(Pace::Closed { depth: 1 });
+    let result = replay(&mut device, [read(0, 0), read(0, 1)], &closed, Options::default()).unwrap();
+    assert!(result.lateness.is_none(), "nothing has a time there");
+}
+
+#[test]
+fn what_a_device_turns_out_not_to_have_is_left_out() {
+    let trim = |at| Record { operation: Operation::Trim, ..read(at, 0) };
+    for pace in [Pace::Open { speed: 1.0 }, Pace::Think { speed: 1.0 }, Pace::Closed { depth: 2 }] {
+        let mut device = Oversleeping::new(1, 1, 20);
+        let records = [read(0, 0), trim(5), read(10, 1), trim(500), trim(500), read(600, 2)];
+        let result = replay(&mut device, records, &paced(pace), Options::default()).unwrap();
+        assert_eq!((result.requests, result.fitted.refused, result.partial), (3, 3, None), "{pace:?}");
+        assert_eq!(result.fitted.first_refused[0].number, 2);
+    }
+}
+
+#[test]
+fn a_long_gap_can_be_broken_off() {
+    let mut device = Oversleeping::new(8, 1, 20);
+    let mut asked = 0;
+    let mut watch = |_: &Progress| {
+        asked += 1;
+        if asked < 4 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let options = Options { watch: Some(&mut watch), ..Options::default() };
+    let records = [read(0, 0), read(3_600_000_000, 1)];
+    let result = replay(&mut device, records, &ReplayOptions::default(), options).unwrap();
+    assert_eq!((result.requests, result.partial), (1, Some(Interruption::Stopped)));
+    assert!(device.now() < Instant::from_ns(1_000_000_000), "{:?}", device.now());
+}
+
+#[test]
+fn a_device_that_fails_leaves_what_was_measured() {
+    let mut device = Scripted::new(8, 1, 100).breaking(5, crate::tests::Break::Fails);
+    let records: Vec<Record> = (0..100).map(|i| read(i * 1000, i)).collect();
+    let result = replayed(&mut device, records, &ReplayOptions::default());
+    assert_eq!((result.requests, result.failed), (5, 1));
+    assert!(matches!(result.partial, Some(Interruption::Failed { failure: Failure::Unreadable, .. })));
+    assert_eq!(ReplayResult::from(&result).warnings[0].code, "partial");
+}
+
+#[test]
+fn the_result_has_all_of_it_and_can_be_read_again() {
+    let mut device = Scripted::new(2, 1, 100);
+    let mut records: Vec<Record> = (0..5000).map(|i| took(read(i * 90, i), 50)).collect();
+    records.push(Record { operation: Operation::Flush, length_bytes: 0, ..read(600_000, 0) });
+    records.push(Record { length_bytes: 0, ..read(600_000, 0) });
+    records.push(read(599_000, 1 << 40));
+    let replay = replayed(&mut device, records, &ReplayOptions::default());
+    let result = ReplayResult::from(&replay);
+    assert_eq!((result.schema.as_str(), result.pace.as_str()), ("flashlane.replay/1", "open"));
+    assert_eq!((result.requests, result.fitted.records, result.fitted.left_out), (5001, 5003, 1));
+    assert_eq!(result.recorded_latency_ns.unwrap().mean, 50_000.0);
+    assert_eq!(result.operations.keys().collect::<Vec<_>>(), ["flush", "read"]);
+    let slices = &result.over_time.slices;
+    assert_eq!(slices.iter().map(|slice| slice.requests).sum::<u64>(), 5001);
+    // 100 us each, without a pause, over the first half second.
+    let slice_s = result.over_time.slice_s;
+    assert_eq!(slice_s, 0.004);
+    for slice in &slices[1..125] {
+        assert_eq!((slice.requests, slice.iops, slice.bandwidth_bytes_per_s), (40, 1e4, 512e4), "{slice:?}");
+        assert!(slice.p99_ns.unwrap() <= slice.max_ns.unwrap() && slice.mean_ns <= slice.max_ns);
+    }
+    assert_eq!(
+        (slices[130].requests, slices[130].mean_ns),
+        (0, None),
+        "nothing between the last read and the flush"
+    );
+    let codes: Vec<&str> = result.warnings.iter().map(|warning| warning.code.as_str()).collect();
+    assert_eq!(codes, ["left-out", "zero-length", "time-backwards", "device-full"]);
+    let ids: Vec<&str> = result.figures.iter().map(|figure| figure.id.as_str()).collect();
+    assert_eq!(ids, ["latency-over-time", "throughput-over-time", "latency-distribution"]);
+    let json = serde_json::to_string(&result).unwrap();
+    assert_eq!(serde_json::from_str::<ReplayResult>(&json).unwrap(), result);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Statistics against values known beforehand.
 
 use super::steady_state::Window;
-use super::{BatchMeans, Sample, Samples};
+use super::{BatchMeans, OverTime, Sample, Samples};
 use flashlane_base::{Duration, Operation, Seed};
 
 fn record(latencies: impl Iterator<Item = u64>) -> BatchMeans {
@@ -113,4 +113,35 @@ fn samples_are_all_of_few_requests_and_an_even_draw_of_many() {
         kept.iter().for_each(|s| sixteenths[(s.submitted_ns % window * 16 / window) as usize] += 1);
     }
     assert!(sixteenths.iter().all(|n| (1_450..1_750).contains(n)), "{sixteenths:?}");
+}
+
+#[test]
+fn slices_of_time_hold_everything_however_long_it_takes() {
+    let mut over_time = OverTime::new();
+    let at = |i: u64| Duration::from_us(i * i / 10);
+    let latency = |i: u64| Duration::from_us(100 + i % 7);
+    for i in 0..5_000 {
+        over_time.record(at(i), latency(i), i);
+    }
+    // 2.499 s: the width doubled from 1 to 16 ms.
+    assert_eq!(over_time.width(), Duration::from_ms(16));
+    assert_eq!(over_time.slices().len(), 157);
+    for (slice, n) in over_time.slices().iter().zip(0..) {
+        let within = (0..5_000).filter(|&i| at(i).as_ns() / 16_000_000 == n);
+        let (mut count, mut bytes, mut sum) = (0, 0, 0);
+        for i in within {
+            count += 1;
+            bytes += i;
+            sum += latency(i).as_ns();
+        }
+        let latencies = slice.latencies.as_ref().unwrap();
+        assert_eq!((latencies.len(), slice.bytes), (count, bytes), "slice {n}");
+        assert_eq!(latencies.mean_ns(), sum as f64 / count as f64);
+    }
+    // A gap of an hour, and of as long as there is.
+    over_time.record(Duration::from_s(3600), latency(0), 0);
+    over_time.record(Duration::from_ns(1 << 62), latency(0), 0);
+    assert!(over_time.slices().len() <= 256);
+    let counted: u64 = over_time.slices().iter().filter_map(|s| s.latencies.as_ref()).map(|h| h.len()).sum();
+    assert_eq!(counted, 5_002);
 }

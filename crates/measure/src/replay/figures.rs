@@ -1,0 +1,64 @@
+//! What a report draws of a replay: latency and throughput over its time, and how latencies are distributed.
+
+use super::Replay;
+use super::schema::SliceRow;
+use crate::figure::{Axis, Figure, Series};
+use crate::figures::distribution;
+
+/// The figures of a replay; none where nothing was measured.
+pub(super) fn of(replay: &Replay, slices: &[SliceRow]) -> Vec<Figure> {
+    if replay.requests == 0 {
+        return Vec::new();
+    }
+    let names: Vec<_> = replay.latencies.iter().map(|(operation, h)| (operation.to_string(), h)).collect();
+    let operations = names.iter().map(|(name, latencies)| (name.as_str(), *latencies));
+    vec![
+        latency_over_time(replay, slices),
+        throughput_over_time(replay, slices),
+        distribution(operations, &replay.latencies.all(), replay.bytes),
+    ]
+}
+
+/// A curve over the slices; where a slice has no value, there is no point.
+fn curve(
+    name: &str,
+    replay: &Replay,
+    slices: &[SliceRow],
+    value: impl Fn(&SliceRow) -> Option<f64>,
+) -> Series {
+    let half_s = replay.over_time.width().as_s_f64() / 2.0;
+    let points = slices.iter().filter_map(|slice| Some((slice.from_s + half_s, value(slice)?)));
+    Series { name: name.into(), points: points.collect(), scatter: false }
+}
+
+fn latency_over_time(replay: &Replay, slices: &[SliceRow]) -> Figure {
+    let in_us = |ns: Option<f64>| ns.map(|ns| ns.max(1.0) / 1e3);
+    Figure {
+        id: "latency-over-time".into(),
+        title: "Latency over time".into(),
+        x: Axis::linear("time", "s"),
+        y: Axis::log("latency", "us"),
+        series: vec![
+            curve("longest", replay, slices, |slice| in_us(slice.max_ns)),
+            curve("99% within", replay, slices, |slice| in_us(slice.p99_ns)),
+            curve("mean", replay, slices, |slice| in_us(slice.mean_ns)),
+        ],
+        marks: Vec::new(),
+        caption: format!(
+            "From arrival to completion, of the requests that completed within each {}.",
+            replay.over_time.width()
+        ),
+    }
+}
+
+fn throughput_over_time(replay: &Replay, slices: &[SliceRow]) -> Figure {
+    Figure {
+        id: "throughput-over-time".into(),
+        title: "Throughput over time".into(),
+        x: Axis::linear("time", "s"),
+        y: Axis::linear("throughput", "MB/s"),
+        series: vec![curve("throughput", replay, slices, |slice| Some(slice.bandwidth_bytes_per_s / 1e6))],
+        marks: Vec::new(),
+        caption: format!("Bytes read and written within each {}.", replay.over_time.width()),
+    }
+}
