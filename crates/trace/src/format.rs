@@ -10,6 +10,8 @@ use std::path::Path;
 /// Every format. A new one is a file in `formats/` and a line here.
 pub const FORMATS: &[&Format] = &[
     &formats::disksim::FORMAT,
+    &formats::blkparse::FORMAT,
+    &formats::blktrace::FORMAT,
     &formats::msr::FORMAT,
     &formats::iolog::VERSION_2,
     &formats::iolog::VERSION_3,

@@ -8,6 +8,7 @@ mod error;
 mod files;
 mod format;
 mod formats;
+mod pairing;
 mod record;
 mod sink;
 mod source;

@@ -1,7 +1,8 @@
 //! A small sample of every format, read to the last field.
 
 use flashlane_base::{Duration, Instant, Operation};
-use flashlane_trace::{OpenOptions, Record, Summary, open};
+use flashlane_trace::{OpenOptions, Record, Summary, Trace, open};
+use std::io::Cursor;
 use std::path::Path;
 
 fn read(name: &str) -> (Vec<Record>, Summary) {
@@ -131,4 +132,127 @@ fn reference_traces() {
         assert_eq!((summary.format.name, summary.compression, summary.refused), ("disksim", Some("xz"), 0));
         assert_eq!(summary.backward, None);
     }
+}
+
+const SDA: u32 = 8 << 20;
+
+/// What both forms of a block trace should give for the events of `blkparse.txt`.
+fn block_requests() -> [Record; 5] {
+    let took = |us| Some(Duration::from_us(us));
+    [
+        Record { took: took(100), ..record(4000, SDA, Write, 223_490 * 512, 8192) },
+        Record { took: took(300), ..record(11_000, SDA, Read, 512_000, 131_072) },
+        Record { took: took(300), ..record(201_000, SDA, Flush, 0, 0) },
+        Record { took: took(100), durable: true, ..record(601_000, SDA, Write, 2_560_000, 4096) },
+        record(801_000, SDA, Trim, 8192 * 512, 1 << 20),
+    ]
+}
+
+#[test]
+fn blkparse() {
+    let (records, summary) = read("blkparse.txt");
+    assert_eq!(summary.format.name, "blkparse");
+    assert_eq!(records, block_requests());
+    assert_eq!((summary.lines, summary.records, summary.skipped, summary.refused), (30, 5, 25, 0));
+    assert_eq!(summary.devices[0].to_string(), "8388608 (8,0)");
+}
+
+/// Events as the kernel writes them: time in ns, sector, bytes, action, processor.
+const EVENTS: &[(u64, u64, u32, u64, usize)] = &[
+    (100, 223_490, 4096, W | Q, 0),
+    (1000, 223_498, 4096, W | Q, 0),
+    (1829, 223_498, 4096, W | 2, 0),
+    (4000, 223_490, 8192, W | D, 0),
+    (10_000, 1000, 131_072, R | Q, 1),
+    (11_000, 1000, 131_072, R | D, 1),
+    (104_000, 223_490, 8192, W | C, 0),
+    (200_000, 0, 0, W | FLUSH | Q, 0),
+    (201_000, u64::MAX, 0, R | FLUSH | D, 0),
+    (311_000, 1000, 131_072, R | C, 1),
+    (501_000, 0, 0, R | FLUSH | C, 1),
+    (600_000, 5000, 4096, W | FLUSH | FUA | Q, 0),
+    (601_000, 5000, 4096, W | FUA | D, 0),
+    (701_000, 5000, 4096, W | FUA | C, 1),
+    (800_000, 8192, 1 << 20, W | DISCARD | Q, 0),
+    (801_000, 8192, 1 << 20, W | DISCARD | D, 0),
+];
+const R: u64 = 1 << 16;
+const W: u64 = 1 << 17;
+const FLUSH: u64 = 1 << 18;
+const DISCARD: u64 = 1 << 29;
+const FUA: u64 = 1 << 31;
+const Q: u64 = 1;
+const D: u64 = 7;
+const C: u64 = 8;
+
+/// The events of one processor as a file of blktrace, of either byte order and version.
+fn blktrace_file(processor: usize, is_big: bool, is_wide: bool) -> Vec<u8> {
+    let mut file = Vec::new();
+    for (number, &(time, sector, bytes, action, on)) in EVENTS.iter().enumerate() {
+        if on != processor {
+            continue;
+        }
+        let mut put = |value: u64, width: usize| {
+            let (big, little) = (value.to_be_bytes(), value.to_le_bytes());
+            file.extend(if is_big { &big[8 - width..] } else { &little[..width] });
+        };
+        put(0x6561_7400 + if is_wide { 8 } else { 7 }, 4);
+        put(number as u64, 4);
+        put(time, 8);
+        put(sector, 8);
+        put(u64::from(bytes), 4);
+        if is_wide {
+            put(697, 4);
+            put(action, 8);
+        } else {
+            put(action, 4);
+            put(697, 4);
+        }
+        put(u64::from(SDA), 4);
+        put(processor as u64, 4);
+        put(0, 2);
+        // Some events carry a payload.
+        let payload = if number % 3 == 0 { 5 } else { 0 };
+        put(payload, 2);
+        if is_wide {
+            put(0, 8);
+            put(0, 4);
+        }
+        file.extend(&b"cgrp."[..payload as usize]);
+    }
+    file
+}
+
+#[test]
+fn blktrace() {
+    for (is_big, is_wide) in [(false, false), (true, false), (false, true), (true, true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().join("sda");
+        for processor in 0..2 {
+            let path = folder.path().join(format!("sda.blktrace.{processor}"));
+            std::fs::write(path, blktrace_file(processor, is_big, is_wide)).unwrap();
+        }
+        let mut trace = open(&base, &OpenOptions::default()).unwrap();
+        assert_eq!(trace.by_ref().collect::<Vec<_>>(), block_requests());
+        let summary = trace.finish().unwrap();
+        assert_eq!((summary.format.name, summary.lines, summary.skipped), ("blktrace", 16, 11));
+        // One file alone: its completions are in the other one.
+        let mut trace = open(&folder.path().join("sda.blktrace.0"), &OpenOptions::default()).unwrap();
+        assert_eq!(trace.by_ref().count(), 4);
+    }
+}
+
+#[test]
+fn blktrace_goes_on_behind_what_is_no_event_and_says_where_it_is_cut() {
+    let mut file = blktrace_file(0, false, false);
+    let whole = file.len();
+    file.splice(53..53, *b"junk that is no event");
+    file.truncate(whole);
+    let mut trace = Trace::from_reader(Cursor::new(file), "x", &OpenOptions::default()).unwrap();
+    assert_eq!(trace.by_ref().count(), 3);
+    let summary = trace.finish().unwrap();
+    let reasons: Vec<String> = summary.refusals.iter().map(ToString::to_string).collect();
+    assert!(reasons[0].starts_with("event 2: the count of bytes before it is '21'"), "{reasons:?}");
+    assert!(reasons[1].contains("ends within it"), "{reasons:?}");
+    assert!(summary.ends_inside_line);
 }

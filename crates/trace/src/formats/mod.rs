@@ -1,6 +1,8 @@
 //! The formats, one a file.
 
 pub(crate) mod alibaba;
+pub(crate) mod blkparse;
+pub(crate) mod blktrace;
 pub(crate) mod disksim;
 pub(crate) mod iolog;
 pub(crate) mod mqsim;
@@ -23,4 +25,9 @@ pub(crate) const fn blank(at_ns: u64, device: u32, operation: Operation) -> Reco
         length_bytes: 0,
         durable: false,
     }
+}
+
+/// A block device as Linux writes it: its number's major and minor part.
+pub(crate) fn device_name(number: u32) -> String {
+    format!("{},{}", number >> 20, number & 0xf_ffff)
 }

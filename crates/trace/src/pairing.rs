@@ -1,0 +1,195 @@
+//! Events of the block layer made into requests: a request's arrival and its completion belong together.
+//!
+//! A request arrives at the drive when it is issued (`D`), and has taken until it completes (`C`). Before that, it was
+//! queued (`Q`), perhaps in several parts that were merged, or as a part of one that was split; a device without a
+//! request queue of its own (device mapper, md) knows only `Q` and `C`, and there a request arrives when it is queued.
+//! So each queued or issued range waits, in order of arrival, for what becomes of it: issuing does away with the
+//! queued ranges that it covers, and completing gives out what it covers, with the time it took. One that waits for
+//! what never comes is given out as it is when [`WINDOW`] others wait behind it.
+
+use crate::Record;
+use crate::formats::blank;
+use crate::sink::Sink;
+use flashlane_base::{Instant, Operation};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Ranges that wait at most: more than a queue holds, few enough for constant memory.
+const WINDOW: usize = 1 << 14;
+
+/// What happened to a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Queue,
+    Issue,
+    Requeue,
+    Complete,
+}
+
+/// An event of the block layer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event {
+    pub action: Action,
+    /// Time, device and range; `took` is nothing yet.
+    pub record: Record,
+    /// The write is to follow on a flush.
+    pub flushes_first: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Queued,
+    Issued,
+    /// Issued, taken back, and to be issued again: its arrival was the first time.
+    Requeued,
+    Done,
+    /// Queued, and issued as (part of) another range.
+    Covered,
+}
+
+struct Entry {
+    event: Event,
+    state: State,
+}
+
+/// Device, operation and first byte of a range; its place in the order of arrival.
+type Key = (u32, Operation, u64, u64);
+
+#[derive(Default)]
+pub(crate) struct Pairing {
+    /// In order of arrival.
+    waiting: VecDeque<Entry>,
+    /// The place in that order of the first of these.
+    first: u64,
+    /// Those that are queued, issued or requeued.
+    open: BTreeMap<Key, ()>,
+    /// Devices that issue: what they only queue is no request of theirs.
+    issuing: Vec<u32>,
+}
+
+impl Pairing {
+    /// Takes an event, and gives out the requests that it settles.
+    pub fn event(&mut self, event: &Event, sink: &mut Sink) {
+        match event.action {
+            Action::Queue => self.wait(event, State::Queued),
+            Action::Issue => self.issue(event),
+            Action::Requeue => {
+                if let Some(place) = self.at_start(event, State::Issued) {
+                    self.entry(place).state = State::Requeued;
+                }
+            }
+            Action::Complete => self.complete(event),
+        }
+        sink.skipped += 1;
+        self.settle(sink, WINDOW);
+    }
+
+    /// Gives out the rest at the trace's end; whether all of it fitted.
+    pub fn finish(&mut self, sink: &mut Sink) -> bool {
+        self.settle(sink, 0);
+        self.waiting.is_empty()
+    }
+
+    fn wait(&mut self, event: &Event, state: State) {
+        let Record { device, operation, offset_bytes, .. } = event.record;
+        self.open.insert((device, operation, offset_bytes, self.first + self.waiting.len() as u64), ());
+        self.waiting.push_back(Entry { event: *event, state });
+    }
+
+    fn issue(&mut self, event: &Event) {
+        let device = event.record.device;
+        if let Err(place) = self.issuing.binary_search(&device) {
+            self.issuing.insert(place, device);
+        }
+        if let Some(place) = self.at_start(event, State::Requeued) {
+            self.entry(place).state = State::Issued;
+            return;
+        }
+        while let Some(key) = self.covered(event, |state| state == State::Queued) {
+            self.close(key, State::Covered);
+        }
+        self.wait(event, State::Issued);
+    }
+
+    fn complete(&mut self, event: &Event) {
+        // The request that was issued so; else, where devices only queue, all that were merged into one.
+        let key = self.covered(event, |state| state != State::Queued);
+        if let Some(key) = key {
+            return self.done(key, event.record.at);
+        }
+        while let Some(key) = self.covered(event, |_| true) {
+            self.done(key, event.record.at);
+        }
+    }
+
+    fn done(&mut self, key: Key, at: Instant) {
+        let entry = self.close(key, State::Done);
+        let record = &mut entry.event.record;
+        // A clock that runs backwards says nothing about how long it took.
+        record.took = (at >= record.at).then(|| at.since(record.at));
+    }
+
+    fn close(&mut self, key: Key, state: State) -> &mut Entry {
+        self.open.remove(&key);
+        let entry = self.entry(key.3);
+        entry.state = state;
+        entry
+    }
+
+    fn entry(&mut self, place: u64) -> &mut Entry {
+        &mut self.waiting[(place - self.first) as usize]
+    }
+
+    /// The first open range within the event's whose state is as asked for.
+    fn covered(&self, event: &Event, is_meant: impl Fn(State) -> bool) -> Option<Key> {
+        let Record { device, operation, offset_bytes, length_bytes, .. } = event.record;
+        let from = (device, operation, offset_bytes, 0);
+        let to = (device, operation, offset_bytes.saturating_add(length_bytes.max(1)), 0);
+        let mut within = self.open.range(from..to).map(|(key, ())| *key);
+        within.find(|key| is_meant(self.waiting[(key.3 - self.first) as usize].state))
+    }
+
+    /// The first open range that begins where the event's does and is in this state.
+    fn at_start(&self, event: &Event, state: State) -> Option<u64> {
+        let key = self.covered(event, |found| found == state)?;
+        (key.2 == event.record.offset_bytes).then_some(key.3)
+    }
+
+    /// Gives out what is settled, and what more than `most` ranges wait behind.
+    fn settle(&mut self, sink: &mut Sink, most: usize) {
+        while sink.has_room()
+            && let Some(front) = self.waiting.front()
+        {
+            let is_open = matches!(front.state, State::Queued | State::Issued | State::Requeued);
+            if is_open && self.waiting.len() <= most {
+                return;
+            }
+            let Some(entry) = self.waiting.pop_front() else { return };
+            let record = &entry.event.record;
+            if is_open {
+                self.open.remove(&(record.device, record.operation, record.offset_bytes, self.first));
+            }
+            self.first += 1;
+            let is_request = match entry.state {
+                State::Queued => self.issuing.binary_search(&record.device).is_err(),
+                State::Covered => false,
+                State::Issued | State::Requeued | State::Done => true,
+            };
+            if is_request {
+                give(&entry.event, sink);
+            }
+        }
+    }
+}
+
+/// Hands over a request, and before it the flush that it is to follow on.
+fn give(event: &Event, sink: &mut Sink) {
+    sink.skipped -= 1;
+    let record = event.record;
+    if event.flushes_first && record.operation == Operation::Write {
+        // Only what has a length or a device of its own can be refused.
+        let _ = sink.push(blank(record.at.as_ns(), record.device, Operation::Flush));
+    }
+    if let Err(reason) = sink.push(record) {
+        sink.refuse(&reason, &[]);
+    }
+}
