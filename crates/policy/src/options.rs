@@ -35,6 +35,14 @@ pub enum OptionError {
         /// Its options.
         known: String,
     },
+    /// The policy cannot work here, whatever its options.
+    #[error("policy '{policy}' does not suit: {reason}")]
+    Unsuited {
+        /// The policy.
+        policy: &'static str,
+        /// What it would need.
+        reason: &'static str,
+    },
     /// No policy has this name.
     #[error("'{given}' is no {family} policy; there are: {known}")]
     Policy {

@@ -1,20 +1,20 @@
 //! First in, first out: a rewrite replaces the page where it stands.
 
-use super::Replacement;
-use super::list::SlotList;
+use super::list::SlotLists;
+use super::{Page, Replacement, Shape};
 use crate::{OptionError, Options};
 
-struct Fifo(SlotList);
+struct Fifo(SlotLists);
 
 impl Replacement for Fifo {
-    fn insert(&mut self, slot: u32) {
-        self.0.push_youngest(slot);
+    fn insert(&mut self, slot: u32, _: Page) {
+        self.0.push_youngest(0, slot);
     }
 
     fn touch(&mut self, _: u32) {}
 
     fn victim(&mut self) -> Option<u32> {
-        self.0.pop_oldest()
+        self.0.pop_oldest(0)
     }
 
     fn remove(&mut self, slot: u32) {
@@ -22,6 +22,6 @@ impl Replacement for Fifo {
     }
 }
 
-pub(super) fn build(slots: u32, _: &Options) -> Result<Box<dyn Replacement>, OptionError> {
-    Ok(Box::new(Fifo(SlotList::new(slots))))
+pub(super) fn build(shape: Shape, _: &Options) -> Result<Box<dyn Replacement>, OptionError> {
+    Ok(Box::new(Fifo(SlotLists::new(shape.slots, 1))))
 }

@@ -1,27 +1,25 @@
-//! A doubly linked list over slot numbers: constant time, no allocation after it is made.
+//! Doubly linked lists over slot numbers: constant time, no allocation after they are made, 8 bytes a slot however
+//! many lists share the slots. A slot is in one list at most.
 
 const NONE: u32 = u32::MAX;
 
-/// Slots from oldest to youngest.
-pub(super) struct SlotList {
-    /// For each slot the one before and after it; the last entry is the list's head and tail.
+/// Lists of slots, each from oldest to youngest.
+pub(super) struct SlotLists {
+    /// For each slot the one before and after it; behind the slots, for each list its tail and head.
     links: Vec<(u32, u32)>,
+    slots: u32,
 }
 
-impl SlotList {
-    pub(super) fn new(slots: u32) -> Self {
-        let mut links = vec![(NONE, NONE); slots as usize + 1];
-        links[slots as usize] = (slots, slots);
-        Self { links }
+impl SlotLists {
+    pub(super) fn new(slots: u32, lists: u32) -> Self {
+        let mut links = vec![(NONE, NONE); slots as usize];
+        links.extend((slots..slots + lists).map(|end| (end, end)));
+        Self { links, slots }
     }
 
-    fn end(&self) -> u32 {
-        (self.links.len() - 1) as u32
-    }
-
-    pub(super) fn push_youngest(&mut self, slot: u32) {
-        debug_assert_eq!(self.links[slot as usize], (NONE, NONE), "slot {slot} is in the list already");
-        let end = self.end();
+    pub(super) fn push_youngest(&mut self, list: u32, slot: u32) {
+        debug_assert_eq!(self.links[slot as usize], (NONE, NONE), "slot {slot} is in a list already");
+        let end = self.slots + list;
         let last = self.links[end as usize].0;
         self.links[slot as usize] = (last, end);
         self.links[last as usize].1 = slot;
@@ -30,17 +28,17 @@ impl SlotList {
 
     pub(super) fn remove(&mut self, slot: u32) {
         let (before, after) = self.links[slot as usize];
-        debug_assert_ne!(before, NONE, "slot {slot} is not in the list");
+        debug_assert_ne!(before, NONE, "slot {slot} is in no list");
         self.links[before as usize].1 = after;
         self.links[after as usize].0 = before;
         self.links[slot as usize] = (NONE, NONE);
     }
 
-    pub(super) fn pop_oldest(&mut self) -> Option<u32> {
-        let first = self.links[self.end() as usize].1;
-        (first != self.end()).then(|| {
-            self.remove(first);
-            first
+    pub(super) fn pop_oldest(&mut self, list: u32) -> Option<u32> {
+        let oldest = self.links[(self.slots + list) as usize].1;
+        (oldest < self.slots).then(|| {
+            self.remove(oldest);
+            oldest
         })
     }
 }

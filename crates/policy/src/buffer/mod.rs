@@ -1,18 +1,49 @@
-//! Write buffer replacement: which buffered page goes to flash next.
+//! Write buffer replacement: which buffered pages go to flash next, and in what order.
 //!
-//! Pages live in numbered slots that the engine hands out; a policy orders the slots.
+//! Pages live in numbered slots that the engine hands out; a policy orders the slots. It is asked for one page at a
+//! time, or for a batch that leaves at once; how the pages of a batch wait for each other is a matter of how the
+//! policy keeps them ([`Queues`]).
 
 mod fifo;
 mod list;
 mod lru;
+mod parallel;
 
 use crate::registry::{self, Entry};
 use crate::{OptionError, Options};
 
+/// What a policy is told of the buffer it orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Slots, numbered from 0.
+    pub slots: u32,
+    /// Packages, numbered from 0; none where a page's package is settled only when it leaves.
+    pub packages: Option<u32>,
+}
+
+/// A page that comes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Its logical number.
+    pub number: u32,
+    /// The package that it will go to; 0 where [`Shape::packages`] is none.
+    pub package: u32,
+}
+
+/// How the pages of a batch wait for each other on their way to flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queues {
+    /// One queue: in the batch's order, and a page waits, with all behind it, until its package has done the buffer's
+    /// page before.
+    One,
+    /// A queue a package: every page is handed to its package at once.
+    EachPackage,
+}
+
 /// Orders the buffered pages.
 pub trait Replacement: Send {
-    /// A page entered slot `slot`.
-    fn insert(&mut self, slot: u32);
+    /// `page` entered slot `slot`.
+    fn insert(&mut self, slot: u32, page: Page);
 
     /// The page in `slot` was written again.
     fn touch(&mut self, slot: u32);
@@ -20,41 +51,42 @@ pub trait Replacement: Send {
     /// Takes out the slot to drain next.
     fn victim(&mut self) -> Option<u32>;
 
+    /// Takes out the slots to drain together and appends them to `out`: `most` of them, a multiple of the packages, or
+    /// as many as there are.
+    fn batch(&mut self, most: u32, out: &mut Vec<u32>) {
+        out.extend(std::iter::from_fn(|| self.victim()).take(most as usize));
+    }
+
     /// Takes out `slot`, wherever it stands: its page was trimmed or superseded.
     fn remove(&mut self, slot: u32);
+
+    /// How the pages of a batch wait for each other.
+    fn queues(&self) -> Queues {
+        Queues::One
+    }
 }
 
-/// Makes a replacement policy for `slots` slots.
-pub type Build = fn(slots: u32, &Options) -> Result<Box<dyn Replacement>, OptionError>;
+/// Makes a replacement policy for a buffer.
+pub type Build = fn(Shape, &Options) -> Result<Box<dyn Replacement>, OptionError>;
 
 /// All replacement policies.
 pub const REGISTRY: &[Entry<Build>] = &[
     Entry { name: "fifo", summary: "the page that came first", build: fifo::build },
     Entry { name: "lru", summary: "the page least recently written", build: lru::build },
+    Entry {
+        name: "parallel",
+        summary: "as many pages of each package, the least recently written first",
+        build: parallel::build,
+    },
 ];
 
 /// The replacement policy called `name`.
 ///
 /// # Errors
-/// [`OptionError`] where there is none, or an option does not suit it.
-pub fn build(name: &str, slots: u32, options: &Options) -> Result<Box<dyn Replacement>, OptionError> {
-    registry::checked(name, options, registry::find("write buffer", REGISTRY, name)?(slots, options))
+/// [`OptionError`] where there is none, it does not suit the buffer, or an option does not suit it.
+pub fn build(name: &str, shape: Shape, options: &Options) -> Result<Box<dyn Replacement>, OptionError> {
+    registry::checked(name, options, registry::find("write buffer", REGISTRY, name)?(shape, options))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_policy_gives_back_each_slot_once() {
-        for entry in REGISTRY {
-            let mut policy = build(entry.name, 16, &Options::default()).unwrap();
-            (0..16).for_each(|slot| policy.insert(slot));
-            policy.touch(3);
-            policy.remove(5);
-            let mut out: Vec<u32> = std::iter::from_fn(|| policy.victim()).collect();
-            out.sort_unstable();
-            assert_eq!(out, (0..16).filter(|&slot| slot != 5).collect::<Vec<_>>(), "{}", entry.name);
-        }
-    }
-}
+mod tests;

@@ -123,15 +123,32 @@ pub struct BufferConfig {
     pub policy: String,
     /// What it holds.
     pub size: Bytes,
-    /// Draining starts when more than this share of it is filled; `0%` drains at once.
+    /// On which side of the translation layer it stands.
+    #[serde(default)]
+    pub placement: Placement,
+    /// Pages leave in batches of so many for each package, when the buffer is full; one by one where absent.
+    pub parallel_pages: Option<u32>,
+    /// Pages leave one by one as long as more than this share of it is filled; `0%` for at once. Has no effect on
+    /// batches.
     #[serde(default)]
     pub high: Share,
-    /// Pages on their way to flash at once, for each die.
+    /// Of pages that leave one by one, those on their way to flash at once, for each die.
     #[serde(default = "two")]
     pub drain_per_die: u32,
     /// The policy's own settings.
     #[serde(default)]
     pub options: PolicyOptions,
+}
+
+/// On which side of the translation layer the buffer stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Placement {
+    /// Above: a page is logical while it is buffered, and its place is found when it leaves.
+    #[default]
+    Above,
+    /// Below: a page's package is settled when it comes in; a rewrite of a page that is still there keeps it.
+    Below,
 }
 
 /// Mapping and allocation.

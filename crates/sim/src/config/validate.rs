@@ -1,9 +1,11 @@
 //! What a drive cannot be: rules over several fields, each refusal naming the field to change.
 
 use super::{DriveConfig, PolicyOptions};
+use crate::buffer::shape;
 use crate::nand::Geometry;
 use flashlane_base::units::format_bytes;
 use flashlane_base::{Duration, Seed};
+use flashlane_policy::buffer::Shape;
 use flashlane_policy::{
     OptionError, Options, allocation, buffer, cleaning, mapping, readahead, scheduling, wear,
 };
@@ -179,6 +181,7 @@ fn buffers(config: &DriveConfig) -> Result<(), Refusal> {
             )
         })?;
         range("buffer.drain_per_die", buffer.drain_per_die, 1, 1024)?;
+        range("buffer.parallel_pages", buffer.parallel_pages.unwrap_or(1), 1, 1 << 16)?;
     }
     if let Some(readahead) = &config.readahead {
         require(readahead.window.0 >= page, "readahead.window", || {
@@ -204,6 +207,11 @@ fn policies(config: &DriveConfig) -> Result<(), Refusal> {
     ) -> Result<(), Refusal> {
         build(&options.options()).map(drop).map_err(|error| match error {
             OptionError::Policy { .. } => (fields.0, error.to_string()),
+            // Only a buffer's policies can be unsuited, and only where the buffer stands makes them so.
+            OptionError::Unsuited { .. } => (
+                "buffer.placement",
+                format!("{error}; allowed: \"below\", or a mapping that binds a page to a place"),
+            ),
             _ => (fields.1, error.to_string()),
         })
     }
@@ -227,8 +235,10 @@ fn policies(config: &DriveConfig) -> Result<(), Refusal> {
             readahead::build(&r.policy, r.window.0, o)
         })?;
     }
-    if let Some(b) = &c.buffer {
-        check(("buffer.policy", "buffer.options"), &b.options, |o| buffer::build(&b.policy, 1, o))?;
+    if let Some((b, shape)) = c.buffer.as_ref().zip(shape(c, &Geometry::new(c))) {
+        // One slot will do to see whether its policy can be built.
+        let shape = Shape { slots: 1, ..shape };
+        check(("buffer.policy", "buffer.options"), &b.options, |o| buffer::build(&b.policy, shape, o))?;
     }
     // A page's place must be free to change where a plane has no room; a random place bound to an address could
     // fill one plane beyond its capacity.

@@ -139,7 +139,7 @@ impl Drive {
             correction: Correction::new(config, seed),
             exclusion: config.link.read_write_exclusion.then(Exclusion::default),
             readahead,
-            buffer: config.buffer.as_ref().map(|b| WriteBuffer::new(b, geometry.page_bytes, geometry.dies)),
+            buffer: WriteBuffer::new(config, &geometry),
             flash: FlashArray::new(config, &geometry, seed),
             ftl,
             geometry,
@@ -452,6 +452,7 @@ impl Device for Drive {
 
     fn counters(&self) -> Counters {
         let (ftl, flash, counts) = (self.ftl.counters(), self.flash.counters(), &self.counts);
+        let drains = self.buffer.as_ref().map(WriteBuffer::traffic).unwrap_or_default();
         Counters(vec![
             ("host_reads", counts.reads),
             ("host_writes", counts.writes),
@@ -471,6 +472,11 @@ impl Device for Drive {
             ("buffer_read_hits", counts.buffer_hits),
             ("buffer_writes_absorbed", counts.buffer_absorbed),
             ("buffer_stalls", counts.buffer_stalls),
+            ("buffer_pages_drained", drains.pages),
+            ("buffer_drains", drains.drains),
+            ("buffer_drains_on_all_packages", drains.drains_on_all),
+            ("buffer_drain_ns", drains.ns),
+            ("buffer_drain_on_all_packages_ns", drains.ns_on_all),
             ("readahead_pages_fetched", counts.pages_fetched_ahead),
             ("readahead_page_hits", counts.cache_hits),
             ("read_write_exclusion_waits", counts.exclusion_waits),
@@ -483,6 +489,8 @@ impl Device for Drive {
     }
 }
 
+#[cfg(test)]
+mod buffered;
 #[cfg(test)]
 mod tests;
 

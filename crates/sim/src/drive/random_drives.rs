@@ -7,6 +7,7 @@ use super::*;
 use crate::config::{DriveConfig, parse};
 use crate::ftl;
 use flashlane_device::Failure;
+use flashlane_policy::buffer;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -89,12 +90,17 @@ fn profile(random: &mut Random) -> String {
     }
     if r.chance(0.6) {
         let size = page * if r.chance(0.5) { from(r, 1, 4) } else { from(r, 1, 100) };
-        let policies = (pick(r, &["fifo", "lru"]), from(r, 0, 100));
+        let names: Vec<&str> = buffer::REGISTRY.iter().map(|entry| entry.name).collect();
+        let policies = (pick(r, &names), from(r, 0, 100));
         field(format_args!(
             "[buffer]\nsize = \"{size}B\"\npolicy = \"{}\"\nhigh = \"{}%\"",
             policies.0, policies.1
         ));
         field(format_args!("drain_per_die = {}", from(r, 1, 8)));
+        field(format_args!("placement = \"{}\"", pick(r, &["above", "below"])));
+        if r.chance(0.5) {
+            field(format_args!("parallel_pages = {}", from(r, 1, 20)));
+        }
     }
     let mapping = pick(r, &["lba", "write-order"]);
     let allocation = if mapping == "lba" { "striped" } else { pick(r, &["striped", "random"]) };

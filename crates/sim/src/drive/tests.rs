@@ -4,7 +4,7 @@ use super::*;
 use crate::config::{DriveConfig, load, names};
 use flashlane_device::conformance;
 
-fn config(name: &str, overrides: &[(&str, &str)]) -> DriveConfig {
+pub(super) fn config(name: &str, overrides: &[(&str, &str)]) -> DriveConfig {
     let overrides: Vec<(String, String)> =
         overrides.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
     load(name, &overrides).unwrap_or_else(|error| panic!("{error}"))

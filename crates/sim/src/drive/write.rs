@@ -64,7 +64,8 @@ impl Drive {
         let skip = self.requests[request].admitted as usize;
         for piece in self.pieces_of(request).skip(skip) {
             let buffer = self.buffer.as_mut().expect("writes are admitted to a buffer");
-            match buffer.admit(piece.page, piece.covered(page_bytes)) {
+            let ftl = &mut self.ftl;
+            match buffer.admit(piece.page, piece.covered(page_bytes), || ftl.assign(piece.page).ok()) {
                 Admission::New => {}
                 Admission::Absorbed => self.counts.buffer_absorbed += 1,
                 Admission::Full => return false,
@@ -82,7 +83,8 @@ impl Drive {
                 self.release(slot);
             }
             let forced = !self.stalled.is_empty() || !self.flushing.is_empty();
-            let Some((slot, entry)) = self.buffer.as_mut().and_then(|buffer| buffer.drain(forced)) else {
+            let Some((slot, entry)) = self.buffer.as_mut().and_then(|buffer| buffer.drain(forced, self.now))
+            else {
                 return;
             };
             self.write_page(entry.page, entry.present, Owner::DrainFill(slot), Owner::Drain(slot));
@@ -108,7 +110,7 @@ impl Drive {
 
     /// A buffered page is on flash, or can never be: its slot is free for whoever waits.
     fn release(&mut self, slot: u32) {
-        self.buffer.as_mut().expect("pages drain from a buffer").drained(slot);
+        self.buffer.as_mut().expect("pages drain from a buffer").drained(slot, self.now);
         while let Some(&request) = self.stalled.front() {
             if !self.admit(request) {
                 break;
@@ -148,19 +150,31 @@ impl Drive {
     /// Finds a place for a page and programs it there.
     #[inline]
     pub(super) fn program(&mut self, page: u32, owner: Owner) {
-        let placed = self.ftl.place(page, &mut self.cleaned);
+        let placed = match self.settled_plane(owner) {
+            Some(plane) if self.ftl.takes(plane, page) => self.ftl.place_on(plane, page, &mut self.cleaned),
+            _ => self.ftl.place(page, &mut self.cleaned),
+        };
         if !self.cleaned.is_empty() {
             // The page goes to a block that this cleaning freed: it has to wait, whatever the ranks.
             self.queue_cleaning(Owner::Nobody, Class::HostWrite);
         }
         match placed {
             Ok(plane) => {
+                if let (Owner::Drain(slot), Some(buffer)) = (owner, &mut self.buffer) {
+                    buffer.placed(slot, plane, self.now);
+                }
                 let bytes = self.geometry.page_bytes as u32;
                 let program = FlashOperation::new(Kind::Program, owner, Class::HostWrite, plane, page, bytes);
                 self.flash.enqueue(program, self.now, &mut self.events);
             }
             Err(_) => self.write_failed(owner),
         }
+    }
+
+    /// The plane that was settled for a buffered page when it came in.
+    fn settled_plane(&self, owner: Owner) -> Option<u32> {
+        let Owner::Drain(slot) = owner else { return None };
+        self.buffer.as_ref()?.plane_of(slot)
     }
 
     /// No block is left to write to: the request fails, or an acknowledged page is lost and counted.

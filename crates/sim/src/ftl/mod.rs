@@ -189,24 +189,28 @@ impl Ftl {
         if !self.mapping.is_free() || self.planes[plane as usize].has_room(&self.geometry) {
             return Ok(plane);
         }
-        // Where the page already lies it takes the room of its old copy.
-        let old = self.plane_of(page);
-        let takes = |ftl: &Self, plane: u32| {
-            let state = &ftl.planes[plane as usize];
-            state.has_room(&ftl.geometry) || old == Some(plane) && state.has_room_in_place(&ftl.geometry)
-        };
-        if takes(self, plane) {
+        if self.takes(plane, page) {
             return Ok(plane);
         }
         // With a random allocation neighbouring chunks may share a plane: a few rounds reach nearly all of them.
         for _ in 0..u64::from(self.geometry.planes) * chunk_pages * 16 {
             let position = self.mapping.position(u64::from(page));
             let plane = self.allocation.plane(position / chunk_pages);
-            if takes(self, plane) {
+            if self.takes(plane, page) {
                 return Ok(plane);
             }
         }
-        (0..self.geometry.planes).find(|&plane| takes(self, plane)).ok_or(NoRoom)
+        (0..self.geometry.planes).find(|&plane| self.takes(plane, page)).ok_or(NoRoom)
+    }
+
+    /// Whether `plane` can take logical page `page`: a plane that was assigned some time ago may have filled up since.
+    #[inline]
+    pub fn takes(&self, plane: u32, page: u32) -> bool {
+        let state = &self.planes[plane as usize];
+        // Where the page already lies it takes the room of its old copy.
+        !self.mapping.is_free()
+            || state.has_room(&self.geometry)
+            || self.plane_of(page) == Some(plane) && state.has_room_in_place(&self.geometry)
     }
 
     /// Makes `physical` the valid copy of `page`.

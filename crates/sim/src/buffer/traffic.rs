@@ -1,0 +1,124 @@
+//! Pages on their way from the buffer to flash, by package: who is busy with them, and for how long.
+
+use flashlane_base::Instant;
+
+/// What was counted of pages on their way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TrafficCounters {
+    /// Pages that went to flash.
+    pub(crate) pages: u64,
+    /// Drains: spells in which some page was on its way without a break.
+    pub(crate) drains: u64,
+    /// Drains in which every package had a page on its way at one moment.
+    pub(crate) drains_on_all: u64,
+    /// Nanoseconds in which some page was on its way.
+    pub(crate) ns: u64,
+    /// Of these, nanoseconds in which every package had one.
+    pub(crate) ns_on_all: u64,
+}
+
+/// The pages on their way.
+#[derive(Debug)]
+pub(super) struct Traffic {
+    /// Pages on their way to each package.
+    pages: Vec<u32>,
+    /// Packages with any.
+    busy: usize,
+    /// Since when `busy` is what it is.
+    since: Instant,
+    /// Whether all were busy at once in this drain.
+    all: bool,
+    counters: TrafficCounters,
+}
+
+impl Traffic {
+    pub(super) fn new(packages: u32) -> Self {
+        Self {
+            pages: vec![0; packages as usize],
+            busy: 0,
+            since: Instant::ZERO,
+            all: false,
+            counters: TrafficCounters::default(),
+        }
+    }
+
+    /// Pages on their way to `package`.
+    pub(super) fn to(&self, package: u32) -> u32 {
+        self.pages[package as usize]
+    }
+
+    /// A page sets out for `package`.
+    pub(super) fn begin(&mut self, package: u32, now: Instant) {
+        let pages = &mut self.pages[package as usize];
+        *pages += 1;
+        if *pages > 1 {
+            return;
+        }
+        if self.busy == 0 && (now > self.since || self.counters.drains == 0) {
+            // Not where one sets out in the moment in which the last one came.
+            self.counters.drains += 1;
+            self.all = false;
+        }
+        self.account(now);
+        self.busy += 1;
+        if self.busy == self.pages.len() && !self.all {
+            self.all = true;
+            self.counters.drains_on_all += 1;
+        }
+    }
+
+    /// A page has come to `package`, or will never come.
+    pub(super) fn end(&mut self, package: u32, now: Instant) {
+        let pages = &mut self.pages[package as usize];
+        *pages -= 1;
+        if *pages > 0 {
+            return;
+        }
+        self.account(now);
+        self.busy -= 1;
+    }
+
+    /// Counts a page that has come.
+    pub(super) fn count(&mut self) {
+        self.counters.pages += 1;
+    }
+
+    /// Adds the time since the busy packages last changed.
+    fn account(&mut self, now: Instant) {
+        let ns = now.since(self.since).as_ns();
+        self.since = now;
+        self.counters.ns += if self.busy > 0 { ns } else { 0 };
+        self.counters.ns_on_all += if self.busy == self.pages.len() { ns } else { 0 };
+    }
+
+    /// What was counted so far; times up to the last change.
+    pub(super) fn counters(&self) -> TrafficCounters {
+        self.counters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drain_lasts_while_any_page_is_on_its_way() {
+        let mut traffic = Traffic::new(2);
+        let at = Instant::from_ns;
+        traffic.begin(0, at(10));
+        traffic.begin(0, at(20));
+        traffic.begin(1, at(30));
+        traffic.end(0, at(50));
+        traffic.end(0, at(60));
+        traffic.begin(0, at(70));
+        traffic.end(1, at(80));
+        traffic.end(0, at(90));
+        traffic.begin(0, at(90));
+        traffic.end(0, at(100));
+        traffic.begin(1, at(200));
+        traffic.end(1, at(205));
+        let counters = traffic.counters();
+        assert_eq!((counters.drains, counters.drains_on_all), (2, 1), "all were busy twice in the first");
+        assert_eq!((counters.ns, counters.ns_on_all), (95, 40));
+    }
+}
