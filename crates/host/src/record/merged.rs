@@ -1,15 +1,30 @@
 //! The processors' streams joined into one by time, as `blkparse -d` would write them: the binary records of blktrace.
 //!
-//! Only a record's head is looked at (`struct blk_io_trace` of `<linux/blktrace_api.h>`, version 7, 48 bytes in the
-//! machine's byte order), and only so far as joining needs it. What stands between records (the kernel puts a line of
-//! text where it lost events, and other people's markers) is left out and counted.
+//! Only a record's head is looked at (`struct blk_io_trace` of `<linux/blktrace_api.h>` and, from Linux 6.19 on,
+//! `struct blk_io_trace2`, in the machine's byte order), and only so far as joining needs it. What stands between
+//! records (the kernel puts a line of text where it lost events, and other people's markers) is left out and counted.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// `BLK_IO_TRACE_MAGIC | BLK_IO_TRACE_VERSION`.
-const MAGIC: u32 = 0x6561_7407;
-const HEAD_BYTES: usize = 48;
+/// Where the fields of a head are.
+#[derive(Debug)]
+struct Layout {
+    /// `BLK_IO_TRACE_MAGIC` with the version in its lowest byte.
+    magic: u32,
+    head_bytes: usize,
+    action_at: usize,
+    /// How many bytes follow the head.
+    extra_at: usize,
+}
+
+const LAYOUTS: [Layout; 2] = [
+    Layout { magic: 0x6561_7407, head_bytes: 48, action_at: 28, extra_at: 46 },
+    Layout { magic: 0x6561_7408, head_bytes: 64, action_at: WIDE_ACTION_AT, extra_at: 50 },
+];
+/// The lower half of the 64 bits at 32.
+const WIDE_ACTION_AT: usize = if cfg!(target_endian = "big") { 36 } else { 32 };
+const MAGIC_BYTES: usize = 4;
 
 /// `__BLK_TA_QUEUE` and `__BLK_TA_ISSUE`: the low half of an action.
 const QUEUED: u32 = 1;
@@ -26,10 +41,16 @@ pub struct Events {
 }
 
 #[derive(Debug)]
+struct Record {
+    at_ns: u64,
+    is_request: bool,
+    bytes: Vec<u8>,
+}
+
+#[derive(Debug)]
 struct Stream {
     source: BufReader<File>,
-    /// The next record, and when it happened.
-    next: Option<(u64, Vec<u8>)>,
+    next: Option<Record>,
     skipped_bytes: u64,
 }
 
@@ -57,12 +78,12 @@ impl Events {
     /// Moves on to the earliest record; false at the end.
     fn advance(&mut self) -> io::Result<bool> {
         let waiting = self.streams.iter_mut().filter(|stream| stream.next.is_some());
-        let Some(first) = waiting.min_by_key(|stream| stream.next.as_ref().map(|(at, _)| *at)) else {
+        let Some(first) = waiting.min_by_key(|stream| stream.next.as_ref().map(|record| record.at_ns)) else {
             return Ok(false);
         };
-        if let Some((_, record)) = first.next.take() {
-            self.requests += u64::from(matches!(action(&record) & 0xffff, QUEUED | ISSUED));
-            self.current = record;
+        if let Some(record) = first.next.take() {
+            self.requests += u64::from(record.is_request);
+            self.current = record.bytes;
             self.given = 0;
         }
         first.advance()?;
@@ -85,21 +106,26 @@ impl Read for Events {
 
 impl Stream {
     fn advance(&mut self) -> io::Result<()> {
-        let mut record = Vec::with_capacity(HEAD_BYTES);
-        if !self.fill(&mut record, HEAD_BYTES)? {
-            return Ok(());
-        }
-        while word(&record, 0) != MAGIC {
-            record.remove(0);
-            self.skipped_bytes += 1;
-            if !self.fill(&mut record, HEAD_BYTES)? {
+        let mut bytes = Vec::with_capacity(LAYOUTS[0].head_bytes);
+        let layout = loop {
+            if !self.fill(&mut bytes, MAGIC_BYTES)? {
                 return Ok(());
             }
+            match LAYOUTS.iter().find(|layout| layout.magic == word(&bytes, 0)) {
+                Some(layout) => break layout,
+                None => bytes.remove(0),
+            };
+            self.skipped_bytes += 1;
+        };
+        if !self.fill(&mut bytes, layout.head_bytes)? {
+            return Ok(());
         }
-        let extra = usize::from(u16::from_ne_bytes([record[46], record[47]]));
-        if self.fill(&mut record, HEAD_BYTES + extra)? {
-            let at = u64::from(word(&record, 8)) | u64::from(word(&record, 12)) << 32;
-            self.next = Some((at, record));
+        let extra = usize::from(u16::from_ne_bytes([bytes[layout.extra_at], bytes[layout.extra_at + 1]]));
+        if self.fill(&mut bytes, layout.head_bytes + extra)? {
+            let at_ns = u64::from_ne_bytes(*bytes[8..].first_chunk().expect("a head is longer"));
+            // Flags of an action stand above its number.
+            let action = word(&bytes, layout.action_at) & 0xffff;
+            self.next = Some(Record { at_ns, is_request: matches!(action, QUEUED | ISSUED), bytes });
         }
         Ok(())
     }
@@ -122,8 +148,4 @@ impl Stream {
 
 fn word(record: &[u8], at: usize) -> u32 {
     u32::from_ne_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
-}
-
-fn action(record: &[u8]) -> u32 {
-    word(record, 28)
 }

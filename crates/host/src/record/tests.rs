@@ -28,6 +28,7 @@ fn event(at: u64, sector: u64, bytes: u32, action: u32, extra: &[u8]) -> Vec<u8>
 const ISSUE: u32 = 0x0141_0007;
 const COMPLETE: u32 = 0x0181_0008;
 
+/// A tracing folder and a drive's folder in sysfs.
 struct Kernel {
     folder: tempfile::TempDir,
 }
@@ -123,6 +124,21 @@ fn the_streams_of_all_processors_become_one_by_time() {
     assert_eq!((recorded.ended, recorded.lost_events), (Ended::Elapsed, 0));
     assert!(recorded.took >= Duration::from_ms(20));
     kernel.assert_restored();
+}
+
+#[test]
+fn the_wider_records_of_newer_kernels_are_joined_too() {
+    let mut wide = event(15, 8, 4096, 0, b"");
+    wide[0] = 8;
+    wide.splice(28..48, [0; 36]);
+    wide[32] = 7;
+    wide[50] = 2;
+    wide.extend(b"ab");
+    let narrow = event(10, 8, 4096, ISSUE, b"");
+    let kernel = Kernel::new(&[wide.clone(), narrow.clone()]);
+    let mut recorded = kernel.record(&Until::Elapsed(Duration::ZERO)).unwrap();
+    assert_eq!(all(&mut recorded.events), [narrow, wide].concat());
+    assert_eq!(recorded.events.requests(), 2);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Runs a program; its output, or why it failed.
-fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
+pub fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
     // Where an ordinary user's PATH leaves out the system's programs.
     let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
     let output = Command::new(program).args(arguments).env("PATH", path).output();
@@ -25,8 +25,8 @@ fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
 }
 
 /// A loop device over a file, both gone with it.
-struct Loop {
-    device: PathBuf,
+pub struct Loop {
+    pub device: PathBuf,
     file: PathBuf,
     _folder: tempfile::TempDir,
 }
@@ -48,7 +48,7 @@ impl Loop {
         }
     }
 
-    fn blank() -> Option<Self> {
+    pub fn blank() -> Option<Self> {
         Self::new(4 << 20, |_| Ok(()))
     }
 
@@ -58,7 +58,7 @@ impl Loop {
         })
     }
 
-    fn name(&self) -> String {
+    pub fn name(&self) -> String {
         self.device.file_name().unwrap().to_string_lossy().into_owned()
     }
 

@@ -8,4 +8,5 @@ mod failing;
 mod files;
 mod interrupts;
 mod laws;
+mod recording;
 mod refusals;

@@ -1,0 +1,138 @@
+//! Recording for real: a loop device, the kernel's tracing, requests that are known. Root's privilege, and nobody
+//! else may be tracing; elsewhere the test says that it was skipped, and why.
+
+use crate::blocks::{Loop, run};
+use flashlane_base::Duration;
+use flashlane_host::{Ended, RecordError, Until, record};
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// A mount of tracefs of our own, where there is none.
+struct Tracefs(Option<tempfile::TempDir>);
+
+impl Tracefs {
+    fn new() -> Result<Self, String> {
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").map_err(|e| e.to_string())?;
+        if mounts.contains(" - tracefs ") {
+            return Ok(Self(None));
+        }
+        let folder = tempfile::tempdir().unwrap();
+        run("mount", &["-t", "tracefs", "tracefs", folder.path().to_str().unwrap()])?;
+        Ok(Self(Some(folder)))
+    }
+
+    /// What a recording changes.
+    fn settings(&self) -> Vec<String> {
+        let at = self.0.as_ref().map_or(Path::new("/sys/kernel/tracing"), |folder| folder.path());
+        let files = ["current_tracer", "trace_clock", "tracing_on", "options/bin", "options/context-info"];
+        files.map(|file| std::fs::read_to_string(at.join(file)).unwrap_or_default()).to_vec()
+    }
+}
+
+impl Drop for Tracefs {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.0 {
+            run("umount", &[folder.path().to_str().unwrap()]).unwrap();
+        }
+    }
+}
+
+/// The head of a record, as far as it matters here.
+#[derive(Debug, PartialEq, Eq)]
+struct Event {
+    at: u64,
+    sector: u64,
+    bytes: u32,
+    action: u32,
+}
+
+fn events(bytes: &[u8]) -> Vec<Event> {
+    let mut found = Vec::new();
+    let mut rest = bytes;
+    while rest.len() >= 48 {
+        let word = |at: usize| u32::from_ne_bytes(rest[at..at + 4].try_into().unwrap());
+        let long = |at: usize| u64::from_ne_bytes(rest[at..at + 8].try_into().unwrap());
+        found.push(Event { at: long(8), sector: long(16), bytes: word(24), action: word(28) });
+        let extra = u16::from_ne_bytes(rest[46..48].try_into().unwrap());
+        rest = &rest[48 + usize::from(extra)..];
+    }
+    assert!(rest.is_empty(), "{} bytes are left over", rest.len());
+    found
+}
+
+fn shell(script: String) -> Until {
+    Until::Exited(["sh", "-c", &script].map(OsString::from).to_vec())
+}
+
+#[test]
+fn the_requests_of_a_program_are_recorded_and_tracing_is_left_as_it_was() {
+    let Some(drive) = Loop::blank() else { return };
+    let tracefs = match Tracefs::new() {
+        Ok(tracefs) => tracefs,
+        Err(e) => return println!("skipped: tracefs cannot be mounted here: {e}"),
+    };
+    let before = tracefs.settings();
+    let folder = tempfile::tempdir().unwrap();
+    let device = drive.device.to_str().unwrap();
+    // Eight writes of 8 KiB from sector 1024 on and four reads of 4 KiB from sector 2048 on, one at a time.
+    let script = format!(
+        "dd if=/dev/zero of={device} bs=8192 count=8 seek=64 oflag=direct 2>&1 && \
+         dd if={device} of=/dev/null bs=4096 count=4 skip=256 iflag=direct 2>&1"
+    );
+    let mut recorded = match record(&drive.device, &shell(script), folder.path()) {
+        Ok(recorded) => recorded,
+        Err(
+            e @ (RecordError::TracerInUse { .. }
+            | RecordError::EventsInUse { .. }
+            | RecordError::NoTracer { .. }
+            | RecordError::Denied { .. }),
+        ) => return println!("skipped: {e}"),
+        Err(e) => panic!("{e}"),
+    };
+    assert_eq!(tracefs.settings(), before);
+    assert!(matches!(recorded.ended, Ended::Exited(status) if status.success()), "{:?}", recorded.ended);
+    assert_eq!(recorded.lost_events, 0);
+    let mut bytes = Vec::new();
+    recorded.events.read_to_end(&mut bytes).unwrap();
+    assert_eq!(recorded.events.skipped_bytes(), 0);
+    let events = events(&bytes);
+    assert!(events.is_sorted_by_key(|event| event.at));
+    // The low half says what happened, bit 17 whether it is a write; others read a new device, too.
+    let having = |what: u32, write: bool| {
+        let wanted = |event: &&Event| event.action & 0xffff == what && (event.action >> 17 & 1 == 1) == write;
+        events.iter().filter(wanted).map(|event| (event.sector, event.bytes)).collect::<Vec<_>>()
+    };
+    let writes: Vec<_> = (0..8).map(|at| (1024 + at * 16, 8192)).collect();
+    for (action, name) in [(7, "issued"), (8, "completed")] {
+        assert_eq!(having(action, true), writes, "{name}");
+        let reads = having(action, false);
+        assert!((0..4).all(|at| reads.contains(&(2048 + at * 8, 4096))), "{name}: {reads:?}");
+    }
+    assert!(recorded.events.requests() >= 12);
+    // The same once more: what was put back can be taken again.
+    let again = record(&drive.device, &Until::Elapsed(Duration::from_ms(1)), folder.path());
+    assert!(matches!(again.map(|recorded| recorded.ended), Ok(Ended::Elapsed)));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "files are left");
+}
+
+#[test]
+fn a_device_that_is_traced_is_refused() {
+    let Some(drive) = Loop::blank() else { return };
+    let enable: PathBuf = Path::new("/sys/block").join(drive.name()).join("trace/enable");
+    if let Err(e) = std::fs::write(&enable, "1") {
+        return println!("skipped: tracing cannot be enabled here: {e}");
+    }
+    let _tracefs = Tracefs::new();
+    let folder = tempfile::tempdir().unwrap();
+    let refused = record(&drive.device, &Until::Elapsed(Duration::ZERO), folder.path());
+    std::fs::write(&enable, "0").unwrap();
+    match refused {
+        Err(RecordError::AlreadyTraced { path, .. }) => assert_eq!(path, drive.device),
+        Err(e @ (RecordError::TracerInUse { .. } | RecordError::EventsInUse { .. })) => {
+            println!("skipped: {e}")
+        }
+        Err(RecordError::NotMounted) => println!("skipped: tracefs cannot be mounted here"),
+        other => panic!("{other:?}"),
+    }
+}

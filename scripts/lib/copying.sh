@@ -1,0 +1,31 @@
+# What the scripts that copy files share: the files are made elsewhere (holes: nothing is read from a disk for them)
+# and copied onto the drive, which is recorded. Sourced, not run.
+
+source "$(dirname "${BASH_SOURCE[0]}")/recording.sh"
+
+option memory 512MiB 'memory of the copying with its page cache; 0 for no limit'
+# In the traces of ruan12 (table III) files of 5.7 GB are 94,000 requests: none was larger than 64 KiB.
+option request 64KiB 'the largest request that the drive takes; 0 for what the kernel has for it'
+option seed 1 'of the sizes between the smallest and the largest'
+
+# copied OPTIONS...: the whole recording.
+copied() {
+    options "$@"
+    need cp awk
+    local least most
+    least="$(bytes "${OPTION[least]}")"
+    most="$(bytes "${OPTION[most]}")"
+    ((least <= most)) || die "--least is more than --most"
+    mkdir "$WORK/source"
+    # Sizes without a bias to either end, the same for the same seed.
+    awk -v n="${OPTION[count]}" -v least="$least" -v most="$most" -v seed="${OPTION[seed]}" 'BEGIN {
+        srand(seed)
+        for (i = 0; i < n; i++) printf "%05d %.0f\n", i, least + int(rand() * (most - least + 1))
+    }' | while read -r name length; do
+        truncate -s "$length" "$WORK/source/$name"
+    done
+    file_system "${OPTION[size]}"
+    memory "${OPTION[memory]}"
+    # Holes are written as zeros: what lies in the files makes no request different.
+    recorded cp -r --sparse=never "$WORK/source" "$MOUNT/copied"
+}
