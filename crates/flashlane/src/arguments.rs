@@ -1,10 +1,13 @@
 //! What can be typed: the commands, and the options that several of them share.
 
 use crate::command::{completions, man, probe, profile, report, run, study};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use flashlane_base::Seed;
 use flashlane_base::units::parse_bytes;
 use flashlane_device::spec::Spec;
+use flashlane_studies::sweep::METRICS;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// See inside an SSD, simulate its firmware, use its parallelism.
@@ -89,6 +92,24 @@ pub struct EffortOptions {
     /// All that can be found out: more time
     #[arg(long)]
     pub full: bool,
+}
+
+/// The same for many settings.
+#[derive(Clone, Debug, Args)]
+pub struct SweepOptions {
+    /// Do it for each of several values: KEY=A,B,C or KEY=A..B*FACTOR or KEY=A..B+STEP; every combination where it is
+    /// given more than once
+    #[arg(long = "sweep", id = "sweep", value_name = "KEY=VALUES", help_heading = "Sweeps")]
+    pub keys: Vec<String>,
+    /// What the plot of a sweep shows
+    #[arg(
+        long = "sweep-y", id = "sweep-y", value_name = "METRIC", help_heading = "Sweeps", requires = "sweep",
+        default_value = METRICS[0].name, value_parser = PossibleValuesParser::new(METRICS.iter().map(|metric| metric.name))
+    )]
+    pub y: String,
+    /// Points of a sweep measured at a time: as many as there are cores, unless given
+    #[arg(long, value_name = "N", help_heading = "Sweeps", requires = "sweep")]
+    pub jobs: Option<NonZeroUsize>,
 }
 
 /// A seed as it is typed.

@@ -43,6 +43,15 @@ pub fn real_path(spec: &Spec) -> Option<&Path> {
     }
 }
 
+/// The profile of the simulated drive in a spec, read and checked; none where the device is real.
+pub fn profile_of(spec: &Spec) -> Result<Option<DriveConfig>, Failure> {
+    match spec {
+        Spec::Path(_) => Ok(None),
+        Spec::Simulated { profile, overrides, .. } => profile_named(profile, overrides).map(Some),
+        Spec::Layer { inner, .. } => profile_of(inner),
+    }
+}
+
 /// Opens the device that `spec` names.
 pub fn open(spec: &Spec, opening: &Opening<'_>) -> Result<Opened, Failure> {
     let mut warnings = Vec::new();

@@ -44,7 +44,12 @@ impl Failure {
 
     /// Says why on standard error.
     pub fn print(&self) {
-        tell(&paragraph(&self.error));
+        tell(&self.reason());
+    }
+
+    /// Why, in a paragraph.
+    pub fn reason(&self) -> String {
+        paragraph(&self.error)
     }
 }
 

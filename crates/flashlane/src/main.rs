@@ -13,6 +13,8 @@ mod input;
 mod near;
 mod output;
 mod progress;
+mod sweep;
+mod workload;
 
 use arguments::Arguments;
 use clap::Parser;

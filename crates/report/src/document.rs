@@ -65,6 +65,8 @@ pub(crate) struct Column {
     pub right: bool,
     /// As the first column: its values are headings over the rows that share them, though not in CSV.
     pub grouped: bool,
+    /// A terminal leaves it out where the table would be too wide.
+    pub is_detail: bool,
 }
 
 /// A row, with a remark below it where there is one.
@@ -106,7 +108,7 @@ impl Fact {
 
 impl Column {
     pub fn left(title: &str, key: &str) -> Self {
-        Self { title: title.into(), key: key.into(), right: false, grouped: false }
+        Self { title: title.into(), key: key.into(), right: false, grouped: false, is_detail: false }
     }
 
     pub fn right(title: &str, key: &str) -> Self {

@@ -1,6 +1,6 @@
 //! From a result to what people see: terminal, CSV, SVG, one self-contained page.
 //!
-//! A result is JSON (`flashlane.probe/1`, `flashlane.run/1`, `flashlane.study/1`) and complete: nothing is run
+//! A result is JSON (`flashlane.probe/1`, `flashlane.run/1`, `flashlane.study/1` …) and complete: nothing is run
 //! here. Each kind of result becomes one document (`kinds`), and each way of showing draws any document.
 
 mod csv;

@@ -13,6 +13,8 @@ const NARROWEST: usize = 8;
 /// After these a word that is longer than its line is broken.
 const BREAKS: [char; 3] = [',', '/', '-'];
 const INDENT: usize = 4;
+/// Below a table whose details had no room.
+const MORE: &str = "There are more columns on a wider terminal, on the page of --out, and in CSV.";
 
 /// The document, in lines of at most `width` terminal cells wherever its words allow.
 pub(crate) fn render(document: &Document, width: usize) -> String {
@@ -61,6 +63,8 @@ fn push_facts(out: &mut Vec<String>, document: &Document) {
 }
 
 fn push_table(out: &mut Vec<String>, table: &Table, width: usize) {
+    let whole = table;
+    let table = &without_details(table, width);
     // A first column of groups becomes headings: the others need its room.
     let first = usize::from(table.grouped());
     let columns = &table.columns[first..];
@@ -77,6 +81,30 @@ fn push_table(out: &mut Vec<String>, table: &Table, width: usize) {
         push_row(out, columns, &widths, &cells);
         if !row.note.is_empty() {
             push_wrapped(out, &format!("{}{}", " ".repeat(INDENT), one_line(&row.note)), width, INDENT);
+        }
+    }
+    if table.columns.len() < whole.columns.len() {
+        push_wrapped(out, MORE, width, 0);
+    }
+}
+
+/// The table without as many of its details, from the last one on, as it is too wide by.
+fn without_details(table: &Table, width: usize) -> Table {
+    let mut table = table.clone();
+    loop {
+        let narrowest = |at: usize| {
+            let cells = table.rows.iter().map(|row| row.cells[at].text.as_str());
+            let of = if table.columns[at].right { narrowest_number } else { narrowest_text };
+            cells.chain([table.columns[at].title.as_str()]).map(of).max().unwrap_or(0) + GAP
+        };
+        let columns = usize::from(table.grouped())..table.columns.len();
+        let detail = table.columns.iter().rposition(|column| column.is_detail);
+        match detail.filter(|_| columns.map(narrowest).sum::<usize>() > width + GAP) {
+            Some(at) => {
+                table.columns.remove(at);
+                table.rows.iter_mut().for_each(|row| drop(row.cells.remove(at)));
+            }
+            None => return table,
         }
     }
 }

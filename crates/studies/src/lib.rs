@@ -2,7 +2,8 @@
 //!
 //! A paper is a folder and a line in [`REGISTRY`]; each of its figures is a file with what the paper claims, what is
 //! measured for it, what was published and how close one has to come. Every number is measured on a simulated drive
-//! of one of the profiles; nothing is looked up. [`score`] is the probe's score.
+//! of one of the profiles; nothing is looked up. [`score`] is the probe's score,
+//! [`sweep`] any experiment over a grid of settings.
 
 mod chen11;
 mod error;
@@ -11,6 +12,7 @@ mod result;
 mod row;
 pub mod score;
 mod study;
+pub mod sweep;
 
 pub use error::{FigureError, StudyError};
 pub use lab::{Options, Progress, Watch};

@@ -1,18 +1,21 @@
 //! `flashlane run DEVICE WORKLOAD`: one workload on one device.
 
-use crate::arguments::{EffortOptions, OutputOptions, SafetyOptions, device, seed};
+use crate::arguments::{EffortOptions, OutputOptions, SafetyOptions, SweepOptions, device, seed};
 use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, tell};
-use crate::input::{SETTINGS_BYTES, read_text};
 use crate::progress::Meter;
+use crate::sweep::{self, Settings};
+use crate::workload::Written;
 use crate::{harness, output};
-use anyhow::anyhow;
 use flashlane_base::Seed;
+use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
 use flashlane_measure::schema::RunResult;
-use flashlane_measure::{MeasureError, Options, Run};
+use flashlane_measure::{Interruption, MeasureError, Options, Progress, Run};
 use flashlane_report::Samples;
+use flashlane_studies::sweep::{Halt, fingerprint};
 use flashlane_workload::{KEYS, NAMED, Scope, Workload};
+use serde_json::Value;
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
@@ -31,6 +34,8 @@ pub struct Arguments {
     #[command(flatten)]
     effort: EffortOptions,
     #[command(flatten)]
+    sweep: SweepOptions,
+    #[command(flatten)]
     output: OutputOptions,
     #[command(flatten)]
     safety: SafetyOptions,
@@ -42,7 +47,8 @@ Examples:
   flashlane run sim:nvme-tlc,initial.state=fragmented random-write,depth=32 --out steady
   flashlane run /dev/nvme0n1 sequential-read,size=128k,depth=8,time=30s
   flashlane run ./scratch random-write,confidence=1% --create 4GiB
-  flashlane run 'faulty(sim:ssd-s,vanish-after=1000)' job.toml --format json";
+  flashlane run 'faulty(sim:ssd-s,vanish-after=1000)' job.toml --format json
+  flashlane run sim:msr-64g random-write --sweep buffer.size=1MiB..64MiB*2 --sweep buffer.policy=lru,fifo";
 
 /// How much `--quick` and `--full` change a run's length.
 const FACTOR: u64 = 10;
@@ -62,28 +68,34 @@ fn long_help() -> String {
     let _ = write!(
         text,
         "\n--quick runs a tenth of the workload's requests and time, --full ten times as many.\n\n\
-         Job files are described in docs/workloads.md."
+         Job files are described in docs/workloads.md, sweeps in docs/sweeps.md."
     );
     text
 }
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Arguments { device: spec, safety, .. } = arguments;
-    let workload = workload(arguments)?;
+    let written = Written::read(&arguments.workload)?;
+    if !arguments.sweep.keys.is_empty() {
+        let base = arguments.changed(written.workload()?);
+        let experiment = Experiment { arguments, written, base };
+        return sweep::call(&experiment, spec, &arguments.sweep, safety, &arguments.output);
+    }
+    let workload = arguments.changed(written.workload()?);
     if workload.changes() {
-        devices::consent(spec, safety, &format!("the workload '{workload}'"))?;
+        devices::consent(spec, safety, &described(&workload))?;
     }
     output::prepare(&arguments.output)?;
     devices::create(spec, safety)?;
-    let opening =
-        Opening { safety, writes: workload.changes(), depth: workload.depth(), seed: workload.seed };
-    let mut opened = devices::open(spec, &opening)?;
-    let run = measure(&mut *opened.device, &workload)?;
-    let mut result = RunResult::from(&run);
-    result.warnings.extend(opened.warnings);
-    if !run.profile.simulated {
-        result.harness_ns_per_request = Some(harness::ns_per_request());
-    }
+    let meter = Meter::new(format!("running on {spec}"));
+    let mut watch = |progress: &Progress| {
+        meter.set(progress.share());
+        if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let options = Options { watch: Some(&mut watch), ..Options::default() };
+    let measured = measure(spec, &workload, safety, options);
+    drop(meter);
+    let (run, result) = measured?;
     let result = output::value(&result, spec)?;
     output::deliver(&arguments.output, &result, Some(&samples(&run)?))?;
     Ok(match run.partial {
@@ -95,40 +107,120 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     })
 }
 
-/// The workload with the changes that options make to it.
-fn workload(arguments: &Arguments) -> Result<Workload, Failure> {
-    let text = &arguments.workload;
-    let parsed = if text.ends_with(".toml") {
-        let file = read_text(text.as_ref(), SETTINGS_BYTES)
-            .map_err(|error| Failure::unusable(anyhow!("cannot read the job file '{text}': {error}")))?;
-        Workload::parse_toml(&file, text)
-    } else {
-        Workload::parse(text)
-    };
-    let mut workload = parsed.map_err(Failure::unusable)?;
-    workload.seed = arguments.seed.unwrap_or(workload.seed);
-    let stop = &mut workload.stop;
-    if arguments.effort.quick {
-        stop.requests = stop.requests.map(|requests| (requests / FACTOR).max(1));
-        stop.time = stop.time.map(|time| time / FACTOR);
-    } else if arguments.effort.full {
-        stop.requests = stop.requests.map(|requests| requests.saturating_mul(FACTOR));
-        stop.time = stop.time.map(|time| time * FACTOR);
-    }
-    Ok(workload)
+fn described(workload: &Workload) -> String {
+    format!("the workload '{workload}'")
 }
 
-fn measure(device: &mut dyn flashlane_device::Device, workload: &Workload) -> Result<Run, Failure> {
-    let meter = Meter::new(format!("running on {}", device.profile().name));
-    let mut watch = |progress: &flashlane_measure::Progress| {
-        meter.set(progress.share());
-        if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    let options = Options { watch: Some(&mut watch), ..Options::default() };
-    flashlane_measure::run(device, workload, options).map_err(|error| match error {
-        MeasureError::Unfit { .. } => Failure::unusable(error),
-        MeasureError::Interrupted(_) => Failure::failed(error),
-    })
+impl Arguments {
+    /// The workload with the changes that options make to it.
+    fn changed(&self, mut workload: Workload) -> Workload {
+        workload.seed = self.seed.unwrap_or(workload.seed);
+        let stop = &mut workload.stop;
+        if self.effort.quick {
+            stop.requests = stop.requests.map(|requests| (requests / FACTOR).max(1));
+            stop.time = stop.time.map(|time| time / FACTOR);
+        } else if self.effort.full {
+            stop.requests = stop.requests.map(|requests| requests.saturating_mul(FACTOR));
+            stop.time = stop.time.map(|time| time * FACTOR);
+        }
+        workload
+    }
+}
+
+/// Opens the device, runs the workload on it, and says what came of it.
+fn measure(
+    spec: &Spec,
+    workload: &Workload,
+    safety: &SafetyOptions,
+    options: Options<'_>,
+) -> Result<(Run, RunResult), Failure> {
+    let opening =
+        Opening { safety, writes: workload.changes(), depth: workload.depth(), seed: workload.seed };
+    let mut opened = devices::open(spec, &opening)?;
+    let run =
+        flashlane_measure::run(&mut *opened.device, workload, options).map_err(|error| match error {
+            MeasureError::Unfit { .. } => Failure::unusable(error),
+            MeasureError::Interrupted(_) => Failure::failed(error),
+        })?;
+    let mut result = RunResult::from(&run);
+    result.warnings.extend(opened.warnings);
+    if !run.profile.simulated {
+        result.harness_ns_per_request = Some(harness::ns_per_request());
+    }
+    Ok((run, result))
+}
+
+/// A run at each point of a sweep.
+struct Experiment<'a> {
+    arguments: &'a Arguments,
+    written: Written,
+    base: Workload,
+}
+
+/// One of its points.
+struct Plan {
+    device: Spec,
+    workload: Workload,
+    /// Of all that the profile of a simulated drive says.
+    profile: u64,
+}
+
+impl sweep::Experiment for Experiment<'_> {
+    type Plan = Plan;
+
+    fn command(&self) -> &'static str {
+        "run"
+    }
+
+    fn word(&self) -> &'static str {
+        "workload"
+    }
+
+    fn quantity(&self, key: &str) -> Option<Quantity> {
+        KEYS.iter().find(|known| known.name == key).and_then(|known| known.quantity)
+    }
+
+    fn subject(&self) -> String {
+        self.base.to_string()
+    }
+
+    fn seed(&self) -> Seed {
+        self.base.seed
+    }
+
+    fn plan(&self, settings: &Settings<'_>) -> Result<Plan, Failure> {
+        let mut workload = self.arguments.changed(self.written.with_settings(&settings.own)?);
+        workload.seed = settings.seed.unwrap_or(workload.seed);
+        let profile = devices::profile_of(&settings.device)?;
+        Ok(Plan {
+            device: settings.device.clone(),
+            workload,
+            profile: fingerprint(format!("{profile:?}").as_bytes()),
+        })
+    }
+
+    fn writes(&self, plan: &Plan) -> Option<String> {
+        plan.workload.changes().then(|| described(&plan.workload))
+    }
+
+    fn definition(&self, plan: &Plan) -> String {
+        let Plan { device, workload, profile } = plan;
+        // Neither text says all of it.
+        let whole = fingerprint(format!("{workload:?}").as_bytes());
+        format!("run\n{device} {profile:016x}\n{workload} {whole:016x}")
+    }
+
+    fn measure(&self, plan: &Plan, watch: sweep::Watch<'_>) -> Result<Value, Halt> {
+        let mut watch = |progress: &Progress| watch(progress.share());
+        // Single requests are for one run's plots and samples, which no sweep draws.
+        let options = Options { samples: 0, watch: Some(&mut watch) };
+        let measured = measure(&plan.device, &plan.workload, &self.arguments.safety, options);
+        let (run, result) = measured.map_err(|failure| Halt::Failed(failure.reason()))?;
+        if run.partial == Some(Interruption::Stopped) {
+            return Err(Halt::Stopped);
+        }
+        serde_json::to_value(&result).map_err(|error| Halt::Failed(error.to_string()))
+    }
 }
 
 /// Single requests as columns.

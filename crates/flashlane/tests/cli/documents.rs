@@ -91,6 +91,7 @@ fn every_field_of_a_result_is_explained() {
         &["probe", "--score", "1"],
         &["study", "list"],
         &["study", "chen11/fig2", "--quick"],
+        &["run", "sim:ssd-s", "mixed,requests=2k", "--sweep", "seed=1,2"],
     ] {
         let mut names = BTreeSet::new();
         collect(&json(arguments), &mut names);

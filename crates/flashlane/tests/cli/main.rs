@@ -7,3 +7,4 @@ mod endings;
 mod help;
 mod program;
 mod safety;
+mod sweeps;

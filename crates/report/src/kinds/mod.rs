@@ -4,6 +4,7 @@ mod probe;
 mod run;
 mod score;
 mod study;
+mod sweep;
 
 use crate::document::{Cell, Column, Document, Fact, Row, Table, Warning};
 use crate::wording::{exact, plain_name, plain_value};
@@ -18,7 +19,7 @@ pub(crate) struct Kind {
 }
 
 /// Every kind of result there is.
-pub(crate) const KINDS: &[Kind] = &[probe::KIND, run::KIND, study::KIND, score::KIND];
+pub(crate) const KINDS: &[Kind] = &[probe::KIND, run::KIND, study::KIND, score::KIND, sweep::KIND];
 
 /// The kind whose schema a result carries.
 pub(crate) fn find(result: &Value) -> Option<&'static Kind> {

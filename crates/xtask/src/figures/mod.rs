@@ -8,6 +8,7 @@ mod harness;
 mod host;
 mod probe;
 mod simulator;
+mod sweep;
 mod table;
 
 use anyhow::{Context, Result, bail};
@@ -22,6 +23,7 @@ const FIGURES: &[&Figure] = &[
     &simulator::RANDOM_WRITES,
     &simulator::MEMORY,
     &simulator::PRECONDITION,
+    &sweep::TWO_CORES,
     &harness::RUN,
     &host::AGAINST_FIO,
     &probe::TIME,

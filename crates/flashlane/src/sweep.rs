@@ -1,0 +1,248 @@
+//! `--sweep KEY=VALUES`: what a command does, at every point of a grid.
+//!
+//! A key that begins with the command's own word (`workload.`) is a setting of what is asked, `seed` is the seed, and all
+//! others are fields of the simulated drive's profile, as in its spec.
+
+use crate::arguments::{OutputOptions, SafetyOptions, SweepOptions};
+use crate::device as devices;
+use crate::failure::{Failure, Status, tell};
+use crate::output;
+use crate::progress::Meter;
+use anyhow::anyhow;
+use flashlane_base::Seed;
+use flashlane_base::units::Quantity;
+use flashlane_device::spec::Spec;
+use flashlane_studies::sweep::{
+    Grid, Halt, Key, Metric, Options, Planned, PointStatus, Progress, Store, SweepResult, Swept, Task,
+    fingerprint, run,
+};
+use serde_json::Value;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// Called with the share done of a point, where that is known; breaking ends it.
+pub type Watch<'a> = &'a mut dyn FnMut(Option<f64>) -> ControlFlow<()>;
+
+/// What a command does at a point.
+pub trait Experiment: Sync {
+    /// A point's device and what is asked of it, read and checked.
+    type Plan: Sync;
+
+    /// The command's name.
+    fn command(&self) -> &'static str;
+    /// What its own keys begin with: `workload`.
+    fn word(&self) -> &'static str;
+    /// What the numbers of one of its own keys are of, where it takes numbers.
+    fn quantity(&self, key: &str) -> Option<Quantity>;
+    /// What is asked of the device, before a point's settings.
+    fn subject(&self) -> String;
+    /// The seed, unless it is swept.
+    fn seed(&self) -> Seed;
+    /// A point.
+    fn plan(&self, settings: &Settings<'_>) -> Result<Self::Plan, Failure>;
+    /// Whether the point writes, and in what words.
+    fn writes(&self, plan: &Self::Plan) -> Option<String>;
+    /// All that the point's result depends on, the program aside.
+    fn definition(&self, plan: &Self::Plan) -> String;
+    /// Measures a point; its result as it would be alone.
+    fn measure(&self, plan: &Self::Plan, watch: Watch<'_>) -> Result<Value, Halt>;
+}
+
+/// A point's settings, by what they are settings of.
+pub struct Settings<'a> {
+    /// The device, with the point's fields in it.
+    pub device: Spec,
+    /// The command's own keys, without its word.
+    pub own: Vec<(&'a str, &'a str)>,
+    /// The point's seed, where it is swept.
+    pub seed: Option<Seed>,
+}
+
+const SEED: &str = "seed";
+
+/// Sweeps `experiment` over the keys of `options`.
+pub fn call(
+    experiment: &impl Experiment,
+    device: &Spec,
+    options: &SweepOptions,
+    safety: &SafetyOptions,
+    out: &OutputOptions,
+) -> Result<Status, Failure> {
+    let grid = grid(experiment, options)?;
+    let jobs = jobs(device, options)?;
+    let tasks = tasks(experiment, device, &grid, out.out.is_some())?;
+    for task in tasks.iter().flatten() {
+        if let Some(what) = experiment.writes(&task.plan) {
+            devices::consent(device, safety, &what)?;
+        }
+    }
+    output::prepare(out)?;
+    devices::create(device, safety)?;
+    let is_simulated = devices::real_path(device).is_none();
+    let store = out.out.as_deref().filter(|_| is_simulated).map(store).transpose()?;
+
+    let swept = measure(experiment, &tasks, jobs, store.as_ref());
+    let y = Metric::named(&options.y).expect("only names of metrics are taken");
+    let about = (experiment.command(), device.to_string(), experiment.subject(), experiment.seed().0);
+    let result = SweepResult::new(about, &grid, &swept.outcomes, y);
+    output::deliver(out, &output::value(&result, device)?, None)?;
+    Ok(ending(&result, &swept, out.out.as_deref().filter(|_| store.is_some())))
+}
+
+fn grid(experiment: &impl Experiment, options: &SweepOptions) -> Result<Grid, Failure> {
+    let quantity = |key: &str| match own(experiment, key) {
+        Some(key) => experiment.quantity(key),
+        None => (key == SEED).then_some(Quantity::Count),
+    };
+    let keys: Result<Vec<Key>, _> = options.keys.iter().map(|text| Key::parse(text, quantity)).collect();
+    Grid::new(keys.map_err(Failure::unusable)?).map_err(Failure::unusable)
+}
+
+/// A command's own key without its word.
+fn own<'a>(experiment: &impl Experiment, key: &'a str) -> Option<&'a str> {
+    key.strip_prefix(experiment.word())?.strip_prefix('.')
+}
+
+/// Points measured at a time.
+fn jobs(device: &Spec, options: &SweepOptions) -> Result<usize, Failure> {
+    let asked = options.jobs.map(usize::from);
+    if devices::real_path(device).is_none() {
+        return Ok(asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)));
+    }
+    match asked {
+        Some(jobs) if jobs > 1 => Err(Failure::unusable(anyhow!(
+            "--jobs {jobs} would measure '{device}' while it is measured; on a real device points go one after the other"
+        ))),
+        _ => Ok(1),
+    }
+}
+
+/// The points as tasks; those that cannot be, with their reasons. Where none can be, that is an error.
+fn tasks<E: Experiment>(
+    experiment: &E,
+    device: &Spec,
+    grid: &Grid,
+    is_kept: bool,
+) -> Result<Vec<Planned<E::Plan>>, Failure> {
+    let program = if is_kept { program()? } else { String::new() };
+    let mut first_refusal = None;
+    let mut tasks = Vec::with_capacity(grid.len());
+    for at in 0..grid.len() {
+        let point = grid.point(at);
+        let plan = settings(experiment, device, &point).and_then(|settings| experiment.plan(&settings));
+        tasks.push(match plan {
+            Ok(plan) => {
+                let name: Vec<String> = point.iter().map(|(key, value)| format!("{key}={value}")).collect();
+                let definition = format!("{program}\n{}", experiment.definition(&plan));
+                Ok(Task { name: name.join(","), definition, plan })
+            }
+            Err(failure) => {
+                let reason = failure.reason();
+                first_refusal.get_or_insert(failure);
+                Err(reason)
+            }
+        });
+    }
+    match first_refusal {
+        Some(failure) if tasks.iter().all(Result::is_err) => Err(failure),
+        _ => Ok(tasks),
+    }
+}
+
+fn settings<'a>(
+    experiment: &impl Experiment,
+    device: &Spec,
+    point: &[(&'a str, &'a str)],
+) -> Result<Settings<'a>, Failure> {
+    let mut settings = Settings { device: device.clone(), own: Vec::new(), seed: None };
+    for &(key, value) in point {
+        if let Some(own) = own(experiment, key) {
+            settings.own.push((own, value));
+        } else if key == SEED {
+            let seed = crate::arguments::seed(value);
+            settings.seed =
+                Some(seed.map_err(|reason| Failure::unusable(anyhow!("seed={value}: {reason}")))?);
+        } else {
+            let with = settings.device.with_setting(key, value);
+            settings.device = with.ok_or_else(|| not_simulated(device, key, experiment.word()))?;
+        }
+    }
+    Ok(settings)
+}
+
+fn not_simulated(device: &Spec, key: &str, word: &str) -> Failure {
+    Failure::unusable(anyhow!(
+        "'{key}' would be a field of a simulated drive, but '{device}' is a real one; what can be swept on it is 'seed' \
+         and what begins with '{word}.'"
+    ))
+}
+
+/// The program, so that points which another one measured are not taken for this one's.
+fn program() -> Result<String, Failure> {
+    let bytes = std::env::current_exe().and_then(std::fs::read).map_err(|error| {
+        Failure::failed(anyhow!(
+            "cannot tell which program measures, and so not which points of --out can be used again: {error}"
+        ))
+    })?;
+    Ok(format!("flashlane {} {:016x}", env!("CARGO_PKG_VERSION"), fingerprint(&bytes)))
+}
+
+fn store(out: &Path) -> Result<Store, Failure> {
+    let dir = out.join("points");
+    Store::open(&dir).map_err(|error| {
+        Failure::unusable(anyhow!("cannot make the directory '{}' of --out: {error}", dir.display()))
+    })
+}
+
+fn measure<E: Experiment>(
+    experiment: &E,
+    tasks: &[Planned<E::Plan>],
+    jobs: usize,
+    store: Option<&Store>,
+) -> Swept {
+    let meter = Meter::new(format!("sweeping over {} points", tasks.len()));
+    let watch = |progress: &Progress| {
+        meter.set(Some(progress.share));
+        if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let options = Options { jobs, store, watch: &watch };
+    run(tasks, &options, |plan, watch| experiment.measure(plan, watch))
+}
+
+/// How a sweep ended, and what is to be said of it; `out` is where its points are kept.
+fn ending(result: &SweepResult, swept: &Swept, out: Option<&Path>) -> Status {
+    for (file, reason) in &swept.damaged {
+        tell(&format!("'{}' cannot be used again: {reason}; its point was measured anew", file.display()));
+    }
+    if let Some(error) = &swept.unkept {
+        tell(&format!("not all points could be kept to go on from: {error}"));
+    }
+    if let Some(reason) = &result.partial {
+        let go_on = match out {
+            Some(dir) => format!(
+                "the same command goes on from there, with the points in {}",
+                dir.join("points").display()
+            ),
+            None => {
+                "its points are not kept: on a simulated device, --out DIR keeps them to go on from".into()
+            }
+        };
+        tell(&format!("{reason}; {go_on}"));
+        return Status::Failed;
+    }
+    let bad = result.rows.iter().filter(|row| row.status != PointStatus::Measured);
+    let (count, first) = (bad.clone().count(), bad.into_iter().next());
+    let Some(first) = first else { return Status::Done };
+    let settings: Vec<String> = first
+        .point
+        .iter()
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+        .collect();
+    tell(&format!(
+        "{count} of {} points were not measured to their end; the first is {}: {}",
+        result.rows.len(),
+        settings.join(","),
+        first.reason.as_deref().unwrap_or("for no known reason")
+    ));
+    Status::Failed
+}

@@ -1,0 +1,207 @@
+//! One command at every point of a grid.
+
+use crate::program::{command, done, flashlane, json, refused, text};
+use serde_json::Value;
+use std::fs;
+use std::process::Stdio;
+
+const RUN: [&str; 3] = ["run", "sim:ssd-s", "mixed,depth=4,requests=500,area=4MiB"];
+const SWEEP: [&str; 4] = ["--sweep", "workload.depth=1..8*2", "--sweep", "mapping.policy=lba,write-order"];
+
+#[test]
+fn a_grid_has_a_row_a_point_in_its_order() {
+    let result = json(&[&RUN[..], &SWEEP].concat());
+    assert_eq!((&result["schema"], &result["command"]), (&"flashlane.sweep/1".into(), &"run".into()));
+    let rows = result["rows"].as_array().unwrap();
+    let points: Vec<String> = rows
+        .iter()
+        .map(|row| format!("{} {}", row["point"]["workload.depth"], row["point"]["mapping.policy"]))
+        .map(|point| point.replace('"', ""))
+        .collect();
+    let expected = [
+        "1 lba",
+        "1 write-order",
+        "2 lba",
+        "2 write-order",
+        "4 lba",
+        "4 write-order",
+        "8 lba",
+        "8 write-order",
+    ];
+    assert_eq!(points, expected);
+    assert!(rows.iter().all(|row| row["status"] == "measured" && row["requests"] == 500));
+    assert!(result.get("figures").is_none(), "it is lean");
+}
+
+#[test]
+fn a_point_is_what_the_run_alone_is() {
+    let swept = json(&[&RUN[..], &["--sweep", "seed=7", "--sweep", "flash.channels=8"]].concat());
+    let alone = json(&["run", "sim:ssd-s,flash.channels=8", RUN[2], "--seed", "7"]);
+    let row = &swept["rows"][0];
+    assert_eq!(
+        (&row["mean_ns"], &row["p999_ns"]),
+        (&alone["latency_ns"]["mean"], &alone["latency_ns"]["p999"])
+    );
+    assert_eq!(row["iops"], alone["iops"]);
+}
+
+#[test]
+fn any_number_of_jobs_gives_the_same_bytes() {
+    for format in ["json", "text", "csv"] {
+        let with = |jobs| done(&[&RUN[..], &SWEEP, &["--format", format, "--jobs", jobs]].concat());
+        assert_eq!(with("1"), with("3"), "{format}");
+    }
+    let csv = done(&[&RUN[..], &SWEEP, &["--format", "csv"]].concat());
+    assert!(csv.starts_with("workload.depth,mapping.policy,mean_ns,"), "{csv}");
+}
+
+#[test]
+fn points_are_kept_and_used_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let sweep = [&RUN[..], &SWEEP, &["--out", text(dir.path()), "--format", "json"]].concat();
+    let first = done(&sweep);
+    let result = fs::read(dir.path().join("result.json")).unwrap();
+    assert!(fs::read_to_string(dir.path().join("report.html")).unwrap().contains("<figure"));
+    assert!(dir.path().join("sweep.svg").exists());
+    let files = || {
+        let mut files: Vec<_> =
+            fs::read_dir(dir.path().join("points")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        files
+    };
+    let points = files();
+    assert_eq!(points.len(), 8);
+    assert!(done(&["report", text(&points[0])]).contains("Run: sim:ssd-s,mapping.policy="));
+
+    fs::remove_file(&points[2]).unwrap();
+    fs::write(&points[5], "{").unwrap();
+    let ended = flashlane(&sweep);
+    assert_eq!((ended.status, ended.stdout), (0, first));
+    assert!(
+        ended.stderr.contains(text(&points[5])) && ended.stderr.contains("measured anew"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!((files(), fs::read(dir.path().join("result.json")).unwrap()), (points, result));
+
+    // Another seed is another point; more values keep those that are there.
+    done(&[&sweep[..], &["--seed", "5"]].concat());
+    assert_eq!(files().len(), 16);
+    done(&[&sweep[..], &["--sweep", "flash.channels=10,8"]].concat());
+    assert_eq!(files().len(), 32);
+}
+
+#[test]
+fn a_profile_file_that_changed_is_measured_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let profile = dir.path().join("my.toml");
+    let out = dir.path().join("out");
+    let device = format!("sim:{}", profile.display());
+    let sweep = ["run", &device, RUN[2], "--sweep", "workload.depth=1,2", "--out", text(&out)];
+    let original = done(&["profile", "show", "ssd-s"]);
+    fs::write(&profile, &original).unwrap();
+    let first = done(&sweep);
+    fs::write(&profile, original.replace("\"25us\"", "\"50us\"")).unwrap();
+    let second = done(&sweep);
+    assert_ne!(first, second);
+    assert_eq!(fs::read_dir(out.join("points")).unwrap().count(), 4);
+}
+
+#[test]
+fn a_point_that_cannot_be_measured_is_told_and_the_others_are_kept() {
+    let arguments = [&RUN[..], &["--sweep", "flash.channels=8,70000,16", "--format", "json"]].concat();
+    let ended = refused(1, &arguments, &["1 of 3 points", "flash.channels=70000", "allowed"]);
+    let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(
+        (&result["rows"][1]["status"], &result["rows"][2]["status"]),
+        (&"failed".into(), &"measured".into())
+    );
+    assert_eq!(result["rows"][1]["mean_ns"], Value::Null);
+
+    let device = "faulty(sim:ssd-s,vanish-after=100)";
+    let arguments = ["run", device, "random-read", "--sweep", "workload.requests=50,200", "--format", "json"];
+    let ended = refused(1, &arguments, &["workload.requests=200", "vanished"]);
+    let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(
+        (&result["rows"][1]["status"], &result["rows"][1]["requests"]),
+        (&"partial".into(), &100.into())
+    );
+}
+
+#[test]
+fn what_cannot_be_swept_is_refused_before_anything_is_done() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    for (sweep, part) in [
+        ("workload.depth", "write KEY=VALUES"),
+        ("workload.depth=1..8", "does not say how it goes on"),
+        ("workload.depth=1KiB..8KiB*2", "a count is expected"),
+        ("workload.siez=4k,8k", "did you mean 'size'"),
+        ("no.such.field=1,2", "no"),
+        ("seed=x,y", "a seed is a whole number"),
+        ("seed=1..1000000+1", "more than 100000 values"),
+    ] {
+        refused(2, &[&RUN[..], &["--sweep", sweep, "--out", text(&out)]].concat(), &[part]);
+    }
+    refused(2, &[&RUN[..], &["--jobs", "2"]].concat(), &["--sweep"]);
+    refused(2, &[&RUN[..], &["--sweep", "seed=1", "--sweep-y", "beauty"]].concat(), &["beauty", "p99.9"]);
+    refused(2, &[&RUN[..], &["--sweep", "seed=1", "--jobs", "0"]].concat(), &["--jobs"]);
+    assert!(!out.exists(), "nothing was made");
+}
+
+#[test]
+fn a_real_device_is_swept_by_workload_one_point_after_the_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, vec![1; 1 << 20]).unwrap();
+    let run = ["run", text(&file), "random-read,requests=50", "--allow-page-cache", "--format", "json"];
+    refused(2, &[&run[..], &["--sweep", "flash.channels=1,2"]].concat(), &["is a real one", "workload."]);
+    refused(2, &[&run[..], &["--sweep", "seed=1,2", "--jobs", "2"]].concat(), &["one after the other"]);
+    let writes = ["--sweep", "workload.pattern=random-read,random-write"];
+    refused(2, &[&run[..], &writes].concat(), &["would overwrite data"]);
+    let out = dir.path().join("out");
+    let ended = flashlane(&[&run[..], &["--sweep", "workload.size=4k,8k", "--out", text(&out)]].concat());
+    let result: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    assert_eq!(result["rows"].as_array().unwrap().len(), 2);
+    assert!(result["machine"].is_object() && !out.join("points").exists());
+}
+
+#[test]
+fn ctrl_c_leaves_what_is_needed_to_go_on() {
+    let dir = tempfile::tempdir().unwrap();
+    // The first point is short, the second would take for ever.
+    let arguments = [
+        "run",
+        "sim:ssd-s",
+        "random-read",
+        "--sweep",
+        "workload.requests=100,1000000000",
+        "--jobs",
+        "1",
+        "--format",
+        "json",
+        "--out",
+        text(dir.path()),
+    ];
+    let child = command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let points = dir.path().join("points");
+    let is_kept = || {
+        let mut files = fs::read_dir(&points).into_iter().flatten().flatten();
+        files.any(|entry| entry.path().extension().is_some_and(|extension| extension == "json"))
+    };
+    while !is_kept() {
+        std::thread::yield_now();
+    }
+    // SAFETY: a signal to a process of our own that has not been waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("stopped on request after 1 of 2 points; the same command goes on"), "{stderr}");
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["partial"], "stopped on request after 1 of 2 points");
+    assert_eq!(
+        (&result["rows"][0]["requests"], &result["rows"][1]["status"]),
+        (&100.into(), &"not-run".into())
+    );
+}

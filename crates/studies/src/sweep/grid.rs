@@ -1,0 +1,85 @@
+//! All combinations of several keys' values.
+
+use super::values::Key;
+
+/// The most points of a grid; a limit only so that a slip of the pen cannot exhaust memory.
+pub const POINTS_MAX: usize = 100_000;
+
+/// A grid. Its points are in the order in which the keys are given, the last key changing first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grid {
+    keys: Vec<Key>,
+    points: usize,
+}
+
+/// Why keys make no grid.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GridError {
+    /// No key.
+    #[error("nothing is swept: at least one KEY=VALUES is needed")]
+    Empty,
+    /// One key twice.
+    #[error("'{key}' is swept twice; give all its values at once, as in {key}=A,B,C")]
+    Twice {
+        /// The key.
+        key: String,
+    },
+    /// More points than anyone can wait for.
+    #[error("the grid has {} points; allowed: at most {POINTS_MAX}", points.map_or("very many".into(), |n| n.to_string()))]
+    TooLarge {
+        /// How many it would have, where that can be counted.
+        points: Option<usize>,
+    },
+}
+
+impl Grid {
+    /// The grid of `keys`.
+    ///
+    /// # Errors
+    /// [`GridError`] where there is no key, one stands twice, or the points are more than [`POINTS_MAX`].
+    pub fn new(keys: Vec<Key>) -> Result<Self, GridError> {
+        if keys.is_empty() {
+            return Err(GridError::Empty);
+        }
+        for (at, key) in keys.iter().enumerate() {
+            if keys[..at].iter().any(|other| other.name == key.name) {
+                return Err(GridError::Twice { key: key.name.clone() });
+            }
+        }
+        let points = keys.iter().try_fold(1_usize, |points, key| points.checked_mul(key.values.len()));
+        match points {
+            Some(points) if points <= POINTS_MAX => Ok(Self { keys, points }),
+            points => Err(GridError::TooLarge { points }),
+        }
+    }
+
+    /// The keys, in the order given.
+    pub fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    /// Points: at least one.
+    #[allow(clippy::len_without_is_empty, reason = "a grid is never empty")]
+    pub fn len(&self) -> usize {
+        self.points
+    }
+
+    /// For each key, which of its values the point `at` has. Requires: `at < len()`.
+    pub fn places(&self, at: usize) -> Vec<usize> {
+        assert!(at < self.points, "the grid has {} points", self.points);
+        let mut rest = at;
+        let mut places: Vec<usize> = Vec::with_capacity(self.keys.len());
+        for key in self.keys.iter().rev() {
+            places.push(rest % key.values.len());
+            rest /= key.values.len();
+        }
+        places.reverse();
+        places
+    }
+
+    /// The settings of the point `at`, key by key. Requires: `at < len()`.
+    pub fn point(&self, at: usize) -> Vec<(&str, &str)> {
+        let settings = self.keys.iter().zip(self.places(at));
+        settings.map(|(key, place)| (key.name.as_str(), key.values[place].as_str())).collect()
+    }
+}

@@ -1,0 +1,310 @@
+//! Ranges against a naive model, grids against nested loops, sweeps against themselves: on more cores, and taken up
+//! again.
+
+use super::*;
+use flashlane_base::units::Quantity;
+use flashlane_measure::schema::RunResult;
+use proptest::prelude::*;
+use serde_json::Value;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+fn values(text: &str) -> Vec<String> {
+    text.parse::<Key>().unwrap_or_else(|error| panic!("{error}")).values
+}
+
+fn refusal(text: &str) -> String {
+    text.parse::<Key>().expect_err(text).to_string()
+}
+
+#[test]
+fn values_as_people_write_them() {
+    for (text, expected) in [
+        ("buffer.policy=lru,parallel", "lru parallel"),
+        ("buffer.size=1MiB..64MiB*2", "1MiB 2MiB 4MiB 8MiB 16MiB 32MiB 64MiB"),
+        ("buffer.size=1MiB..60MiB*4", "1MiB 4MiB 16MiB"),
+        ("buffer.size=512B..4KiB*2", "512B 1KiB 2KiB 4KiB"),
+        ("cleaning.low=1%..3%+0.5%", "1% 1.5% 2% 2.5% 3%"),
+        ("flash.read=50us..1ms*10", "50us 500us"),
+        ("flash.read=500us..2ms+500us", "500us 1ms 1500us 2ms"),
+        ("seed=1..8+1", "1 2 3 4 5 6 7 8"),
+        ("workload.depth=1, 2 ,8..32*2", "1 2 8 16 32"),
+        ("workload.size=4k..16k+4k", "4k 8k 12k 16k"),
+        ("buffer.size=0..64KiB+32KiB", "0KiB 32KiB 64KiB"),
+        ("link.bandwidth=0.5GB/s..2GB/s*2", "0.5GB/s 1GB/s 2GB/s"),
+        ("flash.channels=4..4*2", "4"),
+        ("mapping.order=plane+die+package+channel", "plane+die+package+channel"),
+    ] {
+        assert_eq!(values(text).join(" "), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_swept_is_told_why() {
+    for (text, part) in [
+        ("buffer.size", "write KEY=VALUES"),
+        ("=1..2+1", "the key before '=' is missing"),
+        ("k=", "a value is missing"),
+        ("k=1,,2", "a value is missing"),
+        ("k=1,2,1", "the value '1' is given twice"),
+        ("k=1..4*2,4", "the value '4' is given twice"),
+        ("k=1..4", "does not say how it goes on"),
+        ("k=1..4*1", "no number above 1"),
+        ("k=1..4*x", "no number above 1"),
+        ("k=1..4*-2", "no number above 1"),
+        ("k=0..4*2", "begins at zero"),
+        ("k=1..4+0", "it would never end"),
+        ("k=4..1+1", "ends before it begins"),
+        ("k=1..4MiB*2", "the units '', 'MiB' do not belong to one quantity"),
+        ("k=1MiB..4ms*2", "do not belong to one quantity"),
+        ("k=1MiB..4MiB+1", "do not belong to one quantity"),
+        ("k=1bananas..4bananas*2", "do not belong to one quantity"),
+        ("k=1k..4m*2", "mean one thing for a size and another for a count"),
+        ("k=..4*2", "'' is no end of a range"),
+        ("k=a..b*2", "'a' is no end of a range"),
+        ("k=1..100000000+1", "more than 100000 values"),
+        ("k=999999999999999999TiB..999999999999999999TiB*2,1KiB", ""),
+    ] {
+        if part.is_empty() {
+            let _ = text.parse::<Key>();
+        } else {
+            assert!(refusal(text).contains(part), "{}", refusal(text));
+        }
+    }
+    let known = |text: &str| Key::parse(text, |_| Some(Quantity::Count));
+    assert_eq!(known("workload.requests=1k..1m*1000").unwrap().values, ["1k", "1m"]);
+    assert_eq!(known("workload.requests=1k..1m*10").unwrap().numbers.unwrap().1[1], 10_000.0);
+    assert!(known("workload.requests=1KiB..1MiB*2").unwrap_err().to_string().contains("a count is expected"));
+}
+
+#[test]
+fn a_grid_has_no_key_twice_and_an_end() {
+    let grid = |texts: &[&str]| Grid::new(texts.iter().map(|text| text.parse().unwrap()).collect());
+    assert_eq!(grid(&[]), Err(GridError::Empty));
+    assert_eq!(grid(&["k=1", "k=2"]), Err(GridError::Twice { key: "k".into() }));
+    let large = "k=1..1000+1";
+    let error = grid(&[large, "l=1..1000+1"]).unwrap_err();
+    assert_eq!(error, GridError::TooLarge { points: Some(1_000_000) });
+    assert!(error.to_string().contains("1000000 points; allowed: at most 100000"), "{error}");
+}
+
+proptest! {
+    #[test]
+    fn an_arithmetic_range_is_what_counting_gives(from in 0u64..1000, count in 0u64..50, step in 1u64..100, over in 0u64..100) {
+        let to = from + count * step + over % step;
+        let expected: Vec<String> = (from..=to).step_by(step as usize).map(|n| format!("{n}us")).collect();
+        prop_assert_eq!(values(&format!("k={from}us..{to}us+{step}us")), expected);
+    }
+
+    #[test]
+    fn a_geometric_range_is_what_multiplying_gives(from in 1u64..1000, factor in 2u64..9, limit in 1u64..1_000_000_000) {
+        let to = from.max(limit);
+        let mut expected = Vec::new();
+        let mut next = from;
+        while next <= to {
+            expected.push(format!("{next}"));
+            next *= factor;
+        }
+        prop_assert_eq!(values(&format!("k={from}..{to}*{factor}")), expected);
+    }
+
+    #[test]
+    fn ends_in_two_units_mean_what_their_reader_reads(kib in 1u64..512, mib in 1u64..64, factor in 2u64..5) {
+        let (from, to) = (kib << 10, mib << 20);
+        let key: Result<Key, _> = format!("k={kib}KiB..{mib}MiB*{factor}").parse();
+        if to < from {
+            prop_assert!(key.is_err());
+        } else {
+            let read = |text: &String| flashlane_base::units::parse_bytes(text).unwrap();
+            let read: Vec<u64> = key.unwrap().values.iter().map(read).collect();
+            let expected: Vec<u64> = std::iter::successors(Some(from), |n| Some(n * factor)).take_while(|n| *n <= to).collect();
+            prop_assert_eq!(read, expected);
+        }
+    }
+
+    #[test]
+    fn no_text_is_worse_than_refused(text in "[a-z.=,*+0-9%µ ]{0,30}") {
+        let _ = text.parse::<Key>();
+        let _ = format!("k={text}").parse::<Key>();
+    }
+
+    #[test]
+    fn a_grid_is_nested_loops(lengths in prop::collection::vec(1usize..5, 1..4)) {
+        let key = |(at, length): (usize, &usize)| format!("k{at}=1..{length}+1").parse().unwrap();
+        let grid = Grid::new(lengths.iter().enumerate().map(key).collect()).unwrap();
+        // An odometer whose last wheel turns first.
+        let mut wheels = vec![0; lengths.len()];
+        for at in 0..grid.len() {
+            prop_assert_eq!(&grid.places(at), &wheels);
+            let shown = grid.point(at);
+            prop_assert!(shown.iter().zip(&wheels).all(|((_, value), wheel)| *value == (wheel + 1).to_string()));
+            for (wheel, length) in wheels.iter_mut().zip(&lengths).rev() {
+                *wheel = (*wheel + 1) % length;
+                if *wheel > 0 {
+                    break;
+                }
+            }
+        }
+        prop_assert!(wheels.iter().all(|wheel| *wheel == 0), "every combination came once");
+    }
+}
+
+/// A small sweep of simulated drives.
+struct Small {
+    grid: Grid,
+    tasks: Vec<Planned<Vec<(String, String)>>>,
+    /// Points measured so far.
+    measured: AtomicUsize,
+    /// Stop once so many were measured.
+    stop_after: usize,
+}
+
+impl Small {
+    fn new(keys: &[&str]) -> Self {
+        let grid = Grid::new(keys.iter().map(|key| key.parse().unwrap()).collect()).unwrap();
+        let task = |at: usize| {
+            let settings: Vec<(String, String)> =
+                grid.point(at).into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+            let config =
+                flashlane_sim::config::load("ssd-s", &settings).map_err(|error| error.to_string())?;
+            Ok(Task { name: format!("{at}"), definition: format!("{config:?}"), plan: settings })
+        };
+        let tasks = (0..grid.len()).map(task).collect();
+        Self { grid, tasks, measured: AtomicUsize::new(0), stop_after: usize::MAX }
+    }
+
+    fn measure(&self, settings: &[(String, String)]) -> Result<Value, Halt> {
+        if self.measured.fetch_add(1, Ordering::Relaxed) >= self.stop_after {
+            return Err(Halt::Stopped);
+        }
+        let config = flashlane_sim::config::load("ssd-s", settings).unwrap();
+        let mut drive = flashlane_sim::Drive::new(&config, flashlane_base::Seed(7));
+        let workload = flashlane_workload::Workload::parse("mixed,depth=8,requests=300,area=4MiB").unwrap();
+        let run =
+            flashlane_measure::run(&mut drive, &workload, flashlane_measure::Options::default()).unwrap();
+        Ok(serde_json::to_value(RunResult::from(&run)).unwrap())
+    }
+
+    fn sweep(&self, jobs: usize, store: Option<&Store>) -> (String, Swept) {
+        let options = Options { jobs, store, watch: &|_| ControlFlow::Continue(()) };
+        let swept = run(&self.tasks, &options, |settings, watch| {
+            assert!(watch(Some(0.5)).is_continue());
+            self.measure(settings)
+        });
+        let about = ("run", "sim:ssd-s".to_owned(), "mixed".to_owned(), 7);
+        let result = SweepResult::new(about, &self.grid, &swept.outcomes, &METRICS[0]);
+        (serde_json::to_string(&result).unwrap(), swept)
+    }
+}
+
+const GRID: [&str; 2] = ["buffer.size=32KiB..256KiB*2", "flash.channels=8,16,7000"];
+
+#[test]
+fn the_result_does_not_depend_on_the_cores() {
+    let small = Small::new(&GRID);
+    let (one, swept) = small.sweep(1, None);
+    assert_eq!(small.sweep(2, None).0, one);
+    assert_eq!(small.sweep(7, None).0, one);
+    let count = |status| swept.outcomes.iter().filter(|outcome| outcome.status == status).count();
+    assert_eq!((count(PointStatus::Measured), count(PointStatus::Failed)), (8, 4));
+    let result: SweepResult = serde_json::from_str(&one).unwrap();
+    assert!(result.rows[2].reason.as_ref().unwrap().contains("flash.channels"), "{:?}", result.rows[2]);
+    assert!(result.rows[0].measures.mean_ns.unwrap() > 0.0);
+    assert_ne!(result.rows[0].measures, result.rows[1].measures, "channels matter");
+    let figure = &result.figures[0];
+    assert!(figure.x.log && figure.x.unit == "B" && figure.series.len() == 2, "{figure:?}");
+    assert_eq!(figure.series[1].points.len(), 4);
+}
+
+#[test]
+fn a_sweep_that_was_stopped_is_taken_up_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let (whole, _) = Small::new(&GRID).sweep(2, None);
+    let stopped = Small { stop_after: 3, ..Small::new(&GRID) };
+    let (text, _) = stopped.sweep(1, Some(&store));
+    let result: SweepResult = serde_json::from_str(&text).unwrap();
+    assert_eq!((result.count(PointStatus::Measured), result.count(PointStatus::NotRun)), (3, 5));
+    assert_eq!(result.partial.as_deref(), Some("stopped on request after 7 of 12 points"));
+    let again = Small::new(&GRID);
+    let (text, swept) = again.sweep(2, Some(&store));
+    assert_eq!((text, swept.reused), (whole.clone(), 3));
+    assert_eq!(again.measured.into_inner(), 5);
+    let nothing = Small::new(&GRID);
+    assert_eq!(nothing.sweep(2, Some(&store)).0, whole);
+    assert_eq!(nothing.measured.into_inner(), 0);
+}
+
+#[test]
+fn a_watch_stops_a_sweep() {
+    let small = Small::new(&GRID);
+    let options = Options { jobs: 2, store: None, watch: &|_| ControlFlow::Break(()) };
+    let swept = run(&small.tasks, &options, |settings, _| small.measure(settings));
+    assert_eq!(small.measured.into_inner(), 0);
+    assert!(swept.outcomes.iter().all(|outcome| outcome.status != PointStatus::Measured));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    #[test]
+    fn files_that_are_gone_or_damaged_are_made_again(fates in prop::collection::vec(0u8..4, 8), jobs in 1usize..4) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        let (whole, _) = Small::new(&GRID).sweep(2, Some(&store));
+        let mut files: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        prop_assert_eq!(files.len(), 8);
+        let mut damaged = 0;
+        for (file, fate) in files.iter().zip(&fates) {
+            let text = std::fs::read_to_string(file).unwrap();
+            match fate {
+                0 => continue,
+                1 => std::fs::remove_file(file).unwrap(),
+                2 => std::fs::write(file, &text[..text.len() / 2]).unwrap(),
+                _ => std::fs::write(file, text.replacen("\"iops\": ", "\"iops\": 1", 1)).unwrap(),
+            }
+            damaged += usize::from(*fate > 1);
+        }
+        let again = Small::new(&GRID);
+        let (text, swept) = again.sweep(jobs, Some(&store));
+        prop_assert_eq!(text, whole);
+        prop_assert_eq!(swept.damaged.len(), damaged);
+        prop_assert_eq!(swept.reused, fates.iter().filter(|fate| **fate == 0).count());
+        prop_assert_eq!(again.measured.into_inner(), 8 - swept.reused);
+    }
+}
+
+#[test]
+fn another_definition_is_another_point() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let result = serde_json::json!({ "schema": "x", "value": 0.1 });
+    store.keep("a point", "one", &result).unwrap();
+    assert_eq!(store.load("a point", "one"), Loaded::Result(result));
+    assert_eq!(store.load("a point", "two"), Loaded::Nothing);
+    let file = store.file("a/b=../1%", "one");
+    assert_eq!(file.parent(), Some(dir.path()), "no name leaves the directory");
+}
+
+#[test]
+fn seeds_are_drawn_as_their_mean() {
+    let grid = Grid::new(vec!["seed=1,2".parse().unwrap(), "k=10,20,30".parse().unwrap()]).unwrap();
+    let outcome = |at: usize| {
+        let measures = Measures { mean_ns: Some(1000.0 * (at as f64 + 1.0)), ..Measures::default() };
+        Outcome { status: PointStatus::Measured, measures, ..Outcome::not_run() }
+    };
+    let outcomes: Vec<Outcome> = (0..6).map(outcome).collect();
+    let about = ("run", String::new(), String::new(), 0);
+    let result = SweepResult::new(about, &grid, &outcomes, Metric::named("mean").unwrap());
+    let figure = &result.figures[0];
+    assert_eq!(figure.series.len(), 1);
+    assert_eq!(figure.series[0].points, [(10.0, 2.5), (20.0, 3.5), (30.0, 4.5)]);
+    assert!(!figure.x.log && figure.caption.contains("mean of 2 seeds"), "{figure:?}");
+    let words = Grid::new(vec!["k=a,b".parse().unwrap()]).unwrap();
+    assert_eq!(
+        SweepResult::new(("run", String::new(), String::new(), 0), &words, &outcomes[..2], &METRICS[0])
+            .figures,
+        []
+    );
+}
