@@ -19,6 +19,8 @@ pub enum Event {
     Bus(u32),
     /// This die has been idle for the time after which it is cleaned.
     Idle(u32),
+    /// The host has been silent for the time after which the buffer is drained.
+    Rest,
 }
 
 /// Names a scheduled event, to tell whether it is still the one that is waited for.
@@ -46,14 +48,15 @@ impl EventQueue {
             Event::Array(die) => (1, die),
             Event::Bus(channel) => (2, channel),
             Event::Idle(die) => (3, die),
+            Event::Rest => (4, 0),
         };
-        debug_assert!(index < 1 << 30, "indices have 30 bits");
+        debug_assert!(index < 1 << 29, "indices have 29 bits");
         // 31 bits, so that no ticket is `Ticket::NONE`. Where the sequence wraps, two events of one time and on either
         // side of it change places: the order is still total and the same on every run.
         let sequence = self.sequence;
         self.sequence = sequence.wrapping_add(1) & 0x7fff_ffff;
         let key =
-            u128::from(time.as_ns()) << 64 | u128::from(sequence) << 32 | u128::from(kind << 30 | index);
+            u128::from(time.as_ns()) << 64 | u128::from(sequence) << 32 | u128::from(kind << 29 | index);
         self.heap.push(Reverse(key));
         Ticket(sequence)
     }
@@ -68,12 +71,13 @@ impl EventQueue {
     #[inline]
     pub fn pop(&mut self) -> Option<(Instant, Ticket, Event)> {
         let Reverse(key) = self.heap.pop()?;
-        let index = key as u32 & 0x3fff_ffff;
-        let event = match key as u32 >> 30 {
+        let index = key as u32 & 0x1fff_ffff;
+        let event = match key as u32 >> 29 {
             0 => Event::Arrival(index),
             1 => Event::Array(index),
             2 => Event::Bus(index),
-            _ => Event::Idle(index),
+            3 => Event::Idle(index),
+            _ => Event::Rest,
         };
         Some((Instant::from_ns((key >> 64) as u64), Ticket((key >> 32) as u32), event))
     }

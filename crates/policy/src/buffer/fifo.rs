@@ -1,7 +1,7 @@
 //! First in, first out: a rewrite replaces the page where it stands.
 
 use super::list::SlotLists;
-use super::{Page, Replacement, Shape};
+use super::{Access, Page, Replacement, Shape};
 use crate::{OptionError, Options};
 
 struct Fifo(SlotLists);
@@ -11,7 +11,7 @@ impl Replacement for Fifo {
         self.0.push_youngest(0, slot);
     }
 
-    fn touch(&mut self, _: u32) {}
+    fn touch(&mut self, _: u32, _: Access) {}
 
     fn victim(&mut self) -> Option<u32> {
         self.0.pop_oldest(0)

@@ -26,6 +26,33 @@ impl SlotLists {
         self.links[end as usize].0 = slot;
     }
 
+    pub(super) fn push_oldest(&mut self, list: u32, slot: u32) {
+        debug_assert_eq!(self.links[slot as usize], (NONE, NONE), "slot {slot} is in a list already");
+        let end = self.slots + list;
+        let first = self.links[end as usize].1;
+        self.links[slot as usize] = (end, first);
+        self.links[first as usize].0 = slot;
+        self.links[end as usize].1 = slot;
+    }
+
+    pub(super) fn oldest(&self, list: u32) -> Option<u32> {
+        Some(self.links[(self.slots + list) as usize].1).filter(|&slot| slot < self.slots)
+    }
+
+    /// The next older slot of the list that `slot` is in.
+    pub(super) fn older(&self, slot: u32) -> Option<u32> {
+        Some(self.links[slot as usize].0).filter(|&slot| slot < self.slots)
+    }
+
+    /// The next younger slot of the list that `slot` is in.
+    pub(super) fn younger(&self, slot: u32) -> Option<u32> {
+        Some(self.links[slot as usize].1).filter(|&slot| slot < self.slots)
+    }
+
+    pub(super) fn contains(&self, slot: u32) -> bool {
+        self.links[slot as usize].0 != NONE
+    }
+
     pub(super) fn remove(&mut self, slot: u32) {
         let (before, after) = self.links[slot as usize];
         debug_assert_ne!(before, NONE, "slot {slot} is in no list");
@@ -35,10 +62,8 @@ impl SlotLists {
     }
 
     pub(super) fn pop_oldest(&mut self, list: u32) -> Option<u32> {
-        let oldest = self.links[(self.slots + list) as usize].1;
-        (oldest < self.slots).then(|| {
-            self.remove(oldest);
-            oldest
-        })
+        let oldest = self.oldest(list)?;
+        self.remove(oldest);
+        Some(oldest)
     }
 }

@@ -1,7 +1,7 @@
 //! Least recently written: a rewrite moves the page to the young end (ruan12, section II).
 
 use super::list::SlotLists;
-use super::{Page, Replacement, Shape};
+use super::{Access, Page, Replacement, Shape};
 use crate::{OptionError, Options};
 
 struct Lru(SlotLists);
@@ -11,7 +11,7 @@ impl Replacement for Lru {
         self.0.push_youngest(0, slot);
     }
 
-    fn touch(&mut self, slot: u32) {
+    fn touch(&mut self, slot: u32, _: Access) {
         self.0.remove(slot);
         self.0.push_youngest(0, slot);
     }

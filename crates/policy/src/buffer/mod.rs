@@ -4,6 +4,8 @@
 //! time, or for a batch that leaves at once; how the pages of a batch wait for each other is a matter of how the
 //! policy keeps them ([`Queues`]).
 
+mod bplru;
+mod cflru;
 mod fifo;
 mod list;
 mod lru;
@@ -19,6 +21,8 @@ pub struct Shape {
     pub slots: u32,
     /// Packages, numbered from 0; none where a page's package is settled only when it leaves.
     pub packages: Option<u32>,
+    /// Pages of an erase block.
+    pub block_pages: u32,
 }
 
 /// A page that comes in.
@@ -28,6 +32,17 @@ pub struct Page {
     pub number: u32,
     /// The package that it will go to; 0 where [`Shape::packages`] is none.
     pub package: u32,
+    /// Whether flash has yet to get it; a page that was only read is clean.
+    pub dirty: bool,
+}
+
+/// What was done to a buffered page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It was read; only policies that keep what was read are told.
+    Read,
+    /// It was written, and is dirty now.
+    Write,
 }
 
 /// How the pages of a batch wait for each other on their way to flash.
@@ -45,14 +60,14 @@ pub trait Replacement: Send {
     /// `page` entered slot `slot`.
     fn insert(&mut self, slot: u32, page: Page);
 
-    /// The page in `slot` was written again.
-    fn touch(&mut self, slot: u32);
+    /// The page in `slot` was used again.
+    fn touch(&mut self, slot: u32, access: Access);
 
-    /// Takes out the slot to drain next.
+    /// Takes out the slot of the dirty page to drain next.
     fn victim(&mut self) -> Option<u32>;
 
-    /// Takes out the slots to drain together and appends them to `out`: `most` of them, a multiple of the packages, or
-    /// as many as there are.
+    /// Takes out the slots of dirty pages to drain together and appends them to `out`: `most` of them, a multiple of the
+    /// packages, or as many as there are.
     fn batch(&mut self, most: u32, out: &mut Vec<u32>) {
         out.extend(std::iter::from_fn(|| self.victim()).take(most as usize));
     }
@@ -64,6 +79,20 @@ pub trait Replacement: Send {
     fn queues(&self) -> Queues {
         Queues::One
     }
+
+    /// Whether pages that were read from flash are to be kept, clean.
+    fn keeps_reads(&self) -> bool {
+        false
+    }
+
+    /// Takes out the slot of a clean page that may be dropped to make room; none where a dirty page should leave first.
+    fn drop_clean(&mut self) -> Option<u32> {
+        None
+    }
+
+    /// Appends to `out` the logical pages that are to be read from flash and written again along with those that were
+    /// chosen since it was last asked.
+    fn pads(&mut self, _out: &mut Vec<u32>) {}
 }
 
 /// Makes a replacement policy for a buffer.
@@ -71,6 +100,12 @@ pub type Build = fn(Shape, &Options) -> Result<Box<dyn Replacement>, OptionError
 
 /// All replacement policies.
 pub const REGISTRY: &[Entry<Build>] = &[
+    Entry {
+        name: "bplru",
+        summary: "the erase block least recently written, as a whole",
+        build: bplru::build,
+    },
+    Entry { name: "cflru", summary: "pages that were only read before those written", build: cflru::build },
     Entry { name: "fifo", summary: "the page that came first", build: fifo::build },
     Entry { name: "lru", summary: "the page least recently written", build: lru::build },
     Entry {

@@ -5,7 +5,7 @@
 //! one from each in turn; a list that runs out gives what it has. A single page comes from the list whose turn it is.
 
 use super::list::SlotLists;
-use super::{Page, Queues, Replacement, Shape};
+use super::{Access, Page, Queues, Replacement, Shape};
 use crate::{OptionError, Options};
 
 struct Parallel {
@@ -24,7 +24,7 @@ impl Replacement for Parallel {
         self.lists.push_youngest(page.package, slot);
     }
 
-    fn touch(&mut self, slot: u32) {
+    fn touch(&mut self, slot: u32, _: Access) {
         self.lists.remove(slot);
         self.lists.push_youngest(self.package[slot as usize], slot);
     }

@@ -1,7 +1,8 @@
 //! The write-back buffer: pages that the host has written and flash has not.
 //!
 //! A page is *dirty* until it is chosen to be drained, then *leaving* until its program is done; its slot is free
-//! only then. A page that is written again while it leaves gets a slot of its own.
+//! only then. A page that is written again while it leaves gets a slot of its own. Policies that keep what was read
+//! have *clean* pages too, which are dropped for room.
 //!
 //! Pages leave in one of two ways. *Ahead*: one by one as soon as more than a mark is filled, each giving its slot
 //! back to whoever waits. In *batches* (ruan12, section II): not before the buffer is full; then a number of pages for
@@ -9,21 +10,42 @@
 //! one queue leaves in the queue's order, so that a page whose package still has one of the buffer's pages holds up
 //! those behind it; what it keeps in a queue a package goes to all packages at once.
 
+mod departures;
+mod periods;
 mod traffic;
 
 use crate::config::{DriveConfig, Placement};
 use crate::nand::Geometry;
-use flashlane_base::Instant;
-use flashlane_policy::buffer::{self, Page, Queues, Replacement, Shape};
+use departures::Departures;
+use flashlane_base::{Duration, Instant};
+use flashlane_policy::buffer::{self, Access, Page, Queues, Replacement, Shape};
 use flashlane_policy::mapping;
 use hashbrown::HashMap;
+use periods::Periods;
 use rustc_hash::FxBuildHasher;
-use std::collections::VecDeque;
 use traffic::Traffic;
 pub(crate) use traffic::TrafficCounters;
 
 /// "Not settled yet", of a page's plane.
 const NO_PLANE: u32 = u32::MAX;
+
+/// What a buffered page is about to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// Nothing is in the slot.
+    #[default]
+    Free,
+    /// Only read: flash has it.
+    Clean,
+    /// Written.
+    Dirty,
+    /// Chosen to leave.
+    Leaving,
+    /// Being programmed.
+    Placed,
+    /// Was leaving when it was trimmed or written past the buffer: it is not to be programmed any more.
+    Void,
+}
 
 /// A buffered page.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,7 +58,11 @@ pub(crate) struct Entry {
     pub(crate) present: u64,
     /// The flush period in which it was first written.
     period: u64,
-    leaving: bool,
+    /// The first write that is here and not on flash, in the count of those that the buffer completed.
+    since: u64,
+    stage: Stage,
+    /// Whether it is here only to be read and written along with its neighbours.
+    pub(crate) pad: bool,
     /// Whether it counts among the pages on their way to its plane's package.
     travelling: bool,
 }
@@ -44,46 +70,49 @@ pub(crate) struct Entry {
 /// How a page was taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// Into a free slot.
+    /// As one more page to be programmed.
     New,
-    /// Over the copy that was there.
+    /// Over the dirty copy that was there.
     Absorbed,
     /// Not at all: every slot is taken.
     Full,
 }
 
-/// Pages that leave together.
-struct Batches {
-    /// Most pages of one.
-    most: u32,
-    queues: Queues,
-    /// Pages chosen and not on their way yet, in order.
-    chosen: VecDeque<u32>,
-    /// Slots to be given back with the last page of the batch.
-    done: Vec<u32>,
-    // Kept to spare its allocation.
-    asked: Vec<u32>,
-}
-
 /// The buffer.
 pub(crate) struct WriteBuffer {
+    /// The slots; behind those of its size, those of pages that pad a batch.
     entries: Vec<Entry>,
+    slots: u32,
+    logical_pages: u32,
     free: Vec<u32>,
+    free_pads: Vec<u32>,
     /// The newest copy of each buffered page.
     newest: HashMap<u32, u32, FxBuildHasher>,
     policy: Box<dyn Replacement>,
+    keeps_reads: bool,
     /// Whether a page's plane is settled when it comes in.
     assigns: bool,
     planes_per_package: u32,
     dirty: usize,
     leaving: usize,
+    /// Pages that have set out and not come.
+    under_way: usize,
     most_leaving: usize,
     high: usize,
-    batches: Option<Batches>,
+    /// Most pages of a batch, where pages leave in batches.
+    batch: Option<u32>,
+    /// Whether a page waits until its package has done the buffer's page before.
+    in_order: bool,
+    /// Most pages on their way to a channel.
+    most_on_channel: usize,
+    departures: Departures,
+    /// Slots to be given back with the last page of the batch.
+    done: Vec<u32>,
     traffic: Traffic,
-    /// Flush periods with pages still here, oldest first: period and pages.
-    periods: VecDeque<(u64, usize)>,
-    period: u64,
+    periods: Periods,
+    // Kept to spare their allocation.
+    asked: Vec<u32>,
+    pads: Vec<u32>,
 }
 
 /// What a policy is told of a drive's buffer, if it has one.
@@ -94,91 +123,169 @@ pub(crate) fn shape(config: &DriveConfig, geometry: &Geometry) -> Option<Shape> 
     Some(Shape {
         slots: (buffer.size.0 / geometry.page_bytes) as u32,
         packages: settled.then_some(geometry.channels * geometry.packages),
+        block_pages: geometry.data_pages,
     })
+}
+
+/// The longest that a page of the buffer keeps a channel or a die of it busy: what is missing of it is read, then it is
+/// programmed.
+pub(crate) fn longest_page(config: &DriveConfig, geometry: &Geometry) -> Duration {
+    let flash = &config.flash;
+    let transfer = flash.bus_command.0 + Duration::of_transfer(geometry.page_bytes, flash.bus.0);
+    let array = flash.read.0 + flash.program.0;
+    let noise = Duration::from_ns((array.as_ns() as f64 * flash.noise.0).ceil() as u64);
+    array + noise + transfer * 2
 }
 
 impl WriteBuffer {
     /// The buffer of a drive, if it has one. Requires: `config` is validated.
     pub(crate) fn new(config: &DriveConfig, geometry: &Geometry) -> Option<Self> {
+        let longest = longest_page(config, geometry);
         let (config, shape) = (config.buffer.as_ref()?, shape(config, geometry)?);
         let packages = geometry.channels * geometry.packages;
         let slots = shape.slots;
         let policy = buffer::build(&config.policy, shape, &config.options.options())
             .expect("validation built every policy once");
+        let most_on_channel =
+            config.read_wait.map_or(usize::MAX, |wait| (wait.0.as_ns() / longest.as_ns().max(1)) as usize);
         Some(Self {
             entries: vec![Entry::default(); slots as usize],
+            slots,
+            logical_pages: geometry.logical_pages,
             free: (0..slots).rev().collect(),
+            free_pads: Vec::new(),
             newest: HashMap::default(),
-            batches: config.parallel_pages.map(|pages| Batches {
-                most: pages * packages,
-                queues: policy.queues(),
-                chosen: VecDeque::new(),
-                done: Vec::new(),
-                asked: Vec::new(),
-            }),
-            policy,
+            keeps_reads: policy.keeps_reads(),
             assigns: shape.packages.is_some(),
             planes_per_package: geometry.planes / packages,
             dirty: 0,
             leaving: 0,
+            under_way: 0,
             most_leaving: (geometry.dies * config.drain_per_die) as usize,
             high: (config.high.0 * f64::from(slots)) as usize,
-            traffic: Traffic::new(packages),
-            periods: VecDeque::new(),
-            period: 0,
+            batch: config.parallel_pages.map(|pages| pages * packages),
+            in_order: config.parallel_pages.is_some() && policy.queues() == Queues::One,
+            most_on_channel,
+            departures: Departures::new(policy.queues(), packages),
+            policy,
+            done: Vec::new(),
+            traffic: Traffic::new(geometry.channels, geometry.packages),
+            periods: Periods::default(),
+            asked: Vec::new(),
+            pads: Vec::new(),
         })
     }
 
-    /// Takes in the parts `present` of `page`. `assign` settles its plane where it is settled now; a page that is still
-    /// here keeps the one it has.
+    /// Takes in the parts `present` of `page`, of the write with this number. `assign` settles its plane where it is
+    /// settled now; a page that is still here keeps the one it has.
     pub(crate) fn admit(
         &mut self,
         page: u32,
         present: u64,
+        write: u64,
         assign: impl FnOnce() -> Option<u32>,
     ) -> Admission {
-        if let Some(&slot) = self.newest.get(&page)
-            && !self.entries[slot as usize].leaving
-        {
+        if let Some(&slot) = self.newest.get(&page) {
             let entry = &mut self.entries[slot as usize];
-            entry.present |= present;
-            // A flush waits for the pages of older periods: rewriting one must not put its turn off again and again.
-            if entry.period == self.period {
-                self.policy.touch(slot);
+            match entry.stage {
+                Stage::Dirty => {
+                    entry.present |= present;
+                    // A flush waits for the pages of older periods: rewriting one must not put its turn off again and
+                    // again.
+                    if entry.period == self.periods.current() {
+                        self.policy.touch(slot, Access::Write);
+                    }
+                    return Admission::Absorbed;
+                }
+                Stage::Clean => {
+                    entry.present |= present;
+                    entry.plane = if self.assigns { assign() } else { None }.unwrap_or(NO_PLANE);
+                    self.policy.touch(slot, Access::Write);
+                    self.soil(slot, write);
+                    return Admission::New;
+                }
+                // A copy that is on its way cannot take it any more.
+                _ => {}
             }
-            return Admission::Absorbed;
         }
-        let Some(slot) = self.free.pop() else { return Admission::Full };
+        let Some(slot) = self.room() else { return Admission::Full };
         // A copy on its way to flash completes what is missing here only once it is there.
         let before = self.newest.insert(page, slot).map_or(0, |old| self.entries[old as usize].present);
         let plane = if self.assigns { assign() } else { None }.unwrap_or(NO_PLANE);
-        self.entries[slot as usize] = Entry {
-            page,
-            plane,
-            present: present | before,
-            period: self.period,
-            leaving: false,
-            travelling: false,
-        };
-        match self.periods.back_mut() {
-            Some((period, pages)) if *period == self.period => *pages += 1,
-            _ => self.periods.push_back((self.period, 1)),
-        }
-        // Where no plane has room the page will fail to be programmed: any package will do for its order.
-        let package = if plane == NO_PLANE { 0 } else { plane / self.planes_per_package };
-        self.policy.insert(slot, Page { number: page, package });
-        self.dirty += 1;
+        self.entries[slot as usize] = Entry { page, plane, present: present | before, ..Entry::default() };
+        self.policy.insert(slot, Page { number: page, package: self.package_of(plane), dirty: true });
+        self.soil(slot, write);
         Admission::New
     }
 
-    /// The parts of `page` that are here, dirty or leaving; none where it is not.
+    /// A slot's page becomes dirty.
+    fn soil(&mut self, slot: u32, write: u64) {
+        let entry = &mut self.entries[slot as usize];
+        entry.stage = Stage::Dirty;
+        entry.since = write;
+        entry.period = self.periods.current();
+        self.periods.enter();
+        self.dirty += 1;
+    }
+
+    /// A free slot, if need be that of a clean page.
+    fn room(&mut self) -> Option<u32> {
+        self.free.pop().or_else(|| {
+            let slot = self.policy.drop_clean()?;
+            self.newest.remove(&self.entries[slot as usize].page);
+            Some(slot)
+        })
+    }
+
+    /// Where no plane has room a page will fail to be programmed: any package will do for its order.
+    fn package_of(&self, plane: u32) -> u32 {
+        if plane == NO_PLANE { 0 } else { plane / self.planes_per_package }
+    }
+
+    /// The parts of `page` that are here; none where it is not.
     pub(crate) fn present(&self, page: u32) -> u64 {
         self.newest.get(&page).map_or(0, |&slot| self.entries[slot as usize].present)
     }
 
-    /// Whether any part of `page` is to be kept: written, and neither trimmed nor written past the buffer since.
-    pub(crate) fn holds(&self, page: u32) -> bool {
-        self.newest.contains_key(&page)
+    /// Whether the buffer has all of the parts `touched` of `page`, to be read now.
+    pub(crate) fn read(&mut self, page: u32, touched: u64) -> bool {
+        let Some(&slot) = self.newest.get(&page) else { return false };
+        let entry = &self.entries[slot as usize];
+        let hit = entry.present & touched == touched;
+        // As for rewrites: being read must not put off a flush.
+        let movable = entry.stage == Stage::Clean
+            || entry.stage == Stage::Dirty && entry.period == self.periods.current();
+        if hit && self.keeps_reads && movable {
+            self.policy.touch(slot, Access::Read);
+        }
+        hit
+    }
+
+    /// Makes room for a page that is being read from flash, if its policy keeps such and there is any.
+    pub(crate) fn expect(&mut self, page: u32) {
+        if !self.keeps_reads || self.newest.contains_key(&page) {
+            return;
+        }
+        let Some(slot) = self.room() else { return };
+        self.newest.insert(page, slot);
+        self.entries[slot as usize] =
+            Entry { page, plane: NO_PLANE, stage: Stage::Clean, since: u64::MAX, ..Entry::default() };
+        self.policy.insert(slot, Page { number: page, package: 0, dirty: false });
+    }
+
+    /// The parts `touched` of a page have come from flash for the host.
+    pub(crate) fn came(&mut self, page: u32, touched: u64) {
+        if let Some(&slot) = self.newest.get(&page) {
+            let entry = &mut self.entries[slot as usize];
+            if entry.stage == Stage::Clean {
+                entry.present |= touched;
+            }
+        }
+    }
+
+    /// Whether the policy keeps what was read.
+    pub(crate) fn keeps_reads(&self) -> bool {
+        self.keeps_reads
     }
 
     /// The plane that was settled for the page in `slot`.
@@ -188,46 +295,100 @@ impl WriteBuffer {
     }
 
     /// Chooses the next page to set out for flash, if one should now: as the mark or a full buffer says, or because it
-    /// is `forced`.
+    /// is `forced`. It may turn out not to be [wanted](Self::is_wanted) any more.
     pub(crate) fn drain(&mut self, forced: bool, now: Instant) -> Option<(u32, Entry)> {
-        let slot =
-            if self.batches.is_some() { self.next_of_batch(forced)? } else { self.next_ahead(forced)? };
+        match self.batch {
+            None => self.choose_ahead(forced),
+            Some(most) => self.choose_batch(most, forced),
+        }
+        let slot = self.departures.pop(|slot| {
+            let plane = self.entries[slot as usize].plane;
+            if plane == NO_PLANE {
+                // It may go to any channel.
+                return self.under_way < self.most_on_channel;
+            }
+            let package = plane / self.planes_per_package;
+            (self.traffic.on_channel_of(package) as usize) < self.most_on_channel
+                && !(self.in_order && self.traffic.to(package) > 0)
+        })?;
+        self.under_way += 1;
         self.set_out(slot, now);
         Some((slot, self.entries[slot as usize]))
     }
 
-    fn next_ahead(&mut self, forced: bool) -> Option<u32> {
+    fn choose_ahead(&mut self, forced: bool) {
         let wanted = self.dirty > 0 && (forced || self.dirty + self.leaving > self.high);
-        if !wanted || self.leaving >= self.most_leaving {
-            return None;
+        if !wanted || self.leaving >= self.most_leaving || !self.departures.is_empty() {
+            return;
         }
         let slot = self.policy.victim().expect("a dirty page is in the policy's order");
-        self.choose(slot);
-        Some(slot)
+        self.leave(slot);
+        self.pad();
     }
 
-    fn next_of_batch(&mut self, forced: bool) -> Option<u32> {
-        let wanted = self.leaving == 0 && self.dirty > 0 && (forced || self.free.is_empty());
-        if wanted {
-            let batches = self.batches.as_mut().expect("pages leave in batches");
-            let mut asked = std::mem::take(&mut batches.asked);
-            self.policy.batch(batches.most, &mut asked);
-            batches.chosen.extend(&asked);
-            asked.drain(..).for_each(|slot| self.choose(slot));
-            self.batches.as_mut().expect("pages leave in batches").asked = asked;
+    fn choose_batch(&mut self, most: u32, forced: bool) {
+        // Where clean pages are kept, a buffer without a free slot need not be full.
+        let full = self.free.is_empty() && !self.keeps_reads;
+        if self.leaving > 0 || self.dirty == 0 || !(forced || full) {
+            return;
         }
-        let batches = self.batches.as_mut().expect("pages leave in batches");
-        let plane = self.entries[*batches.chosen.front()? as usize].plane;
-        let held_up = batches.queues == Queues::One
-            && plane != NO_PLANE
-            && self.traffic.to(plane / self.planes_per_package) > 0;
-        if held_up { None } else { batches.chosen.pop_front() }
+        let mut asked = std::mem::take(&mut self.asked);
+        self.policy.batch(most, &mut asked);
+        asked.drain(..).for_each(|slot| self.leave(slot));
+        self.asked = asked;
+        self.pad();
     }
 
-    fn choose(&mut self, slot: u32) {
-        self.entries[slot as usize].leaving = true;
+    fn leave(&mut self, slot: u32) {
+        let entry = &mut self.entries[slot as usize];
+        debug_assert_eq!(entry.stage, Stage::Dirty, "only dirty pages are drained");
+        entry.stage = Stage::Leaving;
+        let plane = entry.plane;
         self.dirty -= 1;
         self.leaving += 1;
+        self.departures.push(self.package_of(plane), slot);
+    }
+
+    /// Lets those pages leave that the policy wants to have read and written again.
+    fn pad(&mut self) {
+        let mut pads = std::mem::take(&mut self.pads);
+        self.policy.pads(&mut pads);
+        for page in pads.drain(..) {
+            if page >= self.logical_pages || self.newest.contains_key(&page) {
+                continue;
+            }
+            let slot = self.free_pads.pop().unwrap_or_else(|| {
+                self.entries.push(Entry::default());
+                self.entries.len() as u32 - 1
+            });
+            let stage = Stage::Leaving;
+            self.entries[slot as usize] =
+                Entry { page, plane: NO_PLANE, since: u64::MAX, stage, pad: true, ..Entry::default() };
+            self.newest.insert(page, slot);
+            self.leaving += 1;
+            self.departures.push(0, slot);
+        }
+        self.pads = pads;
+    }
+
+    /// Whether the page in `slot` is still to be programmed: not where it was trimmed or written past the buffer
+    /// meanwhile, and not where a newer copy went first.
+    pub(crate) fn is_wanted(&mut self, slot: u32) -> bool {
+        let entry = self.entries[slot as usize];
+        if entry.stage == Stage::Void {
+            return false;
+        }
+        let Some(&newest) = self.newest.get(&entry.page) else { return false };
+        if newest == slot || self.entries[newest as usize].stage != Stage::Placed {
+            return true;
+        }
+        // Who waits for this copy waits for the newer one from now on.
+        let newer = &mut self.entries[newest as usize];
+        newer.since = newer.since.min(entry.since);
+        if !entry.pad && !newer.pad {
+            self.entries[slot as usize].period = std::mem::replace(&mut newer.period, entry.period);
+        }
+        false
     }
 
     /// Counts a page among those on their way, as soon as its package is known.
@@ -254,47 +415,53 @@ impl WriteBuffer {
             self.entries[slot as usize].plane = plane;
             self.set_out(slot, now);
         }
-        self.traffic.count();
+        self.entries[slot as usize].stage = Stage::Placed;
+        self.traffic.count(self.entries[slot as usize].pad);
     }
 
     /// The page in `slot` is on flash, or never will be.
     pub(crate) fn drained(&mut self, slot: u32, now: Instant) {
-        debug_assert!(self.entries[slot as usize].leaving, "slot {slot} was not leaving");
         self.arrive(slot, now);
         self.leaving -= 1;
+        self.under_way -= 1;
         self.settle(slot);
-        match &mut self.batches {
-            None => self.free.push(slot),
-            Some(batches) => {
-                batches.done.push(slot);
-                if self.leaving == 0 {
-                    self.free.append(&mut batches.done);
-                }
-            }
+        if slot >= self.slots {
+            self.free_pads.push(slot);
+        } else {
+            self.done.push(slot);
+        }
+        if self.batch.is_none() || self.leaving == 0 {
+            self.free.append(&mut self.done);
         }
     }
 
-    /// Drops what is buffered of `page` and not yet leaving: it was trimmed or written past the buffer.
-    pub(crate) fn forget(&mut self, page: u32) {
-        let Some(slot) = self.newest.remove(&page) else { return };
-        if !self.entries[slot as usize].leaving {
-            self.policy.remove(slot);
-            self.dirty -= 1;
-            self.settle(slot);
-            self.free.push(slot);
+    /// Drops what is buffered of `page`, or keeps it from flash where it is leaving: it was trimmed or written past the
+    /// buffer. Gives back the first write that was here and not on flash.
+    pub(crate) fn forget(&mut self, page: u32) -> Option<u64> {
+        let slot = self.newest.remove(&page)?;
+        let entry = &mut self.entries[slot as usize];
+        let since = std::mem::replace(&mut entry.since, u64::MAX);
+        match entry.stage {
+            Stage::Leaving => entry.stage = Stage::Void,
+            Stage::Clean | Stage::Dirty => {
+                self.policy.remove(slot);
+                self.dirty -= usize::from(self.entries[slot as usize].stage == Stage::Dirty);
+                self.settle(slot);
+                self.free.push(slot);
+            }
+            _ => {}
         }
+        (since != u64::MAX).then_some(since)
     }
 
     /// Closes the flush period: what was written so far is waited for, what comes later is not.
     pub(crate) fn begin_flush(&mut self) -> u64 {
-        let period = self.period;
-        self.period += 1;
-        period
+        self.periods.close()
     }
 
     /// Whether every page of `period` and before is on flash.
     pub(crate) fn is_flushed(&self, period: u64) -> bool {
-        self.periods.front().is_none_or(|(oldest, _)| *oldest > period)
+        self.periods.is_over(period)
     }
 
     /// What was counted of pages on their way to flash.
@@ -304,18 +471,12 @@ impl WriteBuffer {
 
     /// Nobody waits for the page in `slot` any more.
     fn settle(&mut self, slot: u32) {
-        let entry = self.entries[slot as usize];
+        let entry = std::mem::take(&mut self.entries[slot as usize]);
         if self.newest.get(&entry.page) == Some(&slot) {
             self.newest.remove(&entry.page);
         }
-        let (_, pages) = self
-            .periods
-            .iter_mut()
-            .find(|(period, _)| *period == entry.period)
-            .expect("a page's period is kept while the page is here");
-        *pages -= 1;
-        while self.periods.front().is_some_and(|(_, pages)| *pages == 0) {
-            self.periods.pop_front();
+        if !entry.pad && entry.stage != Stage::Clean {
+            self.periods.leave(entry.period);
         }
     }
 }

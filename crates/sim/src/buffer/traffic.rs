@@ -7,6 +7,8 @@ use flashlane_base::Instant;
 pub(crate) struct TrafficCounters {
     /// Pages that went to flash.
     pub(crate) pages: u64,
+    /// Of these, pages that were read only to be written along with their neighbours.
+    pub(crate) padded: u64,
     /// Drains: spells in which some page was on its way without a break.
     pub(crate) drains: u64,
     /// Drains in which every package had a page on its way at one moment.
@@ -22,6 +24,9 @@ pub(crate) struct TrafficCounters {
 pub(super) struct Traffic {
     /// Pages on their way to each package.
     pages: Vec<u32>,
+    /// Pages on their way over each channel.
+    channels: Vec<u32>,
+    packages_per_channel: u32,
     /// Packages with any.
     busy: usize,
     /// Since when `busy` is what it is.
@@ -32,9 +37,11 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    pub(super) fn new(packages: u32) -> Self {
+    pub(super) fn new(channels: u32, packages_per_channel: u32) -> Self {
         Self {
-            pages: vec![0; packages as usize],
+            pages: vec![0; (channels * packages_per_channel) as usize],
+            channels: vec![0; channels as usize],
+            packages_per_channel,
             busy: 0,
             since: Instant::ZERO,
             all: false,
@@ -47,8 +54,14 @@ impl Traffic {
         self.pages[package as usize]
     }
 
+    /// Pages on their way over the channel of `package`.
+    pub(super) fn on_channel_of(&self, package: u32) -> u32 {
+        self.channels[(package / self.packages_per_channel) as usize]
+    }
+
     /// A page sets out for `package`.
     pub(super) fn begin(&mut self, package: u32, now: Instant) {
+        self.channels[(package / self.packages_per_channel) as usize] += 1;
         let pages = &mut self.pages[package as usize];
         *pages += 1;
         if *pages > 1 {
@@ -69,6 +82,7 @@ impl Traffic {
 
     /// A page has come to `package`, or will never come.
     pub(super) fn end(&mut self, package: u32, now: Instant) {
+        self.channels[(package / self.packages_per_channel) as usize] -= 1;
         let pages = &mut self.pages[package as usize];
         *pages -= 1;
         if *pages > 0 {
@@ -78,9 +92,10 @@ impl Traffic {
         self.busy -= 1;
     }
 
-    /// Counts a page that has come.
-    pub(super) fn count(&mut self) {
+    /// Counts a page that goes to flash.
+    pub(super) fn count(&mut self, pad: bool) {
         self.counters.pages += 1;
+        self.counters.padded += u64::from(pad);
     }
 
     /// Adds the time since the busy packages last changed.
@@ -103,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_drain_lasts_while_any_page_is_on_its_way() {
-        let mut traffic = Traffic::new(2);
+        let mut traffic = Traffic::new(2, 1);
         let at = Instant::from_ns;
         traffic.begin(0, at(10));
         traffic.begin(0, at(20));

@@ -135,6 +135,11 @@ pub struct BufferConfig {
     /// Of pages that leave one by one, those on their way to flash at once, for each die.
     #[serde(default = "two")]
     pub drain_per_die: u32,
+    /// Pages leave ahead of need once the host has had nothing in flight for so long; never where absent.
+    pub idle_drain: Option<Time>,
+    /// Pages on their way to flash over a channel at once are so few that they take no longer than this: what a read
+    /// may have to wait for them. Without bound where absent.
+    pub read_wait: Option<Time>,
     /// The policy's own settings.
     #[serde(default)]
     pub options: PolicyOptions,

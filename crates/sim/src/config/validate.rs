@@ -1,7 +1,7 @@
 //! What a drive cannot be: rules over several fields, each refusal naming the field to change.
 
 use super::{DriveConfig, PolicyOptions};
-use crate::buffer::shape;
+use crate::buffer::{longest_page, shape};
 use crate::nand::Geometry;
 use flashlane_base::units::format_bytes;
 use flashlane_base::{Duration, Seed};
@@ -48,6 +48,8 @@ fn times(config: &DriveConfig) -> Result<(), Refusal> {
         ("link.read_command", link.read_command),
         ("link.write_command", link.write_command),
         ("cleaning.idle", config.cleaning.idle),
+        ("buffer.idle_drain", config.buffer.as_ref().and_then(|b| b.idle_drain).unwrap_or_default()),
+        ("buffer.read_wait", config.buffer.as_ref().and_then(|b| b.read_wait).unwrap_or_default()),
         ("flash.read", flash.read),
         ("flash.program", flash.program),
         ("flash.erase", flash.erase),
@@ -182,6 +184,11 @@ fn buffers(config: &DriveConfig) -> Result<(), Refusal> {
         })?;
         range("buffer.drain_per_die", buffer.drain_per_die, 1, 1024)?;
         range("buffer.parallel_pages", buffer.parallel_pages.unwrap_or(1), 1, 1 << 16)?;
+        let longest = longest_page(config, &Geometry::new(config));
+        require(buffer.read_wait.is_none_or(|wait| wait.0 >= longest), "buffer.read_wait", || {
+            let given = buffer.read_wait.unwrap_or_default().0;
+            format!("it is {given}; allowed: at least {longest}, the time of one page")
+        })?;
     }
     if let Some(readahead) = &config.readahead {
         require(readahead.window.0 >= page, "readahead.window", || {

@@ -50,3 +50,131 @@ fn lists_a_package_help_random_writes_and_leave_sequential_ones_as_they_are() {
     assert!((0.95..1.05).contains(&(lists.0 / one.0)), "{lists:?} instead of {one:?} ms");
     assert!(one.1 > 0.99 && lists.1 > 0.99, "drains on all packages: {one:?}, {lists:?}");
 }
+
+/// One request to its end; its latency in ns.
+fn latency_ns(drive: &mut Drive, request: Request) -> u64 {
+    let mut out = Vec::new();
+    drive.submit(request).unwrap();
+    while out.is_empty() {
+        drive.reap(Instant::FAR, &mut out);
+    }
+    out[0].latency().as_ns()
+}
+
+/// Lets the host be silent for so long.
+fn pause(drive: &mut Drive, time: Duration) {
+    let until = drive.now + time;
+    while drive.now < until {
+        drive.reap(until, &mut Vec::new());
+    }
+}
+
+#[test]
+fn a_silent_host_finds_the_buffer_drained_ahead_of_need() {
+    let drained = |settings: &[(&str, &str)], pauses_us: &[u64]| {
+        let mut drive = drive(settings);
+        let mut id = 0;
+        for &pause_us in pauses_us {
+            // Forty pages are not nearly enough to fill the buffer.
+            for _ in 0..40 {
+                latency_ns(&mut drive, Request::write(id, id * 8192, 8192));
+                id += 1;
+            }
+            pause(&mut drive, Duration::from_us(pause_us));
+        }
+        drive.counters().get("buffer_pages_drained").unwrap()
+    };
+    for policy in flashlane_policy::buffer::REGISTRY {
+        let policy = ("buffer.policy", policy.name);
+        let idle = ("buffer.idle_drain", "2ms");
+        assert_eq!(drained(&[policy], &[50_000]), 0, "{policy:?}");
+        assert_eq!(drained(&[policy, idle], &[50_000]), 40, "{policy:?}");
+        assert_eq!(drained(&[policy, idle], &[1_900, 1_900]), 0, "the host came back in time: {policy:?}");
+    }
+}
+
+/// The longest that a read takes, in ns, of reads that come one after the other while writes keep the buffer draining.
+fn longest_read_ns(settings: &[(&str, &str)]) -> u64 {
+    let mut all = vec![
+        ("initial.state", "full"),
+        ("capacity", "512MiB"),
+        ("flash.blocks", "128"),
+        ("flash.planes", "2"),
+        ("buffer.policy", "parallel"),
+    ];
+    all.extend_from_slice(settings);
+    let mut drive = drive(&all);
+    let mut random = Seed(3).source();
+    let (mut longest, mut out, mut writes, mut reading) = (0, Vec::new(), 0, false);
+    for id in 0..20_000 {
+        while writes < 32 {
+            drive.submit(Request::write(2 * id, random.below(65_000) * 8192, 4096)).unwrap();
+            writes += 1;
+        }
+        if !std::mem::replace(&mut reading, true) {
+            drive.submit(Request::read(2 * id + 1, random.below(65_000) * 8192, 8192)).unwrap();
+        }
+        drive.reap(Instant::FAR, &mut out);
+        for completion in out.drain(..) {
+            if completion.id.0 % 2 == 0 {
+                writes -= 1;
+            } else {
+                reading = false;
+                longest = longest.max(completion.latency().as_ns());
+            }
+        }
+    }
+    assert_eq!(drive.counters().get("blocks_erased"), Some(0), "nothing else is waited for");
+    longest
+}
+
+#[test]
+fn a_read_waits_no_longer_for_the_buffer_than_the_profile_says() {
+    // A page is read, sent, programmed: 25 + 205 + 205 + 200 us. The read itself takes 25 + 205 us, and 64 KiB of writes
+    // may be on the link before it: at 8 KiB 4 us each, a millisecond is far more than all of that.
+    let own_ns = 25_000 + 205_000 + 1_000_000;
+    for wait_us in [700, 2_000, 4_000] {
+        for (drain, wait) in [("parallel_pages", "32"), ("drain_per_die", "64")] {
+            let (drain, wait_text) = (format!("buffer.{drain}"), format!("{wait_us}us"));
+            let longest = longest_read_ns(&[(&drain, wait), ("buffer.read_wait", &wait_text)]);
+            assert!(longest <= wait_us * 1000 + own_ns, "{longest} ns, allowed {wait_us} us and {own_ns} ns");
+        }
+    }
+    let unbounded = longest_read_ns(&[("buffer.parallel_pages", "32")]);
+    assert!(unbounded > 4_000_000 + own_ns, "the bound is for something: {unbounded} ns without");
+}
+
+#[test]
+fn pages_that_were_read_are_kept_by_the_policy_that_keeps_them() {
+    let hits = |policy| {
+        let settings = [("initial.state", "full"), ("capacity", "512MiB"), ("flash.blocks", "128")];
+        let mut drive = drive(&[settings[0], settings[1], settings[2], ("buffer.policy", policy)]);
+        for id in 0..500 {
+            latency_ns(&mut drive, Request::read(id, id % 50 * 8192, 8192));
+        }
+        drive.counters().get("buffer_read_hits").unwrap()
+    };
+    assert_eq!((hits("cflru"), hits("lru")), (450, 0));
+}
+
+#[test]
+fn blocks_are_padded_with_what_flash_has_of_them() {
+    let settings = [
+        ("initial.state", "full"),
+        ("capacity", "512MiB"),
+        ("flash.blocks", "128"),
+        ("buffer.policy", "bplru"),
+        ("buffer.options.padding", "true"),
+    ];
+    let mut drive = drive(&settings);
+    // Two pages each of ten runs of an erase block's 63 pages.
+    for id in 0..20 {
+        latency_ns(&mut drive, Request::write(id, (id / 2 * 63 + id % 2) * 8192, 8192));
+    }
+    latency_ns(&mut drive, Request::flush(20));
+    // The flush waits for what was written, not for what goes along with it.
+    pause(&mut drive, Duration::from_s(1));
+    let counters = drive.counters();
+    assert_eq!(counters.get("buffer_pages_padded"), Some(10 * 61));
+    assert_eq!(counters.get("buffer_pages_drained"), Some(10 * 63));
+}

@@ -22,7 +22,7 @@ use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{Completion, Counters, Device, Operation, Profile, Request, SubmitError};
 use flashlane_policy::readahead::{self, Readahead};
 use flashlane_policy::scheduling::Class;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A simulated conventional drive.
 pub struct Drive {
@@ -50,6 +50,13 @@ pub struct Drive {
     lost: Vec<u32>,
     /// Flushes that wait for the buffer.
     flushing: Vec<u32>,
+    /// Writes that were completed once the buffer had them.
+    acknowledged: u64,
+    /// Pages that were in the buffer when a write overtook them that is not on flash yet: the first write lost with it.
+    overtaken: BTreeMap<u32, u64>,
+    rest: Rest,
+    /// Whether the host has been silent for long enough that the buffer is drained ahead of need.
+    resting: bool,
     completed: Vec<Completion>,
     counts: Counts,
     // Lists that are filled and emptied within a step, kept to spare their allocation.
@@ -65,6 +72,14 @@ struct HostCost {
     submission: Duration,
     jitter: f64,
     random: Random,
+}
+
+/// When the host counts as silent.
+struct Rest {
+    /// How long after it had nothing in flight any more; never where absent.
+    after: Option<Duration>,
+    /// The event that ends that time.
+    ticket: Ticket,
 }
 
 /// Cleaning of idle dies.
@@ -147,6 +162,13 @@ impl Drive {
             stalled: VecDeque::new(),
             lost: Vec::new(),
             flushing: Vec::new(),
+            acknowledged: 0,
+            overtaken: BTreeMap::new(),
+            rest: Rest {
+                after: config.buffer.as_ref().and_then(|buffer| buffer.idle_drain).map(|time| time.0),
+                ticket: Ticket::NONE,
+            },
+            resting: false,
             completed: Vec::new(),
             counts: Counts::default(),
             finished: Vec::new(),
@@ -222,6 +244,13 @@ impl Drive {
                 if current {
                     self.advance(time, 3 << 60 | u64::from(die));
                     self.clean_idle_die(die);
+                }
+            }
+            Event::Rest => {
+                if ticket == self.rest.ticket {
+                    self.advance(time, 5 << 60);
+                    self.resting = true;
+                    self.drain();
                 }
             }
         }
@@ -336,6 +365,11 @@ impl Drive {
         });
         self.requests.remove(request);
         self.in_flight -= 1;
+        if self.in_flight == 0
+            && let Some(after) = self.rest.after
+        {
+            self.rest.ticket = self.events.schedule(self.now + after, Event::Rest);
+        }
     }
 
     /// Does what follows from finished flash operations of `die`.
@@ -344,9 +378,9 @@ impl Drive {
         for operation in finished.drain(..) {
             match operation.owner {
                 Owner::Request(request) if operation.kind == Kind::Read => {
-                    self.page_read(request, operation.bus_bytes, operation.unreadable)
+                    self.page_read(request, operation.page, operation.bus_bytes, operation.unreadable)
                 }
-                Owner::Request(request) => self.done(request, 1),
+                Owner::Request(request) => self.page_written(request, operation.page),
                 Owner::Drain(slot) => self.page_drained(slot),
                 Owner::DrainFill(slot) => self.page_filled(operation.page, slot),
                 Owner::RequestFill(request) => self.program(operation.page, Owner::Request(request)),
@@ -412,6 +446,7 @@ impl Device for Drive {
             return Err(SubmitError::Full { depth: self.profile.depth });
         }
         self.in_flight += 1;
+        (self.resting, self.rest.ticket) = (false, Ticket::NONE);
         let slot = self.requests.insert(HostRequest::new(&request, self.now));
         let mut cost = self.host.submission;
         if self.host.jitter > 0.0 {
@@ -473,6 +508,7 @@ impl Device for Drive {
             ("buffer_writes_absorbed", counts.buffer_absorbed),
             ("buffer_stalls", counts.buffer_stalls),
             ("buffer_pages_drained", drains.pages),
+            ("buffer_pages_padded", drains.padded),
             ("buffer_drains", drains.drains),
             ("buffer_drains_on_all_packages", drains.drains_on_all),
             ("buffer_drain_ns", drains.ns),

@@ -101,6 +101,17 @@ fn profile(random: &mut Random) -> String {
         if r.chance(0.5) {
             field(format_args!("parallel_pages = {}", from(r, 1, 20)));
         }
+        if r.chance(0.3) {
+            field(format_args!("idle_drain = \"{}\"", pick(r, &times)));
+        }
+        if r.chance(0.3) {
+            field(format_args!("read_wait = \"{}ms\"", from(r, 1, 400)));
+        }
+        match policies.0 {
+            "bplru" => field(format_args!("options = {{ padding = {} }}", pick(r, &truths))),
+            "cflru" => field(format_args!("options = {{ window = \"{}%\" }}", from(r, 1, 100))),
+            _ => {}
+        }
     }
     let mapping = pick(r, &["lba", "write-order"]);
     let allocation = if mapping == "lba" { "striped" } else { pick(r, &["striped", "random"]) };
@@ -247,7 +258,7 @@ impl Load {
         assert!(get("bus_busy_ns") <= channels * (elapsed + longest.as_ns()));
         assert!(get("link_busy_ns") <= (1 + u64::from(config.link.duplex)) * elapsed);
         let (host, moved) = (get("host_pages_written"), get("pages_moved_by_cleaning"));
-        assert!(get("flash_pages_programmed") <= host + moved);
+        assert!(get("flash_pages_programmed") <= host + moved + get("buffer_pages_padded"));
     }
 
     /// Unless blocks ran out, every page that was written and never trimmed has a place on flash after the last

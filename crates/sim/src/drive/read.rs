@@ -1,6 +1,7 @@
 //! Reads: from the write buffer, the read cache, or flash; then over the link page by page.
 
 use super::Drive;
+use crate::buffer::WriteBuffer;
 use crate::cache::Hit;
 use crate::host::{Direction, Holder, Side};
 use crate::nand::{Kind, Operation as FlashOperation, Owner};
@@ -37,14 +38,13 @@ impl Drive {
         let (mut pages, mut ready_pages, mut ready_bytes, mut from_flash) = (0, 0, 0, 0);
         for piece in pieces(offset, length, page_bytes) {
             pages += 1;
-            if let Some(buffer) = &self.buffer {
-                let touched = piece.touched(page_bytes);
-                if buffer.present(piece.page) & touched == touched {
-                    self.counts.buffer_hits += 1;
-                    ready_pages += 1;
-                    ready_bytes += u64::from(piece.bytes);
-                    continue;
-                }
+            if let Some(buffer) = &mut self.buffer
+                && buffer.read(piece.page, piece.touched(page_bytes))
+            {
+                self.counts.buffer_hits += 1;
+                ready_pages += 1;
+                ready_bytes += u64::from(piece.bytes);
+                continue;
             }
             if let Some((_, cache)) = &mut self.readahead {
                 let hit = cache.look_up(piece.page, (request, piece.bytes));
@@ -66,6 +66,9 @@ impl Drive {
                 continue;
             };
             from_flash += 1;
+            if let Some(buffer) = &mut self.buffer {
+                buffer.expect(piece.page);
+            }
             let owner = Owner::Request(request);
             let mut read =
                 FlashOperation::new(Kind::Read, owner, Class::HostRead, plane, piece.page, piece.bytes);
@@ -90,16 +93,28 @@ impl Drive {
 
     /// Flash has delivered a page of a read.
     #[inline]
-    pub(super) fn page_read(&mut self, request: u32, bytes: u32, unreadable: bool) {
+    pub(super) fn page_read(&mut self, request: u32, page: u32, bytes: u32, unreadable: bool) {
         if unreadable {
             self.counts.pages_unreadable += 1;
             self.requests[request].outcome = Err(Failure::Unreadable);
+        } else if self.buffer.as_ref().is_some_and(WriteBuffer::keeps_reads) {
+            self.keep(request, page);
         }
         self.send(request, 1, u64::from(bytes), Direction::Out);
         let state = &mut self.requests[request];
         state.flash_pending -= 1;
         if state.flash_pending == 0 && state.excluding {
             self.leave(Side::Read, request);
+        }
+    }
+
+    /// Keeps what was read of a page, if there was room for it.
+    fn keep(&mut self, request: u32, page: u32) {
+        let page_bytes = self.geometry.page_bytes;
+        let piece =
+            self.pieces_of(request).find(|piece| piece.page == page).expect("it is the request's page");
+        if let Some(buffer) = &mut self.buffer {
+            buffer.came(page, piece.touched(page_bytes));
         }
     }
 

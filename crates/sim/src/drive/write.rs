@@ -30,7 +30,7 @@ impl Drive {
         }
     }
 
-    fn pieces_of(&self, request: u32) -> impl Iterator<Item = Piece> + use<> {
+    pub(super) fn pieces_of(&self, request: u32) -> impl Iterator<Item = Piece> + use<> {
         let state = &self.requests[request];
         pieces(state.offset_bytes, state.length_bytes, self.geometry.page_bytes)
     }
@@ -47,7 +47,7 @@ impl Drive {
         }
         if self.buffer.is_some() && !self.requests[request].durable {
             if self.stalled.is_empty() && self.admit(request) {
-                self.complete(request);
+                self.acknowledge(request);
             } else {
                 self.counts.buffer_stalls += 1;
                 self.stalled.push_back(request);
@@ -65,7 +65,8 @@ impl Drive {
         for piece in self.pieces_of(request).skip(skip) {
             let buffer = self.buffer.as_mut().expect("writes are admitted to a buffer");
             let ftl = &mut self.ftl;
-            match buffer.admit(piece.page, piece.covered(page_bytes), || ftl.assign(piece.page).ok()) {
+            let assign = || ftl.assign(piece.page).ok();
+            match buffer.admit(piece.page, piece.covered(page_bytes), self.acknowledged, assign) {
                 Admission::New => {}
                 Admission::Absorbed => self.counts.buffer_absorbed += 1,
                 Admission::Full => return false,
@@ -75,6 +76,12 @@ impl Drive {
         true
     }
 
+    /// All of a write's pages are in the buffer.
+    fn acknowledge(&mut self, request: u32) {
+        self.acknowledged += 1;
+        self.complete(request);
+    }
+
     /// Sends pages from the buffer to flash, as many as should be on their way.
     pub(super) fn drain(&mut self) {
         loop {
@@ -82,21 +89,23 @@ impl Drive {
             while let Some(slot) = self.lost.pop() {
                 self.release(slot);
             }
-            let forced = !self.stalled.is_empty() || !self.flushing.is_empty();
-            let Some((slot, entry)) = self.buffer.as_mut().and_then(|buffer| buffer.drain(forced, self.now))
-            else {
-                return;
-            };
-            self.write_page(entry.page, entry.present, Owner::DrainFill(slot), Owner::Drain(slot));
+            let forced = !self.stalled.is_empty() || !self.flushing.is_empty() || self.resting;
+            let Some(buffer) = &mut self.buffer else { return };
+            let Some((slot, entry)) = buffer.drain(forced, self.now) else { return };
+            let nothing_to_pad = entry.pad && self.ftl.plane_of(entry.page).is_none();
+            if nothing_to_pad || !buffer.is_wanted(slot) {
+                self.release(slot);
+            } else {
+                self.write_page(entry.page, entry.present, Owner::DrainFill(slot), Owner::Drain(slot));
+            }
         }
     }
 
     /// The rest of a buffered page has come from flash.
     pub(super) fn page_filled(&mut self, page: u32, slot: u32) {
-        if self.buffer.as_ref().is_some_and(|buffer| buffer.holds(page)) {
+        if self.buffer.as_mut().is_some_and(|buffer| buffer.is_wanted(slot)) {
             self.program(page, Owner::Drain(slot));
         } else {
-            // Trimmed, or written past the buffer, meanwhile: what is here is older than what the flash knows.
             self.release(slot);
         }
         self.drain();
@@ -116,7 +125,7 @@ impl Drive {
                 break;
             }
             self.stalled.pop_front();
-            self.complete(request);
+            self.acknowledge(request);
         }
         self.end_flushes();
     }
@@ -128,10 +137,21 @@ impl Drive {
             let mut present = piece.covered(page_bytes);
             if let Some(buffer) = &mut self.buffer {
                 present |= buffer.present(piece.page);
-                buffer.forget(piece.page);
+                if let Some(since) = buffer.forget(piece.page) {
+                    self.overtaken.insert(piece.page, since);
+                }
             }
             self.write_page(piece.page, present, Owner::RequestFill(request), Owner::Request(request));
         }
+    }
+
+    /// A page of a request is on flash.
+    #[inline]
+    pub(super) fn page_written(&mut self, request: u32, page: u32) {
+        if !self.overtaken.is_empty() {
+            self.overtaken.remove(&page);
+        }
+        self.done(request, 1);
     }
 
     /// Programs a page, after reading from flash what is not present of it.
@@ -167,7 +187,7 @@ impl Drive {
                 let program = FlashOperation::new(Kind::Program, owner, Class::HostWrite, plane, page, bytes);
                 self.flash.enqueue(program, self.now, &mut self.events);
             }
-            Err(_) => self.write_failed(owner),
+            Err(_) => self.write_failed(page, owner),
         }
     }
 
@@ -178,9 +198,10 @@ impl Drive {
     }
 
     /// No block is left to write to: the request fails, or an acknowledged page is lost and counted.
-    fn write_failed(&mut self, owner: Owner) {
+    fn write_failed(&mut self, page: u32, owner: Owner) {
         match owner {
             Owner::Request(request) => {
+                self.overtaken.remove(&page);
                 self.requests[request].outcome = Err(Failure::WornOut);
                 self.done(request, 1);
             }
