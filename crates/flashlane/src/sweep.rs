@@ -14,7 +14,7 @@ use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
 use flashlane_studies::sweep::{
     Grid, Halt, Key, Metric, Options, Planned, PointStatus, Progress, Store, SweepResult, Swept, Task,
-    fingerprint, run,
+    fingerprint_of, run,
 };
 use serde_json::Value;
 use std::ops::ControlFlow;
@@ -179,12 +179,12 @@ fn not_simulated(device: &Spec, key: &str, word: &str) -> Failure {
 
 /// The program, so that points which another one measured are not taken for this one's.
 fn program() -> Result<String, Failure> {
-    let bytes = std::env::current_exe().and_then(std::fs::read).map_err(|error| {
+    let program = std::env::current_exe().and_then(|file| fingerprint_of(&file)).map_err(|error| {
         Failure::failed(anyhow!(
             "cannot tell which program measures, and so not which points of --out can be used again: {error}"
         ))
     })?;
-    Ok(format!("flashlane {} {:016x}", env!("CARGO_PKG_VERSION"), fingerprint(&bytes)))
+    Ok(format!("flashlane {} {:016x}", env!("CARGO_PKG_VERSION"), program))
 }
 
 fn store(out: &Path) -> Result<Store, Failure> {

@@ -22,5 +22,5 @@ pub use grid::{Grid, GridError, POINTS_MAX};
 pub use metric::{METRICS, Metric};
 pub use result::{KeyRow, Measures, Outcome, PointRow, PointStatus, SWEEP_SCHEMA, SweepResult};
 pub use run::{Halt, Options, Planned, Progress, Swept, Task, run};
-pub use store::{Loaded, Store, fingerprint};
+pub use store::{Loaded, Store, fingerprint, fingerprint_of};
 pub use values::{Key, ValuesError};

@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// A directory of points.
@@ -111,10 +111,29 @@ fn checksum(result: &Value) -> String {
     format!("{:016x}", fingerprint(result.to_string().as_bytes()))
 }
 
-/// A number that tells texts and files apart, the same on every machine (FNV-1a, Fowler, Noll and Vo). It protects from
-/// accidents, not from intent.
+/// A number that tells texts apart, the same on every machine (FNV-1a, Fowler, Noll and Vo). It protects from accidents,
+/// not from intent.
 pub fn fingerprint(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    folded(0xcbf2_9ce4_8422_2325, bytes)
+}
+
+/// The [`fingerprint`] of what a file holds.
+///
+/// # Errors
+/// As the operating system says, where the file cannot be read.
+pub fn fingerprint_of(file: &Path) -> io::Result<u64> {
+    let mut file = fs::File::open(file)?;
+    let (mut hash, mut buffer) = (fingerprint(&[]), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(hash),
+            Ok(length) => hash = folded(hash, &buffer[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn folded(hash: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(hash, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }

@@ -288,6 +288,19 @@ fn another_definition_is_another_point() {
 }
 
 #[test]
+fn a_file_has_the_fingerprint_of_its_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    // More than is read at a time.
+    let bytes: Vec<u8> = (0..200_000_u32).map(|n| (n % 251) as u8).collect();
+    std::fs::write(&file, &bytes).unwrap();
+    assert_eq!(fingerprint_of(&file).unwrap(), fingerprint(&bytes));
+    // The published value of FNV-1a for one letter.
+    assert_eq!(fingerprint(b"a"), 0xaf63_dc4c_8601_ec8c);
+    assert!(fingerprint_of(dir.path()).is_err());
+}
+
+#[test]
 fn seeds_are_drawn_as_their_mean() {
     let grid = Grid::new(vec!["seed=1,2".parse().unwrap(), "k=10,20,30".parse().unwrap()]).unwrap();
     let outcome = |at: usize| {
