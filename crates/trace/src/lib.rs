@@ -6,9 +6,11 @@
 mod cursor;
 mod error;
 mod files;
+mod footprint;
 mod format;
 mod formats;
 mod pairing;
+mod portrait;
 mod record;
 mod sink;
 mod source;
@@ -19,6 +21,7 @@ mod write;
 
 pub use error::{OpenError, ReadError};
 pub use format::{FORMATS, Format};
+pub use portrait::{Portrait, Share, SizeClass};
 pub use record::Record;
 pub use summary::{Backward, Device, Refusal, Summary};
 pub use trace::{OpenOptions, Trace, open};

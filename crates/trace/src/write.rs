@@ -5,7 +5,7 @@ use crate::format::Format;
 use flashlane_base::{Instant, Operation};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -172,73 +172,94 @@ impl<W: Write> Writer<W> {
 }
 
 /// A file, compressed as its name ends: `.gz`, `.xz`, `.zst`, or not.
-pub enum Output {
-    /// As it is.
+///
+/// It is written beside its place and moved there when it is closed, so that what fails half-way leaves neither half a
+/// trace nor a lost one.
+pub struct Output {
+    compressor: Option<Compressor>,
+    path: PathBuf,
+    part: PathBuf,
+}
+
+enum Compressor {
     Plain(File),
-    /// gz.
     Gz(flate2::write::GzEncoder<File>),
-    /// xz.
     Xz(liblzma::write::XzEncoder<File>),
-    /// Zstandard.
     Zstd(zstd::Encoder<'static, File>),
 }
 
 impl Output {
-    /// Makes a file; one that is there already is overwritten only where `force` says so.
+    /// Begins a file; one that is there already is overwritten only where `force` says so, and only a plain file.
     ///
     /// # Errors
     /// [`WriteError::Exists`], or [`WriteError::File`] where it cannot be made.
     pub fn create(path: &Path, force: bool) -> Result<Self, WriteError> {
-        let mut options = OpenOptions::new();
-        options.write(true);
-        let options = if force { options.create(true).truncate(true) } else { options.create_new(true) };
-        let file = options.open(path).map_err(|source| match source.kind() {
-            io::ErrorKind::AlreadyExists => WriteError::Exists { path: path.to_owned() },
-            _ => WriteError::File { path: path.to_owned(), source },
-        })?;
-        Ok(match path.extension().and_then(|extension| extension.to_str()) {
-            Some("gz") => Self::Gz(flate2::write::GzEncoder::new(file, flate2::Compression::default())),
-            Some("xz") => Self::Xz(liblzma::write::XzEncoder::new(file, 6)),
-            Some("zst") => Self::Zstd(
-                zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL)
-                    .map_err(|source| WriteError::File { path: path.to_owned(), source })?,
-            ),
-            _ => Self::Plain(file),
+        let cannot = |source| WriteError::File { path: path.to_owned(), source };
+        match path.metadata() {
+            Ok(meta) if !meta.is_file() => return Err(cannot(io::Error::other("it is no plain file"))),
+            Ok(_) if !force => return Err(WriteError::Exists { path: path.to_owned() }),
+            _ => {}
+        }
+        let name = path.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidFilename.into()))?;
+        let part = path.with_file_name(format!(".{}.part", name.to_string_lossy()));
+        let file = File::create(&part).map_err(cannot)?;
+        let compressor = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("gz") => Compressor::Gz(flate2::write::GzEncoder::new(file, flate2::Compression::default())),
+            Some("xz") => Compressor::Xz(liblzma::write::XzEncoder::new(file, 6)),
+            Some("zst") => {
+                Compressor::Zstd(zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL).map_err(cannot)?)
+            }
+            _ => Compressor::Plain(file),
+        };
+        Ok(Self { compressor: Some(compressor), path: path.to_owned(), part })
+    }
+
+    /// Ends the compression and puts the file in its place.
+    ///
+    /// # Errors
+    /// [`WriteError::File`] with what the system says; the place is then as it was.
+    pub fn close(mut self) -> Result<(), WriteError> {
+        let Some(compressor) = self.compressor.take() else { return Ok(()) };
+        let ended = match compressor {
+            Compressor::Plain(file) => Ok(file),
+            Compressor::Gz(encoder) => encoder.finish(),
+            Compressor::Xz(encoder) => encoder.finish(),
+            Compressor::Zstd(encoder) => encoder.finish(),
+        };
+        let placed = ended.and_then(|file| file.sync_all()).and_then(|()| fs::rename(&self.part, &self.path));
+        placed.map_err(|source| {
+            // What is told is the first failure.
+            let _ = fs::remove_file(&self.part);
+            WriteError::File { path: self.path.clone(), source }
         })
     }
 
-    /// Ends the compression and hands everything to the system.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn close(self) -> io::Result<()> {
-        match self {
-            Self::Plain(file) => Ok(file),
-            Self::Gz(encoder) => encoder.finish(),
-            Self::Xz(encoder) => encoder.finish(),
-            Self::Zstd(encoder) => encoder.finish(),
+    fn out(&mut self) -> &mut dyn Write {
+        match self.compressor.as_mut().expect("it is taken only when the output is closed") {
+            Compressor::Plain(out) => out,
+            Compressor::Gz(out) => out,
+            Compressor::Xz(out) => out,
+            Compressor::Zstd(out) => out,
         }
-        .map(drop)
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if self.compressor.take().is_some() {
+            // Not closed: something failed, and has been told.
+            let _ = fs::remove_file(&self.part);
+        }
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(out) => out.write(bytes),
-            Self::Gz(out) => out.write(bytes),
-            Self::Xz(out) => out.write(bytes),
-            Self::Zstd(out) => out.write(bytes),
-        }
+        self.out().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Plain(out) => out.flush(),
-            Self::Gz(out) => out.flush(),
-            Self::Xz(out) => out.flush(),
-            Self::Zstd(out) => out.flush(),
-        }
+        self.out().flush()
     }
 }
 

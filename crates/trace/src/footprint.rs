@@ -1,0 +1,125 @@
+//! How many bytes of the devices are touched at all, in bounded memory.
+//!
+//! One bit a granule, in pages of bits that are made when first touched. Granules begin at 4 KiB; when the pages would
+//! take more than [`PAGES_MOST`], granules of twice the size take their place. So the answer is exact to a granule:
+//! never too low, and too high by less than two granules a run of touched bytes.
+
+use std::collections::BTreeMap;
+
+/// Bytes of a page of bits: 32768 granules, 128 MiB of a device at first.
+const PAGE_BYTES: usize = 4096;
+const PAGE_BITS: u64 = PAGE_BYTES as u64 * 8;
+/// 16 MiB: 512 GiB of fully touched device before granules grow.
+const PAGES_MOST: usize = 4096;
+
+type Page = Box<[u64; PAGE_BYTES / 8]>;
+
+/// The granules that were touched.
+pub(crate) struct Footprint {
+    granule_bytes: u64,
+    pages: BTreeMap<(u32, u64), Page>,
+}
+
+impl Footprint {
+    pub fn new() -> Self {
+        Self { granule_bytes: 4096, pages: BTreeMap::new() }
+    }
+
+    /// Touches a range, which is not empty.
+    pub fn touch(&mut self, device: u32, offset_bytes: u64, length_bytes: u64) {
+        let mut at = offset_bytes;
+        let end = offset_bytes + length_bytes;
+        while at < end {
+            let granule = at / self.granule_bytes;
+            let (page, first) = (granule / PAGE_BITS, granule % PAGE_BITS);
+            if self.pages.len() >= PAGES_MOST && !self.pages.contains_key(&(device, page)) {
+                self.coarsen();
+                continue;
+            }
+            let last_granule = (end - 1) / self.granule_bytes;
+            let last = (last_granule - page * PAGE_BITS).min(PAGE_BITS - 1);
+            let bits = self.pages.entry((device, page)).or_insert_with(|| Box::new([0; PAGE_BYTES / 8]));
+            set(&mut bits[..], first, last);
+            match (page + 1)
+                .checked_mul(PAGE_BITS)
+                .and_then(|granule| granule.checked_mul(self.granule_bytes))
+            {
+                Some(next) => at = next,
+                None => return,
+            }
+        }
+    }
+
+    /// Bytes touched, in whole granules.
+    pub fn bytes(&self) -> u64 {
+        let ones = |page: &Page| page.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+        self.pages.values().map(ones).sum::<u64>() * self.granule_bytes
+    }
+
+    pub fn granule_bytes(&self) -> u64 {
+        self.granule_bytes
+    }
+
+    /// Granules of twice the size.
+    fn coarsen(&mut self) {
+        self.granule_bytes *= 2;
+        for ((device, page), fine) in std::mem::take(&mut self.pages) {
+            let coarse =
+                self.pages.entry((device, page / 2)).or_insert_with(|| Box::new([0; PAGE_BYTES / 8]));
+            let half = (page % 2) * PAGE_BITS / 2;
+            for (place, word) in fine.iter().enumerate().filter(|(_, word)| **word != 0) {
+                for bit in (0..64).filter(|bit| word >> bit & 1 == 1) {
+                    let to = half + (place as u64 * 64 + bit) / 2;
+                    set(&mut coarse[..], to, to);
+                }
+            }
+        }
+    }
+}
+
+/// Sets the bits from `first` to `last`.
+fn set(bits: &mut [u64], first: u64, last: u64) {
+    let (low, high) = ((first / 64) as usize, (last / 64) as usize);
+    let from = u64::MAX << (first % 64);
+    let to = u64::MAX >> (63 - last % 64);
+    if low == high {
+        bits[low] |= from & to;
+        return;
+    }
+    bits[low] |= from;
+    bits[low + 1..high].fill(u64::MAX);
+    bits[high] |= to;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn granules_grow_where_memory_would_not_do() {
+        let mut footprint = Footprint::new();
+        for page in 0..3 * PAGES_MOST as u64 {
+            footprint.touch(0, page << 40, 4096);
+        }
+        assert!(footprint.pages.len() <= PAGES_MOST);
+        let touched = 3 * PAGES_MOST as u64 * 4096;
+        assert!(footprint.bytes() >= touched, "never too low");
+        assert!(footprint.bytes() <= 3 * PAGES_MOST as u64 * footprint.granule_bytes());
+        footprint.touch(0, 0, 1 << 63);
+        assert!(footprint.bytes() >= 1 << 63);
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_what_a_set_of_pages_says(ranges in prop::collection::vec((0_u32..3, 0_u64..1 << 30, 1_u64..1 << 17), 1..12)) {
+            let (mut footprint, mut set) = (Footprint::new(), BTreeSet::new());
+            for (device, offset, length) in ranges {
+                footprint.touch(device, offset, length);
+                set.extend((offset / 4096..=(offset + length - 1) / 4096).map(|page| (device, page)));
+            }
+            prop_assert_eq!(footprint.bytes(), set.len() as u64 * 4096);
+        }
+    }
+}
