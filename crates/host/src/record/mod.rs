@@ -70,6 +70,8 @@ pub struct Recorded {
     pub took: Duration,
     /// What ended it.
     pub ended: Ended,
+    /// Whether what was kept lay on the device itself, so that keeping it was recorded, too.
+    pub records_itself: bool,
 }
 
 /// Records what the block device at `device` is asked, until `until`. Files without names in `folder` keep it: some
@@ -133,7 +135,7 @@ fn record_with(
     drop(child);
     let keep = |e| RecordError::os(folder, "read back what was kept in", e);
     let events = kept.and_then(Events::join).map_err(keep)?;
-    Ok(Recorded { events, lost_events, took, ended })
+    Ok(Recorded { events, lost_events, took, ended, records_itself: traced.holds(folder) })
 }
 
 #[cfg(test)]

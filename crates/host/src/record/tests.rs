@@ -231,6 +231,19 @@ fn a_buffer_that_is_large_or_uneven_stays_as_it_is() {
 }
 
 #[test]
+fn a_recording_that_is_kept_on_its_own_device_says_so() {
+    let kernel = Kernel::new(&[Vec::new()]);
+    let recorded = |kernel: &Kernel| kernel.record(&Until::Elapsed(Duration::ZERO)).unwrap().records_itself;
+    assert!(!recorded(&kernel));
+    // As if the folder's file system lay on a partition of the imitated drive.
+    let number = rustix::fs::stat(kernel.folder.path()).unwrap().st_dev;
+    let link = format!("sys/dev/block/{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
+    kernel.write("sys/dev/block/7:3/part/partition", b"1\n");
+    std::os::unix::fs::symlink(kernel.at("sys/dev/block/7:3/part"), kernel.at(&link)).unwrap();
+    assert!(recorded(&kernel));
+}
+
+#[test]
 fn only_block_devices_are_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 /// A block device with its folder in sysfs.
 #[derive(Debug)]
 pub(super) struct Traced {
+    sys: PathBuf,
     folder: PathBuf,
     whole: PathBuf,
 }
@@ -35,13 +36,13 @@ impl Traced {
     }
 
     pub(super) fn numbered((major, minor): (u32, u32), sys: &Path) -> Result<Self, RecordError> {
-        let link = sys.join(format!("dev/block/{major}:{minor}"));
+        let link = link(sys, major, minor);
         let folder = fs::canonicalize(&link).map_err(|e| RecordError::os(&link, "follow", e))?;
         let whole = match folder.parent() {
             Some(drive) if folder.join("partition").exists() => drive.into(),
             _ => folder.clone(),
         };
-        Ok(Self { folder, whole })
+        Ok(Self { sys: sys.into(), folder, whole })
     }
 
     /// Refuses a device that cannot be traced, or is being traced.
@@ -54,6 +55,14 @@ impl Traced {
             "0" => Ok(()),
             _ => Err(RecordError::AlreadyTraced { path: path.into(), enable }),
         }
+    }
+
+    /// Whether what is written to `path` reaches this device, as far as can be told: not through device mapper, RAID
+    /// or file systems with numbers of their own.
+    pub(super) fn holds(&self, path: &Path) -> bool {
+        let number = rustix::fs::stat(path).map(|stat| stat.st_dev);
+        let link = number.map(|number| link(&self.sys, rustix::fs::major(number), rustix::fs::minor(number)));
+        link.is_ok_and(|link| fs::canonicalize(link).is_ok_and(|folder| folder.starts_with(&self.folder)))
     }
 
     /// The file that switches tracing of this device on and off.
@@ -71,4 +80,9 @@ impl Traced {
     pub(super) fn events(&self) -> &'static str {
         if self.whole.join("mq").exists() { "issue,requeue,complete" } else { "queue,complete" }
     }
+}
+
+/// A device's link in sysfs.
+fn link(sys: &Path, major: u32, minor: u32) -> PathBuf {
+    sys.join(format!("dev/block/{major}:{minor}"))
 }

@@ -1,0 +1,183 @@
+//! `flashlane trace record`: what a block device is asked, while a program runs or for a time.
+
+use super::warnings;
+use crate::failure::{Failure, Status, tell};
+use crate::output;
+use anyhow::anyhow;
+use flashlane_base::Duration;
+use flashlane_base::units::parse_duration;
+use flashlane_host::{Ended, Events, RecordError, Recorded, Until};
+use flashlane_trace::{Format, OpenOptions, Output, Trace, WriteError, Writer};
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::fs;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The block device, or a partition
+    device: PathBuf,
+    /// Where to: a new file, compressed if it ends in .gz, .xz or .zst
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// The format to write; blktrace keeps all that is recorded
+    #[arg(long, value_name = "NAME", default_value = RAW)]
+    to: String,
+    /// Overwrite FILE where it is there already
+    #[arg(long)]
+    force: bool,
+    /// For how long; without it and without a COMMAND, until Ctrl-C
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "command")]
+    time: Option<Duration>,
+    /// A program to run, and to record as long as it runs
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  flashlane trace record /dev/nvme0n1 --out busy.blktrace.zst --time 60s
+  flashlane trace record /dev/loop0 --out copy.blktrace.xz -- sh -c 'cp -r src /mnt && sync -f /mnt'
+  flashlane trace record /dev/sda --out sda.csv.gz --to msr
+
+Needs root, and the kernel's block tracer (tracefs, CONFIG_BLK_DEV_IO_TRACE). Nothing is
+written to the device. What the page cache answers never reaches it, and what it keeps
+back reaches it later: docs/traces.md.";
+
+/// The format of what the kernel gives.
+const RAW: &str = "blktrace";
+
+pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
+    let Arguments { device, out, force, .. } = arguments;
+    let format = Format::named(&arguments.to).map_err(Failure::unusable)?;
+    if !format.is_written() && format.name != RAW {
+        return Err(Failure::unusable(WriteError::NotWritten { given: format.name }));
+    }
+    // Looked at now, made when there is something to write: a slip must neither cost a recording nor leave a file.
+    if out.exists() && !force {
+        return Err(exists(out));
+    }
+    let until = match (arguments.time, &arguments.command[..]) {
+        (Some(time), _) => Until::Elapsed(time),
+        (None, []) => {
+            tell(&format!("recording {} until Ctrl-C", device.display()));
+            Until::Interrupted
+        }
+        (None, command) => Until::Exited(command.to_vec()),
+    };
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let recorded = flashlane_host::record(device, &until, folder).map_err(|error| match error {
+        RecordError::NotFound { .. } | RecordError::NotBlockDevice { .. } | RecordError::Command { .. } => {
+            Failure::unusable(error)
+        }
+        error => Failure::failed(error),
+    })?;
+    let Recorded { lost_events, took, ended, records_itself, .. } = recorded;
+    let written = if format.name == RAW {
+        copy(recorded.events, device, out, *force)?
+    } else {
+        convert(recorded.events, device, out, format, *force)?
+    };
+    output::print(&format!(
+        "{}: {written} requests of {} in {took}, as {}\n",
+        out.display(),
+        device.display(),
+        format.name
+    ))?;
+    if lost_events > 0 {
+        tell(&format!("{lost_events} events were lost: the processors were too busy to fetch them in time"));
+    }
+    if records_itself {
+        tell(&format!(
+            "{} lies on {}: what was written to it meanwhile is in the trace",
+            out.display(),
+            device.display()
+        ));
+    }
+    Ok(match (ended, &until) {
+        (Ended::Interrupted, Until::Elapsed(_) | Until::Exited(_)) => {
+            tell("interrupted; what was recorded until then is written");
+            Status::Failed
+        }
+        (Ended::Exited(status), _) if !status.success() => {
+            tell(&format!("the program did not end well ({status}); what was recorded is written"));
+            Status::Failed
+        }
+        _ => Status::Done,
+    })
+}
+
+fn exists(out: &Path) -> Failure {
+    Failure::unusable(anyhow!("{}: --force overwrites it", WriteError::Exists { path: out.into() }))
+}
+
+fn create(out: &Path, force: bool) -> Result<Output, Failure> {
+    Output::create(out, force).map_err(|error| match error {
+        WriteError::Exists { .. } => exists(out),
+        error => Failure::failed(error),
+    })
+}
+
+fn nothing(device: &Path) -> Failure {
+    Failure::failed(RecordError::Nothing { path: device.into() })
+}
+
+/// Writes what was recorded as it is: how many requests.
+fn copy(mut events: Events, device: &Path, out: &Path, force: bool) -> Result<u64, Failure> {
+    let failed = |source| Failure::failed(WriteError::File { path: out.into(), source });
+    let mut first = Vec::new();
+    // A record or the beginning of one; without any there is no file.
+    events.by_ref().take(1).read_to_end(&mut first).map_err(failed)?;
+    if first.is_empty() {
+        return Err(nothing(device));
+    }
+    let mut file = create(out, force)?;
+    io::copy(&mut io::Cursor::new(first).chain(&mut events), &mut file).map_err(failed)?;
+    file.close().map_err(failed)?;
+    if events.requests() == 0 {
+        // Completions of what was under way before.
+        fs::remove_file(out).map_err(failed)?;
+        return Err(nothing(device));
+    }
+    if events.skipped_bytes() > 0 {
+        tell(&format!("{} bytes of other tracing were left out", events.skipped_bytes()));
+    }
+    Ok(events.requests())
+}
+
+/// Writes it in another format: how many requests.
+fn convert(
+    events: Events,
+    device: &Path,
+    out: &Path,
+    format: &'static Format,
+    force: bool,
+) -> Result<u64, Failure> {
+    let failed = |source| Failure::failed(WriteError::File { path: out.into(), source });
+    let options = OpenOptions { format: Some(RAW), every_device: true, ..OpenOptions::default() };
+    let mut trace =
+        Trace::from_reader(events, &device.display().to_string(), &options).map_err(|_| nothing(device))?;
+    let mut writer = Writer::new(format, create(out, force)?).map_err(Failure::unusable)?;
+    for record in trace.by_ref() {
+        writer.push(&record).map_err(failed)?;
+    }
+    let (file, written) = writer.finish().map_err(failed)?;
+    file.close().map_err(failed)?;
+    for warning in warnings(&trace.summary()) {
+        tell(warning["message"].as_str().unwrap_or_default());
+    }
+    trace.finish().map_err(Failure::failed)?;
+    let losses = written.losses.iter().fold(String::new(), |mut text, (loss, requests)| {
+        let _ = write!(text, "; {requests} {loss}");
+        text
+    });
+    if !losses.is_empty() {
+        tell(&format!("as {}{losses}", format.name));
+    }
+    if written.records == 0 {
+        return Err(Failure::failed(anyhow!("no request can be written as {}", format.name)));
+    }
+    Ok(written.records)
+}
