@@ -39,7 +39,7 @@ fn each_excerpt_has_the_requests_that_it_is_said_to_have() {
                 Operation::Read => found.reads += 1,
                 Operation::Write => found.writes += 1,
                 Operation::Flush => found.flushes += 1,
-                Operation::Trim => panic!("{name}: nothing was trimmed"),
+                other => panic!("{name}: there should be no {other}"),
             }
             timed += u64::from(record.took.is_some());
             assert!(latest <= Some(record.at), "{name}: time runs backwards");
