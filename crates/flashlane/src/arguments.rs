@@ -1,6 +1,6 @@
 //! What can be typed: the commands, and the options that several of them share.
 
-use crate::command::{completions, man, probe, profile, report, run, study};
+use crate::command::{completions, man, probe, profile, replay, report, run, study};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use flashlane_base::Seed;
@@ -27,6 +27,7 @@ Devices:
 Examples:
   flashlane probe sim:ssd-s
   flashlane run sim:ssd-m,initial.state=full random-read,size=4k,depth=32
+  flashlane replay sim:msr-32g,initial.state=full iozone.trace.xz --out iozone
   flashlane study chen11/fig3 --out fig3
 
 Exit status: 0 done, 1 failed or stopped early or a verdict missed, 2 unusable arguments.";
@@ -35,6 +36,7 @@ Exit status: 0 done, 1 failed or stopped early or a verdict missed, 2 unusable a
 pub enum Command {
     Probe(probe::Arguments),
     Run(run::Arguments),
+    Replay(replay::Arguments),
     Study(study::Arguments),
     Profile(profile::Arguments),
     Report(report::Arguments),

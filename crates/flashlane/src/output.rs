@@ -5,6 +5,7 @@ use crate::device::real_path;
 use crate::failure::{Failure, tell};
 use anyhow::anyhow;
 use flashlane_device::spec::Spec;
+use flashlane_measure::statistics::Sample;
 use flashlane_report::{Samples, csv, text, write_all};
 use serde::Serialize;
 use serde_json::Value;
@@ -34,6 +35,18 @@ pub fn value(result: &impl Serialize, spec: &Spec) -> Result<Value, Failure> {
         value["machine"] = machine;
     }
     Ok(value)
+}
+
+/// Single requests as columns.
+pub fn samples(samples: &[Sample]) -> Result<Samples, Failure> {
+    let column = |of: fn(&Sample) -> u64| samples.iter().map(of).collect();
+    Samples::new()
+        .with_u64("submitted_ns", column(|sample| sample.submitted_ns))
+        .and_then(|samples| samples.with_u64("latency_ns", column(|sample| sample.latency_ns)))
+        .and_then(|samples| samples.with_u64("offset_bytes", column(|sample| sample.offset_bytes)))
+        .and_then(|samples| samples.with_u64("job", column(|sample| u64::from(sample.job))))
+        .and_then(|samples| samples.with_u64("operation", column(|sample| sample.operation as u64)))
+        .map_err(Failure::failed)
 }
 
 /// Prints a result and writes its files.

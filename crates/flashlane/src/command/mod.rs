@@ -4,6 +4,7 @@ pub mod completions;
 pub mod man;
 pub mod probe;
 pub mod profile;
+pub mod replay;
 pub mod report;
 pub mod run;
 pub mod study;
@@ -18,6 +19,7 @@ pub fn call(command: Command) -> Result<Status, Failure> {
     match command {
         Command::Probe(arguments) => probe::call(&arguments),
         Command::Run(arguments) => run::call(&arguments),
+        Command::Replay(arguments) => replay::call(&arguments),
         Command::Study(arguments) => study::call(&arguments),
         Command::Profile(arguments) => profile::call(&arguments),
         Command::Report(arguments) => report::call(&arguments),

@@ -12,7 +12,6 @@ use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
 use flashlane_measure::schema::RunResult;
 use flashlane_measure::{Interruption, MeasureError, Options, Progress, Run};
-use flashlane_report::Samples;
 use flashlane_studies::sweep::{Halt, fingerprint};
 use flashlane_workload::{KEYS, NAMED, Scope, Workload};
 use serde_json::Value;
@@ -97,7 +96,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     drop(meter);
     let (run, result) = measured?;
     let result = output::value(&result, spec)?;
-    output::deliver(&arguments.output, &result, Some(&samples(&run)?))?;
+    output::deliver(&arguments.output, &result, Some(&output::samples(&run.samples)?))?;
     Ok(match run.partial {
         None => Status::Done,
         Some(reason) => {
@@ -221,16 +220,4 @@ impl sweep::Experiment for Experiment<'_> {
         }
         serde_json::to_value(&result).map_err(|error| Halt::Failed(error.to_string()))
     }
-}
-
-/// Single requests as columns.
-fn samples(run: &Run) -> Result<Samples, Failure> {
-    let column = |of: fn(&flashlane_measure::statistics::Sample) -> u64| run.samples.iter().map(of).collect();
-    Samples::new()
-        .with_u64("submitted_ns", column(|sample| sample.submitted_ns))
-        .and_then(|samples| samples.with_u64("latency_ns", column(|sample| sample.latency_ns)))
-        .and_then(|samples| samples.with_u64("offset_bytes", column(|sample| sample.offset_bytes)))
-        .and_then(|samples| samples.with_u64("job", column(|sample| u64::from(sample.job))))
-        .and_then(|samples| samples.with_u64("operation", column(|sample| sample.operation as u64)))
-        .map_err(Failure::failed)
 }

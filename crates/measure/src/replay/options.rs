@@ -105,7 +105,11 @@ impl Pace {
         }
     }
 
-    pub(super) fn check(self) -> Result<(), PaceError> {
+    /// Whether there is such a pace.
+    ///
+    /// # Errors
+    /// [`PaceError`] names the number that cannot be.
+    pub fn check(self) -> Result<(), PaceError> {
         match self {
             Self::Open { speed } | Self::Think { speed } if !(speed.is_finite() && speed > 0.0) => {
                 Err(PaceError::Speed { given: speed })

@@ -1,6 +1,7 @@
 //! The kinds of result, one a file; a new kind is one file and one line of [`KINDS`].
 
 mod probe;
+mod replay;
 mod run;
 mod score;
 mod study;
@@ -19,7 +20,8 @@ pub(crate) struct Kind {
 }
 
 /// Every kind of result there is.
-pub(crate) const KINDS: &[Kind] = &[probe::KIND, run::KIND, study::KIND, score::KIND, sweep::KIND];
+pub(crate) const KINDS: &[Kind] = 
+    &[probe::KIND, run::KIND, replay::KIND, study::KIND, score::KIND, sweep::KIND];
 
 /// The kind whose schema a result carries.
 pub(crate) fn find(result: &Value) -> Option<&'static Kind> {

@@ -53,7 +53,7 @@ fn document(result: &Value) -> Document {
 }
 
 /// The mean latency, with how well it is known where that was worked out.
-fn mean(latency: &Value, confidence: &Value) -> Option<Fact> {
+pub(super) fn mean(latency: &Value, confidence: &Value) -> Option<Fact> {
     let mean_ns = latency["mean"].as_f64()?;
     let mut text = time_ns(mean_ns);
     if let Some(half_ns) = confidence["half_width_ns"].as_f64().filter(|_| mean_ns > 0.0) {
@@ -76,19 +76,19 @@ fn job((position, job): (usize, &Value)) -> (String, Value) {
     (name.unwrap_or_else(|| format!("{}", position + 1)), Value::Object(fields))
 }
 
-fn without_name(device: &Map<String, Value>) -> Map<String, Value> {
+pub(super) fn without_name(device: &Map<String, Value>) -> Map<String, Value> {
     device.iter().filter(|(key, _)| *key != "name").map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 /// What the device counted; what never happened is left out.
-fn counted(counters: &Map<String, Value>) -> Map<String, Value> {
+pub(super) fn counted(counters: &Map<String, Value>) -> Map<String, Value> {
     let happened = |value: &Value| !value.is_null() && value.as_f64() != Some(0.0);
     let happened = counters.iter().filter(|(_, value)| happened(value));
     happened.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// All requests, and each operation beside them where there are several.
-fn latency_table(result: &Value) -> Table {
+pub(super) fn latency_table(result: &Value) -> Table {
     let operations = result["operations"].as_object().filter(|operations| operations.len() > 1);
     let all = if operations.is_some() { "All" } else { "Latency" };
     let mut subjects = vec![(all.to_owned(), "latency_ns".to_owned(), &result["latency_ns"])];
