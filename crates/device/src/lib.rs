@@ -67,6 +67,22 @@ impl Counters {
     pub const FLASH_PAGES_PROGRAMMED: &'static str = "flash_pages_programmed";
 }
 
+/// Bytes of completed writes that a power cut takes.
+///
+/// Which of them are gone is said by counting: completed writes, durable ones left out, have the numbers 0, 1, 2 … in the
+/// order of their completions, whatever their outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AtRisk {
+    /// On which lane.
+    pub lane: Lane,
+    /// The first byte.
+    pub offset_bytes: u64,
+    /// How many.
+    pub length_bytes: u64,
+    /// Here the medium holds what it held before the write of this number; that write and later ones are at risk.
+    pub since: u64,
+}
+
 /// Storage that takes requests and completes them in its own time.
 pub trait Device {
     /// What the device is: capacity, lanes, units, depth.
@@ -95,6 +111,18 @@ pub trait Device {
     fn counters(&self) -> Counters {
         Counters::default()
     }
+
+    /// What a power cut would take of the writes that have completed: nothing that a completed flush came after, and
+    /// nothing of a durable write. Bytes may be named more than once. `None` where the device cannot know.
+    fn at_risk(&self) -> Option<Vec<AtRisk>> {
+        None
+    }
+
+    /// Cuts the power and gives it back at once: what was [at risk](Device::at_risk) is gone, and says so here; requests
+    /// in flight fail with [`Failure::Gone`]. `None`, and nothing happened, where the device cannot be cut off.
+    fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
+        None
+    }
 }
 
 impl<D: Device + ?Sized> Device for Box<D> {
@@ -116,6 +144,12 @@ impl<D: Device + ?Sized> Device for Box<D> {
     fn counters(&self) -> Counters {
         (**self).counters()
     }
+    fn at_risk(&self) -> Option<Vec<AtRisk>> {
+        (**self).at_risk()
+    }
+    fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
+        (**self).cut_power()
+    }
 }
 
 impl<D: Device + ?Sized> Device for &mut D {
@@ -136,6 +170,12 @@ impl<D: Device + ?Sized> Device for &mut D {
     }
     fn counters(&self) -> Counters {
         (**self).counters()
+    }
+    fn at_risk(&self) -> Option<Vec<AtRisk>> {
+        (**self).at_risk()
+    }
+    fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
+        (**self).cut_power()
     }
 }
 

@@ -3,15 +3,20 @@
 //! The bytes of a write become visible when it completes, and a read gets its bytes when *it* completes, so that
 //! what a reader sees depends on the order of completions and on nothing else. What was never written, and what was
 //! trimmed or erased, reads as zeros. A request that failed moved nothing, or what it says it moved.
+//!
+//! Where the device knows what a power cut takes, the bytes that writes replaced are kept for as long as it may bring
+//! them back: [`Device::cut_power`] then leaves the bytes that are on the medium. A trim is not undone, but for places
+//! that were written before it and are lost with what was written after.
 
 use crate::chunks::Chunks;
 use crate::label;
 use crate::options::{LayerError, Options};
 use crate::registry::{Entry, Stack};
+use crate::undo::Undo;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{
-    Buffer, Completion, Counters, DataDevice, Device, Failure, Operation, Profile, Request, RequestId,
-    SubmitError,
+    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Operation, Profile, Request,
+    RequestId, SubmitError,
 };
 use std::collections::BTreeMap;
 
@@ -36,8 +41,10 @@ pub struct Backed<D> {
     inner: D,
     profile: Profile,
     chunks: Chunks,
-    /// Requests in flight that move or clear bytes.
+    /// Requests in flight whose completions change something here.
     moving: BTreeMap<RequestId, (Request, Option<Buffer>)>,
+    /// Absent where the device does not know what is at risk.
+    undo: Option<Undo>,
     /// Buffers of completed requests that nobody took yet; one an id at most.
     done: BTreeMap<RequestId, Buffer>,
 }
@@ -47,7 +54,14 @@ impl<D: Device> Backed<D> {
     pub fn new(inner: D) -> Self {
         let name = label(ENTRY.name, &inner.profile().name, "");
         let profile = Profile { name, ..inner.profile().clone() };
-        Self { inner, profile, chunks: Chunks::default(), moving: BTreeMap::new(), done: BTreeMap::new() }
+        Self {
+            undo: inner.at_risk().map(|_| Undo::default()),
+            inner,
+            profile,
+            chunks: Chunks::default(),
+            moving: BTreeMap::new(),
+            done: BTreeMap::new(),
+        }
     }
 
     /// The device below.
@@ -58,7 +72,8 @@ impl<D: Device> Backed<D> {
     fn accepted(&mut self, request: Request, buffer: Option<Buffer>) {
         self.done.remove(&request.id);
         let clears = matches!(request.operation, Operation::Trim | Operation::Erase);
-        if clears || buffer.is_some() {
+        let counts = matches!(request.operation, Operation::Write | Operation::Flush) && self.undo.is_some();
+        if clears || counts || buffer.is_some() {
             self.moving.insert(request.id, (request, buffer));
         }
     }
@@ -71,19 +86,39 @@ impl<D: Device> Backed<D> {
             Err(Failure::Short { done_bytes }) => u64::from(done_bytes).min(request.length_bytes),
             Err(_) => 0,
         };
-        let Request { lane, offset_bytes, .. } = request;
-        let Some(mut buffer) = buffer else {
-            return self.chunks.clear(lane, offset_bytes, moved);
-        };
-        match request.operation {
+        let Request { lane, offset_bytes, operation, .. } = request;
+        self.remember(&request, buffer.as_ref(), moved);
+        if matches!(operation, Operation::Trim | Operation::Erase) {
+            self.chunks.clear(lane, offset_bytes, moved);
+        }
+        let Some(mut buffer) = buffer else { return };
+        match operation {
             Operation::Read => {
                 self.chunks.read(lane, offset_bytes, &mut buffer.as_mut_slice()[..moved as usize]);
             }
             Operation::Write => self.chunks.write(lane, offset_bytes, &buffer.as_slice()[..moved as usize]),
-            Operation::Trim | Operation::Erase => self.chunks.clear(lane, offset_bytes, moved),
-            Operation::Flush => {}
+            _ => {}
         }
         self.done.insert(request.id, buffer);
+    }
+
+    /// Sees to it that a completed write can be undone, or that it is not: before its bytes are moved.
+    fn remember(&mut self, request: &Request, buffer: Option<&Buffer>, moved: u64) {
+        let Some(undo) = &mut self.undo else { return };
+        // A write without a buffer moves nothing.
+        let bytes = buffer.map_or(&[][..], |buffer| &buffer.as_slice()[..moved as usize]);
+        match request.operation {
+            Operation::Write if request.durable => {
+                undo.durable(request.lane, request.offset_bytes, bytes);
+            }
+            Operation::Write => {
+                undo.replacing(&self.chunks, request.lane, request.offset_bytes, bytes.len() as u64);
+            }
+            _ => {}
+        }
+        if undo.is_due() || request.operation == Operation::Flush {
+            undo.keep(&self.inner.at_risk().unwrap_or_default());
+        }
     }
 }
 
@@ -112,6 +147,17 @@ impl<D: Device> Device for Backed<D> {
 
     fn counters(&self) -> Counters {
         self.inner.counters()
+    }
+
+    fn at_risk(&self) -> Option<Vec<AtRisk>> {
+        self.inner.at_risk()
+    }
+
+    fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
+        let undo = self.undo.as_mut()?;
+        let lost = self.inner.cut_power()?;
+        undo.roll_back(&mut self.chunks, &lost);
+        Some(lost)
     }
 }
 

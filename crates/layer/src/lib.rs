@@ -9,6 +9,7 @@ mod chunks;
 pub mod faulty;
 mod options;
 mod registry;
+mod undo;
 
 pub use backed::Backed;
 pub use faulty::{Fault, Faults, Faulty, Rate};

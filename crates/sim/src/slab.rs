@@ -34,6 +34,15 @@ impl<T> Slab<T> {
     }
 }
 
+impl<T: Clone> Slab<T> {
+    /// The items whose slots are in use, by slot.
+    pub(crate) fn in_use(&self) -> Vec<T> {
+        let mut used = vec![true; self.items.len()];
+        self.free.iter().for_each(|&slot| used[slot as usize] = false);
+        self.items.iter().zip(used).filter(|(_, used)| *used).map(|(item, _)| item.clone()).collect()
+    }
+}
+
 impl<T> std::ops::Index<u32> for Slab<T> {
     type Output = T;
     #[inline]

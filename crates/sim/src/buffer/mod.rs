@@ -469,6 +469,14 @@ impl WriteBuffer {
         self.traffic.counters()
     }
 
+    /// Pages that are here and not on flash, each with the first write that is not.
+    pub(crate) fn at_risk(&self) -> impl Iterator<Item = (u32, u64)> {
+        let volatile = |entry: &&Entry| {
+            matches!(entry.stage, Stage::Dirty | Stage::Leaving | Stage::Placed) && entry.since != u64::MAX
+        };
+        self.entries.iter().filter(volatile).map(|entry| (entry.page, entry.since))
+    }
+
     /// Nobody waits for the page in `slot` any more.
     fn settle(&mut self, slot: u32) {
         let entry = std::mem::take(&mut self.entries[slot as usize]);

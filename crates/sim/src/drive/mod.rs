@@ -5,6 +5,8 @@
 //! follows it as far as it goes without time passing. What a read does stands in `read`, a write in `write`.
 
 mod correction;
+mod cut;
+mod powered;
 mod read;
 mod write;
 
@@ -12,20 +14,23 @@ use crate::buffer::WriteBuffer;
 use crate::cache::ReadCache;
 use crate::config::DriveConfig;
 use crate::event::{Event, EventQueue, Ticket};
-use crate::ftl::{Clean, Ftl};
+use crate::ftl::{Clean, Ftl, FtlCounters};
 use crate::host::{Direction, Exclusion, Holder, Link, Side, Transfer};
 use crate::nand::{FlashArray, Geometry, Kind, Operation as FlashOperation, Owner};
 use crate::request::HostRequest;
 use crate::slab::Slab;
 use correction::Correction;
 use flashlane_base::{Duration, Instant, Random, Seed};
-use flashlane_device::{Completion, Counters, Device, Operation, Profile, Request, SubmitError};
-use flashlane_policy::readahead::{self, Readahead};
+use flashlane_device::{AtRisk, Completion, Counters, Device, Operation, Profile, Request, SubmitError};
+use flashlane_policy::readahead::Readahead;
 use flashlane_policy::scheduling::Class;
+use powered::Powered;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A simulated conventional drive.
 pub struct Drive {
+    config: DriveConfig,
+    seed: Seed,
     profile: Profile,
     geometry: Geometry,
     now: Instant,
@@ -59,6 +64,8 @@ pub struct Drive {
     resting: bool,
     completed: Vec<Completion>,
     counts: Counts,
+    /// What was counted before the last power cut, by those who count anew since.
+    past: Counters,
     // Lists that are filled and emptied within a step, kept to spare their allocation.
     finished: Vec<FlashOperation>,
     cleaned: Vec<Clean>,
@@ -122,12 +129,11 @@ impl Drive {
             idle: config.cleaning.idle.0,
             tickets: vec![Ticket::NONE; geometry.dies as usize],
         });
-        let readahead = config.readahead.as_ref().map(|r| {
-            let policy = readahead::build(&r.policy, r.window.0, &r.options.options());
-            let cache = ReadCache::new(r.cache.0 / geometry.page_bytes);
-            (policy.expect("validation built every policy once"), cache)
-        });
+        let Powered { link, held, exclusion, readahead, buffer, flash } =
+            Powered::new(config, &geometry, seed);
         Self {
+            config: config.clone(),
+            seed,
             profile: Profile {
                 name: format!("sim:{}", config.name),
                 capacity_bytes: config.capacity.0,
@@ -149,13 +155,13 @@ impl Drive {
                 jitter: config.host.jitter.0,
                 random: seed.derive("host jitter").source(),
             },
-            link: Link::new(&config.link),
-            held: config.link.commands_wait.then(Vec::new),
+            link,
+            held,
             correction: Correction::new(config, seed),
-            exclusion: config.link.read_write_exclusion.then(Exclusion::default),
+            exclusion,
             readahead,
-            buffer: WriteBuffer::new(config, &geometry),
-            flash: FlashArray::new(config, &geometry, seed),
+            buffer,
+            flash,
             ftl,
             geometry,
             background,
@@ -171,6 +177,7 @@ impl Drive {
             resting: false,
             completed: Vec::new(),
             counts: Counts::default(),
+            past: Counters::default(),
             finished: Vec::new(),
             cleaned: Vec::new(),
             admitted: Vec::new(),
@@ -431,6 +438,48 @@ impl Drive {
     }
 }
 
+impl Drive {
+    /// The counters since the last power cut, with these of the translation layer, which counts on.
+    fn counted(&self, ftl: FtlCounters) -> Counters {
+        let (flash, counts) = (self.flash.counters(), &self.counts);
+        let drains = self.buffer.as_ref().map(WriteBuffer::traffic).unwrap_or_default();
+        Counters(vec![
+            ("host_reads", counts.reads),
+            ("host_writes", counts.writes),
+            ("host_trims", counts.trims),
+            ("host_flushes", counts.flushes),
+            ("host_pages_read", counts.pages_read),
+            (Counters::HOST_PAGES_WRITTEN, counts.pages_written),
+            ("flash_pages_read", flash.reads + ftl.moved_pages),
+            (Counters::FLASH_PAGES_PROGRAMMED, ftl.host_pages + ftl.moved_pages),
+            ("pages_moved_by_cleaning", ftl.moved_pages),
+            ("blocks_erased", ftl.erases),
+            ("blocks_moved_by_wear_leveling", ftl.leveled_blocks),
+            ("blocks_worn_out", ftl.worn_out_blocks),
+            ("pages_lost", counts.pages_lost),
+            ("read_retries", counts.read_retries),
+            ("pages_unreadable", counts.pages_unreadable),
+            ("buffer_read_hits", counts.buffer_hits),
+            ("buffer_writes_absorbed", counts.buffer_absorbed),
+            ("buffer_stalls", counts.buffer_stalls),
+            ("buffer_pages_drained", drains.pages),
+            ("buffer_pages_padded", drains.padded),
+            ("buffer_drains", drains.drains),
+            ("buffer_drains_on_all_packages", drains.drains_on_all),
+            ("buffer_drain_ns", drains.ns),
+            ("buffer_drain_on_all_packages_ns", drains.ns_on_all),
+            ("readahead_pages_fetched", counts.pages_fetched_ahead),
+            ("readahead_page_hits", counts.cache_hits),
+            ("read_write_exclusion_waits", counts.exclusion_waits),
+            ("multi_plane_operations", flash.multi_plane),
+            ("program_erase_suspends", flash.suspends),
+            ("array_busy_ns", flash.array_busy_ns),
+            ("bus_busy_ns", flash.bus_busy_ns),
+            ("link_busy_ns", self.link.busy_ns()),
+        ])
+    }
+}
+
 impl Device for Drive {
     fn profile(&self) -> &Profile {
         &self.profile
@@ -486,42 +535,19 @@ impl Device for Drive {
     }
 
     fn counters(&self) -> Counters {
-        let (ftl, flash, counts) = (self.ftl.counters(), self.flash.counters(), &self.counts);
-        let drains = self.buffer.as_ref().map(WriteBuffer::traffic).unwrap_or_default();
-        Counters(vec![
-            ("host_reads", counts.reads),
-            ("host_writes", counts.writes),
-            ("host_trims", counts.trims),
-            ("host_flushes", counts.flushes),
-            ("host_pages_read", counts.pages_read),
-            (Counters::HOST_PAGES_WRITTEN, counts.pages_written),
-            ("flash_pages_read", flash.reads + ftl.moved_pages),
-            (Counters::FLASH_PAGES_PROGRAMMED, ftl.host_pages + ftl.moved_pages),
-            ("pages_moved_by_cleaning", ftl.moved_pages),
-            ("blocks_erased", ftl.erases),
-            ("blocks_moved_by_wear_leveling", ftl.leveled_blocks),
-            ("blocks_worn_out", ftl.worn_out_blocks),
-            ("pages_lost", counts.pages_lost),
-            ("read_retries", counts.read_retries),
-            ("pages_unreadable", counts.pages_unreadable),
-            ("buffer_read_hits", counts.buffer_hits),
-            ("buffer_writes_absorbed", counts.buffer_absorbed),
-            ("buffer_stalls", counts.buffer_stalls),
-            ("buffer_pages_drained", drains.pages),
-            ("buffer_pages_padded", drains.padded),
-            ("buffer_drains", drains.drains),
-            ("buffer_drains_on_all_packages", drains.drains_on_all),
-            ("buffer_drain_ns", drains.ns),
-            ("buffer_drain_on_all_packages_ns", drains.ns_on_all),
-            ("readahead_pages_fetched", counts.pages_fetched_ahead),
-            ("readahead_page_hits", counts.cache_hits),
-            ("read_write_exclusion_waits", counts.exclusion_waits),
-            ("multi_plane_operations", flash.multi_plane),
-            ("program_erase_suspends", flash.suspends),
-            ("array_busy_ns", flash.array_busy_ns),
-            ("bus_busy_ns", flash.bus_busy_ns),
-            ("link_busy_ns", self.link.busy_ns()),
-        ])
+        let mut counters = self.counted(self.ftl.counters());
+        for (name, count) in &mut counters.0 {
+            *count += self.past.get(name).unwrap_or(0);
+        }
+        counters
+    }
+
+    fn at_risk(&self) -> Option<Vec<AtRisk>> {
+        Some(self.volatile())
+    }
+
+    fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
+        Some(self.cut())
     }
 }
 

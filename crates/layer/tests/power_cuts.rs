@@ -1,0 +1,241 @@
+//! Power cuts over bytes over a drive with a buffer, against a simple model: after a cut every sector has a version that
+//! is no older than the last one that was acknowledged as durable.
+
+use flashlane_base::{Duration, Instant, Random, Seed};
+use flashlane_device::{Buffer, Completion, DataDevice, Device, Failure, Operation, Request, RequestId};
+use flashlane_layer::Backed;
+use flashlane_sim::{Drive, config};
+
+const SECTOR: u64 = 512;
+const SECTORS: u64 = 512;
+
+/// What a sector held at some time.
+#[derive(Clone, Copy, Debug)]
+struct Version {
+    /// The request that made it.
+    id: u64,
+    value: u64,
+    submitted: u64,
+    /// The step of its completion, where it has completed.
+    completed: Option<u64>,
+    durable: bool,
+}
+
+/// A request under way.
+struct Asked {
+    request: Request,
+    submitted: u64,
+}
+
+/// All versions that each sector may have, and the requests in flight. Time goes in steps: one an event.
+struct Model {
+    sectors: Vec<Vec<Version>>,
+    in_flight: Vec<Asked>,
+    step: u64,
+}
+
+impl Model {
+    fn new() -> Self {
+        let zeros = Version { id: 0, value: 0, submitted: 0, completed: Some(0), durable: true };
+        Self { sectors: vec![vec![zeros]; SECTORS as usize], in_flight: Vec::new(), step: 0 }
+    }
+
+    fn touched(&mut self, request: &Request) -> &mut [Vec<Version>] {
+        let first = (request.offset_bytes / SECTOR) as usize;
+        &mut self.sectors[first..first + (request.length_bytes / SECTOR) as usize]
+    }
+
+    fn submitted(&mut self, request: Request, value: u64) {
+        self.step += 1;
+        let submitted = self.step;
+        if request.operation != Operation::Flush {
+            let version = Version { id: request.id.0, value, submitted, completed: None, durable: false };
+            self.touched(&request).iter_mut().for_each(|versions| versions.push(version));
+        }
+        self.in_flight.push(Asked { request, submitted });
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        self.step += 1;
+        let step = self.step;
+        let at = self.in_flight.iter().position(|asked| asked.request.id == completion.id);
+        let Asked { request, submitted } = self.in_flight.remove(at.expect("it was in flight"));
+        assert_eq!(completion.outcome, Ok(()));
+        if request.operation == Operation::Flush {
+            for version in self.sectors.iter_mut().flatten() {
+                version.durable |= version.completed.is_some_and(|completed| completed < submitted);
+            }
+            return;
+        }
+        let versions = self.touched(&request).iter_mut().flatten();
+        for version in versions.filter(|version| version.id == request.id.0) {
+            version.completed = Some(step);
+            version.durable |= request.durable && request.operation == Operation::Write;
+        }
+    }
+
+    /// Whether a sector may have this value after a cut: no durable version came wholly after it.
+    fn allows(&self, sector: usize, value: u64) -> bool {
+        let versions = &self.sectors[sector];
+        versions.iter().filter(|version| version.value == value).any(|version| {
+            let superseded = |other: &Version| {
+                other.durable && version.completed.is_some_and(|completed| completed < other.submitted)
+            };
+            !versions.iter().any(superseded)
+        })
+    }
+}
+
+struct Run {
+    device: Backed<Drive>,
+    model: Model,
+    random: Random,
+    /// Whether the host ever asks for anything durable, and how likely a cut follows a request: without the one and with
+    /// few of the other, what may come back piles up.
+    careful: bool,
+    next: u64,
+    /// Acknowledged sectors that cuts took.
+    lost: u64,
+}
+
+impl Run {
+    fn submit(&mut self) {
+        let r = &mut self.random;
+        let id = self.next;
+        self.next += 1;
+        let length = 1 + r.below(24);
+        // Half of them in a few places, so that pages are written again and again.
+        let area = if r.chance(0.5) { 48 } else { SECTORS };
+        let offset = r.below(area - length) * SECTOR;
+        let kind = if self.careful { r.below(40) } else { 7 };
+        let (request, value) = match kind {
+            0 => (Request::flush(id), 0),
+            1 | 2 => (Request::trim(id, offset, length * SECTOR), 0),
+            3..=6 => (Request::write(id, offset, length * SECTOR).durable(), id),
+            _ => (Request::write(id, offset, length * SECTOR), id),
+        };
+        let bytes: Vec<u8> = (0..request.length_bytes / 8).flat_map(|_| value.to_le_bytes()).collect();
+        let accepted = match request.operation {
+            Operation::Write => {
+                self.device.submit_with(request, Buffer::from_slice(&bytes)).map_err(|(error, _)| error)
+            }
+            _ => self.device.submit(request),
+        };
+        accepted.unwrap();
+        self.model.submitted(request, value);
+    }
+
+    fn reap(&mut self, until: Instant) {
+        let mut out = Vec::new();
+        self.device.reap(until, &mut out);
+        for completion in &out {
+            self.model.completed(completion);
+            self.device.take_buffer(completion.id);
+        }
+    }
+
+    fn cut(&mut self) {
+        self.device.cut_power().expect("a simulated drive can be cut off");
+        assert_eq!(self.device.at_risk(), Some(vec![]), "nothing is left to lose");
+        let mut out = Vec::new();
+        while out.len() < self.model.in_flight.len() {
+            self.device.reap(Instant::FAR, &mut out);
+        }
+        assert!(out.iter().all(|completion| completion.outcome == Err(Failure::Gone)));
+        let found = self.read_all();
+        for (sector, &value) in found.iter().enumerate() {
+            let versions = &self.model.sectors[sector];
+            assert!(self.model.allows(sector, value), "sector {sector} has {value}, of {versions:?}");
+            let newest = versions.iter().rfind(|version| version.completed.is_some());
+            self.lost += u64::from(newest.is_some_and(|newest| newest.value != value));
+        }
+        // What is there now is on flash.
+        self.model = Model::new();
+        for (versions, value) in self.model.sectors.iter_mut().zip(found) {
+            versions[0].value = value;
+        }
+    }
+
+    fn read_all(&mut self) -> Vec<u64> {
+        let id = u64::MAX;
+        let read = Request::read(id, 0, SECTORS * SECTOR);
+        let buffer = Buffer::zeroed(read.length_bytes as usize);
+        self.device.submit_with(read, buffer).map_err(|(error, _)| error).unwrap();
+        let mut out = Vec::new();
+        while out.is_empty() {
+            self.device.reap(Instant::FAR, &mut out);
+        }
+        let buffer = self.device.take_buffer(RequestId(id)).expect("its bytes come back");
+        let sectors = buffer.as_slice().chunks(SECTOR as usize);
+        sectors.map(|sector| u64::from_le_bytes(sector[..8].try_into().unwrap())).collect()
+    }
+}
+
+/// Runs a random load with cuts over a drive with these settings; gives back how many acknowledged sectors were lost.
+fn lost(settings: &[(&str, &str)], seed: u64) -> u64 {
+    let mut all = vec![
+        ("capacity", "4MiB"),
+        ("flash.channels", "2"),
+        ("flash.blocks", "24"),
+        ("flash.planes", "2"),
+        ("flash.pages", "32"),
+        ("buffer.size", "64KiB"),
+    ];
+    all.extend_from_slice(settings);
+    let all: Vec<_> = all.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let drive = Drive::new(&config::load("msr-32g", &all).unwrap_or_else(|e| panic!("{e}")), Seed(seed));
+    let mut run = Run {
+        device: Backed::new(drive),
+        model: Model::new(),
+        random: Seed(seed).derive("power cuts").source(),
+        careful: seed.is_multiple_of(2),
+        next: 1,
+        lost: 0,
+    };
+    for _ in 0..1200 {
+        run.submit();
+        while run.model.in_flight.len() >= 8 {
+            run.reap(Instant::FAR);
+        }
+        if run.random.chance(0.1) {
+            let until = run.device.now() + Duration::from_us(run.random.below(3000));
+            run.reap(until);
+        }
+        if run.random.chance(if run.careful { 0.02 } else { 0.002 }) {
+            run.cut();
+        }
+    }
+    run.cut();
+    run.lost
+}
+
+#[test]
+fn a_cut_takes_nothing_that_was_acknowledged_as_durable() {
+    for policy in flashlane_policy::buffer::REGISTRY {
+        for placement in ["above", "below"] {
+            for way in
+                [("buffer.high", "80%"), ("buffer.parallel_pages", "2"), ("buffer.idle_drain", "100us")]
+            {
+                let settings = [("buffer.policy", policy.name), ("buffer.placement", placement), way];
+                let lost: u64 = (0..4).map(|seed| lost(&settings, seed)).sum();
+                assert!(lost > 0, "cuts take something of a volatile buffer: {settings:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_drive_that_acknowledges_nothing_before_it_is_on_flash_loses_nothing() {
+    let text = config::load("msr-32g", &[("capacity".into(), "16MiB".into())]).unwrap();
+    assert!(text.buffer.is_none());
+    let mut device = Backed::new(Drive::new(&text, Seed(1)));
+    let bytes = Buffer::from_slice(&[7; 4096]);
+    device.submit_with(Request::write(0, 0, 4096), bytes).map_err(|(error, _)| error).unwrap();
+    device.reap(Instant::FAR, &mut Vec::new());
+    assert_eq!((device.at_risk(), device.cut_power()), (Some(vec![]), Some(vec![])));
+    assert_eq!(
+        flashlane_device::NullDevice::new(1 << 20).cut_power(),
+        None,
+        "not every device can be cut off"
+    );
+}
