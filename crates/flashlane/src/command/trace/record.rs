@@ -10,8 +10,7 @@ use flashlane_host::{Ended, Events, RecordError, Recorded, Until};
 use flashlane_trace::{Format, OpenOptions, Output, Trace, WriteError, Writer};
 use std::ffi::OsString;
 use std::fmt::Write;
-use std::fs;
-use std::io::{self, ErrorKind, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -55,10 +54,11 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     if !format.is_written() && format.name != RAW {
         return Err(Failure::unusable(WriteError::NotWritten { given: format.name }));
     }
-    // Looked at now, made when there is something to write: a slip must neither cost a recording nor leave a file.
-    if out.exists() && !force {
-        return Err(exists(out));
-    }
+    // Before anything is recorded: a slip must not cost a recording. It takes its place only when it is complete.
+    let file = Output::create(out, *force).map_err(|error| match error {
+        WriteError::Exists { .. } => Failure::unusable(anyhow!("{error}: --force overwrites it")),
+        error => Failure::unusable(error),
+    })?;
     let until = match (arguments.time, &arguments.command[..]) {
         (Some(time), _) => Until::Elapsed(time),
         (None, []) => {
@@ -76,9 +76,9 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     })?;
     let Recorded { lost_events, took, ended, records_itself, .. } = recorded;
     let written = if format.name == RAW {
-        copy(recorded.events, device, out, *force)?
+        copy(recorded.events, device, file)?
     } else {
-        convert(recorded.events, device, out, format, *force)?
+        convert(recorded.events, device, file, format)?
     };
     output::print(&format!(
         "{}: {written} requests of {} in {took}, as {}\n",
@@ -109,38 +109,18 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     })
 }
 
-fn exists(out: &Path) -> Failure {
-    Failure::unusable(anyhow!("{}: --force overwrites it", WriteError::Exists { path: out.into() }))
-}
-
-fn create(out: &Path, force: bool) -> Result<Output, Failure> {
-    Output::create(out, force).map_err(|error| match error {
-        WriteError::Exists { .. } => exists(out),
-        error => Failure::failed(error),
-    })
-}
-
 fn nothing(device: &Path) -> Failure {
     Failure::failed(RecordError::Nothing { path: device.into() })
 }
 
 /// Writes what was recorded as it is: how many requests.
-fn copy(mut events: Events, device: &Path, out: &Path, force: bool) -> Result<u64, Failure> {
-    let failed = |source| Failure::failed(WriteError::File { path: out.into(), source });
-    let mut first = Vec::new();
-    // A record or the beginning of one; without any there is no file.
-    events.by_ref().take(1).read_to_end(&mut first).map_err(failed)?;
-    if first.is_empty() {
-        return Err(nothing(device));
-    }
-    let mut file = create(out, force)?;
-    io::copy(&mut io::Cursor::new(first).chain(&mut events), &mut file).map_err(failed)?;
-    file.close().map_err(failed)?;
+fn copy(mut events: Events, device: &Path, mut file: Output) -> Result<u64, Failure> {
+    io::copy(&mut events, &mut file).map_err(Failure::failed)?;
+    // Completions of what was under way before are no request.
     if events.requests() == 0 {
-        // Completions of what was under way before.
-        fs::remove_file(out).map_err(failed)?;
         return Err(nothing(device));
     }
+    file.close().map_err(Failure::failed)?;
     if events.skipped_bytes() > 0 {
         tell(&format!("{} bytes of other tracing were left out", events.skipped_bytes()));
     }
@@ -148,23 +128,18 @@ fn copy(mut events: Events, device: &Path, out: &Path, force: bool) -> Result<u6
 }
 
 /// Writes it in another format: how many requests.
-fn convert(
-    events: Events,
-    device: &Path,
-    out: &Path,
-    format: &'static Format,
-    force: bool,
-) -> Result<u64, Failure> {
-    let failed = |source| Failure::failed(WriteError::File { path: out.into(), source });
+fn convert(events: Events, device: &Path, file: Output, format: &'static Format) -> Result<u64, Failure> {
     let options = OpenOptions { format: Some(RAW), every_device: true, ..OpenOptions::default() };
     let mut trace =
         Trace::from_reader(events, &device.display().to_string(), &options).map_err(|_| nothing(device))?;
-    let mut writer = Writer::new(format, create(out, force)?).map_err(Failure::unusable)?;
+    let mut writer = Writer::new(format, file).map_err(Failure::unusable)?;
     for record in trace.by_ref() {
-        writer.push(&record).map_err(failed)?;
+        writer.push(&record).map_err(Failure::failed)?;
     }
-    let (file, written) = writer.finish().map_err(failed)?;
-    file.close().map_err(failed)?;
+    let (file, written) = writer.finish().map_err(Failure::failed)?;
+    if written.records > 0 {
+        file.close().map_err(Failure::failed)?;
+    }
     for warning in warnings(&trace.summary()) {
         tell(warning["message"].as_str().unwrap_or_default());
     }
