@@ -1,7 +1,9 @@
 //! `flashlane replay DEVICE TRACE`: a recorded trace on one device.
 
-use crate::arguments::{OutputOptions, SafetyOptions, device, seed};
-use crate::device::{self as devices, Opening};
+mod sweep;
+
+use crate::arguments::{OutputOptions, SafetyOptions, SweepOptions, device, seed};
+use crate::device::{self as devices, Opened, Opening};
 use crate::failure::{Failure, Status, tell};
 use crate::progress::Meter;
 use crate::{harness, output};
@@ -13,13 +15,14 @@ use flashlane_base::{Operation, Seed};
 use flashlane_device::spec::Spec;
 use flashlane_measure::schema::{ReplayResult, TraceRow, Warning};
 use flashlane_measure::{Beyond, Options, Pace, Progress, Replay, ReplayOptions, Unaligned, replay};
-use flashlane_trace::{FORMATS, OpenOptions, Summary, Trace};
+use flashlane_trace::{FORMATS, OpenOptions, Record, Summary, Trace};
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use sweep::Kept;
 
 /// Replay a recorded trace on a device: throughput, latency over time, the tail, and what the device counted
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = LONG, arg_required_else_help = true)]
 pub struct Arguments {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
@@ -55,6 +58,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true, value_parser = seed)]
     seed: Seed,
     #[command(flatten)]
+    sweep: SweepOptions,
+    #[command(flatten)]
     output: OutputOptions,
     #[command(flatten)]
     safety: SafetyOptions,
@@ -65,7 +70,8 @@ Examples:
   flashlane replay sim:msr-32g,initial.state=full iozone.trace.xz
   flashlane replay sim:nvme-tlc,initial.state=full web.csv.gz --trace-device 0 --speed 10 --out web
   flashlane replay sim:ssd-m database.iolog --pace closed --depth 8
-  flashlane replay /dev/nvme0n1 reads.csv --pace think --beyond fold";
+  flashlane replay /dev/nvme0n1 reads.csv --pace think --beyond fold
+  flashlane replay sim:msr-64g iozone.trace.xz --sweep buffer.size=1MiB..64MiB*2 --sweep buffer.policy=lru,parallel";
 
 const LONG: &str = "\
 Examples:
@@ -73,6 +79,7 @@ Examples:
   flashlane replay sim:nvme-tlc,initial.state=full web.csv.gz --trace-device 0 --speed 10 --out web
   flashlane replay sim:ssd-m database.iolog --pace closed --depth 8
   flashlane replay /dev/nvme0n1 reads.csv --pace think --beyond fold
+  flashlane replay sim:msr-64g iozone.trace.xz --sweep buffer.size=1MiB..64MiB*2 --sweep buffer.policy=lru,parallel
 
 Latency counts from when a request was to arrive. What arrives while the device is full waits in order
 in a queue without bound, and the wait is part of its latency; the device's own latency stands beside it.
@@ -128,6 +135,7 @@ fn depth(text: &str) -> Result<u32, String> {
 }
 
 /// A trace and how it is replayed.
+#[derive(Clone, Copy)]
 pub struct Plan<'a> {
     trace: &'a Path,
     opening: OpenOptions<'a>,
@@ -211,22 +219,37 @@ impl Plan<'_> {
         Ok(false)
     }
 
-    /// Opens the device and the trace, replays it, and says what came of it. `writes` is what [`Plan::changes`] said;
-    /// `watch` is told how far it has come, and says whether to go on.
-    pub fn measure(
+    fn described(&self) -> String {
+        format!("the trace '{}'", self.trace.display())
+    }
+
+    /// Opens the device, replays the trace, and says what came of it. `writes` is what [`Plan::changes`] said; the
+    /// requests are those of `kept` where they were read before; `watch` is told how far it has come, and says whether
+    /// to go on.
+    fn measure(
         &self,
         spec: &Spec,
         safety: &SafetyOptions,
         writes: bool,
+        kept: Option<&Kept>,
         samples: usize,
         watch: &mut dyn FnMut(Option<f64>) -> ControlFlow<()>,
     ) -> Result<(Replay, ReplayResult), Failure> {
-        let mut trace = self.open()?;
         let depth = match self.how.pace {
             Pace::Closed { depth } => u64::from(depth),
             _ => u64::MAX,
         };
-        let mut opened = devices::open(spec, &Opening { safety, writes, depth, seed: self.how.seed })?;
+        let opening = Opening { safety, writes, depth, seed: self.how.seed };
+        if let Some(Kept { records, told }) = kept {
+            let opened = devices::open(spec, &opening)?;
+            let share = |requests: u64| Some(requests as f64 / records.len().max(1) as f64);
+            let (replay, mut result) =
+                self.replayed(opened, records.iter().copied(), samples, &share, watch)?;
+            told.clone().put(&mut result);
+            return Ok((replay, result));
+        }
+        let mut trace = self.open()?;
+        let opened = devices::open(spec, &opening)?;
         let (mut taken, share) = (0_u64, Cell::new(trace.progress()));
         let records = std::iter::from_fn(|| {
             if taken.is_multiple_of(LOOK_EVERY) {
@@ -235,9 +258,23 @@ impl Plan<'_> {
             taken += 1;
             trace.next()
         });
+        let (replay, mut result) = self.replayed(opened, records, samples, &|_| share.get(), watch)?;
+        Told::of(self.trace, trace).put(&mut result);
+        Ok((replay, result))
+    }
+
+    /// Replays `records`; `share` says how much of them has been taken once so many requests are measured.
+    fn replayed(
+        &self,
+        mut opened: Opened,
+        records: impl Iterator<Item = Record>,
+        samples: usize,
+        share: &dyn Fn(u64) -> Option<f64>,
+        watch: &mut dyn FnMut(Option<f64>) -> ControlFlow<()>,
+    ) -> Result<(Replay, ReplayResult), Failure> {
         let mut watch = |progress: &Progress| {
             let of_limit = self.limit.map(|limit| progress.requests as f64 / limit.max(1) as f64);
-            let share = [of_limit, share.get()].into_iter().flatten().reduce(f64::max);
+            let share = [of_limit, share(progress.requests)].into_iter().flatten().reduce(f64::max);
             watch(share.map(|share| share.min(1.0)))
         };
         let options = Options { samples, watch: Some(&mut watch) };
@@ -248,21 +285,42 @@ impl Plan<'_> {
         if !replay.profile.simulated {
             result.harness_ns_per_request = Some(harness::ns_per_request());
         }
+        Ok((replay, result))
+    }
+}
+
+/// What is to be said of a trace that was read.
+#[derive(Clone)]
+struct Told {
+    row: TraceRow,
+    doubts: Vec<Warning>,
+    /// Why it could not be read to its end.
+    incomplete: Option<String>,
+}
+
+impl Told {
+    fn of(path: &Path, trace: Trace) -> Self {
         let summary = trace.summary();
-        result.trace = Some(TraceRow {
-            name: self.trace.display().to_string(),
-            format: summary.format.name.into(),
-            lines: summary.lines,
-            lines_refused: summary.refused,
-        });
-        result.warnings.extend(doubts(&summary));
-        if let Err(error) = trace.finish() {
+        Self {
+            row: TraceRow {
+                name: path.display().to_string(),
+                format: summary.format.name.into(),
+                lines: summary.lines,
+                lines_refused: summary.refused,
+            },
+            doubts: doubts(&summary).collect(),
+            incomplete: trace.finish().err().map(|error| format!("the trace ends early: {error}")),
+        }
+    }
+
+    fn put(self, result: &mut ReplayResult) {
+        result.trace = Some(self.row);
+        result.warnings.extend(self.doubts);
+        if let Some(reason) = self.incomplete {
             // What was replayed until there stands.
-            let reason = format!("the trace ends early: {error}");
             result.warnings.insert(0, Warning { code: "trace-incomplete".into(), message: reason.clone() });
             result.partial.get_or_insert(reason);
         }
-        Ok((replay, result))
     }
 }
 
@@ -288,9 +346,12 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let plan = arguments.plan()?;
     // A trace that cannot be read is told before a device is made.
     drop(plan.open()?);
+    if !arguments.sweep.keys.is_empty() {
+        return sweep::call(arguments, plan);
+    }
     let writes = plan.changes(spec)?;
     if writes {
-        devices::consent(spec, safety, &format!("the trace '{}'", plan.trace.display()))?;
+        devices::consent(spec, safety, &plan.described())?;
     }
     output::prepare(&arguments.output)?;
     devices::create(spec, safety)?;
@@ -299,7 +360,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         meter.set(share);
         if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let measured = plan.measure(spec, safety, writes, Options::default().samples, &mut watch);
+    let measured = plan.measure(spec, safety, writes, None, Options::default().samples, &mut watch);
     drop(meter);
     let (replay, result) = measured?;
     let value = output::value(&result, spec)?;

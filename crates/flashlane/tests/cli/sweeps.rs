@@ -205,3 +205,50 @@ fn ctrl_c_leaves_what_is_needed_to_go_on() {
         (&100.into(), &"not-run".into())
     );
 }
+
+/// Two hundred requests in the format of the MSR traces.
+fn trace(dir: &std::path::Path) -> std::path::PathBuf {
+    let line = |n: u64| {
+        let operation = if n.is_multiple_of(3) { "Write" } else { "Read" };
+        format!(
+            "{},host,0,{operation},{},4096,1000\n",
+            128_166_372_000_000_000 + n * 5000,
+            n * 7919 % 1000 * 4096
+        )
+    };
+    let file = dir.join("trace.csv");
+    fs::write(&file, (0..200).map(line).collect::<String>()).unwrap();
+    file
+}
+
+#[test]
+fn a_replay_is_swept_by_its_own_options_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let (trace, out) = (trace(dir.path()), dir.path().join("out"));
+    let replay = ["replay", "sim:ssd-s", text(&trace), "--format", "json"];
+    let sweep = ["--sweep", "replay.speed=1..4*2", "--sweep", "buffer.size=64KiB,128KiB"];
+    let with = |jobs| done(&[&replay[..], &sweep, &["--jobs", jobs]].concat());
+    let text_of = with("1");
+    assert_eq!(text_of, with("3"));
+    let result: Value = serde_json::from_str(&text_of).unwrap();
+    assert_eq!((&result["command"], result["rows"].as_array().unwrap().len()), (&"replay".into(), 6));
+    let alone = json(&["replay", "sim:ssd-s,buffer.size=128KiB", text(&trace), "--speed", "2"]);
+    let row = &result["rows"][3];
+    assert_eq!((&row["mean_ns"], &row["requests"]), (&alone["latency_ns"]["mean"], &200.into()));
+
+    // Points are kept by what the trace holds, not by its name.
+    let kept = [&replay[..], &["--sweep", "replay.limit=50,100", "--out", text(&out)]].concat();
+    let points = || fs::read_dir(out.join("points")).unwrap().count();
+    done(&kept);
+    done(&kept);
+    assert_eq!(points(), 2);
+    let longer = fs::read_to_string(&trace).unwrap().replace(",4096,1000", ",8192,1000");
+    fs::write(&trace, longer).unwrap();
+    done(&kept);
+    assert_eq!(points(), 4);
+
+    refused(2, &[&replay[..], &["--sweep", "replay.sped=1,2"]].concat(), &["replay.sped", "replay.speed"]);
+    refused(2, &[&replay[..], &["--sweep", "replay.depth=1,2"]].concat(), &["--pace closed"]);
+    let closed = [&replay[..], &["--pace", "closed", "--sweep", "replay.depth=1,0"]].concat();
+    refused(1, &closed, &["replay.depth=0", "1 of 2 points"]);
+}
