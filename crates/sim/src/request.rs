@@ -17,8 +17,12 @@ pub(crate) struct HostRequest {
     pub(crate) pending: u32,
     /// Pages that flash has still to deliver.
     pub(crate) flash_pending: u32,
+    /// Pages of a read that wait for the rest of it before they cross the link, and their bytes.
+    pub(crate) unsent: (u32, u64),
     /// Pages that the write buffer has taken in.
     pub(crate) admitted: u32,
+    /// Whether the buffer has the whole write: only its completion is on the way.
+    pub(crate) acknowledged: bool,
     /// Whether the link has carried the command.
     pub(crate) commanded: bool,
     /// Whether the request holds the controller's exclusion.
@@ -39,7 +43,9 @@ impl HostRequest {
             outcome: Ok(()),
             pending: 0,
             flash_pending: 0,
+            unsent: (0, 0),
             admitted: 0,
+            acknowledged: false,
             commanded: false,
             excluding: false,
             flush_period: 0,

@@ -92,10 +92,28 @@ pub struct LinkConfig {
     /// Whether a read of flash and the reception of a write's data exclude each other in the controller.
     #[serde(default)]
     pub read_write_exclusion: bool,
-    /// Whether a command waits in its slot at the host while the link carries data. Those that wait are then sent in
-    /// the order of their slots, not of their arrival (AHCI).
+    /// Whether a command waits at the host while the link carries data, and in what order those that wait are sent.
     #[serde(default)]
-    pub commands_wait: bool,
+    pub commands_wait: CommandsWait,
+    /// Whether a write's completion crosses the link, and so waits for the data that it carries.
+    #[serde(default)]
+    pub completions_wait: bool,
+    /// Whether a read's data cross the link only when all of them have come from flash, instead of page by page.
+    #[serde(default)]
+    pub whole_reads: bool,
+}
+
+/// What a command does while the link carries data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CommandsWait {
+    /// It goes between the data.
+    #[default]
+    No,
+    /// It waits; those that wait go in the order in which they were issued.
+    ByArrival,
+    /// It waits; those that wait go in the order of their slots (AHCI).
+    BySlot,
 }
 
 /// Readahead into the drive's cache.
@@ -172,6 +190,10 @@ pub struct MappingConfig {
     /// Which level of the array changes first from chunk to chunk.
     #[serde(default = "channels_first")]
     pub order: [LevelName; 4],
+    /// What the stripe's choice binds a page to: its plane, or a die, package or channel, of whose planes the one with
+    /// the most free pages then takes it.
+    #[serde(default = "plane")]
+    pub pool: LevelName,
     /// The mapping policy's own settings.
     #[serde(default)]
     pub options: PolicyOptions,
@@ -194,6 +216,9 @@ pub struct CleaningConfig {
     pub idle: Time,
     /// Whether a waiting operation of better rank goes between two moves of a cleaning.
     pub preemptible: bool,
+    /// Whether cleaning that is due waits until the die is wanted for something else, and then goes first; otherwise
+    /// it begins as soon as the die is free.
+    pub lazy: bool,
     /// Whether moved pages go to blocks of their own instead of sharing the host's open block.
     pub separate: bool,
     /// The policy's own settings.
@@ -241,8 +266,14 @@ pub struct FlashConfig {
     /// Of these, pages that hold the drive's own records rather than data.
     #[serde(default)]
     pub summary_pages: u32,
+    /// What of each of these pages crosses the bus when a block is full and they are written, in program times of
+    /// their own; absent where the records go out with the block's last data page.
+    pub summary: Option<Bytes>,
     /// Size of a page.
     pub page: Bytes,
+    /// Bytes that a page stores beside its data (checksums, the drive's own): they cross the bus with it.
+    #[serde(default)]
+    pub spare: Bytes,
     /// Array to register.
     pub read: Time,
     /// Register to array.
@@ -342,6 +373,7 @@ impl Default for CleaningConfig {
             high: Share(0.0),
             idle: Time::default(),
             preemptible: false,
+            lazy: false,
             separate: false,
             options: PolicyOptions::default(),
         }
@@ -384,6 +416,10 @@ fn streams() -> String {
 
 fn striped() -> String {
     "striped".into()
+}
+
+fn plane() -> LevelName {
+    LevelName::Plane
 }
 
 fn channels_first() -> [LevelName; 4] {

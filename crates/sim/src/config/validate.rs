@@ -94,6 +94,15 @@ fn flash(config: &DriveConfig) -> Result<(), Refusal> {
             )
         },
     )?;
+    require(flash.spare.0 <= flash.page.0, "flash.spare", || {
+        let (given, page) = (format_bytes(flash.spare.0), format_bytes(flash.page.0));
+        format!("it is {given}; allowed: at most the page of {page}")
+    })?;
+    let summary = flash.summary.unwrap_or_default();
+    require(summary.0 <= flash.page.0, "flash.summary", || {
+        let (given, page) = (format_bytes(summary.0), format_bytes(flash.page.0));
+        format!("it is {given}; allowed: at most the page of {page}")
+    })?;
     let units = flash.page.0 / unit;
     require(u64::from(flash.pages) * units < 1 << 15, "flash.pages", || {
         format!("a block has {} mapping units; allowed: at most 32767", u64::from(flash.pages) * units)
@@ -161,6 +170,9 @@ fn capacity(config: &DriveConfig) -> Result<(), Refusal> {
              need {blocks_needed}; allowed: more blocks, a smaller capacity, or a smaller cleaning.low",
             format_bytes(capacity)
         )
+    })?;
+    require(config.flash.summary.is_none() || config.flash.summary_pages > 0, "flash.summary", || {
+        "no page is set aside for it; allowed: with flash.summary_pages of at least 1".into()
     })
 }
 

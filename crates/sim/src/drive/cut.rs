@@ -33,6 +33,9 @@ impl Drive {
             config: _,
             seed: _,
             profile: _,
+            commands_wait: _,
+            completions_wait: _,
+            whole_reads: _,
             geometry: _,
             ftl: _,
             trace_hash: _,
@@ -69,7 +72,8 @@ impl Drive {
         } = self;
         for request in requests.in_use() {
             // It completes, too, though without having been done.
-            *acknowledged += u64::from(request.operation == Operation::Write && !request.durable);
+            let counts = request.operation == Operation::Write && !request.durable && !request.acknowledged;
+            *acknowledged += u64::from(counts);
             completed.push(Completion {
                 id: request.id,
                 submitted: request.submitted,

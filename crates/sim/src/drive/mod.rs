@@ -12,7 +12,7 @@ mod write;
 
 use crate::buffer::WriteBuffer;
 use crate::cache::ReadCache;
-use crate::config::DriveConfig;
+use crate::config::{CommandsWait, DriveConfig};
 use crate::event::{Event, EventQueue, Ticket};
 use crate::ftl::{Clean, Ftl, FtlCounters};
 use crate::host::{Direction, Exclusion, Holder, Link, Side, Transfer};
@@ -40,8 +40,13 @@ pub struct Drive {
     in_flight: u32,
     host: HostCost,
     link: Link,
-    /// Commands that wait in their slots for the link; absent where commands need not wait.
-    held: Option<Vec<u32>>,
+    commands_wait: CommandsWait,
+    /// Commands that wait for the link.
+    held: VecDeque<u32>,
+    /// Whether completions of writes cross the link.
+    completions_wait: bool,
+    /// Whether a read crosses the link in one piece.
+    whole_reads: bool,
     exclusion: Option<Exclusion>,
     correction: Option<Correction>,
     readahead: Option<(Box<dyn Readahead>, ReadCache)>,
@@ -156,6 +161,9 @@ impl Drive {
                 random: seed.derive("host jitter").source(),
             },
             link,
+            completions_wait: config.link.completions_wait,
+            whole_reads: config.link.whole_reads,
+            commands_wait: config.link.commands_wait,
             held,
             correction: Correction::new(config, seed),
             exclusion,
@@ -273,20 +281,34 @@ impl Drive {
 
     /// The host issues a request's command, which may have to wait for the link.
     fn issue(&mut self, request: u32) {
-        match &mut self.held {
-            Some(held) if self.link.is_busy() => held.push(request),
-            _ => self.arrive(request),
+        if self.commands_wait != CommandsWait::No && self.link.is_busy() {
+            self.held.push_back(request);
+        } else {
+            self.arrive(request);
         }
     }
 
-    /// Sends the commands that waited for a transfer to end, the lowest slot first.
+    /// Sends the commands that waited for a transfer to end.
     fn issue_held(&mut self) {
-        let Some(mut held) = self.held.take() else { return };
-        held.sort_unstable();
-        for request in held.drain(..) {
-            self.arrive(request);
+        match self.commands_wait {
+            CommandsWait::No => {}
+            CommandsWait::BySlot => {
+                let mut held = std::mem::take(&mut self.held);
+                held.make_contiguous().sort_unstable();
+                for request in held.drain(..) {
+                    self.arrive(request);
+                }
+                self.held = held;
+            }
+            CommandsWait::ByArrival => {
+                // The first of them with data takes the link again, and the others go on waiting.
+                while !self.link.is_busy()
+                    && let Some(request) = self.held.pop_front()
+                {
+                    self.arrive(request);
+                }
+            }
         }
-        self.held = Some(held);
     }
 
     /// A request reaches the drive.
@@ -361,6 +383,16 @@ impl Drive {
         }
     }
 
+    /// A page of a write is on flash.
+    #[inline]
+    fn written(&mut self, request: u32) {
+        if self.completions_wait && self.requests[request].pending == 1 {
+            self.send(request, 1, 0, Direction::Out);
+        } else {
+            self.done(request, 1);
+        }
+    }
+
     #[inline]
     fn complete(&mut self, request: u32) {
         let state = &self.requests[request];
@@ -424,17 +456,19 @@ impl Drive {
                 self.ftl.clean_in_background(plane, &mut self.cleaned);
             }
         }
-        self.queue_cleaning(Owner::Cleaning, Class::Cleaning);
+        let mut cleaned = std::mem::take(&mut self.cleaned);
+        self.queue_cleaning(&cleaned, Owner::Cleaning, Class::Cleaning);
+        cleaned.clear();
+        self.cleaned = cleaned;
     }
 
     /// Turns the cleaning that the translation layer did into flash operations.
-    fn queue_cleaning(&mut self, owner: Owner, class: Class) {
-        for i in 0..self.cleaned.len() {
-            let Clean { plane, moves } = self.cleaned[i];
-            let operation = FlashOperation::new(Kind::Clean { moves }, owner, class, plane, 0, 0);
+    fn queue_cleaning(&mut self, cleaned: &[Clean], owner: Owner, class: Class) {
+        for &Clean { plane, moves, filled, .. } in cleaned {
+            let kind = Kind::Clean { moves, summaries: filled };
+            let operation = FlashOperation::new(kind, owner, class, plane, 0, 0);
             self.flash.enqueue(operation, self.now, &mut self.events);
         }
-        self.cleaned.clear();
     }
 }
 

@@ -7,10 +7,11 @@ use crate::host::{Exclusion, Link};
 use crate::nand::{FlashArray, Geometry};
 use flashlane_base::Seed;
 use flashlane_policy::readahead::{self, Readahead};
+use std::collections::VecDeque;
 
 pub(super) struct Powered {
     pub(super) link: Link,
-    pub(super) held: Option<Vec<u32>>,
+    pub(super) held: VecDeque<u32>,
     pub(super) exclusion: Option<Exclusion>,
     pub(super) readahead: Option<(Box<dyn Readahead>, ReadCache)>,
     pub(super) buffer: Option<WriteBuffer>,
@@ -27,7 +28,7 @@ impl Powered {
         });
         Self {
             link: Link::new(&config.link),
-            held: config.link.commands_wait.then(Vec::new),
+            held: VecDeque::new(),
             exclusion: config.link.read_write_exclusion.then(Exclusion::default),
             readahead,
             buffer: WriteBuffer::new(config, geometry),

@@ -82,7 +82,8 @@ fn profile(random: &mut Random) -> String {
     let commands = (pick(r, &times), pick(r, &times));
     field(format_args!("read_command = \"{}\"\nwrite_command = \"{}\"", commands.0, commands.1));
     field(format_args!("depth = {}\nread_write_exclusion = {}", from(r, 1, 40), pick(r, &truths)));
-    field(format_args!("commands_wait = {}", pick(r, &truths)));
+    field(format_args!("commands_wait = \"{}\"", pick(r, &["no", "by-arrival", "by-slot"])));
+    field(format_args!("completions_wait = {}\nwhole_reads = {}", pick(r, &truths), pick(r, &truths)));
     if r.chance(0.4) {
         let window = page * from(r, 1, 16);
         field(format_args!("[readahead]\nwindow = \"{window}B\"\ncache = \"{}B\"", window * from(r, 1, 4)));
@@ -117,10 +118,11 @@ fn profile(random: &mut Random) -> String {
     let allocation = if mapping == "lba" { "striped" } else { pick(r, &["striped", "random"]) };
     field(format_args!("[mapping]\npolicy = \"{mapping}\"\nunit = \"{unit}B\"\nchunk = \"{chunk}B\""));
     field(format_args!("allocation = \"{allocation}\"\norder = {order:?}"));
+    field(format_args!("pool = \"{}\"", pick(r, &["plane", "plane", "die", "package", "channel"])));
     let cleaning = pick(r, &["greedy", "cost-benefit", "d-choice"]);
     field(format_args!("[cleaning]\npolicy = \"{cleaning}\"\nlow = \"{low}%\"\nhigh = \"{high}%\""));
     field(format_args!("idle = \"{}\"\npreemptible = {}", pick(r, &times), pick(r, &truths)));
-    field(format_args!("separate = {}", pick(r, &truths)));
+    field(format_args!("separate = {}\nlazy = {}", pick(r, &truths), pick(r, &truths)));
     let wear = pick(r, &["none", "dynamic", "static"]);
     field(format_args!("[wear]\npolicy = \"{wear}\""));
     if wear == "static" {
@@ -137,6 +139,10 @@ fn profile(random: &mut Random) -> String {
     ));
     for operation in ["read", "program", "erase"] {
         field(format_args!("{operation} = \"{}\"", pick(r, &times)));
+    }
+    field(format_args!("spare = \"{}B\"", page / 512 * from(r, 0, 30)));
+    if summary > 0 && r.chance(0.5) {
+        field(format_args!("summary = \"{}B\"", from(r, 0, page)));
     }
     for mechanism in ["multi_plane", "copyback", "cache_mode"] {
         field(format_args!("{mechanism} = {}", pick(r, &truths)));

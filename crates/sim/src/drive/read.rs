@@ -83,7 +83,7 @@ impl Drive {
         state.pending = pages;
         state.flash_pending = from_flash;
         if ready_pages > 0 {
-            self.send(request, ready_pages, ready_bytes, Direction::Out);
+            self.deliver(request, ready_pages, ready_bytes);
         }
         if from_flash == 0 {
             self.leave(Side::Read, request);
@@ -100,7 +100,7 @@ impl Drive {
         } else if self.buffer.as_ref().is_some_and(WriteBuffer::keeps_reads) {
             self.keep(request, page);
         }
-        self.send(request, 1, u64::from(bytes), Direction::Out);
+        self.deliver(request, 1, u64::from(bytes));
         let state = &mut self.requests[request];
         state.flash_pending -= 1;
         if state.flash_pending == 0 && state.excluding {
@@ -115,6 +115,21 @@ impl Drive {
             self.pieces_of(request).find(|piece| piece.page == page).expect("it is the request's page");
         if let Some(buffer) = &mut self.buffer {
             buffer.came(page, piece.touched(page_bytes));
+        }
+    }
+
+    /// Sends pages of a read to the host: at once, or with the last of them.
+    #[inline]
+    fn deliver(&mut self, request: u32, pages: u32, bytes: u64) {
+        if !self.whole_reads {
+            return self.send(request, pages, bytes, Direction::Out);
+        }
+        let state = &mut self.requests[request];
+        state.unsent.0 += pages;
+        state.unsent.1 += bytes;
+        let (pages, bytes) = state.unsent;
+        if pages == state.pending {
+            self.send(request, pages, bytes, Direction::Out);
         }
     }
 
@@ -162,7 +177,7 @@ impl Drive {
     pub(super) fn page_fetched(&mut self, page: u32) {
         let Some((_, cache)) = &mut self.readahead else { return };
         for (request, bytes) in cache.arrived(page) {
-            self.send(request, 1, u64::from(bytes), Direction::Out);
+            self.deliver(request, 1, u64::from(bytes));
         }
         if self.exclusion.is_some() {
             self.give_back(Side::Read);

@@ -2,6 +2,7 @@
 
 use super::Drive;
 use crate::buffer::Admission;
+use crate::ftl::{Clean, Placed};
 use crate::host::{Direction, Side};
 use crate::nand::{Kind, Operation as FlashOperation, Owner};
 use crate::pages::{Piece, pieces};
@@ -79,7 +80,9 @@ impl Drive {
     /// All of a write's pages are in the buffer.
     fn acknowledge(&mut self, request: u32) {
         self.acknowledged += 1;
-        self.complete(request);
+        let state = &mut self.requests[request];
+        (state.acknowledged, state.pending) = (true, 1);
+        self.written(request);
     }
 
     /// Sends pages from the buffer to flash, as many as should be on their way.
@@ -151,7 +154,7 @@ impl Drive {
         if !self.overtaken.is_empty() {
             self.overtaken.remove(&page);
         }
-        self.done(request, 1);
+        self.written(request);
     }
 
     /// Programs a page, after reading from flash what is not present of it.
@@ -174,21 +177,35 @@ impl Drive {
             Some(plane) if self.ftl.takes(plane, page) => self.ftl.place_on(plane, page, &mut self.cleaned),
             _ => self.ftl.place(page, &mut self.cleaned),
         };
-        if !self.cleaned.is_empty() {
-            // The page goes to a block that this cleaning freed: it has to wait, whatever the ranks.
-            self.queue_cleaning(Owner::Nobody, Class::HostWrite);
+        let Ok(Placed { plane, fills_block }) = placed else {
+            self.clean_and_do(None);
+            return self.write_failed(page, owner);
+        };
+        if let (Owner::Drain(slot), Some(buffer)) = (owner, &mut self.buffer) {
+            buffer.placed(slot, plane, self.now);
         }
-        match placed {
-            Ok(plane) => {
-                if let (Owner::Drain(slot), Some(buffer)) = (owner, &mut self.buffer) {
-                    buffer.placed(slot, plane, self.now);
-                }
-                let bytes = self.geometry.page_bytes as u32;
-                let program = FlashOperation::new(Kind::Program, owner, Class::HostWrite, plane, page, bytes);
-                self.flash.enqueue(program, self.now, &mut self.events);
-            }
-            Err(_) => self.write_failed(page, owner),
+        let bytes = self.geometry.page_bytes as u32;
+        let mut program = FlashOperation::new(Kind::Program, owner, Class::HostWrite, plane, page, bytes);
+        program.fills_block = fills_block;
+        if self.cleaned.is_empty() {
+            self.flash.enqueue(program, self.now, &mut self.events);
+        } else {
+            self.clean_and_do(Some(program));
         }
+    }
+
+    /// Queues a program and the cleaning that goes with it, whatever the ranks: before it what frees its block, behind
+    /// it the rest.
+    #[cold]
+    fn clean_and_do(&mut self, program: Option<FlashOperation>) {
+        let mut cleaned = std::mem::take(&mut self.cleaned);
+        let (first, then): (Vec<Clean>, Vec<Clean>) = cleaned.drain(..).partition(|clean| clean.first);
+        self.cleaned = cleaned;
+        self.queue_cleaning(&first, Owner::Nobody, Class::HostWrite);
+        if let Some(program) = program {
+            self.flash.enqueue(program, self.now, &mut self.events);
+        }
+        self.queue_cleaning(&then, Owner::Nobody, Class::HostWrite);
     }
 
     /// The plane that was settled for a buffered page when it came in.

@@ -56,6 +56,12 @@ impl Plane {
         self.valid_pages <= self.most_valid_pages(geometry)
     }
 
+    /// Pages that the host can write before the plane runs out of erased blocks.
+    pub(super) fn free_pages(&self, geometry: &Geometry) -> u32 {
+        let [open, _] = self.open;
+        self.free.len() as u32 * geometry.data_pages + geometry.data_pages - open.written
+    }
+
     #[inline]
     fn most_valid_pages(&self, geometry: &Geometry) -> u32 {
         self.good.saturating_sub(geometry.low_blocks + 2) * geometry.data_pages

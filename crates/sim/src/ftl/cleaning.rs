@@ -6,33 +6,41 @@ use flashlane_policy::cleaning::View;
 use std::ops::Range;
 
 /// The open block that the host's pages go to.
-const HOST: usize = 0;
+pub(super) const HOST: usize = 0;
 
 impl Ftl {
-    /// A free physical page on `plane` for the host, after whatever cleaning that takes.
+    /// Whether the host's open block on `plane` has no page left.
     #[inline]
-    pub(super) fn take(&mut self, plane: u32, cleaned: &mut Vec<Clean>) -> Option<u32> {
-        if self.planes[plane as usize].open[HOST].written >= self.geometry.data_pages {
-            self.make_room(plane, cleaned)?;
-        }
-        Some(self.next_page(plane, HOST))
+    pub(super) fn is_full(&self, plane: u32) -> bool {
+        self.planes[plane as usize].open[HOST].written >= self.geometry.data_pages
     }
 
-    /// Sees to it that the host's open block has a page left.
+    /// Opens the host's next block. Only where no free block would be left for pages that cleaning moves is the plane
+    /// cleaned first.
     #[cold]
-    fn make_room(&mut self, plane: u32, cleaned: &mut Vec<Clean>) -> Option<()> {
+    pub(super) fn make_room(&mut self, plane: u32, cleaned: &mut Vec<Clean>) -> Option<()> {
         self.close(plane, HOST);
+        let kept = usize::from(self.moved_stream != HOST);
+        if self.planes[plane as usize].free.len() <= kept {
+            let before = cleaned.len();
+            self.restock(plane, cleaned);
+            cleaned[before..].iter_mut().for_each(|clean| clean.first = true);
+            // Pages moved by cleaning may have opened a block that the host shares and that still has room.
+            if !self.is_full(plane) {
+                return Some(());
+            }
+            self.close(plane, HOST);
+        }
+        self.open(plane, HOST)
+    }
+
+    /// Cleans the plane until it has more than the least number of free blocks, as far as there is anything to gain.
+    pub(super) fn restock(&mut self, plane: u32, cleaned: &mut Vec<Clean>) {
         while self.planes[plane as usize].free.len() as u32 <= self.geometry.low_blocks {
             if !self.clean(plane, cleaned) {
                 break;
             }
         }
-        // Pages moved by cleaning may have opened a block that the host shares and that still has room.
-        if self.planes[plane as usize].open[HOST].written >= self.geometry.data_pages {
-            self.close(plane, HOST);
-            self.open(plane, HOST)?;
-        }
-        Some(())
     }
 
     /// Cleans one block of the plane; false where none can be gained.
@@ -84,6 +92,7 @@ impl Ftl {
         if moves > left && self.planes[plane as usize].free.is_empty() {
             return None;
         }
+        let filled = u32::from(left > 0 && moves >= left);
         let first = number * self.geometry.pages as usize;
         // The map's entries lie all over memory: have them all on their way before the first is needed.
         for &page in &self.reverse[first..first + self.geometry.data_pages as usize] {
@@ -98,7 +107,7 @@ impl Ftl {
         debug_assert_eq!(self.blocks.valid[number], 0, "everything valid was moved");
         self.erase(plane, block);
         self.counters.moved_pages += u64::from(moves);
-        Some(Clean { plane, moves })
+        Some(Clean { plane, moves, filled, first: false })
     }
 
     #[inline]
@@ -117,7 +126,7 @@ impl Ftl {
 
     /// The next page of an open block that has one left.
     #[inline]
-    fn next_page(&mut self, plane: u32, stream: usize) -> u32 {
+    pub(super) fn next_page(&mut self, plane: u32, stream: usize) -> u32 {
         let open = &mut self.planes[plane as usize].open[stream];
         debug_assert!(open.written < self.geometry.data_pages, "the open block is full");
         let physical = (plane * self.geometry.blocks + open.block) * self.geometry.pages + open.written;

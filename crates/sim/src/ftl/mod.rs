@@ -28,6 +28,19 @@ pub struct Clean {
     pub plane: u32,
     /// Pages moved.
     pub moves: u32,
+    /// Blocks that the moved pages filled.
+    pub filled: u32,
+    /// Whether the page being placed goes to the block that this freed, and so has to wait for it.
+    pub first: bool,
+}
+
+/// Where a page was placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// On which plane.
+    pub plane: u32,
+    /// Whether it filled its block.
+    pub fills_block: bool,
 }
 
 /// No plane has room for another page: too many blocks have worn out.
@@ -58,6 +71,8 @@ pub struct Ftl {
     reverse: Table,
     blocks: Blocks,
     planes: Vec<Plane>,
+    /// The plane that each allocation pool looks at first.
+    turns: Vec<u32>,
     mapping: Box<dyn Mapping>,
     allocation: Box<dyn Allocation>,
     cleaner: Box<dyn Cleaning>,
@@ -89,6 +104,7 @@ impl Ftl {
             reverse: Table::zeroed(geometry.physical_pages() as usize),
             blocks,
             planes,
+            turns: (0..geometry.planes).step_by(geometry.pool_planes as usize).collect(),
             mapping,
             allocation,
             cleaner: cleaner.expect(known),
@@ -120,30 +136,39 @@ impl Ftl {
         }
     }
 
-    /// Finds a new place for logical page `page`; the old one becomes invalid. Cleaning that had to come first is
-    /// appended to `cleaned`.
+    /// Finds a new place for logical page `page`; the old one becomes invalid. Cleaning that is due is appended to
+    /// `cleaned`.
     ///
     /// # Errors
     /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
     #[inline]
-    pub fn place(&mut self, page: u32, cleaned: &mut Vec<Clean>) -> Result<u32, NoRoom> {
+    pub fn place(&mut self, page: u32, cleaned: &mut Vec<Clean>) -> Result<Placed, NoRoom> {
         let plane = self.assign(page)?;
         self.place_on(plane, page, cleaned)
     }
 
-    /// The second half of [`Ftl::place`], for a page that has its plane from [`Ftl::assign`]: the page of flash is
-    /// taken only now.
+    /// The second half of [`Ftl::place`], for a page that has its plane, or its pool's, from [`Ftl::assign`]: the page
+    /// of flash is taken only now.
     ///
     /// # Errors
     /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
     #[inline]
-    pub fn place_on(&mut self, plane: u32, page: u32, cleaned: &mut Vec<Clean>) -> Result<u32, NoRoom> {
-        let physical = self.take(plane, cleaned).ok_or(NoRoom)?;
+    pub fn place_on(&mut self, plane: u32, page: u32, cleaned: &mut Vec<Clean>) -> Result<Placed, NoRoom> {
+        let plane = if self.geometry.pool_planes == 1 { plane } else { self.roomiest(plane, page)? };
+        let opens_block = self.is_full(plane);
+        if opens_block {
+            self.make_room(plane, cleaned).ok_or(NoRoom)?;
+        }
+        let physical = self.next_page(plane, cleaning::HOST);
+        let fills_block = self.is_full(plane);
         // Cleaning may have moved the old copy: look it up only now.
         self.invalidate(page);
         self.enter(page, physical, plane);
         self.counters.host_pages += 1;
-        Ok(plane)
+        if opens_block {
+            self.restock(plane, cleaned);
+        }
+        Ok(Placed { plane, fills_block })
     }
 
     /// Forgets logical page `page`.
@@ -203,14 +228,41 @@ impl Ftl {
         (0..self.geometry.planes).find(|&plane| self.takes(plane, page)).ok_or(NoRoom)
     }
 
-    /// Whether `plane` can take logical page `page`: a plane that was assigned some time ago may have filled up since.
+    /// Whether `plane`, or another of its pool, can take logical page `page`: a plane that was assigned some time ago may
+    /// have filled up since.
     #[inline]
     pub fn takes(&self, plane: u32, page: u32) -> bool {
+        !self.mapping.is_free() || self.pool_of(plane).any(|plane| self.has_room(plane, page))
+    }
+
+    /// Whether a plane has room for a page: where the page already lies it takes the room of its old copy.
+    fn has_room(&self, plane: u32, page: u32) -> bool {
         let state = &self.planes[plane as usize];
-        // Where the page already lies it takes the room of its old copy.
-        !self.mapping.is_free()
-            || state.has_room(&self.geometry)
+        state.has_room(&self.geometry)
             || self.plane_of(page) == Some(plane) && state.has_room_in_place(&self.geometry)
+    }
+
+    /// The planes of the allocation pool that `plane` belongs to.
+    fn pool_of(&self, plane: u32) -> std::ops::Range<u32> {
+        let first = plane - plane % self.geometry.pool_planes;
+        first..first + self.geometry.pool_planes
+    }
+
+    /// The plane of a pool that has the most free pages and room for `page`; planes that have as many take turns.
+    fn roomiest(&mut self, plane: u32, page: u32) -> Result<u32, NoRoom> {
+        let pool = self.pool_of(plane);
+        let turn = self.turns[(pool.start / self.geometry.pool_planes) as usize];
+        let mut best = None;
+        for plane in (turn..pool.end).chain(pool.start..turn) {
+            let free = self.planes[plane as usize].free_pages(&self.geometry);
+            if best.is_none_or(|(most, _)| free > most) && self.has_room(plane, page) {
+                best = Some((free, plane));
+            }
+        }
+        let (_, plane) = best.ok_or(NoRoom)?;
+        self.turns[(pool.start / self.geometry.pool_planes) as usize] =
+            if plane + 1 == pool.end { pool.start } else { plane + 1 };
+        Ok(plane)
     }
 
     /// Makes `physical` the valid copy of `page`.

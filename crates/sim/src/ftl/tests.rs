@@ -12,6 +12,7 @@ fn config(overrides: &[(&str, &str)]) -> DriveConfig {
         ("flash.packages", "1"),
         ("capacity", "12MiB"),
         ("initial.state", "fresh"),
+        ("mapping.pool", "plane"),
     ];
     all.extend_from_slice(overrides);
     let all: Vec<(String, String)> = all.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
@@ -75,7 +76,7 @@ fn every_policy_keeps_every_page_through_long_overwriting() {
                             assert_eq!(ftl.plane_of(page), None);
                         } else {
                             let plane = ftl.place(page, &mut cleaned).unwrap();
-                            assert_eq!(ftl.plane_of(page), Some(plane));
+                            assert_eq!(ftl.plane_of(page), Some(plane.plane));
                         }
                     }
                     check(&ftl);
@@ -202,4 +203,33 @@ fn the_smallest_drives_can_be_prepared() {
             check(&ftl);
         }
     }
+}
+
+#[test]
+fn a_pool_gives_a_page_to_its_roomiest_plane() {
+    let config = config(&[("mapping.pool", "package"), ("flash.planes", "4"), ("capacity", "24MiB")]);
+    let mut ftl = Ftl::new(&config, Seed(1));
+    let mut cleaned = Vec::new();
+    // Planes as free as each other take turns, and no page leaves its package.
+    let planes: Vec<u32> = (0..8).map(|_| ftl.place(0, &mut cleaned).unwrap().plane).collect();
+    assert_eq!(planes, [0, 1, 2, 3, 0, 1, 2, 3]);
+    assert_eq!(ftl.place(1, &mut cleaned).unwrap().plane, 4);
+    // A plane that has lost pages to another is left out until they are even.
+    ftl.place_on(0, 0, &mut cleaned).unwrap();
+    let planes: Vec<u32> = (0..3).map(|_| ftl.place(0, &mut cleaned).unwrap().plane).collect();
+    assert_eq!(planes, [1, 2, 3]);
+    let mut random = Seed(5).source();
+    let pages = ftl.geometry.logical_pages;
+    for page in 0..pages {
+        ftl.place(page, &mut cleaned).unwrap();
+    }
+    for _ in 0..200_000 {
+        let page = random.below(u64::from(pages)) as u32;
+        let plane = ftl.place(page, &mut cleaned).unwrap().plane;
+        assert_eq!(plane / 4, page % 2, "the package of page {page}");
+    }
+    check(&ftl);
+    let valid: Vec<u32> = ftl.planes.iter().map(|plane| plane.valid_pages).collect();
+    let (least, most) = (valid.iter().min().unwrap(), valid.iter().max().unwrap());
+    assert!(most - least < pages / 8 / 4, "planes of a pool stay about as full: {valid:?}");
 }

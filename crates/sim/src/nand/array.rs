@@ -103,6 +103,19 @@ struct Channel {
     waiting: std::collections::VecDeque<u32>,
 }
 
+impl Die {
+    /// Whether anything waits that is more than cleaning which is due.
+    fn is_wanted(&self, ops: &Slab<Operation>) -> bool {
+        self.queues.iter().any(|queue| {
+            let mut op = queue.first;
+            while op != NONE && ops[op].is_due_cleaning() {
+                op = ops[op].next;
+            }
+            op != NONE
+        })
+    }
+}
+
 /// All dies and channels.
 pub struct FlashArray {
     ops: Slab<Operation>,
@@ -118,6 +131,8 @@ pub struct FlashArray {
     copyback: bool,
     cache_mode: bool,
     preemptible: bool,
+    /// Whether cleaning that is due waits for the next operation.
+    lazy: bool,
     /// Every die has a bus of its own and nothing can come between its array and its bus: both times are one
     /// event. Exact, since the bus is then free whenever its die wants it.
     fused: bool,
@@ -167,6 +182,7 @@ impl FlashArray {
             copyback: flash.copyback,
             cache_mode: flash.cache_mode,
             preemptible: config.cleaning.preemptible,
+            lazy: config.cleaning.lazy,
             fused,
             counters: FlashCounters::default(),
         }
@@ -235,7 +251,7 @@ impl FlashArray {
                 if state.loaded {
                     let next = state.register;
                     (state.loaded, state.register, state.array) = (false, NONE, next);
-                    self.run_array(die, self.timing.program, now, events);
+                    self.run_array(die, self.program_time(next), now, events);
                 }
             }
             Kind::Clean { .. } => self.clean_step(die, op, now, events, finished),
@@ -271,8 +287,9 @@ impl FlashArray {
             }
             Kind::Program if partner != NONE => self.want_bus(die, partner, now, events),
             Kind::Program if state.array == NONE => {
-                (state.array, state.register) = (state.register, NONE);
-                self.run_array(die, self.timing.program, now, events);
+                let loaded = state.register;
+                (state.array, state.register) = (loaded, NONE);
+                self.run_array(die, self.program_time(loaded), now, events);
             }
             Kind::Program => state.loaded = true,
             Kind::Clean { .. } => {
@@ -302,15 +319,15 @@ impl FlashArray {
                 Kind::Program if self.fused => {
                     state.array = op;
                     let bus = self.bus_time(op);
-                    self.run_array_and(die, self.timing.program, bus, now, events);
+                    self.run_array_and(die, self.program_time(op), bus, now, events);
                 }
                 Kind::Program => {
                     state.register = op;
                     self.want_bus(die, op, now, events);
                 }
-                Kind::Clean { moves } => {
+                Kind::Clean { .. } => {
                     state.array = op;
-                    self.begin_clean(die, op, moves, now, events);
+                    self.begin_clean(die, op, now, events);
                 }
             }
         }
@@ -330,6 +347,9 @@ impl FlashArray {
         }
         let rank = state.queues.iter().position(|queue| queue.first != NONE)?;
         let first = state.queues[rank].first;
+        if self.lazy && self.ops[first].is_due_cleaning() && !state.is_wanted(&self.ops) {
+            return None;
+        }
         let can = match self.ops[first].kind {
             _ if array_free && register_free => true,
             // Only with cache mode: pipelining goes in one direction (chen11, section 5.2).
@@ -414,6 +434,16 @@ impl FlashArray {
         most
     }
 
+    /// The array time of a program and those that share it: with the summary, where one of them fills its block.
+    fn program_time(&self, mut op: u32) -> Duration {
+        let mut fills_block = false;
+        while op != NONE {
+            fills_block |= self.ops[op].fills_block;
+            op = self.ops[op].partner;
+        }
+        self.timing.program + if fills_block { self.timing.summary } else { Duration::ZERO }
+    }
+
     /// A read's data are in the register.
     fn sensed(&mut self, die: u32, op: u32, now: Instant, events: &mut EventQueue) {
         self.dies[die as usize].register = op;
@@ -447,7 +477,7 @@ impl FlashArray {
         let op = &self.ops[op];
         match op.kind {
             // Out of one plane's register and into the controller, then back.
-            Kind::Clean { moves } => self.timing.bus(self.page_bytes) * 2 * self.units_at_once(moves),
+            Kind::Clean { moves, .. } => self.timing.bus(self.page_bytes) * 2 * self.units_at_once(moves),
             _ => self.timing.bus(op.bus_bytes),
         }
     }
@@ -485,8 +515,13 @@ impl FlashArray {
     }
 
     /// Starts a cleaning, or goes on with the next page of one.
-    fn begin_clean(&mut self, die: u32, op: u32, moves: u32, now: Instant, events: &mut EventQueue) {
-        let (read, program, erase) = (self.timing.read, self.timing.program, self.timing.erase);
+    fn begin_clean(&mut self, die: u32, op: u32, now: Instant, events: &mut EventQueue) {
+        let Kind::Clean { moves, summaries } = self.ops[op].kind else {
+            unreachable!("only cleanings clean")
+        };
+        let (read, program) = (self.timing.read, self.timing.program);
+        // When in a cleaning the summaries are written is left open: with the erase, where steps are apart.
+        let erase = self.timing.erase + self.timing.summary * u64::from(summaries);
         let (step, time) = if self.copyback && !self.preemptible {
             let programs = u64::from(moves.div_ceil(self.units_per_page));
             (Step::Whole, read * u64::from(moves) + program * programs + erase)
@@ -510,7 +545,9 @@ impl FlashArray {
         events: &mut EventQueue,
         finished: &mut Vec<Operation>,
     ) {
-        let Kind::Clean { moves } = self.ops[op].kind else { unreachable!("only cleanings have steps") };
+        let Kind::Clean { moves, summaries } = self.ops[op].kind else {
+            unreachable!("only cleanings have steps")
+        };
         let left = moves.saturating_sub(self.units_per_page);
         let state = &mut self.dies[die as usize];
         match self.ops[op].step {
@@ -524,13 +561,13 @@ impl FlashArray {
                 self.want_bus(die, op, now, events);
             }
             Step::Move | Step::Program => {
-                self.ops[op].kind = Kind::Clean { moves: left };
+                self.ops[op].kind = Kind::Clean { moves: left, summaries };
                 let rank = self.ranks[self.ops[op].class as usize];
                 if self.preemptible && state.queues[..rank].iter().any(|queue| queue.first != NONE) {
                     state.array = NONE;
                     self.dies[die as usize].queues[rank].push_front(&mut self.ops, op);
                 } else {
-                    self.begin_clean(die, op, left, now, events);
+                    self.begin_clean(die, op, now, events);
                 }
             }
             Step::Bus => unreachable!("the bus ends this step"),

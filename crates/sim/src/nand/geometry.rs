@@ -22,6 +22,8 @@ pub struct Geometry {
     pub dies: u32,
     /// Planes in all.
     pub planes: u32,
+    /// Planes of an allocation pool: neighbours, since they count with the channel first.
+    pub pool_planes: u32,
     /// Erase blocks on a plane.
     pub blocks: u32,
     /// Pages of an erase block, in mapping units: everywhere in the simulator "page" means what is mapped as one.
@@ -56,6 +58,12 @@ impl Geometry {
             planes_per_die: flash.planes,
             dies,
             planes: dies * flash.planes,
+            pool_planes: match config.mapping.pool {
+                LevelName::Plane => 1,
+                LevelName::Die => flash.planes,
+                LevelName::Package => flash.dies * flash.planes,
+                LevelName::Channel => flash.packages * flash.dies * flash.planes,
+            },
             blocks: flash.blocks,
             pages: flash.pages * units,
             data_pages: (flash.pages - flash.summary_pages) * units,

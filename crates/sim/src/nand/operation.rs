@@ -16,6 +16,8 @@ pub enum Kind {
     Clean {
         /// Pages still to be moved.
         moves: u32,
+        /// Blocks that the moved pages fill, so that their summaries are due.
+        summaries: u32,
     },
 }
 
@@ -57,6 +59,8 @@ pub struct Operation {
     pub retries: u32,
     /// Whether what was read cannot be corrected.
     pub unreadable: bool,
+    /// Whether a program fills its block, so that the block's summary is due.
+    pub fills_block: bool,
     /// The next in the queue it waits in.
     pub(super) next: u32,
     /// The next of the operations on other planes of the die that go with it.
@@ -81,6 +85,11 @@ pub(super) enum Step {
 }
 
 impl Operation {
+    /// Whether this is cleaning that a write made due, and not that of an idle die.
+    pub(super) fn is_due_cleaning(&self) -> bool {
+        self.class == Class::HostWrite && matches!(self.kind, Kind::Clean { .. })
+    }
+
     /// An operation that is not yet queued.
     pub fn new(kind: Kind, owner: Owner, class: Class, plane: u32, page: u32, bus_bytes: u32) -> Self {
         Self {
@@ -92,6 +101,7 @@ impl Operation {
             bus_bytes,
             retries: 0,
             unreadable: false,
+            fills_block: false,
             next: NONE,
             partner: NONE,
             step: Step::Whole,

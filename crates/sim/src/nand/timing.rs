@@ -14,6 +14,8 @@ pub struct Timing {
     pub erase: Duration,
     /// Suspending and resuming a program or erase.
     pub suspend: Option<Duration>,
+    /// Time that writing a block's summary pages takes beyond that of its last data page.
+    pub summary: Duration,
     bus_command: Duration,
     /// Nanoseconds a byte in 32.32 fixed point: one multiplication a transfer instead of a division.
     bus_ns_per_byte: u64,
@@ -25,16 +27,25 @@ impl Timing {
     /// The timing of a profile's flash.
     pub fn new(config: &DriveConfig, seed: Seed) -> Self {
         let flash = &config.flash;
-        let bus = flash.bus.0;
-        Self {
+        // The spare bytes of a page go with its data, in proportion.
+        let (page, bus) = (u128::from(flash.page.0), u128::from(flash.bus.0));
+        let stored = page + u128::from(flash.spare.0);
+        let ns_per_byte = ((1_000_000_000 * stored) << 32).checked_div(bus * page).unwrap_or(0);
+        let mut timing = Self {
             read: flash.read.0,
             program: flash.program.0,
             erase: flash.erase.0,
             suspend: flash.suspend.map(|time| time.0),
             bus_command: flash.bus_command.0,
-            bus_ns_per_byte: if bus == 0 { 0 } else { ((1_000_000_000_u128 << 32) / u128::from(bus)) as u64 },
+            bus_ns_per_byte: ns_per_byte as u64,
+            summary: Duration::ZERO,
             noise: (flash.noise.0 > 0.0).then(|| (flash.noise.0, seed.derive("flash noise").source())),
+        };
+        if let Some(bytes) = flash.summary {
+            let each = flash.program.0 + timing.bus(bytes.0 as u32);
+            timing.summary = each * u64::from(flash.summary_pages);
         }
+        timing
     }
 
     /// Time that `bytes` hold the channel's bus.
