@@ -55,10 +55,11 @@ pub enum OpenError {
 pub enum ReadError {
     /// The file ended early, is damaged, or cannot be read.
     #[error(
-        "{}after {what} {units} (byte {bytes} of its content): {source}; {records} requests were read until then",
-        match compression { Some(name) => format!("the {name} data ends early or is damaged "), None => "reading failed ".into() },
-        what = units,
-        units = unit,
+        "{}after {units} {unit}s (byte {bytes} of its content): {source}; {records} requests were read until then",
+        match compression {
+            Some(name) => format!("the {name} data ends early or is damaged "),
+            None => "reading failed ".into(),
+        }
     )]
     Damaged {
         /// How the file is compressed: `gz`, `xz`, `zst`; none where it is plain.

@@ -207,7 +207,11 @@ impl Output {
             Some("gz") => Compressor::Gz(flate2::write::GzEncoder::new(file, flate2::Compression::default())),
             Some("xz") => Compressor::Xz(liblzma::write::XzEncoder::new(file, 6)),
             Some("zst") => {
-                Compressor::Zstd(zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL).map_err(cannot)?)
+                let mut encoder =
+                    zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL).map_err(cannot)?;
+                // As the zstd program does: without it, damage would go unseen.
+                encoder.include_checksum(true).map_err(cannot)?;
+                Compressor::Zstd(encoder)
             }
             _ => Compressor::Plain(file),
         };

@@ -89,21 +89,24 @@ enum Next {
 struct File {
     input: BufReader<Input>,
     layout: Option<Layout>,
+    /// The magic number that was found behind what is no event.
+    found: Option<[u8; 4]>,
     ahead: Option<Raw>,
 }
 
 impl File {
     fn next(&mut self, sink: &mut Sink) -> io::Result<Next> {
         let mut head = [0; 64];
-        match self.exact(&mut head[..4])? {
-            0 => return Ok(Next::Over),
-            4 => {}
-            _ => return Ok(Next::Cut),
+        let mut magic = [0; 4];
+        match self.found.take() {
+            Some(found) => magic = found,
+            None => match self.exact(&mut magic)? {
+                0 => return Ok(Next::Over),
+                4 => {}
+                _ => return Ok(Next::Cut),
+            },
         }
-        let layout = Layout::of([head[0], head[1], head[2], head[3]]);
-        let Some(layout) = layout.filter(|layout| self.layout.is_none_or(|first| first == *layout)) else {
-            return self.junk([head[0], head[1], head[2], head[3]], sink);
-        };
+        let Some(layout) = self.layout_of(magic) else { return self.junk(magic, sink) };
         self.layout = Some(layout);
         let bytes = layout.bytes();
         if self.exact(&mut head[4..bytes])? < bytes - 4 {
@@ -125,6 +128,11 @@ impl File {
             action,
             device: device as u32,
         }))
+    }
+
+    /// The layout that a magic number tells: all events of a file have the same.
+    fn layout_of(&self, magic: [u8; 4]) -> Option<Layout> {
+        Layout::of(magic).filter(|layout| self.layout.is_none_or(|first| first == *layout))
     }
 
     /// Fills `bytes` as far as the file goes.
@@ -152,11 +160,8 @@ impl File {
             self.input.consume(1);
             passed += 1;
             last = [last[1], last[2], last[3], byte];
-            if Layout::of(last).is_some_and(|layout| self.layout.is_none_or(|first| first == layout)) {
-                let rest = std::mem::replace(&mut self.input, BufReader::new(Box::new(io::empty())));
-                // The magic number is read again as the event's.
-                let again: Input = Box::new(io::Cursor::new(last).chain(rest));
-                self.input = BufReader::with_capacity(CHUNK_BYTES, again);
+            if self.layout_of(last).is_some() {
+                self.found = Some(last);
                 sink.bytes += passed;
                 return Ok(Next::Junk(passed));
             }
@@ -181,6 +186,7 @@ impl Blktrace {
             .map(|input| File {
                 input: BufReader::with_capacity(CHUNK_BYTES, input),
                 layout: None,
+                found: None,
                 ahead: None,
             })
             .collect();

@@ -1,6 +1,6 @@
 //! Block traces of Microsoft Research Cambridge: comma-separated, time in Windows' file time.
 //!
-//! Fields and units are those of the README of the traces at SNIA's IOTTA repository (trace 388); the traces are
+//! Fields and units are those of the README of the traces at SNIA's IOTTA repository; they are
 //! those of Narayanan et al., "Write Off-Loading", FAST 2008. A host's disks keep their numbers; those of a second
 //! host in one file, the n-th after the first, are numbered from n x 65536 on.
 

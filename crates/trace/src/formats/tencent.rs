@@ -1,6 +1,6 @@
 //! Block traces of Tencent's cloud block storage (CBS), October 2018.
 //!
-//! Fields and units are those of the README of the traces at SNIA's IOTTA repository (trace 27917), published with
+//! Fields and units are those of the README of the traces at SNIA's IOTTA repository, published with
 //! Zhang et al., "OSCA", USENIX ATC 2020. Time is in whole seconds: all requests of a second stand at its start.
 
 use super::blank;

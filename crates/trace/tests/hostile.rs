@@ -1,0 +1,366 @@
+//! What goes wrong with traces, and what is said about it: each refusal names its line, what was given, and what
+//! would do.
+
+use flashlane_base::{Duration, Instant, Operation};
+use flashlane_trace::{OpenError, OpenOptions, Output, ReadError, Record, Summary, Trace, open};
+use std::io::{Cursor, Write};
+
+fn opened(text: &[u8], options: &OpenOptions<'_>) -> Result<Trace, OpenError> {
+    Trace::from_reader(Cursor::new(text.to_vec()), "trace", options)
+}
+
+fn named(format: &str) -> OpenOptions<'_> {
+    OpenOptions { format: Some(format), ..OpenOptions::default() }
+}
+
+fn read(format: &str, text: &[u8]) -> (Vec<Record>, Summary) {
+    let mut trace = opened(text, &named(format)).unwrap_or_else(|error| panic!("{error}"));
+    let records = trace.by_ref().collect();
+    (records, trace.finish().unwrap())
+}
+
+/// A sound line of each text format, and lines that are not, each with what must be said about it.
+const LINES: &[(&str, &str, &[(&str, &[&str])])] = &[
+    (
+        "disksim",
+        "0.5 0 100 8 1",
+        &[
+            ("0.5 0 100 8", &["rest of the line", "missing"]),
+            ("0.5 0 100 8 ", &["the flags", "missing"]),
+            ("0.5 0", &["rest of the line is missing"]),
+            ("-0.5 0 100 8 1", &["arrival time", "'-0.5'", "without a sign"]),
+            ("0.5 0 -100 8 1", &["block number", "'-100'"]),
+            ("1e3 0 100 8 1", &["arrival time", "'1e3'", "exponent"]),
+            ("99999999999999999999999 0 100 8 1", &["arrival time", "584 years"]),
+            ("0.5 0 99999999999999999999999 8 1", &["block number", "below 2^64"]),
+            ("0.5 0 36028797018963968 8 1", &["address", "8 EiB"]),
+            ("0.5 0 18014398509481983 8 1", &["address", "8 EiB"]),
+            ("0.5 4294967296 100 8 1", &["device number", "below 2^32"]),
+            ("0.5 0 100 0 1", &["the length", "only a flush"]),
+            ("0.5 0 100 8 x", &["the flags", "'x'", "hexadecimal"]),
+            ("0.5 0 100 8 1ffffffff", &["the flags", "32 bits"]),
+            ("nan 0 100 8 1", &["arrival time", "'nan'"]),
+            ("0.5,0,100,8,1", &["in the line", "',0,100,8,1'"]),
+        ],
+    ),
+    (
+        "mqsim",
+        "500 0 100 8 1",
+        &[
+            ("500 0 100 8 2", &["the type", "'2'", "0 for a write or 1 for a read"]),
+            ("0.5 0 100 8 1", &["arrival time", "'0.5'"]),
+            ("500 0 100 8 1 7", &["what follows", "'7'"]),
+        ],
+    ),
+    (
+        "msr",
+        "128166372003061629,usr,0,Read,7014609920,24576,41286",
+        &[
+            (
+                "128166372003061629,usr,0,Erase,7014609920,24576,41286",
+                &["the type", "'Erase'", "'Read' or 'Write'"],
+            ),
+            ("18446744073709551615,usr,0,Read,0,512,1", &["the time", "file time"]),
+            ("128166372003061629,,0,Read,0,512,1", &["the host", "missing"]),
+            ("128166372003061629,usr,70000,Read,0,512,1", &["disk number", "below 65536"]),
+            ("128166372003061629,usr,0,Read,0,0,1", &["the length"]),
+            ("128166372003061629,usr,0,Read,18446744073709551615,512,1", &["address", "8 EiB"]),
+            ("128166372003061629,usr,0,Read,70146", &["rest of the line"]),
+        ],
+    ),
+    (
+        "iolog2",
+        "/dev/sda read 0 4096",
+        &[
+            ("/dev/sda erase 0 4096", &["the action", "'erase'", "read, write, trim"]),
+            ("/dev/sda read 0", &["rest of the line"]),
+            ("/dev/sda wait", &["the wait", "missing"]),
+            ("/dev/sda read 0 0", &["the length"]),
+        ],
+    ),
+    (
+        "iolog3",
+        "7 /dev/sda write 0 4096",
+        &[
+            ("7 /dev/sda wait 5", &["the action", "version 3"]),
+            ("-7 /dev/sda write 0 4096", &["the time", "'-7'"]),
+            ("18446744073709551615 /dev/sda write 0 4096", &["the time", "2^64 ns"]),
+        ],
+    ),
+    (
+        "spc",
+        "0,20941264,8192,W,0.551706",
+        &[
+            ("0,20941264,8192,X,0.551706", &["the opcode", "'X'", "'R'"]),
+            ("0,20941264,0,W,0.5", &["the length"]),
+            ("0,20941264,8192,W,2 448003", &["what follows", "'448003'"]),
+        ],
+    ),
+    (
+        "alibaba",
+        "419,W,8792731648,16384,1577808144360767",
+        &[
+            ("419,T,8792731648,16384,1577808144360767", &["the opcode", "'T'"]),
+            ("419,W,8792731648,16384,99999999999999999", &["the time", "2^64 ns"]),
+        ],
+    ),
+    (
+        "tencent",
+        "1538323200,12910952,128,0,1283",
+        &[
+            ("1538323200,12910952,128,2,1283", &["the type", "'2'", "0 for a read or 1 for a write"]),
+            ("1538323200,12910952,128,0,", &["the volume", "missing"]),
+        ],
+    ),
+    (
+        "blkparse",
+        "8,0 1 1 0.000000001 697 D R 1000 + 8 [x]",
+        &[
+            ("8,0 1 1 0.000000001 697 Y R 1000 + 8 [x]", &["the action", "'Y'"]),
+            ("8,0 1 1 0.000000001 697 D Z 1000 + 8 [x]", &["RWBS", "'Z'"]),
+            ("8,1048576 1 1 0.000000001 697 D R 1000 + 8 [x]", &["the device", "below 4096"]),
+            ("8,0 1 1 0.000000001 697 D R 99999999999999999 + 8 [x]", &["address", "8 EiB"]),
+        ],
+    ),
+];
+
+fn header(format: &str) -> &str {
+    match format {
+        "iolog2" => "fio version 2 iolog\n",
+        "iolog3" => "fio version 3 iolog\n",
+        _ => "",
+    }
+}
+
+#[test]
+fn a_line_that_is_wrong_is_named_with_what_is_wrong() {
+    for (format, good, wrong) in LINES {
+        for (line, parts) in *wrong {
+            let text = format!("{}{good}\n{line}\n{good}\n", header(format));
+            let (records, summary) = read(format, text.as_bytes());
+            assert_eq!((records.len(), summary.refused), (2, 1), "{format}: {line}");
+            let said = summary.refusals[0].to_string();
+            let number = if header(format).is_empty() { 2 } else { 3 };
+            assert!(said.starts_with(&format!("line {number}: ")), "{said}");
+            for part in *parts {
+                assert!(said.contains(part), "{format}: '{line}' is answered without '{part}':\n{said}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_trace_without_a_sound_line_is_an_error_that_says_why() {
+    for (format, _, wrong) in LINES {
+        let text = format!("{}{}\n", header(format), wrong[0].0);
+        let error = opened(text.as_bytes(), &named(format)).err().unwrap().to_string();
+        assert!(error.contains("no request") && error.contains("1 of them refused"), "{error}");
+        assert!(error.contains(wrong[0].1[0]), "{error}");
+    }
+    for empty in [&b""[..], b"\n\n# only a comment\n"] {
+        let error = opened(empty, &named("disksim")).err().unwrap();
+        assert!(matches!(error, OpenError::Read { source: ReadError::Nothing { .. }, .. }), "{error}");
+    }
+    assert!(opened(b"", &OpenOptions::default()).err().unwrap().to_string().contains("it is empty"));
+}
+
+#[test]
+fn line_endings_may_be_mixed() {
+    for (format, good, _) in LINES {
+        let (one, _) = read(format, format!("{}{good}\n", header(format)).as_bytes());
+        let text = format!("{}{good}\r\n{good}\r{good}\n\r\n\r{good}\n\n\r\r{good}", header(format));
+        let (records, summary) = read(format, text.as_bytes());
+        assert_eq!(records, vec![one[0]; 5], "{format}");
+        assert_eq!(summary.refused, 0);
+        let begun = u64::from(!header(format).is_empty());
+        assert_eq!((summary.lines, summary.skipped - begun), (begun + 10, 5), "{format}");
+        assert!(summary.ends_inside_line);
+    }
+}
+
+#[test]
+fn lines_are_whole_wherever_a_read_stops() {
+    /// Gives a few bytes at a time.
+    struct Drops(Cursor<Vec<u8>>, usize);
+    impl std::io::Read for Drops {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            self.1 = self.1 % 7 + 1;
+            let length = buffer.len().min(self.1);
+            self.0.read(&mut buffer[..length])
+        }
+    }
+    for (format, good, _) in LINES {
+        let text = format!("{}{}", header(format), format!("{good}\r\n").repeat(100));
+        let source = Drops(Cursor::new(text.clone().into_bytes()), 0);
+        let mut trace = Trace::from_reader(source, "drops", &named(format)).unwrap();
+        let records: Vec<Record> = trace.by_ref().collect();
+        assert_eq!((records, trace.finish().unwrap().lines), {
+            let (records, summary) = read(format, text.as_bytes());
+            (records, summary.lines)
+        });
+    }
+}
+
+#[test]
+fn a_line_without_an_end_in_sight_costs_itself_only() {
+    for ending in ["\n", "\r", "\r\n"] {
+        let long = "9".repeat(1 << 20);
+        let text = format!("0.5 0 1 8 0{ending}{long}{ending}0.6 0 1 8 0{ending}");
+        let (records, summary) = read("disksim", text.as_bytes());
+        assert_eq!((records.len(), summary.lines, summary.refused), (2, 3, 1), "{ending:?}");
+        assert!(summary.refusals[0].to_string().contains("256 KiB"), "{}", summary.refusals[0]);
+    }
+}
+
+#[test]
+fn a_byte_order_mark_and_a_header_are_no_requests() {
+    let (records, summary) =
+        read("msr", "\u{feff}Timestamp,Hostname,DiskNumber\n1,h,0,Read,0,512,1\n".as_bytes());
+    assert_eq!((records.len(), summary.skipped, summary.refused), (1, 1, 0));
+    let (records, _) = read("disksim", "\u{feff}0.5 0 1 8 0\n".as_bytes());
+    assert_eq!(records.len(), 1);
+}
+
+#[test]
+fn time_that_runs_backwards_is_counted_and_the_requests_stand() {
+    let (records, summary) = read("disksim", b"5.0 0 1 8 0\n3.0 0 1 8 0\n4.0 0 1 8 0\n1.5 0 1 8 0\n");
+    assert_eq!(records[1].at, Instant::from_ns(3_000_000));
+    let backward = summary.backward.unwrap();
+    assert_eq!((backward.count, backward.first_line, backward.longest), (2, 2, Duration::from_us(2500)));
+}
+
+#[test]
+fn several_devices_are_asked_for_by_number() {
+    let text = b"0.5 3 1 8 0\n0.6 5 1 8 0\n0.7 3 1 8 1\n";
+    let error = opened(text, &named("disksim")).err().unwrap().to_string();
+    assert!(error.contains("several devices, 3, 5"), "{error}");
+    let only = |device| OpenOptions { device: Some(device), ..named("disksim") };
+    let mut trace = opened(text, &only(3)).unwrap();
+    assert_eq!(trace.by_ref().count(), 2);
+    assert_eq!(trace.finish().unwrap().devices.len(), 2);
+    let error = opened(text, &only(4)).err().unwrap().to_string();
+    assert!(error.contains("no request of device 4") && error.contains("it has 3, 5"), "{error}");
+    let every = OpenOptions { every_device: true, ..named("disksim") };
+    assert_eq!(opened(text, &every).unwrap().count(), 3);
+}
+
+#[test]
+fn a_second_device_far_into_the_trace_ends_it() {
+    let mut text = "0.5 3 1 8 0\n".repeat(100_000);
+    text += "0.6 5 1 8 0\n";
+    let mut trace = opened(text.as_bytes(), &named("disksim")).unwrap();
+    assert!(trace.by_ref().count() < 100_001);
+    assert!(matches!(trace.finish(), Err(ReadError::SeveralDevices { devices, .. }) if devices.len() == 2));
+}
+
+#[test]
+fn endless_numbers_of_devices_do_not_take_the_memory() {
+    let text: String = (0..70_000_u32).map(|n| format!("0.5 {} 1 8 0\n", u32::MAX - n)).collect();
+    let every = OpenOptions { every_device: true, ..named("disksim") };
+    let mut trace = opened(text.as_bytes(), &every).unwrap();
+    assert_eq!(trace.by_ref().count(), 65_536);
+    let summary = trace.finish().unwrap();
+    assert_eq!(summary.refused, 70_000 - 65_536);
+    assert!(summary.refusals[0].to_string().contains("65536"), "{}", summary.refusals[0]);
+}
+
+#[test]
+fn formats_that_are_not_told_apart_are_named() {
+    let whole_numbers = b"500 0 100 8 1\n600 0 108 8 0\n";
+    let error = opened(whole_numbers, &OpenOptions::default()).err().unwrap();
+    assert!(error.to_string().contains("disksim, mqsim"), "{error}");
+    for (name, format) in [("x.mqsim", "mqsim"), ("x.mqsim.gz", "mqsim"), ("x.disksim", "disksim")] {
+        let trace = Trace::from_reader(Cursor::new(whole_numbers), name, &OpenOptions::default()).unwrap();
+        assert_eq!(trace.format().name, format);
+    }
+    let error = opened(b"once upon a time\n", &OpenOptions::default()).err().unwrap().to_string();
+    assert!(error.contains("'once upon a time'") && error.contains("disksim, blkparse"), "{error}");
+    let mut tar = vec![0; 512];
+    tar[257..262].copy_from_slice(b"ustar");
+    assert!(opened(&tar, &OpenOptions::default()).err().unwrap().to_string().contains("tar archive"));
+    let error = opened(whole_numbers, &named("xml")).err().unwrap().to_string();
+    assert!(error.contains("'xml'") && error.contains("tencent"), "{error}");
+    let error = open("/no/such/trace".as_ref(), &OpenOptions::default()).err().unwrap().to_string();
+    assert!(error.contains("/no/such/trace"), "{error}");
+}
+
+/// A DiskSim trace of 30,000 lines that does not compress to nothing.
+fn text() -> Vec<u8> {
+    let mut text = Vec::new();
+    let mut place = 1_u64;
+    for number in 0..30_000 {
+        place = place.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        writeln!(text, "{number}.{:06} 0 {} 8 {}", place >> 45, place >> 30, place >> 63).unwrap();
+    }
+    text
+}
+
+#[test]
+fn truncated_and_damaged_compression_says_where_and_gives_what_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    for ending in ["gz", "xz", "zst"] {
+        let path = folder.path().join(format!("trace.{ending}"));
+        let mut out = Output::create(&path, true).unwrap();
+        out.write_all(&text()).unwrap();
+        out.close().unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        let mut flipped = whole.clone();
+        flipped[whole.len() / 2] ^= 0x55;
+        let mut trailed = whole.clone();
+        trailed.extend(b"this is not compressed");
+        for (what, bytes) in
+            [("cut", &whole[..whole.len() / 2]), ("flipped", &flipped), ("trailed", &trailed)]
+        {
+            let mut trace = opened(bytes, &OpenOptions::default())
+                .unwrap_or_else(|error| panic!("{ending} {what}: {error}"));
+            let records = trace.by_ref().count() as u64;
+            let summary = trace.summary();
+            assert!(!summary.complete, "{ending} {what}");
+            let error = trace.finish().unwrap_err();
+            let said = error.to_string();
+            assert!(said.contains(&format!("the {ending} data ends early or is damaged")), "{said}");
+            let ReadError::Damaged { records: told, units, .. } = error else { panic!("{said}") };
+            assert_eq!((told, records), (records, summary.records), "{ending} {what}");
+            assert!(said.contains(&format!("after {units} lines")), "{said}");
+            assert!(records > 100 || what == "flipped", "{ending} {what}: {records}");
+        }
+        // Nothing at all can be read of it.
+        let error = opened(&whole[..20], &named("disksim")).err().unwrap().to_string();
+        assert!(error.contains(&format!("the {ending} data")), "{error}");
+    }
+}
+
+#[test]
+fn block_events_without_a_counterpart_are_requests_all_the_same() {
+    let line = |ms: u32, action: &str, sector: u32| {
+        format!("8,0 1 1 0.{ms:03}000000 7 {action} R {sector} + 8 [x]\n")
+    };
+    // Never completed; completed though never seen; issued twice because it was put back; only queued.
+    let text = [line(1, "D", 8), line(2, "C", 80), line(3, "D", 16), line(4, "R", 16), line(5, "D", 16)]
+        .concat()
+        + &[line(6, "C", 16), line(7, "Q", 24)].concat();
+    let (records, summary) = read("blkparse", text.as_bytes());
+    let told: Vec<_> =
+        records.iter().map(|r| (r.at.as_ns() / 1_000_000, r.offset_bytes / 512, r.took)).collect();
+    assert_eq!(told, [(1, 8, None), (3, 16, Some(Duration::from_ms(3)))]);
+    assert_eq!(summary.skipped, 5);
+    // A device without a queue: two are merged, one is not completed.
+    let text = [line(1, "Q", 8), line(2, "Q", 16), line(3, "Q", 96)].concat()
+        + "8,0 1 1 0.005000000 7 C R 8 + 16 [0]\n";
+    let (records, _) = read("blkparse", text.as_bytes());
+    let took: Vec<_> = records.iter().map(|record| record.took).collect();
+    assert_eq!(took, [Some(Duration::from_ms(4)), Some(Duration::from_ms(3)), None]);
+    assert!(records.iter().all(|record| record.operation == Operation::Read));
+}
+
+#[test]
+fn a_request_that_never_completes_does_not_hold_up_the_others_for_ever() {
+    let mut text = String::from("8,0 1 1 0.000000000 7 D W 8 + 8 [x]\n");
+    for n in 1..=40_000_u32 {
+        let at = format!("{}.{:09}", n / 1000, n % 1000 * 1_000_000);
+        text += &format!("8,0 1 1 {at} 7 D R {} + 8 [x]\n8,0 1 1 {at} 7 C R {} + 8 [0]\n", n * 8, n * 8);
+    }
+    let (records, _) = read("blkparse", text.as_bytes());
+    assert_eq!(records.len(), 40_001);
+    assert_eq!((records[0].took, records[40_000].took), (None, Some(Duration::ZERO)));
+}
