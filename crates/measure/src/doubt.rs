@@ -173,7 +173,7 @@ impl Doubt {
             Self::Folded { .. } => "folded",
             Self::Widened { .. } => "widened",
             Self::ZeroLength { .. } => "zero-length",
-            Self::TimeBackwards { .. } => "time-backwards",
+            Self::TimeBackwards { .. } => "time-runs-backwards",
             Self::Untimed { .. } => "untimed",
             Self::LateSubmission { .. } => "late-submission",
             Self::SamplesDrawn { .. } => "samples-drawn",

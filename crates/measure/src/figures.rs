@@ -50,8 +50,8 @@ pub(crate) fn distribution<'a>(
     }
 }
 
-/// Several of an operation.
-fn plural(operation: &str) -> String {
+/// Several of an operation: `reads`, `flushes`.
+pub fn plural(operation: &str) -> String {
     if operation.ends_with('h') { format!("{operation}es") } else { format!("{operation}s") }
 }
 

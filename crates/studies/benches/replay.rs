@@ -2,7 +2,9 @@
 //! decompressing the trace and recording every latency included.
 //!
 //! The trace is the IOzone trace of the SSD extension for DiskSim where that is there, in a folder `shared/data` beside
-//! the repository, else one that is made here after its statistics. `cargo bench --bench replay`; `cargo test` replays a small part.
+//! the repository, else one that is made here after its statistics.
+//!
+//! `cargo bench --bench replay`; `cargo test` replays a small part.
 
 mod process;
 

@@ -335,7 +335,7 @@ fn doubts(summary: &Summary) -> impl Iterator<Item = Warning> {
         ),
     });
     let cut = ends_inside_line.then(|| Warning {
-        code: "cut".into(),
+        code: "ends-inside-line".into(),
         message: "the last line of the trace has no end: it may have been cut".into(),
     });
     [refused, cut].into_iter().flatten()

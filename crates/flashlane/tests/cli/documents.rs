@@ -5,6 +5,9 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 
+/// A trace that is in the repository.
+const TRACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/pgbench.blktrace.xz");
+
 fn document(name: &str) -> String {
     let path = format!("{}/../../docs/{name}.md", env!("CARGO_MANIFEST_DIR"));
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
@@ -92,6 +95,7 @@ fn every_field_of_a_result_is_explained() {
         &["study", "list"],
         &["study", "chen11/fig2", "--quick"],
         &["run", "sim:ssd-s", "mixed,requests=2k", "--sweep", "seed=1,2"],
+        &["replay", "sim:ssd-s", TRACE, "--limit", "2k"],
     ] {
         let mut names = BTreeSet::new();
         collect(&json(arguments), &mut names);

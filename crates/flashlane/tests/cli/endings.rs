@@ -168,7 +168,7 @@ fn ctrl_c_keeps_what_was_measured() {
 }
 
 /// Whether a process has a handler for SIGINT.
-fn catches_interrupts(id: u32) -> bool {
+pub fn catches_interrupts(id: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
     let caught = u64::from_str_radix(caught.trim(), 16).unwrap_or(0);

@@ -6,5 +6,6 @@ mod documents;
 mod endings;
 mod help;
 mod program;
+mod replay;
 mod safety;
 mod sweeps;

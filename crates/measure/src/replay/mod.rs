@@ -120,7 +120,7 @@ where
     };
     let mut replayer = Replayer::new(device, records.into_iter(), how, slots, options);
     let ending = drive(device, slots, &mut replayer);
-    let Replayer { fit, clock, mut recording, waited, .. } = replayer;
+    let Replayer { fit, clock, recording, waited, .. } = replayer;
     let fitted = Fitted {
         backwards: if matches!(how.pace, Pace::Closed { .. }) { 0 } else { clock.backwards },
         ..fit.fitted
@@ -135,7 +135,7 @@ where
         bytes: recording.bytes,
         elapsed: recording.last.since(recording.started),
         recorded_span: clock.span(),
-        slowest: recording.take_slowest(),
+        slowest: recording.slowest,
         latencies: recording.latencies,
         device_latencies: recording.device,
         lateness: recording.lateness,

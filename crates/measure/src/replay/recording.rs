@@ -4,8 +4,6 @@ use crate::statistics::{BatchMeans, OverTime, Sample, Samples};
 use flashlane_base::{Duration, Histogram, Instant, Operation, Random};
 use flashlane_device::Completion;
 use flashlane_workload::Access;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// Latencies by operation, in the order of [`Operation`]; made on first use, because one is a third of a megabyte.
 #[derive(Clone, Debug, Default)]
@@ -78,14 +76,9 @@ pub(super) struct Recording {
     pub over_time: OverTime,
     pub batches: BatchMeans,
     pub samples: Samples,
-    /// Shortest first; among equals the latest.
-    slowest: BinaryHeap<Reverse<(Duration, Reverse<u64>, SlowRest)>>,
-    /// The shortest latency that is still among the slowest.
-    slow: Duration,
+    /// The very slowest first; among equals, who completed first.
+    pub slowest: Vec<Slow>,
 }
-
-/// The rest of a [`Slow`], which its order does not look at before all else is equal.
-type SlowRest = (Duration, Duration, Operation, u64, u64);
 
 impl Recording {
     pub fn new(started: Instant, samples: usize, random: Random) -> Self {
@@ -101,8 +94,7 @@ impl Recording {
             over_time: OverTime::new(),
             batches: BatchMeans::new(),
             samples: Samples::new(samples, random),
-            slowest: BinaryHeap::new(),
-            slow: Duration::ZERO,
+            slowest: Vec::with_capacity(SLOWEST + 1),
         }
     }
 
@@ -133,32 +125,20 @@ impl Recording {
             job: 0,
             operation: access.operation,
         });
-        if latency > self.slow || self.slowest.len() < SLOWEST {
-            self.keep_slow(latency, finished);
+        if self.slowest.len() < SLOWEST || latency > self.slowest[SLOWEST - 1].latency {
+            self.keep_slow(Slow {
+                latency,
+                device_latency: completion.latency(),
+                arrived: due.since(started),
+                access: *access,
+            });
         }
     }
 
     #[cold]
-    fn keep_slow(&mut self, latency: Duration, finished: &Finished<'_>) {
-        let Finished { access, due, completion, .. } = *finished;
-        let arrived = due.since(self.started);
-        let rest =
-            (completion.latency(), arrived, access.operation, access.offset_bytes, access.length_bytes);
-        self.slowest.push(Reverse((latency, Reverse(self.requests), rest)));
-        if self.slowest.len() > SLOWEST {
-            self.slowest.pop();
-            self.slow = self.slowest.peek().map_or(Duration::ZERO, |Reverse((latency, ..))| *latency);
-        }
-    }
-
-    /// The slowest requests, the very slowest first.
-    pub fn take_slowest(&mut self) -> Vec<Slow> {
-        let sorted = std::mem::take(&mut self.slowest).into_sorted_vec().into_iter();
-        sorted
-            .map(|Reverse((latency, _, (device_latency, arrived, operation, offset_bytes, length_bytes)))| {
-                let access = Access { operation, offset_bytes, length_bytes };
-                Slow { latency, device_latency, arrived, access }
-            })
-            .collect()
+    fn keep_slow(&mut self, slow: Slow) {
+        let place = self.slowest.partition_point(|other| other.latency >= slow.latency);
+        self.slowest.insert(place, slow);
+        self.slowest.truncate(SLOWEST);
     }
 }

@@ -350,7 +350,7 @@ fn the_result_has_all_of_it_and_can_be_read_again() {
         "nothing between the last read and the flush"
     );
     let codes: Vec<&str> = result.warnings.iter().map(|warning| warning.code.as_str()).collect();
-    assert_eq!(codes, ["left-out", "zero-length", "time-backwards", "device-full"]);
+    assert_eq!(codes, ["left-out", "zero-length", "time-runs-backwards", "device-full"]);
     let ids: Vec<&str> = result.figures.iter().map(|figure| figure.id.as_str()).collect();
     assert_eq!(ids, ["latency-over-time", "throughput-over-time", "latency-distribution"]);
     let json = serde_json::to_string(&result).unwrap();

@@ -93,30 +93,25 @@ fn compared(result: &Value) -> Option<Table> {
     (rows.len() > 1).then(|| Table { title: "Where the time goes".into(), columns, rows, note_key: "" })
 }
 
-/// The most rows of the table over time; the plot has them all.
+/// The most rows of the table over time; the plots have every slice.
 const ROWS: usize = 16;
 
-/// The busiest slices are drawn; as a table, every so many of them.
+/// Every so many of the slices.
 fn over_time(result: &Value) -> Option<Table> {
     let slices: Vec<&Value> = items(&result["over_time"]["slices"]).collect();
     let step = slices.len().div_ceil(ROWS).max(1);
-    let rows = slices.into_iter().step_by(step).map(|slice| {
-        let from = plain_value("from_s", &slice["from_s"]);
-        (from, slice)
-    });
-    let rows: Vec<(String, Value)> = rows
-        .map(|(from, slice)| {
-            let mut fields = slice.as_object().cloned().unwrap_or_default();
-            fields.remove("from_s");
-            (from, Value::Object(fields))
-        })
-        .collect();
-    let rows = rows.iter().map(|(from, slice)| (from.clone(), slice));
+    let row = |slice: &Value| {
+        let fields = slice.as_object().into_iter().flatten().filter(|(name, _)| *name != "from_s");
+        let fields = fields.map(|(name, value)| (name.clone(), value.clone())).collect();
+        (plain_value("from_s", &slice["from_s"]), Value::Object(fields))
+    };
+    let rows: Vec<(String, Value)> = slices.into_iter().step_by(step).map(row).collect();
     let width = plain_value("slice_s", &result["over_time"]["slice_s"]);
     let title = match step {
         1 => format!("Over time, {width} each"),
         step => format!("Over time, {width} each, one of every {step}"),
     };
+    let rows = rows.iter().map(|(from, slice)| (from.clone(), slice));
     object_table(&title, Column::right("From", "from_s"), rows)
 }
 

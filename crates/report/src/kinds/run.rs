@@ -3,6 +3,7 @@
 use super::{Kind, device_name, fact, field_table, items, object_table};
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
 use crate::wording::{capitalised, exact, number, time_ns};
+use flashlane_measure::figures::plural;
 use serde_json::{Map, Value};
 
 pub(super) const KIND: Kind = Kind { schema: "flashlane.run/1", document };
@@ -93,7 +94,7 @@ pub(super) fn latency_table(result: &Value) -> Table {
     let all = if operations.is_some() { "All" } else { "Latency" };
     let mut subjects = vec![(all.to_owned(), "latency_ns".to_owned(), &result["latency_ns"])];
     for (name, operation) in operations.into_iter().flatten() {
-        subjects.push((format!("{}s", capitalised(name)), format!("{name}_ns"), &operation["latency_ns"]));
+        subjects.push((capitalised(&plural(name)), format!("{name}_ns"), &operation["latency_ns"]));
     }
     let row = |&(key, words): &(&str, &str)| {
         let cell = |(_, _, latency): &(String, String, &Value)| {

@@ -7,6 +7,7 @@ mod gate;
 mod harness;
 mod host;
 mod probe;
+mod replay;
 mod simulator;
 mod sweep;
 mod table;
@@ -23,6 +24,7 @@ const FIGURES: &[&Figure] = &[
     &simulator::RANDOM_WRITES,
     &simulator::MEMORY,
     &simulator::PRECONDITION,
+    &replay::IOZONE,
     &sweep::TWO_CORES,
     &harness::RUN,
     &host::AGAINST_FIO,

@@ -1,0 +1,225 @@
+//! Replaying recorded traces.
+
+use crate::endings::catches_interrupts;
+use crate::program::{command, done, json, refused, text};
+use serde_json::Value;
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+/// A trace in DiskSim's format: (time in ms, sector, sectors, whether it reads).
+fn trace(requests: impl IntoIterator<Item = (f64, u64, u64, bool)>) -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("some.trace");
+    let mut lines = String::new();
+    for (at_ms, sector, sectors, reads) in requests {
+        let _ = writeln!(lines, "{at_ms:.6} 0 {sector} {sectors} {}", u8::from(reads));
+    }
+    fs::write(&path, lines).unwrap();
+    (dir, path)
+}
+
+/// Reads and writes of 4 KiB, one a millisecond and a bit.
+fn mixed(n: u64) -> (tempfile::TempDir, PathBuf) {
+    trace((0..n).map(|i| (i as f64 * 1.001, (i * 7919) % 100_000 * 8, 8, i % 3 > 0)))
+}
+
+const DRIVE: &str = "sim:ssd-s,initial.state=full";
+
+fn codes(result: &Value) -> Vec<&str> {
+    result["warnings"].as_array().unwrap().iter().map(|w| w["code"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_replay_at_its_time_stamps() {
+    let (_dir, path) = mixed(2000);
+    let result = json(&["replay", DRIVE, text(&path)]);
+    assert_eq!((&result["schema"], &result["pace"]), (&"flashlane.replay/1".into(), &"open".into()));
+    assert_eq!((&result["requests"], &result["fitted"]["records"]), (&2000.into(), &2000.into()));
+    assert_eq!(result["trace"]["format"], "disksim");
+    assert_eq!(
+        (&result["speed"], &result["in_flight"], &result["lateness_ns"]),
+        (&1.0.into(), &Value::Null, &Value::Null)
+    );
+    let span_s = result["recorded_span_s"].as_f64().unwrap();
+    assert!((span_s - 1999.0 * 1.001e-3).abs() < 1e-9, "{span_s}");
+    assert!((span_s..span_s + 0.1).contains(&result["elapsed_s"].as_f64().unwrap()));
+    assert_eq!(result["operations"]["read"]["requests"], 1333);
+    assert_eq!(result["device"]["counters"]["host_writes"], 667);
+    assert!(result.get("figures").is_none(), "it is lean");
+    assert_eq!(codes(&result), [""; 0]);
+    assert_eq!(json(&["replay", DRIVE, text(&path)]), result, "it can be repeated");
+    let twice = json(&["replay", DRIVE, text(&path), "--speed", "2"]);
+    assert!((twice["elapsed_s"].as_f64().unwrap() - span_s / 2.0).abs() < 0.1);
+}
+
+#[test]
+fn a_replay_in_a_closed_loop_or_with_its_pauses() {
+    let (_dir, path) = mixed(2000);
+    let closed = json(&["replay", DRIVE, text(&path), "--pace", "closed", "--depth", "4", "--limit", "1k"]);
+    assert_eq!(
+        (&closed["in_flight"], &closed["speed"], &closed["requests"]),
+        (&4.into(), &Value::Null, &1000.into())
+    );
+    let think = json(&["replay", DRIVE, text(&path), "--pace", "think"]);
+    assert_eq!((&think["pace"], &think["fitted"]["untimed"]), (&"think".into(), &2000.into()));
+    assert_eq!(codes(&think), ["untimed"]);
+    assert!(think["elapsed_s"].as_f64() > closed["elapsed_s"].as_f64());
+}
+
+#[test]
+fn what_does_not_fit_the_drive_is_said() {
+    // 32 GB are 62,500,000 sectors of the trace; the drive's own are of 4 KiB.
+    let (dir, path) =
+        trace((0..2000).map(|i| (i as f64, [0, 8, 3, 62_500_000 + 8][i as usize % 4], 8, true)));
+    let profile = dir.path().join("large-sectors.toml");
+    let ours = done(&["profile", "show", "ssd-s"]);
+    fs::write(&profile, ours.replacen("\ncapacity", "\nsector = \"4KiB\"\ncapacity", 1)).unwrap();
+    let drive = &format!("sim:{},initial.state=full", profile.display())[..];
+    let result = json(&["replay", drive, text(&path)]);
+    assert_eq!((&result["requests"], &result["fitted"]["widened"]), (&1500.into(), &500.into()));
+    assert_eq!(codes(&result)[..2], ["left-out", "widened"]);
+    let first = result["fitted"]["first_left_out"][0].as_str().unwrap();
+    assert!(first.starts_with("request 4, the read of 4096 bytes at offset 32000004096"), "{first}");
+    let result = json(&["replay", drive, text(&path), "--beyond", "fold", "--unaligned", "refuse"]);
+    assert_eq!((&result["requests"], &result["fitted"]["folded"]), (&1500.into(), &500.into()));
+    assert_eq!(codes(&result)[..2], ["left-out", "folded"]);
+}
+
+#[test]
+fn all_is_kept_and_drawn() {
+    let (dir, path) = mixed(2000);
+    let out = dir.path().join("out");
+    let shown = done(&["replay", DRIVE, text(&path), "--out", text(&out)]);
+    for part in [
+        "Replay: sim:ssd-s",
+        "at its time stamps",
+        "99.99% within",
+        "Slowest requests",
+        "Over time",
+        "Host writes",
+    ] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    for file in [
+        "result.json",
+        "samples.parquet",
+        "latency-over-time.svg",
+        "throughput-over-time.svg",
+        "latency-distribution.svg",
+    ] {
+        assert!(out.join(file).exists(), "{file}");
+    }
+    assert_eq!(done(&["report", text(&out)]), shown);
+    let csv = done(&["replay", DRIVE, text(&path), "--format", "csv"]);
+    assert!(csv.starts_with("statistic,latency_ns,read_ns,write_ns\r\n"), "{csv}");
+}
+
+#[test]
+fn unusable_replays_are_refused() {
+    let (dir, path) = mixed(10);
+    let path = text(&path);
+    for (arguments, parts) in [
+        (&[DRIVE, "/no/such/trace"][..], &["/no/such/trace"][..]),
+        (&[DRIVE, path, "--speed", "0"], &["--speed", "above 0"]),
+        (&[DRIVE, path, "--speed", "fast"], &["fast", "above 0"]),
+        (&[DRIVE, path, "--pace", "closed", "--speed", "2"], &["--speed 2", "--pace closed"]),
+        (&[DRIVE, path, "--depth", "4"], &["--depth 4", "--pace closed"]),
+        (&[DRIVE, path, "--pace", "closed", "--depth", "0"], &["--depth", "1 to 65536"]),
+        (&[DRIVE, path, "--pace", "fast"], &["fast", "open, closed, think"]),
+        (&[DRIVE, path, "--trace-format", "dream"], &["dream", "disksim"]),
+        (&[DRIVE, path, "--trace-device", "7"], &["device 7"]),
+        (&[DRIVE, path, "--limit", "0"], &["none can be replayed"]),
+        (&["sim:ssd-z", path], &["'ssd-z'"]),
+    ] {
+        let ended = refused(2, &[&["replay"], arguments].concat(), parts);
+        assert_eq!(ended.stdout, "", "{arguments:?}");
+    }
+    let beyond = dir.path().join("beyond.trace");
+    fs::write(&beyond, "0.0 0 99999999999 8 1\n").unwrap();
+    refused(
+        2,
+        &["replay", DRIVE, text(&beyond)],
+        &["of the 1 requests", "none can be replayed", "do not lie within"],
+    );
+}
+
+#[test]
+fn lines_that_are_no_requests_are_told_and_a_trace_that_ends_early_is_partial() {
+    let (dir, path) = mixed(3000);
+    let mut lines = fs::read_to_string(&path).unwrap();
+    lines.insert_str(lines.find('\n').unwrap() + 1, "what is this\n");
+    fs::write(&path, &lines).unwrap();
+    let result = json(&["replay", DRIVE, text(&path)]);
+    assert_eq!((&result["requests"], &result["trace"]["lines_refused"]), (&3000.into(), &1.into()));
+    assert!(result["warnings"][0]["message"].as_str().unwrap().contains("line 2"), "{result}");
+    assert_eq!(codes(&result), ["lines-refused"]);
+
+    let packed = dir.path().join("cut.trace.gz");
+    let gzip = std::process::Command::new("gzip").arg("-c").arg(&path).output();
+    let Ok(whole) = gzip.map(|output| output.stdout).map(|bytes| bytes[..bytes.len() / 2].to_vec()) else {
+        eprintln!("skipped: there is no gzip here");
+        return;
+    };
+    fs::write(&packed, whole).unwrap();
+    let ended = refused(1, &["replay", DRIVE, text(&packed), "--format", "json"], &["ends early", "partial"]);
+    let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(result["warnings"][0]["code"], "trace-incomplete");
+    assert!(result["partial"].as_str().unwrap().contains("ends early"));
+    assert!((100..3000).contains(&result["requests"].as_u64().unwrap()), "{}", result["requests"]);
+}
+
+/// A file to replay on, of 1 MiB.
+fn drive() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("drive");
+    fs::write(&path, vec![0x5a; 1 << 20]).unwrap();
+    (dir, path)
+}
+
+#[test]
+fn a_real_drive_is_read_without_leave_and_written_only_with_it() {
+    let (_dir, drive) = drive();
+    let whole = |path: &PathBuf| fs::read(path).unwrap().iter().all(|&byte| byte == 0x5a);
+    let (_reads_dir, reads) = trace((0..500).map(|i| (i as f64 / 10.0, i % 256 * 8, 8, true)));
+    let result = json(&["replay", text(&drive), text(&reads), "--allow-page-cache"]);
+    assert_eq!((&result["requests"], &result["device"]["simulated"]), (&500.into(), &false.into()));
+    assert!(result["lateness_ns"]["p99"].is_number() && result["machine"].is_object());
+    // One write at the very end, and it needs leave.
+    let (_writes_dir, writes) = trace((0..500).map(|i| (i as f64 / 10.0, i % 256 * 8, 8, i < 499)));
+    let arguments = ["replay", text(&drive), text(&writes), "--allow-page-cache"];
+    refused(2, &arguments, &["the trace", "would overwrite", "nothing was touched", "--destroy-data"]);
+    assert!(whole(&drive));
+    // Without the write it reads only.
+    assert_eq!(json(&[&arguments[..], &["--limit", "499"]].concat())["requests"], 499);
+    assert!(whole(&drive));
+    assert_eq!(json(&[&arguments[..], &["--destroy-data"]].concat())["requests"], 500);
+    assert!(!whole(&drive));
+}
+
+#[test]
+fn a_device_that_vanishes_and_a_gap_that_is_broken_off_leave_what_was_measured() {
+    let (_dir, path) = mixed(2000);
+    let arguments = ["replay", "faulty(sim:ssd-s,vanish-after=500)", text(&path), "--format", "json"];
+    let ended = refused(1, &arguments, &["vanished", "500 requests were measured"]);
+    let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((&result["requests"], &result["warnings"][0]["code"]), (&500.into(), &"partial".into()));
+
+    let (_drive_dir, drive) = drive();
+    let (_gap_dir, gap) = trace([(0.0, 0, 8, true), (3_600_000.0, 8, 8, true)]);
+    let child = command(&["replay", text(&drive), text(&gap), "--allow-page-cache", "--format", "json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Its handler is in place, or the signal ends it without a result.
+    while !catches_interrupts(child.id()) {
+        std::thread::yield_now();
+    }
+    // SAFETY: a signal to a process of our own that has not been waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("stopped on request"));
+}
