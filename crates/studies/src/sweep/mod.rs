@@ -1,7 +1,7 @@
 //! Sweeps: one experiment at every point of a grid, on all cores, that can be taken up again.
 //!
 //! A grid is written as keys with their values ([`Grid`], [`Key`]); whoever sweeps turns each point into a task and
-//! says how one is measured ([`run`]). Points share nothing: each has a drive of its own, and the same seed unless the
+//! says how one is measured ([`run()`]). Points share nothing: each has a drive of its own, and the same seed unless the
 //! seed is swept, so that neighbours differ by what was swept and not by luck (common random numbers: Law, Simulation
 //! Modeling and Analysis, section 11.2). The result ([`SweepResult`]) is in the grid's order and does not depend on how
 //! many points were measured at a time, nor on which of them a [`Store`] still had.
