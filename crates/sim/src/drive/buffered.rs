@@ -5,7 +5,7 @@ use super::*;
 
 /// `msr-64g` with these settings beside its own.
 fn drive(settings: &[(&str, &str)]) -> Drive {
-    let mut all = vec![("initial.state", "fresh")];
+    let mut all = vec![("initial.state", "fresh"), ("link.depth", "100")];
     all.extend_from_slice(settings);
     Drive::new(&config("msr-64g", &all), Seed(1))
 }
