@@ -20,7 +20,7 @@ pub(crate) struct Kind {
 }
 
 /// Every kind of result there is.
-pub(crate) const KINDS: &[Kind] = 
+pub(crate) const KINDS: &[Kind] =
     &[probe::KIND, run::KIND, replay::KIND, study::KIND, score::KIND, sweep::KIND];
 
 /// The kind whose schema a result carries.
