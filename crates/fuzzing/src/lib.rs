@@ -8,6 +8,8 @@
 mod mutate;
 mod profile_reader;
 mod spec_grammar;
+mod trace_container;
+mod trace_reader;
 mod workload_form;
 
 /// A body and what to begin from.
@@ -21,7 +23,13 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: &[Target] = &[profile_reader::TARGET, spec_grammar::TARGET, workload_form::TARGET];
+pub const TARGETS: &[Target] = &[
+    profile_reader::TARGET,
+    spec_grammar::TARGET,
+    workload_form::TARGET,
+    trace_reader::TARGET,
+    trace_container::TARGET,
+];
 
 /// The target called `name`. Panics where there is none, which only a stub with a wrong name can bring about.
 pub fn target(name: &str) -> &'static Target {
