@@ -6,6 +6,8 @@ mod documents;
 mod endings;
 mod help;
 mod program;
+mod recording;
 mod replay;
 mod safety;
 mod sweeps;
+mod traces;

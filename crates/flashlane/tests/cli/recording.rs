@@ -1,0 +1,31 @@
+//! `trace record`: what is refused before anything is recorded. That it records is tested in `host`.
+
+use crate::program::{refused, text};
+use std::fs;
+
+#[test]
+fn what_is_no_block_device_is_refused_and_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("trace.blktrace.xz");
+    for (device, words) in [("/no/such/device", "does not exist"), ("/dev/null", "is a character device")] {
+        refused(2, &["trace", "record", device, "--out", text(&out), "--time", "1ms"], &[words]);
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "files are left");
+}
+
+#[test]
+fn formats_and_files_are_looked_at_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("trace");
+    fs::write(&out, "precious").unwrap();
+    for (arguments, words) in [
+        (&["--to", "blkparse"][..], "are not written as 'blkparse'"),
+        (&["--to", "nonsense"], "there is no trace format 'nonsense'"),
+        (&["--time", "1ms"], "--force overwrites it"),
+        (&["--time", "1ms", "--", "true"], "cannot be used with"),
+    ] {
+        let given = [&["trace", "record", "/dev/null", "--out", text(&out)], arguments].concat();
+        refused(2, &given, &[words]);
+    }
+    assert_eq!(fs::read_to_string(&out).unwrap(), "precious");
+}
