@@ -1,6 +1,6 @@
 //! What can be typed: the commands, and the options that several of them share.
 
-use crate::command::{completions, man, probe, profile, replay, report, run, study};
+use crate::command::{completions, man, probe, profile, replay, report, run, study, trace};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use flashlane_base::Seed;
@@ -38,6 +38,7 @@ pub enum Command {
     Run(run::Arguments),
     Replay(replay::Arguments),
     Study(study::Arguments),
+    Trace(trace::Arguments),
     Profile(profile::Arguments),
     Report(report::Arguments),
     #[command(hide = true)]

@@ -8,6 +8,7 @@ pub mod replay;
 pub mod report;
 pub mod run;
 pub mod study;
+pub mod trace;
 
 use crate::arguments::Command;
 use crate::failure::{Failure, Status};
@@ -21,6 +22,7 @@ pub fn call(command: Command) -> Result<Status, Failure> {
         Command::Run(arguments) => run::call(&arguments),
         Command::Replay(arguments) => replay::call(&arguments),
         Command::Study(arguments) => study::call(&arguments),
+        Command::Trace(arguments) => trace::call(&arguments),
         Command::Profile(arguments) => profile::call(&arguments),
         Command::Report(arguments) => report::call(&arguments),
         Command::Completions(arguments) => completions::call(&arguments),

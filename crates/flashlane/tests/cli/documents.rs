@@ -93,6 +93,7 @@ fn every_field_of_a_result_is_explained() {
         &["profile", "list"],
         &["probe", "--score", "1"],
         &["study", "list"],
+        &["trace", "info", concat!(env!("CARGO_MANIFEST_DIR"), "/../trace/tests/samples/blkparse.txt")],
         &["study", "chen11/fig2", "--quick"],
         &["run", "sim:ssd-s", "mixed,requests=2k", "--sweep", "seed=1,2"],
         &["replay", "sim:ssd-s", TRACE, "--limit", "2k"],

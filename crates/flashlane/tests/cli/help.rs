@@ -3,7 +3,7 @@
 use crate::program::{done, flashlane, text};
 use std::fs;
 
-const COMMANDS: [&str; 6] = ["probe", "run", "replay", "study", "profile", "report"];
+const COMMANDS: [&str; 7] = ["probe", "run", "replay", "study", "profile", "report", "trace"];
 
 #[test]
 fn every_command_has_help_with_examples() {
@@ -24,7 +24,7 @@ fn every_command_has_help_with_examples() {
 
 #[test]
 fn without_arguments_help_is_shown_and_nothing_was_done() {
-    for arguments in [&[][..], &["profile"], &["probe"], &["run"], &["replay"], &["report"]] {
+    for arguments in [&[][..], &["profile"], &["probe"], &["run"], &["replay"], &["report"], &["trace"]] {
         let ended = flashlane(arguments);
         assert_eq!(ended.status, 2, "{arguments:?}");
         assert!(ended.stderr.contains("Usage: flashlane"), "{arguments:?}\n{}", ended.stderr);

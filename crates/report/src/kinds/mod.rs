@@ -6,6 +6,7 @@ mod run;
 mod score;
 mod study;
 mod sweep;
+mod trace;
 
 use crate::document::{Cell, Column, Document, Fact, Row, Table, Warning};
 use crate::wording::{exact, plain_name, plain_value};
@@ -21,7 +22,7 @@ pub(crate) struct Kind {
 
 /// Every kind of result there is.
 pub(crate) const KINDS: &[Kind] =
-    &[probe::KIND, run::KIND, replay::KIND, study::KIND, score::KIND, sweep::KIND];
+    &[probe::KIND, run::KIND, replay::KIND, study::KIND, score::KIND, sweep::KIND, trace::KIND];
 
 /// The kind whose schema a result carries.
 pub(crate) fn find(result: &Value) -> Option<&'static Kind> {

@@ -11,6 +11,7 @@ mod replay;
 mod simulator;
 mod sweep;
 mod table;
+mod trace;
 
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -38,6 +39,10 @@ const FIGURES: &[&Figure] = &[
     &probe::FILE_TIME,
     &probe::FILE_INVENTED,
     &probe::CHEN11,
+    &trace::DISKSIM,
+    &trace::MSR,
+    &trace::SLOWEST,
+    &trace::MEMORY,
     &gate::TESTS,
 ];
 

@@ -1,0 +1,288 @@
+//! `flashlane trace info|convert|record`: recorded traces, looked at and rewritten.
+
+mod record;
+
+use crate::arguments::OutputOptions;
+use crate::failure::{Failure, Status, tell};
+use crate::output;
+use crate::progress::Meter;
+use anyhow::anyhow;
+use clap::Subcommand;
+use flashlane_trace::{
+    FORMATS, Format, OpenOptions, Output, Portrait, ReadError, Record, Share, Summary, Trace, WriteError,
+    Writer, open,
+};
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Look at recorded traces, and write them in other formats
+#[derive(Debug, clap::Args)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES, after_long_help = long_help())]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  flashlane trace info iozone.trace.xz
+  flashlane trace info sda --device 8388624          # sda.blktrace.0, sda.blktrace.1 …
+  flashlane trace convert prxy_0.csv.gz prxy_0.trace.zst --to disksim
+  flashlane trace info requests.txt --from mqsim --format json";
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Say what a trace holds: its requests in numbers, and the lines that are none
+    Info(InfoArguments),
+    /// Write a trace in another format, and say what that format cannot hold
+    Convert(ConvertArguments),
+    /// Record what a block device is asked, while a program runs or for a time
+    Record(record::Arguments),
+}
+
+/// A trace as it is named on the command line.
+#[derive(Debug, clap::Args)]
+struct Input {
+    /// The trace: a file, compressed (gz, xz, zstd) or not, or NAME of NAME.blktrace.0 and so on
+    trace: PathBuf,
+    /// The trace's format, where its content does not tell
+    #[arg(long, value_name = "NAME")]
+    from: Option<String>,
+    /// Only the requests of this device; of all devices unless given
+    #[arg(long, value_name = "N")]
+    device: Option<u32>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(arg_required_else_help = true)]
+struct InfoArguments {
+    #[command(flatten)]
+    input: Input,
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(arg_required_else_help = true)]
+struct ConvertArguments {
+    #[command(flatten)]
+    input: Input,
+    /// Where to: a new file, compressed if it ends in .gz, .xz or .zst
+    out: PathBuf,
+    /// The format to write
+    #[arg(long, value_name = "NAME")]
+    to: String,
+    /// Overwrite OUT where it is there already
+    #[arg(long)]
+    force: bool,
+}
+
+fn long_help() -> String {
+    let mut text = format!("{EXAMPLES}\n\nFormats (docs/traces.md has their fields):\n");
+    for format in FORMATS {
+        let written = if format.is_written() { "" } else { ", read only" };
+        let _ = writeln!(text, "  {:<10} {}{written}", format.name, format.summary);
+        let _ = writeln!(text, "             time: {}; {}", format.time_unit, format.codes);
+    }
+    text
+}
+
+pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
+    match &arguments.action {
+        Action::Info(arguments) => info(arguments),
+        Action::Convert(arguments) => convert(arguments),
+        Action::Record(arguments) => record::call(arguments),
+    }
+}
+
+fn opened(input: &Input) -> Result<Trace, Failure> {
+    let options = OpenOptions {
+        format: input.from.as_deref(),
+        device: input.device,
+        every_device: input.device.is_none(),
+    };
+    open(&input.trace, &options).map_err(Failure::unusable)
+}
+
+/// Hands each request to `take`, until the trace's end, an interruption, or its failure. Says why it ended early.
+fn read(
+    trace: &mut Trace,
+    path: &Path,
+    mut take: impl FnMut(&Record) -> Result<(), Failure>,
+) -> Result<Option<String>, Failure> {
+    /// Requests between two looks at the clock and the keyboard.
+    const STEP: u64 = 1 << 20;
+    let meter = Meter::new(format!("reading {}", path.display()));
+    let mut count = 0_u64;
+    while let Some(record) = trace.next() {
+        take(&record)?;
+        count += 1;
+        if count.is_multiple_of(STEP) {
+            meter.set(trace.progress());
+            if flashlane_host::interrupted() {
+                return Ok(Some("interrupted".into()));
+            }
+        }
+    }
+    Ok(None)
+}
+
+fn info(arguments: &InfoArguments) -> Result<Status, Failure> {
+    let path = &arguments.input.trace;
+    output::prepare(&arguments.output)?;
+    let mut trace = opened(&arguments.input)?;
+    let mut portrait = Portrait::new();
+    let interrupted = read(&mut trace, path, |record| {
+        portrait.add(record);
+        Ok(())
+    })?;
+    let summary = trace.summary();
+    let partial = interrupted.or(trace.finish().err().map(|error: ReadError| error.to_string()));
+    let result = result(path, &summary, &portrait, partial.as_deref());
+    output::deliver(&arguments.output, &result, None)?;
+    Ok(match partial {
+        None => Status::Done,
+        Some(reason) => {
+            tell(&format!("the trace '{}': {reason}", path.display()));
+            Status::Failed
+        }
+    })
+}
+
+/// The result as programs read it: `docs/json.md`.
+fn result(path: &Path, summary: &Summary, portrait: &Portrait, partial: Option<&str>) -> Value {
+    let refusals: Vec<Value> = summary
+        .refusals
+        .iter()
+        .map(|refusal| json!({ "line": refusal.number, "message": refusal.to_string() }))
+        .collect();
+    let backward = summary.backward.map(|backward| {
+        json!({
+            "requests": backward.count,
+            "first_line": backward.first_line,
+            "longest_ns": backward.longest.as_ns(),
+        })
+    });
+    let devices = summary
+        .devices
+        .iter()
+        .map(|device| json!({ "number": device.number, "name": device.name, "requests": device.records }));
+    let operations: Map<String, Value> =
+        portrait.operations().map(|(operation, share)| (operation.to_string(), fields(&share))).collect();
+    let sizes = portrait.sizes().map(
+        |class| json!({ "at_most_bytes": class.at_most_bytes, "reads": class.reads, "writes": class.writes }),
+    );
+    let total = portrait.operations().map(|(_, share)| share.bytes).fold(0, u64::saturating_add);
+    json!({
+        "schema": "flashlane.trace/1",
+        "trace": path.display().to_string(),
+        "format": summary.format.name,
+        "compression": summary.compression,
+        "lines": summary.lines,
+        "requests": portrait.requests(),
+        "skipped": summary.skipped,
+        "refused": summary.refused,
+        "refusals": refusals,
+        "ends_inside_line": summary.ends_inside_line,
+        "backward": backward,
+        "span_s": portrait.span().as_s_f64(),
+        "transferred_bytes": total,
+        "operations": operations,
+        "sizes": sizes.collect::<Vec<_>>(),
+        "sequential_share": portrait.sequential_share(),
+        "highest_bytes": portrait.highest_bytes(),
+        "footprint_bytes": portrait.footprint_bytes(),
+        "granule_bytes": portrait.granule_bytes(),
+        "between_ns": portrait.between().latency(),
+        "took_ns": (!portrait.took().is_empty()).then(|| portrait.took().latency()),
+        "devices": devices.collect::<Vec<_>>(),
+        "warnings": warnings(summary),
+        "partial": partial,
+    })
+}
+
+fn fields(share: &Share) -> Value {
+    json!({
+        "requests": share.requests,
+        "transferred_bytes": share.bytes,
+        "shortest_bytes": share.shortest_bytes,
+        "longest_bytes": share.longest_bytes,
+        "durable": share.durable,
+    })
+}
+
+/// Doubts about the trace.
+fn warnings(summary: &Summary) -> Vec<Value> {
+    let unit = summary.format.unit;
+    let mut warnings = Vec::new();
+    let mut warn = |code: &str, message: String| warnings.push(json!({ "code": code, "message": message }));
+    if summary.refused > 0 {
+        let first =
+            summary.refusals.first().map(|refusal| format!("; the first is {refusal}")).unwrap_or_default();
+        warn("refused", format!("{} of {} {unit}s are no request{first}", summary.refused, summary.lines));
+    }
+    if let Some(backward) = summary.backward {
+        warn(
+            "time-runs-backwards",
+            format!(
+                "{} requests are earlier than the one before them, by {} at most; the first is {unit} {}",
+                backward.count, backward.longest, backward.first_line
+            ),
+        );
+    }
+    if summary.ends_inside_line {
+        warn("ends-inside-line", format!("the last {unit} has no end: it may have been cut"));
+    }
+    warnings
+}
+
+fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {
+    let ConvertArguments { input, out, to, force } = arguments;
+    let format = Format::named(to).map_err(Failure::unusable)?;
+    if !format.is_written() {
+        return Err(Failure::unusable(WriteError::NotWritten { given: format.name }));
+    }
+    let mut trace = opened(input)?;
+    let file = Output::create(out, *force).map_err(|error| match error {
+        WriteError::Exists { .. } => Failure::unusable(anyhow!("{error}: --force overwrites it")),
+        error => Failure::unusable(error),
+    })?;
+    let mut writer = Writer::new(format, file).map_err(Failure::unusable)?;
+    let failed = |source| Failure::failed(WriteError::File { path: out.clone(), source });
+    let interrupted = read(&mut trace, &input.trace, |record| writer.push(record).map_err(failed))?;
+    let (file, written) = writer.finish().map_err(failed)?;
+    let summary = trace.summary();
+    let partial = interrupted.or(trace.finish().err().map(|error| error.to_string()));
+    file.close().map_err(Failure::failed)?;
+    let mut text = format!(
+        "{}: {} requests, {} written as {}\n",
+        out.display(),
+        summary.records,
+        written.records,
+        format.name
+    );
+    for (loss, requests) in &written.losses {
+        let _ = writeln!(text, "  {requests} {loss}");
+    }
+    output::print(&text)?;
+    for warning in warnings(&summary) {
+        tell(&format!(
+            "the trace '{}': {}",
+            input.trace.display(),
+            warning["message"].as_str().unwrap_or_default()
+        ));
+    }
+    if let Some(reason) = partial {
+        tell(&format!("the trace '{}': {reason}; what was read is written", input.trace.display()));
+        return Ok(Status::Failed);
+    }
+    if written.records == 0 {
+        return Err(Failure::failed(anyhow!(
+            "no request of '{}' can be written as {}",
+            input.trace.display(),
+            format.name
+        )));
+    }
+    Ok(Status::Done)
+}

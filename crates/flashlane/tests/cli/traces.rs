@@ -1,0 +1,135 @@
+//! `flashlane trace`: what traces hold, and what they become.
+
+use crate::program::{done, flashlane, json, refused, text};
+use std::fs;
+use std::path::PathBuf;
+
+fn sample(name: &str) -> String {
+    format!("{}/../trace/tests/samples/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn info_tells_a_trace_in_numbers() {
+    let result = json(&["trace", "info", &sample("blkparse.txt")]);
+    assert_eq!((&result["schema"], &result["format"]), (&"flashlane.trace/1".into(), &"blkparse".into()));
+    assert_eq!(
+        (&result["lines"], &result["requests"], &result["refused"]),
+        (&30.into(), &5.into(), &0.into())
+    );
+    let operations = &result["operations"];
+    assert_eq!(operations["write"]["requests"], 2);
+    assert_eq!(operations["write"]["durable"], 1);
+    assert_eq!(operations["read"]["transferred_bytes"], 131_072);
+    assert_eq!(operations["trim"]["longest_bytes"], 1 << 20);
+    assert_eq!(operations["flush"]["requests"], 1);
+    assert_eq!(result["took_ns"]["max"], 300_000.0);
+    assert_eq!(result["devices"][0]["name"], "8,0");
+    assert_eq!((&result["backward"], &result["partial"]), (&().into(), &().into()));
+    let shown = done(&["trace", "info", &sample("blkparse.txt")]);
+    assert!(shown.contains("Trace: ") && shown.contains("format blkparse"), "{shown}");
+    let csv = done(&["trace", "info", &sample("msr.csv"), "--format", "csv"]);
+    assert!(csv.starts_with("operation,requests,transferred_bytes"), "{csv}");
+}
+
+#[test]
+fn what_is_refused_is_told_and_the_rest_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bad.trace");
+    fs::write(&file, "2.5 0 1 8 0\n0.6 1 1 8\n0.7 1 1 8 1\n").unwrap();
+    let result = json(&["trace", "info", text(&file)]);
+    assert_eq!((&result["requests"], &result["refused"]), (&2.into(), &1.into()));
+    assert_eq!(result["refusals"][0]["line"], 2);
+    let codes: Vec<&str> =
+        result["warnings"].as_array().unwrap().iter().map(|w| w["code"].as_str().unwrap()).collect();
+    assert_eq!(codes, ["refused", "time-runs-backwards"]);
+    assert_eq!(result["devices"].as_array().unwrap().len(), 2, "several devices are no error here");
+    assert_eq!(json(&["trace", "info", text(&file), "--device", "1"])["requests"], 1);
+    let shown = done(&["trace", "info", text(&file)]);
+    assert!(shown.contains("line 2: the rest of the line is missing"), "{shown}");
+}
+
+#[test]
+fn a_damaged_trace_is_shown_as_far_as_it_goes_with_status_1() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: String = (0..50_000).map(|n| format!("{n}.5 0 {} 8 {}\n", n * 7919 % 65_536, n % 2)).collect();
+    let plain = folder.path().join("plain.disksim");
+    fs::write(&plain, lines).unwrap();
+    let whole = folder.path().join("whole.gz");
+    done(&["trace", "convert", text(&plain), text(&whole), "--to", "disksim"]);
+    let bytes = fs::read(&whole).unwrap();
+    let cut = folder.path().join("cut.disksim.gz");
+    fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
+    let ended =
+        refused(1, &["trace", "info", text(&cut), "--format", "json"], &["the gz data ends early", "lines"]);
+    let result: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert!(result["requests"].as_u64().unwrap() > 1000);
+    assert!(result["partial"].as_str().unwrap().contains("ends early"));
+    let out = folder.path().join("out.msr");
+    refused(1, &["trace", "convert", text(&cut), text(&out), "--to", "msr"], &["what was read is written"]);
+    assert_eq!(json(&["trace", "info", text(&out)])["requests"], result["requests"]);
+}
+
+#[test]
+fn what_is_converted_is_the_same_trace_and_what_is_lost_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.trace.zst");
+    let said = done(&["trace", "convert", &sample("blkparse.txt"), text(&out), "--to", "disksim"]);
+    for part in [
+        "5 requests, 3 written as disksim",
+        "1 left out: the format has no trim",
+        "1 no longer marked as durable",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    let result = json(&["trace", "info", text(&out)]);
+    assert_eq!((&result["format"], &result["compression"]), (&"disksim".into(), &"zst".into()));
+    assert_eq!(result["requests"], 3);
+    refused(
+        2,
+        &["trace", "convert", &sample("msr.csv"), text(&out), "--to", "disksim"],
+        &["there already", "--force"],
+    );
+    done(&["trace", "convert", &sample("msr.csv"), text(&out), "--to", "disksim", "--force"]);
+    assert_eq!(json(&["trace", "info", text(&out)])["requests"], 2);
+}
+
+#[test]
+fn mistakes_are_answered_with_what_would_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let msr = sample("msr.csv");
+    refused(2, &["trace", "info", "/no/such.trace"], &["/no/such.trace"]);
+    refused(2, &["trace", "info", &msr, "--from", "xml"], &["'xml'", "disksim"]);
+    refused(2, &["trace", "info", &msr, "--device", "9"], &["no request of device 9", "it has 0 (usr 0)"]);
+    refused(
+        2,
+        &["trace", "convert", &msr, text(&out), "--to", "blktrace"],
+        &["not written as 'blktrace'", "msr"],
+    );
+    refused(2, &["trace", "convert", &msr, text(&out), "--to", "xml"], &["'xml'"]);
+    refused(2, &["trace", "convert", &msr, text(folder.path()), "--to", "spc"], &["no plain file"]);
+    let whole_numbers = folder.path().join("requests.txt");
+    fs::write(&whole_numbers, "500 0 100 8 1\n").unwrap();
+    refused(2, &["trace", "info", text(&whole_numbers)], &["disksim, mqsim"]);
+    assert_eq!(json(&["trace", "info", text(&whole_numbers), "--from", "mqsim"])["requests"], 1);
+    assert!(!out.exists());
+    assert_eq!(flashlane(&["trace"]).status, 2);
+}
+
+#[test]
+fn the_document_has_every_format_with_what_the_program_says() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/traces.md");
+    let document = fs::read_to_string(path).unwrap();
+    for format in flashlane_trace::FORMATS {
+        let row = document.lines().find(|line| line.starts_with(&format!("| `{}` |", format.name)));
+        let row = row.unwrap_or_else(|| panic!("docs/traces.md lacks {}", format.name));
+        assert!(row.ends_with(if format.is_written() { "| yes |" } else { "| no |" }), "{row}");
+        let section = document.lines().filter(|line| line.starts_with("### "));
+        assert!(
+            section.into_iter().any(|line| line.contains(&format!("`{}`", format.name))),
+            "docs/traces.md does not explain the fields of {}",
+            format.name
+        );
+        assert!(done(&["trace", "--help"]).contains(format.name));
+    }
+}
