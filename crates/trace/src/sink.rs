@@ -66,7 +66,7 @@ pub(crate) struct Sink {
 impl Sink {
     pub fn new(wanted: Wanted, unit: &'static str) -> Self {
         Self {
-            records: Vec::with_capacity(BATCH),
+            records: Vec::new(),
             wanted,
             unit,
             lines: 0,

@@ -8,8 +8,10 @@ use crate::cursor::{Cursor, SLACK};
 use crate::sink::{Given, Reason, Sink, Wanted};
 use std::io::{self, Read};
 
-/// Bytes a block; a line cannot be longer.
+/// Bytes a block, at most; a line cannot be longer.
 const BLOCK_BYTES: usize = 1 << 18;
+/// Bytes of the first block: short traces, and heads that are only tried, need no more.
+const FIRST_BYTES: usize = 1 << 13;
 
 /// Something that gives requests: a format's reader over its input.
 pub(crate) trait Reader: Send {
@@ -55,7 +57,7 @@ pub(crate) struct Text<P> {
 
 impl<P: Parse> Text<P> {
     pub fn new(input: Box<dyn Read + Send>, parser: P) -> Self {
-        let buffer = vec![0; BLOCK_BYTES + SLACK];
+        let buffer = vec![0; FIRST_BYTES + SLACK];
         Self { input, parser, buffer, start: 0, whole: 0, end: 0, is_over: false, is_dropping: false }
     }
 
@@ -88,16 +90,25 @@ impl<P: Parse> Text<P> {
 
     /// Reads on until there is a whole line, or the input is over.
     fn more(&mut self, sink: &mut Sink) -> io::Result<()> {
+        // Filled to the last byte, it is worth being larger.
+        if self.end == self.room() && self.room() < BLOCK_BYTES {
+            self.buffer.resize(2 * self.room() + SLACK, 0);
+        }
         self.buffer.copy_within(self.whole..self.end, 0);
         self.end -= self.whole;
         (self.start, self.whole) = (0, 0);
         loop {
             let searched = self.end;
-            if self.end == BLOCK_BYTES {
-                self.drop_line(sink);
+            let room = self.room();
+            if self.end == room {
+                if room == BLOCK_BYTES {
+                    self.drop_line(sink);
+                } else {
+                    self.buffer.resize(2 * room + SLACK, 0);
+                }
                 continue;
             }
-            match self.input.read(&mut self.buffer[self.end..BLOCK_BYTES]) {
+            match self.input.read(&mut self.buffer[self.end..room]) {
                 Ok(0) => {
                     self.over(sink);
                     return Ok(());
@@ -132,6 +143,11 @@ impl<P: Parse> Text<P> {
                 (self.start, self.whole) = (0, 0);
             }
         }
+    }
+
+    /// Bytes that the block has room for.
+    fn room(&self) -> usize {
+        self.buffer.len() - SLACK
     }
 
     /// The input is over: the last line gets an end, if it has none.

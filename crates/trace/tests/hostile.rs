@@ -19,8 +19,11 @@ fn read(format: &str, text: &[u8]) -> (Vec<Record>, Summary) {
     (records, trace.finish().unwrap())
 }
 
-/// A sound line of each text format, and lines that are not, each with what must be said about it.
-const LINES: &[(&str, &str, &[(&str, &[&str])])] = &[
+/// A line that is wrong, and what must be said about it.
+type Wrong = (&'static str, &'static [&'static str]);
+
+/// A sound line of each text format, and lines that are not.
+const LINES: &[(&str, &str, &[Wrong])] = &[
     (
         "disksim",
         "0.5 0 100 8 1",
