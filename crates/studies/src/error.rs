@@ -4,7 +4,7 @@ use flashlane_measure::Interruption;
 use flashlane_sim::ConfigError;
 
 /// Why a study could not be made.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum StudyError {
     /// No paper of this name.
     #[error("there is no study of '{given}'; there are: {known}")]
@@ -37,11 +37,20 @@ pub enum StudyError {
 }
 
 /// Why a figure could not be measured.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum FigureError {
     /// The drive's profile does not take the study's settings.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A trace cannot be opened.
+    #[error(transparent)]
+    Trace(#[from] flashlane_trace::OpenError),
+    /// A trace cannot be read to its end.
+    #[error(transparent)]
+    TraceEnd(#[from] flashlane_trace::ReadError),
+    /// A trace cannot be replayed.
+    #[error(transparent)]
+    Replay(#[from] flashlane_measure::ReplayError),
     /// The drive failed, or the caller asked to stop.
     #[error(transparent)]
     Interrupted(#[from] Interruption),

@@ -2,10 +2,13 @@
 
 use crate::FigureError;
 use flashlane_base::Seed;
-use flashlane_measure::Interruption;
+use flashlane_measure::schema::Warning;
+use flashlane_measure::{Interruption, Replay, ReplayOptions, replay};
 use flashlane_probe::rig::Rig;
 use flashlane_sim::{Drive, config};
+use flashlane_trace::{OpenOptions, Record};
 use std::ops::ControlFlow;
+use std::path::Path;
 
 /// Called now and then during a study; [`ControlFlow::Break`] ends it.
 pub type Watch<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
@@ -17,6 +20,9 @@ pub struct Options<'a> {
     pub quick: bool,
     /// The root of all randomness.
     pub seed: Seed,
+    /// A folder with traces that a paper used and that are not Flashlane's to give away. What needs one that is not
+    /// there is left out, with a warning.
+    pub traces: Option<&'a Path>,
     /// Called between experiments; breaking ends the study, and the figures done stand.
     pub watch: Option<Watch<'a>>,
 }
@@ -58,9 +64,7 @@ impl<'a> Lab<'a> {
         overrides: &[(&str, &str)],
         experiment: impl FnOnce(&mut Rig<'_>) -> Result<T, Interruption>,
     ) -> Result<T, FigureError> {
-        let overrides: Vec<_> =
-            overrides.iter().map(|&(field, value)| (field.to_owned(), value.to_owned())).collect();
-        let mut drive = Drive::new(&config::load(profile, &overrides)?, self.options.seed);
+        let mut drive = self.drive(profile, overrides)?;
         let progress = self.progress;
         let watch = &mut self.options.watch;
         let mut stop = || watch.as_mut().is_some_and(|watch| watch(&progress).is_break());
@@ -68,5 +72,56 @@ impl<'a> Lab<'a> {
             return Err(Interruption::Stopped.into());
         }
         Ok(experiment(&mut Rig::new(&mut drive, self.options.seed, &mut stop))?)
+    }
+
+    /// Replays `records` on a fresh drive of `profile`, with `overrides` of its settings.
+    pub(crate) fn replay(
+        &mut self,
+        profile: &str,
+        overrides: &[(&str, &str)],
+        records: impl IntoIterator<Item = Record>,
+        how: &ReplayOptions,
+    ) -> Result<Replay, FigureError> {
+        let mut drive = self.drive(profile, overrides)?;
+        let (progress, study) = (self.progress, &mut self.options.watch);
+        let mut watch = |_: &flashlane_measure::Progress| {
+            study.as_mut().map_or(ControlFlow::Continue(()), |watch| watch(&progress))
+        };
+        let options = flashlane_measure::Options { watch: Some(&mut watch), ..Default::default() };
+        let replay = replay(&mut drive, records, how, options)?;
+        match replay.partial {
+            None => Ok(replay),
+            Some(interruption) => Err(interruption.into()),
+        }
+    }
+
+    /// The requests of the trace `name` in the folder of traces, whatever it is compressed with; `None` where there is
+    /// no such file.
+    pub(crate) fn trace(&self, name: &str) -> Result<Option<Vec<Record>>, FigureError> {
+        let Some(folder) = self.options.traces else { return Ok(None) };
+        let endings = ["", ".xz", ".gz", ".zst"];
+        let files = endings.map(|ending| folder.join(format!("{name}{ending}")));
+        let Some(file) = files.iter().find(|file| file.exists()) else { return Ok(None) };
+        let mut trace = flashlane_trace::open(file, &OpenOptions::default())?;
+        let records = trace.by_ref().collect();
+        trace.finish()?;
+        Ok(Some(records))
+    }
+
+    /// What the result says where a trace is not there.
+    pub(crate) fn no_trace(&self, name: &str) -> Warning {
+        let folder = self.options.traces.map_or("no folder of traces was given".into(), |folder| {
+            format!("there is none in '{}'", folder.display())
+        });
+        Warning {
+            code: "trace-not-given".into(),
+            message: format!("what needs the trace '{name}' was not measured: {folder}"),
+        }
+    }
+
+    fn drive(&self, profile: &str, overrides: &[(&str, &str)]) -> Result<Drive, FigureError> {
+        let overrides: Vec<_> =
+            overrides.iter().map(|&(field, value)| (field.to_owned(), value.to_owned())).collect();
+        Ok(Drive::new(&config::load(profile, &overrides)?, self.options.seed))
     }
 }

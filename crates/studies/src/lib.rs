@@ -6,6 +6,7 @@
 //! [`sweep`] any experiment over a grid of settings.
 
 mod chen11;
+mod disksim;
 mod error;
 mod lab;
 mod result;
@@ -21,4 +22,4 @@ pub use row::{Row, Value, Verdict};
 pub use study::{FigureStudy, Study, run};
 
 /// All papers.
-pub const REGISTRY: &[Study] = &[chen11::STUDY];
+pub const REGISTRY: &[Study] = &[chen11::STUDY, disksim::STUDY];

@@ -9,6 +9,7 @@ use flashlane_studies::{Options, Progress, REGISTRY, Study, StudyError, StudyRes
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 
 /// Make a paper's tables and figures again, published numbers beside measured ones, each with a verdict
 #[derive(Debug, clap::Args)]
@@ -20,6 +21,9 @@ pub struct Arguments {
     /// The seed of all randomness
     #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true, value_parser = seed)]
     seed: Seed,
+    /// A folder with the traces that a paper used and that are not part of Flashlane
+    #[arg(long, value_name = "DIR")]
+    traces: Option<PathBuf>,
     #[command(flatten)]
     effort: EffortOptions,
     #[command(flatten)]
@@ -61,7 +65,12 @@ fn measure(arguments: &Arguments, paper: &str, figure: Option<&str>) -> Result<S
         meter.set(Some(progress.share));
         if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let options = Options { quick: arguments.effort.quick, seed: arguments.seed, watch: Some(&mut watch) };
+    let options = Options {
+        quick: arguments.effort.quick,
+        seed: arguments.seed,
+        traces: arguments.traces.as_deref(),
+        watch: Some(&mut watch),
+    };
     flashlane_studies::run(paper, figure, options).map_err(|error| match error {
         StudyError::UnknownPaper { .. } | StudyError::UnknownFigure { .. } => Failure::unusable(error),
         StudyError::Figure { .. } => Failure::failed(error),

@@ -5,7 +5,7 @@ use flashlane_base::Seed;
 use std::ops::ControlFlow;
 
 fn quick(figure: &str, seed: u64) -> StudyResult {
-    run("chen11", Some(figure), Options { quick: true, seed: Seed(seed), watch: None }).unwrap()
+    run("chen11", Some(figure), Options { quick: true, seed: Seed(seed), ..Options::default() }).unwrap()
 }
 
 fn assert_reproduced(figure: &str) {
@@ -98,7 +98,7 @@ fn a_study_that_is_stopped_keeps_the_figures_done() {
         seen.push(progress.figure);
         if progress.figure == "fig4" { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let options = Options { quick: true, seed: Seed(0), watch: Some(&mut watch) };
+    let options = Options { quick: true, watch: Some(&mut watch), ..Options::default() };
     let result = run("chen11", None, options).unwrap();
     assert!(result.partial.as_deref().is_some_and(|reason| reason.contains("fig4")), "{:?}", result.partial);
     assert!(result.rows.iter().any(|row| row.figure == "fig3"));

@@ -1,0 +1,143 @@
+//! The synthetic workloads of DiskSim's SSD extension: open loop, requests of whole pages, in order or at random.
+//!
+//! The time between requests is uniform from 0 to 1 ms; sizes are exponential with a mean of 8 sectors, in whole steps and
+//! at least one; addresses lie within the first 7,018,904 sectors. A sequential request follows on from the one before and
+//! has its size; where the region ends, a new stretch begins at a random place with a new size. As in DiskSim the numbers
+//! come from POSIX's `drand48`, drawn in the same order, so that a seed gives sizes and places like those of a run there;
+//! some of its draws decide nothing in these workloads.
+
+use flashlane_base::{Instant, Operation};
+use flashlane_trace::Record;
+
+/// Sectors that are addressed.
+const REGION_SECTORS: u64 = 7_018_904;
+const SECTOR_BYTES: u64 = 512;
+const MEAN_SECTORS: f64 = 8.0;
+const MEAN_GAP_NS: f64 = 500_000.0;
+
+/// Which requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Synthetic {
+    /// All of them read or write.
+    pub(crate) operation: Operation,
+    /// Whether they follow on from each other.
+    pub(crate) sequential: bool,
+    /// How many there are.
+    pub(crate) requests: u64,
+    /// Requests are whole steps of so many sectors: the drive's page.
+    pub(crate) step_sectors: u64,
+    /// The seed of `drand48`; 42 in DiskSim's parameter files.
+    pub(crate) seed: u32,
+}
+
+impl Synthetic {
+    /// The requests, in order of time.
+    pub(crate) fn records(self) -> impl Iterator<Item = Record> {
+        let steps = REGION_SECTORS / self.step_sectors;
+        let step_bytes = self.step_sectors * SECTOR_BYTES;
+        let mut random = Rand48::new(self.seed);
+        let mut at_ns = 0.0;
+        let (mut first, mut count) = (0, 0);
+        (0..self.requests).map(move |request| {
+            // Whether to go on in order: always, or never.
+            if request > 0 {
+                random.skip();
+            }
+            at_ns += random.unit() * 2.0 * MEAN_GAP_NS;
+            if self.sequential && request > 0 && first + 2 * count < steps {
+                first += count;
+            } else {
+                // Which device.
+                random.skip();
+                loop {
+                    first = (random.unit() * steps as f64) as u64;
+                    let sectors = (-MEAN_SECTORS * (1.0 - random.unit()).ln()) as u64;
+                    count = sectors.div_ceil(self.step_sectors);
+                    if count > 0 && first + count < steps {
+                        break;
+                    }
+                }
+                // Whether to read: always, or never.
+                random.skip();
+            }
+            // How urgent it is.
+            random.skip();
+            Record {
+                at: Instant::from_ns(at_ns as u64),
+                took: None,
+                device: 0,
+                operation: self.operation,
+                offset_bytes: first * step_bytes,
+                length_bytes: count * step_bytes,
+                durable: false,
+            }
+        })
+    }
+}
+
+/// POSIX's `drand48`: a linear congruential generator of 48 bits (IEEE Std 1003.1, `drand48`).
+struct Rand48(u64);
+
+impl Rand48 {
+    fn new(seed: u32) -> Self {
+        Self(u64::from(seed) << 16 | 0x330e)
+    }
+
+    /// A draw that decides nothing here.
+    fn skip(&mut self) {
+        self.unit();
+    }
+
+    /// A number in `0.0..1.0`.
+    fn unit(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(0x5_deec_e66d).wrapping_add(0xb) & ((1 << 48) - 1);
+        self.0 as f64 / (1_u64 << 48) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generator_is_that_of_posix() {
+        // What glibc prints for srand48(42).
+        let mut random = Rand48::new(42);
+        assert_eq!(format!("{:.6} {:.6}", random.unit(), random.unit()), "0.744525 0.342701");
+    }
+
+    fn workload(sequential: bool) -> Vec<Record> {
+        let of = Synthetic {
+            operation: Operation::Write,
+            sequential,
+            requests: 200_000,
+            step_sectors: 8,
+            seed: 42,
+        };
+        of.records().collect()
+    }
+
+    #[test]
+    fn requests_are_what_they_are_said_to_be() {
+        for sequential in [false, true] {
+            let records = workload(sequential);
+            let end = records.iter().map(|record| record.offset_bytes + record.length_bytes).max().unwrap();
+            assert!(end <= REGION_SECTORS * SECTOR_BYTES);
+            assert!(
+                records.iter().all(|r| r.length_bytes > 0 && (r.offset_bytes | r.length_bytes) % 4096 == 0)
+            );
+            assert!(records.windows(2).all(|pair| pair[0].at <= pair[1].at));
+            let mean_gap_ns = records.last().unwrap().at.as_ns() as f64 / records.len() as f64;
+            assert!((mean_gap_ns / MEAN_GAP_NS - 1.0).abs() < 0.01, "{mean_gap_ns}");
+            let following = records
+                .windows(2)
+                .filter(|pair| pair[0].offset_bytes + pair[0].length_bytes == pair[1].offset_bytes)
+                .count();
+            assert!(if sequential { following > 199_990 } else { following < 10 }, "{following}");
+        }
+        // A mean of 1 / (1 - 1/e) steps of an exponential distribution with the mean of one step, rounded up.
+        let random = workload(false);
+        let pages: u64 = random.iter().map(|record| record.length_bytes / 4096).sum();
+        assert!((pages as f64 / 200_000.0 - 1.582).abs() < 0.01, "{pages}");
+    }
+}
