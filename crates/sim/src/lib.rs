@@ -6,6 +6,7 @@
 mod buffer;
 mod cache;
 pub mod config;
+mod divisor;
 mod drive;
 pub mod event;
 pub mod ftl;

@@ -10,10 +10,24 @@ use flashlane_base::Seed;
 
 struct Greedy;
 
+/// Blocks that are looked through at once.
+const PART: usize = 128;
+
 impl Cleaning for Greedy {
     fn choose(&mut self, view: View<'_>) -> Option<usize> {
-        let least = view.valid.iter().copied().min()?;
-        (least < view.pages).then(|| view.valid.iter().position(|&v| v == least)).flatten()
+        let mut best = (view.pages, &[][..], 0);
+        for (i, part) in view.valid.chunks(PART).enumerate() {
+            let least = part.iter().copied().min().expect("no part is empty");
+            if least < best.0 {
+                best = (least, part, i * PART);
+                // Nothing is emptier.
+                if least == 0 {
+                    break;
+                }
+            }
+        }
+        let (least, part, first) = best;
+        part.iter().position(|&valid| valid == least).map(|at| first + at)
     }
 }
 

@@ -383,13 +383,13 @@ impl Drive {
         }
     }
 
-    /// A page of a write is on flash.
+    /// Pages of a write are safe.
     #[inline]
-    fn written(&mut self, request: u32) {
-        if self.completions_wait && self.requests[request].pending == 1 {
-            self.send(request, 1, 0, Direction::Out);
+    fn written(&mut self, request: u32, pages: u32) {
+        if self.completions_wait && self.requests[request].pending == pages {
+            self.send(request, pages, 0, Direction::Out);
         } else {
-            self.done(request, 1);
+            self.done(request, pages);
         }
     }
 
@@ -417,9 +417,9 @@ impl Drive {
         for operation in finished.drain(..) {
             match operation.owner {
                 Owner::Request(request) if operation.kind == Kind::Read => {
-                    self.page_read(request, operation.page, operation.bus_bytes, operation.unreadable)
+                    self.page_read(request, &operation)
                 }
-                Owner::Request(request) => self.page_written(request, operation.page),
+                Owner::Request(request) => self.pages_written(request, &operation),
                 Owner::Drain(slot) => self.page_drained(slot),
                 Owner::DrainFill(slot) => self.page_filled(operation.page, slot),
                 Owner::RequestFill(request) => self.program(operation.page, Owner::Request(request)),
@@ -437,7 +437,7 @@ impl Drive {
     /// If `die` has become idle, notes when it will have been so for long enough to be cleaned.
     fn watch_idleness(&mut self, die: u32) {
         let Some(background) = &mut self.background else { return };
-        background.tickets[die as usize] = if self.flash.is_idle(die) {
+        background.tickets[die as usize] = if self.flash.is_idle(die, self.now) {
             self.events.schedule(self.now + background.idle, Event::Idle(die))
         } else {
             Ticket::NONE
@@ -447,7 +447,7 @@ impl Drive {
     /// Cleans a block of each plane of an idle die that is short of free blocks.
     fn clean_idle_die(&mut self, die: u32) {
         let Some(background) = &self.background else { return };
-        if !self.flash.is_idle(die) {
+        if !self.flash.is_idle(die, self.now) {
             return;
         }
         let planes = self.geometry.planes_per_die;

@@ -91,18 +91,18 @@ impl Drive {
         self.read_ahead(offset..offset + length);
     }
 
-    /// Flash has delivered a page of a read.
+    /// Flash has delivered a page of a read, or several.
     #[inline]
-    pub(super) fn page_read(&mut self, request: u32, page: u32, bytes: u32, unreadable: bool) {
-        if unreadable {
+    pub(super) fn page_read(&mut self, request: u32, operation: &FlashOperation) {
+        if operation.unreadable {
             self.counts.pages_unreadable += 1;
             self.requests[request].outcome = Err(Failure::Unreadable);
         } else if self.buffer.as_ref().is_some_and(WriteBuffer::keeps_reads) {
-            self.keep(request, page);
+            self.keep(request, operation.page);
         }
-        self.deliver(request, 1, u64::from(bytes));
+        self.deliver(request, operation.pages, u64::from(operation.bus_bytes));
         let state = &mut self.requests[request];
-        state.flash_pending -= 1;
+        state.flash_pending -= operation.pages;
         if state.flash_pending == 0 && state.excluding {
             self.leave(Side::Read, request);
         }

@@ -497,3 +497,48 @@ fn a_completion_waits_for_the_data_on_the_link() {
     };
     assert_eq!((second_ns("false"), second_ns("true")), (307_508, 330_516));
 }
+
+#[test]
+fn dies_that_serve_in_order_do_what_they_would_do_step_by_step() {
+    let completions = |settings: &[(&str, &str)], preemptible| {
+        let mut all = vec![
+            ("cleaning.preemptible", preemptible),
+            ("cleaning.low", "10%"),
+            ("flash.blocks", "40"),
+            ("flash.planes", "2"),
+            ("capacity", "120MiB"),
+        ];
+        all.extend_from_slice(settings);
+        let mut drive = Drive::new(&config("msr-32g", &all), Seed(1));
+        let (completions, _) = run(&mut drive, 30_000, 5);
+        assert!(drive.counters().get("blocks_erased") > Some(100));
+        completions
+    };
+    // Idle dies begin to clean at the same times, and what ends at one time may cross the link in another order.
+    let background = [
+        ("cleaning.high", "40%"),
+        ("cleaning.idle", "1ms"),
+        ("link.bandwidth", "0"),
+        ("link.completions_wait", "false"),
+    ];
+    for settings in [
+        &[("cleaning.lazy", "false"), ("link.whole_reads", "false")][..],
+        &[("cleaning.lazy", "true"), ("link.whole_reads", "true")],
+        &background,
+        &[
+            ("buffer.size", "64KiB"),
+            ("buffer.placement", "below"),
+            ("link.bandwidth", "0"),
+            ("link.completions_wait", "false"),
+        ],
+    ] {
+        let sorted = |preemptible| {
+            let mut completions = completions(settings, preemptible);
+            // What ends at one time ends in no particular order.
+            completions.sort_unstable_by_key(|completion| (completion.completed, completion.id));
+            completions
+        };
+        // Where all ranks are alike nothing preempts a cleaning, but its steps are gone through one by one.
+        assert!(sorted("false") == sorted("true"), "{settings:?}");
+    }
+}

@@ -82,7 +82,7 @@ impl Drive {
         self.acknowledged += 1;
         let state = &mut self.requests[request];
         (state.acknowledged, state.pending) = (true, 1);
-        self.written(request);
+        self.written(request, 1);
     }
 
     /// Sends pages from the buffer to flash, as many as should be on their way.
@@ -148,13 +148,13 @@ impl Drive {
         }
     }
 
-    /// A page of a request is on flash.
+    /// A page of a request is on flash, or several.
     #[inline]
-    pub(super) fn page_written(&mut self, request: u32, page: u32) {
+    pub(super) fn pages_written(&mut self, request: u32, operation: &FlashOperation) {
         if !self.overtaken.is_empty() {
-            self.overtaken.remove(&page);
+            self.overtaken.remove(&operation.page);
         }
-        self.written(request);
+        self.written(request, operation.pages);
     }
 
     /// Programs a page, after reading from flash what is not present of it.

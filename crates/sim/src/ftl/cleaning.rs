@@ -131,6 +131,7 @@ impl Ftl {
         debug_assert!(open.written < self.geometry.data_pages, "the open block is full");
         let physical = (plane * self.geometry.blocks + open.block) * self.geometry.pages + open.written;
         open.written += 1;
+        self.free_pages[plane as usize] -= u32::from(stream == HOST);
         physical
     }
 
@@ -158,6 +159,10 @@ impl Ftl {
         let position = self.wear.next_free(state.free.make_contiguous(), &self.blocks.erases[blocks]);
         let block = state.free.remove(position).expect("wear leveling chooses among the free blocks");
         state.open[stream] = Open { block, written: 0 };
+        // The host's pages change from a free block to an open one; those of another stream are lost to it.
+        if stream != HOST {
+            self.free_pages[plane as usize] -= self.geometry.data_pages;
+        }
         Some(())
     }
 
@@ -172,6 +177,13 @@ impl Ftl {
             self.counters.worn_out_blocks += 1;
         } else {
             state.free.push_back(block as u32);
+            self.free_pages[plane as usize] += self.geometry.data_pages;
+            let free = self.free_pages[plane as usize];
+            let turn = &mut self.turns[(plane / self.geometry.pool_planes) as usize];
+            turn.most = turn.most.max(free);
+            if plane != turn.leader {
+                turn.rest = turn.rest.max(free);
+            }
         }
     }
 

@@ -61,7 +61,9 @@ impl Ftl {
             self.reverse[physical as usize] = page + 1;
         }
         for (plane, quota) in quotas.iter().enumerate() {
-            self.planes[plane].valid_pages = *quota;
+            let state = &mut self.planes[plane];
+            state.valid_pages = *quota;
+            self.free_pages[plane] = state.free_pages(&self.geometry);
         }
     }
 

@@ -12,6 +12,7 @@ mod initial;
 mod table;
 
 use crate::config::DriveConfig;
+use crate::divisor::Divisor;
 use crate::nand::Geometry;
 use blocks::{Blocks, Plane};
 use flashlane_base::Seed;
@@ -62,6 +63,20 @@ pub struct FtlCounters {
     pub leveled_blocks: u64,
 }
 
+/// Where an allocation pool looks for room: mostly one look is enough, because planes that are alike take turns and one
+/// that was just cleaned leads for a while.
+#[derive(Clone, Copy)]
+struct Turn {
+    /// The plane that is looked at first.
+    first: u32,
+    /// No plane of the pool has more free pages than this.
+    most: u32,
+    /// The plane that had the most when all were looked at …
+    leader: u32,
+    /// … and no other has more than this.
+    rest: u32,
+}
+
 /// Page-mapped translation.
 pub struct Ftl {
     geometry: Geometry,
@@ -71,14 +86,19 @@ pub struct Ftl {
     reverse: Table,
     blocks: Blocks,
     planes: Vec<Plane>,
-    /// The plane that each allocation pool looks at first.
-    turns: Vec<u32>,
+    /// Where each allocation pool looks first.
+    turns: Vec<Turn>,
+    /// For each plane, the pages that the host can write before it runs out of erased blocks.
+    free_pages: Vec<u32>,
     mapping: Box<dyn Mapping>,
     allocation: Box<dyn Allocation>,
     cleaner: Box<dyn Cleaning>,
     wear: Box<dyn Wear>,
     /// The index of the open block that moved pages go to: the host's own, or another.
     moved_stream: usize,
+    /// The pages of a block, and of a plane, by which physical pages are divided.
+    per_block: Divisor,
+    per_plane: Divisor,
     counters: FtlCounters,
 }
 
@@ -102,13 +122,19 @@ impl Ftl {
         Self {
             map: Table::zeroed(geometry.logical_pages as usize),
             reverse: Table::zeroed(geometry.physical_pages() as usize),
+            free_pages: planes.iter().map(|plane| plane.free_pages(&geometry)).collect(),
             blocks,
             planes,
-            turns: (0..geometry.planes).step_by(geometry.pool_planes as usize).collect(),
+            turns: (0..geometry.planes)
+                .step_by(geometry.pool_planes as usize)
+                .map(|first| Turn { first, most: u32::MAX, leader: first, rest: u32::MAX })
+                .collect(),
             mapping,
             allocation,
             cleaner: cleaner.expect(known),
             wear,
+            per_block: Divisor::new(geometry.pages),
+            per_plane: Divisor::new(geometry.blocks * geometry.pages),
             moved_stream: usize::from(config.cleaning.separate),
             counters: FtlCounters::default(),
             geometry,
@@ -119,7 +145,7 @@ impl Ftl {
     #[inline]
     pub fn plane_of(&self, page: u32) -> Option<u32> {
         let entry = self.map[page as usize];
-        (entry != 0).then(|| (entry - 1) / (self.geometry.blocks * self.geometry.pages))
+        (entry != 0).then(|| self.per_plane.of(entry - 1))
     }
 
     /// A hint that logical page `page` will be looked up soon.
@@ -249,20 +275,36 @@ impl Ftl {
     }
 
     /// The plane of a pool that has the most free pages and room for `page`; planes that have as many take turns.
+    #[inline]
     fn roomiest(&mut self, plane: u32, page: u32) -> Result<u32, NoRoom> {
         let pool = self.pool_of(plane);
-        let turn = self.turns[(pool.start / self.geometry.pool_planes) as usize];
-        let mut best = None;
-        for plane in (turn..pool.end).chain(pool.start..turn) {
-            let free = self.planes[plane as usize].free_pages(&self.geometry);
-            if best.is_none_or(|(most, _)| free > most) && self.has_room(plane, page) {
-                best = Some((free, plane));
+        let free = |plane: u32| self.free_pages[plane as usize];
+        let turn = &mut self.turns[(pool.start / self.geometry.pool_planes) as usize];
+        let best = if free(turn.leader) > turn.rest {
+            turn.leader
+        } else if free(turn.first) >= turn.most {
+            turn.first
+        } else {
+            let (mut best, mut rest) = (turn.first, 0);
+            for plane in (turn.first + 1..pool.end).chain(pool.start..turn.first) {
+                if free(plane) > free(best) {
+                    rest = free(best);
+                    best = plane;
+                } else {
+                    rest = rest.max(free(plane));
+                }
             }
+            (turn.most, turn.leader, turn.rest) = (free(best), best, rest);
+            best
+        };
+        turn.first = if best + 1 == pool.end { pool.start } else { best + 1 };
+        if self.planes[best as usize].has_room(&self.geometry) {
+            return Ok(best);
         }
-        let (_, plane) = best.ok_or(NoRoom)?;
-        self.turns[(pool.start / self.geometry.pool_planes) as usize] =
-            if plane + 1 == pool.end { pool.start } else { plane + 1 };
-        Ok(plane)
+        // Free pages are no room where too many others are valid.
+        let mut others: Vec<u32> = pool.filter(|&plane| self.has_room(plane, page)).collect();
+        others.sort_by_key(|&plane| std::cmp::Reverse(self.free_pages[plane as usize]));
+        others.first().copied().ok_or(NoRoom)
     }
 
     /// Makes `physical` the valid copy of `page`.
@@ -270,7 +312,7 @@ impl Ftl {
     fn enter(&mut self, page: u32, physical: u32, plane: u32) {
         self.map[page as usize] = physical + 1;
         self.reverse[physical as usize] = page + 1;
-        self.blocks.valid[(physical / self.geometry.pages) as usize] += 1;
+        self.blocks.valid[self.per_block.of(physical) as usize] += 1;
         self.planes[plane as usize].valid_pages += 1;
     }
 
@@ -282,10 +324,9 @@ impl Ftl {
             return;
         }
         let physical = entry - 1;
-        let block = physical / self.geometry.pages;
         self.reverse[physical as usize] = 0;
-        self.blocks.valid[block as usize] -= 1;
-        self.planes[(block / self.geometry.blocks) as usize].valid_pages -= 1;
+        self.blocks.valid[self.per_block.of(physical) as usize] -= 1;
+        self.planes[self.per_plane.of(physical) as usize].valid_pages -= 1;
     }
 }
 

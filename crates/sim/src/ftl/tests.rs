@@ -41,6 +41,7 @@ pub(crate) fn check(ftl: &Ftl) {
     for (plane, state) in ftl.planes.iter().enumerate() {
         let blocks = plane * g.blocks as usize..(plane + 1) * g.blocks as usize;
         assert_eq!(state.valid_pages, valid[blocks].iter().map(|&v| u32::from(v)).sum::<u32>());
+        assert_eq!(ftl.free_pages[plane], state.free_pages(g), "plane {plane}");
         let mut free: Vec<u32> = state.free.iter().copied().collect();
         free.sort_unstable();
         free.dedup();

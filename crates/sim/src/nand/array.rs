@@ -5,6 +5,7 @@
 //! holds both from beginning to end; with it the next one of the same direction may use what is free. Suspended
 //! programs and erases let reads pass. Like operations on several planes may share one array time.
 
+use super::in_order::InOrder;
 use super::operation::{FlashCounters, Kind, NONE, Operation, Owner, Step};
 use super::{Geometry, Timing};
 use crate::config::DriveConfig;
@@ -133,9 +134,9 @@ pub struct FlashArray {
     preemptible: bool,
     /// Whether cleaning that is due waits for the next operation.
     lazy: bool,
-    /// Every die has a bus of its own and nothing can come between its array and its bus: both times are one
-    /// event. Exact, since the bus is then free whenever its die wants it.
-    fused: bool,
+    /// Set where every die has a bus of its own and nothing can come between its operations: the rest of this is then
+    /// not used. Exact, since the bus is free whenever its die wants it.
+    in_order: Option<InOrder>,
     counters: FlashCounters,
 }
 
@@ -147,12 +148,14 @@ impl FlashArray {
         let scheduler = scheduling::build(&config.scheduling.policy, &config.scheduling.options.options())
             .expect("validation built every policy once");
         let classes = [Class::HostRead, Class::Readahead, Class::HostWrite, Class::Cleaning];
-        let fused = geometry.dies == geometry.channels
+        let ranks = classes.map(|class| scheduler.rank(class));
+        let in_order = geometry.dies == geometry.channels
             && !flash.cache_mode
             && !flash.multi_plane
             && geometry.units_per_flash_page == 1
             && timing.suspend.is_none()
-            && (flash.copyback && !config.cleaning.preemptible);
+            && (flash.copyback && !config.cleaning.preemptible)
+            && ranks.iter().all(|rank| *rank == ranks[0]);
         let die = |die: u32| Die {
             array: NONE,
             register: NONE,
@@ -174,7 +177,7 @@ impl FlashArray {
                 geometry.channels as usize
             ],
             timing,
-            ranks: classes.map(|class| scheduler.rank(class)),
+            ranks,
             planes_per_die: geometry.planes_per_die,
             page_bytes: geometry.page_bytes as u32,
             units_per_page: geometry.units_per_flash_page,
@@ -183,7 +186,7 @@ impl FlashArray {
             cache_mode: flash.cache_mode,
             preemptible: config.cleaning.preemptible,
             lazy: config.cleaning.lazy,
-            fused,
+            in_order: in_order.then(|| InOrder::new(config, geometry.dies)),
             counters: FlashCounters::default(),
         }
     }
@@ -194,7 +197,10 @@ impl FlashArray {
     }
 
     /// Whether a die neither works nor has anything waiting.
-    pub fn is_idle(&self, die: u32) -> bool {
+    pub fn is_idle(&self, die: u32, now: Instant) -> bool {
+        if let Some(in_order) = &self.in_order {
+            return in_order.is_idle(die, now);
+        }
         let state = &self.dies[die as usize];
         state.array == NONE
             && state.register == NONE
@@ -206,6 +212,9 @@ impl FlashArray {
     #[inline]
     pub fn enqueue(&mut self, operation: Operation, now: Instant, events: &mut EventQueue) {
         let die = operation.plane / self.planes_per_die;
+        if self.in_order.is_some() {
+            return self.enqueue_in_order(die, operation, now, events);
+        }
         let class = operation.class;
         let op = self.ops.insert(operation);
         self.dies[die as usize].queues[self.ranks[class as usize]].push(&mut self.ops, op);
@@ -213,6 +222,26 @@ impl FlashArray {
             self.suspend(die, now);
         }
         self.begin(die, now, events);
+    }
+
+    #[inline]
+    fn enqueue_in_order(&mut self, die: u32, operation: Operation, now: Instant, events: &mut EventQueue) {
+        let timing = &mut self.timing;
+        let (array, bus) = match operation.kind {
+            Kind::Read => (timing.read * u64::from(1 + operation.retries), operation.bus_bytes),
+            Kind::Program if operation.fills_block => (timing.program + timing.summary, operation.bus_bytes),
+            Kind::Program => (timing.program, operation.bus_bytes),
+            Kind::Clean { moves, summaries } => {
+                let moved = (timing.read + timing.program) * u64::from(moves);
+                (moved + timing.erase + timing.summary * u64::from(summaries), 0)
+            }
+        };
+        let array = timing.array(array);
+        let bus = if bus > 0 { timing.bus(bus) } else { Duration::ZERO };
+        self.counters.array_busy_ns += array.as_ns();
+        self.counters.bus_busy_ns += bus.as_ns();
+        let in_order = self.in_order.as_mut().expect("only called where dies serve in order");
+        in_order.push(die, operation, array + bus, now, events);
     }
 
     /// The array time of `die` ended. Operations that are finished are appended to `finished`.
@@ -225,6 +254,12 @@ impl FlashArray {
         events: &mut EventQueue,
         finished: &mut Vec<Operation>,
     ) {
+        if let Some(in_order) = &mut self.in_order {
+            if let Some(operation) = in_order.pop(die, now, events) {
+                self.report(operation, finished);
+            }
+            return;
+        }
         let state = &mut self.dies[die as usize];
         if state.ticket != ticket {
             return; // suspended meanwhile
@@ -232,10 +267,6 @@ impl FlashArray {
         state.ticket = Ticket::NONE;
         let op = state.array;
         match self.ops[op].kind {
-            Kind::Read if self.fused => {
-                state.array = NONE;
-                self.finish(op, finished);
-            }
             Kind::Read => {
                 if state.register == NONE {
                     state.array = NONE;
@@ -312,14 +343,8 @@ impl FlashArray {
             match self.ops[op].kind {
                 Kind::Read => {
                     state.array = op;
-                    let bus = if self.fused { self.bus_time(op) } else { Duration::ZERO };
                     let read = self.timing.read * u64::from(1 + self.retries(op));
-                    self.run_array_and(die, read, bus, now, events);
-                }
-                Kind::Program if self.fused => {
-                    state.array = op;
-                    let bus = self.bus_time(op);
-                    self.run_array_and(die, self.program_time(op), bus, now, events);
+                    self.run_array(die, read, now, events);
                 }
                 Kind::Program => {
                     state.register = op;
@@ -450,24 +475,12 @@ impl FlashArray {
         self.want_bus(die, op, now, events);
     }
 
-    fn run_array(&mut self, die: u32, nominal: Duration, now: Instant, events: &mut EventQueue) {
-        self.run_array_and(die, nominal, Duration::ZERO, now, events);
-    }
-
-    /// Starts the array for `nominal` (with noise) and `more` (without).
+    /// Starts the array for `nominal`, or what the flash's noise makes of it.
     #[inline]
-    fn run_array_and(
-        &mut self,
-        die: u32,
-        nominal: Duration,
-        more: Duration,
-        now: Instant,
-        events: &mut EventQueue,
-    ) {
+    fn run_array(&mut self, die: u32, nominal: Duration, now: Instant, events: &mut EventQueue) {
         let time = self.timing.array(nominal);
         self.counters.array_busy_ns += time.as_ns();
-        self.counters.bus_busy_ns += more.as_ns();
-        let ends = now + time + more;
+        let ends = now + time;
         let state = &mut self.dies[die as usize];
         state.array_ends = ends;
         state.ticket = events.schedule(ends, Event::Array(die));
@@ -577,15 +590,21 @@ impl FlashArray {
     #[inline]
     fn finish(&mut self, op: u32, finished: &mut Vec<Operation>) {
         let operation = self.ops[op];
+        self.ops.remove(op);
+        self.report(operation, finished);
+    }
+
+    /// An operation is done.
+    #[inline]
+    fn report(&mut self, operation: Operation, finished: &mut Vec<Operation>) {
         match operation.kind {
-            Kind::Read => self.counters.reads += 1,
-            Kind::Program => self.counters.programs += 1,
+            Kind::Read => self.counters.reads += u64::from(operation.pages),
+            Kind::Program => self.counters.programs += u64::from(operation.pages),
             Kind::Clean { .. } => {}
         }
         if operation.owner != Owner::Nobody {
             finished.push(operation);
         }
-        self.ops.remove(op);
     }
 
     fn finish_group(&mut self, first: u32, finished: &mut Vec<Operation>) {

@@ -2,6 +2,7 @@
 
 mod array;
 mod geometry;
+mod in_order;
 mod operation;
 mod timing;
 

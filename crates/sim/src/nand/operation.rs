@@ -53,6 +53,8 @@ pub struct Operation {
     pub plane: u32,
     /// The logical page concerned, where there is one.
     pub page: u32,
+    /// Pages of the request that this stands for: more than one only once it is done, and of dies that serve in order.
+    pub pages: u32,
     /// Bytes over the channel's bus.
     pub bus_bytes: u32,
     /// Array reads that error correction needs beyond the first.
@@ -98,6 +100,7 @@ impl Operation {
             class,
             plane,
             page,
+            pages: 1,
             bus_bytes,
             retries: 0,
             unreadable: false,
