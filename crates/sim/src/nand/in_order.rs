@@ -83,7 +83,8 @@ impl InOrder {
     #[inline]
     pub(super) fn pop(&mut self, die: u32, now: Instant, events: &mut EventQueue) -> Option<Operation> {
         let under_way = &mut self.lines[die as usize].under_way;
-        let done = under_way.pop_front_if(|(ends, _)| *ends <= now);
+        let ended = under_way.front().is_some_and(|(ends, _)| *ends <= now);
+        let done = if ended { under_way.pop_front() } else { None };
         if let Some((ends, _)) = under_way.front() {
             events.schedule(*ends, Event::Array(die));
         }
