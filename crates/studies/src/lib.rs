@@ -11,6 +11,7 @@ mod error;
 mod lab;
 mod result;
 mod row;
+mod ruan12;
 pub mod score;
 mod study;
 pub mod sweep;
@@ -22,4 +23,4 @@ pub use row::{Row, Value, Verdict};
 pub use study::{FigureStudy, Study, run};
 
 /// All papers.
-pub const REGISTRY: &[Study] = &[chen11::STUDY, disksim::STUDY];
+pub const REGISTRY: &[Study] = &[chen11::STUDY, disksim::STUDY, ruan12::STUDY];

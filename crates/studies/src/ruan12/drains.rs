@@ -1,0 +1,51 @@
+//! How many drains keep all packages busy. The paper reckons that by chance eight pages in a row are for eight packages
+//! with a probability of (1/8)^8 (section II); it is 8!/8^8, 0.24%, for pages at random, and more where the eight need
+//! not be the first ones.
+
+use super::method::{Buffer, Pair, compare, counted, requests};
+use super::workload::{IOZONE, KERNEL_BUILD, POSTMARK, WORD_COUNT, synthetic};
+use crate::lab::Lab;
+use crate::study::{FigureStudy, Outcome};
+use crate::{FigureError, Row};
+
+pub(super) const FIGURE: FigureStudy = FigureStudy {
+    id: "drains",
+    claim: "Section II: parallel keeps every package busy in almost every drain, lru by chance only",
+    measure,
+};
+
+fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
+    let mut outcome = Outcome::default();
+    let pair = compare(lab, Buffer::of(1), 1.0, || synthetic(false, 250_000).records())?;
+    judge("rw250k", &pair, &mut outcome);
+    for program in [KERNEL_BUILD, WORD_COUNT, POSTMARK, IOZONE] {
+        let Some(records) = requests(lab, &program, &mut outcome)? else { continue };
+        let pair = compare(lab, Buffer::of(1), 1.0, || records.iter().copied())?;
+        judge(program.name, &pair, &mut outcome);
+    }
+    Ok(outcome)
+}
+
+fn judge(name: &str, pair: &Pair, outcome: &mut Outcome) {
+    let drains = |replay| {
+        100.0 * counted(replay, "buffer_drains_on_all_packages") / counted(replay, "buffer_drains").max(1.0)
+    };
+    let time = |replay| {
+        100.0 * counted(replay, "buffer_drain_on_all_packages_ns")
+            / counted(replay, "buffer_drain_ns").max(1.0)
+    };
+    outcome.rows.push(Row::at_least(
+        &format!("{name}: parallel's drains that keep all packages busy"),
+        "almost every",
+        drains(&pair.parallel),
+        "%",
+        95.0,
+    ));
+    outcome.rows.push(Row::at_most(
+        &format!("{name}: time of lru's drains in which all packages are busy"),
+        "less than parallel's",
+        time(&pair.lru),
+        "%",
+        time(&pair.parallel),
+    ));
+}

@@ -1,0 +1,87 @@
+//! Figure 3: buffers of 1 to 64 MB under programs. What `parallel` gains shrinks as the buffer grows; under PostMark it
+//! turns into a loss.
+
+use super::method::{Buffer, Pair, compare, mean_ms, requests};
+use super::workload::{IOZONE, KERNEL_BUILD, POSTMARK, Program, WORD_COUNT};
+use crate::lab::Lab;
+use crate::study::{FigureStudy, Outcome};
+use crate::{FigureError, Row};
+use flashlane_measure::figure::{Axis, Figure, Series};
+
+pub(super) const FIGURE: FigureStudy = FigureStudy {
+    id: "fig3",
+    claim: "Section IV.B: buffers of 1 to 64 MB: parallel gains most with small ones and little with large ones; with large ones lru is better for PostMark. IOzone and PostMark with --traces DIR",
+    measure,
+};
+
+/// A program, the name of its plot, and whether `lru` is better with the largest buffer.
+const PROGRAMS: [(Program, &str, bool); 6] = [
+    (KERNEL_BUILD, "fig3-kernel-build", false),
+    (KERNEL_BUILD.all_writes("kernel build, all writes"), "fig3-kernel-build-aw", false),
+    (WORD_COUNT, "fig3-word-count", false),
+    (WORD_COUNT.all_writes("word count, all writes"), "fig3-word-count-aw", false),
+    (POSTMARK, "fig3-postmark", true),
+    (IOZONE, "fig3-iozone", false),
+];
+
+fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
+    let sizes: &[u32] = lab.either(&[1, 2, 4, 8, 16, 32, 64], &[1, 64]);
+    let mut outcome = Outcome::default();
+    for (program, id, crosses) in PROGRAMS {
+        let Some(records) = requests(lab, &program, &mut outcome)? else { continue };
+        let pairs = sizes
+            .iter()
+            .map(|&size| compare(lab, Buffer::of(size), 1.0, || records.iter().copied()))
+            .collect::<Result<Vec<Pair>, _>>()?;
+        judge(program.name, crosses, &pairs, &mut outcome);
+        outcome.figures.push(figure(id, program.name, sizes, &pairs));
+    }
+    Ok(outcome)
+}
+
+fn judge(name: &str, crosses: bool, pairs: &[Pair], outcome: &mut Outcome) {
+    let (first, last) = (pairs[0].gain_percent(), pairs[pairs.len() - 1].gain_percent());
+    let better = |gain: f64| if gain > 0.0 { "parallel" } else { "lru" };
+    outcome.rows.push(Row::exact(
+        &format!("{name}: better policy with 1 MB"),
+        "parallel",
+        Some(better(first)),
+        "",
+    ));
+    // Where the paper finds no difference either policy may be ahead by a little.
+    outcome.rows.push(Row::at_least(
+        &format!("{name}: gain with 1 MB, less that with 64 MB"),
+        "more than 0",
+        first - last,
+        "percentage points",
+        0.0,
+    ));
+    if crosses {
+        outcome.rows.push(Row::exact(
+            &format!("{name}: better policy with 64 MB"),
+            "lru",
+            Some(better(last)),
+            "",
+        ));
+    }
+}
+
+fn figure(id: &str, name: &str, sizes: &[u32], pairs: &[Pair]) -> Figure {
+    let series = |policy: &str, mean: &dyn Fn(&Pair) -> f64| Series {
+        name: policy.into(),
+        points: sizes.iter().zip(pairs).map(|(&size, pair)| (f64::from(size), mean(pair))).collect(),
+        scatter: false,
+    };
+    Figure {
+        id: id.into(),
+        title: format!("Buffer size under the {name} trace"),
+        x: Axis::log("buffer", "MiB"),
+        y: Axis::linear("mean response time", "ms"),
+        series: vec![
+            series("lru", &|pair| mean_ms(&pair.lru)),
+            series("parallel", &|pair| mean_ms(&pair.parallel)),
+        ],
+        caption: "The same requests by either policy, at their time stamps.".into(),
+        ..Figure::default()
+    }
+}

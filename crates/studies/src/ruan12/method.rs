@@ -1,0 +1,101 @@
+//! The paper's method: the same requests on the same drive with the same buffer, by either policy; mean response times
+//! beside each other.
+//!
+//! Traces are replayed in open loop at their time stamps, as DiskSim does. A response time counts from when the drive is
+//! handed the request, as in the means that come with the simulator (study `disksim`).
+
+use super::workload::Program;
+use crate::FigureError;
+use crate::lab::Lab;
+use crate::study::Outcome;
+use flashlane_base::Operation;
+use flashlane_measure::{Pace, Replay, ReplayOptions};
+use flashlane_trace::Record;
+
+/// A buffer, but for its policy.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Buffer {
+    pub(super) size_mib: u32,
+    /// Pages of each package that leave at once, of 8 to 512.
+    pub(super) parallel_pages: u32,
+    /// Pages leave ahead of need once the host has been idle so long.
+    pub(super) idle_drain: Option<&'static str>,
+}
+
+impl Buffer {
+    /// A buffer of which the fewest pages leave at once: 1 MB holds 16 for each package, so that of 8, 16, … 512 only 8
+    /// does not empty it.
+    pub(super) fn of(size_mib: u32) -> Self {
+        Self { size_mib, parallel_pages: 8, idle_drain: None }
+    }
+}
+
+/// What came of the same requests by either policy.
+pub(super) struct Pair {
+    pub(super) lru: Replay,
+    pub(super) parallel: Replay,
+}
+
+impl Pair {
+    /// By how much `parallel` shortens the mean response time, in percent of that by `lru`.
+    pub(super) fn gain_percent(&self) -> f64 {
+        100.0 * (1.0 - mean_ms(&self.parallel) / mean_ms(&self.lru))
+    }
+}
+
+/// The mean response time in ms.
+pub(super) fn mean_ms(replay: &Replay) -> f64 {
+    replay.device_latencies.mean_ns() / 1e6
+}
+
+/// A counter of the drive; it has all that are asked for here.
+pub(super) fn counted(replay: &Replay, counter: &str) -> f64 {
+    replay.counters.get(counter).unwrap_or_default() as f64
+}
+
+/// Replays the same requests by either policy.
+pub(super) fn compare<I: Iterator<Item = Record>>(
+    lab: &mut Lab<'_>,
+    buffer: Buffer,
+    speed: f64,
+    records: impl Fn() -> I,
+) -> Result<Pair, FigureError> {
+    let mut by = |policy| replay(lab, policy, buffer, speed, records());
+    Ok(Pair { lru: by("lru")?, parallel: by("parallel")? })
+}
+
+/// Replays requests by one policy, `speed` times as fast as recorded.
+pub(super) fn replay(
+    lab: &mut Lab<'_>,
+    policy: &str,
+    buffer: Buffer,
+    speed: f64,
+    records: impl Iterator<Item = Record>,
+) -> Result<Replay, FigureError> {
+    let (size, pages) = (format!("{}MiB", buffer.size_mib), buffer.parallel_pages.to_string());
+    let mut overrides =
+        vec![("buffer.policy", policy), ("buffer.size", &*size), ("buffer.parallel_pages", &*pages)];
+    overrides.extend(buffer.idle_drain.map(|time| ("buffer.idle_drain", time)));
+    let how = ReplayOptions { pace: Pace::Open { speed }, ..ReplayOptions::default() };
+    lab.replay("msr-64g", &overrides, records, &how)
+}
+
+/// The requests of a program, or a warning in the outcome where its trace is not there.
+pub(super) fn requests(
+    lab: &Lab<'_>,
+    program: &Program,
+    outcome: &mut Outcome,
+) -> Result<Option<Vec<Record>>, FigureError> {
+    match program.records(lab)? {
+        Ok(records) => Ok(Some(records)),
+        Err(file) => {
+            outcome.warnings.push(lab.no_trace(file));
+            Ok(None)
+        }
+    }
+}
+
+/// The mean response time of reads in ms.
+pub(super) fn read_ms(replay: &Replay) -> f64 {
+    replay.latencies.of(Operation::Read).map_or(0.0, |latencies| latencies.mean_ns() / 1e6)
+}
