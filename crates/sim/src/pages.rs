@@ -25,17 +25,30 @@ pub(crate) fn pieces(offset: u64, length: u64, page_bytes: u64) -> impl Iterator
 
 impl Piece {
     /// The 64ths of the page that the piece covers wholly: what a write provides.
+    #[inline]
     pub(crate) fn covered(&self, page_bytes: u64) -> u64 {
+        if self.is_whole(page_bytes) {
+            return u64::MAX;
+        }
         let first = (u64::from(self.start) * 64).div_ceil(page_bytes);
         let end = u64::from(self.start + self.bytes) * 64 / page_bytes;
         bits(first, end)
     }
 
     /// The 64ths of the page that the piece touches: what a read needs.
+    #[inline]
     pub(crate) fn touched(&self, page_bytes: u64) -> u64 {
+        if self.is_whole(page_bytes) {
+            return u64::MAX;
+        }
         let first = u64::from(self.start) * 64 / page_bytes;
         let end = (u64::from(self.start + self.bytes) * 64).div_ceil(page_bytes);
         bits(first, end)
+    }
+
+    /// Nearly all pieces are whole pages, and those need no division.
+    fn is_whole(&self, page_bytes: u64) -> bool {
+        u64::from(self.bytes) == page_bytes
     }
 }
 

@@ -11,11 +11,14 @@ struct Striped {
 
 impl Allocation for Striped {
     fn plane(&self, chunk: u64) -> u32 {
-        // Nearly all drives have fewer chunks than 32 bits count, and dividing those is faster.
-        match u32::try_from(chunk) {
-            Ok(chunk) => self.planes[(chunk % self.planes.len() as u32) as usize],
-            Err(_) => self.planes[(chunk % self.planes.len() as u64) as usize],
-        }
+        // Asked for every page: most drives have a power of two of planes, and nearly all fewer chunks than 32 bits count.
+        let planes = self.planes.len();
+        let at = match u32::try_from(chunk) {
+            _ if planes.is_power_of_two() => chunk as usize & (planes - 1),
+            Ok(chunk) => (chunk % planes as u32) as usize,
+            Err(_) => (chunk % planes as u64) as usize,
+        };
+        self.planes[at]
     }
 }
 

@@ -308,7 +308,7 @@ impl Ftl {
     }
 
     /// Makes `physical` the valid copy of `page`.
-    #[inline]
+    #[inline(always)]
     fn enter(&mut self, page: u32, physical: u32, plane: u32) {
         self.map[page as usize] = physical + 1;
         self.reverse[physical as usize] = page + 1;
@@ -317,7 +317,7 @@ impl Ftl {
     }
 
     /// Makes the copy of `page` invalid, if there is one; the map's entry is left for the caller.
-    #[inline]
+    #[inline(always)]
     fn invalidate(&mut self, page: u32) {
         let entry = self.map[page as usize];
         if entry == 0 {
