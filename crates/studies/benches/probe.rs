@@ -1,4 +1,4 @@
-//! How long the probe takes, how often it is right, and whether the papers' figures come out: one line a figure.
+//! How long the probe takes, and how often it is right: one line a figure.
 //!
 //! `cargo bench --bench probe`; `cargo test` runs each figure small, so that it cannot rot. The file to be probed is
 //! made below the system's folder for temporary files; `FLASHLANE_BENCH_DIR` names another, on a disk.
@@ -19,7 +19,6 @@ fn main() {
     if quick {
         return;
     }
-    papers();
     file();
 }
 
@@ -45,17 +44,6 @@ fn scored(drives: u64) {
             share(tally.right),
             share(tally.wrong)
         );
-    }
-}
-
-fn papers() {
-    for study in flashlane_studies::REGISTRY {
-        let result = flashlane_studies::run(study.paper, None, flashlane_studies::Options::default());
-        let rows = serde_json::to_value(result.expect("a study of the registry")).expect("a result is JSON");
-        let rows = rows["rows"].as_array().cloned().unwrap_or_default();
-        let reproduced = rows.iter().filter(|row| row["verdict"] == "reproduced").count();
-        println!("{}-reproduced: {reproduced} of {} quantities", study.paper, rows.len());
-        println!("{}-missed: {}", study.paper, rows.len() - reproduced);
     }
 }
 

@@ -6,6 +6,7 @@
 mod gate;
 mod harness;
 mod host;
+mod papers;
 mod probe;
 mod replay;
 mod simulator;
@@ -38,7 +39,9 @@ const FIGURES: &[&Figure] = &[
     &probe::MAPPING_WRONG,
     &probe::FILE_TIME,
     &probe::FILE_INVENTED,
-    &probe::CHEN11,
+    &papers::CHEN11,
+    &papers::DISKSIM,
+    &papers::RUAN12,
     &trace::DISKSIM,
     &trace::MSR,
     &trace::SLOWEST,

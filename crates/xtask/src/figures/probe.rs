@@ -35,4 +35,3 @@ figure!(
     Asked::AtMost(60.0, None)
 );
 figure!(FILE_INVENTED, "probe-file-invented", "structural findings that it names there: none is right", NONE);
-figure!(CHEN11, "chen11-missed", "`study chen11`: quantities not reproduced, of all", NONE);

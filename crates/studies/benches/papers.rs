@@ -1,0 +1,47 @@
+//! Whether the papers' figures come out, and how near the simulator is to DiskSim: one line a figure.
+//!
+//! The traces that come with the SSD extension for DiskSim are used where they are, in a folder `shared/data` beside the
+//! repository; without them the studies leave out what needs them, and say so.
+//!
+//! `cargo bench --bench papers`; `cargo test` makes one figure in its quick form.
+
+use flashlane_studies::{Options, REGISTRY, StudyResult, Value, Verdict, run};
+use std::path::Path;
+
+fn main() {
+    // Cargo says so when it benchmarks; without it this is a test.
+    let quick = !std::env::args().any(|argument| argument == "--bench");
+    if quick {
+        tell("disksim", &study("disksim", Some("synthetic"), true));
+        return;
+    }
+    for paper in REGISTRY {
+        tell(paper.paper, &study(paper.paper, None, false));
+    }
+}
+
+fn study(paper: &str, figure: Option<&str>, quick: bool) -> StudyResult {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));
+    let traces = folder.exists().then_some(folder);
+    run(paper, figure, Options { quick, traces, ..Options::default() }).expect("a study of the registry")
+}
+
+fn tell(paper: &str, result: &StudyResult) {
+    let missed = result.rows.iter().filter(|row| row.verdict == Verdict::Missed).count();
+    println!("{paper}-missed: {missed} of {} quantities", result.rows.len());
+    for warning in &result.warnings {
+        println!("{paper}: {}", warning.message);
+    }
+    if paper == "disksim" {
+        println!("disksim-farthest: {:.2} % from the published mean", farthest_percent(result));
+    }
+}
+
+/// How far the farthest of a study's numbers is from the published one.
+fn farthest_percent(result: &StudyResult) -> f64 {
+    let off = result.rows.iter().map(|row| match (&row.published, &row.measured) {
+        (Value::Number(published), Value::Number(measured)) => (measured / published - 1.0).abs() * 100.0,
+        _ => f64::INFINITY,
+    });
+    off.fold(0.0, f64::max)
+}

@@ -1,0 +1,29 @@
+//! The papers' figures, and the agreement with DiskSim.
+
+use super::{Asked, Figure, number_after};
+
+const COMMAND: &str = "cargo bench -q -p flashlane-studies --bench papers";
+
+pub const CHEN11: Figure = Figure {
+    id: "chen11-missed",
+    what: "`study chen11`: quantities not reproduced, of all",
+    asked: Some(Asked::AtMost(0.0, None)),
+    command: COMMAND,
+    read: |output| number_after(output, "chen11-missed:"),
+};
+
+pub const RUAN12: Figure = Figure {
+    id: "ruan12-missed",
+    what: "`study ruan12`, the traces of DiskSim's SSD extension given: quantities not reproduced, of all",
+    asked: Some(Asked::AtMost(0.0, None)),
+    command: COMMAND,
+    read: |output| number_after(output, "ruan12-missed:"),
+};
+
+pub const DISKSIM: Figure = Figure {
+    id: "disksim-farthest",
+    what: "`study disksim`: the farthest of eight mean response times from DiskSim's, percent",
+    asked: Some(Asked::AtMost(5.0, Some(2.0))),
+    command: COMMAND,
+    read: |output| number_after(output, "disksim-farthest:"),
+};
