@@ -1,6 +1,7 @@
 //! How many drains keep all packages busy. The paper reckons that by chance eight pages in a row are for eight packages
 //! with a probability of (1/8)^8 (section II); it is 8!/8^8, 0.24%, for pages at random, and more where the eight need
-//! not be the first ones.
+//! not be the first ones. A drain here is a spell in which some page is on its way without a break: one that lasts meets
+//! eight for eight sooner or later, so that its time says more.
 
 use super::method::{Buffer, Pair, compare, counted, requests};
 use super::workload::{IOZONE, KERNEL_BUILD, POSTMARK, WORD_COUNT, synthetic};
@@ -16,7 +17,8 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();
-    let pair = compare(lab, Buffer::of(1), 1.0, || synthetic(false, 250_000).records())?;
+    let requests_at_random = lab.either(250_000, 50_000);
+    let pair = compare(lab, Buffer::of(1), 1.0, || synthetic(false, requests_at_random).records())?;
     judge("rw250k", &pair, &mut outcome);
     for program in [KERNEL_BUILD, WORD_COUNT, POSTMARK, IOZONE] {
         let Some(records) = requests(lab, &program, &mut outcome)? else { continue };
@@ -34,18 +36,27 @@ fn judge(name: &str, pair: &Pair, outcome: &mut Outcome) {
         100.0 * counted(replay, "buffer_drain_on_all_packages_ns")
             / counted(replay, "buffer_drain_ns").max(1.0)
     };
-    outcome.rows.push(Row::at_least(
-        &format!("{name}: parallel's drains that keep all packages busy"),
-        "almost every",
-        drains(&pair.parallel),
-        "%",
-        95.0,
-    ));
-    outcome.rows.push(Row::at_most(
-        &format!("{name}: time of lru's drains in which all packages are busy"),
-        "less than parallel's",
-        time(&pair.lru),
-        "%",
-        time(&pair.parallel),
-    ));
+    outcome.rows.extend([
+        Row::at_least(
+            &format!("{name}: drains by parallel that keep all packages busy"),
+            "almost every",
+            drains(&pair.parallel),
+            "%",
+            95.0,
+        ),
+        Row::at_most(
+            &format!("{name}: drains by lru that keep all packages busy"),
+            "(1/8)^8, by chance",
+            drains(&pair.lru),
+            "%",
+            drains(&pair.parallel),
+        ),
+        Row::at_most(
+            &format!("{name}: time of drains by lru in which all packages are busy"),
+            "less than by parallel",
+            time(&pair.lru),
+            "%",
+            time(&pair.parallel),
+        ),
+    ]);
 }

@@ -1,8 +1,8 @@
 //! The paper's method: the same requests on the same drive with the same buffer, by either policy; mean response times
 //! beside each other.
 //!
-//! Traces are replayed in open loop at their time stamps, as DiskSim does. A response time counts from when the drive is
-//! handed the request, as in the means that come with the simulator (study `disksim`).
+//! Traces are replayed in open loop at their time stamps, as DiskSim does. A response time counts from the request's
+//! arrival, so that it holds the wait for a drive whose queue is full; the paper does not say where it counts from.
 
 use super::workload::Program;
 use crate::FigureError;
@@ -45,7 +45,7 @@ impl Pair {
 
 /// The mean response time in ms.
 pub(super) fn mean_ms(replay: &Replay) -> f64 {
-    replay.device_latencies.mean_ns() / 1e6
+    replay.mean_latency_ns() / 1e6
 }
 
 /// A counter of the drive; it has all that are asked for here.
