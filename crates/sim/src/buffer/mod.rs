@@ -67,6 +67,15 @@ pub(crate) struct Entry {
     travelling: bool,
 }
 
+/// What was here of a page that flash does not have yet, when a write past the buffer took its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owed {
+    /// The first write of it.
+    pub(crate) since: u64,
+    /// The flush period in which that was.
+    pub(crate) period: u64,
+}
+
 /// How a page was taken in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
@@ -436,11 +445,11 @@ impl WriteBuffer {
     }
 
     /// Drops what is buffered of `page`, or keeps it from flash where it is leaving: it was trimmed or written past the
-    /// buffer. Gives back the first write that was here and not on flash.
-    pub(crate) fn forget(&mut self, page: u32) -> Option<u64> {
+    /// buffer. Gives back what was here and not on flash.
+    pub(crate) fn forget(&mut self, page: u32) -> Option<Owed> {
         let slot = self.newest.remove(&page)?;
         let entry = &mut self.entries[slot as usize];
-        let since = std::mem::replace(&mut entry.since, u64::MAX);
+        let owed = Owed { since: std::mem::replace(&mut entry.since, u64::MAX), period: entry.period };
         match entry.stage {
             Stage::Leaving => entry.stage = Stage::Void,
             Stage::Clean | Stage::Dirty => {
@@ -451,7 +460,7 @@ impl WriteBuffer {
             }
             _ => {}
         }
-        (since != u64::MAX).then_some(since)
+        (owed.since != u64::MAX).then_some(owed)
     }
 
     /// Closes the flush period: what was written so far is waited for, what comes later is not.

@@ -178,3 +178,18 @@ fn blocks_are_padded_with_what_flash_has_of_them() {
     assert_eq!(counters.get("buffer_pages_padded"), Some(10 * 61));
     assert_eq!(counters.get("buffer_pages_drained"), Some(10 * 63));
 }
+
+#[test]
+fn a_flush_waits_for_the_durable_write_that_took_the_place_of_what_was_buffered() {
+    let mut drive = drive(&[("link.completions_wait", "false")]);
+    latency_ns(&mut drive, Request::write(0, 0, 8192));
+    let since = |drive: &Drive| drive.at_risk().unwrap().iter().map(|risk| risk.since).collect::<Vec<_>>();
+    assert_eq!(since(&drive), [0]);
+    drive.submit(Request::write(1, 0, 4096).durable()).unwrap();
+    drive.submit(Request::flush(2)).unwrap();
+    let mut out = Vec::new();
+    while !out.iter().any(|completion: &Completion| completion.id.0 == 2) {
+        drive.reap(Instant::FAR, &mut out);
+    }
+    assert_eq!(since(&drive), [0; 0], "the first write had completed before the flush came");
+}

@@ -12,7 +12,7 @@ impl Drive {
     pub(super) fn volatile(&self) -> Vec<AtRisk> {
         let page_bytes = self.geometry.page_bytes;
         let buffered = self.buffer.iter().flat_map(WriteBuffer::at_risk);
-        let overtaken = self.overtaken.iter().map(|(&page, &since)| (page, since));
+        let overtaken = self.overtaken.iter().map(|(&page, (owed, _))| (page, owed.since));
         buffered
             .chain(overtaken)
             .map(|(page, since)| {

@@ -10,7 +10,7 @@ mod powered;
 mod read;
 mod write;
 
-use crate::buffer::WriteBuffer;
+use crate::buffer::{Owed, WriteBuffer};
 use crate::cache::ReadCache;
 use crate::config::{CommandsWait, DriveConfig};
 use crate::event::{Event, EventQueue, Ticket};
@@ -62,8 +62,9 @@ pub struct Drive {
     flushing: Vec<u32>,
     /// Writes that were completed once the buffer had them.
     acknowledged: u64,
-    /// Pages that were in the buffer when a write overtook them that is not on flash yet: the first write lost with it.
-    overtaken: BTreeMap<u32, u64>,
+    /// Pages that were in the buffer when a write overtook them that is not on flash yet: what is lost with it, and its
+    /// request.
+    overtaken: BTreeMap<u32, (Owed, u32)>,
     rest: Rest,
     /// Whether the host has been silent for long enough that the buffer is drained ahead of need.
     resting: bool,

@@ -140,8 +140,12 @@ impl Drive {
             let mut present = piece.covered(page_bytes);
             if let Some(buffer) = &mut self.buffer {
                 present |= buffer.present(piece.page);
-                if let Some(since) = buffer.forget(piece.page) {
-                    self.overtaken.insert(piece.page, since);
+                if let Some(owed) = buffer.forget(piece.page) {
+                    // Where another such write is still under way the page owes the older of both.
+                    let (oldest, by) = self.overtaken.entry(piece.page).or_insert((owed, request));
+                    oldest.since = oldest.since.min(owed.since);
+                    oldest.period = oldest.period.min(owed.period);
+                    *by = request;
                 }
             }
             self.write_page(piece.page, present, Owner::RequestFill(request), Owner::Request(request));
@@ -152,9 +156,17 @@ impl Drive {
     #[inline]
     pub(super) fn pages_written(&mut self, request: u32, operation: &FlashOperation) {
         if !self.overtaken.is_empty() {
-            self.overtaken.remove(&operation.page);
+            self.caught_up(operation.page, request);
         }
         self.written(request, operation.pages);
+    }
+
+    /// A write that may have overtaken a buffered page has come to its end there.
+    fn caught_up(&mut self, page: u32, request: u32) {
+        if self.overtaken.get(&page).is_some_and(|&(_, by)| by == request) {
+            self.overtaken.remove(&page);
+            self.end_flushes();
+        }
     }
 
     /// Programs a page, after reading from flash what is not present of it.
@@ -218,7 +230,7 @@ impl Drive {
     fn write_failed(&mut self, page: u32, owner: Owner) {
         match owner {
             Owner::Request(request) => {
-                self.overtaken.remove(&page);
+                self.caught_up(page, request);
                 self.requests[request].outcome = Err(Failure::WornOut);
                 self.done(request, 1);
             }
@@ -268,10 +280,12 @@ impl Drive {
     /// Completes the flushes that have nothing left to wait for.
     fn end_flushes(&mut self) {
         let Some(buffer) = &self.buffer else { return };
-        let requests = &self.requests;
+        let (requests, overtaken) = (&self.requests, &self.overtaken);
         let mut done = std::mem::take(&mut self.flushed);
         self.flushing.retain(|&request| {
-            let flushed = buffer.is_flushed(requests[request].flush_period);
+            let period = requests[request].flush_period;
+            let flushed =
+                buffer.is_flushed(period) && overtaken.values().all(|(owed, _)| owed.period > period);
             if flushed {
                 done.push(request);
             }
