@@ -15,9 +15,9 @@ mod periods;
 mod traffic;
 
 use crate::config::{DriveConfig, Placement};
-use crate::nand::Geometry;
+use crate::nand::{Geometry, Timing};
 use departures::Departures;
-use flashlane_base::{Duration, Instant};
+use flashlane_base::{Duration, Instant, Seed};
 use flashlane_policy::buffer::{self, Access, Page, Queues, Replacement, Shape};
 use flashlane_policy::mapping;
 use hashbrown::HashMap;
@@ -137,13 +137,13 @@ pub(crate) fn shape(config: &DriveConfig, geometry: &Geometry) -> Option<Shape> 
 }
 
 /// The longest that a page of the buffer keeps a channel or a die of it busy: what is missing of it is read, then it is
-/// programmed.
+/// programmed, with its block's summary if it fills the block.
 pub(crate) fn longest_page(config: &DriveConfig, geometry: &Geometry) -> Duration {
-    let flash = &config.flash;
-    let transfer = flash.bus_command.0 + Duration::of_transfer(geometry.page_bytes, flash.bus.0);
-    let array = flash.read.0 + flash.program.0;
-    let noise = Duration::from_ns((array.as_ns() as f64 * flash.noise.0).ceil() as u64);
-    array + noise + transfer * 2
+    // The seed is that of the noise, which is taken at its most.
+    let timing = Timing::new(config, Seed(0));
+    let array = timing.read + timing.program + timing.summary;
+    let noise = Duration::from_ns((array.as_ns() as f64 * config.flash.noise.0).ceil() as u64);
+    array + noise + timing.bus(geometry.page_bytes as u32) * 2
 }
 
 impl WriteBuffer {
