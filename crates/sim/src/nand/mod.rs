@@ -4,6 +4,7 @@ mod array;
 mod geometry;
 mod in_order;
 mod operation;
+mod queue;
 mod timing;
 
 pub use array::FlashArray;
