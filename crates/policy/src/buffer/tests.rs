@@ -176,14 +176,16 @@ impl Replacement for Model {
     }
 }
 
+/// Policies that the model knows; another one needs no model, only the laws.
+const MODELLED: [&str; 5] = ["bplru", "cflru", "fifo", "lru", "parallel"];
+
 #[test]
-fn every_policy_chooses_what_a_plain_model_of_it_chooses() {
-    for entry in REGISTRY {
+fn policies_choose_what_a_plain_model_of_them_chooses() {
+    for name in MODELLED {
         for seed in 0..200 {
-            let mut random = Seed(seed).derive(entry.name).source();
-            let mut policy = make(entry.name);
-            let mut model =
-                Model { name: entry.name, order: vec![], turn: 0, leaving: vec![], in_order: vec![] };
+            let mut random = Seed(seed).derive(name).source();
+            let mut policy = make(name);
+            let mut model = Model { name, order: vec![], turn: 0, leaving: vec![], in_order: vec![] };
             let mut free: Vec<u32> = (0..SHAPE.slots).collect();
             let mut held: Vec<(u32, u32)> = Vec::new();
             let mut next = 0;
@@ -220,18 +222,18 @@ fn every_policy_chooses_what_a_plain_model_of_it_chooses() {
                     9 => {
                         let dropped = policy.drop_clean();
                         let same = if policy.keeps_reads() { model.drop_clean() } else { None };
-                        assert_eq!(dropped, same, "{} seed {seed} step {step}", entry.name);
+                        assert_eq!(dropped, same, "{} seed {seed} step {step}", name);
                         left.extend(dropped);
                     }
                     10 if random.chance(0.2) && !model.order.is_empty() => {
                         let mut same = Vec::new();
                         policy.batch(8, &mut left);
                         model.batch(8, &mut same);
-                        assert_eq!(left, same, "{} seed {seed} step {step}", entry.name);
+                        assert_eq!(left, same, "{} seed {seed} step {step}", name);
                     }
                     _ => {
                         let victim = policy.victim();
-                        assert_eq!(victim, model.victim(), "{} seed {seed} step {step}", entry.name);
+                        assert_eq!(victim, model.victim(), "{} seed {seed} step {step}", name);
                         left.extend(victim);
                     }
                 }
