@@ -5,6 +5,8 @@ use super::workload::{IOZONE, KERNEL_BUILD, POSTMARK, WORD_COUNT};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, Row};
+use flashlane_base::Operation;
+use flashlane_trace::Record;
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "erases",
@@ -16,7 +18,13 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();
     for program in [KERNEL_BUILD, WORD_COUNT, POSTMARK, IOZONE] {
         let Some(records) = requests(lab, &program, &mut outcome)? else { continue };
-        let mut with = |size| replay(lab, "parallel", Buffer::of(size), 1.0, records.iter().copied());
+        // At the end all goes to flash: what merely waits in the larger buffer is not saved.
+        let flush =
+            records.last().map(|last| Record { operation: Operation::Flush, length_bytes: 0, ..*last });
+        let mut with = |size| {
+            let records = records.iter().copied().chain(flush);
+            replay(lab, "parallel", Buffer::of(size), 1.0, records)
+        };
         let (small, large) = (with(1)?, with(64)?);
         let saved =
             |counter: &str| 100.0 * (1.0 - counted(&large, counter) / counted(&small, counter).max(1.0));
