@@ -70,9 +70,9 @@ impl fmt::Display for Loss {
         match self {
             Self::Operation(operation) => write!(f, "left out: the format has no {operation}"),
             Self::Unaligned => f.write_str("left out: not of whole sectors of 512 bytes"),
-            Self::Time => f.write_str("time rounded down to the format's step"),
+            Self::Time => f.write_str("with the time rounded down to the format's step"),
             Self::Before => f.write_str("earlier than the first request, written at its time"),
-            Self::Took => f.write_str("response time lost or rounded down"),
+            Self::Took => f.write_str("with the response time lost or rounded down"),
             Self::Durable => f.write_str("no longer marked as durable"),
         }
     }
