@@ -38,6 +38,7 @@ Examples:
   flashlane study chen11
   flashlane study chen11/fig3 --out fig3
   flashlane study chen11 --quick --format json
+  flashlane study disksim --traces ~/disksim-traces
 
 Everything is measured anew, on simulated drives. A study takes its full time unless
 --quick is given. The exit status is 1 where a published quantity is missed.";
@@ -112,12 +113,12 @@ fn fields(study: &Study) -> Value {
 
 /// A paper and its figures, one a line where the terminal is wide enough.
 fn paragraph(study: &Study) -> String {
-    const INDENT: usize = 18;
+    let label = |figure: &str| format!("  {}/{figure}", study.paper);
+    let indent = study.figures.iter().map(|figure| label(figure.id).len() + 1).max().unwrap_or(0).max(18);
     let mut text = String::new();
     wrapped(&mut text, &format!("{:<8}", study.paper), study.title, 8);
     for figure in study.figures {
-        let name = format!("  {}/{}", study.paper, figure.id);
-        wrapped(&mut text, &format!("{name:<INDENT$}"), figure.claim, INDENT);
+        wrapped(&mut text, &format!("{:<indent$}", label(figure.id)), figure.claim, indent);
     }
     text
 }
