@@ -9,8 +9,8 @@ use crate::progress::Meter;
 use anyhow::anyhow;
 use clap::Subcommand;
 use flashlane_trace::{
-    FORMATS, Format, OpenOptions, Output, Portrait, ReadError, Record, Share, Summary, Trace, WriteError,
-    Writer, open,
+    FORMATS, Format, OpenError, OpenOptions, Output, Portrait, ReadError, Record, Share, Summary, Trace,
+    WriteError, Writer, open,
 };
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -102,7 +102,17 @@ fn opened(input: &Input) -> Result<Trace, Failure> {
         device: input.device,
         every_device: input.device.is_none(),
     };
-    open(&input.trace, &options).map_err(Failure::unusable)
+    open(&input.trace, &options).map_err(|error| unopened(error, "--from"))
+}
+
+/// Why a trace was not opened; where naming its format would help, with the `option` that does.
+pub(super) fn unopened(error: OpenError, option: &str) -> Failure {
+    match error {
+        OpenError::NotRecognised { .. } | OpenError::Ambiguous { .. } => {
+            Failure::unusable(anyhow!("{error} ({option} NAME)"))
+        }
+        error => Failure::unusable(error),
+    }
 }
 
 /// Hands each request to `take`, until the trace's end, an interruption, or its failure. Says why it ended early.
