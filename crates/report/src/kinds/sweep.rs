@@ -57,7 +57,8 @@ fn summary(rows: &[&Value]) -> String {
         return "Nothing was measured.".into();
     };
     if mean(&least) == mean(&most) {
-        return format!("The mean latency is {} at every point.", time_ns(mean(&least)));
+        let all = if known().count() == rows.len() { "every point" } else { "every point that was measured" };
+        return format!("The mean latency is {} at {all}.", time_ns(mean(&least)));
     }
     format!(
         "The mean latency is shortest with {}: {}; and longest with {}: {}.",
