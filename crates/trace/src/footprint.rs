@@ -1,16 +1,17 @@
 //! How many bytes of the devices are touched at all, in bounded memory.
 //!
-//! One bit a granule, in pages of bits that are made when first touched. Granules begin at 4 KiB; when the pages would
-//! take more than [`PAGES_MOST`], granules of twice the size take their place. So the answer is exact to a granule:
-//! never too low, and too high by less than two granules a run of touched bytes.
+//! One bit a granule, in pages of bits that are made when first touched. Granules begin at 4 KiB; when there would be
+//! more than [`PAGES_MOST`] pages beside one for each device that comes later, granules of twice the size take their
+//! place. So the answer is exact to a granule: never too low, and too high by less than two granules a run of touched
+//! bytes.
 
 use std::collections::BTreeMap;
 
-/// Bytes of a page of bits: 32768 granules, 128 MiB of a device at first.
-const PAGE_BYTES: usize = 4096;
+/// Bytes of a page of bits: 4096 granules, 16 MiB of a device at first.
+const PAGE_BYTES: usize = 512;
 const PAGE_BITS: u64 = PAGE_BYTES as u64 * 8;
 /// 16 MiB: 512 GiB of fully touched device before granules grow.
-const PAGES_MOST: usize = 4096;
+const PAGES_MOST: usize = 1 << 15;
 
 type Page = Box<[u64; PAGE_BYTES / 8]>;
 
@@ -18,11 +19,13 @@ type Page = Box<[u64; PAGE_BYTES / 8]>;
 pub(crate) struct Footprint {
     granule_bytes: u64,
     pages: BTreeMap<(u32, u64), Page>,
+    /// Devices that came when there were [`PAGES_MOST`] already.
+    devices_late: usize,
 }
 
 impl Footprint {
     pub fn new() -> Self {
-        Self { granule_bytes: 4096, pages: BTreeMap::new() }
+        Self { granule_bytes: 4096, pages: BTreeMap::new(), devices_late: 0 }
     }
 
     /// Touches a range, which is not empty.
@@ -32,13 +35,14 @@ impl Footprint {
         while at < end {
             let granule = at / self.granule_bytes;
             let (page, first) = (granule / PAGE_BITS, granule % PAGE_BITS);
-            if self.pages.len() >= PAGES_MOST && !self.pages.contains_key(&(device, page)) {
+            let key = (device, page);
+            if self.pages.len() >= PAGES_MOST && !self.pages.contains_key(&key) && !self.has_room(device) {
                 self.coarsen();
                 continue;
             }
+            let bits = self.pages.entry(key).or_insert_with(blank);
             let last_granule = (end - 1) / self.granule_bytes;
             let last = (last_granule - page * PAGE_BITS).min(PAGE_BITS - 1);
-            let bits = self.pages.entry((device, page)).or_insert_with(|| Box::new([0; PAGE_BYTES / 8]));
             set(&mut bits[..], first, last);
             match (page + 1)
                 .checked_mul(PAGE_BITS)
@@ -50,10 +54,17 @@ impl Footprint {
         }
     }
 
+    /// Whether `device` may have another page where there are many: its first, which coarser granules could not save.
+    fn has_room(&mut self, device: u32) -> bool {
+        let is_first = self.pages.range((device, 0)..=(device, u64::MAX)).next().is_none();
+        self.devices_late += usize::from(is_first);
+        is_first || self.pages.len() < PAGES_MOST + self.devices_late
+    }
+
     /// Bytes touched, in whole granules.
     pub fn bytes(&self) -> u64 {
         let ones = |page: &Page| page.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
-        self.pages.values().map(ones).sum::<u64>() * self.granule_bytes
+        self.pages.values().map(ones).sum::<u64>().saturating_mul(self.granule_bytes)
     }
 
     pub fn granule_bytes(&self) -> u64 {
@@ -64,8 +75,7 @@ impl Footprint {
     fn coarsen(&mut self) {
         self.granule_bytes *= 2;
         for ((device, page), fine) in std::mem::take(&mut self.pages) {
-            let coarse =
-                self.pages.entry((device, page / 2)).or_insert_with(|| Box::new([0; PAGE_BYTES / 8]));
+            let coarse = self.pages.entry((device, page / 2)).or_insert_with(blank);
             let half = (page % 2) * PAGE_BITS / 2;
             for (place, word) in fine.iter().enumerate().filter(|(_, word)| **word != 0) {
                 for bit in (0..64).filter(|bit| word >> bit & 1 == 1) {
@@ -75,6 +85,10 @@ impl Footprint {
             }
         }
     }
+}
+
+fn blank() -> Page {
+    Box::new([0; PAGE_BYTES / 8])
 }
 
 /// Sets the bits from `first` to `last`.
@@ -107,6 +121,23 @@ mod tests {
         let touched = (PAGES_MOST as u64 + 100) * 4096;
         assert!(footprint.bytes() >= touched, "never too low");
         assert!(footprint.bytes() <= (PAGES_MOST as u64 + 100) * footprint.granule_bytes());
+        footprint.touch(0, 0, 1 << 63);
+        assert!(footprint.bytes() >= 1 << 63);
+    }
+
+    /// Cloud traces have thousands of volumes, more than there are pages.
+    #[test]
+    fn any_number_of_devices_is_counted() {
+        let devices = 2 * PAGES_MOST as u32;
+        let mut footprint = Footprint::new();
+        for device in 0..devices {
+            footprint.touch(device, 1 << 30, 8192);
+        }
+        assert_eq!((footprint.bytes(), footprint.granule_bytes()), (u64::from(devices) * 8192, 4096));
+        for device in 0..devices {
+            footprint.touch(device, 1 << 40, 4096);
+        }
+        assert!(footprint.pages.len() <= PAGES_MOST + devices as usize);
         footprint.touch(0, 0, 1 << 63);
         assert!(footprint.bytes() >= 1 << 63);
     }

@@ -79,19 +79,18 @@ impl Trace {
 
     fn from_inputs(inputs: Vec<Input>, name: &str, options: &OpenOptions<'_>) -> Result<Self, OpenError> {
         let named = options.format.map(Format::named).transpose()?;
-        let sources: Vec<Source> = inputs
+        let mut sources: Vec<Source> = inputs
             .into_iter()
             .map(Source::new)
             .collect::<io::Result<_>>()
             .map_err(|source| OpenError::File { path: name.into(), source })?;
-        let head = &sources[0].head;
         let format = match named {
             Some(format) => format,
-            None if head.is_empty() => {
-                let source = ReadError::Nothing { unit: "line", lines: 0, refused: 0, refusals: Vec::new() };
+            None if sources[0].head.is_empty() => {
+                let source = nothing_in(&mut sources[0]);
                 return Err(OpenError::Read { name: name.into(), source });
             }
-            None => Format::recognised(head, name)?,
+            None => Format::recognised(&sources[0].head, name)?,
         };
         let wanted = match options.device {
             _ if options.every_device => Wanted::Every,
@@ -213,6 +212,18 @@ impl Trace {
             bytes: self.sink.bytes,
             records: self.sink.total(),
             source,
+        }
+    }
+}
+
+/// Why nothing came of a source: there is nothing in it, or it is damaged before its first byte.
+fn nothing_in(source: &mut Source) -> ReadError {
+    let unit = "line";
+    match source.input.read(&mut [0]) {
+        Ok(_) => ReadError::Nothing { unit, lines: 0, refused: 0, refusals: Vec::new() },
+        Err(error) => {
+            let compression = source.compression;
+            ReadError::Damaged { compression, unit, units: 0, bytes: 0, records: 0, source: error }
         }
     }
 }

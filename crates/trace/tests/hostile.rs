@@ -168,6 +168,14 @@ fn a_trace_without_a_sound_line_is_an_error_that_says_why() {
 }
 
 #[test]
+fn a_compressed_file_that_was_cut_before_its_content_is_damaged_and_not_empty() {
+    for (cut, name) in [(&b"\x1f\x8b"[..], "gz"), (b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zst")] {
+        let error = opened(cut, &OpenOptions::default()).err().unwrap().to_string();
+        assert!(error.contains(&format!("the {name} data ends early or is damaged")), "{error}");
+    }
+}
+
+#[test]
 fn line_endings_may_be_mixed() {
     for (format, good, _) in LINES {
         let (one, _) = read(format, format!("{}{good}\n", header(format)).as_bytes());
