@@ -9,6 +9,7 @@ mod files;
 mod footprint;
 mod format;
 mod formats;
+mod names;
 mod pairing;
 mod portrait;
 mod record;

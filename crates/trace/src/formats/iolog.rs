@@ -9,6 +9,7 @@ use super::blank;
 use crate::Record;
 use crate::cursor::Cursor;
 use crate::format::{Format, Writing};
+use crate::names::Names;
 use crate::sink::{Given, Reason, Sink};
 use crate::text::{Parse, Text, first_line};
 use crate::write::{Encode, Loss, number};
@@ -48,8 +49,6 @@ const ACTIONS: &str = "action: 'read', 'write', 'trim', 'sync' and 'datasync' (a
 const HEADERS: [&[u8]; 2] = [b"fio version 2 iolog", b"fio version 3 iolog"];
 const US_NS: u64 = 1000;
 const MS_NS: u64 = 1_000_000;
-/// Files a log: one could have a name of its own on every line, and each is kept.
-const FILES_MOST: usize = 1 << 16;
 
 #[derive(Clone, Copy, PartialEq)]
 enum Version {
@@ -61,28 +60,12 @@ struct Iolog {
     version: Version,
     /// Time, in nanoseconds, as the waits of version 2 have it.
     now_ns: u64,
-    files: Vec<Vec<u8>>,
-    latest: usize,
+    files: Names,
 }
 
 impl Iolog {
     fn new(version: Version) -> Self {
-        Self { version, now_ns: 0, files: Vec::new(), latest: 0 }
-    }
-
-    /// The number of the file called `name`.
-    #[inline]
-    fn device(&mut self, name: &[u8]) -> Option<u32> {
-        if self.files.get(self.latest).is_none_or(|known| known != name) {
-            self.latest = self.files.iter().position(|known| known == name).unwrap_or(self.files.len());
-            if self.latest == self.files.len() {
-                if self.files.len() == FILES_MOST {
-                    return None;
-                }
-                self.files.push(name.to_vec());
-            }
-        }
-        Some(self.latest as u32)
+        Self { version, now_ns: 0, files: Names::default() }
     }
 
     /// A `wait`: nothing happens before so many milliseconds after the start.
@@ -125,7 +108,7 @@ impl Parse for Iolog {
             // What is done to the file itself is no request; an added file gets its number.
             b"add" | b"open" | b"close" => {
                 sink.skipped += 1;
-                self.device(name);
+                self.files.number(name);
                 return Ok(());
             }
             _ => {
@@ -133,7 +116,7 @@ impl Parse for Iolog {
                 return Err(cursor.refusal(action_at, "the action", allowed));
             }
         };
-        let device = self.device(name);
+        let device = self.files.number(name);
         let device = device.ok_or_else(|| cursor.refusal(from, "the file", "one of 65536 at most"))?;
         let mut record = blank(self.now_ns, device, operation);
         if operation != Operation::Flush {
@@ -144,7 +127,7 @@ impl Parse for Iolog {
     }
 
     fn device_name(&self, number: u32) -> Option<String> {
-        self.files.get(number as usize).map(|name| String::from_utf8_lossy(name).into_owned())
+        self.files.get(number).map(|name| String::from_utf8_lossy(name).into_owned())
     }
 }
 

@@ -8,6 +8,7 @@ use super::blank;
 use crate::Record;
 use crate::cursor::Cursor;
 use crate::format::{Format, Writing};
+use crate::names::Names;
 use crate::sink::{Reason, Sink};
 use crate::text::{Parse, Text, fits};
 use crate::write::{Encode, Loss, number};
@@ -36,28 +37,17 @@ const TICK_NS: u64 = 100;
 /// Disks a host.
 const DISKS: u32 = 1 << 16;
 
-/// The hosts, in the order in which they appear.
 #[derive(Default)]
 struct Msr {
-    hosts: Vec<Vec<u8>>,
-    latest: usize,
+    hosts: Names,
 }
 
 impl Msr {
-    /// The number of a host's disk.
+    /// The number of a host's disk; it has 32 bits, since there are no more than 65536 hosts.
     #[inline]
     fn device(&mut self, host: &[u8], disk: u32) -> Option<u32> {
-        if self.hosts.get(self.latest).is_none_or(|known| known != host) {
-            self.latest = self.hosts.iter().position(|known| known == host).unwrap_or(self.hosts.len());
-            if self.latest == self.hosts.len() {
-                // So that the device's number has 32 bits.
-                if self.hosts.len() == DISKS as usize {
-                    return None;
-                }
-                self.hosts.push(host.to_vec());
-            }
-        }
-        (disk < DISKS).then_some(self.latest as u32 * DISKS + disk)
+        let host = self.hosts.number(host)?;
+        (disk < DISKS).then_some(host * DISKS + disk)
     }
 }
 
@@ -92,7 +82,7 @@ impl Parse for Msr {
     }
 
     fn device_name(&self, number: u32) -> Option<String> {
-        let host = String::from_utf8_lossy(self.hosts.get((number / DISKS) as usize)?);
+        let host = String::from_utf8_lossy(self.hosts.get(number / DISKS)?);
         Some(format!("{host} {}", number % DISKS))
     }
 }
