@@ -32,7 +32,7 @@ pub enum StudyError {
         /// The figure.
         figure: &'static str,
         /// Why.
-        source: FigureError,
+        source: Box<FigureError>,
     },
 }
 

@@ -69,7 +69,13 @@ pub fn run(paper: &str, figure: Option<&str>, options: Options<'_>) -> Result<St
                 result.partial = Some(format!("{} at {}", Interruption::Stopped, figure.id));
                 break;
             }
-            Err(source) => return Err(StudyError::Figure { paper: study.paper, figure: figure.id, source }),
+            Err(source) => {
+                return Err(StudyError::Figure {
+                    paper: study.paper,
+                    figure: figure.id,
+                    source: source.into(),
+                });
+            }
         }
     }
     Ok(result)

@@ -219,8 +219,10 @@ impl Trace {
 /// Why nothing came of a source: there is nothing in it, or it is damaged before its first byte.
 fn nothing_in(source: &mut Source) -> ReadError {
     let unit = "line";
-    match source.input.read(&mut [0]) {
-        Ok(_) => ReadError::Nothing { unit, lines: 0, refused: 0, refusals: Vec::new() },
+    // Whether anything is there has been seen: what is asked here is whether that was because of damage.
+    let end = source.input.read(&mut [0]).map(drop);
+    match end {
+        Ok(()) => ReadError::Nothing { unit, lines: 0, refused: 0, refusals: Vec::new() },
         Err(error) => {
             let compression = source.compression;
             ReadError::Damaged { compression, unit, units: 0, bytes: 0, records: 0, source: error }

@@ -8,7 +8,7 @@ use flashlane_measure::ReplayOptions;
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "traces",
-    claim: "The extension's IOzone and PostMark traces, open loop; with --traces DIR, where DIR has them",
+    claim: "The extension's IOzone and PostMark traces (ruan12, Section III.B), open loop; with --traces DIR that has them",
     measure,
 };
 
