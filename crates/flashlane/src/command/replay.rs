@@ -225,15 +225,14 @@ impl Plan<'_> {
         format!("the trace '{}'", self.trace.display())
     }
 
-    /// Opens the device, replays the trace, and says what came of it. `writes` is what [`Plan::changes`] said; the
-    /// requests are those of `kept` where they were read before; `watch` is told how far it has come, and says whether
-    /// to go on.
+    /// Opens the device, replays the trace, and says what came of it. `writes` is what [`Plan::changes`] said; `watch`
+    /// is told how far it has come, and says whether to go on.
     fn measure(
         &self,
         spec: &Spec,
         safety: &SafetyOptions,
         writes: bool,
-        kept: Option<&Kept>,
+        requests: Requests<'_>,
         samples: usize,
         watch: &mut dyn FnMut(Option<f64>) -> ControlFlow<()>,
     ) -> Result<(Replay, ReplayResult), Failure> {
@@ -242,15 +241,17 @@ impl Plan<'_> {
             _ => u64::MAX,
         };
         let opening = Opening { safety, writes, depth, seed: self.how.seed };
-        if let Some(Kept { records, told }) = kept {
-            let opened = devices::open(spec, &opening)?;
-            let share = |requests: u64| Some(requests as f64 / records.len().max(1) as f64);
-            let (replay, mut result) =
-                self.replayed(opened, records.iter().copied(), samples, &share, watch)?;
-            told.clone().put(&mut result);
-            return Ok((replay, result));
-        }
-        let mut trace = self.open()?;
+        let mut trace = match requests {
+            Requests::Opened(trace) => *trace,
+            Requests::Kept(Kept { records, told }) => {
+                let opened = devices::open(spec, &opening)?;
+                let share = |requests: u64| Some(requests as f64 / records.len().max(1) as f64);
+                let (replay, mut result) =
+                    self.replayed(opened, records.iter().copied(), samples, &share, watch)?;
+                told.clone().put(&mut result);
+                return Ok((replay, result));
+            }
+        };
         let opened = devices::open(spec, &opening)?;
         let (mut taken, share) = (0_u64, Cell::new(trace.progress()));
         let records = std::iter::from_fn(|| {
@@ -289,6 +290,13 @@ impl Plan<'_> {
         }
         Ok((replay, result))
     }
+}
+
+/// Where a trace's requests come from.
+enum Requests<'a> {
+    Opened(Box<Trace>),
+    /// They were read before.
+    Kept(&'a Kept),
 }
 
 /// What is to be said of a trace that was read.
@@ -346,11 +354,11 @@ fn doubts(summary: &Summary) -> impl Iterator<Item = Warning> {
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Arguments { device: spec, safety, .. } = arguments;
     let plan = arguments.plan()?;
-    // A trace that cannot be read is told before a device is made.
-    drop(plan.open()?);
     if !arguments.sweep.keys.is_empty() {
         return sweep::call(arguments, plan);
     }
+    // A trace that cannot be read is told before a device is made. Opened once: what a pipe has given is gone.
+    let trace = plan.open()?;
     let writes = plan.changes(spec)?;
     if writes {
         devices::consent(spec, safety, &plan.described())?;
@@ -362,7 +370,14 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         meter.set(share);
         if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let measured = plan.measure(spec, safety, writes, None, Options::default().samples, &mut watch);
+    let measured = plan.measure(
+        spec,
+        safety,
+        writes,
+        Requests::Opened(Box::new(trace)),
+        Options::default().samples,
+        &mut watch,
+    );
     drop(meter);
     let (replay, result) = measured?;
     let value = output::value(&result, spec)?;

@@ -5,8 +5,8 @@ use crate::program::{command, done, json, refused, text};
 use serde_json::Value;
 use std::fmt::Write;
 use std::fs;
-use std::path::PathBuf;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// A trace in DiskSim's format: (time in ms, sector, sectors, whether it reads).
 fn trace(requests: impl IntoIterator<Item = (f64, u64, u64, bool)>) -> (tempfile::TempDir, PathBuf) {
@@ -116,6 +116,23 @@ fn all_is_kept_and_drawn() {
     assert!(csv.starts_with("statistic,latency_ns,read_ns,write_ns\r\n"), "{csv}");
 }
 
+/// `replay DEVICE <(zcat …)`: what was looked at must not be lost.
+#[test]
+fn a_trace_from_a_pipe_is_replayed_from_its_first_request() {
+    let (dir, path) = mixed(20_000);
+    let pipe = dir.path().join("pipe.disksim");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let feed = format!("cat {} > {}", text(&path), text(&pipe));
+    let mut feeder = Command::new("sh").args(["-c", &feed]).spawn().unwrap();
+    let replayed = |path: &Path| {
+        let mut result = json(&["replay", DRIVE, text(path), "--trace-format", "disksim"]);
+        result["trace"]["name"] = Value::Null;
+        result
+    };
+    assert_eq!(replayed(&pipe), replayed(&path));
+    assert!(feeder.wait().unwrap().success());
+}
+
 #[test]
 fn unusable_replays_are_refused() {
     let (dir, path) = mixed(10);
@@ -157,7 +174,7 @@ fn lines_that_are_no_requests_are_told_and_a_trace_that_ends_early_is_partial() 
     assert_eq!(codes(&result), ["lines-refused"]);
 
     let packed = dir.path().join("cut.trace.gz");
-    let gzip = std::process::Command::new("gzip").arg("-c").arg(&path).output();
+    let gzip = Command::new("gzip").arg("-c").arg(&path).output();
     let Ok(whole) = gzip.map(|output| output.stdout).map(|bytes| bytes[..bytes.len() / 2].to_vec()) else {
         eprintln!("skipped: there is no gzip here");
         return;

@@ -99,9 +99,11 @@ pub fn run<T: Sync>(
         (None, Ok(task)) => crew.measured(task, &measure),
         (None, Err(reason)) => Outcome::failed(reason.clone()),
     };
+    // More than there are points would only be made and ended.
+    let jobs = options.jobs.min(crew.points);
     // Where the system gives no threads, the one that is there does it all.
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.jobs);
-    let pool = (options.jobs > 1).then(|| pool.build().ok()).flatten();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs);
+    let pool = (jobs > 1).then(|| pool.build().ok()).flatten();
     let outcomes = match pool {
         Some(pool) => {
             // Points differ in length: each is a piece of its own, for whichever core is free.

@@ -3,7 +3,7 @@
 //! The trace is read once, and its requests are kept in memory for all points where they fit into [`KEPT_BYTES`]; a
 //! longer trace is read anew by each point, in constant memory.
 
-use super::{Arguments, BeyondName, PaceName, Plan, Told, UnalignedName, depth, speed};
+use super::{Arguments, BeyondName, PaceName, Plan, Requests, Told, UnalignedName, depth, speed};
 use crate::device as devices;
 use crate::failure::{Failure, Status};
 use crate::progress::Meter;
@@ -79,6 +79,10 @@ fn set<T>(option: &mut T, value: Result<T, String>) -> Result<(), String> {
 
 pub(super) fn call<'a>(arguments: &'a Arguments, plan: Plan<'a>) -> Result<Status, Failure> {
     let Arguments { device, trace, safety, output, .. } = arguments;
+    if !trace.exists() {
+        // Told as without a sweep.
+        drop(plan.open()?);
+    }
     if !trace.metadata().is_ok_and(|meta| meta.is_file()) {
         return Err(Failure::unusable(anyhow!(
             "a sweep replays its trace more than once, but '{}' is no regular file",
@@ -181,8 +185,13 @@ impl<'a> sweep::Experiment for Experiment<'a> {
 
     fn measure(&self, point: &Point<'a>, watch: sweep::Watch<'_>) -> Result<Value, Halt> {
         let safety = &self.arguments.safety;
-        let measured = point.plan.measure(&point.device, safety, self.changes, self.kept.as_ref(), 0, watch);
-        let (replay, result) = measured.map_err(|failure| Halt::Failed(failure.reason()))?;
+        let failed = |failure: Failure| Halt::Failed(failure.reason());
+        let requests = match &self.kept {
+            Some(kept) => Requests::Kept(kept),
+            None => Requests::Opened(Box::new(point.plan.open().map_err(failed)?)),
+        };
+        let measured = point.plan.measure(&point.device, safety, self.changes, requests, 0, watch);
+        let (replay, result) = measured.map_err(failed)?;
         if replay.partial == Some(Interruption::Stopped) {
             return Err(Halt::Stopped);
         }
