@@ -300,5 +300,8 @@ impl Drop for FileDevice {
             self.memory.leak();
             self.slots.drain(..).for_each(|slot| std::mem::forget(slot.buffer));
         }
+        // Closing is not enough: a child that is being forked has the file, and with it the lock, until it starts its
+        // program. Where there are no locks there is nothing to give back.
+        let _ = rustix::fs::flock(&self.file, rustix::fs::FlockOperation::Unlock);
     }
 }

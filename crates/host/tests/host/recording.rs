@@ -7,19 +7,27 @@ use flashlane_host::{Ended, RecordError, Until, record};
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A mount of tracefs of our own, where there is none.
-struct Tracefs(Option<tempfile::TempDir>);
+/// The kernel has one tracer: its tests go one after the other.
+static TRACER: Mutex<()> = Mutex::new(());
+
+/// A mount of tracefs of our own, where there is none, and the tracer.
+struct Tracefs(
+    Option<tempfile::TempDir>,
+    #[expect(dead_code, reason = "held, not used")] MutexGuard<'static, ()>,
+);
 
 impl Tracefs {
     fn new() -> Result<Self, String> {
+        let tracer = TRACER.lock().unwrap_or_else(PoisonError::into_inner);
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").map_err(|e| e.to_string())?;
         if mounts.contains(" - tracefs ") {
-            return Ok(Self(None));
+            return Ok(Self(None, tracer));
         }
         let folder = tempfile::tempdir().unwrap();
         run("mount", &["-t", "tracefs", "tracefs", folder.path().to_str().unwrap()])?;
-        Ok(Self(Some(folder)))
+        Ok(Self(Some(folder), tracer))
     }
 
     /// What a recording changes.
@@ -119,11 +127,11 @@ fn the_requests_of_a_program_are_recorded_and_tracing_is_left_as_it_was() {
 #[test]
 fn a_device_that_is_traced_is_refused() {
     let Some(drive) = Loop::blank() else { return };
+    let _tracefs = Tracefs::new();
     let enable: PathBuf = Path::new("/sys/block").join(drive.name()).join("trace/enable");
     if let Err(e) = std::fs::write(&enable, "1") {
         return println!("skipped: tracing cannot be enabled here: {e}");
     }
-    let _tracefs = Tracefs::new();
     let folder = tempfile::tempdir().unwrap();
     let refused = record(&drive.device, &Until::Elapsed(Duration::ZERO), folder.path());
     std::fs::write(&enable, "0").unwrap();
