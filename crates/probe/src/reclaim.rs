@@ -1,7 +1,7 @@
 //! The reclaim unit: what a die empties and erases as one, once every block is in use.
 //!
 //! A drive that is written from end to end over and over has nothing left to move: when a die has filled a block it
-//! only has to erase another, and the write that opens the new block waits for it. So of the writes to one die
+//! only has to erase another, and where that is not hidden between its writes, one of them waits for it. So of the writes to one die
 //! every so-many-th is slow, and so many pages are an erase block (of as many planes as are opened together). Dies
 //! need not be in step: each is looked at by itself, its writes picked out by the stripe that was found before. The
 //! whole drive has to be written for it, so this is looked for only at full effort.
