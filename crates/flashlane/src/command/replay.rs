@@ -24,7 +24,7 @@ use sweep::Kept;
 
 /// Replay a recorded trace on a device: throughput, latency over time, the tail, and what the device counted
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES, after_long_help = LONG, arg_required_else_help = true)]
+#[command(after_help = EXAMPLES, after_long_help = long_help(), arg_required_else_help = true)]
 pub struct Arguments {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device)]
@@ -74,19 +74,17 @@ Examples:
   flashlane replay /dev/nvme0n1 reads.csv --pace think --beyond fold
   flashlane replay sim:msr-64g iozone.trace.xz --sweep buffer.size=1MiB..64MiB*2 --sweep buffer.policy=lru,parallel";
 
-const LONG: &str = "\
-Examples:
-  flashlane replay sim:msr-32g,initial.state=full iozone.trace.xz
-  flashlane replay sim:nvme-tlc,initial.state=full web.csv.gz --trace-device 0 --speed 10 --out web
-  flashlane replay sim:ssd-m database.iolog --pace closed --depth 8
-  flashlane replay /dev/nvme0n1 reads.csv --pace think --beyond fold
-  flashlane replay sim:msr-64g iozone.trace.xz --sweep buffer.size=1MiB..64MiB*2 --sweep buffer.policy=lru,parallel
+fn long_help() -> String {
+    format!(
+        "{EXAMPLES}
 
 Latency counts from when a request was to arrive. What arrives while the device is full
 waits in order in a queue without bound, and the wait is part of its latency; the device's
 own latency stands beside it.
 
-A trace that only reads may be replayed on any device. One that writes or trims overwrites it.";
+A trace that only reads may be replayed on any device. One that writes or trims overwrites it."
+    )
+}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum PaceName {

@@ -471,9 +471,7 @@ impl Drive {
             self.flash.enqueue(operation, self.now, &mut self.events);
         }
     }
-}
 
-impl Drive {
     /// The counters since the last power cut, with these of the translation layer, which counts on.
     fn counted(&self, ftl: FtlCounters) -> Counters {
         let (flash, counts) = (self.flash.counters(), &self.counts);

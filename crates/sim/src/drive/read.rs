@@ -1,4 +1,4 @@
-//! Reads: from the write buffer, the read cache, or flash; then over the link page by page.
+//! Reads: from the write buffer, the read cache, or flash; then over the link, page by page or whole.
 
 use super::Drive;
 use crate::buffer::WriteBuffer;
