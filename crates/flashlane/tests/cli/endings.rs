@@ -4,7 +4,7 @@ use crate::program::{Ended, command, flashlane, refused, text};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 fn partial(ended: &Ended) -> Value {
     assert_eq!(ended.status, 1, "{}", ended.stderr);
@@ -149,12 +149,7 @@ fn ctrl_c_keeps_what_was_measured() {
     .stderr(Stdio::piped())
     .spawn()
     .unwrap();
-    // It is past its start once the handler is in its place, which the kernel tells.
-    while !catches_interrupts(child.id()) {
-        std::thread::yield_now();
-    }
-    // SAFETY: a signal to a process of our own that has not been waited for.
-    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    interrupt(&child);
     let mut stdout = String::new();
     child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
     let stderr: Vec<String> =
@@ -167,8 +162,17 @@ fn ctrl_c_keeps_what_was_measured() {
     assert!(dir.path().join("result.json").exists());
 }
 
+/// Interrupts a program of ours once it is past its start, which it is when its handler is in its place.
+pub fn interrupt(child: &Child) {
+    while !catches_interrupts(child.id()) {
+        std::thread::yield_now();
+    }
+    // SAFETY: a signal to a process of our own that has not been waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+}
+
 /// Whether a process has a handler for SIGINT.
-pub fn catches_interrupts(id: u32) -> bool {
+fn catches_interrupts(id: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
     let caught = u64::from_str_radix(caught.trim(), 16).unwrap_or(0);

@@ -1,6 +1,6 @@
 //! Replaying recorded traces.
 
-use crate::endings::catches_interrupts;
+use crate::endings::interrupt;
 use crate::program::{command, done, json, refused, text};
 use serde_json::Value;
 use std::fmt::Write;
@@ -230,12 +230,7 @@ fn a_device_that_vanishes_and_a_gap_that_is_broken_off_leave_what_was_measured()
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Its handler is in place, or the signal ends it without a result.
-    while !catches_interrupts(child.id()) {
-        std::thread::yield_now();
-    }
-    // SAFETY: a signal to a process of our own that has not been waited for.
-    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    interrupt(&child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stderr).contains("stopped on request"));
