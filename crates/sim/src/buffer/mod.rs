@@ -43,7 +43,8 @@ enum Stage {
     Leaving,
     /// Being programmed.
     Placed,
-    /// Was leaving when it was trimmed or written past the buffer: it is not to be programmed any more.
+    /// Was leaving when it was trimmed or written past the buffer, or when a newer copy went first: it is not to be
+    /// programmed any more.
     Void,
 }
 
@@ -61,6 +62,8 @@ pub(crate) struct Entry {
     /// The first write that is here and not on flash, in the count of those that the buffer completed.
     since: u64,
     stage: Stage,
+    /// The slot of the copy before this one, where it was on its way when this one came.
+    older: Option<u32>,
     /// Whether it is here only to be read and written along with its neighbours.
     pub(crate) pad: bool,
     /// Whether it counts among the pages on their way to its plane's package.
@@ -219,9 +222,11 @@ impl WriteBuffer {
         }
         let Some(slot) = self.room() else { return Admission::Full };
         // A copy on its way to flash completes what is missing here only once it is there.
-        let before = self.newest.insert(page, slot).map_or(0, |old| self.entries[old as usize].present);
+        let older = self.newest.insert(page, slot);
+        let before = older.map_or(0, |older| self.entries[older as usize].present);
         let plane = if self.assigns { assign() } else { None }.unwrap_or(NO_PLANE);
-        self.entries[slot as usize] = Entry { page, plane, present: present | before, ..Entry::default() };
+        self.entries[slot as usize] =
+            Entry { page, plane, present: present | before, older, ..Entry::default() };
         self.policy.insert(slot, Page { number: page, package: self.package_of(plane), dirty: true });
         self.soil(slot, write);
         Admission::New
@@ -382,22 +387,30 @@ impl WriteBuffer {
 
     /// Whether the page in `slot` is still to be programmed: not where it was trimmed or written past the buffer
     /// meanwhile, and not where a newer copy went first.
-    pub(crate) fn is_wanted(&mut self, slot: u32) -> bool {
-        let entry = self.entries[slot as usize];
-        if entry.stage == Stage::Void {
-            return false;
+    pub(crate) fn is_wanted(&self, slot: u32) -> bool {
+        self.entries[slot as usize].stage != Stage::Void
+    }
+
+    /// Keeps from flash what is older than the copy in `slot`. Who waits for the older copies waits for this one from now
+    /// on.
+    fn supersede(&mut self, slot: u32) {
+        let mut next = self.entries[slot as usize].older.take();
+        while let Some(slot_of_older) = next {
+            let [newer, older] = self
+                .entries
+                .get_disjoint_mut([slot as usize, slot_of_older as usize])
+                .expect("a copy is not older than itself");
+            next = older.older.take();
+            if older.stage != Stage::Leaving {
+                // It is being programmed.
+                continue;
+            }
+            older.stage = Stage::Void;
+            newer.since = newer.since.min(older.since);
+            if !older.pad {
+                std::mem::swap(&mut newer.period, &mut older.period);
+            }
         }
-        let Some(&newest) = self.newest.get(&entry.page) else { return false };
-        if newest == slot || self.entries[newest as usize].stage != Stage::Placed {
-            return true;
-        }
-        // Who waits for this copy waits for the newer one from now on.
-        let newer = &mut self.entries[newest as usize];
-        newer.since = newer.since.min(entry.since);
-        if !entry.pad && !newer.pad {
-            self.entries[slot as usize].period = std::mem::replace(&mut newer.period, entry.period);
-        }
-        false
     }
 
     /// Counts a page among those on their way, as soon as its package is known.
@@ -425,6 +438,7 @@ impl WriteBuffer {
             self.set_out(slot, now);
         }
         self.entries[slot as usize].stage = Stage::Placed;
+        self.supersede(slot);
         self.traffic.count(self.entries[slot as usize].pad);
     }
 
@@ -448,6 +462,7 @@ impl WriteBuffer {
     /// buffer. Gives back what was here and not on flash.
     pub(crate) fn forget(&mut self, page: u32) -> Option<Owed> {
         let slot = self.newest.remove(&page)?;
+        self.supersede(slot);
         let entry = &mut self.entries[slot as usize];
         let owed = Owed { since: std::mem::replace(&mut entry.since, u64::MAX), period: entry.period };
         match entry.stage {
@@ -489,11 +504,29 @@ impl WriteBuffer {
     /// Nobody waits for the page in `slot` any more.
     fn settle(&mut self, slot: u32) {
         let entry = std::mem::take(&mut self.entries[slot as usize]);
-        if self.newest.get(&entry.page) == Some(&slot) {
-            self.newest.remove(&entry.page);
-        }
+        self.unlink(slot, &entry);
         if !entry.pad && entry.stage != Stage::Clean {
             self.periods.leave(entry.period);
+        }
+    }
+
+    /// Takes what was in `slot` out of the list of its page's copies, if it is there.
+    fn unlink(&mut self, slot: u32, entry: &Entry) {
+        let Some(&newest) = self.newest.get(&entry.page) else { return };
+        if newest == slot {
+            match entry.older {
+                Some(older) => self.newest.insert(entry.page, older),
+                None => self.newest.remove(&entry.page),
+            };
+            return;
+        }
+        let mut at = newest;
+        while let Some(older) = self.entries[at as usize].older {
+            if older == slot {
+                self.entries[at as usize].older = entry.older;
+                return;
+            }
+            at = older;
         }
     }
 }

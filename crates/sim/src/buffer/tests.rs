@@ -28,3 +28,111 @@ fn rewriting_a_page_does_not_put_off_the_flush_that_waits_for_it() {
     }
     panic!("the flush still waits");
 }
+
+/// A buffer of eight pages before one die, which programs two of them at a time.
+fn small() -> WriteBuffer {
+    make(&[
+        ("flash.channels", "1"),
+        ("flash.packages", "1"),
+        ("flash.dies", "1"),
+        ("capacity", "1GiB"),
+        ("buffer.policy", "lru"),
+        ("buffer.size", "32KiB"),
+        ("buffer.drain_per_die", "2"),
+    ])
+}
+
+#[test]
+fn a_write_past_the_buffer_owes_what_the_oldest_copy_owed_and_lets_none_of_them_follow() {
+    let mut buffer = small();
+    buffer.admit(0, u64::MAX, 0, || None);
+    let (leaving, _) = buffer.drain(true, Instant::ZERO).unwrap();
+    let period = buffer.begin_flush();
+    assert_eq!(buffer.admit(0, u64::MAX, 1, || None), Admission::New);
+    assert_eq!(buffer.forget(0), Some(Owed { since: 0, period }));
+    assert_eq!(buffer.admit(0, u64::MAX, 2, || None), Admission::New);
+    assert!(!buffer.is_wanted(leaving), "it would be programmed over what is newer");
+}
+
+#[test]
+fn a_copy_that_was_passed_on_its_way_is_not_programmed_behind_a_third_one() {
+    let mut buffer = small();
+    buffer.admit(0, u64::MAX, 0, || None);
+    let (first, _) = buffer.drain(true, Instant::ZERO).unwrap();
+    let period = buffer.begin_flush();
+    buffer.admit(0, u64::MAX, 1, || None);
+    let (second, _) = buffer.drain(true, Instant::ZERO).unwrap();
+    buffer.placed(second, 0, Instant::ZERO);
+    buffer.admit(0, u64::MAX, 2, || None);
+    assert!(!buffer.is_wanted(first));
+    buffer.drained(first, Instant::ZERO);
+    assert!(!buffer.is_flushed(period), "the second copy has what the first had and is not on flash");
+    buffer.drained(second, Instant::ZERO);
+    assert!(buffer.is_flushed(period));
+}
+
+/// A page at random: written, set out, programmed, flushed, and written past the buffer. What flash has is the model.
+#[test]
+fn what_is_written_of_a_page_reaches_flash_in_order_and_before_its_flush_ends() {
+    for seed in 0..200 {
+        let mut random = Seed(seed).source();
+        let mut buffer = small();
+        // Writes by number: those that the buffer completed, the newest that flash was given, and that it has.
+        let (mut write, mut buffered, mut given, mut safe) = (0, Vec::new(), 0, 0);
+        let (mut leaving, mut placed) = (Vec::new(), Vec::new());
+        let mut flushes: Vec<(u64, u64)> = Vec::new();
+        let mut past: Option<(u64, Option<Owed>)> = None;
+        for _ in 0..200 {
+            match random.below(7) {
+                0 => {
+                    write += 1;
+                    buffer.admit(0, u64::MAX, write, || None);
+                    buffered.push(write);
+                }
+                1 => leaving.extend(buffer.drain(true, Instant::ZERO).map(|(slot, _)| (slot, write))),
+                2 if !leaving.is_empty() => {
+                    let (slot, version) = leaving.swap_remove(random.below(leaving.len() as u64) as usize);
+                    if buffer.is_wanted(slot) {
+                        assert!(version > given, "seed {seed}: write {version} goes over {given}");
+                        given = version;
+                        buffer.placed(slot, 0, Instant::ZERO);
+                        placed.push((slot, version));
+                    } else {
+                        buffer.drained(slot, Instant::ZERO);
+                    }
+                }
+                3 if !placed.is_empty() => {
+                    let (slot, version) = placed.remove(0);
+                    buffer.drained(slot, Instant::ZERO);
+                    safe = safe.max(version);
+                }
+                4 => flushes.push((buffer.begin_flush(), write)),
+                5 if past.is_none() => {
+                    write += 1;
+                    given = write;
+                    past = Some((write, buffer.forget(0)));
+                }
+                6 => {
+                    if let Some((version, _)) = past.take() {
+                        safe = safe.max(version);
+                    }
+                }
+                _ => {}
+            }
+            let owed = past.and_then(|(_, owed)| owed);
+            let first_at_risk = buffered.iter().copied().find(|&write| write > safe);
+            let said = buffer.at_risk().map(|(_, since)| since).chain(owed.map(|owed| owed.since)).min();
+            if let Some(first) = first_at_risk {
+                assert!(
+                    said.is_some_and(|said| said <= first),
+                    "seed {seed}: {said:?} is said, {first} is at risk"
+                );
+            }
+            for &(period, last) in &flushes {
+                let over = buffer.is_flushed(period) && owed.is_none_or(|owed| owed.period > period);
+                let missing = buffered.iter().find(|&&write| write > safe && write <= last);
+                assert!(!over || missing.is_none(), "seed {seed}: flushed without {missing:?} of {last}");
+            }
+        }
+    }
+}
