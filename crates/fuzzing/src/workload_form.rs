@@ -9,7 +9,9 @@ pub(crate) const TARGET: Target = Target {
     seeds: &[
         "random-read,size=4k,depth=32,requests=1M,area=1GiB",
         "permutation-trim, size=8k ,depth=2,jobs=3,area=1MiB,offset=64k,align=16k,think=5us,reads=12.5%",
-        "strided-read,stride=1MiB,time=2s,confidence=0.5%,warmup=1k,seed=7",
+        "ordered-read,stride=-1MiB,time=2s,confidence=0.5%,warmup=1k,seed=7",
+        "ordered-write,size=32k,incr=-1,shift=512B,think=100ms,burst=10",
+        "partitioned-write,partitions=8,area=1GiB",
         "mixed,jobs=4,shared",
         "requests = 1_000\ntime = \"30s\"\nseed = 7\n\n[[job]]\npattern = \"random-read\"\nsize = \"4k\"\ndepth = 8\n",
         "[[job]]\nname = \"log\"\npattern = \"sequential-write\"\narea = \"1GiB\"\nthink = \"5us\"\n\n[[job]]\n",

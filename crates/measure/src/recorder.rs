@@ -5,7 +5,7 @@ use crate::options::{Options, Progress, Watch};
 use crate::statistics::{BatchMeans, Sample, Samples};
 use flashlane_base::{Duration, Histogram, Instant, Operation};
 use flashlane_device::{Completion, Counters, Device};
-use flashlane_workload::{Access, Generator, Workload};
+use flashlane_workload::{Access, Generator, Job, Turns, Workload};
 
 /// Histograms kept for each job: reads, writes, and everything else (trims).
 pub(crate) const KINDS: usize = 3;
@@ -21,7 +21,10 @@ pub(crate) fn kind(operation: Operation) -> usize {
 
 pub(crate) struct Recorder<'a> {
     jobs: Vec<Source>,
-    job_of_slot: Vec<u32>,
+    slots: Vec<Slot>,
+    /// Of the slots from `shared_from` on, the last ones: whose access is next.
+    turns: Option<Turns>,
+    shared_from: u32,
     /// Requests still to be issued.
     left: u64,
     warmup_left: u64,
@@ -43,21 +46,30 @@ pub(crate) struct Recorder<'a> {
     pub(crate) samples: Samples,
 }
 
+#[derive(Clone, Copy)]
+struct Slot {
+    /// Whose access it has or had.
+    job: u32,
+    /// Accesses completed since the last pause, where there are pauses.
+    since_pause: u32,
+}
+
 struct Source {
     generator: Generator,
     /// Accesses drawn before their turn, a ring, so that the device can be told what to expect.
     ahead: [Access; AHEAD],
     turn: usize,
     think: Duration,
+    burst: u32,
 }
 
 /// Accesses drawn ahead: at 100 ns a simulated request enough to hide an access to memory.
 const AHEAD: usize = 4;
 
 impl Source {
-    fn new(mut generator: Generator, think: Duration) -> Self {
+    fn new(mut generator: Generator, job: &Job) -> Self {
         let ahead = std::array::from_fn(|_| generator.access());
-        Self { generator, ahead, turn: 0, think }
+        Self { generator, ahead, turn: 0, think: job.think, burst: job.burst }
     }
 
     #[inline]
@@ -73,14 +85,14 @@ impl Source {
 impl<'a> Recorder<'a> {
     pub(crate) fn new<D: Device + ?Sized>(device: &D, workload: &Workload, options: Options<'a>) -> Self {
         let capacity = device.profile().capacity_bytes;
-        let jobs = workload
-            .jobs
-            .iter()
-            .map(|job| Source::new(Generator::new(job, capacity, workload.seed), job.think));
-        let slots = workload.jobs.iter().enumerate();
+        let jobs =
+            workload.jobs.iter().map(|job| Source::new(Generator::new(job, capacity, workload.seed), job));
+        let (slots, shared_from) = slots(&workload.jobs);
         let mut recorder = Self {
             jobs: jobs.collect(),
-            job_of_slot: slots.flat_map(|(i, job)| (0..job.depth).map(move |_| i as u32)).collect(),
+            slots,
+            turns: Turns::of(&workload.jobs),
+            shared_from,
             left: workload.stop.requests.map_or(u64::MAX, |n| n.saturating_add(workload.warmup_requests)),
             warmup_left: workload.warmup_requests,
             time: workload.stop.time,
@@ -104,7 +116,7 @@ impl<'a> Recorder<'a> {
     }
 
     pub(crate) fn slots(&self) -> u32 {
-        self.job_of_slot.len() as u32
+        self.slots.len() as u32
     }
 
     /// Measuring begins.
@@ -115,12 +127,46 @@ impl<'a> Recorder<'a> {
         self.before = device.counters();
     }
 
+    /// Hands a slot that jobs share to the job whose turn it is.
+    #[inline(never)]
+    fn take_turn(&mut self, slot: u32) {
+        if let Some(turns) = &mut self.turns {
+            self.slots[slot as usize].job = turns.job();
+        }
+    }
+
+    /// How long the slot is to pause: each time, or at the end of a burst.
+    #[inline]
+    fn pause(&mut self, slot: u32, job: u32) -> Duration {
+        let Source { think, burst, .. } = self.jobs[job as usize];
+        if think.is_zero() {
+            return think;
+        }
+        let slot = &mut self.slots[slot as usize];
+        slot.since_pause += 1;
+        if slot.since_pause < burst {
+            return Duration::ZERO;
+        }
+        slot.since_pause = 0;
+        think
+    }
+
     /// A batch is full: narrow enough?
     #[cold]
     fn judge(&mut self) {
         let (Some(wanted), Some(confidence)) = (self.confidence, self.batches.confidence()) else { return };
         self.ended |= !confidence.correlated && confidence.relative() <= wanted;
     }
+}
+
+/// The slots of all jobs in their order, and behind them those of the stream that jobs share: from which one on.
+fn slots(jobs: &[Job]) -> (Vec<Slot>, u32) {
+    let of = |(index, job): (u32, &Job)| vec![Slot { job: index, since_pause: 0 }; job.depth as usize];
+    let own = (0..).zip(jobs).filter(|(_, job)| job.turns.is_none());
+    let mut slots: Vec<Slot> = own.flat_map(of).collect();
+    let shared_from = slots.len() as u32;
+    slots.extend((0..).zip(jobs).find(|(_, job)| job.turns.is_some()).into_iter().flat_map(of));
+    (slots, shared_from)
 }
 
 impl<D: Device + ?Sized> Client<D> for Recorder<'_> {
@@ -130,7 +176,10 @@ impl<D: Device + ?Sized> Client<D> for Recorder<'_> {
             return None;
         }
         self.left -= 1;
-        Some(self.jobs[self.job_of_slot[slot as usize] as usize].next(device).into())
+        if slot >= self.shared_from {
+            self.take_turn(slot);
+        }
+        Some(self.jobs[self.slots[slot as usize].job as usize].next(device).into())
     }
 
     #[inline]
@@ -142,8 +191,8 @@ impl<D: Device + ?Sized> Client<D> for Recorder<'_> {
         completion: &Completion,
         device: &D,
     ) -> Option<Duration> {
-        let job = self.job_of_slot[slot as usize];
-        let think = self.jobs[job as usize].think;
+        let job = self.slots[slot as usize].job;
+        let think = self.pause(slot, job);
         if self.warmup_left > 0 {
             self.warmup_left -= 1;
             if self.warmup_left == 0 {

@@ -1,8 +1,8 @@
 //! The loop against scripted devices, and results against what the script says.
 
 use crate::schema::RunResult;
-use crate::{Doubt, Interruption, MeasureError, Options, Progress, Run, closed_loop, run};
-use flashlane_base::{Duration, Instant};
+use crate::{Doubt, Interruption, JobRun, MeasureError, Options, Progress, Run, closed_loop, run};
+use flashlane_base::{Duration, Instant, Operation};
 use flashlane_device::{Completion, Counters, Device, Failure, NullDevice, Profile, Request, SubmitError};
 use flashlane_workload::{Access, Job, Mix, Pattern, Stop, Workload};
 use proptest::prelude::*;
@@ -244,6 +244,43 @@ fn thinking_jobs_leave_the_device_idle() {
     let by_time = Workload::new(vec![job], Stop::at(Duration::from_us(1000)));
     let result = measure(&mut Scripted::new(32, 4, 100), &by_time);
     assert_eq!(result.requests, 3, "submitted at 0, 400 and 800 us");
+}
+
+#[test]
+fn a_burst_is_followed_by_a_pause() {
+    let mut device = Scripted::new(32, 4, 100);
+    let job = random_read(1).think(Duration::from_us(1000)).burst(3);
+    let result = measure(&mut device, &Workload::single(job, 8));
+    let times: Vec<u64> = device.times.iter().map(|time| time.as_ns() / 1000).collect();
+    assert_eq!(times, [0, 100, 200, 1300, 1400, 1500, 2600, 2700]);
+    assert_eq!(result.latencies().latency().max, 100_000.0, "a pause is no latency");
+    // Two at a time: each pauses after three of its own.
+    let mut device = Scripted::new(32, 4, 100);
+    let job = random_read(2).think(Duration::from_us(1000)).burst(3);
+    measure(&mut device, &Workload::single(job, 8));
+    let times: Vec<u64> = device.times.iter().map(|time| time.as_ns() / 1000).collect();
+    assert_eq!(times, [0, 0, 100, 100, 200, 200, 1300, 1300]);
+}
+
+#[test]
+fn jobs_that_take_turns_share_one_stream() {
+    let mut device = Scripted::new(32, 4, 100);
+    let sequential =
+        |name: &str, mix, from| Job::new(name, Pattern::Sequential, mix, 4096).area(from, 1 << 20);
+    let jobs = vec![
+        sequential("reads", Mix::READ, 0).turns(3),
+        sequential("apart", Mix::TRIM, 2 << 20).think(Duration::from_s(1)),
+        sequential("writes", Mix::WRITE, 1 << 20).turns(1),
+    ];
+    let workload = Workload::new(jobs, Stop::after(11));
+    assert_eq!(workload.depth(), 2);
+    let result = measure(&mut device, &workload);
+    assert_eq!(device.most_in_flight, 2);
+    let stream: Vec<_> = device.log.iter().filter(|r| r.operation != Operation::Trim).collect();
+    let places: Vec<u64> = stream.iter().map(|request| request.offset_bytes / 4096).collect();
+    assert_eq!(places, [0, 1, 2, 256, 3, 4, 5, 257, 6, 7], "each goes on where it was");
+    assert!(stream.iter().all(|r| (r.operation == Operation::Write) == (r.offset_bytes >= 1 << 20)));
+    assert_eq!(result.jobs.iter().map(JobRun::requests).collect::<Vec<_>>(), [8, 1, 2]);
 }
 
 #[test]

@@ -68,9 +68,42 @@ impl Workload {
                 return Err(whole("name", format!("'{}' twice", job.name), "each job has a name of its own"));
             }
         }
+        self.check_turns()?;
         if self.depth() > MOST_IN_FLIGHT {
             let allowed = format!("at most {MOST_IN_FLIGHT} requests in flight over all jobs");
             return Err(whole("depth", self.depth().to_string(), &allowed));
+        }
+        Ok(())
+    }
+}
+
+impl Workload {
+    /// Jobs that take turns are at least two, and agree about their one stream.
+    fn check_turns(&self) -> Result<(), Unfit> {
+        let taking: Vec<&Job> = self.jobs.iter().filter(|job| job.turns.is_some()).collect();
+        let Some(first) = taking.first() else { return Ok(()) };
+        let unfit = |job: &Job, field, given: String, allowed: String| {
+            Err(Unfit { job: Some(job.name.clone()), field, given, allowed })
+        };
+        if taking.len() == 1 {
+            let allowed = "at least two jobs take turns with each other";
+            return unfit(first, "turns", "given to this job only".into(), allowed.into());
+        }
+        for job in &taking {
+            let as_first =
+                |value: String| format!("{value}, as '{}' has, with which it takes turns", first.name);
+            if job.turns == Some(0) {
+                return unfit(job, "turns", "0".into(), "at least 1".into());
+            }
+            if job.depth != first.depth {
+                return unfit(job, "depth", job.depth.to_string(), as_first(first.depth.to_string()));
+            }
+            if job.think != first.think {
+                return unfit(job, "think", job.think.to_string(), as_first(first.think.to_string()));
+            }
+            if job.burst != first.burst {
+                return unfit(job, "burst", job.burst.to_string(), as_first(first.burst.to_string()));
+            }
         }
         Ok(())
     }
@@ -97,6 +130,9 @@ impl Job {
         if self.depth == 0 {
             return Err(unfit("depth", "0".into(), "at least 1".into()));
         }
+        if self.burst == 0 {
+            return Err(unfit("burst", "0".into(), "at least 1".into()));
+        }
         if self.size_bytes == 0 {
             return Err(unfit("size", "0 B".into(), "at least one unit of the device".into()));
         }
@@ -110,11 +146,21 @@ impl Job {
         on_units("size", self.size_bytes)?;
         on_units("offset", self.area_offset_bytes)?;
         let area = self.area_length_bytes(limits.capacity_bytes);
-        let end = self.area_offset_bytes.checked_add(area);
+        if self.shift_bytes > self.size_bytes {
+            let allowed = format!("at most the size of {}", format_bytes(self.size_bytes));
+            return Err(unfit("shift", format_bytes(self.shift_bytes), allowed));
+        }
+        on_units("shift", self.shift_bytes)?;
+        let start = self.area_offset_bytes.checked_add(self.shift_bytes);
+        let end = start.and_then(|start| start.checked_add(area));
         if end.is_none_or(|end| end > limits.capacity_bytes) {
+            let shift = match self.shift_bytes {
+                0 => String::new(),
+                shift => format!(", shifted by {}", format_bytes(shift)),
+            };
             return Err(unfit(
                 "area",
-                format!("{} from {}", format_bytes(area), format_bytes(self.area_offset_bytes)),
+                format!("{} from {}{shift}", format_bytes(area), format_bytes(self.area_offset_bytes)),
                 format!("it must end within the device's {}", format_bytes(limits.capacity_bytes)),
             ));
         }
@@ -130,11 +176,23 @@ impl Job {
         }
         match &self.pattern {
             Pattern::Sequential | Pattern::Random | Pattern::Permutation => Ok(()),
-            Pattern::Strided { stride_bytes } => {
-                on_units("stride", *stride_bytes)?;
-                if *stride_bytes > area {
-                    let allowed = format!("at most the area of {}", format_bytes(area));
-                    return Err(unfit("stride", format_bytes(*stride_bytes), allowed));
+            Pattern::Ordered { step_bytes } => {
+                let step = step_bytes.unsigned_abs();
+                // A step of whole accesses was probably written as one.
+                let field = if step.is_multiple_of(self.size_bytes) { "incr" } else { "stride" };
+                on_units(field, step)?;
+                if step > area {
+                    let given = format!("a step of {}", format_bytes(step));
+                    return Err(unfit(field, given, format!("at most the area of {}", format_bytes(area))));
+                }
+                Ok(())
+            }
+            Pattern::Partitioned { partitions } => {
+                let most = area / self.size_bytes;
+                if !(1..=most).contains(partitions) {
+                    let allowed =
+                        format!("1 to {most}, one access of {} each", format_bytes(self.size_bytes));
+                    return Err(unfit("partitions", partitions.to_string(), allowed));
                 }
                 Ok(())
             }

@@ -64,7 +64,7 @@ impl Generator {
         };
         Self {
             offsets: job.pattern.offsets(&area, seed.derive("offsets").source()),
-            start_bytes: job.area_offset_bytes,
+            start_bytes: job.area_offset_bytes + job.shift_bytes,
             length_bytes: job.size_bytes,
             operation: Choice::new(job.mix, seed.derive("operations")),
         }

@@ -28,7 +28,7 @@ pub struct Stop {
     pub confidence: Option<f64>,
 }
 
-/// One stream of accesses, `depth` of them in flight at a time.
+/// One stream of accesses, `depth` of them in flight at a time; or a part of one ([`Job::turns`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// What results call it; also names its random source.
@@ -46,10 +46,19 @@ pub struct Job {
     pub area_offset_bytes: u64,
     /// Length of that part; `None`: to the device's end.
     pub area_length_bytes: Option<u64>,
+    /// Every access starts this far behind the place that its pattern gives it, and the last one so ends as far
+    /// behind the area's end; at most the size. uFLIP's `IOShift`.
+    pub shift_bytes: u64,
     /// Random and permuted accesses start on multiples of this from the area's start; `None`: of their size.
     pub align_bytes: Option<u64>,
     /// Pause between a completion and the next access in its place.
     pub think: Duration,
+    /// The pause comes only after every so many accesses, at least 1; each of those in flight counts its own.
+    pub burst: u32,
+    /// Jobs that have this take turns in one stream, in their order: so many accesses of this one, then the next job's,
+    /// and around, each going on where it was. Their depth, pause and burst are the stream's, so they are the same
+    /// in all. `None`: a stream of its own.
+    pub turns: Option<u32>,
 }
 
 /// A mix of two operations.
@@ -91,8 +100,11 @@ impl Job {
             depth: 1,
             area_offset_bytes: 0,
             area_length_bytes: None,
+            shift_bytes: 0,
             align_bytes: None,
             think: Duration::ZERO,
+            burst: 1,
+            turns: None,
         }
     }
 
@@ -111,14 +123,30 @@ impl Job {
         Self { align_bytes: Some(align_bytes), ..self }
     }
 
+    /// The same job, every access `shift_bytes` behind its place.
+    pub fn shift(self, shift_bytes: u64) -> Self {
+        Self { shift_bytes, ..self }
+    }
+
     /// The same job with a pause after each completion.
     pub fn think(self, think: Duration) -> Self {
         Self { think, ..self }
     }
 
-    /// Length in bytes of the part of a device of `capacity_bytes` that the job keeps to.
+    /// The same job, its pause only after every `burst` accesses.
+    pub fn burst(self, burst: u32) -> Self {
+        Self { burst, ..self }
+    }
+
+    /// The same job, taking turns of `turns` accesses with the others that do.
+    pub fn turns(self, turns: u32) -> Self {
+        Self { turns: Some(turns), ..self }
+    }
+
+    /// Length in bytes of the part of a device of `capacity_bytes` that the job keeps to, before its shift.
     pub fn area_length_bytes(&self, capacity_bytes: u64) -> u64 {
-        self.area_length_bytes.unwrap_or(capacity_bytes.saturating_sub(self.area_offset_bytes))
+        let after = self.area_offset_bytes.saturating_add(self.shift_bytes);
+        self.area_length_bytes.unwrap_or(capacity_bytes.saturating_sub(after))
     }
 }
 
@@ -143,9 +171,11 @@ impl Workload {
         Self { warmup_requests: requests, ..self }
     }
 
-    /// Accesses in flight at a time, over all jobs.
+    /// Accesses in flight at a time, over all streams: jobs that take turns have one between them.
     pub fn depth(&self) -> u64 {
-        self.jobs.iter().map(|job| u64::from(job.depth)).sum()
+        let own = self.jobs.iter().filter(|job| job.turns.is_none());
+        let streams = own.chain(self.jobs.iter().find(|job| job.turns.is_some()));
+        streams.map(|job| u64::from(job.depth)).sum()
     }
 
     /// Whether any access changes what the device holds.

@@ -1,7 +1,7 @@
 //! From the keys that were given to jobs.
 
 use super::error::{Fault, unknown};
-use crate::pattern::{NAMED, Named};
+use crate::pattern::{NAMED, Named, Parameters};
 use crate::{Job, Mix, Pattern, Stop, Workload};
 use flashlane_base::{Duration, Operation, Seed};
 
@@ -14,9 +14,14 @@ pub(super) struct Draft {
     pub(super) shared: Option<bool>,
     pub(super) area_bytes: Option<u64>,
     pub(super) offset_bytes: Option<u64>,
-    pub(super) stride_bytes: Option<u64>,
+    pub(super) shift_bytes: Option<u64>,
+    pub(super) incr: Option<i64>,
+    pub(super) stride_bytes: Option<i64>,
+    pub(super) partitions: Option<u64>,
     pub(super) align_bytes: Option<u64>,
     pub(super) think: Option<Duration>,
+    pub(super) burst: Option<u64>,
+    pub(super) turns: Option<u64>,
     pub(super) reads: Option<f64>,
     pub(super) requests: Option<u64>,
     pub(super) time: Option<Duration>,
@@ -75,7 +80,7 @@ impl Draft {
     /// The jobs that the job keys describe, called `name` (or what they do, without one), or `name-1`, `name-2` …
     /// where there are several.
     pub(super) fn jobs(&self, kind: Kind, name: Option<&str>) -> Result<Vec<Job>, Fault> {
-        self.check_pattern_keys(kind)?;
+        self.check_keys(kind)?;
         let (jobs, shared) = (self.jobs.unwrap_or(1), self.shared.unwrap_or(false));
         if shared && jobs == 1 {
             return Err(Fault::new(
@@ -89,7 +94,8 @@ impl Draft {
             );
             return Err(Fault::new("jobs", reason));
         }
-        let pattern = (kind.pattern.make)(self.stride_bytes.unwrap_or_default());
+        let parameters = Parameters { step_bytes: self.step_bytes()?, partitions: self.partitions };
+        let pattern = (kind.pattern.make)(&parameters).map_err(|reason| Fault::new("", reason))?;
         let mix = match self.reads.unwrap_or(kind.mix.reads) {
             1.0 => Mix::READ,
             reads => Mix { reads, ..kind.mix },
@@ -109,33 +115,63 @@ impl Draft {
             name: if several { format!("{name}-{}", index + 1) } else { name.to_owned() },
             pattern: pattern.clone(),
             mix,
-            size_bytes: self.size_bytes.unwrap_or(4096),
-            // The key's own bound is far below what the type holds.
+            size_bytes: self.size_bytes(),
+            // The keys' own bounds are below what the types hold.
             depth: self.depth.unwrap_or(1) as u32,
             area_offset_bytes: offset.ok_or_else(|| {
                 Fault::new("area", format!("the area of job {} lies beyond 2^64 bytes", index + 1))
             })?,
             area_length_bytes: self.area_bytes,
+            shift_bytes: self.shift_bytes.unwrap_or_default(),
             align_bytes: self.align_bytes,
             think: self.think.unwrap_or_default(),
+            burst: self.burst.unwrap_or(1) as u32,
+            turns: self.turns.map(|turns| turns as u32),
         })
     }
 
-    /// Keys that belong to some patterns only.
-    fn check_pattern_keys(&self, kind: Kind) -> Result<(), Fault> {
-        let given = [("stride", self.stride_bytes.is_some()), ("align", self.align_bytes.is_some())];
+    fn size_bytes(&self) -> u64 {
+        self.size_bytes.unwrap_or(4096)
+    }
+
+    /// An ordered pattern's step, in whichever of its two units it is given.
+    fn step_bytes(&self) -> Result<Option<i64>, Fault> {
+        match (self.incr, self.stride_bytes) {
+            (Some(_), Some(_)) => {
+                let reason = "'incr' and 'stride' both say how far the next access is, in accesses and as a size; \
+                              give one";
+                Err(Fault::new("stride", reason))
+            }
+            (Some(incr), None) => {
+                let step = i64::try_from(i128::from(incr) * i128::from(self.size_bytes()));
+                let beyond =
+                    |_| Fault::new("incr", format!("a step of {incr} accesses goes beyond 2^63 bytes"));
+                step.map(Some).map_err(beyond)
+            }
+            (None, stride) => Ok(stride),
+        }
+    }
+
+    /// Keys that belong to some patterns only, or to another key.
+    fn check_keys(&self, kind: Kind) -> Result<(), Fault> {
+        let given = [
+            ("incr", self.incr.is_some()),
+            ("stride", self.stride_bytes.is_some()),
+            ("partitions", self.partitions.is_some()),
+            ("align", self.align_bytes.is_some()),
+        ];
         for (key, is_given) in given {
             let has = kind.pattern.keys.contains(&key);
             if is_given && !has {
                 let of = NAMED.iter().filter(|p| p.keys.contains(&key)).map(|p| p.name);
                 let of = of.collect::<Vec<_>>().join(", ");
                 let reason =
-                    format!("'{key}' has no meaning for a {} pattern; it is for: {of}", kind.pattern.name);
+                    format!("'{key}' has no meaning for pattern '{}'; it is for: {of}", kind.pattern.name);
                 return Err(Fault::new(key, reason));
             }
         }
-        if kind.pattern.keys.contains(&"stride") && self.stride_bytes.is_none() {
-            return Err(Fault::new("", "a strided pattern needs stride=SIZE, from start to start"));
+        if self.burst.is_some() && self.think.is_none() {
+            return Err(Fault::new("burst", "'burst' says how often there is a pause; it needs think=TIME"));
         }
         if self.reads.is_some() && kind.mix.changes().is_none() {
             let reason = "a pattern of reads has nothing to mix with; name the other operation, as in \

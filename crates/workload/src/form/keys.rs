@@ -80,12 +80,25 @@ pub const KEYS: &[Key] = &[
         set(&mut d.offset_bytes, any_bytes(v))
     }),
     Key::job(
-        "stride",
+        "shift",
         SIZE,
-        "1MiB",
-        "strided: from the start of one access to the start of the next",
-        |d, v| set(&mut d.stride_bytes, any_bytes(v)),
+        "512B",
+        "every access starts this far behind its place, at most the size; 0 unless given",
+        |d, v| set(&mut d.shift_bytes, any_bytes(v)),
     ),
+    Key::job(
+        "incr",
+        COUNT,
+        "-1",
+        "ordered: from one access to the next, in accesses; -1 goes backwards, 0 stays in place",
+        |d, v| set(&mut d.incr, signed(v, parse_count)),
+    ),
+    Key::job("stride", SIZE, "1MiB", "ordered: the same as a size, from start to start", |d, v| {
+        set(&mut d.stride_bytes, signed(v, parse_bytes))
+    }),
+    Key::job("partitions", COUNT, "8", "partitioned: how many parts the area has", |d, v| {
+        set(&mut d.partitions, count(v, u64::MAX))
+    }),
     Key::job(
         "align",
         SIZE,
@@ -99,6 +112,20 @@ pub const KEYS: &[Key] = &[
         "100us",
         "pause between a completion and the next access; none unless given",
         |d, v| set(&mut d.think, pause(v)),
+    ),
+    Key::job(
+        "burst",
+        COUNT,
+        "10",
+        "the pause comes only after so many accesses, those of each in flight by themselves; 1 unless given",
+        |d, v| set(&mut d.burst, count(v, u32::MAX.into())),
+    ),
+    Key::job(
+        "turns",
+        COUNT,
+        "4",
+        "jobs that have this share one stream: so many accesses of this one, then the next one's, and around",
+        |d, v| set(&mut d.turns, count(v, u32::MAX.into())),
     ),
     Key::job(
         "reads",
@@ -155,6 +182,13 @@ fn count(value: &str, most: u64) -> Result<u64, String> {
         n if n > most => Err(format!("'{value}' is too many: at most {most}")),
         n => Ok(n),
     }
+}
+
+/// A number that may go backwards.
+fn signed(value: &str, parse: fn(&str) -> Result<u64, UnitError>) -> Result<i64, String> {
+    let (sign, digits) = value.strip_prefix('-').map_or((1, value), |digits| (-1, digits));
+    let number = i64::try_from(parse(digits).map_err(text)?);
+    number.map(|number| sign * number).map_err(|_| format!("'{value}' is too far: less than 2^63"))
 }
 
 fn any_time(value: &str) -> Result<Duration, String> {

@@ -31,7 +31,18 @@ fn every_key_reaches_its_field() {
     assert_eq!((third.size_bytes, third.depth, third.align_bytes), (8192, 2, Some(16384)));
     assert_eq!((third.mix.reads, third.think), (0.125, Duration::from_us(5)));
     assert_eq!(parse("mixed").jobs[0].mix, Mix { reads: 0.7, ..Mix::WRITE });
-    assert_eq!(parse("strided-read,stride=1MiB").jobs[0].pattern, Pattern::Strided { stride_bytes: 1 << 20 });
+    for (text, step_bytes) in [
+        ("ordered-read,stride=1MiB", 1 << 20),
+        ("ordered-read,stride=-512B", -512),
+        ("ordered-read,incr=-1", -4096),
+        ("ordered-write,size=32k,incr=256", 8 << 20),
+        ("ordered-write,incr=0", 0),
+    ] {
+        assert_eq!(parse(text).jobs[0].pattern, Pattern::Ordered { step_bytes }, "{text}");
+    }
+    let job = &parse("partitioned-write,partitions=8,shift=512B,think=100ms,burst=10").jobs[0];
+    assert_eq!(job.pattern, Pattern::Partitioned { partitions: 8 });
+    assert_eq!((job.shift_bytes, job.think, job.burst), (512, Duration::from_ms(100), 10));
     assert!(parse("random-read,jobs=4,shared").jobs.iter().all(|job| job.area_offset_bytes == 0));
 }
 
@@ -55,8 +66,15 @@ fn inline_errors_say_where_what_and_what_instead() {
         ("random-read,depth=1M", 13, &["at most 65536"]),
         ("random-read,jobs=4", 13, &["area=SIZE", "shared"]),
         ("random-read,shared", 13, &["jobs=N"]),
-        ("random-read,stride=4k", 13, &["no meaning for a random pattern", "strided"]),
-        ("strided-read", 1, &["stride=SIZE"]),
+        ("random-read,stride=4k", 13, &["no meaning for pattern 'random'", "ordered"]),
+        ("ordered-read", 1, &["incr=N", "stride=SIZE"]),
+        ("ordered-read,incr=2,stride=8k", 21, &["'incr' and 'stride'", "give one"]),
+        ("ordered-read,incr=--2", 14, &["incr:", "'-2'"]),
+        ("ordered-read,incr=9000000000000000000", 14, &["2^63"]),
+        ("ordered-read,partitions=2", 14, &["no meaning for pattern 'ordered'", "partitioned"]),
+        ("partitioned-read", 1, &["partitions=N"]),
+        ("random-read,burst=2", 13, &["needs think=TIME"]),
+        ("random-read,turns=0", 13, &["at least 1"]),
         ("random-read,reads=50%", 13, &["random-write,reads=70%"]),
         ("random-read,confidence=0%", 13, &["above 0%"]),
         ("random-read,seed=-1", 13, &["seed", "2^64"]),
@@ -139,8 +157,14 @@ fn a_workload_that_does_not_fit_is_told_which_field_and_why() {
         ("random-read,offset=2GiB", "area"),
         ("random-read,size=8k,area=4k", "area"),
         ("random-read,align=1k", "align"),
-        ("strided-read,stride=1k", "stride"),
-        ("strided-read,stride=2GiB", "stride"),
+        ("ordered-read,stride=1k", "stride"),
+        ("ordered-read,stride=-2000001KiB", "stride"),
+        ("ordered-read,incr=1M", "incr"),
+        ("partitioned-read,partitions=262145", "partitions"),
+        ("random-read,shift=1k", "shift"),
+        ("random-read,shift=8k", "shift"),
+        ("random-read,area=1GiB,shift=4k", "area"),
+        ("random-read,turns=2", "turns"),
         ("random-write", "operation"),
         ("mixed", "operation"),
         ("random-read,depth=65536,jobs=32,shared", "depth"),
@@ -167,7 +191,8 @@ fn nearly() -> impl Strategy<Value = String> {
         "random-write",
         "sequential-read",
         "permutation-trim",
-        "strided-write",
+        "ordered-write",
+        "partitioned-read",
         "mixed",
         "list-read",
         "",
@@ -176,6 +201,8 @@ fn nearly() -> impl Strategy<Value = String> {
     let values = prop::sample::select(vec![
         "0",
         "1",
+        "-1",
+        "-12k",
         "3",
         "4k",
         "1MiB",

@@ -40,18 +40,39 @@ impl fmt::Display for Job {
         if self.mix.changes().is_some() && self.mix.reads > 0.0 {
             write!(f, ",reads={}", percent(self.mix.reads))?;
         }
-        if let Pattern::Strided { stride_bytes } = self.pattern {
-            write!(f, ",stride={}", size(stride_bytes))?;
+        match self.pattern {
+            Pattern::Ordered { step_bytes } => self.fmt_step(step_bytes, f)?,
+            Pattern::Partitioned { partitions } => write!(f, ",partitions={partitions}")?,
+            _ => {}
         }
         self.align_bytes.map_or(Ok(()), |bytes| write!(f, ",align={}", size(bytes)))?;
         if self.area_offset_bytes > 0 {
             write!(f, ",offset={}", size(self.area_offset_bytes))?;
         }
         self.area_length_bytes.map_or(Ok(()), |bytes| write!(f, ",area={}", size(bytes)))?;
-        if !self.think.is_zero() {
+        if self.shift_bytes > 0 {
+            write!(f, ",shift={}", size(self.shift_bytes))?;
+        }
+        if !self.think.is_zero() || self.burst != 1 {
             write!(f, ",think={}", time(self.think))?;
         }
-        Ok(())
+        if self.burst != 1 {
+            write!(f, ",burst={}", self.burst)?;
+        }
+        self.turns.map_or(Ok(()), |turns| write!(f, ",turns={turns}"))
+    }
+}
+
+impl Job {
+    /// In accesses where it is whole ones, else as a size.
+    fn fmt_step(&self, step_bytes: i64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if step_bytes < 0 { "-" } else { "" };
+        let step = step_bytes.unsigned_abs();
+        if step.is_multiple_of(self.size_bytes) {
+            write!(f, ",incr={sign}{}", step / self.size_bytes)
+        } else {
+            write!(f, ",stride={sign}{}", size(step))
+        }
     }
 }
 

@@ -4,10 +4,11 @@
 //! can be asked for by name.
 
 mod list;
+mod ordered;
+mod partitioned;
 mod permutation;
 mod random;
 mod sequential;
-mod strided;
 
 use flashlane_base::Random;
 use std::sync::Arc;
@@ -15,18 +16,24 @@ use std::sync::Arc;
 /// The order in which a job visits its area.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// One after the other, again from the area's start when the next would not fit.
+    /// One after the other, again from the area's start when the next would not fit: [`Self::Ordered`] by one access.
     Sequential,
     /// Uniformly over the aligned positions.
     Random,
     /// The aligned positions in a random order, each exactly once before any comes again; every round has the same
     /// order.
     Permutation,
-    /// Each access starts this far behind the start of the one before; again from the area's start when the next
-    /// would not fit. A stride of zero stays in place.
-    Strided {
-        /// Distance from start to start, in bytes.
-        stride_bytes: u64,
+    /// Each access starts this far behind (before, where negative) the start of the one before, from the area's start
+    /// on; what leaves the area comes in again at its other end. A step of zero stays in place.
+    Ordered {
+        /// Distance from start to start, in bytes; at most the area. uFLIP's `Incr` times the size.
+        step_bytes: i64,
+    },
+    /// As many equal parts of the area in turn, one access each, sequential in each and again from its start. A part
+    /// is a whole number of accesses, and what is left of the area stays unvisited.
+    Partitioned {
+        /// How many; at least 1, and at most as many as accesses fit into the area.
+        partitions: u64,
     },
     /// These offsets from the area's start, in this order, over and over.
     List(Arc<[u64]>),
@@ -40,12 +47,20 @@ pub struct Named {
     pub meaning: &'static str,
     /// The keys that only some patterns have and this one has.
     pub keys: &'static [&'static str],
-    /// The pattern, given the value of `stride` where that is one of its keys.
-    pub(crate) make: fn(stride_bytes: u64) -> Pattern,
+    /// The pattern, or what it lacks.
+    pub(crate) make: fn(&Parameters) -> Result<Pattern, &'static str>,
+}
+
+/// What some patterns are given beside their name.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Parameters {
+    pub(crate) step_bytes: Option<i64>,
+    pub(crate) partitions: Option<u64>,
 }
 
 /// The patterns that can be asked for by name.
-pub const NAMED: &[Named] = &[sequential::NAMED, random::NAMED, permutation::NAMED, strided::NAMED];
+pub const NAMED: &[Named] =
+    &[sequential::NAMED, random::NAMED, permutation::NAMED, ordered::NAMED, partitioned::NAMED];
 
 /// The part of the device that a job keeps to, and the shape of its accesses.
 pub(crate) struct Area {
@@ -73,17 +88,19 @@ impl Pattern {
             Self::Sequential => sequential::NAMED.name,
             Self::Random => random::NAMED.name,
             Self::Permutation => permutation::NAMED.name,
-            Self::Strided { .. } => strided::NAMED.name,
+            Self::Ordered { .. } => ordered::NAMED.name,
+            Self::Partitioned { .. } => partitioned::NAMED.name,
             Self::List(_) => "list",
         }
     }
 
     pub(crate) fn offsets(&self, area: &Area, random: Random) -> Box<dyn Offsets> {
         match self {
-            Self::Sequential => Box::new(sequential::Sequential::new(area)),
+            Self::Sequential => Box::new(ordered::Ordered::new(area, area.size_bytes.into())),
             Self::Random => Box::new(random::Uniform::new(area, random)),
             Self::Permutation => Box::new(permutation::Permutation::new(area, random)),
-            Self::Strided { stride_bytes } => Box::new(strided::Strided::new(area, *stride_bytes)),
+            Self::Ordered { step_bytes } => Box::new(ordered::Ordered::new(area, (*step_bytes).into())),
+            Self::Partitioned { partitions } => Box::new(partitioned::Partitioned::new(area, *partitions)),
             Self::List(offsets) => Box::new(list::List::new(offsets.clone())),
         }
     }

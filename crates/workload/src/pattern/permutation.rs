@@ -12,7 +12,7 @@ pub(super) const NAMED: Named = Named {
     name: "permutation",
     meaning: "random, but every position once before any comes again",
     keys: &["align"],
-    make: |_| Pattern::Permutation,
+    make: |_| Ok(Pattern::Permutation),
 };
 
 const ROUNDS: usize = 3;

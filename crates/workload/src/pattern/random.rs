@@ -7,7 +7,7 @@ pub(super) const NAMED: Named = Named {
     name: "random",
     meaning: "uniform over the aligned positions",
     keys: &["align"],
-    make: |_| Pattern::Random,
+    make: |_| Ok(Pattern::Random),
 };
 
 pub(super) struct Uniform {

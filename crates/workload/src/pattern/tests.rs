@@ -17,18 +17,61 @@ fn job(pattern: Pattern, size: u64, offset: u64, length: u64) -> Job {
 
 proptest! {
     #[test]
-    fn sequential_and_strided_visit_the_area_in_order(
-        size in 1..50_u64, stride in 0..200_u64, extra in 0..400_u64, offset in 0..100_u64,
+    fn sequential_visits_the_area_in_order(
+        size in 1..50_u64, extra in 0..400_u64, offset in 0..100_u64, shift in 0..50_u64,
     ) {
         let length = size + extra;
-        let round = |step: u64| -> Vec<u64> {
-            if step == 0 { return vec![offset]; }
-            (0..).map(|i| i * step).take_while(|at| at + size <= length).map(|at| offset + at).collect()
-        };
-        for (pattern, step) in [(Pattern::Sequential, size), (Pattern::Strided { stride_bytes: stride }, stride)] {
-            let expected: Vec<u64> = round(step).into_iter().cycle().take(300).collect();
-            prop_assert_eq!(offsets(&job(pattern, size, offset, length), 300), expected);
+        let round = (0..).map(|i| i * size).take_while(|at| at + size <= length);
+        let round: Vec<u64> = round.map(|at| offset + shift + at).collect();
+        let expected: Vec<u64> = round.into_iter().cycle().take(300).collect();
+        prop_assert_eq!(offsets(&job(Pattern::Sequential, size, offset, length).shift(shift), 300), expected);
+    }
+
+    /// `TargetOffset + IOShift + (Incr * i * IOSize) mod TargetSize`.
+    #[test]
+    fn ordered_is_uflips_formula(
+        size in 1..50_u64, incr in -40..40_i64, positions in 40..100_u64, rest in 0..50_u64,
+        offset in 0..100_u64, shift in 0..50_u64,
+    ) {
+        let target_size = positions * size;
+        let step_bytes = incr * size as i64;
+        let ordered = job(Pattern::Ordered { step_bytes }, size, offset, target_size + rest % size).shift(shift);
+        let expected: Vec<u64> = (0..300)
+            .map(|i| offset + shift + (incr * i * size as i64).rem_euclid(target_size as i64) as u64)
+            .collect();
+        prop_assert_eq!(offsets(&ordered, 300), expected);
+    }
+
+    /// A step of any number of bytes: what fits in goes on, what does not comes in at the other end.
+    #[test]
+    fn ordered_steps_on_inside_the_area(
+        size in 1..50_u64, extra in 0..400_u64, step in -450..450_i64, offset in 0..100_u64,
+    ) {
+        let length = size + extra;
+        let step_bytes = step.clamp(-(length as i64), length as i64);
+        let visited = offsets(&job(Pattern::Ordered { step_bytes }, size, offset, length), 300);
+        prop_assert_eq!(visited[0], offset);
+        for pair in visited.windows(2) {
+            prop_assert!(pair[1] >= offset && pair[1] - offset + size <= length);
+            let moved = pair[1] as i64 - pair[0] as i64;
+            // Either the step, or the step and once around: as far for every turn, and most of the area.
+            prop_assert!(moved == step_bytes || (step_bytes - moved).unsigned_abs() + size > length - size);
         }
+    }
+
+    /// `P_i * PS + O_i`, with `P_i = i mod Partitions`, `PS = TargetSize / Partitions` and
+    /// `O_i = (i / Partitions * IOSize) mod PS`.
+    #[test]
+    fn partitioned_is_uflips_formula(
+        size in 1..50_u64, partitions in 1..20_u64, each in 1..20_u64, rest in 0..1000_u64, offset in 0..100_u64,
+    ) {
+        // Less than an access more for each part.
+        let length = partitions * each * size + rest % (partitions * size);
+        let part_size = each * size;
+        let expected: Vec<u64> = (0..500)
+            .map(|i| offset + i % partitions * part_size + i / partitions * size % part_size)
+            .collect();
+        prop_assert_eq!(offsets(&job(Pattern::Partitioned { partitions }, size, offset, length), 500), expected);
     }
 
     #[test]

@@ -1,0 +1,39 @@
+//! Whose turn it is, where jobs share one stream.
+//!
+//! The `mix` patterns of Bouganim et al., *uFLIP* (CIDR 2009), Table 1, are two of them: `Ratio` accesses of the first
+//! baseline, then one of the second.
+
+use crate::Job;
+
+/// The jobs that take turns, and whose turn it is: endlessly, in the jobs' order.
+#[derive(Clone, Debug)]
+pub struct Turns {
+    /// The index of each job that takes turns, and the length of its turn.
+    jobs: Vec<(u32, u32)>,
+    at: usize,
+    /// Accesses left of the turn.
+    left: u32,
+}
+
+impl Turns {
+    /// The turns of those of `jobs` that take them; `None` where none does.
+    ///
+    /// Requires: the jobs passed [`crate::Workload::check`].
+    pub fn of(jobs: &[Job]) -> Option<Self> {
+        let turns = jobs.iter().zip(0..).filter_map(|(job, index)| Some((index, job.turns?)));
+        let jobs: Vec<(u32, u32)> = turns.collect();
+        let left = jobs.first()?.1;
+        Some(Self { jobs, at: 0, left })
+    }
+
+    /// The index of the job that has the next access.
+    #[inline]
+    pub fn job(&mut self) -> u32 {
+        if self.left == 0 {
+            self.at = if self.at + 1 == self.jobs.len() { 0 } else { self.at + 1 };
+            self.left = self.jobs[self.at].1;
+        }
+        self.left -= 1;
+        self.jobs[self.at].0
+    }
+}
