@@ -97,7 +97,6 @@ struct Rest {
 
 /// Cleaning of idle dies.
 struct Background {
-    high_blocks: u32,
     idle: Duration,
     /// The event that ends each die's idle time.
     tickets: Vec<Ticket>,
@@ -129,9 +128,7 @@ impl Drive {
         let geometry = Geometry::new(config);
         let mut ftl = Ftl::new(config, seed);
         ftl.prepare(config, seed);
-        let high_blocks = (config.cleaning.high.0 * f64::from(geometry.blocks)) as u32;
-        let background = (high_blocks > geometry.low_blocks).then(|| Background {
-            high_blocks,
+        let background = ftl.cleans_when_idle().then(|| Background {
             idle: config.cleaning.idle.0,
             tickets: vec![Ticket::NONE; geometry.dies as usize],
         });
@@ -447,15 +444,12 @@ impl Drive {
 
     /// Cleans a block of each plane of an idle die that is short of free blocks.
     fn clean_idle_die(&mut self, die: u32) {
-        let Some(background) = &self.background else { return };
         if !self.flash.is_idle(die, self.now) {
             return;
         }
         let planes = self.geometry.planes_per_die;
         for plane in die * planes..(die + 1) * planes {
-            if self.ftl.wants_background_cleaning(plane, background.high_blocks) {
-                self.ftl.clean_in_background(plane, &mut self.cleaned);
-            }
+            self.ftl.clean_in_background(plane, &mut self.cleaned);
         }
         let mut cleaned = std::mem::take(&mut self.cleaned);
         self.queue_cleaning(&cleaned, Owner::Cleaning, Class::Cleaning);
@@ -465,8 +459,8 @@ impl Drive {
 
     /// Turns the cleaning that the translation layer did into flash operations.
     fn queue_cleaning(&mut self, cleaned: &[Clean], owner: Owner, class: Class) {
-        for &Clean { plane, moves, filled, .. } in cleaned {
-            let kind = Kind::Clean { moves, summaries: filled };
+        for &Clean { plane, moves, filled, erases, .. } in cleaned {
+            let kind = Kind::Clean { moves, summaries: filled, erases };
             let operation = FlashOperation::new(kind, owner, class, plane, 0, 0);
             self.flash.enqueue(operation, self.now, &mut self.events);
         }

@@ -5,7 +5,6 @@
 
 use super::*;
 use crate::config::{DriveConfig, parse};
-use crate::ftl;
 use flashlane_device::Failure;
 use flashlane_policy::buffer;
 use std::collections::BTreeSet;
@@ -217,7 +216,7 @@ impl Load {
         self.none_beats_its_parts(config);
         self.nothing_works_more_than_it_can(config);
         self.what_was_written_is_kept();
-        ftl::tests::check(&self.drive.ftl);
+        self.drive.ftl.check();
     }
 
     fn each_completes_once(&self) {

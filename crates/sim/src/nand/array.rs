@@ -172,9 +172,9 @@ impl FlashArray {
             Kind::Read => (timing.read * u64::from(1 + operation.retries), operation.bus_bytes),
             Kind::Program if operation.fills_block => (timing.program + timing.summary, operation.bus_bytes),
             Kind::Program => (timing.program, operation.bus_bytes),
-            Kind::Clean { moves, summaries } => {
+            Kind::Clean { moves, summaries, erases } => {
                 let moved = (timing.read + timing.program) * u64::from(moves);
-                (moved + timing.erase + timing.summary * u64::from(summaries), 0)
+                (moved + timing.erase * u64::from(erases) + timing.summary * u64::from(summaries), 0)
             }
         };
         let array = timing.array(array);
@@ -470,12 +470,12 @@ impl FlashArray {
 
     /// Starts a cleaning, or goes on with the next page of one.
     fn begin_clean(&mut self, die: u32, op: u32, now: Instant, events: &mut EventQueue) {
-        let Kind::Clean { moves, summaries } = self.ops[op].kind else {
+        let Kind::Clean { moves, summaries, erases } = self.ops[op].kind else {
             unreachable!("only cleanings clean")
         };
         let (read, program) = (self.timing.read, self.timing.program);
         // When in a cleaning the summaries are written is left open: with the erase, where steps are apart.
-        let erase = self.timing.erase + self.timing.summary * u64::from(summaries);
+        let erase = self.timing.erase * u64::from(erases) + self.timing.summary * u64::from(summaries);
         let (step, time) = if self.copyback && !self.preemptible {
             let programs = u64::from(moves.div_ceil(self.units_per_page));
             (Step::Whole, read * u64::from(moves) + program * programs + erase)
@@ -499,7 +499,7 @@ impl FlashArray {
         events: &mut EventQueue,
         finished: &mut Vec<Operation>,
     ) {
-        let Kind::Clean { moves, summaries } = self.ops[op].kind else {
+        let Kind::Clean { moves, summaries, erases } = self.ops[op].kind else {
             unreachable!("only cleanings have steps")
         };
         let left = moves.saturating_sub(self.units_per_page);
@@ -515,7 +515,7 @@ impl FlashArray {
                 self.want_bus(die, op, now, events);
             }
             Step::Move | Step::Program => {
-                self.ops[op].kind = Kind::Clean { moves: left, summaries };
+                self.ops[op].kind = Kind::Clean { moves: left, summaries, erases };
                 let rank = self.ranks[self.ops[op].class as usize];
                 if self.preemptible && state.queues[..rank].iter().any(|queue| queue.first != NONE) {
                     state.array = NONE;

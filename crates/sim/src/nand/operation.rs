@@ -12,12 +12,14 @@ pub enum Kind {
     Read,
     /// Over the bus, then register to array.
     Program,
-    /// Pages moved within a plane, then a block erased.
+    /// Pages moved within a plane, then blocks erased.
     Clean {
         /// Pages still to be moved.
         moves: u32,
         /// Blocks that the moved pages fill, so that their summaries are due.
         summaries: u32,
+        /// Blocks to be erased.
+        erases: u32,
     },
 }
 
@@ -82,7 +84,7 @@ pub(super) enum Step {
     Bus,
     /// A page is programmed.
     Program,
-    /// The block is erased.
+    /// The blocks are erased.
     Erase,
 }
 

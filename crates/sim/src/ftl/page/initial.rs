@@ -6,9 +6,9 @@
 //! overwritten until it no longer changes, and the drive's blocks are then filled to the same distribution with
 //! pages in random order. (A test compares the outcome with overwriting the whole drive.)
 
-use super::Ftl;
-use super::blocks::Open;
+use super::PageMapped;
 use crate::config::{DriveConfig, InitialState};
+use crate::ftl::blocks::Open;
 use flashlane_base::Seed;
 use flashlane_policy::cleaning::View;
 
@@ -18,7 +18,7 @@ const SAMPLE_BLOCKS: u32 = 512;
 /// policy here.
 const SAMPLE_OVERWRITES: u64 = 6;
 
-impl Ftl {
+impl PageMapped {
     /// Puts a fresh drive into an initial state.
     pub fn prepare(&mut self, config: &DriveConfig, seed: Seed) {
         match config.initial.state {
@@ -200,7 +200,7 @@ fn sample(config: &DriveConfig, full: &crate::nand::Geometry, seed: Seed) -> Vec
     let most = (small.flash.blocks - small_low - 2) * full.data_pages;
     let pages = ((share * small_closed) as u32).clamp(1, most);
     small.capacity.0 = u64::from(pages) * full.page_bytes;
-    let mut ftl = Ftl::new(&small, seed.derive("fragmentation sample"));
+    let mut ftl = PageMapped::new(&small, seed.derive("fragmentation sample"));
     let mut cleaned = Vec::new();
     ftl.fill();
     let mut random = seed.derive("fragmentation sample writes").source();

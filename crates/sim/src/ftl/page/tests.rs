@@ -20,7 +20,7 @@ fn config(overrides: &[(&str, &str)]) -> DriveConfig {
 }
 
 /// Every table agrees with every other.
-pub(crate) fn check(ftl: &Ftl) {
+pub(crate) fn check(ftl: &PageMapped) {
     let g = &ftl.geometry;
     let mut valid = vec![0_u16; ftl.blocks.valid.len()];
     for (page, &entry) in ftl.map.iter().enumerate() {
@@ -61,7 +61,7 @@ fn every_policy_keeps_every_page_through_long_overwriting() {
                         ("wear.policy", wear),
                         ("cleaning.separate", separate),
                     ]);
-                    let mut ftl = Ftl::new(&config, Seed(1));
+                    let mut ftl = PageMapped::new(&config, Seed(1));
                     let mut random = Seed(5).source();
                     let mut cleaned = Vec::new();
                     let pages = u64::from(ftl.geometry.logical_pages);
@@ -94,7 +94,7 @@ fn every_policy_keeps_every_page_through_long_overwriting() {
 fn wear_leveling_narrows_the_spread_of_erases() {
     let spread = |policy: &str| {
         let config = config(&[("wear.policy", policy), ("cleaning.separate", "true")]);
-        let mut ftl = Ftl::new(&config, Seed(1));
+        let mut ftl = PageMapped::new(&config, Seed(1));
         let mut cleaned = Vec::new();
         let pages = ftl.geometry.logical_pages;
         (0..pages).for_each(|page| {
@@ -116,7 +116,7 @@ fn wear_leveling_narrows_the_spread_of_erases() {
 #[test]
 fn a_worn_out_drive_refuses_writes_and_keeps_what_it_holds() {
     let config = config(&[("flash.endurance", "20"), ("flash.endurance_spread", "20%")]);
-    let mut ftl = Ftl::new(&config, Seed(1));
+    let mut ftl = PageMapped::new(&config, Seed(1));
     let mut cleaned = Vec::new();
     let mut random = Seed(5).source();
     let pages = ftl.geometry.logical_pages;
@@ -141,7 +141,7 @@ fn the_fragmented_state_is_the_one_that_overwriting_leads_to() {
             ("flash.blocks", "256"),
             ("capacity", "50MiB"),
         ]);
-        let amplification = |ftl: &mut Ftl, writes: u64| {
+        let amplification = |ftl: &mut PageMapped, writes: u64| {
             let mut random = Seed(8).source();
             let mut cleaned = Vec::new();
             let before = ftl.counters();
@@ -152,13 +152,13 @@ fn the_fragmented_state_is_the_one_that_overwriting_leads_to() {
             (ftl.counters().moved_pages - before.moved_pages) as f64 / writes as f64
         };
         config.initial.state = InitialState::Full;
-        let mut written = Ftl::new(&config, Seed(1));
+        let mut written = PageMapped::new(&config, Seed(1));
         written.prepare(&config, Seed(1));
         let pages = u64::from(written.geometry.logical_pages);
         amplification(&mut written, pages * 8);
         let steady = amplification(&mut written, pages);
         config.initial.state = InitialState::Fragmented;
-        let mut prepared = Ftl::new(&config, Seed(1));
+        let mut prepared = PageMapped::new(&config, Seed(1));
         prepared.prepare(&config, Seed(1));
         check(&prepared);
         let at_once = amplification(&mut prepared, pages);
@@ -179,7 +179,7 @@ fn a_drive_that_holds_all_it_can_takes_every_overwrite() {
             ("mapping.allocation", allocation),
             ("mapping.policy", "write-order"),
         ]);
-        let mut ftl = Ftl::new(&config, Seed(1));
+        let mut ftl = PageMapped::new(&config, Seed(1));
         assert_eq!(ftl.geometry.least_blocks_per_plane(), u64::from(ftl.geometry.blocks));
         let pages = ftl.geometry.logical_pages;
         let (mut cleaned, mut random) = (Vec::new(), Seed(5).source());
@@ -198,7 +198,7 @@ fn the_smallest_drives_can_be_prepared() {
     for state in ["full", "fragmented"] {
         for capacity in ["512B", "4KiB", "40KiB"] {
             let config = config(&[("capacity", capacity), ("initial.state", state)]);
-            let mut ftl = Ftl::new(&config, Seed(1));
+            let mut ftl = PageMapped::new(&config, Seed(1));
             ftl.prepare(&config, Seed(1));
             assert!((0..ftl.geometry.logical_pages).all(|page| ftl.plane_of(page).is_some()));
             check(&ftl);
@@ -209,7 +209,7 @@ fn the_smallest_drives_can_be_prepared() {
 #[test]
 fn a_pool_gives_a_page_to_its_roomiest_plane() {
     let config = config(&[("mapping.pool", "package"), ("flash.planes", "4"), ("capacity", "24MiB")]);
-    let mut ftl = Ftl::new(&config, Seed(1));
+    let mut ftl = PageMapped::new(&config, Seed(1));
     let mut cleaned = Vec::new();
     // Planes as free as each other take turns, and no page leaves its package.
     let planes: Vec<u32> = (0..8).map(|_| ftl.place(0, &mut cleaned).unwrap().plane).collect();

@@ -1,14 +1,14 @@
 //! Room on a plane: opening, closing, cleaning and erasing blocks.
 
-use super::blocks::Open;
-use super::{Clean, Ftl};
+use super::{Clean, PageMapped};
+use crate::ftl::blocks::Open;
 use flashlane_policy::cleaning::View;
 use std::ops::Range;
 
 /// The open block that the host's pages go to.
 pub(super) const HOST: usize = 0;
 
-impl Ftl {
+impl PageMapped {
     /// Whether the host's open block on `plane` has no page left.
     #[inline]
     pub(super) fn is_full(&self, plane: u32) -> bool {
@@ -72,14 +72,16 @@ impl Ftl {
         true
     }
 
-    /// Whether an idle plane should be cleaned up to `high` free blocks.
-    pub(crate) fn wants_background_cleaning(&self, plane: u32, high: u32) -> bool {
-        (self.planes[plane as usize].free.len() as u32) < high
+    /// Whether idle planes are cleaned beyond what writing needs.
+    pub(crate) fn cleans_when_idle(&self) -> bool {
+        self.high_blocks > self.geometry.low_blocks
     }
 
-    /// Cleans one block of a plane in the background; `None` where nothing can be gained.
-    pub(crate) fn clean_in_background(&mut self, plane: u32, cleaned: &mut Vec<Clean>) -> bool {
-        self.clean(plane, cleaned)
+    /// Cleans one block of an idle plane that is short of free ones, if one can be gained.
+    pub(crate) fn clean_in_background(&mut self, plane: u32, cleaned: &mut Vec<Clean>) {
+        if (self.planes[plane as usize].free.len() as u32) < self.high_blocks {
+            self.clean(plane, cleaned);
+        }
     }
 
     /// Moves what is valid off a closed block and erases it. `None`, and nothing changed, where the plane lacks
@@ -107,7 +109,7 @@ impl Ftl {
         debug_assert_eq!(self.blocks.valid[number], 0, "everything valid was moved");
         self.erase(plane, block);
         self.counters.moved_pages += u64::from(moves);
-        Some(Clean { plane, moves, filled, first: false })
+        Some(Clean { plane, moves, filled, erases: 1, first: false })
     }
 
     #[inline]
