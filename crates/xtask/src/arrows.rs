@@ -20,9 +20,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("trace", &["base"]),
     ("measure", &["base", "device", "workload", "trace"]),
     ("probe", &["base", "device", "workload", "measure"]),
+    ("uflip", &["base", "device", "workload", "measure"]),
     (
         "studies",
-        &["base", "device", "policy", "sim", "host", "layer", "workload", "trace", "measure", "probe"],
+        &["base", "device", "policy", "sim", "host", "layer", "workload", "trace", "measure", "probe", "uflip"],
     ),
     ("report", &["base", "measure"]),
     ("fuzzing", &["base", "device", "policy", "sim", "workload", "trace"]),
@@ -30,7 +31,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "flashlane",
         &[
             "base", "device", "policy", "sim", "host", "layer", "workload", "trace", "measure", "probe",
-            "studies", "report",
+            "uflip", "studies", "report",
         ],
     ),
     ("xtask", &["fuzzing"]),

@@ -1,0 +1,277 @@
+//! The paper's seven design hints (uflip09, section 5.3), recomputed for the drive at hand: kept, or contradicted, with
+//! the figures that say so.
+
+use crate::characteristics::{factor, reach, short};
+use crate::curve::{Curves, Point};
+use crate::options::IO_BYTES;
+use crate::{Baseline, Benchmark};
+use flashlane_base::units::format_bytes;
+use serde::{Deserialize, Serialize};
+
+/// Whether a hint holds for a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// It does.
+    Kept,
+    /// It does not.
+    Contradicted,
+    /// What it rests on was not measured.
+    Open,
+}
+
+/// A design hint and what this drive says to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hint {
+    /// Its number in the paper.
+    pub number: u32,
+    /// What it says.
+    pub hint: String,
+    /// Whether it holds here.
+    pub verdict: Verdict,
+    /// The figures that the verdict rests on, in words.
+    pub because: String,
+    /// The plots that show them.
+    pub figures: Vec<String>,
+}
+
+/// A difference that an application would notice.
+const NOTICEABLE: f64 = 1.25;
+
+type Finding = Option<(bool, String)>;
+
+/// The seven hints.
+pub(crate) fn hints(curves: &Curves, throughput: impl Fn(Baseline, i64) -> Option<f64>) -> Vec<Hint> {
+    let hints: [(&str, Finding, &[Benchmark]); 7] = [
+        (
+            "larger I/Os are cheaper a byte, reads too: every I/O has its latency",
+            latency(curves),
+            &[Benchmark::Granularity],
+        ),
+        ("blocks of 32 KiB are a good size", block_size(curves), &[Benchmark::Granularity]),
+        ("I/Os should be aligned to flash pages", alignment(curves), &[Benchmark::Alignment]),
+        ("random writes should keep to a focused area", area(curves), &[Benchmark::Locality]),
+        ("sequential writes should keep to a few partitions", partitions(curves), &[Benchmark::Partitioning]),
+        ("a few patterns at a time do not disturb each other", mix(curves), &[Benchmark::Mix]),
+        (
+            "neither concurrent nor delayed I/Os improve the performance",
+            concurrent_or_delayed(curves, throughput),
+            &[Benchmark::Parallelism, Benchmark::Pause],
+        ),
+    ];
+    hints
+        .into_iter()
+        .zip(1..)
+        .map(|((hint, finding, benchmarks), number)| Hint {
+            number,
+            hint: hint.into(),
+            verdict: match &finding {
+                None => Verdict::Open,
+                Some((true, _)) => Verdict::Kept,
+                Some((false, _)) => Verdict::Contradicted,
+            },
+            because: finding
+                .map_or_else(|| "what it rests on was not measured".into(), |(_, because)| because),
+            figures: benchmarks.iter().map(|benchmark| benchmark.name().to_owned()).collect(),
+        })
+        .collect()
+}
+
+fn us(ns: f64) -> String {
+    if ns >= 1e6 { format!("{} ms", short(ns / 1e6)) } else { format!("{} us", short(ns / 1e3)) }
+}
+
+/// Time a byte, of the largest I/O measured and of 4 KiB.
+fn latency(curves: &Curves) -> Finding {
+    let reads = curves.baseline(Benchmark::Granularity, Baseline::Rr);
+    let (small, large) = (reads.iter().find(|point| point.value >= 4096)?, reads.last()?);
+    let a_byte = |point: &Point| point.mean_ns / point.value as f64;
+    let gain = a_byte(small) / a_byte(large);
+    Some((
+        gain >= NOTICEABLE,
+        format!(
+            "a random read of {} takes {}, one of {} takes {}: {} times {} a byte",
+            format_bytes(small.value as u64),
+            us(small.mean_ns),
+            format_bytes(large.value as u64),
+            us(large.mean_ns),
+            short(gain.max(1.0 / gain)),
+            if gain >= 1.0 { "cheaper" } else { "dearer" },
+        ),
+    ))
+}
+
+/// 32 KiB is a good size where larger writes save little and smaller ones cost much, a byte.
+fn block_size(curves: &Curves) -> Finding {
+    let a_byte =
+        |baseline, value: i64| Some(curves.at(Benchmark::Granularity, baseline, value)? / value as f64);
+    let block = IO_BYTES as i64;
+    let mut words = Vec::new();
+    let mut kept = true;
+    for baseline in [Baseline::Sw, Baseline::Rr] {
+        let Some(own) = a_byte(baseline, block) else { continue };
+        let points = curves.baseline(Benchmark::Granularity, baseline);
+        let (best, best_a_byte) = points
+            .iter()
+            .map(|point| (point.value, point.mean_ns / point.value as f64))
+            .min_by(|a, b| a.1.total_cmp(&b.1))?;
+        kept &= own <= 2.0 * best_a_byte;
+        words.push(format!(
+            "{}: 32 KiB costs {} times as much a byte as {}, the best",
+            baseline.name(),
+            short(own / best_a_byte),
+            format_bytes(best as u64)
+        ));
+    }
+    (!words.is_empty()).then(|| (kept, words.join("; ")))
+}
+
+fn alignment(curves: &Curves) -> Finding {
+    // A shift by a whole I/O is aligned again.
+    let worst = Baseline::ALL
+        .into_iter()
+        .filter_map(|baseline| {
+            let aligned = curves.at(Benchmark::Alignment, baseline, IO_BYTES as i64)?;
+            let points = curves.baseline(Benchmark::Alignment, baseline);
+            let worst = points.iter().max_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns))?;
+            Some((worst.mean_ns / aligned, baseline, *worst, aligned))
+        })
+        .max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let (cost, baseline, point, aligned) = worst;
+    Some((
+        cost >= NOTICEABLE,
+        format!(
+            "{} shifted by {} takes {}, aligned {}: {}",
+            baseline.name(),
+            format_bytes(point.value as u64),
+            us(point.mean_ns),
+            us(aligned),
+            factor(cost)
+        ),
+    ))
+}
+
+fn area(curves: &Curves) -> Finding {
+    let sw = curves.at(Benchmark::Granularity, Baseline::Sw, IO_BYTES as i64)?;
+    let points = curves.baseline(Benchmark::Locality, Baseline::Rw);
+    let reach = reach(points, Some(sw))?;
+    let last = points.last()?;
+    let gains = reach.limit.is_some() && !reach.unlimited;
+    let everywhere = format!(
+        "a random write over {} takes {}, a sequential one {}",
+        format_bytes(last.value as u64),
+        us(last.mean_ns),
+        us(sw)
+    );
+    Some((
+        gains,
+        match reach.limit.filter(|_| gains) {
+            Some(limit) => {
+                format!(
+                    "within {} it costs {} at most; {everywhere}",
+                    format_bytes(limit as u64),
+                    words(reach.cost)
+                )
+            }
+            None => format!("no area makes it cheaper; {everywhere}"),
+        },
+    ))
+}
+
+/// A cost relative to sequential writes.
+fn words(cost: f64) -> String {
+    match factor(cost).as_str() {
+        "=" => "what a sequential write does".into(),
+        factor => format!("{factor} of a sequential write"),
+    }
+}
+
+fn partitions(curves: &Curves) -> Finding {
+    let sw = curves.at(Benchmark::Granularity, Baseline::Sw, IO_BYTES as i64)?;
+    let points = curves.baseline(Benchmark::Partitioning, Baseline::Sw);
+    let reach = reach(points, Some(sw))?;
+    let last = points.last()?;
+    let costs = format!("with {} partitions a write costs {}", last.value, words(last.mean_ns / sw));
+    let limited = !reach.unlimited;
+    Some((
+        limited,
+        match reach.limit.filter(|_| limited) {
+            Some(limit) => format!("up to {limit} it costs {}; {costs}", words(reach.cost)),
+            None => costs,
+        },
+    ))
+}
+
+/// The largest difference between a mix and what its parts cost alone.
+fn mix(curves: &Curves) -> Finding {
+    let alone = |baseline| curves.at(Benchmark::Granularity, baseline, IO_BYTES as i64);
+    let mut worst: Option<(f64, String)> = None;
+    for ((benchmark, first, second), points) in curves.iter() {
+        let (Benchmark::Mix, Some(second)) = (benchmark, second) else { continue };
+        let (Some(one), Some(other)) = (alone(*first), alone(*second)) else { continue };
+        for point in points {
+            let ratio = point.value as f64;
+            let expected = (ratio * one + other) / (ratio + 1.0);
+            let cost = point.mean_ns / expected;
+            if worst.as_ref().is_none_or(|(known, _)| cost > *known) {
+                worst = Some((
+                    cost,
+                    format!(
+                        "the dearest mix is {} {} to one {}: {} an I/O, where its parts alone would give {}",
+                        point.value,
+                        first.name(),
+                        second.name(),
+                        us(point.mean_ns),
+                        us(expected)
+                    ),
+                ));
+            }
+        }
+    }
+    worst.map(|(cost, because)| (cost < NOTICEABLE, because))
+}
+
+fn concurrent_or_delayed(curves: &Curves, throughput: impl Fn(Baseline, i64) -> Option<f64>) -> Finding {
+    let mut words = Vec::new();
+    let mut kept = true;
+    let degrees =
+        |baseline| curves.baseline(Benchmark::Parallelism, baseline).iter().map(|point| point.value);
+    let best = Baseline::ALL
+        .into_iter()
+        .filter_map(|baseline| {
+            let alone = throughput(baseline, 1)?;
+            let most =
+                degrees(baseline).filter_map(|degree| Some((throughput(baseline, degree)? / alone, degree)));
+            most.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(gain, degree)| (gain, degree, baseline))
+        })
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((gain, degree, baseline)) = best {
+        kept &= gain < NOTICEABLE;
+        words.push(if gain < NOTICEABLE {
+            "no number of processes brings more I/Os a second".into()
+        } else {
+            format!(
+                "{degree} processes bring {} times the {} I/Os a second of one",
+                short(gain),
+                baseline.name()
+            )
+        });
+    }
+    // A pause helps where what it saves is more than itself.
+    let pauses = curves.baseline(Benchmark::Pause, Baseline::Rw);
+    if let Some(without) =
+        curves.at(Benchmark::Granularity, Baseline::Rw, IO_BYTES as i64).filter(|_| !pauses.is_empty())
+    {
+        let total = |point: &Point| point.mean_ns + point.value as f64;
+        let best = pauses.iter().min_by(|a, b| total(a).total_cmp(&total(b)))?;
+        let gain = without / total(best);
+        kept &= gain < NOTICEABLE;
+        words.push(format!(
+            "random writes with a pause of {} take {} and the pause, {} without",
+            us(best.value as f64),
+            us(best.mean_ns),
+            us(without)
+        ));
+    }
+    (!words.is_empty()).then(|| (kept, words.join("; ")))
+}

@@ -1,0 +1,104 @@
+//! How long a run has to be: the start-up and period of each baseline, found from a long run of it, and what follows from
+//! them (uflip09, section 4.2).
+
+use crate::Baseline;
+use crate::experiment::Length;
+use flashlane_measure::figure::Figure;
+use flashlane_measure::schema::Warning;
+use flashlane_measure::statistics::phases::{PhaseDoubt, Phases, counts, plot};
+use serde::{Deserialize, Serialize};
+
+/// What a long run of a baseline showed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BaselinePhases {
+    /// The baseline.
+    pub baseline: Baseline,
+    /// I/Os of the run.
+    pub ios: u64,
+    /// I/Os of the start-up phase; 0 where there is none.
+    pub startup: u64,
+    /// I/Os of one oscillation of the running phase, where it has a period.
+    pub period: Option<u64>,
+    /// `IOIgnore`: I/Os at the beginning of every run that do not count.
+    pub ignored: u64,
+    /// `IOCount`: I/Os that do.
+    pub count: u64,
+    /// Half the width of the 95% confidence interval of the mean over the last `count` I/Os, as a share of the mean;
+    /// none where they are too few.
+    pub confidence: Option<f64>,
+    /// From this I/O on SNIA's steady-state rule is met; none where it never is.
+    pub steady_from: Option<u64>,
+    /// The mean response time with the start-up, in nanoseconds …
+    pub mean_all_ns: f64,
+    /// … and without.
+    pub mean_running_ns: f64,
+    /// The figure that shows it.
+    pub figure: String,
+}
+
+/// How long the runs of each baseline are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lengths([Length; Baseline::ALL.len()]);
+
+impl Default for Lengths {
+    /// The paper's for solid-state drives (section 5.1), where nothing was measured.
+    fn default() -> Self {
+        let ios = |count| Length { ignored: 0, count };
+        Self([ios(1024), ios(1024), ios(1024), ios(5120)])
+    }
+}
+
+impl Lengths {
+    pub(crate) fn of(&self, baseline: Baseline) -> Length {
+        self.0[baseline as usize]
+    }
+
+    pub(crate) fn set(&mut self, baseline: Baseline, ignored: u64, count: u64) {
+        self.0[baseline as usize] = Length { ignored, count };
+    }
+}
+
+/// What a long run tells.
+pub(crate) struct Analysis {
+    pub(crate) phases: BaselinePhases,
+    pub(crate) figure: Figure,
+    pub(crate) warnings: Vec<Warning>,
+    /// Whether a longer run would hardly tell more.
+    pub(crate) is_enough: bool,
+}
+
+/// Finds the phases of a baseline in the response times of a long run, and how long its runs are to be so that their means
+/// are known to within `bound`.
+pub(crate) fn analyse(baseline: Baseline, latencies_ns: &[u64], bound: f64) -> Analysis {
+    let found = Phases::of(latencies_ns);
+    let counts = counts(latencies_ns, &found, bound);
+    let figure = format!("phases-{}", baseline.name().to_lowercase());
+    let title = format!("{}: start-up and running phase", baseline.name());
+    let mean =
+        |latencies_ns: &[u64]| latencies_ns.iter().sum::<u64>() as f64 / latencies_ns.len().max(1) as f64;
+    let open = found.doubts.iter().any(|doubt| {
+        matches!(doubt, PhaseDoubt::StartupOpen | PhaseDoubt::FewPeriods { .. } | PhaseDoubt::TooFew { .. })
+    });
+    let warnings = found.doubts.iter().map(|doubt| {
+        let Warning { code, message } = Warning::from(doubt);
+        Warning { code, message: format!("{}: {message}", baseline.name()) }
+    });
+    Analysis {
+        is_enough: counts.reached && !open,
+        warnings: warnings.collect(),
+        figure: plot(&figure, &title, latencies_ns, &found),
+        phases: BaselinePhases {
+            baseline,
+            ios: latencies_ns.len() as u64,
+            startup: found.startup.requests as u64,
+            period: found.period.map(|period| period.requests as u64),
+            ignored: counts.io_ignore as u64,
+            count: (counts.io_count - counts.io_ignore) as u64,
+            confidence: counts.relative_half_width,
+            steady_from: found.snia.map(|steady| steady.from as u64),
+            mean_all_ns: mean(latencies_ns),
+            mean_running_ns: found.running_mean_ns,
+            figure,
+        },
+    }
+}

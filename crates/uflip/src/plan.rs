@@ -1,0 +1,167 @@
+//! The plan: which experiments in which order, and what they will cost.
+//!
+//! Experiments that leave the state as it is come first; those that write in order, each in fresh room, come last and together, so that
+//! the state has to be enforced again as seldom as possible (uflip09, section 4.2).
+
+use crate::experiment::{Experiment, Streams};
+use crate::options::{Effort, IO_BYTES, REPETITIONS, StateMethod};
+use crate::{Baseline, Benchmark, Lengths};
+use flashlane_base::Duration;
+use serde::{Deserialize, Serialize};
+
+/// The experiments of a benchmark of a drive, in their order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// What is run, each experiment three times.
+    pub experiments: Vec<Experiment>,
+    /// The part of the device that is used.
+    pub area_bytes: u64,
+    effort: Effort,
+    state: StateMethod,
+}
+
+/// What a plan costs, or a part of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Runs.
+    pub runs: u64,
+    /// I/Os.
+    pub ios: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// How often the state is enforced.
+    pub enforcements: u64,
+    /// Time spent in pauses, in nanoseconds.
+    pub paused_ns: u64,
+}
+
+impl Plan {
+    /// The plan for a device of `capacity_bytes` whose I/Os begin and end on multiples of `unit_bytes`.
+    pub fn new(
+        capacity_bytes: u64,
+        unit_bytes: u64,
+        effort: Effort,
+        state: StateMethod,
+        writes: bool,
+    ) -> Self {
+        let area_bytes = effort.area_bytes(capacity_bytes);
+        let mut experiments: Vec<Experiment> = Benchmark::ALL
+            .into_iter()
+            .flat_map(|benchmark| Experiment::of(benchmark, effort, area_bytes, unit_bytes, writes))
+            .collect();
+        experiments.sort_by_key(|experiment| matches!(experiment.streams(1, area_bytes), Streams::Fresh(_)));
+        let state = if writes { state } else { StateMethod::AsIs };
+        Self { experiments, area_bytes, effort, state }
+    }
+
+    /// How the state is enforced.
+    pub fn state(&self) -> StateMethod {
+        self.state
+    }
+
+    /// The most time that one run spends in pauses.
+    pub(crate) fn most_paused(&self) -> Duration {
+        Duration::from_s(match self.effort {
+            Effort::Quick => 2,
+            Effort::Normal => 30,
+            Effort::Full => 300,
+        })
+    }
+
+    /// What the experiments cost with runs of these lengths, one benchmark after the other.
+    pub fn estimates(&self, lengths: &Lengths) -> Vec<(Benchmark, Estimate)> {
+        Benchmark::ALL
+            .into_iter()
+            .map(|benchmark| {
+                let mut sum = Estimate::default();
+                for experiment in
+                    self.experiments.iter().filter(|experiment| experiment.benchmark == benchmark)
+                {
+                    let ios = experiment.length(lengths, self.most_paused()).ios();
+                    let bytes = ios * experiment.io_bytes();
+                    let written_bytes = (bytes as f64 * experiment.write_share()) as u64;
+                    let times = u64::from(REPETITIONS);
+                    sum.runs += times;
+                    sum.ios += ios * times;
+                    sum.read_bytes += (bytes - written_bytes) * times;
+                    sum.written_bytes += written_bytes * times;
+                    sum.paused_ns += experiment.paused(ios).as_ns() * times;
+                }
+                (benchmark, sum)
+            })
+            .filter(|(_, estimate)| estimate.runs > 0)
+            .collect()
+    }
+
+    /// What everything costs with runs of these lengths, the methodology and the enforcement of the state included.
+    pub fn estimate(&self, lengths: &Lengths) -> Estimate {
+        let mut all = Estimate::default();
+        for (_, estimate) in self.estimates(lengths) {
+            all.runs += estimate.runs;
+            all.ios += estimate.ios;
+            all.read_bytes += estimate.read_bytes;
+            all.written_bytes += estimate.written_bytes;
+            all.paused_ns += estimate.paused_ns;
+        }
+        let writes = self.experiments.iter().any(Experiment::writes);
+        for baseline in Baseline::ALL.into_iter().filter(|baseline| writes || !baseline.writes()) {
+            let ios = crate::run::first_ios(self.effort, baseline);
+            all.runs += 1;
+            all.ios += ios;
+            *if baseline.writes() { &mut all.written_bytes } else { &mut all.read_bytes } += ios * IO_BYTES;
+        }
+        if self.state != StateMethod::AsIs {
+            let fresh: u64 = self
+                .experiments
+                .iter()
+                .map(|experiment| {
+                    match experiment
+                        .streams(experiment.length(lengths, self.most_paused()).ios(), self.area_bytes)
+                    {
+                        Streams::Fresh(bytes) => bytes * u64::from(REPETITIONS),
+                        Streams::Anywhere(_) => 0,
+                    }
+                })
+                .sum();
+            all.enforcements = fresh.div_ceil(self.area_bytes).max(1);
+            all.written_bytes += all.enforcements * self.area_bytes;
+            all.ios += all.enforcements * self.area_bytes / IO_BYTES;
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_writes_in_order_comes_last() {
+        let plan = Plan::new(16 << 30, 512, Effort::Full, StateMethod::Random, true);
+        let fresh =
+            |experiment: &&Experiment| matches!(experiment.streams(1, plan.area_bytes), Streams::Fresh(_));
+        let first = plan.experiments.iter().position(|experiment| fresh(&experiment)).unwrap();
+        assert!(plan.experiments[first..].iter().all(|experiment| fresh(&experiment)));
+        assert!(plan.experiments[..first].iter().any(|experiment| experiment.first == Baseline::Rw));
+        let estimate = plan.estimate(&Lengths::default());
+        assert!(estimate.written_bytes > plan.area_bytes && estimate.enforcements <= 3, "{estimate:?}");
+    }
+
+    #[test]
+    fn a_device_that_may_not_be_written_is_only_read() {
+        let plan = Plan::new(16 << 30, 512, Effort::Full, StateMethod::Random, false);
+        assert!(!plan.experiments.is_empty() && !plan.experiments.iter().any(Experiment::writes));
+        let estimate = plan.estimate(&Lengths::default());
+        assert_eq!((estimate.written_bytes, estimate.enforcements, plan.state()), (0, 0, StateMethod::AsIs));
+    }
+
+    #[test]
+    fn units_too_large_for_a_value_leave_it_out() {
+        let plan = Plan::new(16 << 30, 4096, Effort::Full, StateMethod::Random, true);
+        let sizes =
+            plan.experiments.iter().filter(|experiment| experiment.benchmark == Benchmark::Granularity);
+        assert!(sizes.clone().all(|experiment| experiment.value % 4096 == 0) && sizes.count() > 0);
+    }
+}

@@ -1,0 +1,114 @@
+//! The benchmark's hands: patterns run on the device, and the time that passes between them.
+
+use crate::UflipError;
+use crate::options::{Progress, Watch};
+use flashlane_base::{Duration, Operation};
+use flashlane_device::{Device, Profile};
+use flashlane_measure::{Options as RunOptions, closed_loop, run};
+use flashlane_workload::{Access, Workload};
+
+/// A device under test.
+pub(crate) struct Rig<'a> {
+    device: &'a mut dyn Device,
+    watch: Option<Watch<'a>>,
+    progress: Progress,
+    /// I/Os done.
+    pub(crate) ios: u64,
+    /// Bytes written.
+    pub(crate) written_bytes: u64,
+}
+
+/// A real device idles in pieces of this length, so that it hears soon that it should stop.
+const IDLE_PIECE: Duration = Duration::from_ms(100);
+/// I/Os between two questions whether to stop.
+const ASK_EVERY: u64 = 256;
+
+impl<'a> Rig<'a> {
+    pub(crate) fn new(device: &'a mut dyn Device, watch: Option<Watch<'a>>) -> Self {
+        Self { device, watch, progress: Progress::default(), ios: 0, written_bytes: 0 }
+    }
+
+    pub(crate) fn device(&self) -> &dyn Device {
+        self.device
+    }
+
+    pub(crate) fn profile(&self) -> &Profile {
+        self.device.profile()
+    }
+
+    /// Says what is being done from here on, and how much of all is done.
+    pub(crate) fn begin(&mut self, stage: impl Into<String>, share: f64) -> Result<(), UflipError> {
+        self.progress = Progress { stage: stage.into(), share: share.clamp(0.0, 1.0) };
+        self.ask()
+    }
+
+    fn ask(&mut self) -> Result<(), UflipError> {
+        let stop = self.watch.as_mut().is_some_and(|watch| watch(&self.progress).is_break());
+        if stop { Err(UflipError::Stopped) } else { Ok(()) }
+    }
+
+    /// Runs a workload and gives every response time in nanoseconds, in the order of submission, and how long all
+    /// of it took.
+    pub(crate) fn run(&mut self, workload: &Workload) -> Result<(Vec<u64>, Duration), UflipError> {
+        let progress = self.progress.clone();
+        let mut watch =
+            self.watch.as_mut().map(|watch| move |_: &flashlane_measure::Progress| watch(&progress));
+        let options = RunOptions {
+            samples: usize::MAX,
+            watch: watch.as_mut().map(|watch| watch as flashlane_measure::Watch<'_>),
+        };
+        let run = run(self.device, workload, options)?;
+        if let Some(interruption) = run.partial {
+            return Err(interruption.into());
+        }
+        self.ios += run.requests;
+        self.written_bytes += run
+            .jobs
+            .iter()
+            .map(|job| job.writes.as_ref().map_or(0, |writes| writes.len()) * job.size_bytes)
+            .sum::<u64>();
+        Ok((run.samples.iter().map(|sample| sample.latency_ns).collect(), run.elapsed))
+    }
+
+    /// Makes these accesses, `depth` at a time, hands the response time of each to `each`, and says how long all took.
+    pub(crate) fn accesses(
+        &mut self,
+        accesses: impl Iterator<Item = Access>,
+        depth: u32,
+        mut each: impl FnMut(&Access, u64),
+    ) -> Result<Duration, UflipError> {
+        let (progress, watch) = (&self.progress, &mut self.watch);
+        let (mut asked, mut stopped) = (0, false);
+        let accesses = accesses.take_while(|_| {
+            asked += 1;
+            if asked % ASK_EVERY == 0 {
+                stopped = watch.as_mut().is_some_and(|watch| watch(progress).is_break());
+            }
+            !stopped
+        });
+        let (mut ios, mut written_bytes) = (0, 0);
+        let took = closed_loop(self.device, accesses, depth, |access, completion| {
+            ios += 1;
+            if access.operation == Operation::Write {
+                written_bytes += access.length_bytes;
+            }
+            each(access, completion.latency().as_ns());
+        })?;
+        self.ios += ios;
+        self.written_bytes += written_bytes;
+        if stopped { Err(UflipError::Stopped) } else { Ok(took) }
+    }
+
+    /// Lets the device alone for a while.
+    pub(crate) fn idle(&mut self, time: Duration) -> Result<(), UflipError> {
+        let end = self.device.now() + time;
+        let mut out = Vec::new();
+        while self.device.now() < end {
+            let piece = self.device.now() + IDLE_PIECE;
+            self.device.reap(piece.min(end), &mut out);
+            debug_assert!(out.is_empty(), "nothing is in flight between runs");
+            self.ask()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,452 @@
+//! The benchmark from its first I/O to its result.
+
+use crate::curve::Curves;
+use crate::experiment::{Experiment, Length, Streams};
+use crate::journal::{Done, Journal};
+use crate::options::{IO_BYTES, LEAST_AREA_BYTES, REPETITIONS};
+use crate::rig::Rig;
+use crate::space::Space;
+use crate::{
+    Baseline, BaselinePhases, Benchmark, Characteristics, Effort, Enforcement, Interference, Lengths,
+    Options, Plan, RESULT_SCHEMA, RunRow, StateMethod, UflipError, UflipResult, figures, hints, phases,
+    state,
+};
+use flashlane_base::{Duration, Seed};
+use flashlane_device::{Counters, Device};
+use flashlane_measure::figure::Figure;
+use flashlane_measure::schema::{DeviceRow, Warning};
+use flashlane_workload::{Job, Stop, Workload};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+
+/// What came of a benchmark.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The result.
+    pub result: UflipResult,
+    /// Every response time, run after run, in nanoseconds; [`RunRow::first_sample`] tells where each run's are.
+    pub latencies_ns: Vec<u64>,
+}
+
+/// How often a run may be doubled so that its mean is known well enough.
+const DOUBLINGS: u32 = 3;
+/// Reads before the batch of random writes of the pause determination, …
+const READS_BEFORE: u64 = 512;
+/// … and reads behind it: the paper saw 3,000 disturbed.
+const READS_BEHIND: u64 = 5120;
+
+/// Benchmarks a device.
+///
+/// # Errors
+/// [`UflipError`] where the device is too small, fails, or the benchmark is stopped. What was done by then is in the journal.
+pub fn uflip<'a>(device: &'a mut dyn Device, options: Options<'a>) -> Result<Outcome, UflipError> {
+    let capacity_bytes = device.profile().capacity_bytes;
+    let unit_bytes = device.profile().write_unit_bytes.max(device.profile().read_unit_bytes);
+    let plan = Plan::new(capacity_bytes, unit_bytes, options.effort, options.state, options.may_write);
+    if plan.area_bytes < LEAST_AREA_BYTES {
+        return Err(UflipError::TooSmall { capacity_bytes });
+    }
+    let before = device.counters();
+    let mut bench = Bench {
+        space: Space::new(plan.area_bytes),
+        rig: Rig::new(device, options.watch),
+        journal: options.journal,
+        writes: options.may_write,
+        effort: options.effort,
+        seed: options.seed.derive("uflip"),
+        lengths: Lengths::default(),
+        cost_ns: BTreeMap::new(),
+        pause: Duration::from_ns(least_pause_ns(options.effort)),
+        plan,
+        found: Found::default(),
+    };
+    bench.enforce()?;
+    bench.baselines()?;
+    bench.determine_pause()?;
+    bench.experiments()?;
+    Ok(bench.finish(options.seed, &before))
+}
+
+/// Runs stand at least so far apart (uflip09, section 5.1: 1 s "to be conservative").
+fn least_pause_ns(effort: Effort) -> u64 {
+    match effort {
+        Effort::Quick => 20_000_000,
+        Effort::Normal | Effort::Full => 1_000_000_000,
+    }
+}
+
+/// I/Os of the first long run of a baseline; where they do not tell enough it is doubled.
+pub(crate) fn first_ios(effort: Effort, baseline: Baseline) -> u64 {
+    let reads = match effort {
+        Effort::Quick => 1024,
+        Effort::Normal => 2048,
+        Effort::Full => 4096,
+    };
+    if baseline == Baseline::Rw { 2 * reads } else { reads }
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    states: Vec<Enforcement>,
+    phases: Vec<BaselinePhases>,
+    pause: Interference,
+    runs: Vec<RunRow>,
+    latencies_ns: Vec<u64>,
+    figures: Vec<Figure>,
+    warnings: Vec<Warning>,
+    ios: u64,
+    written_bytes: u64,
+    took_ns: u64,
+    /// Experiments whose mean is not known as well as it was to be.
+    vague: u64,
+}
+
+struct Bench<'a> {
+    rig: Rig<'a>,
+    journal: Option<&'a mut Journal>,
+    plan: Plan,
+    space: Space,
+    writes: bool,
+    effort: Effort,
+    seed: Seed,
+    lengths: Lengths,
+    /// What an I/O of each baseline costs, as far as that is known.
+    cost_ns: BTreeMap<Baseline, f64>,
+    pause: Duration,
+    found: Found,
+}
+
+impl Bench<'_> {
+    /// A step: taken from the journal where that has it, else done and kept.
+    fn step<T: Serialize + DeserializeOwned>(
+        &mut self,
+        name: &str,
+        act: impl FnOnce(&mut Rig<'_>) -> Result<(T, Vec<u64>), UflipError>,
+    ) -> Result<(T, Vec<u64>), UflipError> {
+        let known = match &mut self.journal {
+            Some(journal) => journal.take(name)?,
+            None => None,
+        };
+        let done = match known {
+            Some(done) => done,
+            None => {
+                let share = self.share_done();
+                self.rig.begin(name, share)?;
+                self.rig.idle(self.pause)?;
+                let (ios, written_bytes, began) =
+                    (self.rig.ios, self.rig.written_bytes, self.rig.device().now());
+                let (value, latencies_ns) = act(&mut self.rig)?;
+                let done = Done {
+                    value,
+                    latencies_ns,
+                    ios: self.rig.ios - ios,
+                    written_bytes: self.rig.written_bytes - written_bytes,
+                    took_ns: self.rig.device().now().since(began).as_ns(),
+                };
+                if let Some(journal) = &mut self.journal {
+                    journal.keep(name, &done)?;
+                }
+                done
+            }
+        };
+        self.found.ios += done.ios;
+        self.found.written_bytes += done.written_bytes;
+        self.found.took_ns += done.took_ns;
+        Ok((done.value, done.latencies_ns))
+    }
+
+    /// The share that is done of all I/Os that are planned.
+    fn share_done(&self) -> f64 {
+        self.found.ios as f64 / self.plan.estimate(&self.lengths).ios.max(1) as f64
+    }
+
+    fn enforce(&mut self) -> Result<(), UflipError> {
+        let (method, area_bytes, seed) = (self.plan.state(), self.plan.area_bytes, self.seed);
+        if method == StateMethod::AsIs {
+            return Ok(());
+        }
+        let nth = self.found.states.len() as u64;
+        let name = format!("state/{}", nth + 1);
+        let seed = seed.derive_nth("state", nth);
+        let (enforcement, _) =
+            self.step(&name, |rig| Ok((state::enforce(rig, method, area_bytes, seed)?, Vec::new())))?;
+        self.found.states.push(enforcement);
+        self.space.reset();
+        Ok(())
+    }
+
+    /// Room for a run; the state is enforced anew where none is left.
+    fn target(&mut self, streams: Streams, name: &str) -> Result<(u64, u64), UflipError> {
+        match streams {
+            Streams::Anywhere(length_bytes) => {
+                let mut random = self.seed.derive("targets").derive(name).source();
+                Ok((self.space.anywhere(length_bytes, &mut random), length_bytes))
+            }
+            Streams::Fresh(length_bytes) => {
+                if let Some(offset_bytes) = self.space.take(length_bytes) {
+                    return Ok((offset_bytes, length_bytes));
+                }
+                if self.plan.state() == StateMethod::AsIs {
+                    self.space.reset();
+                } else {
+                    self.enforce()?;
+                }
+                let offset_bytes =
+                    self.space.take(length_bytes).expect("a run needs less than the whole area");
+                Ok((offset_bytes, length_bytes))
+            }
+        }
+    }
+
+    fn allowed(&self) -> impl Iterator<Item = Baseline> + use<> {
+        let writes = self.writes;
+        Baseline::ALL.into_iter().filter(move |baseline| writes || !baseline.writes())
+    }
+
+    /// Long runs of the baselines: their phases, and how long all other runs are to be.
+    fn baselines(&mut self) -> Result<(), UflipError> {
+        for baseline in self.allowed() {
+            let mut ios = first_ios(self.effort, baseline);
+            for attempt in 0..=DOUBLINGS {
+                let name = format!("phases/{}/{}", baseline.name(), attempt + 1);
+                let (elapsed_ns, latencies_ns) = self.plain(&name, baseline, ios)?;
+                let analysis = phases::analyse(baseline, &latencies_ns, self.effort.bound());
+                if analysis.is_enough || attempt == DOUBLINGS {
+                    let found = analysis.phases;
+                    self.lengths.set(baseline, found.ignored, found.count);
+                    self.cost_ns.insert(baseline, found.mean_running_ns);
+                    let row =
+                        RunRow::of_methodology("phases", baseline, found.startup, &latencies_ns, elapsed_ns);
+                    self.found.figures.push(analysis.figure);
+                    self.found.warnings.extend(analysis.warnings);
+                    self.found.phases.push(found);
+                    self.collect(row, &latencies_ns);
+                    break;
+                }
+                ios *= 2;
+            }
+        }
+        Ok(())
+    }
+
+    /// A run of a baseline; how long it took, and its response times.
+    fn plain(&mut self, name: &str, baseline: Baseline, ios: u64) -> Result<(u64, Vec<u64>), UflipError> {
+        let experiment = Experiment {
+            benchmark: Benchmark::Granularity,
+            first: baseline,
+            second: None,
+            value: IO_BYTES as i64,
+        };
+        let target = self.target(experiment.streams(ios, self.plan.area_bytes), name)?;
+        let workload = experiment.workload(
+            Length { ignored: 0, count: ios },
+            target,
+            &self.space,
+            self.seed.derive(name),
+        );
+        self.step(name, |rig| {
+            let (latencies_ns, elapsed) = rig.run(&workload)?;
+            Ok((elapsed.as_ns(), latencies_ns))
+        })
+    }
+
+    /// Reads, random writes, reads: how far apart runs have to stand.
+    fn determine_pause(&mut self) -> Result<(), UflipError> {
+        if !self.writes {
+            self.found.pause.pause_ns = self.pause.as_ns();
+            return Ok(());
+        }
+        let name = "pause-determination";
+        let least_pause_ns = self.pause.as_ns();
+        let reads_bytes = (READS_BEFORE + READS_BEHIND) * IO_BYTES;
+        let reads_bytes = reads_bytes.min(self.plan.area_bytes / 2 / IO_BYTES * IO_BYTES);
+        let (reads_offset, _) = self.target(Streams::Anywhere(reads_bytes), name)?;
+        let writes = self.lengths.of(Baseline::Rw).ios();
+        let run = |job: Job, ios, seed| Workload::new(vec![job], Stop::after(ios)).seed(seed);
+        let reads = |ios| run(Baseline::Sr.job(IO_BYTES).area(reads_offset, reads_bytes), ios, self.seed);
+        let (before, behind) = (reads(READS_BEFORE), reads(READS_BEHIND));
+        let batch =
+            run(Baseline::Rw.job(IO_BYTES).area(0, self.plan.area_bytes), writes, self.seed.derive(name));
+        let (found, latencies_ns): (Interference, _) = self.step(name, |rig| {
+            let (mut latencies_ns, _) = rig.run(&before)?;
+            rig.run(&batch)?;
+            let (behind_ns, _) = rig.run(&behind)?;
+            let found = Interference::of(&latencies_ns, &behind_ns, writes, least_pause_ns);
+            latencies_ns.extend(behind_ns);
+            Ok((found, latencies_ns))
+        })?;
+        let (before_ns, behind_ns) = latencies_ns.split_at(found.reads_before as usize);
+        self.found.figures.push(figures::interference(before_ns, behind_ns, found.affected_reads));
+        let elapsed_ns = latencies_ns.iter().sum();
+        let row = RunRow::of_methodology(name, Baseline::Sr, found.reads_before, &latencies_ns, elapsed_ns);
+        self.collect(row, &latencies_ns);
+        self.pause = Duration::from_ns(found.pause_ns);
+        self.found.pause = found;
+        Ok(())
+    }
+
+    fn experiments(&mut self) -> Result<(), UflipError> {
+        for experiment in self.plan.experiments.clone() {
+            let length = experiment.length(&self.lengths, self.plan.most_paused());
+            let mut doublings = 0;
+            for repetition in 1..=REPETITIONS {
+                loop {
+                    let length = Length { count: length.count << doublings, ..length };
+                    let row = self.repetition(&experiment, repetition, doublings, length)?;
+                    let (row, latencies_ns) = row;
+                    let vague = row.summary.confidence.is_some_and(|share| share > self.effort.bound());
+                    if vague && doublings < self.doublings(&experiment) {
+                        doublings += 1;
+                        continue;
+                    }
+                    self.found.vague += u64::from(vague);
+                    self.collect(row, &latencies_ns);
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How often a run of an experiment may be doubled: pauses and rare turns make some long enough as they are.
+    fn doublings(&self, experiment: &Experiment) -> u32 {
+        match experiment.benchmark {
+            Benchmark::Pause | Benchmark::Bursts | Benchmark::Mix => 0,
+            _ if self.effort == Effort::Quick => 0,
+            _ => DOUBLINGS,
+        }
+    }
+
+    fn repetition(
+        &mut self,
+        experiment: &Experiment,
+        repetition: u32,
+        doublings: u32,
+        length: Length,
+    ) -> Result<(RunRow, Vec<u64>), UflipError> {
+        let name = format!("{}/{repetition}/{}", experiment.name(), doublings + 1);
+        let target = self.target(experiment.streams(length.ios(), self.plan.area_bytes), &name)?;
+        let workload = experiment.workload(length, target, &self.space, self.seed.derive(&name));
+        let (elapsed_ns, latencies_ns) = self.step(&name, |rig| {
+            let (latencies_ns, elapsed) = rig.run(&workload)?;
+            Ok((elapsed.as_ns(), latencies_ns))
+        })?;
+        Ok((RunRow::of(experiment, repetition, length.ignored, &latencies_ns, elapsed_ns), latencies_ns))
+    }
+
+    fn collect(&mut self, mut row: RunRow, latencies_ns: &[u64]) {
+        row.first_sample = self.found.latencies_ns.len() as u64;
+        self.found.latencies_ns.extend_from_slice(latencies_ns);
+        self.found.runs.push(row);
+    }
+
+    fn finish(self, seed: Seed, before: &Counters) -> Outcome {
+        let warnings = self.warnings();
+        let Self { rig, journal, plan, effort, found, .. } = self;
+        let curves = Curves::of(&found.runs);
+        let throughput = |baseline: Baseline, degree: i64| {
+            let of = |row: &&RunRow| {
+                row.benchmark == Some(Benchmark::Parallelism) && row.first == baseline && row.value == degree
+            };
+            let runs: Vec<f64> = found
+                .runs
+                .iter()
+                .filter(of)
+                .map(|row| row.samples as f64 * 1e9 / row.elapsed_ns.max(1) as f64)
+                .collect();
+            (!runs.is_empty()).then(|| runs.iter().sum::<f64>() / runs.len() as f64)
+        };
+        let hints = hints::hints(&curves, throughput);
+        let mut figures = figures::benchmarks(&curves);
+        figures.extend(found.figures);
+        let result = UflipResult {
+            schema: RESULT_SCHEMA.into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            device: DeviceRow::new(rig.profile(), &rig.device().counters().since(before)),
+            mode: effort.name().into(),
+            seed: seed.0,
+            area_bytes: plan.area_bytes,
+            bound: effort.bound(),
+            characteristics: Characteristics::of(&curves),
+            hints,
+            states: found.states,
+            phases: found.phases,
+            pause: found.pause,
+            ios: found.ios,
+            written_bytes: found.written_bytes,
+            elapsed_s: found.took_ns as f64 / 1e9,
+            spread: median_spread(&curves),
+            resumed_steps: journal.map_or(0, |journal| journal.resumed()),
+            harness_ns_per_request: None,
+            runs: found.runs,
+            warnings,
+            partial: None,
+            figures,
+        };
+        Outcome { result, latencies_ns: found.latencies_ns }
+    }
+
+    fn warnings(&self) -> Vec<Warning> {
+        let mut warnings = self.found.warnings.clone();
+        let mut warn = |code: &str, message: String| warnings.push(Warning { code: code.into(), message });
+        let capacity_bytes = self.rig.profile().capacity_bytes;
+        if !self.writes {
+            warn(
+                "read-only",
+                "nothing was written: what writes cost is not determined, and neither is the state".into(),
+            );
+        } else if self.plan.state() == StateMethod::AsIs {
+            warn(
+                "state-as-is",
+                "the state was not enforced: the result depends on what was done to the device before".into(),
+            );
+        } else if self.plan.area_bytes * 10 < capacity_bytes * 9 {
+            warn(
+                "part-of-device",
+                format!(
+                    "{:.1}% of the device was brought into a known state and used; without --quick all of it is",
+                    100.0 * self.plan.area_bytes as f64 / capacity_bytes as f64
+                ),
+            );
+        }
+        if self.found.states.iter().any(|state| !state.verified) {
+            warn(
+                "state-unsteady",
+                "the last half of the writes that enforce the state did not go at a steady rate: the state may still be changing".into(),
+            );
+        }
+        if self.writes && !self.found.pause.ended {
+            warn(
+                "pause-too-short",
+                format!(
+                    "reads were still disturbed {} I/Os after a batch of random writes: runs may disturb each other",
+                    self.found.pause.reads_after
+                ),
+            );
+        }
+        if self.found.vague > 0 {
+            let runs = self.found.runs.len();
+            warn(
+                "wide-confidence",
+                format!(
+                    "the mean of {} of {runs} runs is not known to within {:.0}%, however long they were made",
+                    self.found.vague,
+                    100.0 * self.effort.bound()
+                ),
+            );
+        }
+        warnings
+    }
+}
+
+/// The median over all experiments of how far repetitions are apart.
+fn median_spread(curves: &Curves) -> Option<f64> {
+    let mut spreads: Vec<f64> = curves
+        .iter()
+        .flat_map(|(_, points)| points.iter().filter(|point| point.runs > 1).map(|point| point.spread()))
+        .collect();
+    spreads.sort_by(f64::total_cmp);
+    spreads.get(spreads.len() / 2).copied()
+}
