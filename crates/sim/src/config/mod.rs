@@ -180,6 +180,16 @@ pub enum Placement {
 pub struct MappingConfig {
     /// The mapping policy's name.
     pub policy: String,
+    /// What the translation layer maps, and how.
+    #[serde(default)]
+    pub translation: Translation,
+    /// Where whole blocks are mapped, planes over which an erase unit is striped; all where absent.
+    pub stripe: Option<u32>,
+    /// Where whole blocks are mapped, the most replacement or log blocks of a plane.
+    pub log_blocks: Option<u32>,
+    /// With FAST, units that are merged at once while the last log block is filled; as many as it takes when it is full
+    /// where absent.
+    pub merge_batch: Option<u32>,
     /// What is mapped as one: a whole fraction of the flash page, which is the default.
     pub unit: Option<Bytes>,
     /// Data that stays together on one plane before the stripe moves on; whole mapping units.
@@ -200,6 +210,21 @@ pub struct MappingConfig {
     /// The allocation policy's own settings.
     #[serde(default)]
     pub allocation_options: PolicyOptions,
+}
+
+/// What a translation layer maps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Translation {
+    /// Pages, each anywhere.
+    #[default]
+    Page,
+    /// Erase units, and while one is written anew its replacement.
+    Block,
+    /// Erase units, and a log block for each of a few of them.
+    Bast,
+    /// Erase units, and log blocks for pages of all of them.
+    Fast,
 }
 
 /// Garbage collection.
@@ -332,7 +357,8 @@ pub enum InitialState {
     Fresh,
     /// Written once, in order, from the first to the last page.
     Full,
-    /// Full, then overwritten at random until valid pages are spread over the blocks as they will stay.
+    /// Full, then overwritten at random until valid pages are spread over the blocks as they will stay; where whole blocks
+    /// are mapped, until the log holds nothing else.
     Fragmented,
 }
 

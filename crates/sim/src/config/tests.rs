@@ -37,6 +37,39 @@ fn impossible_drives_are_refused_by_the_field_that_is_wrong() {
             "buffer.size=1TiB,flash.page=1MiB,mapping.chunk=1MiB,mapping.unit=512B,flash.pages=8",
             "buffer.size",
         ),
+        ("mapping.translation=bast", "mapping.pool"),
+        ("mapping.translation=bast,mapping.pool=plane", "mapping.log_blocks"),
+        ("mapping.log_blocks=3", "mapping.log_blocks"),
+        ("mapping.stripe=8", "mapping.stripe"),
+        ("mapping.merge_batch=8", "mapping.merge_batch"),
+        ("mapping.translation=fast,mapping.pool=plane,mapping.log_blocks=0", "mapping.log_blocks"),
+        ("mapping.translation=fast,mapping.pool=plane,mapping.log_blocks=1000", "flash.blocks"),
+        (
+            "mapping.translation=fast,mapping.pool=plane,mapping.log_blocks=4,mapping.stripe=24",
+            "mapping.stripe",
+        ),
+        (
+            "mapping.translation=fast,mapping.pool=plane,mapping.log_blocks=4,mapping.chunk=8KiB",
+            "mapping.chunk",
+        ),
+        (
+            "mapping.translation=fast,mapping.pool=plane,mapping.log_blocks=4,mapping.merge_batch=0",
+            "mapping.merge_batch",
+        ),
+        (
+            "mapping.translation=bast,mapping.pool=plane,mapping.log_blocks=4,mapping.merge_batch=2",
+            "mapping.merge_batch",
+        ),
+        (
+            "mapping.translation=bast,mapping.pool=plane,mapping.log_blocks=4,cleaning.separate=true",
+            "cleaning.separate",
+        ),
+        (
+            "mapping.translation=block,mapping.pool=plane,mapping.log_blocks=4,wear.policy=static",
+            "wear.policy",
+        ),
+        ("mapping.translation=block,mapping.policy=write-order", "mapping.policy"),
+        ("mapping.translation=block,cleaning.policy=d-choice", "cleaning.policy"),
         // Times that add up to the end of the clock.
         ("flash.read=2500000h", "flash.read"),
         ("flash.program=1h", "flash.program"),

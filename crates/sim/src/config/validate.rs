@@ -1,6 +1,6 @@
 //! What a drive cannot be: rules over several fields, each refusal naming the field to change.
 
-use super::{DriveConfig, PolicyOptions};
+use super::{DriveConfig, LevelName, PolicyOptions, Translation};
 use crate::buffer::{longest_page, shape};
 use crate::nand::Geometry;
 use flashlane_base::units::format_bytes;
@@ -28,6 +28,7 @@ pub(super) fn validate(config: &DriveConfig) -> Result<(), Refusal> {
     times(config)?;
     units(config)?;
     flash(config)?;
+    translation(config)?;
     capacity(config)?;
     buffers(config)?;
     policies(config)
@@ -148,6 +149,67 @@ fn units(config: &DriveConfig) -> Result<(), Refusal> {
     require(order.windows(2).all(|pair| pair[0] != pair[1]), "mapping.order", || {
         "a level is named twice; allowed: each of channel, package, die and plane once".into()
     })
+}
+
+/// What goes with mapping pages and what with mapping blocks.
+fn translation(config: &DriveConfig) -> Result<(), Refusal> {
+    let mapping = &config.mapping;
+    if mapping.translation == Translation::Page {
+        for (field, given) in [
+            ("mapping.stripe", mapping.stripe),
+            ("mapping.log_blocks", mapping.log_blocks),
+            ("mapping.merge_batch", mapping.merge_batch),
+        ] {
+            require(given.is_none(), field, || {
+                "it has no meaning where pages are mapped; allowed: with mapping.translation block, bast or fast"
+                    .into()
+            })?;
+        }
+        return Ok(());
+    }
+    let only = |field, allowed: &str, given: &str| {
+        require(given == allowed, field, || {
+            format!("it is '{given}'; allowed where whole blocks are mapped: only '{allowed}'")
+        })
+    };
+    only("mapping.policy", "lba", &mapping.policy)?;
+    only("mapping.allocation", "striped", &mapping.allocation)?;
+    only("cleaning.policy", "greedy", &config.cleaning.policy)?;
+    require(mapping.pool == LevelName::Plane, "mapping.pool", || {
+        "a page's plane follows from its address where whole blocks are mapped; allowed: only 'plane'".into()
+    })?;
+    require(!config.cleaning.separate, "cleaning.separate", || {
+        "pages are merged, not cleaned, where whole blocks are mapped; allowed: only false".into()
+    })?;
+    require(config.wear.policy != "static", "wear.policy", || {
+        "it is 'static', which moves pages that were mapped one by one; allowed where whole blocks are mapped: \
+         'none' or 'dynamic'"
+            .into()
+    })?;
+    let planes = Geometry::new(config).planes;
+    let stripe = mapping.stripe.unwrap_or(planes);
+    require(stripe > 0 && planes.is_multiple_of(stripe), "mapping.stripe", || {
+        format!("it is {stripe}; allowed: a number of planes by which all {planes} can be divided")
+    })?;
+    let (chunk, data) = (Geometry::new(config).chunk_pages, Geometry::new(config).data_pages);
+    require(data.is_multiple_of(chunk), "mapping.chunk", || {
+        format!(
+            "it has {chunk} of the {data} pages of an erase block; allowed where whole blocks are mapped: a number by \
+             which they can be divided"
+        )
+    })?;
+    require(mapping.log_blocks.is_some(), "mapping.log_blocks", || {
+        "none are given; allowed where whole blocks are mapped: at least 1".into()
+    })?;
+    range("mapping.log_blocks", mapping.log_blocks.unwrap_or(0), 1, config.flash.blocks)?;
+    require(
+        mapping.merge_batch.is_none() || mapping.translation == Translation::Fast,
+        "mapping.merge_batch",
+        || {
+            "only log blocks that all units share are emptied bit by bit; allowed: with mapping.translation fast".into()
+        },
+    )?;
+    range("mapping.merge_batch", mapping.merge_batch.unwrap_or(1), 1, 1 << 16)
 }
 
 fn capacity(config: &DriveConfig) -> Result<(), Refusal> {

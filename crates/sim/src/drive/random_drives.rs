@@ -113,16 +113,32 @@ fn profile(random: &mut Random) -> String {
             _ => {}
         }
     }
-    let mapping = pick(r, &["lba", "write-order"]);
+    let translation = pick(r, &["page", "page", "page", "block", "bast", "fast"]);
+    let pages_only = translation == "page";
+    let mapping = if pages_only { pick(r, &["lba", "write-order"]) } else { "lba" };
     let allocation = if mapping == "lba" { "striped" } else { pick(r, &["striped", "random"]) };
     field(format_args!("[mapping]\npolicy = \"{mapping}\"\nunit = \"{unit}B\"\nchunk = \"{chunk}B\""));
     field(format_args!("allocation = \"{allocation}\"\norder = {order:?}"));
-    field(format_args!("pool = \"{}\"", pick(r, &["plane", "plane", "die", "package", "channel"])));
-    let cleaning = pick(r, &["greedy", "cost-benefit", "d-choice"]);
+    field(format_args!("translation = \"{translation}\""));
+    let pools: &[&str] =
+        if pages_only { &["plane", "plane", "die", "package", "channel"] } else { &["plane"] };
+    field(format_args!("pool = \"{}\"", pick(r, pools)));
+    if !pages_only {
+        let all = channels * packages * dies * planes;
+        let stripes: Vec<u64> = (1..=all).filter(|n| all % n == 0).collect();
+        field(format_args!("stripe = {}", stripes[r.below(stripes.len() as u64) as usize]));
+        field(format_args!("log_blocks = {}", from(r, 1, 6)));
+        if translation == "fast" && r.chance(0.5) {
+            field(format_args!("merge_batch = {}", from(r, 1, 4)));
+        }
+    }
+    let cleaners: &[&str] = if pages_only { &["greedy", "cost-benefit", "d-choice"] } else { &["greedy"] };
+    let cleaning = pick(r, cleaners);
     field(format_args!("[cleaning]\npolicy = \"{cleaning}\"\nlow = \"{low}%\"\nhigh = \"{high}%\""));
     field(format_args!("idle = \"{}\"\npreemptible = {}", pick(r, &times), pick(r, &truths)));
-    field(format_args!("separate = {}\nlazy = {}", pick(r, &truths), pick(r, &truths)));
-    let wear = pick(r, &["none", "dynamic", "static"]);
+    let separate = if pages_only { pick(r, &truths) } else { "false" };
+    field(format_args!("separate = {separate}\nlazy = {}", pick(r, &truths)));
+    let wear = pick(r, if pages_only { &["none", "dynamic", "static"] } else { &["none", "dynamic"] });
     field(format_args!("[wear]\npolicy = \"{wear}\""));
     if wear == "static" {
         field(format_args!("options = {{ spread = {} }}", from(r, 1, 20)));

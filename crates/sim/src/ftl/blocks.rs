@@ -69,6 +69,27 @@ impl Plane {
 }
 
 impl Blocks {
+    /// Counts an erase of a block; whether it wears out by it.
+    #[inline]
+    pub(super) fn erase(&mut self, block: usize) -> bool {
+        self.erases[block] += 1;
+        self.valid[block] = View::NOT_CLOSED;
+        self.limits.get(block).is_some_and(|&limit| self.erases[block] >= limit)
+    }
+
+    /// The share of its endurance that a block has used, 1 where endurance is unlimited.
+    pub(super) fn wear_of(&self, block: u32) -> f64 {
+        let block = block as usize;
+        self.limits.get(block).map_or(1.0, |&limit| f64::from(self.erases[block]) / f64::from(limit))
+    }
+
+    /// Least, mean and largest erase count of a block.
+    pub(super) fn wear_spread(&self) -> (u32, f64, u32) {
+        let sum: u64 = self.erases.iter().map(|&e| u64::from(e)).sum();
+        let (least, most) = (self.erases.iter().min(), self.erases.iter().max());
+        (*least.unwrap_or(&0), sum as f64 / self.erases.len() as f64, *most.unwrap_or(&0))
+    }
+
     /// All blocks free, but for the factory-bad ones, which are drawn by lot.
     pub(super) fn new(geometry: &Geometry, endurance: Option<(u32, f64)>, seed: Seed) -> (Self, Vec<Plane>) {
         let count = geometry.planes as usize * geometry.blocks as usize;

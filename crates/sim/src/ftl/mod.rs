@@ -3,11 +3,13 @@
 //! It is the drive's bookkeeping and knows nothing of time: placing a page answers with the plane it goes to
 //! and the cleaning that had to be done first; the flash side turns both into operations that take time.
 
+pub(crate) mod block;
 mod blocks;
 pub(crate) mod page;
 mod table;
 
-use crate::config::DriveConfig;
+use crate::config::{DriveConfig, Translation};
+use block::BlockMapped;
 use flashlane_base::Seed;
 use page::PageMapped;
 
@@ -44,7 +46,7 @@ pub struct NoRoom;
 pub struct FtlCounters {
     /// Pages placed for the host.
     pub host_pages: u64,
-    /// Pages moved by cleaning and wear leveling.
+    /// Pages moved by cleaning, merging and wear leveling.
     pub moved_pages: u64,
     /// Blocks erased.
     pub erases: u64,
@@ -52,12 +54,20 @@ pub struct FtlCounters {
     pub worn_out_blocks: u64,
     /// Blocks moved by static wear leveling.
     pub leveled_blocks: u64,
+    /// Log blocks that took their data block's place as they were.
+    pub switch_merges: u64,
+    /// Log blocks that were completed and took their data block's place.
+    pub partial_merges: u64,
+    /// Units whose pages were gathered in a new data block.
+    pub full_merges: u64,
 }
 
 /// A drive's translation layer.
 pub enum Ftl {
     /// Page by page.
     Page(PageMapped),
+    /// By whole blocks.
+    Block(BlockMapped),
 }
 
 /// Calls the same on whichever layer it is.
@@ -65,6 +75,7 @@ macro_rules! each {
     ($self:ident, $layer:ident => $call:expr) => {
         match $self {
             Ftl::Page($layer) => $call,
+            Ftl::Block($layer) => $call,
         }
     };
 }
@@ -72,7 +83,10 @@ macro_rules! each {
 impl Ftl {
     /// The translation layer of a drive with nothing written. Requires: `config` is validated.
     pub fn new(config: &DriveConfig, seed: Seed) -> Self {
-        Self::Page(PageMapped::new(config, seed))
+        match config.mapping.translation {
+            Translation::Page => Self::Page(PageMapped::new(config, seed)),
+            _ => Self::Block(BlockMapped::new(config, seed)),
+        }
     }
 
     /// Puts a fresh drive into its profile's initial state.
@@ -95,7 +109,9 @@ impl Ftl {
     /// A hint that logical page `page` will be placed anew soon, and its old place so become invalid.
     #[inline]
     pub fn expect_place(&self, page: u32) {
-        each!(self, layer => layer.expect_place(page))
+        if let Self::Page(layer) = self {
+            layer.expect_place(page);
+        }
     }
 
     /// Finds a new place for logical page `page`; the old one becomes invalid. Cleaning that is due is appended to
@@ -115,7 +131,10 @@ impl Ftl {
     /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
     #[inline]
     pub fn place_on(&mut self, plane: u32, page: u32, cleaned: &mut Vec<Clean>) -> Result<Placed, NoRoom> {
-        each!(self, layer => layer.place_on(plane, page, cleaned))
+        match self {
+            Self::Page(layer) => layer.place_on(plane, page, cleaned),
+            Self::Block(layer) => layer.place(page, cleaned),
+        }
     }
 
     /// The plane that logical page `page` will be written to.
@@ -123,14 +142,20 @@ impl Ftl {
     /// # Errors
     /// [`NoRoom`] where too many blocks have worn out.
     pub fn assign(&mut self, page: u32) -> Result<u32, NoRoom> {
-        each!(self, layer => layer.assign(page))
+        match self {
+            Self::Page(layer) => layer.assign(page),
+            Self::Block(layer) => Ok(layer.assign(page)),
+        }
     }
 
     /// Whether `plane`, or another of its pool, can take logical page `page`: a plane that was assigned some time ago may
     /// have filled up since.
     #[inline]
     pub fn takes(&self, plane: u32, page: u32) -> bool {
-        each!(self, layer => layer.takes(plane, page))
+        match self {
+            Self::Page(layer) => layer.takes(plane, page),
+            Self::Block(_) => true,
+        }
     }
 
     /// Forgets logical page `page`.
@@ -171,6 +196,7 @@ impl Ftl {
     pub(crate) fn check(&self) {
         match self {
             Self::Page(layer) => page::tests::check(layer),
+            Self::Block(layer) => block::tests::check(layer),
         }
     }
 }

@@ -3,13 +3,15 @@
 //! Planes count with the channel first, then package, die and plane; a physical page is
 //! `(plane * blocks + block) * pages + page`, 32 bits.
 
-use crate::config::{DriveConfig, LevelName};
+use crate::config::{DriveConfig, LevelName, Translation};
 use flashlane_base::Seed;
 use flashlane_policy::allocation::{Array, Level};
 
 /// Counts and sizes, all derived from a profile.
 #[derive(Clone, Debug)]
 pub struct Geometry {
+    /// What is mapped.
+    pub translation: Translation,
     /// Channels.
     pub channels: u32,
     /// Packages on a channel.
@@ -38,6 +40,10 @@ pub struct Geometry {
     pub logical_pages: u32,
     /// Pages of a chunk.
     pub chunk_pages: u32,
+    /// Where whole blocks are mapped, planes of a stripe: a unit has a block on each of them.
+    pub stripe_planes: u32,
+    /// Blocks that a plane needs beyond those of its data.
+    pub spare_blocks: u32,
     /// A plane with no more free blocks than this is cleaned before it is written.
     pub low_blocks: u32,
     /// Blocks of each plane that are bad from the start.
@@ -51,13 +57,17 @@ impl Geometry {
         let dies = flash.channels * flash.packages * flash.dies;
         let page_bytes = config.mapping.unit.unwrap_or(flash.page).0;
         let units = (flash.page.0 / page_bytes) as u32;
+        let planes = dies * flash.planes;
+        let low_blocks = ((config.cleaning.low.0 * f64::from(flash.blocks)) as u32).max(1);
+        let log_blocks = config.mapping.log_blocks.unwrap_or(0);
         Self {
+            translation: config.mapping.translation,
             channels: flash.channels,
             packages: flash.packages,
             dies_per_package: flash.dies,
             planes_per_die: flash.planes,
             dies,
-            planes: dies * flash.planes,
+            planes,
             pool_planes: match config.mapping.pool {
                 LevelName::Plane => 1,
                 LevelName::Die => flash.planes,
@@ -71,7 +81,17 @@ impl Geometry {
             units_per_flash_page: units,
             logical_pages: config.capacity.0.div_ceil(page_bytes).min(u64::from(u32::MAX - 1)) as u32,
             chunk_pages: (config.mapping.chunk.0 / page_bytes) as u32,
-            low_blocks: ((config.cleaning.low.0 * f64::from(flash.blocks)) as u32).max(1),
+            stripe_planes: config.mapping.stripe.unwrap_or(planes),
+            spare_blocks: match config.mapping.translation {
+                // The free blocks at which cleaning starts, and an open one each for the host and for moved pages.
+                Translation::Page => low_blocks + 2,
+                Translation::Block => log_blocks,
+                // One to merge to.
+                Translation::Bast => log_blocks + 1,
+                // The same, and one for a sequence.
+                Translation::Fast => log_blocks + 2,
+            },
+            low_blocks,
             factory_bad_per_plane: (flash.factory_bad.0 * f64::from(flash.blocks)).ceil() as u32,
         }
     }
@@ -81,16 +101,25 @@ impl Geometry {
         u64::from(self.planes) * u64::from(self.blocks) * u64::from(self.pages)
     }
 
+    /// Where whole blocks are mapped, the units that a plane has a block of.
+    pub fn units_per_plane(&self) -> u32 {
+        let unit_pages = self.stripe_planes.saturating_mul(self.data_pages);
+        self.logical_pages.div_ceil(unit_pages).div_ceil(self.planes / self.stripe_planes)
+    }
+
     /// Logical pages that a plane has to hold at most when addresses are striped over the planes.
     pub fn logical_pages_per_plane(&self) -> u32 {
         let chunks = self.logical_pages.div_ceil(self.chunk_pages);
         chunks.div_ceil(self.planes).saturating_mul(self.chunk_pages).min(self.logical_pages)
     }
 
-    /// Blocks that a plane needs for its share of the capacity, the free blocks at which cleaning starts, and one
-    /// open block each for the host and for moved pages.
+    /// Blocks that a plane needs for its share of the capacity, and to write to.
     pub fn least_blocks_per_plane(&self) -> u64 {
-        u64::from(self.logical_pages_per_plane().div_ceil(self.data_pages)) + u64::from(self.low_blocks) + 2
+        let data_blocks = match self.translation {
+            Translation::Page => self.logical_pages_per_plane().div_ceil(self.data_pages),
+            _ => self.units_per_plane(),
+        };
+        u64::from(data_blocks) + u64::from(self.spare_blocks)
     }
 
     /// The die of a plane.

@@ -171,10 +171,9 @@ impl PageMapped {
     fn erase(&mut self, plane: u32, block: usize) {
         let number = self.blocks_of(plane).start + block;
         self.counters.erases += 1;
-        self.blocks.erases[number] += 1;
-        self.blocks.valid[number] = View::NOT_CLOSED;
+        let wears_out = self.blocks.erase(number);
         let state = &mut self.planes[plane as usize];
-        if self.blocks.limits.get(number).is_some_and(|&limit| self.blocks.erases[number] >= limit) {
+        if wears_out {
             state.good -= 1;
             self.counters.worn_out_blocks += 1;
         } else {

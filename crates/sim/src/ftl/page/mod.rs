@@ -165,11 +165,7 @@ impl PageMapped {
     /// page was never written.
     pub fn wear_of(&self, page: u32) -> f64 {
         let Some(physical) = self.map[page as usize].checked_sub(1) else { return 1.0 };
-        let block = (physical / self.geometry.pages) as usize;
-        self.blocks
-            .limits
-            .get(block)
-            .map_or(1.0, |&limit| f64::from(self.blocks.erases[block]) / f64::from(limit))
+        self.blocks.wear_of(physical / self.geometry.pages)
     }
 
     /// What was counted so far.
@@ -179,10 +175,7 @@ impl PageMapped {
 
     /// Least, mean and largest erase count of a block.
     pub fn wear_spread(&self) -> (u32, f64, u32) {
-        let erases = &self.blocks.erases;
-        let sum: u64 = erases.iter().map(|&e| u64::from(e)).sum();
-        let (least, most) = (erases.iter().min(), erases.iter().max());
-        (*least.unwrap_or(&0), sum as f64 / erases.len() as f64, *most.unwrap_or(&0))
+        self.blocks.wear_spread()
     }
 
     /// The plane that logical page `page` will be written to: the stripe's; where that plane is full of valid pages and

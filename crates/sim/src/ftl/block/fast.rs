@@ -1,0 +1,209 @@
+//! FAST, fully associative log blocks: one log block takes what begins a unit and goes on in sequence, and the others take
+//! everything else, of all units in the order in which it is written (Lee et al., "A log buffer-based flash translation
+//! layer using fully-associative sector translation", ACM TECS 6(3), 2007; described by Gupta et al., ASPLOS 2009,
+//! section 2.2.2).
+//!
+//! Writes at random fill the log whatever they hit, and cost nothing until it is full. Then the oldest log block is
+//! emptied: each unit that has a valid page in it is gathered in a new data block, from wherever its pages are. With a
+//! `batch` that is spread over the writes that fill the last log block: so many units at once, as often as it takes for the
+//! oldest to be empty when the last is full. A drive that is idle empties its log ahead of need (uFLIP, section 5.1:
+//! cheap writes at first, then ones that cost, and reads that are disturbed afterwards).
+
+use super::store::{Spot, Store};
+use super::{Scheme, Target};
+use crate::ftl::{Clean, NoRoom};
+use std::collections::VecDeque;
+
+/// The log block of a sequence.
+#[derive(Clone, Copy)]
+struct Sequence {
+    unit: u32,
+    block: u32,
+}
+
+/// A log block of pages of any units.
+struct Log {
+    block: u32,
+    /// The logical page at each position.
+    pages: Vec<u32>,
+    /// Nothing before this position is valid.
+    first: usize,
+}
+
+#[derive(Default)]
+struct Lane {
+    sequence: Option<Sequence>,
+    /// The log blocks, the oldest first; the last is being filled.
+    logs: VecDeque<Log>,
+}
+
+pub(super) struct Fast {
+    lanes: Vec<Lane>,
+    most: usize,
+    /// Units that are gathered at once while the last log block is filled; none before it is full where absent.
+    batch: Option<u32>,
+}
+
+impl Fast {
+    /// With at most `most` log blocks a plane beside that of the sequence.
+    pub(super) fn new(planes: u32, most: usize, batch: Option<u32>) -> Self {
+        Self { lanes: (0..planes).map(|_| Lane::default()).collect(), most, batch }
+    }
+}
+
+impl Lane {
+    /// Where a page out of sequence goes.
+    fn open_log(
+        &mut self,
+        store: &mut Store,
+        plane: u32,
+        most: usize,
+        cleaned: &mut Vec<Clean>,
+    ) -> Result<(), NoRoom> {
+        if self.logs.back().is_some_and(|log| !store.is_full(plane, log.block)) {
+            return Ok(());
+        }
+        while self.logs.len() == most {
+            self.empty_oldest(store, plane, cleaned)?;
+        }
+        let block = self.take(store, plane, cleaned)?;
+        self.logs.push_back(Log { block, pages: Vec::new(), first: 0 });
+        Ok(())
+    }
+
+    /// A free block that is not the last: that one is left for gathering.
+    fn take(&mut self, store: &mut Store, plane: u32, cleaned: &mut Vec<Clean>) -> Result<u32, NoRoom> {
+        while store.free(plane) < 2 && !self.logs.is_empty() {
+            self.empty_oldest(store, plane, cleaned)?;
+        }
+        if store.free(plane) < 2 {
+            self.end_sequence(store, plane, cleaned);
+        }
+        if store.free(plane) < 2 {
+            return Err(NoRoom);
+        }
+        store.take(plane).ok_or(NoRoom)
+    }
+
+    /// Completes the block of the sequence.
+    fn end_sequence(&mut self, store: &mut Store, plane: u32, cleaned: &mut Vec<Clean>) {
+        if let Some(Sequence { unit, block }) = self.sequence.take() {
+            cleaned.push(store.complete(plane, unit, block));
+        }
+    }
+
+    /// Gathers the next unit that has a valid page in the oldest log block; false where there is none.
+    fn gather_oldest(
+        &mut self,
+        store: &mut Store,
+        plane: u32,
+        cleaned: &mut Vec<Clean>,
+    ) -> Result<bool, NoRoom> {
+        let Some(log) = self.logs.front_mut() else { return Ok(false) };
+        let (block, pages) = (log.block, &log.pages);
+        let is_valid =
+            |at: &usize| store.physical(pages[*at]) == Some(store.flash_page(plane, block, *at as u32));
+        let Some(at) = (log.first..pages.len()).find(is_valid) else {
+            log.first = pages.len();
+            return Ok(false);
+        };
+        log.first = at;
+        let unit = store.spot(pages[at]).unit;
+        let mut clean = store.gather(plane, unit).ok_or(NoRoom)?;
+        if let Some(sequence) = self.sequence.take_if(|sequence| sequence.unit == unit) {
+            store.erase(plane, sequence.block);
+            clean.erases += 1;
+        }
+        cleaned.push(clean);
+        Ok(true)
+    }
+
+    /// Empties the oldest log block and erases it.
+    fn empty_oldest(
+        &mut self,
+        store: &mut Store,
+        plane: u32,
+        cleaned: &mut Vec<Clean>,
+    ) -> Result<(), NoRoom> {
+        while self.gather_oldest(store, plane, cleaned)? {}
+        self.erase_oldest(store, plane, cleaned);
+        Ok(())
+    }
+
+    fn erase_oldest(&mut self, store: &mut Store, plane: u32, cleaned: &mut Vec<Clean>) {
+        if let Some(log) = self.logs.pop_front() {
+            store.erase(plane, log.block);
+            cleaned.push(Clean { plane, moves: 0, filled: 0, erases: 1, first: false });
+        }
+    }
+}
+
+impl Scheme for Fast {
+    fn open(&mut self, store: &mut Store, spot: Spot, cleaned: &mut Vec<Clean>) -> Result<Target, NoRoom> {
+        let Spot { plane, unit, offset } = spot;
+        let lane = &mut self.lanes[plane as usize];
+        let goes_on = match lane.sequence {
+            Some(sequence) if sequence.unit == unit => store.next(plane, sequence.block) == offset,
+            // A unit's first page may begin a sequence; written again at once it is none.
+            _ if offset == 0 => {
+                lane.end_sequence(store, plane, cleaned);
+                let block = lane.take(store, plane, cleaned)?;
+                lane.sequence = Some(Sequence { unit, block });
+                true
+            }
+            _ => false,
+        };
+        if goes_on && let Some(sequence) = lane.sequence {
+            return Ok(Target { block: sequence.block, position: offset });
+        }
+        lane.open_log(store, plane, self.most, cleaned)?;
+        let log = lane.logs.back_mut().expect("it was just opened");
+        let position = log.pages.len() as u32;
+        Ok(Target { block: log.block, position })
+    }
+
+    fn written(&mut self, store: &mut Store, spot: Spot, target: Target, cleaned: &mut Vec<Clean>) {
+        let plane = spot.plane;
+        let lane = &mut self.lanes[plane as usize];
+        if lane.sequence.is_some_and(|sequence| sequence.block == target.block) {
+            if store.is_full(plane, target.block) {
+                lane.end_sequence(store, plane, cleaned);
+            }
+            return;
+        }
+        let (log, full) = (lane.logs.back_mut().expect("it was just written"), self.most);
+        log.pages.push(store.page_at(spot).expect("it was just written"));
+        let left = store.geometry.data_pages - store.next(plane, log.block);
+        let Some(batch) = self.batch.filter(|_| full > 1 && lane.logs.len() == full) else { return };
+        let due = lane.logs.front().is_some_and(|oldest| store.valid(plane, oldest.block) >= left);
+        for _ in 0..if due { batch } else { 0 } {
+            // Without a block to gather in the write that needs the room will be refused.
+            if !matches!(lane.gather_oldest(store, plane, cleaned), Ok(true)) {
+                break;
+            }
+        }
+    }
+
+    fn tidy(&mut self, store: &mut Store, plane: u32, high: f64, cleaned: &mut Vec<Clean>) {
+        let lane = &mut self.lanes[plane as usize];
+        let most = self.most as f64 * f64::from(store.geometry.data_pages);
+        let used: usize = lane.logs.iter().map(|log| log.pages.len()).sum();
+        if used as f64 <= (1.0 - high) * most {
+            return;
+        }
+        let before = cleaned.len();
+        // Without a block to gather in there is nothing that an idle plane could do.
+        let _ = lane.gather_oldest(store, plane, cleaned);
+        let done = |log: &Log| store.valid(plane, log.block) == 0 && store.is_full(plane, log.block);
+        if cleaned.len() == before && lane.logs.front().is_some_and(done) {
+            lane.erase_oldest(store, plane, cleaned);
+        }
+    }
+
+    #[cfg(test)]
+    fn logs(&self, plane: u32) -> Vec<u32> {
+        let lane = &self.lanes[plane as usize];
+        let sequence = lane.sequence.iter().map(|sequence| sequence.block);
+        sequence.chain(lane.logs.iter().map(|log| log.block)).collect()
+    }
+}

@@ -1,0 +1,76 @@
+//! Initial states, reached without the writes that would lead to them.
+//!
+//! Whatever was written before, merging puts a unit's pages back in their places. So a drive that was written at random
+//! (uFLIP, section 4.1: I/Os of 0.5 KB to 128 KB all over it) differs from one that was written once in order only in what
+//! its log holds last, and in which block holds which unit. A drive that cleans when idle was given the time to.
+
+use super::{BlockMapped, Clean};
+use crate::config::{DriveConfig, InitialState};
+use flashlane_base::Seed;
+
+/// Times that random writes go through the whole log: after the first it holds nothing else.
+const LOG_OVERWRITES: u64 = 2;
+
+/// The largest of the random writes.
+const LONGEST_WRITE_BYTES: u64 = 128 << 10;
+
+impl BlockMapped {
+    /// Puts a fresh drive into an initial state.
+    pub fn prepare(&mut self, config: &DriveConfig, seed: Seed) {
+        match config.initial.state {
+            InitialState::Fresh => {}
+            InitialState::Full => self.fill(),
+            InitialState::Fragmented => {
+                self.fill();
+                self.scatter(config, seed);
+                self.rest();
+            }
+        }
+        self.store.counters = Default::default();
+    }
+
+    /// Gives every unit its data block, with all of its pages.
+    pub(super) fn fill(&mut self) {
+        for plane in 0..self.store.geometry.planes {
+            for unit in 0..self.store.units_per_plane {
+                self.store.fill(plane, unit);
+            }
+        }
+    }
+
+    fn scatter(&mut self, config: &DriveConfig, seed: Seed) {
+        let g = &self.store.geometry;
+        let log_blocks = u64::from(config.mapping.log_blocks.unwrap_or(0));
+        let log_pages = log_blocks * u64::from(g.planes) * u64::from(g.data_pages);
+        let (page_bytes, pages) = (g.page_bytes, u64::from(g.logical_pages));
+        let (mut random, mut cleaned) = (seed.derive("scatter").source(), Vec::new());
+        let mut left = (log_pages * LOG_OVERWRITES) as i64;
+        while left > 0 {
+            let length = (1 + random.below(LONGEST_WRITE_BYTES)).div_ceil(page_bytes).min(pages);
+            let first = random.below(pages - length + 1);
+            for page in first..first + length {
+                // Where blocks wear out after a few erases, some may have done so by then.
+                let _ = self.place(page as u32, &mut cleaned);
+                cleaned.clear();
+            }
+            left -= length as i64;
+        }
+    }
+
+    /// Lets idle planes merge as long as they do.
+    fn rest(&mut self) {
+        if !self.cleans_when_idle() {
+            return;
+        }
+        let mut cleaned: Vec<Clean> = Vec::new();
+        for plane in 0..self.store.geometry.planes {
+            loop {
+                self.clean_in_background(plane, &mut cleaned);
+                if cleaned.is_empty() {
+                    break;
+                }
+                cleaned.clear();
+            }
+        }
+    }
+}

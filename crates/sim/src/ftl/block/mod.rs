@@ -1,0 +1,140 @@
+//! Block mapping: whole erase blocks are mapped, and writes that do not fit go to a few more of them.
+//!
+//! Drives had too little memory for a map of pages at first. They map an *erase unit*, a block on each of the planes of
+//! a stripe, and each page has its place in it. What a write out of order costs is the [`Scheme`]'s: it answers with the
+//! block that takes the page next, after the merging that this needs. Gupta et al. ("DFTL", ASPLOS 2009, section 2)
+//! describe the family; uFLIP (section 5) shows what it does to a drive's response times.
+//!
+//! Pages never change their plane, so merging moves them within it, on all planes of the stripe at once. The planes keep
+//! their books apart: what is written to all of them takes the same course on each.
+//!
+//! Memory: 4 bytes a logical page, and 16 bytes a block. Cost: a merge looks at each page of an erase block.
+
+mod bast;
+mod fast;
+mod initial;
+mod replacement;
+mod store;
+
+use super::{Clean, FtlCounters, NoRoom, Placed};
+use crate::config::{DriveConfig, Translation};
+use flashlane_base::Seed;
+use store::{Spot, Store};
+
+/// How pages that do not fit their block are taken in.
+trait Scheme: Send {
+    /// The block of the spot's plane that takes its page, and where in it; the merging that has to be done before is
+    /// appended to `cleaned`.
+    ///
+    /// # Errors
+    /// [`NoRoom`] where too many blocks of the plane have worn out.
+    fn open(&mut self, store: &mut Store, spot: Spot, cleaned: &mut Vec<Clean>) -> Result<Target, NoRoom>;
+
+    /// The spot's page was written there: merging that is due now is appended to `cleaned`.
+    fn written(&mut self, store: &mut Store, spot: Spot, target: Target, cleaned: &mut Vec<Clean>);
+
+    /// Merges one data block of an idle plane, as long as less than `high` of its log is free.
+    fn tidy(&mut self, store: &mut Store, plane: u32, high: f64, cleaned: &mut Vec<Clean>);
+
+    /// The blocks of a plane that hold pages besides the data blocks.
+    #[cfg(test)]
+    fn logs(&self, plane: u32) -> Vec<u32>;
+}
+
+/// The block and position that a page is written to.
+#[derive(Clone, Copy, Debug)]
+struct Target {
+    block: u32,
+    position: u32,
+}
+
+/// Block-mapped translation.
+pub struct BlockMapped {
+    store: Store,
+    scheme: Box<dyn Scheme>,
+    /// Idle planes are merged until this share of their log is free.
+    high: f64,
+}
+
+impl BlockMapped {
+    /// The translation layer of a drive with nothing written. Requires: `config` is validated.
+    pub fn new(config: &DriveConfig, seed: Seed) -> Self {
+        let store = Store::new(config, seed);
+        let planes = store.geometry.planes;
+        let log_blocks = config.mapping.log_blocks.expect("validation asks for it") as usize;
+        let scheme: Box<dyn Scheme> = match config.mapping.translation {
+            Translation::Page => unreachable!("page mapping is not block mapping"),
+            Translation::Block => Box::new(replacement::Replacement::new(planes, log_blocks)),
+            Translation::Bast => Box::new(bast::Bast::new(planes, log_blocks)),
+            Translation::Fast => Box::new(fast::Fast::new(planes, log_blocks, config.mapping.merge_batch)),
+        };
+        Self { store, scheme, high: config.cleaning.high.0 }
+    }
+
+    /// The plane of logical page `page`, if it was ever written.
+    #[inline]
+    pub fn plane_of(&self, page: u32) -> Option<u32> {
+        self.store.physical(page).map(|_| self.store.spot(page).plane)
+    }
+
+    /// A hint that logical page `page` will be looked up soon.
+    pub fn expect(&self, page: u32) {
+        self.store.expect(page);
+    }
+
+    /// Finds a new place for logical page `page`; the old one becomes invalid. Merging is appended to `cleaned`.
+    ///
+    /// # Errors
+    /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
+    pub fn place(&mut self, page: u32, cleaned: &mut Vec<Clean>) -> Result<Placed, NoRoom> {
+        let spot = self.store.spot(page);
+        let before = cleaned.len();
+        let target = self.scheme.open(&mut self.store, spot, cleaned);
+        cleaned[before..].iter_mut().for_each(|clean| clean.first = true);
+        let target = target?;
+        self.store.program(spot.plane, target.block, target.position, page);
+        self.store.counters.host_pages += 1;
+        let fills_block = self.store.is_full(spot.plane, target.block);
+        self.scheme.written(&mut self.store, spot, target, cleaned);
+        Ok(Placed { plane: spot.plane, fills_block })
+    }
+
+    /// The plane that logical page `page` will be written to: always the same.
+    pub fn assign(&self, page: u32) -> u32 {
+        self.store.spot(page).plane
+    }
+
+    /// Forgets logical page `page`.
+    pub fn trim(&mut self, page: u32) {
+        self.store.forget(page);
+    }
+
+    /// The share of its endurance that the block which holds `page` has used, 1 where endurance is unlimited or the
+    /// page was never written.
+    pub fn wear_of(&self, page: u32) -> f64 {
+        self.store.wear_of(page)
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> FtlCounters {
+        self.store.counters
+    }
+
+    /// Least, mean and largest erase count of a block.
+    pub fn wear_spread(&self) -> (u32, f64, u32) {
+        self.store.blocks.wear_spread()
+    }
+
+    /// Whether idle planes are merged beyond what writing needs.
+    pub(crate) fn cleans_when_idle(&self) -> bool {
+        self.high > 0.0
+    }
+
+    /// Merges one data block of an idle plane, if its log is short of room.
+    pub(crate) fn clean_in_background(&mut self, plane: u32, cleaned: &mut Vec<Clean>) {
+        self.scheme.tidy(&mut self.store, plane, self.high, cleaned);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

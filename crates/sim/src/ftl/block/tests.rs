@@ -1,0 +1,259 @@
+//! Block mapping against flash's laws and a plain model of what is written, for every scheme.
+
+use super::*;
+use crate::config::load;
+use std::collections::BTreeSet;
+
+const SCHEMES: [&[(&str, &str)]; 5] = [
+    &[("mapping.translation", "block"), ("mapping.log_blocks", "2")],
+    &[("mapping.translation", "bast"), ("mapping.log_blocks", "3")],
+    &[("mapping.translation", "fast"), ("mapping.log_blocks", "1")],
+    &[("mapping.translation", "fast"), ("mapping.log_blocks", "3")],
+    &[("mapping.translation", "fast"), ("mapping.log_blocks", "3"), ("mapping.merge_batch", "2")],
+];
+
+/// Four planes of 40 blocks of 16 pages of 4 KiB, of which 15 hold data.
+fn config(scheme: &[(&str, &str)], overrides: &[(&str, &str)]) -> DriveConfig {
+    let all = [
+        ("flash.channels", "2"),
+        ("flash.planes", "2"),
+        ("flash.blocks", "40"),
+        ("flash.pages", "16"),
+        ("capacity", "7MiB"),
+        ("initial.state", "fresh"),
+        ("mapping.pool", "plane"),
+    ];
+    let all = all.iter().chain(scheme).chain(overrides);
+    let all: Vec<(String, String)> = all.map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    load("msr-32g", &all).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Every table agrees with every other, and each block has exactly one use.
+pub(crate) fn check(ftl: &BlockMapped) {
+    let (store, g) = (&ftl.store, &ftl.store.geometry);
+    let mut valid = vec![0_u32; (g.planes * g.blocks) as usize];
+    let mut physicals = BTreeSet::new();
+    for page in 0..g.logical_pages {
+        let Some(physical) = store.physical(page) else { continue };
+        assert!(physicals.insert(physical), "two pages are in one place");
+        valid[(physical / g.pages) as usize] += 1;
+        let (spot, block) = (store.spot(page), physical / g.pages % g.blocks);
+        assert_eq!(physical / g.pages / g.blocks, spot.plane, "page {page} left its plane");
+        assert_eq!(store.page_at(spot), Some(page), "the page of a place is the one that has it");
+        assert!(physical % g.pages < store.next(spot.plane, block), "page {page} was not programmed");
+        if store.data(spot.plane, spot.unit) == Some(block) {
+            assert_eq!(physical % g.pages, spot.offset, "page {page} is out of its place in a data block");
+        } else {
+            assert!(ftl.scheme.logs(spot.plane).contains(&block), "page {page} is in no log");
+        }
+    }
+    for plane in 0..g.planes {
+        let free = store.planes[plane as usize].free.iter().copied();
+        let data = (0..store.units_per_plane).filter_map(|unit| store.data(plane, unit));
+        let mut used: Vec<u32> = free.chain(data).chain(ftl.scheme.logs(plane)).collect();
+        assert_eq!(used.len() as u32, store.planes[plane as usize].good, "blocks of plane {plane}");
+        used.sort_unstable();
+        used.dedup();
+        assert_eq!(used.len() as u32, store.planes[plane as usize].good, "a block has two uses");
+        for block in used {
+            let expected = valid[(plane * g.blocks + block) as usize];
+            let is_free = store.planes[plane as usize].free.contains(&block);
+            assert!(is_free && expected == 0 || store.valid(plane, block) == expected, "block {block}");
+        }
+    }
+}
+
+/// Writes at random and in runs, forwards and backwards, with trims; what is written stays, and what is counted is true.
+fn exercise(ftl: &mut BlockMapped, writes: u64, model: &mut BTreeSet<u32>, seed: u64) -> u64 {
+    let mut random = Seed(seed).source();
+    let pages = u64::from(ftl.store.geometry.logical_pages);
+    let (mut refused, mut cleaned, mut at) = (0, Vec::new(), 0);
+    for i in 0..writes {
+        at = match random.below(8) {
+            0 => random.below(pages),
+            1 => at / 8 * 8,
+            2 => at.saturating_sub(1),
+            3 => at,
+            _ => (at + 1) % pages,
+        };
+        let page = at as u32;
+        if random.chance(0.03) {
+            ftl.trim(page);
+            model.remove(&page);
+            assert_eq!(ftl.plane_of(page), None);
+        } else {
+            let before = ftl.counters();
+            let had = ftl.plane_of(page);
+            match ftl.place(page, &mut cleaned) {
+                Ok(placed) => {
+                    assert_eq!(ftl.plane_of(page), Some(placed.plane));
+                    assert_eq!(placed.plane, ftl.assign(page));
+                    model.insert(page);
+                }
+                Err(NoRoom) => {
+                    refused += 1;
+                    assert_eq!(ftl.plane_of(page), had, "a page that is refused stays");
+                }
+            }
+            let after = ftl.counters();
+            let sum = |each: fn(&Clean) -> u32| cleaned.iter().map(|c| u64::from(each(c))).sum::<u64>();
+            assert_eq!(after.erases - before.erases, sum(|clean| clean.erases));
+            assert_eq!(after.moved_pages - before.moved_pages, sum(|clean| clean.moves));
+            assert!(cleaned.iter().all(|clean| clean.plane == ftl.assign(page)), "other planes rest");
+        }
+        if random.chance(0.05) && ftl.cleans_when_idle() {
+            cleaned.clear();
+            ftl.clean_in_background(random.below(4) as u32, &mut cleaned);
+        }
+        cleaned.clear();
+        if i % 500 == 0 {
+            check(ftl);
+            let kept = (0..pages as u32).filter(|&page| ftl.plane_of(page).is_some());
+            assert!(kept.eq(model.iter().copied()), "what was written is there, and nothing else");
+        }
+    }
+    refused
+}
+
+#[test]
+fn every_scheme_keeps_every_page() {
+    for scheme in SCHEMES {
+        for overrides in [
+            &[("mapping.stripe", "4")][..],
+            &[("mapping.stripe", "2"), ("mapping.chunk", "12KiB"), ("wear.policy", "none")],
+            &[
+                ("mapping.stripe", "1"),
+                ("cleaning.high", "50%"),
+                ("mapping.order", "die+plane+channel+package"),
+            ],
+            &[("cleaning.high", "100%"), ("mapping.unit", "2KiB"), ("mapping.chunk", "2KiB")],
+        ] {
+            let config = config(scheme, overrides);
+            let mut ftl = BlockMapped::new(&config, Seed(1));
+            assert_eq!(exercise(&mut ftl, 8_000, &mut BTreeSet::new(), 3), 0, "{scheme:?} {overrides:?}");
+            check(&ftl);
+        }
+    }
+}
+
+#[test]
+fn the_fullest_drive_takes_every_write() {
+    for scheme in SCHEMES {
+        // As many blocks as it takes, and not one more.
+        let mut config = config(scheme, &[("capacity", "2MiB")]);
+        config.flash.blocks = crate::nand::Geometry::new(&config).least_blocks_per_plane() as u32;
+        let mut ftl = BlockMapped::new(&config, Seed(1));
+        ftl.fill();
+        let mut model = (0..ftl.store.geometry.logical_pages).collect();
+        assert_eq!(exercise(&mut ftl, 8_000, &mut model, 4), 0, "{scheme:?}");
+    }
+}
+
+#[test]
+fn a_worn_out_drive_refuses_writes_and_keeps_what_it_holds() {
+    for scheme in SCHEMES {
+        for high in ["0%", "100%"] {
+            let worn =
+                [("flash.endurance", "20"), ("flash.endurance_spread", "30%"), ("cleaning.high", high)];
+            let config = config(scheme, &worn);
+            let mut ftl = BlockMapped::new(&config, Seed(1));
+            ftl.fill();
+            let mut model = (0..ftl.store.geometry.logical_pages).collect();
+            let refused = exercise(&mut ftl, 60_000, &mut model, 5);
+            assert!(refused > 0 && ftl.counters().worn_out_blocks > 0, "{scheme:?}");
+            check(&ftl);
+        }
+    }
+}
+
+#[test]
+fn every_initial_state_can_be_had() {
+    for scheme in SCHEMES {
+        for state in ["fresh", "full", "fragmented"] {
+            for capacity in ["512B", "40KiB", "7MiB"] {
+                let config = config(scheme, &[("capacity", capacity), ("initial.state", state)]);
+                let mut ftl = BlockMapped::new(&config, Seed(1));
+                ftl.prepare(&config, Seed(1));
+                let pages = 0..ftl.store.geometry.logical_pages;
+                assert!(pages.into_iter().all(|page| ftl.plane_of(page).is_some() == (state != "fresh")));
+                assert_eq!(ftl.counters(), FtlCounters::default());
+                check(&ftl);
+            }
+        }
+    }
+}
+
+/// What is counted while the rows of a unit of one plane, of 15 pages, are written in this order to a full drive.
+fn merges(scheme: &[(&str, &str)], offsets: impl IntoIterator<Item = u32>) -> FtlCounters {
+    let config = config(scheme, &[("flash.channels", "1"), ("flash.planes", "1"), ("capacity", "1MiB")]);
+    let mut ftl = BlockMapped::new(&config, Seed(1));
+    ftl.fill();
+    for page in offsets {
+        ftl.place(page, &mut Vec::new()).unwrap();
+    }
+    check(&ftl);
+    ftl.counters()
+}
+
+#[test]
+fn each_scheme_pays_for_what_it_cannot_take() {
+    let [block, bast, _, fast, _] = SCHEMES;
+    let is = |counters: FtlCounters, switches, partial, full, moves, erases| {
+        let got = (counters.switch_merges, counters.partial_merges, counters.full_merges);
+        assert_eq!(
+            (got, counters.moved_pages, counters.erases),
+            ((switches, partial, full), moves, erases),
+            "{counters:?}"
+        );
+    };
+    for scheme in [block, bast, fast] {
+        // Two units in sequence: each takes its data block's place at the cost of an erase.
+        is(merges(scheme, 0..30), 2, 0, 0, 0, 2);
+    }
+    // In place: every write but the first has the rest of the unit copied; the page before it as well.
+    is(merges(block, [1; 5]), 0, 4, 0, 4 * 13 + 5, 4);
+    // A page is left out, and comes too late.
+    is(merges(block, [0, 2, 1]), 0, 1, 0, 1 + 12 + 1, 1);
+    // The log takes fifteen pages whatever they are, and the sixteenth has it merged with its data block.
+    is(merges(bast, [1; 16]), 0, 0, 1, 15, 2);
+    is(merges(bast, (0..16).rev()), 0, 0, 0, 0, 0);
+    is(merges(bast, (0..15).rev().chain([3])), 0, 0, 1, 15, 2);
+    // Four units want three logs: the first was begun in sequence and is completed.
+    is(merges(bast, [0, 20, 35, 50]), 0, 1, 0, 14, 1);
+    is(merges(bast, [1, 20, 35, 50]), 0, 0, 1, 15, 2);
+    // Three shared logs take 45 pages; the oldest then is emptied of four units, whose other pages go along.
+    is(merges(fast, (0..45).map(|i| 1 + i % 4 * 15)), 0, 0, 0, 0, 0);
+    is(merges(fast, (0..46).map(|i| 1 + i % 4 * 15)), 0, 0, 0, 0, 1);
+    is(merges(fast, (1..15).chain(16..30).chain(31..45).chain(46..50)), 0, 0, 2, 30, 3);
+    // A unit's first page begins a sequence, which another's ends.
+    is(merges(fast, [0, 1, 15]), 0, 1, 0, 13, 1);
+    // … and written again at once does not.
+    is(merges(fast, [0, 0, 1]), 0, 0, 0, 0, 0);
+}
+
+#[test]
+fn a_log_that_is_emptied_bit_by_bit_costs_as_much_in_smaller_pieces() {
+    let most_at_once = |batch: &'static [(&str, &str)]| {
+        let [_, _, _, fast, _] = SCHEMES;
+        let scheme: Vec<_> = fast.iter().chain(batch).copied().collect();
+        let config =
+            config(&scheme, &[("flash.channels", "1"), ("flash.planes", "1"), ("capacity", "1900KiB")]);
+        let mut ftl = BlockMapped::new(&config, Seed(1));
+        ftl.fill();
+        let (mut most, mut cleaned) = (0, Vec::new());
+        let mut random = Seed(2).source();
+        let mut free = 0;
+        for i in 0..600 {
+            ftl.place(1 + random.below(31) as u32 * 15, &mut cleaned).unwrap();
+            most = most.max(cleaned.iter().filter(|clean| clean.moves > 0).count());
+            free = if cleaned.is_empty() && free == i { i + 1 } else { free };
+            cleaned.clear();
+        }
+        (most, free, ftl.counters().full_merges)
+    };
+    let (whole, bits) = (most_at_once(&[]), most_at_once(&[("mapping.merge_batch", "2")]));
+    assert!(whole.0 >= 6 && bits.0 == 2, "{whole:?} {bits:?}");
+    // Nothing costs before the log is full, or its last block begun.
+    assert!(whole.1 == 45 && (30..=45).contains(&bits.1), "{whole:?} {bits:?}");
+    assert!((0.7..1.5).contains(&(bits.2 as f64 / whole.2 as f64)), "{whole:?} {bits:?}");
+}
