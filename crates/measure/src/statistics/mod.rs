@@ -2,6 +2,7 @@
 
 mod batch_means;
 mod over_time;
+pub mod phases;
 mod samples;
 pub mod steady_state;
 

@@ -45,3 +45,33 @@ impl Window {
         self.excursion <= EXCURSION_MAX && self.slope.abs() <= SLOPE_MAX
     }
 }
+
+/// Rounds after which the rule gives up.
+pub const ROUNDS_MAX: usize = 25;
+
+/// Since when a run is steady.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Steady {
+    /// The first I/O of the first five rounds that meet the rule.
+    pub from: usize,
+    /// These rounds, of response times in nanoseconds.
+    pub window: Window,
+}
+
+/// Applies the rule to the response times of a run, cut into [`ROUNDS_MAX`] rounds of as many I/Os each: where it is
+/// first met. `None` where it never is, or where there are fewer I/Os than rounds.
+///
+/// SNIA's rounds are minutes of a test that ends when the rule is met; over a run that was made, they are its parts.
+pub fn since(latencies_ns: &[u64]) -> Option<Steady> {
+    let length = latencies_ns.len() / ROUNDS_MAX;
+    if length == 0 {
+        return None;
+    }
+    let mean = |round: &[u64]| round.iter().map(|&ns| ns as f64).sum::<f64>() / length as f64;
+    let rounds: Vec<f64> = latencies_ns.chunks_exact(length).take(ROUNDS_MAX).map(mean).collect();
+    let windows = rounds.windows(ROUNDS).map(Window::of).enumerate();
+    let mut steady = windows.filter_map(|(first, window)| {
+        window.filter(Window::is_steady).map(|window| Steady { from: first * length, window })
+    });
+    steady.next()
+}

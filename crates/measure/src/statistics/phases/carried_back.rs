@@ -1,0 +1,121 @@
+//! A known rhythm, carried back to the beginning of the run: where it sets in.
+//!
+//! Where one I/O in a thousand is expensive, three thousand cheap ones are nothing unusual; where *every* thousandth is,
+//! they are a start-up. The mean period of the running phase is laid over the run, round by round, each round beginning
+//! with the first expensive I/O behind the longest cheap stretch; the start-up are the rounds that lack what the
+//! others have.
+//!
+//! Cost: two passes.
+
+use super::periodicity::Rhythm;
+
+/// Rounds from which the mean one is made: few enough that a period that is not quite kept stays in step.
+const ROUNDS: f64 = 256.0;
+/// That it sets in late by chance must be less probable than exp(-CLEARLY).
+const CLEARLY: f64 = 7.0;
+
+/// The first I/O from which on the rhythm is there; `None` where it is from the first round on. `settled` is an I/O from
+/// which on, mostly, it is known to be.
+pub(super) fn sets_in(logs: &[f64], rhythm: &Rhythm, settled: usize) -> Option<usize> {
+    let blocks: Vec<f64> =
+        logs.chunks_exact(rhythm.block).map(|block| block.iter().sum::<f64>() / block.len() as f64).collect();
+    let round = Round::new(&blocks, rhythm.period / rhythm.block as f64, settled / rhythm.block);
+    let fits: Vec<f64> = round.fits(&blocks);
+    // The later half is running: how much do its rounds differ?
+    let later = &fits[fits.len() / 2..];
+    let spread = later.iter().map(|fit| (fit - 1.0).powi(2)).sum::<f64>() / later.len().max(1) as f64;
+    let (mut sum, mut lowest, mut first) = (0.0, 0.0, 0);
+    for (i, fit) in fits[..fits.len() / 2].iter().enumerate() {
+        sum += fit - 0.5;
+        if sum < lowest {
+            (lowest, first) = (sum, i + 1);
+        }
+    }
+    // A walk with steps of mean 1/2 and this spread comes so low with probability exp(-depth / spread).
+    if -lowest < (CLEARLY * spread).max(0.25) {
+        return None;
+    }
+    let block = round.start(first)?;
+    Some(if rhythm.block == 1 { block } else { first_expensive(logs, block * rhythm.block, rhythm.block) })
+}
+
+/// The mean round.
+struct Round {
+    period: f64,
+    /// The mean of each place in it, less the mean of all.
+    shape: Vec<f64>,
+    /// Where it begins, in blocks.
+    begins: f64,
+}
+
+impl Round {
+    fn new(blocks: &[f64], period: f64, settled: usize) -> Self {
+        let places = (period.round() as usize).max(2);
+        let end = ((settled as f64 + ROUNDS * period) as usize).min(blocks.len());
+        let (mut sums, mut counts) = (vec![0.0; places], vec![0_u32; places]);
+        for (i, value) in blocks.iter().enumerate().take(end).skip(settled) {
+            let place = place(i, period, places);
+            sums[place] += value;
+            counts[place] += 1;
+        }
+        let shape: Vec<f64> =
+            sums.iter().zip(&counts).map(|(sum, &count)| sum / f64::from(count.max(1))).collect();
+        let mean = shape.iter().sum::<f64>() / places as f64;
+        let begins = behind_longest_cheap(&shape) as f64 * period / places as f64;
+        Self { period, shape: shape.iter().map(|value| value - mean).collect(), begins }
+    }
+
+    /// The block with which the round of this number begins.
+    fn start(&self, round: usize) -> Option<usize> {
+        let start = round as f64 * self.period + self.begins;
+        // A whole number that rounding has lifted is still itself.
+        start.is_finite().then(|| (start - 1e-6).ceil() as usize)
+    }
+
+    /// How well each round fits: 1 where it is as the mean one, 0 where it is flat.
+    fn fits(&self, blocks: &[f64]) -> Vec<f64> {
+        let full: f64 = self.shape.iter().map(|value| value * value).sum();
+        let bounds = (0..).map_while(|round| self.start(round).filter(|&start| start < blocks.len()));
+        let starts: Vec<usize> = bounds.collect();
+        let fit = |bounds: &[usize]| {
+            let products = (bounds[0]..bounds[1])
+                .map(|i| blocks[i] * self.shape[place(i, self.period, self.shape.len())]);
+            products.sum::<f64>() / full
+        };
+        starts.windows(2).map(fit).collect()
+    }
+}
+
+/// The place of a block in its round.
+#[inline]
+fn place(block: usize, period: f64, places: usize) -> usize {
+    ((block as f64 % period * places as f64 / period) as usize).min(places - 1)
+}
+
+/// The first expensive place behind the longest stretch of cheap ones, in a circle.
+fn behind_longest_cheap(shape: &[f64]) -> usize {
+    let highest = shape.iter().copied().fold(f64::MIN, f64::max);
+    let lowest = shape.iter().copied().fold(f64::MAX, f64::min);
+    let expensive = |place: usize| shape[place % shape.len()] > (highest + lowest) / 2.0;
+    let (mut run, mut longest, mut behind) = (0, 0, 0);
+    for place in 0..2 * shape.len() {
+        if expensive(place) {
+            if run > longest {
+                (longest, behind) = (run, place % shape.len());
+            }
+            run = 0;
+        } else {
+            run += 1;
+        }
+    }
+    behind
+}
+
+/// The first expensive I/O in the block at `from` or beside it.
+fn first_expensive(logs: &[f64], from: usize, block: usize) -> usize {
+    let start = from.saturating_sub(block);
+    let near = &logs[start..(from + 2 * block).min(logs.len())];
+    let highest = near.iter().copied().fold(f64::MIN, f64::max);
+    let lowest = near.iter().copied().fold(f64::MAX, f64::min);
+    start + near.iter().position(|log| *log > (highest + lowest) / 2.0).unwrap_or(block.min(from))
+}
