@@ -61,24 +61,43 @@ impl Written {
 }
 
 fn one_line(text: &str, settings: &[(&str, &str)]) -> String {
-    let mut parts: Vec<String> = text.split(',').map(|part| part.trim().to_owned()).collect();
+    let words = |job: &str| job.split(',').map(|word| word.trim().to_owned()).collect();
+    let mut jobs: Vec<Vec<String>> = text.split('+').map(words).collect();
     for &(key, value) in settings {
-        let setting = if key == PATTERN { value.to_owned() } else { format!("{key}={value}") };
-        let is_it = |part: &String| part.split('=').next().is_some_and(|name| name.trim() == key);
-        let at = if key == PATTERN { Some(0) } else { parts.iter().skip(1).position(is_it).map(|at| at + 1) };
-        match at {
-            Some(at) => parts[at] = setting,
-            None => parts.push(setting),
+        let setting = format!("{key}={value}");
+        if key == PATTERN {
+            jobs.iter_mut().for_each(|job| job[0] = value.to_owned());
+        } else if is_of_run(key) {
+            // Given once, with whichever job.
+            if !jobs.iter_mut().any(|job| replace(job, key, &setting)) {
+                jobs[0].push(setting);
+            }
+        } else {
+            for job in &mut jobs {
+                if !replace(job, key, &setting) {
+                    job.push(setting.clone());
+                }
+            }
         }
     }
-    parts.join(",")
+    jobs.iter().map(|job| job.join(",")).collect::<Vec<_>>().join(" + ")
+}
+
+/// Puts a setting in the place of the one that a job, behind its pattern, has for that key; whether it has one.
+fn replace(job: &mut [String], key: &str, setting: &str) -> bool {
+    let is_it = |word: &&mut String| word.split('=').next().is_some_and(|name| name.trim() == key);
+    let own = job.iter_mut().skip(1).find(is_it);
+    own.map(|word| setting.clone_into(word)).is_some()
+}
+
+fn is_of_run(key: &str) -> bool {
+    KEYS.iter().any(|known| known.name == key && known.scope == Scope::Run)
 }
 
 fn set(table: &mut Table, key: &str, value: &str) {
-    let of_run = KEYS.iter().any(|known| known.name == key && known.scope == Scope::Run);
     let jobs = table.get_mut("job").and_then(Value::as_array_mut);
     let mut jobs: Vec<&mut Table> = jobs.into_iter().flatten().filter_map(Value::as_table_mut).collect();
-    if of_run || jobs.is_empty() {
+    if is_of_run(key) || jobs.is_empty() {
         table.insert(key.into(), value.into());
     } else {
         jobs.iter_mut().for_each(|job| drop(job.insert(key.into(), value.into())));
@@ -96,6 +115,12 @@ mod tests {
         assert_eq!(with(&[]).unwrap(), written.workload().unwrap().to_string());
         let text = with(&[("depth", "8"), ("pattern", "random-write"), ("requests", "5")]).unwrap();
         assert_eq!(text, "random-write,size=4KiB,depth=8,jobs=2,shared,requests=5,seed=0");
+        let several = Written::read("random-read,depth=4,turns=2 + random-write,turns=1,seed=3").unwrap();
+        let text =
+            several.with_settings(&[("depth", "8"), ("seed", "5"), ("requests", "9")]).unwrap().to_string();
+        let job = |name: &str, turns| format!("{name},size=4KiB,depth=8,turns={turns}");
+        let jobs = format!("{} + {}", job("random-read", 2), job("random-write", 1));
+        assert_eq!(text, format!("{jobs},requests=9,seed=5"));
         assert!(with(&[("depth", "0")]).unwrap_err().reason().contains("depth"));
     }
 

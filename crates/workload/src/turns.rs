@@ -37,3 +37,29 @@ impl Turns {
         self.jobs[self.at].0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Mix, Pattern};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn each_job_has_its_turn(lengths in prop::collection::vec(prop::option::of(1..9_u32), 0..6)) {
+            let job = |turns: &Option<u32>| Job { turns: *turns, ..Job::new("", Pattern::Random, Mix::READ, 1) };
+            let jobs: Vec<Job> = lengths.iter().map(job).collect();
+            let round: Vec<u32> = (0..)
+                .zip(&lengths)
+                .flat_map(|(index, turns)| vec![index; turns.unwrap_or(0) as usize])
+                .collect();
+            match Turns::of(&jobs) {
+                None => prop_assert!(round.is_empty()),
+                Some(mut turns) => {
+                    let expected: Vec<u32> = round.iter().copied().cycle().take(100).collect();
+                    prop_assert_eq!((0..100).map(|_| turns.job()).collect::<Vec<_>>(), expected);
+                }
+            }
+        }
+    }
+}

@@ -1,58 +1,108 @@
-//! The one-line form: `PATTERN{,KEY=VALUE}`, as in `random-read,size=4k,depth=32,requests=1M,area=1GiB`.
+//! The one-line form: `PATTERN{,KEY=VALUE}`, as in `random-read,size=4k,depth=32,requests=1M,area=1GiB`, and several
+//! of these joined by `+`. The run's keys stand with any of them.
 
 use super::draft::{Draft, Kind};
 use super::error::{Fault, FormError, Place, unknown};
-use super::keys::KEYS;
-use crate::Workload;
+use super::keys::{KEYS, Scope};
+use crate::{Job, Workload};
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 impl Workload {
-    /// Reads the one-line form. [`crate::KEYS`] lists the keys; `shared` stands without a value.
+    /// Reads the one-line form. [`crate::KEYS`] lists the keys; `shared` stands without a value. Jobs are called by
+    /// what they do; where that name is taken, `+N` follows, as they are the N-th that the line joins.
     ///
     /// # Errors
     /// [`FormError`] with the character, the key, what was given and what is allowed.
     pub fn parse(text: &str) -> Result<Self, FormError> {
-        let error = |byte: usize, key: Option<&str>, reason: String| FormError {
-            place: Place::Inline { text: text.into(), character: text[..byte].chars().count() + 1 },
+        let mut line = Line { text, run: Draft::default(), given: Vec::new() };
+        let mut jobs: Vec<Job> = Vec::new();
+        let mut names = BTreeSet::new();
+        for ((at, part), place) in parts(text, '+').zip(1..) {
+            let mut more = line.jobs(at, part)?;
+            if more.iter().any(|job| names.contains(&job.name)) {
+                more.iter_mut().for_each(|job| job.name += &format!("+{place}"));
+            }
+            names.extend(more.iter().map(|job| job.name.clone()));
+            jobs.append(&mut more);
+        }
+        Ok(line.run.workload(jobs))
+    }
+}
+
+/// What is read of a line, and where it stands.
+struct Line<'a> {
+    text: &'a str,
+    run: Draft,
+    /// The run's keys so far, and at which byte each began.
+    given: Vec<(&'static str, usize)>,
+}
+
+impl Line<'_> {
+    fn error(&self, byte: usize, key: Option<&str>, reason: String) -> FormError {
+        let character = self.character(byte);
+        FormError {
+            place: Place::Inline { text: self.text.into(), character },
             key: key.map(str::to_owned),
             reason,
-        };
-        let mut parts = parts(text);
-        let (_, name) = parts.next().unwrap_or((0, ""));
+        }
+    }
+
+    /// The character, from 1, at a byte.
+    fn character(&self, byte: usize) -> usize {
+        self.text[..byte].chars().count() + 1
+    }
+
+    /// The jobs of one part, which begins at byte `start`.
+    fn jobs(&mut self, start: usize, part: &str) -> Result<Vec<Job>, FormError> {
+        let mut settings = parts(part, ',').map(|(at, setting)| (start + at, setting));
+        let (_, name) = settings.next().unwrap_or((start, ""));
         if name.is_empty() {
             let reason = "a pattern is expected, as in 'random-read,size=4k,depth=32,requests=1M'";
-            return Err(error(0, None, reason.into()));
+            return Err(self.error(start, None, reason.into()));
         }
-        let kind = Kind::parse(name).map_err(|reason| error(0, None, reason))?;
+        let kind = Kind::parse(name).map_err(|reason| self.error(start, None, reason))?;
         let mut draft = Draft::default();
-        let mut given: Vec<(&str, usize)> = Vec::new();
-        for (at, part) in parts {
-            let (name, value) = match part.split_once('=') {
-                Some((name, value)) => (name.trim(), value.trim()),
-                None if part == "shared" => (part, "true"),
-                None => (part, ""),
-            };
-            let Some(key) = KEYS.iter().find(|key| key.name == name) else {
-                return Err(error(at, Some(name), unknown("key", name, KEYS.iter().map(|k| k.name))));
-            };
-            if value.is_empty() {
-                let reason = format!("'{name}' lacks its value, as in {name}={}", key.example);
-                return Err(error(at, Some(name), reason));
-            }
-            if let Some((_, first)) = given.iter().find(|(other, _)| *other == name) {
-                let first = text[..*first].chars().count() + 1;
-                let reason = format!("'{name}' is given twice, first at character {first}");
-                return Err(error(at, Some(name), reason));
-            }
-            given.push((key.name, at));
-            (key.set)(&mut draft, value)
-                .map_err(|reason| error(at, Some(name), format!("{name}: {reason}")))?;
+        let mut given = Vec::new();
+        for (at, setting) in settings {
+            self.set(&mut draft, &mut given, at, setting)?;
         }
-        let jobs = draft.jobs(kind, None).map_err(|Fault { key, reason }| {
-            let at = given.iter().find(|(name, _)| *name == key).map_or(0, |&(_, at)| at);
-            error(at, Some(key).filter(|key| !key.is_empty()), reason)
-        })?;
-        Ok(draft.workload(jobs))
+        draft.jobs(kind, None).map_err(|Fault { key, reason }| {
+            let at = given.iter().find(|(name, _)| *name == key).map_or(start, |&(_, at)| at);
+            self.error(at, Some(key).filter(|key| !key.is_empty()), reason)
+        })
+    }
+
+    fn set(
+        &mut self,
+        draft: &mut Draft,
+        given: &mut Vec<(&'static str, usize)>,
+        at: usize,
+        setting: &str,
+    ) -> Result<(), FormError> {
+        let (name, value) = match setting.split_once('=') {
+            Some((name, value)) => (name.trim(), value.trim()),
+            None if setting == "shared" => (setting, "true"),
+            None => (setting, ""),
+        };
+        let Some(key) = KEYS.iter().find(|key| key.name == name) else {
+            return Err(self.error(at, Some(name), unknown("key", name, KEYS.iter().map(|k| k.name))));
+        };
+        if value.is_empty() {
+            let reason = format!("'{name}' lacks its value, as in {name}={}", key.example);
+            return Err(self.error(at, Some(name), reason));
+        }
+        let before = if key.scope == Scope::Run { &self.given } else { &*given };
+        if let Some((_, first)) = before.iter().find(|(other, _)| *other == name) {
+            let reason = format!("'{name}' is given twice, first at character {}", self.character(*first));
+            return Err(self.error(at, Some(name), reason));
+        }
+        let (draft, given) = match key.scope {
+            Scope::Run => (&mut self.run, &mut self.given),
+            Scope::Job => (draft, given),
+        };
+        given.push((key.name, at));
+        (key.set)(draft, value).map_err(|reason| self.error(at, Some(name), format!("{name}: {reason}")))
     }
 }
 
@@ -64,10 +114,10 @@ impl FromStr for Workload {
     }
 }
 
-/// What stands between commas, without the blanks around it, and at which byte it begins.
-fn parts(text: &str) -> impl Iterator<Item = (usize, &str)> {
+/// What stands between separators, without the blanks around it, and at which byte it begins.
+fn parts(text: &str, separator: char) -> impl Iterator<Item = (usize, &str)> {
     let mut start = 0;
-    text.split(',').map(move |part| {
+    text.split(separator).map(move |part| {
         let at = start + (part.len() - part.trim_start().len());
         start += part.len() + 1;
         (at, part.trim())

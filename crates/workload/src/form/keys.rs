@@ -154,7 +154,7 @@ pub const KEYS: &[Key] = &[
 
 /// Bounds that only keep a slip of the pen from exhausting memory.
 const DEPTH_MAX: u64 = 1 << 16;
-const JOBS_MAX: u64 = 1 << 10;
+pub(super) const JOBS_MAX: u64 = 1 << 10;
 
 fn set<T>(field: &mut Option<T>, value: Result<T, String>) -> Result<(), String> {
     *field = Some(value?);

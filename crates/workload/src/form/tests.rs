@@ -1,6 +1,7 @@
 //! The written forms: what they say, what they refuse and how, and that nothing makes them panic.
 
 use crate::{Job, Limits, Mix, Pattern, Stop, Workload};
+use flashlane_base::units::parse_share;
 use flashlane_base::{Duration, Seed};
 use proptest::prelude::*;
 
@@ -47,6 +48,25 @@ fn every_key_reaches_its_field() {
 }
 
 #[test]
+fn several_jobs_stand_in_one_line() {
+    let workload = parse(
+        "sequential-read,size=32k,turns=4,seed=7 + random-write,turns=1,requests=9+random-write,depth=2",
+    );
+    let job = |name: &str, pattern, mix, size| Job::new(name, pattern, mix, size);
+    let jobs = vec![
+        job("sequential-read", Pattern::Sequential, Mix::READ, 32 << 10).turns(4),
+        job("random-write", Pattern::Random, Mix::WRITE, 4096).turns(1),
+        job("random-write+3", Pattern::Random, Mix::WRITE, 4096).depth(2),
+    ];
+    assert_eq!(workload, Workload::new(jobs, Stop::after(9)).seed(Seed(7)));
+    let names = parse("random-read,jobs=2,shared + random-read").jobs.into_iter().map(|job| job.name);
+    assert_eq!(names.collect::<Vec<_>>(), ["random-read-1", "random-read-2", "random-read"]);
+    let text = "random-read,size=4KiB,depth=1,area=1MiB,jobs=2 + random-read,size=4KiB,depth=1,offset=3MiB,\
+                area=1MiB,requests=5,seed=0";
+    assert_eq!(parse(text).to_string(), text);
+}
+
+#[test]
 fn a_run_without_an_end_gets_one() {
     assert_eq!(parse("random-read").stop, Stop::after(100_000));
     assert_eq!(parse("random-read,confidence=1%").stop.requests, Some(10_000_000));
@@ -81,6 +101,11 @@ fn inline_errors_say_where_what_and_what_instead() {
         ("random-read,jobs=9,area=8EiB", 20, &["area", "'EiB'"]),
         ("random-read,jobs=1024,area=8000000TiB", 23, &["beyond 2^64"]),
         ("µandom-read,ä=1", 1, &["unknown pattern"]),
+        ("mixed + ", 9, &["a pattern is expected"]),
+        ("mixed+random-raed", 7, &["did you mean 'random-read'"]),
+        ("mixed,depth=2+mixed,depth=3,depth=4", 29, &["twice", "character 21"]),
+        ("mixed,seed=2 + mixed,seed=3", 22, &["twice", "character 7"]),
+        ("mixed + mixed,shared", 15, &["jobs=N"]),
         ("mixed,", 7, &["unknown key ''"]),
     ] {
         let error = Workload::parse(text).expect_err(text).to_string();
@@ -180,6 +205,14 @@ fn a_workload_that_does_not_fit_is_told_which_field_and_why() {
     assert_eq!(check(vec![job(&[512])]), Err("list"));
     assert_eq!(check(vec![job(&[0]), job(&[0])]), Err("name"));
     assert_eq!(check(vec![]), Err("job"));
+    let pair = |second: Job| check(vec![job(&[0]).turns(3), Job { name: "second".into(), ..second }]);
+    assert_eq!(pair(job(&[0]).turns(1)), Ok(()));
+    assert_eq!(pair(job(&[0])), Err("turns"), "with whom?");
+    assert_eq!(pair(job(&[0]).turns(0)), Err("turns"));
+    assert_eq!(pair(job(&[0]).turns(1).depth(2)), Err("depth"));
+    assert_eq!(pair(job(&[0]).turns(1).think(Duration::from_us(1))), Err("think"));
+    assert_eq!(pair(job(&[0]).turns(1).burst(2)), Err("burst"));
+    assert_eq!(check(vec![job(&[0]).burst(0)]), Err("burst"));
     let endless = Workload::new(vec![job(&[0])], Stop::default());
     assert_eq!(endless.check(&limits).map_err(|e| e.field), Err("stop"));
 }
@@ -221,9 +254,59 @@ fn nearly() -> impl Strategy<Value = String> {
         "é",
     ]);
     let settings = prop::collection::vec((keys, values), 0..6);
-    (patterns, settings).prop_map(|(pattern, settings)| {
+    let part = (patterns, settings).prop_map(|(pattern, settings)| {
         settings.into_iter().fold(pattern.to_owned(), |text, (key, value)| format!("{text},{key}={value}"))
-    })
+    });
+    prop::collection::vec(part, 1..4).prop_map(|parts| parts.join(" + "))
+}
+
+/// Jobs with anything in their fields that can be written.
+fn jobs() -> impl Strategy<Value = Vec<Job>> {
+    let size = || 1..1_000_000_u64;
+    let patterns = prop_oneof![
+        Just(Pattern::Sequential),
+        Just(Pattern::Random),
+        Just(Pattern::Permutation),
+        (-1_000_000..1_000_000_i64).prop_map(|step_bytes| Pattern::Ordered { step_bytes }),
+        (-300..300_i64).prop_map(|incr| Pattern::Ordered { step_bytes: incr * 4096 }),
+        (1..300_u64).prop_map(|partitions| Pattern::Partitioned { partitions }),
+    ];
+    let mixes = prop_oneof![
+        Just(Mix::READ),
+        Just(Mix::WRITE),
+        Just(Mix::TRIM),
+        (1..1000_u32).prop_map(|reads| Mix {
+            reads: parse_share(&format!("{}%", f64::from(reads) / 10.0)).unwrap(),
+            ..Mix::TRIM
+        }),
+    ];
+    let what = (patterns, mixes, prop_oneof![Just(4096), size()], 0..5_u64);
+    let place = (prop_oneof![Just(0), size()], prop::option::of(size()), prop::option::of(size()));
+    let pace = (1..100_u32, 0..2000_u64, 1..4_u32, prop::option::of(1..9_u32), 1..3_usize, any::<bool>());
+    let alike = (what, place, pace).prop_map(
+        |((pattern, mix, size, shift), (offset, area, align), (depth, think, burst, turns, n, shared))| {
+            let step = if shared { 0 } else { area.unwrap_or(1) };
+            let align_bytes = align.filter(|_| matches!(pattern, Pattern::Random | Pattern::Permutation));
+            let job = Job {
+                area_offset_bytes: offset,
+                area_length_bytes: area,
+                align_bytes,
+                turns,
+                ..Job::new("", pattern, mix, size).depth(depth).shift(shift)
+            };
+            let job = job.think(Duration::from_us(think)).burst(burst);
+            (0..n as u64)
+                .map(|i| Job { area_offset_bytes: offset + i * step, ..job.clone() })
+                .collect::<Vec<_>>()
+        },
+    );
+    prop::collection::vec(alike, 1..4).prop_map(|jobs| jobs.concat())
+}
+
+/// Names follow from how jobs are written.
+fn nameless(mut workload: Workload) -> Workload {
+    workload.jobs.iter_mut().for_each(|job| job.name.clear());
+    workload
 }
 
 proptest! {
@@ -243,9 +326,21 @@ proptest! {
     }
 
     #[test]
+    fn what_is_written_is_read_as_the_same(jobs in jobs(), seed in any::<u64>()) {
+        let workload = Workload::new(jobs, Stop::after(7)).seed(Seed(seed));
+        let text = workload.to_string();
+        prop_assert_eq!(Workload::parse(&text).map(nameless), Ok(workload), "{}", text);
+    }
+
+    #[test]
     fn what_was_read_can_be_written_and_read_again(text in nearly()) {
         if let Ok(workload) = Workload::parse(&text) {
-            prop_assert_eq!(Workload::parse(&workload.to_string()), Ok(workload));
+            let again = Workload::parse(&workload.to_string());
+            if text.contains('+') {
+                prop_assert_eq!(again.map(nameless), Ok(nameless(workload)));
+            } else {
+                prop_assert_eq!(again, Ok(workload));
+            }
         }
     }
 }

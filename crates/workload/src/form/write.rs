@@ -1,25 +1,25 @@
-//! Workloads written back: the one-line form where it can say all, else one line a job.
+//! Workloads written back, in the one-line form.
 
 use super::draft::kind_name;
+use super::keys::JOBS_MAX;
 use crate::{Job, Pattern, Workload};
 use flashlane_base::Duration;
 use flashlane_base::units::parse_share;
 use std::fmt;
 
 impl fmt::Display for Workload {
-    /// For jobs that differ in their areas at most, what [`Workload::parse`] reads back as the same, names aside; other jobs
-    /// stand side by side, joined by ` + `.
+    /// What [`Workload::parse`] reads back as the same, names and lists of offsets aside. Jobs that differ in their areas at
+    /// most are written once, with their number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match like_jobs(&self.jobs) {
-            Some(shared) => {
-                write!(f, "{},jobs={}", self.jobs[0], self.jobs.len())?;
-                f.write_str(if shared { ",shared" } else { "" })?;
+        let mut jobs = &self.jobs[..];
+        while let Some(first) = jobs.first() {
+            write!(f, "{first}")?;
+            let (alike, shared) = like_jobs(jobs);
+            if alike > 1 {
+                write!(f, ",jobs={alike}{}", if shared { ",shared" } else { "" })?;
             }
-            None => {
-                for (i, job) in self.jobs.iter().enumerate() {
-                    write!(f, "{}{job}", if i > 0 { " + " } else { "" })?;
-                }
-            }
+            jobs = &jobs[alike..];
+            f.write_str(if jobs.is_empty() { "" } else { " + " })?;
         }
         let stop = &self.stop;
         stop.requests.map_or(Ok(()), |n| write!(f, ",requests={n}"))?;
@@ -76,20 +76,23 @@ impl Job {
     }
 }
 
-/// Whether all jobs (more than one) are alike: with a shared area (true) or neighbouring ones (false).
-fn like_jobs(jobs: &[Job]) -> Option<bool> {
-    let [first, second, ..] = jobs else { return None };
+/// How many of the first jobs are alike, and whether they share an area or have neighbouring ones.
+fn like_jobs(jobs: &[Job]) -> (usize, bool) {
+    let [first, second, ..] = jobs else { return (jobs.len(), false) };
     let shared = first.area_offset_bytes == second.area_offset_bytes;
-    let step = if shared { 0 } else { first.area_length_bytes? };
+    let step = match first.area_length_bytes {
+        _ if shared => 0,
+        Some(length_bytes) => length_bytes,
+        None => return (1, false),
+    };
     let mut expected = first.clone();
-    jobs.iter()
-        .all(|job| {
-            expected.name.clone_from(&job.name);
-            let alike = *job == expected;
-            expected.area_offset_bytes = expected.area_offset_bytes.saturating_add(step);
-            alike
-        })
-        .then_some(shared)
+    let alike = jobs.iter().take(JOBS_MAX as usize).take_while(|job| {
+        expected.name.clone_from(&job.name);
+        let alike = **job == expected;
+        expected.area_offset_bytes = expected.area_offset_bytes.saturating_add(step);
+        alike
+    });
+    (alike.count(), shared)
 }
 
 /// Exactly, in the largest unit that divides it.
