@@ -247,19 +247,13 @@ fn thinking_jobs_leave_the_device_idle() {
 }
 
 #[test]
-fn a_burst_is_followed_by_a_pause() {
-    let mut device = Scripted::new(32, 4, 100);
-    let job = random_read(1).think(Duration::from_us(1000)).burst(3);
-    let result = measure(&mut device, &Workload::single(job, 8));
-    let times: Vec<u64> = device.times.iter().map(|time| time.as_ns() / 1000).collect();
-    assert_eq!(times, [0, 100, 200, 1300, 1400, 1500, 2600, 2700]);
-    assert_eq!(result.latencies().latency().max, 100_000.0, "a pause is no latency");
-    // Two at a time: each pauses after three of its own.
+fn each_of_those_in_flight_counts_its_own_burst() {
     let mut device = Scripted::new(32, 4, 100);
     let job = random_read(2).think(Duration::from_us(1000)).burst(3);
-    measure(&mut device, &Workload::single(job, 8));
+    let result = measure(&mut device, &Workload::single(job, 8));
     let times: Vec<u64> = device.times.iter().map(|time| time.as_ns() / 1000).collect();
     assert_eq!(times, [0, 0, 100, 100, 200, 200, 1300, 1300]);
+    assert_eq!(result.latencies().latency().max, 100_000.0, "a pause is no latency");
 }
 
 #[test]
@@ -359,6 +353,18 @@ fn figures_hold_all_requests_in_few_points() {
 }
 
 proptest! {
+    /// Each access starts when the one before ends, and later by the pause where a burst has ended.
+    #[test]
+    fn bursts_are_apart_by_the_pause(n in 1..60_u64, think_us in 0..500_u64, burst in 1..12_u32) {
+        let mut device = Scripted::new(32, 4, 100);
+        let job = random_read(1).think(Duration::from_us(think_us)).burst(burst);
+        measure(&mut device, &Workload::single(job, n));
+        let expected: Vec<Instant> = (0..n)
+            .map(|i| Instant::ZERO + Duration::from_us(i * 100 + i / u64::from(burst) * think_us))
+            .collect();
+        prop_assert_eq!(&device.times, &expected);
+    }
+
     /// Whatever the depths: every request of a list is driven once, in order, never more at a time than asked.
     #[test]
     fn a_closed_loop_drives_each_access_once_in_order(

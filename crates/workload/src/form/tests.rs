@@ -145,6 +145,29 @@ fn a_job_file_has_the_same_keys() {
 }
 
 #[test]
+fn a_mix_is_the_same_in_a_line_and_in_a_file() {
+    let line =
+        "ordered-read,incr=-1,turns=4,think=1ms,burst=2,requests=50 + random-write,turns=1,think=1ms,burst=2";
+    let file = r#"
+        requests = 50
+        [[job]]
+        name = "ordered-read"
+        pattern = "ordered-read"
+        incr = -1
+        turns = 4
+        think = "1ms"
+        burst = 2
+        [[job]]
+        name = "random-write"
+        pattern = "random-write"
+        turns = 1
+        think = "1ms"
+        burst = 2
+    "#;
+    assert_eq!(Workload::parse_toml(file, "mix.toml"), Ok(parse(line)));
+}
+
+#[test]
 fn file_errors_say_which_line() {
     for (from, to, line, part) in [
         ("size = \"128k\"", "size = 128", 8, "unit is missing"),
