@@ -25,7 +25,7 @@ pub struct Arguments {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device)]
     device: Spec,
-    /// PATTERN,KEY=VALUE,… or the path of a job file that ends in .toml
+    /// PATTERN,KEY=VALUE,… (several joined by '+') or the path of a job file that ends in .toml
     workload: String,
     /// The seed of all randomness, in place of the workload's own
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed)]
@@ -45,6 +45,7 @@ Examples:
   flashlane run sim:ssd-s,initial.state=full random-read,size=4k,depth=32,requests=1M
   flashlane run sim:nvme-tlc,initial.state=fragmented random-write,depth=32 --out steady
   flashlane run /dev/nvme0n1 sequential-read,size=128k,depth=8,time=30s
+  flashlane run sim:ssd-s 'sequential-read,turns=4 + random-write,turns=1'
   flashlane run ./scratch random-write,confidence=1% --create 4GiB
   flashlane run 'faulty(sim:ssd-s,vanish-after=1000)' job.toml --format json
   flashlane run sim:msr-64g random-write --sweep buffer.size=1MiB..64MiB*2 --sweep buffer.policy=lru,fifo";
