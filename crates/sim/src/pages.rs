@@ -1,5 +1,7 @@
 //! The pages that a run of bytes touches, and which parts of them.
 
+use std::ops::Range;
+
 /// A page of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
@@ -16,11 +18,29 @@ pub(crate) fn pieces(offset: u64, length: u64, page_bytes: u64) -> impl Iterator
     let end = offset + length;
     let first = offset / page_bytes;
     let last = (end - 1) / page_bytes;
-    (first..=last).map(move |page| {
-        let start = offset.max(page * page_bytes);
-        let stop = end.min((page + 1) * page_bytes);
-        Piece { page: page as u32, start: (start - page * page_bytes) as u32, bytes: (stop - start) as u32 }
-    })
+    (first..=last).map(move |page| piece(page as u32, offset, end, page_bytes))
+}
+
+/// What `offset..end` has of `page`.
+#[inline]
+fn piece(page: u32, offset: u64, end: u64, page_bytes: u64) -> Piece {
+    let base = u64::from(page) * page_bytes;
+    let start = offset.max(base);
+    let stop = end.min(base + page_bytes);
+    Piece { page, start: (start - base) as u32, bytes: (stop - start) as u32 }
+}
+
+/// The same pieces, with those that are whole pages as one: the first where it is a part of its page, the whole pages, and
+/// the last where it is a part.
+pub(crate) fn split(offset: u64, length: u64, page_bytes: u64) -> (Option<Piece>, Range<u32>, Option<Piece>) {
+    let (first, last) = ((offset / page_bytes) as u32, ((offset + length - 1) / page_bytes) as u32);
+    let part = |page: u32| {
+        let piece = piece(page, offset, offset + length, page_bytes);
+        (!piece.is_whole(page_bytes)).then_some(piece)
+    };
+    let head = part(first);
+    let tail = if last > first { part(last) } else { None };
+    (head, first + u32::from(head.is_some())..last + 1 - u32::from(tail.is_some()), tail)
 }
 
 impl Piece {
@@ -63,6 +83,17 @@ fn bits(first: u64, end: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_is_split_into_the_same_pieces() {
+        for (offset, length) in (0..20).flat_map(|offset| (1..30).map(move |length| (offset, length))) {
+            let (head, whole, tail) = split(offset, length, 8);
+            let whole = whole.map(|page| Piece { page, start: 0, bytes: 8 });
+            let all: Vec<Piece> = head.into_iter().chain(whole).chain(tail).collect();
+            assert_eq!(all, pieces(offset, length, 8).collect::<Vec<_>>(), "{length} bytes at {offset}");
+            assert!(head.into_iter().chain(tail).all(|part| part.bytes < 8));
+        }
+    }
 
     #[test]
     fn pieces_cover_the_request_and_nothing_else() {

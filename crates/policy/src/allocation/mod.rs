@@ -9,6 +9,7 @@ mod striped;
 use crate::registry::{self, Entry};
 use crate::{OptionError, Options};
 use flashlane_base::Seed;
+use std::ops::Range;
 
 /// A level of parallelism in the flash array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,6 +46,11 @@ impl Array {
 pub trait Allocation: Send {
     /// The plane of chunk `chunk`: the same for the same chunk, always.
     fn plane(&self, chunk: u64) -> u32;
+
+    /// Appends the planes of chunks that follow each other, asked for in one call.
+    fn planes(&self, chunks: Range<u64>, planes: &mut Vec<u32>) {
+        planes.extend(chunks.map(|chunk| self.plane(chunk)));
+    }
 }
 
 /// Makes an allocation for an array.

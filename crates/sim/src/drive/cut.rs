@@ -66,6 +66,7 @@ impl Drive {
             past: earlier,
             finished,
             cleaned,
+            placed,
             admitted,
             flushed,
             fetched,
@@ -99,6 +100,7 @@ impl Drive {
         }
         finished.clear();
         cleaned.clear();
+        placed.clear();
         admitted.clear();
         at_risk
     }

@@ -14,7 +14,7 @@ use crate::buffer::{Owed, WriteBuffer};
 use crate::cache::ReadCache;
 use crate::config::{CommandsWait, DriveConfig};
 use crate::event::{Event, EventQueue, Ticket};
-use crate::ftl::{Clean, Ftl, FtlCounters};
+use crate::ftl::{Clean, Ftl, FtlCounters, Placed};
 use crate::host::{Direction, Exclusion, Holder, Link, Side, Transfer};
 use crate::nand::{FlashArray, Geometry, Kind, Operation as FlashOperation, Owner};
 use crate::request::HostRequest;
@@ -75,6 +75,7 @@ pub struct Drive {
     // Lists that are filled and emptied within a step, kept to spare their allocation.
     finished: Vec<FlashOperation>,
     cleaned: Vec<Clean>,
+    placed: Vec<Placed>,
     admitted: Vec<Holder>,
     flushed: Vec<u32>,
     fetched: Vec<u32>,
@@ -186,6 +187,7 @@ impl Drive {
             past: Counters::default(),
             finished: Vec::new(),
             cleaned: Vec::new(),
+            placed: Vec::new(),
             admitted: Vec::new(),
             flushed: Vec::new(),
             fetched: Vec::new(),

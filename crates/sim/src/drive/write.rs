@@ -5,10 +5,11 @@ use crate::buffer::Admission;
 use crate::ftl::{Clean, Placed};
 use crate::host::{Direction, Side};
 use crate::nand::{Kind, Operation as FlashOperation, Owner};
-use crate::pages::{Piece, pieces};
+use crate::pages::{Piece, pieces, split};
 use crate::request::HostRequest;
 use flashlane_device::{Failure, Operation};
 use flashlane_policy::scheduling::Class;
+use std::ops::Range;
 
 impl Drive {
     /// A write may send its data.
@@ -135,6 +136,9 @@ impl Drive {
 
     /// Writes a request's pages to flash; it completes with the last of them.
     fn write_through(&mut self, request: u32) {
+        if self.buffer.is_none() {
+            return self.write_pages(request);
+        }
         let page_bytes = self.geometry.page_bytes;
         for piece in self.pieces_of(request) {
             let mut present = piece.covered(page_bytes);
@@ -150,6 +154,56 @@ impl Drive {
             }
             self.write_page(piece.page, present, Owner::RequestFill(request), Owner::Request(request));
         }
+    }
+
+    /// Writes a request's pages to flash, those that it covers wholly in one go.
+    fn write_pages(&mut self, request: u32) {
+        let HostRequest { offset_bytes, length_bytes, .. } = self.requests[request];
+        let (head, whole, tail) = split(offset_bytes, length_bytes, self.geometry.page_bytes);
+        let write_part = |drive: &mut Self, part: Piece| {
+            let present = part.covered(drive.geometry.page_bytes);
+            drive.write_page(part.page, present, Owner::RequestFill(request), Owner::Request(request));
+        };
+        head.into_iter().for_each(|part| write_part(self, part));
+        self.program_run(whole, request);
+        tail.into_iter().for_each(|part| write_part(self, part));
+    }
+
+    /// [`Drive::program`] for pages of a request that follow each other.
+    fn program_run(&mut self, mut pages: Range<u32>, request: u32) {
+        let owner = Owner::Request(request);
+        let mut placed = std::mem::take(&mut self.placed);
+        while !pages.is_empty() {
+            let outcome = self.ftl.place_run(pages.clone(), &mut placed, &mut self.cleaned);
+            // The cleaning that came due goes with the last of them.
+            let last = if outcome.is_ok() && !self.cleaned.is_empty() { placed.pop() } else { None };
+            if let Some(&place) = placed.first() {
+                let first = self.programming(pages.start, place, owner);
+                self.flash.enqueue_run(first, &placed, self.now, &mut self.events);
+            }
+            pages.start += placed.len() as u32;
+            if let Some(place) = last {
+                let program = self.programming(pages.start, place, owner);
+                self.clean_and_do(Some(program));
+                pages.start += 1;
+            } else if outcome.is_err() {
+                self.clean_and_do(None);
+                self.write_failed(pages.start, owner);
+                pages.start += 1;
+            }
+            placed.clear();
+        }
+        self.placed = placed;
+    }
+
+    /// The flash operation that puts a page in its place.
+    #[inline]
+    fn programming(&self, page: u32, place: Placed, owner: Owner) -> FlashOperation {
+        let bytes = self.geometry.page_bytes as u32;
+        let mut program =
+            FlashOperation::new(Kind::Program, owner, Class::HostWrite, place.plane, page, bytes);
+        program.fills_block = place.fills_block;
+        program
     }
 
     /// A page of a request is on flash, or several.
@@ -189,16 +243,14 @@ impl Drive {
             Some(plane) if self.ftl.takes(plane, page) => self.ftl.place_on(plane, page, &mut self.cleaned),
             _ => self.ftl.place(page, &mut self.cleaned),
         };
-        let Ok(Placed { plane, fills_block }) = placed else {
+        let Ok(place) = placed else {
             self.clean_and_do(None);
             return self.write_failed(page, owner);
         };
         if let (Owner::Drain(slot), Some(buffer)) = (owner, &mut self.buffer) {
-            buffer.placed(slot, plane, self.now);
+            buffer.placed(slot, place.plane, self.now);
         }
-        let bytes = self.geometry.page_bytes as u32;
-        let mut program = FlashOperation::new(Kind::Program, owner, Class::HostWrite, plane, page, bytes);
-        program.fills_block = fills_block;
+        let program = self.programming(page, place, owner);
         if self.cleaned.is_empty() {
             self.flash.enqueue(program, self.now, &mut self.events);
         } else {

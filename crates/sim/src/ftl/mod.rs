@@ -12,6 +12,7 @@ use crate::config::{DriveConfig, Translation};
 use block::BlockMapped;
 use flashlane_base::Seed;
 use page::PageMapped;
+use std::ops::Range;
 
 /// Cleaning that was done on a plane: `moves` pages moved within it, then `erases` blocks erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +123,31 @@ impl Ftl {
     #[inline]
     pub fn place(&mut self, page: u32, cleaned: &mut Vec<Clean>) -> Result<Placed, NoRoom> {
         each!(self, layer => layer.place(page, cleaned))
+    }
+
+    /// [`Ftl::place`] for pages that follow each other, one after the other up to the first that makes cleaning due; where
+    /// each went is appended to `placed`. Requires: `cleaned` is empty.
+    ///
+    /// # Errors
+    /// [`NoRoom`] for the page after those that were placed.
+    pub fn place_run(
+        &mut self,
+        pages: Range<u32>,
+        placed: &mut Vec<Placed>,
+        cleaned: &mut Vec<Clean>,
+    ) -> Result<(), NoRoom> {
+        match self {
+            Self::Page(layer) => layer.place_run(pages, placed, cleaned),
+            Self::Block(layer) => {
+                for page in pages {
+                    placed.push(layer.place(page, cleaned)?);
+                    if !cleaned.is_empty() {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+        }
     }
 
     /// The second half of [`Ftl::place`], for a page that has its plane, or its pool's, from [`Ftl::assign`]: the page

@@ -10,7 +10,9 @@ use super::operation::{FlashCounters, Kind, NONE, Operation, Owner, Step};
 use super::queue::Queue;
 use super::{Geometry, Timing};
 use crate::config::DriveConfig;
+use crate::divisor::Divisor;
 use crate::event::{Event, EventQueue, Ticket};
+use crate::ftl::Placed;
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_policy::scheduling::{self, Class, RANKS};
@@ -66,6 +68,8 @@ pub struct FlashArray {
     timing: Timing,
     ranks: [usize; 4],
     planes_per_die: u32,
+    /// The planes of a die, by which planes are divided.
+    per_die: Divisor,
     page_bytes: u32,
     /// Mapping units of a flash page: so many programs on a plane share one array time.
     units_per_page: u32,
@@ -120,6 +124,7 @@ impl FlashArray {
             timing,
             ranks,
             planes_per_die: geometry.planes_per_die,
+            per_die: Divisor::new(geometry.planes_per_die),
             page_bytes: geometry.page_bytes as u32,
             units_per_page: geometry.units_per_flash_page,
             multi_plane: flash.multi_plane && geometry.planes_per_die > 1,
@@ -152,9 +157,9 @@ impl FlashArray {
     /// Queues an operation at its die, which begins it at once if it can.
     #[inline]
     pub fn enqueue(&mut self, operation: Operation, now: Instant, events: &mut EventQueue) {
-        let die = operation.plane / self.planes_per_die;
+        let die = self.per_die.of(operation.plane);
         if self.in_order.is_some() {
-            return self.enqueue_in_order(die, operation, now, events);
+            return self.enqueue_in_order(die, &operation, now, events);
         }
         let class = operation.class;
         let op = self.ops.insert(operation);
@@ -165,8 +170,27 @@ impl FlashArray {
         self.begin(die, now, events);
     }
 
+    /// Queues a program for each of these places, which are those of pages that follow each other from `program`'s on.
+    pub fn enqueue_run(
+        &mut self,
+        mut program: Operation,
+        places: &[Placed],
+        now: Instant,
+        events: &mut EventQueue,
+    ) {
+        for place in places {
+            (program.plane, program.fills_block) = (place.plane, place.fills_block);
+            if self.in_order.is_some() {
+                self.enqueue_in_order(self.per_die.of(place.plane), &program, now, events);
+            } else {
+                self.enqueue(program, now, events);
+            }
+            program.page += 1;
+        }
+    }
+
     #[inline]
-    fn enqueue_in_order(&mut self, die: u32, operation: Operation, now: Instant, events: &mut EventQueue) {
+    fn enqueue_in_order(&mut self, die: u32, operation: &Operation, now: Instant, events: &mut EventQueue) {
         let timing = &mut self.timing;
         let (array, bus) = match operation.kind {
             Kind::Read => (timing.read * u64::from(1 + operation.retries), operation.bus_bytes),

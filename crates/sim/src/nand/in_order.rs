@@ -52,7 +52,7 @@ impl InOrder {
     pub(super) fn push(
         &mut self,
         die: u32,
-        operation: Operation,
+        operation: &Operation,
         time: Duration,
         now: Instant,
         events: &mut EventQueue,
@@ -76,7 +76,7 @@ impl InOrder {
         if line.under_way.is_empty() {
             events.schedule(ends, Event::Array(die));
         }
-        line.under_way.push_back((ends, operation));
+        line.under_way.push_back((ends, *operation));
     }
 
     /// The operation of `die` that has ended now, if it was not joined by another since its event was scheduled.

@@ -95,13 +95,14 @@ impl PageMapped {
             return None;
         }
         let filled = u32::from(left > 0 && moves >= left);
-        let first = number * self.geometry.pages as usize;
+        let first = number as u32 * self.geometry.pages;
+        let pages = first..first + self.geometry.data_pages;
         // The map's entries lie all over memory: have them all on their way before the first is needed.
-        for &page in &self.reverse[first..first + self.geometry.data_pages as usize] {
-            self.map.prefetch(page.wrapping_sub(1) as usize);
+        for physical in pages.clone() {
+            self.map.prefetch(self.reverse.get(physical, plane).wrapping_sub(1) as usize);
         }
-        for physical in first..first + self.geometry.data_pages as usize {
-            let page = self.reverse[physical];
+        for physical in pages {
+            let page = self.reverse.get(physical, plane);
             if page != 0 {
                 self.move_page(plane, page - 1, physical);
             }
@@ -113,15 +114,15 @@ impl PageMapped {
     }
 
     #[inline]
-    fn move_page(&mut self, plane: u32, page: u32, from: usize) {
+    fn move_page(&mut self, plane: u32, page: u32, from: u32) {
         let stream = self.moved_stream;
         if self.planes[plane as usize].open[stream].written >= self.geometry.data_pages {
             self.close(plane, stream);
             self.open(plane, stream).expect("a free block was there when the move began");
         }
         let to = self.next_page(plane, stream);
-        self.reverse[from] = 0;
-        self.blocks.valid[from / self.geometry.pages as usize] -= 1;
+        self.reverse.set(from, plane, 0);
+        self.blocks.valid[self.per_block.of(from) as usize] -= 1;
         self.planes[plane as usize].valid_pages -= 1;
         self.enter(page, to, plane);
     }

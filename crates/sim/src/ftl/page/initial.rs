@@ -17,6 +17,8 @@ const SAMPLE_BLOCKS: u32 = 512;
 /// Times that the small plane's pages are overwritten: the valid counts settle after two to three, whatever the
 /// policy here.
 const SAMPLE_OVERWRITES: u64 = 6;
+/// Pages that are placed in one go: where they went is listed, and the list should stay in the processor's cache.
+const FILLED_AT_ONCE: u32 = 1024;
 
 impl PageMapped {
     /// Puts a fresh drive into an initial state.
@@ -33,9 +35,15 @@ impl PageMapped {
     }
 
     fn fill(&mut self) {
-        let mut cleaned = Vec::new();
-        for page in 0..self.geometry.logical_pages {
-            self.place(page, &mut cleaned).expect("validation made sure that the capacity fits");
+        let (mut placed, mut cleaned) = (Vec::new(), Vec::new());
+        let mut page = 0;
+        while page < self.geometry.logical_pages {
+            let end = self.geometry.logical_pages.min(page + FILLED_AT_ONCE);
+            self.place_run(page..end, &mut placed, &mut cleaned)
+                .expect("validation made sure that the capacity fits");
+            page += placed.len() as u32;
+            placed.clear();
+            cleaned.clear();
         }
     }
 
@@ -58,7 +66,7 @@ impl PageMapped {
             };
             let physical = fills[plane as usize].next(&self.blocks.valid, pages, data_pages);
             self.map[page as usize] = physical + 1;
-            self.reverse[physical as usize] = page + 1;
+            self.reverse.set(physical, plane, page + 1);
         }
         for (plane, quota) in quotas.iter().enumerate() {
             let state = &mut self.planes[plane];

@@ -5,6 +5,8 @@
 
 mod cleaning;
 mod initial;
+mod reverse;
+mod run;
 
 use super::blocks::{Blocks, Plane};
 use super::table::Table;
@@ -17,6 +19,7 @@ use flashlane_policy::allocation::{self, Allocation};
 use flashlane_policy::cleaning::{self as cleaning_policy, Cleaning};
 use flashlane_policy::mapping::{self, Mapping};
 use flashlane_policy::wear::{self, Wear};
+use reverse::Reverse;
 
 /// Where an allocation pool looks for room: mostly one look is enough, because planes that are alike take turns and one
 /// that was just cleaned leads for a while.
@@ -37,8 +40,7 @@ pub struct PageMapped {
     geometry: Geometry,
     /// Logical page to physical page + 1; 0 where never written.
     map: Table,
-    /// Physical page to logical page + 1; 0 where it holds nothing valid.
-    reverse: Table,
+    reverse: Reverse,
     blocks: Blocks,
     planes: Vec<Plane>,
     /// Where each allocation pool looks first.
@@ -56,6 +58,11 @@ pub struct PageMapped {
     /// The pages of a block, and of a plane, by which physical pages are divided.
     per_block: Divisor,
     per_plane: Divisor,
+    /// The pages of a chunk, and the planes of a pool.
+    per_chunk: Divisor,
+    per_pool: Divisor,
+    /// The planes of a run's chunks, kept to spare its allocation.
+    stripe: Vec<u32>,
     counters: FtlCounters,
 }
 
@@ -78,7 +85,7 @@ impl PageMapped {
         let (blocks, planes) = Blocks::new(&geometry, endurance, seed);
         Self {
             map: Table::zeroed(geometry.logical_pages as usize),
-            reverse: Table::zeroed(geometry.physical_pages() as usize),
+            reverse: Reverse::new(&geometry),
             free_pages: planes.iter().map(|plane| plane.free_pages(&geometry)).collect(),
             blocks,
             planes,
@@ -92,6 +99,9 @@ impl PageMapped {
             wear,
             per_block: Divisor::new(geometry.pages),
             per_plane: Divisor::new(geometry.blocks * geometry.pages),
+            per_chunk: Divisor::new(geometry.chunk_pages),
+            per_pool: Divisor::new(geometry.pool_planes),
+            stripe: Vec::new(),
             high_blocks: (config.cleaning.high.0 * f64::from(geometry.blocks)) as u32,
             moved_stream: usize::from(config.cleaning.separate),
             counters: FtlCounters::default(),
@@ -116,7 +126,7 @@ impl PageMapped {
     #[inline]
     pub fn expect_place(&self, page: u32) {
         if let Some(physical) = self.map[page as usize].checked_sub(1) {
-            self.reverse.prefetch(physical as usize);
+            self.reverse.prefetch(physical);
         }
     }
 
@@ -136,7 +146,7 @@ impl PageMapped {
     ///
     /// # Errors
     /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
-    #[inline]
+    #[inline(always)]
     pub fn place_on(&mut self, plane: u32, page: u32, cleaned: &mut Vec<Clean>) -> Result<Placed, NoRoom> {
         let plane = if self.geometry.pool_planes == 1 { plane } else { self.roomiest(plane, page)? };
         let opens_block = self.is_full(plane);
@@ -144,6 +154,8 @@ impl PageMapped {
             self.make_room(plane, cleaned).ok_or(NoRoom)?;
         }
         let physical = self.next_page(plane, cleaning::HOST);
+        // The plane's turn comes again soon, with the next page of the block.
+        self.reverse.prefetch(physical + 1);
         let fills_block = self.is_full(plane);
         // Cleaning may have moved the old copy: look it up only now.
         self.invalidate(page);
@@ -221,7 +233,7 @@ impl PageMapped {
 
     /// The planes of the allocation pool that `plane` belongs to.
     fn pool_of(&self, plane: u32) -> std::ops::Range<u32> {
-        let first = plane - plane % self.geometry.pool_planes;
+        let first = self.per_pool.of(plane) * self.geometry.pool_planes;
         first..first + self.geometry.pool_planes
     }
 
@@ -230,7 +242,7 @@ impl PageMapped {
     fn roomiest(&mut self, plane: u32, page: u32) -> Result<u32, NoRoom> {
         let pool = self.pool_of(plane);
         let free = |plane: u32| self.free_pages[plane as usize];
-        let turn = &mut self.turns[(pool.start / self.geometry.pool_planes) as usize];
+        let turn = &mut self.turns[self.per_pool.of(plane) as usize];
         let best = if free(turn.leader) > turn.rest {
             turn.leader
         } else if free(turn.first) >= turn.most {
@@ -262,7 +274,7 @@ impl PageMapped {
     #[inline(always)]
     fn enter(&mut self, page: u32, physical: u32, plane: u32) {
         self.map[page as usize] = physical + 1;
-        self.reverse[physical as usize] = page + 1;
+        self.reverse.set(physical, plane, page + 1);
         self.blocks.valid[self.per_block.of(physical) as usize] += 1;
         self.planes[plane as usize].valid_pages += 1;
     }
@@ -275,9 +287,10 @@ impl PageMapped {
             return;
         }
         let physical = entry - 1;
-        self.reverse[physical as usize] = 0;
+        let plane = self.per_plane.of(physical);
+        self.reverse.set(physical, plane, 0);
         self.blocks.valid[self.per_block.of(physical) as usize] -= 1;
-        self.planes[self.per_plane.of(physical) as usize].valid_pages -= 1;
+        self.planes[plane as usize].valid_pages -= 1;
     }
 }
 

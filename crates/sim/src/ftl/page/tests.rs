@@ -26,7 +26,7 @@ pub(crate) fn check(ftl: &PageMapped) {
     for (page, &entry) in ftl.map.iter().enumerate() {
         if entry != 0 {
             assert_eq!(
-                ftl.reverse[entry as usize - 1],
+                ftl.reverse.get(entry - 1, ftl.per_plane.of(entry - 1)),
                 page as u32 + 1,
                 "page {page} and its place disagree"
             );
@@ -34,7 +34,7 @@ pub(crate) fn check(ftl: &PageMapped) {
         }
     }
     let mapped = ftl.map.iter().filter(|&&entry| entry != 0).count();
-    assert_eq!(mapped, ftl.reverse.iter().filter(|&&entry| entry != 0).count());
+    assert_eq!(mapped, ftl.reverse.valid());
     for (block, &count) in valid.iter().enumerate() {
         assert_eq!(ftl.blocks.valid[block] & !cleaning_policy::View::NOT_CLOSED, count, "block {block}");
     }
