@@ -1,6 +1,6 @@
 //! What can be typed: the commands, and the options that several of them share.
 
-use crate::command::{completions, man, probe, profile, replay, report, run, study, trace};
+use crate::command::{completions, man, probe, profile, replay, report, run, study, trace, uflip};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use flashlane_base::Seed;
@@ -26,6 +26,7 @@ Devices:
 
 Examples:
   flashlane probe sim:ssd-s
+  flashlane uflip sim:mtron-like --out mtron
   flashlane run sim:ssd-m,initial.state=full random-read,size=4k,depth=32
   flashlane replay sim:msr-32g,initial.state=full iozone.trace.xz --out iozone
   flashlane study chen11/fig3 --out fig3
@@ -35,6 +36,7 @@ Exit status: 0 done, 1 failed or stopped early or a verdict missed, 2 unusable a
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Probe(probe::Arguments),
+    Uflip(uflip::Arguments),
     Run(run::Arguments),
     Replay(replay::Arguments),
     Study(study::Arguments),
@@ -104,12 +106,12 @@ pub struct SweepOptions {
     /// given more than once
     #[arg(long = "sweep", id = "sweep", value_name = "KEY=VALUES", help_heading = "Sweeps")]
     pub keys: Vec<String>,
-    /// What the plot of a sweep shows
+    /// What the plot of a sweep shows: the mean latency, of uflip the random writes, unless given
     #[arg(
         long = "sweep-y", id = "sweep-y", value_name = "METRIC", help_heading = "Sweeps", requires = "sweep",
-        default_value = METRICS[0].name, value_parser = PossibleValuesParser::new(METRICS.iter().map(|metric| metric.name))
+        value_parser = PossibleValuesParser::new(METRICS.iter().map(|metric| metric.name))
     )]
-    pub y: String,
+    pub y: Option<String>,
     /// Points of a sweep measured at a time: as many as there are cores, unless given
     #[arg(long, value_name = "N", help_heading = "Sweeps", requires = "sweep")]
     pub jobs: Option<NonZeroUsize>,

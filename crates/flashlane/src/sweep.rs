@@ -13,7 +13,7 @@ use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
 use flashlane_studies::sweep::{
-    Grid, Halt, Key, Metric, Options, Planned, PointStatus, Progress, Store, SweepResult, Swept, Task,
+    Grid, Halt, Key, METRICS, Metric, Options, Planned, PointStatus, Progress, Store, SweepResult, Swept, Task,
     fingerprint_of, run,
 };
 use serde_json::Value;
@@ -34,6 +34,10 @@ pub trait Experiment: Sync {
     fn word(&self) -> &'static str;
     /// What the numbers of one of its own keys are of, where it takes numbers.
     fn quantity(&self, key: &str) -> Option<Quantity>;
+    /// The metric that is drawn unless another is asked for.
+    fn y(&self) -> &'static str {
+        METRICS[0].name
+    }
     /// What is asked of the device, before a point's settings.
     fn subject(&self) -> String;
     /// The seed, unless it is swept.
@@ -82,7 +86,8 @@ pub fn call(
     let store = out.out.as_deref().filter(|_| is_simulated).map(store).transpose()?;
 
     let swept = measure(experiment, &tasks, jobs, store.as_ref());
-    let y = Metric::named(&options.y).expect("only names of metrics are taken");
+    let y = options.y.as_deref().unwrap_or(experiment.y());
+    let y = Metric::named(y).expect("only names of metrics are taken");
     let about = (experiment.command(), device.to_string(), experiment.subject(), experiment.seed().0);
     let result = SweepResult::new(about, &grid, &swept.outcomes, y);
     output::deliver(out, &output::value(&result, device)?, None)?;

@@ -57,12 +57,30 @@ fn drive_folder((major, minor): (u32, u32)) -> Option<PathBuf> {
     if folder.join("partition").exists() { folder.parent().map(Into::into) } else { Some(folder) }
 }
 
+/// The serial number of the drive below `path`, where the kernel tells it. No part of an [`Identity`]: it is told only to those who
+/// ask for it.
+pub fn serial(path: &Path) -> Option<String> {
+    let target = Target::resolve(path).ok()?;
+    let mount = (!target.block).then(|| mount_of(&target)).flatten();
+    let source = mount.and_then(|mount| target::device_number_of(&mount.source));
+    let folder = drive_folder(target.device_number()).or_else(|| drive_folder(source?))?;
+    serial_of(&folder)
+}
+
+/// NVMe drives have it beside their model; of virtio disks it stands beside the disk.
+fn serial_of(folder: &Path) -> Option<String> {
+    word_of(folder, "device/serial").or_else(|| word_of(folder, "serial"))
+}
+
+/// What a file of the kernel's says, its spaces tidied; nothing where there is none.
+fn word_of(folder: &Path, name: &str) -> Option<String> {
+    let text = fs::read_to_string(folder.join(name)).ok()?;
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    (!text.is_empty()).then_some(text)
+}
+
 fn of_drive(folder: &Path) -> Identity {
-    let read = |name: &str| {
-        let text = fs::read_to_string(folder.join(name)).ok()?;
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        (!text.is_empty()).then_some(text)
-    };
+    let read = |name: &str| word_of(folder, name);
     let number = |name| read(name).and_then(|text| text.parse::<u64>().ok());
     let maker = read("device/vendor").filter(|vendor| !vendor.starts_with("0x"));
     let model = read("device/model").map(|model| maker.map_or(model.clone(), |m| format!("{m} {model}")));
@@ -131,6 +149,7 @@ mod tests {
         assert_eq!(told.write_cache.as_deref(), Some("write back"));
         assert_eq!(told.physical_block_bytes, None);
         assert!(!format!("{told:?}").contains("S3CR3T"));
+        assert_eq!(serial_of(&folder).as_deref(), Some("S3CR3T"));
     }
 
     #[test]

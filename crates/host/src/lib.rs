@@ -34,7 +34,7 @@ pub use clock::{date, timed};
 pub use create::{CreateError, create};
 pub use engine::EngineChoice;
 pub use file_device::FileDevice;
-pub use identity::{Identity, identity};
+pub use identity::{Identity, identity, serial};
 pub use interrupt::{catch_interrupts, interrupted};
 pub use open::{Access, DEPTH_DEFAULT, DEPTH_MAX, OpenOptions};
 pub use open_error::OpenError;

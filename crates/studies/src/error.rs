@@ -51,7 +51,19 @@ pub enum FigureError {
     /// A trace cannot be replayed.
     #[error(transparent)]
     Replay(#[from] flashlane_measure::ReplayError),
+    /// uFLIP cannot be run on the drive.
+    #[error(transparent)]
+    Uflip(flashlane_uflip::UflipError),
     /// The drive failed, or the caller asked to stop.
     #[error(transparent)]
     Interrupted(#[from] Interruption),
+}
+
+impl From<flashlane_uflip::UflipError> for FigureError {
+    fn from(error: flashlane_uflip::UflipError) -> Self {
+        match error {
+            flashlane_uflip::UflipError::Stopped => Self::Interrupted(Interruption::Stopped),
+            error => Self::Uflip(error),
+        }
+    }
 }

@@ -95,6 +95,22 @@ impl<'a> Lab<'a> {
         }
     }
 
+    /// Runs uFLIP on a fresh drive of `profile`.
+    pub(crate) fn uflip(
+        &mut self,
+        profile: &str,
+        options: flashlane_uflip::Options<'_>,
+    ) -> Result<flashlane_uflip::Outcome, FigureError> {
+        let mut drive = self.drive(profile, &[])?;
+        let (progress, study) = (self.progress, &mut self.options.watch);
+        let mut watch = |_: &flashlane_uflip::Progress| {
+            study.as_mut().map_or(ControlFlow::Continue(()), |watch| watch(&progress))
+        };
+        let options =
+            flashlane_uflip::Options { seed: self.options.seed, watch: Some(&mut watch), ..options };
+        Ok(flashlane_uflip::uflip(&mut drive, options)?)
+    }
+
     /// The requests of the trace `name` in the folder of traces, whatever it is compressed with; `None` where there is
     /// no such file.
     pub(crate) fn trace(&self, name: &str) -> Result<Option<Vec<Record>>, FigureError> {

@@ -3,18 +3,20 @@
 //! A paper is a folder and a line in [`REGISTRY`]; each of its figures is a file with what the paper claims, what is
 //! measured for it, what was published and how close one has to come. Every number is measured on a simulated drive
 //! of one of the profiles; nothing is looked up. [`score`] is the probe's score,
-//! [`sweep`] any experiment over a grid of settings.
+//! [`phase_score`] that of finding start-up and period, [`sweep`] any experiment over a grid of settings.
 
 mod chen11;
 mod disksim;
 mod error;
 mod lab;
+pub mod phase_score;
 mod result;
 mod row;
 mod ruan12;
 pub mod score;
 mod study;
 pub mod sweep;
+mod uflip09;
 
 pub use error::{FigureError, StudyError};
 pub use lab::{Options, Progress, Watch};
@@ -23,4 +25,4 @@ pub use row::{Row, Value, Verdict};
 pub use study::{FigureStudy, Study, run};
 
 /// All papers.
-pub const REGISTRY: &[Study] = &[chen11::STUDY, disksim::STUDY, ruan12::STUDY];
+pub const REGISTRY: &[Study] = &[chen11::STUDY, uflip09::STUDY, disksim::STUDY, ruan12::STUDY];

@@ -90,7 +90,7 @@ impl Characteristics {
     }
 
     pub(crate) fn of(curves: &Curves) -> Self {
-        let base = |baseline| curves.at(Benchmark::Granularity, baseline, IO_BYTES as i64);
+        let base = |baseline| curves.alone(baseline);
         let (sw, rw) = (base(Baseline::Sw), base(Baseline::Rw));
         let ms = |ns: Option<f64>| ns.map(|ns| ns / 1e6);
         let order = |value| curves.at(Benchmark::Order, Baseline::Sw, value);

@@ -1,5 +1,6 @@
 //! Runs side by side: the mean response time against the parameter, over the repetitions.
 
+use crate::options::IO_BYTES;
 use crate::{Baseline, Benchmark, RunRow};
 use std::collections::BTreeMap;
 
@@ -27,13 +28,26 @@ type Key = (Benchmark, Baseline, Option<Baseline>);
 
 /// A curve for each pattern of each micro-benchmark.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Curves(BTreeMap<Key, Vec<Point>>);
+pub(crate) struct Curves {
+    curves: BTreeMap<Key, Vec<Point>>,
+    /// The mean response time of the running phase of each baseline's long run.
+    long_runs: BTreeMap<Baseline, f64>,
+}
+
+/// What the long runs of the methodology are called.
+pub(crate) const PHASES: &str = "phases";
 
 impl Curves {
     pub(crate) fn of(rows: &[RunRow]) -> Self {
         let mut curves: BTreeMap<Key, BTreeMap<i64, Point>> = BTreeMap::new();
+        let mut long_runs = BTreeMap::new();
         for row in rows {
-            let Some(benchmark) = row.benchmark else { continue };
+            let Some(benchmark) = row.benchmark else {
+                if row.parameter == PHASES {
+                    long_runs.insert(row.first, row.summary.mean_ns);
+                }
+                continue;
+            };
             let point = curves
                 .entry((benchmark, row.first, row.second))
                 .or_default()
@@ -45,12 +59,13 @@ impl Curves {
             point.least_ns = point.least_ns.min(mean_ns);
             point.most_ns = point.most_ns.max(mean_ns);
         }
-        Self(curves.into_iter().map(|(key, points)| (key, points.into_values().collect())).collect())
+        let curves = curves.into_iter().map(|(key, points)| (key, points.into_values().collect())).collect();
+        Self { curves, long_runs }
     }
 
     /// The points of a pattern, by ascending value; none where it was not measured.
     pub(crate) fn points(&self, benchmark: Benchmark, first: Baseline, second: Option<Baseline>) -> &[Point] {
-        self.0.get(&(benchmark, first, second)).map_or(&[], Vec::as_slice)
+        self.curves.get(&(benchmark, first, second)).map_or(&[], Vec::as_slice)
     }
 
     /// The points of a baseline.
@@ -66,8 +81,14 @@ impl Curves {
             .map(|point| point.mean_ns)
     }
 
+    /// The mean response time of a baseline as it is, in nanoseconds: of its runs among the granularities, and where these
+    /// were not made, of its long run.
+    pub(crate) fn alone(&self, baseline: Baseline) -> Option<f64> {
+        self.at(Benchmark::Granularity, baseline, IO_BYTES as i64).or(self.long_runs.get(&baseline).copied())
+    }
+
     /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &[Point])> {
-        self.0.iter().map(|(key, points)| (key, points.as_slice()))
+        self.curves.iter().map(|(key, points)| (key, points.as_slice()))
     }
 }

@@ -152,7 +152,7 @@ fn alignment(curves: &Curves) -> Finding {
 }
 
 fn area(curves: &Curves) -> Finding {
-    let sw = curves.at(Benchmark::Granularity, Baseline::Sw, IO_BYTES as i64)?;
+    let sw = curves.alone(Baseline::Sw)?;
     let points = curves.baseline(Benchmark::Locality, Baseline::Rw);
     let reach = reach(points, Some(sw))?;
     let last = points.last()?;
@@ -187,7 +187,7 @@ fn words(cost: f64) -> String {
 }
 
 fn partitions(curves: &Curves) -> Finding {
-    let sw = curves.at(Benchmark::Granularity, Baseline::Sw, IO_BYTES as i64)?;
+    let sw = curves.alone(Baseline::Sw)?;
     let points = curves.baseline(Benchmark::Partitioning, Baseline::Sw);
     let reach = reach(points, Some(sw))?;
     let last = points.last()?;
@@ -204,7 +204,7 @@ fn partitions(curves: &Curves) -> Finding {
 
 /// The largest difference between a mix and what its parts cost alone.
 fn mix(curves: &Curves) -> Finding {
-    let alone = |baseline| curves.at(Benchmark::Granularity, baseline, IO_BYTES as i64);
+    let alone = |baseline| curves.alone(baseline);
     let mut worst: Option<(f64, String)> = None;
     for ((benchmark, first, second), points) in curves.iter() {
         let (Benchmark::Mix, Some(second)) = (benchmark, second) else { continue };
@@ -259,9 +259,7 @@ fn concurrent_or_delayed(curves: &Curves, throughput: impl Fn(Baseline, i64) -> 
     }
     // A pause helps where what it saves is more than itself.
     let pauses = curves.baseline(Benchmark::Pause, Baseline::Rw);
-    if let Some(without) =
-        curves.at(Benchmark::Granularity, Baseline::Rw, IO_BYTES as i64).filter(|_| !pauses.is_empty())
-    {
+    if let Some(without) = curves.alone(Baseline::Rw).filter(|_| !pauses.is_empty()) {
         let total = |point: &Point| point.mean_ns + point.value as f64;
         let best = pauses.iter().min_by(|a, b| total(a).total_cmp(&total(b)))?;
         let gain = without / total(best);

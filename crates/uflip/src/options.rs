@@ -1,5 +1,6 @@
 //! How a drive is benchmarked, how far that has come, and why it could not go on.
 
+use crate::Benchmark;
 use crate::journal::{Journal, JournalError};
 use flashlane_base::Seed;
 use flashlane_base::units::format_bytes;
@@ -51,6 +52,8 @@ pub struct Options<'a> {
     pub effort: Effort,
     /// How the state is enforced; nothing is where `may_write` is not.
     pub state: StateMethod,
+    /// Which micro-benchmarks; the methodology goes before them, however few they are.
+    pub benchmarks: Vec<Benchmark>,
     /// Whether the device may be written to; without, only reads are benchmarked.
     pub may_write: bool,
     /// The root of all randomness.
@@ -67,6 +70,7 @@ impl Default for Options<'_> {
         Self {
             effort: Effort::Normal,
             state: StateMethod::Random,
+            benchmarks: Benchmark::ALL.to_vec(),
             may_write: true,
             seed: Seed(0),
             journal: None,

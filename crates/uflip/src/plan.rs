@@ -38,10 +38,11 @@ pub struct Estimate {
 }
 
 impl Plan {
-    /// The plan for a device of `capacity_bytes` whose I/Os begin and end on multiples of `unit_bytes`.
+    /// The plan of some micro-benchmarks for a device of `capacity_bytes` whose I/Os begin and end on multiples of
+    /// `unit_bytes`.
     pub fn new(
-        capacity_bytes: u64,
-        unit_bytes: u64,
+        benchmarks: &[Benchmark],
+        (capacity_bytes, unit_bytes): (u64, u64),
         effort: Effort,
         state: StateMethod,
         writes: bool,
@@ -49,6 +50,7 @@ impl Plan {
         let area_bytes = effort.area_bytes(capacity_bytes);
         let mut experiments: Vec<Experiment> = Benchmark::ALL
             .into_iter()
+            .filter(|benchmark| benchmarks.contains(benchmark))
             .flat_map(|benchmark| Experiment::of(benchmark, effort, area_bytes, unit_bytes, writes))
             .collect();
         experiments.sort_by_key(|experiment| matches!(experiment.streams(1, area_bytes), Streams::Fresh(_)));
@@ -139,7 +141,7 @@ mod tests {
 
     #[test]
     fn what_writes_in_order_comes_last() {
-        let plan = Plan::new(16 << 30, 512, Effort::Full, StateMethod::Random, true);
+        let plan = Plan::new(&Benchmark::ALL, (16 << 30, 512), Effort::Full, StateMethod::Random, true);
         let fresh =
             |experiment: &&Experiment| matches!(experiment.streams(1, plan.area_bytes), Streams::Fresh(_));
         let first = plan.experiments.iter().position(|experiment| fresh(&experiment)).unwrap();
@@ -151,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_device_that_may_not_be_written_is_only_read() {
-        let plan = Plan::new(16 << 30, 512, Effort::Full, StateMethod::Random, false);
+        let plan = Plan::new(&Benchmark::ALL, (16 << 30, 512), Effort::Full, StateMethod::Random, false);
         assert!(!plan.experiments.is_empty() && !plan.experiments.iter().any(Experiment::writes));
         let estimate = plan.estimate(&Lengths::default());
         assert_eq!((estimate.written_bytes, estimate.enforcements, plan.state()), (0, 0, StateMethod::AsIs));
@@ -159,7 +161,7 @@ mod tests {
 
     #[test]
     fn units_too_large_for_a_value_leave_it_out() {
-        let plan = Plan::new(16 << 30, 4096, Effort::Full, StateMethod::Random, true);
+        let plan = Plan::new(&Benchmark::ALL, (16 << 30, 4096), Effort::Full, StateMethod::Random, true);
         let sizes =
             plan.experiments.iter().filter(|experiment| experiment.benchmark == Benchmark::Granularity);
         assert!(sizes.clone().all(|experiment| experiment.value % 4096 == 0) && sizes.count() > 0);

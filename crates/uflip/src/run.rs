@@ -1,6 +1,6 @@
 //! The benchmark from its first I/O to its result.
 
-use crate::curve::Curves;
+use crate::curve::{Curves, PHASES};
 use crate::experiment::{Experiment, Length, Streams};
 use crate::journal::{Done, Journal};
 use crate::options::{IO_BYTES, LEAST_AREA_BYTES, REPETITIONS};
@@ -43,7 +43,13 @@ const READS_BEHIND: u64 = 5120;
 pub fn uflip<'a>(device: &'a mut dyn Device, options: Options<'a>) -> Result<Outcome, UflipError> {
     let capacity_bytes = device.profile().capacity_bytes;
     let unit_bytes = device.profile().write_unit_bytes.max(device.profile().read_unit_bytes);
-    let plan = Plan::new(capacity_bytes, unit_bytes, options.effort, options.state, options.may_write);
+    let plan = Plan::new(
+        &options.benchmarks,
+        (capacity_bytes, unit_bytes),
+        options.effort,
+        options.state,
+        options.may_write,
+    );
     if plan.area_bytes < LEAST_AREA_BYTES {
         return Err(UflipError::TooSmall { capacity_bytes });
     }
@@ -218,7 +224,7 @@ impl Bench<'_> {
                     self.lengths.set(baseline, found.ignored, found.count);
                     self.cost_ns.insert(baseline, found.mean_running_ns);
                     let row =
-                        RunRow::of_methodology("phases", baseline, found.startup, &latencies_ns, elapsed_ns);
+                        RunRow::of_methodology(PHASES, baseline, found.startup, &latencies_ns, elapsed_ns);
                     self.found.figures.push(analysis.figure);
                     self.found.warnings.extend(analysis.warnings);
                     self.found.phases.push(found);
@@ -414,7 +420,7 @@ impl Bench<'_> {
         if self.found.states.iter().any(|state| !state.verified) {
             warn(
                 "state-unsteady",
-                "the last half of the writes that enforce the state did not go at a steady rate: the state may still be changing".into(),
+                "however often the area was written, the rate did not become steady: the state may still be changing".into(),
             );
         }
         if self.writes && !self.found.pause.ended {

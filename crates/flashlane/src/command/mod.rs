@@ -9,6 +9,7 @@ pub mod report;
 pub mod run;
 pub mod study;
 pub mod trace;
+pub mod uflip;
 
 use crate::arguments::Command;
 use crate::failure::{Failure, Status};
@@ -19,6 +20,7 @@ pub fn call(command: Command) -> Result<Status, Failure> {
     let _ = flashlane_host::catch_interrupts();
     match command {
         Command::Probe(arguments) => probe::call(&arguments),
+        Command::Uflip(arguments) => uflip::call(&arguments),
         Command::Run(arguments) => run::call(&arguments),
         Command::Replay(arguments) => replay::call(&arguments),
         Command::Study(arguments) => study::call(&arguments),

@@ -284,7 +284,7 @@ impl Plan<'_> {
         let mut result = ReplayResult::from(&replay);
         result.warnings.extend(opened.warnings);
         if !replay.profile.simulated {
-            result.harness_ns_per_request = Some(harness::ns_per_request());
+            result.harness_ns_per_request = Some(harness::ns_per_request(32));
         }
         Ok((replay, result))
     }

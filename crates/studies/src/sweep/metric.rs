@@ -47,6 +47,10 @@ pub const METRICS: &[Metric] = &[
         unit: "%",
         of: |m| m.buffer_hit_share.map(|share| share * 100.0),
     },
+    Metric { name: "rw", title: "random writes of 32 KiB", unit: "ms", of: |m| m.rw_ms },
+    Metric { name: "sw", title: "sequential writes of 32 KiB", unit: "ms", of: |m| m.sw_ms },
+    Metric { name: "rr", title: "random reads of 32 KiB", unit: "ms", of: |m| m.rr_ms },
+    Metric { name: "sr", title: "sequential reads of 32 KiB", unit: "ms", of: |m| m.sr_ms },
 ];
 
 const fn latency(name: &'static str, title: &'static str, of: fn(&Measures) -> Option<f64>) -> Metric {

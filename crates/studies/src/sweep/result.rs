@@ -18,7 +18,7 @@ pub const SWEEP_SCHEMA: &str = "flashlane.sweep/1";
 pub struct SweepResult {
     /// Always [`SWEEP_SCHEMA`].
     pub schema: String,
-    /// What was done at each point: `run`, `replay`.
+    /// What was done at each point: `run`, `replay`, `uflip`.
     pub command: String,
     /// The device, before a point's settings.
     pub device: String,
@@ -109,19 +109,37 @@ pub struct Measures {
     pub blocks_erased: Option<u64>,
     /// Share of the pages read and written that were found in the write buffer.
     pub buffer_hit_share: Option<f64>,
+    /// Of uFLIP's key characteristics: the mean response time of 32 KiB, in milliseconds, read in sequence …
+    pub sr_ms: Option<f64>,
+    /// … read at random …
+    pub rr_ms: Option<f64>,
+    /// … written in sequence …
+    pub sw_ms: Option<f64>,
+    /// … and written at random.
+    pub rw_ms: Option<f64>,
 }
 
-/// What a sweep reads of the result of a run, and of any other that has the same fields.
+/// What a sweep reads of the result of a run, and of any other that has the same fields, or some of them.
 #[derive(Deserialize)]
 pub(super) struct Measured {
-    requests: u64,
+    requests: Option<u64>,
     elapsed_s: f64,
-    iops: f64,
-    bandwidth_bytes_per_s: f64,
-    latency_ns: Latency,
+    iops: Option<f64>,
+    bandwidth_bytes_per_s: Option<f64>,
+    latency_ns: Option<Latency>,
+    #[serde(default)]
+    characteristics: MeasuredCharacteristics,
     device: MeasuredDevice,
     pub(super) warnings: Vec<Warning>,
     pub(super) partial: Option<String>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+struct MeasuredCharacteristics {
+    sr_ms: Option<f64>,
+    rr_ms: Option<f64>,
+    sw_ms: Option<f64>,
+    rw_ms: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -131,13 +149,14 @@ struct MeasuredDevice {
 
 impl From<&Measured> for Measures {
     fn from(result: &Measured) -> Self {
-        let latency = (result.requests > 0).then_some(result.latency_ns);
+        let latency = result.latency_ns.filter(|_| result.requests.is_some_and(|requests| requests > 0));
+        let MeasuredCharacteristics { sr_ms, rr_ms, sw_ms, rw_ms } = result.characteristics;
         let counters = &result.device.counters;
         let count = |name: &str| counters.counts.get(name).copied();
         let found = count("buffer_read_hits").zip(count("buffer_writes_absorbed")).map(|(a, b)| a + b);
         let asked = count("host_pages_read").zip(count("host_pages_written")).map(|(a, b)| a + b);
         Self {
-            requests: Some(result.requests),
+            requests: result.requests,
             elapsed_s: Some(result.elapsed_s),
             mean_ns: latency.map(|l| l.mean),
             p50_ns: latency.map(|l| l.p50),
@@ -145,13 +164,17 @@ impl From<&Measured> for Measures {
             p99_ns: latency.map(|l| l.p99),
             p999_ns: latency.map(|l| l.p999),
             max_ns: latency.map(|l| l.max),
-            iops: Some(result.iops),
-            bandwidth_bytes_per_s: Some(result.bandwidth_bytes_per_s),
+            iops: result.iops,
+            bandwidth_bytes_per_s: result.bandwidth_bytes_per_s,
             write_amplification: counters.write_amplification,
             blocks_erased: count("blocks_erased"),
             buffer_hit_share: found
                 .zip(asked.filter(|&asked| asked > 0))
                 .map(|(found, asked)| found as f64 / asked as f64),
+            sr_ms,
+            rr_ms,
+            sw_ms,
+            rw_ms,
         }
     }
 }

@@ -1,0 +1,271 @@
+//! `flashlane uflip DEVICE`: the nine micro-benchmarks with their methodology, and results to exchange.
+
+mod exchange;
+mod plan;
+mod sweep;
+
+use crate::arguments::{EffortOptions, OutputOptions, SafetyOptions, SweepOptions, device, seed};
+use crate::device::{self as devices, Opening};
+use crate::failure::{Failure, Status, tell};
+use crate::progress::Meter;
+use crate::{harness, output};
+use anyhow::anyhow;
+use clap::ValueEnum;
+use flashlane_base::Seed;
+use flashlane_device::spec::Spec;
+use flashlane_measure::schema::Warning;
+use flashlane_report::Samples;
+use flashlane_uflip::{
+    Benchmark, Effort, Journal, Options, Outcome, Progress, StateMethod, UflipError, uflip as benchmark,
+};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// Benchmark a drive as uFLIP does: nine micro-benchmarks, the key characteristics, the design hints
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = EXAMPLES, arg_required_else_help = true, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Option<Action>,
+    /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
+    #[arg(value_parser = device, required = true)]
+    device: Option<Spec>,
+    /// Only say what would be done: runs, I/Os, bytes written, the time to expect
+    #[arg(long, conflicts_with_all = ["sweep", "create"])]
+    plan: bool,
+    /// Only these micro-benchmarks; the methodology goes before them all the same
+    #[arg(long = "only", value_name = "NAME,…", value_delimiter = ',', value_parser = micro_benchmark)]
+    only: Vec<Benchmark>,
+    /// How the device is brought into a known state first
+    #[arg(long, value_enum, default_value_t, value_name = "STATE")]
+    state: State,
+    /// The seed of all randomness
+    #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true, value_parser = seed)]
+    seed: Seed,
+    /// Keep the drive's serial number in the result
+    #[arg(long, help_heading = "Real drives")]
+    serial: bool,
+    #[command(flatten)]
+    effort: EffortOptions,
+    #[command(flatten)]
+    sweep: SweepOptions,
+    #[command(flatten)]
+    output: OutputOptions,
+    #[command(flatten)]
+    safety: SafetyOptions,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    Export(exchange::ExportArguments),
+    Import(exchange::ImportArguments),
+}
+
+/// A state as it is typed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum State {
+    /// Everything written once, in pieces of random size and in random order
+    #[default]
+    Random,
+    /// Everything written once, in order
+    Sequential,
+    /// As it is: what was done to the device before shows in the result
+    AsIs,
+}
+
+/// A micro-benchmark as it is typed.
+fn micro_benchmark(text: &str) -> Result<Benchmark, String> {
+    let known = || Benchmark::ALL.map(Benchmark::name).join(", ");
+    let found = Benchmark::ALL.into_iter().find(|benchmark| benchmark.name() == text);
+    found.ok_or_else(|| format!("the micro-benchmarks are {}", known()))
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  flashlane uflip sim:mtron-like
+  flashlane uflip sim:nvme-tlc --quick --out nvme
+  flashlane uflip ./scratch --quick --create 2GiB --out scratch
+  flashlane uflip /dev/nvme0n1 --full --plan
+  flashlane uflip /dev/nvme0n1 --full --destroy-data --out drive
+  flashlane uflip export drive > drive.uflip.json
+  flashlane uflip import theirs.json drive.uflip.json --out comparison
+
+--quick uses the first 1 GiB and few values, and takes minutes; --full measures the paper's whole
+grid on the whole device. A benchmark of a real device that is stopped goes on where it was
+when the same command with the same --out DIR is given again. A real device is only read unless
+--destroy-data is given, and what writes cost is then not determined.";
+
+/// The file in `--out` that a stopped benchmark goes on from.
+const JOURNAL: &str = "uflip.journal";
+/// I/Os that uFLIP has in flight at most.
+const DEPTH: u64 = 16;
+
+pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
+    match &arguments.action {
+        Some(Action::Export(arguments)) => return exchange::export(arguments),
+        Some(Action::Import(arguments)) => return exchange::import(arguments),
+        None => {}
+    }
+    let spec = arguments.device.as_ref().expect("a device or an action is required");
+    if arguments.plan {
+        return plan::call(arguments, spec);
+    }
+    if !arguments.sweep.keys.is_empty() {
+        return sweep::call(arguments, spec);
+    }
+    output::prepare(&arguments.output)?;
+    devices::create(spec, &arguments.safety)?;
+    let meter = Meter::new(format!("benchmarking {spec}"));
+    let mut watch = |progress: &Progress| {
+        meter.say(&*progress.stage);
+        meter.set(Some(progress.share));
+        if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let measured = arguments.measure(spec, arguments.seed, arguments.output.out.as_deref(), &mut watch);
+    drop(meter);
+    let (outcome, journal) = measured?;
+    let mut result = output::value(&outcome.result, spec)?;
+    if arguments.serial
+        && let Some(path) = devices::real_path(spec)
+    {
+        result["machine"]["serial"] = flashlane_host::serial(path).into();
+    }
+    output::deliver(&arguments.output, &result, Some(&samples(&outcome)?))?;
+    // All that it has is in the result now.
+    if let Some(journal) = journal {
+        std::fs::remove_file(&journal)
+            .map_err(|error| Failure::failed(anyhow!("cannot remove '{}': {error}", journal.display())))?;
+    }
+    Ok(Status::Done)
+}
+
+impl Arguments {
+    fn effort(&self) -> Effort {
+        match self.effort {
+            EffortOptions { quick: true, .. } => Effort::Quick,
+            EffortOptions { full: true, .. } => Effort::Full,
+            _ => Effort::Normal,
+        }
+    }
+
+    fn benchmarks(&self) -> Vec<Benchmark> {
+        if self.only.is_empty() { Benchmark::ALL.to_vec() } else { self.only.clone() }
+    }
+
+    fn state(&self) -> StateMethod {
+        match self.state {
+            State::Random => StateMethod::Random,
+            State::Sequential => StateMethod::Sequential,
+            State::AsIs => StateMethod::AsIs,
+        }
+    }
+
+    /// Whether the device may be written to.
+    fn writes(&self, spec: &Spec) -> bool {
+        devices::real_path(spec).is_none() || self.safety.destroy_data || self.safety.create.is_some()
+    }
+
+    /// Benchmarks the device; with `out`, a real one with a journal in it, whose path is given back.
+    fn measure(
+        &self,
+        spec: &Spec,
+        seed: Seed,
+        out: Option<&Path>,
+        watch: flashlane_uflip::Watch<'_>,
+    ) -> Result<(Outcome, Option<PathBuf>), Failure> {
+        let writes = self.writes(spec);
+        let opening = Opening { safety: &self.safety, writes, depth: DEPTH, seed };
+        let mut opened = devices::open(spec, &opening)?;
+        let path = out.filter(|_| devices::real_path(spec).is_some()).map(|out| out.join(JOURNAL));
+        let mut journal = match &path {
+            None => None,
+            Some(path) => Some(self.journal(path, spec, opened.device.profile().capacity_bytes, writes)?),
+        };
+        let options = Options {
+            effort: self.effort(),
+            state: self.state(),
+            benchmarks: self.benchmarks(),
+            may_write: writes,
+            seed,
+            journal: journal.as_mut(),
+            watch: Some(watch),
+        };
+        let mut outcome = benchmark(&mut *opened.device, options).map_err(|error| ended(error, path.is_some()))?;
+        let result = &mut outcome.result;
+        result.warnings.extend(opened.warnings);
+        if !result.device.simulated {
+            result.harness_ns_per_request = Some(harness::ns_per_request(1));
+            self.warn(&mut result.warnings, result.resumed_steps, writes);
+        }
+        Ok((outcome, path))
+    }
+
+    fn warn(&self, warnings: &mut Vec<Warning>, resumed_steps: u64, writes: bool) {
+        if !writes {
+            // Nobody asked for it: it is how real devices are treated.
+            for warning in warnings.iter_mut().filter(|warning| warning.code == "read-only") {
+                warning.message += "; --destroy-data allows it, if all that is on the device may be lost";
+            }
+        }
+        if resumed_steps > 0 {
+            warnings.push(Warning {
+                code: "resumed".into(),
+                message: format!(
+                    "{resumed_steps} steps are from a benchmark that was stopped: what was done to the device in between shows in the others"
+                ),
+            });
+        }
+    }
+
+    fn journal(
+        &self,
+        path: &Path,
+        spec: &Spec,
+        capacity_bytes: u64,
+        writes: bool,
+    ) -> Result<Journal, Failure> {
+        let identity = devices::real_path(spec).map(flashlane_host::identity).unwrap_or_default();
+        let drive: Vec<String> = [identity.model, identity.firmware].into_iter().flatten().collect();
+        let definition = format!(
+            "flashlane {}, {spec} ({}) of {capacity_bytes} bytes, {} effort, {}, state {}, seed {}, {}",
+            env!("CARGO_PKG_VERSION"),
+            drive.join(" "),
+            self.effort().name(),
+            self.benchmarks().iter().map(|benchmark| benchmark.name()).collect::<Vec<_>>().join(" "),
+            self.state.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned()),
+            self.seed.0,
+            if writes { "reads and writes" } else { "reads only" },
+        );
+        let journal = Journal::open(path, &definition).map_err(Failure::unusable)?;
+        if journal.ahead() > 0 {
+            tell(&format!("going on behind {} steps that '{}' has", journal.ahead(), path.display()));
+        }
+        Ok(journal)
+    }
+}
+
+/// Why there is no result, and what can be done about it.
+fn ended(error: UflipError, is_kept: bool) -> Failure {
+    match error {
+        UflipError::TooSmall { .. } => Failure::unusable(error),
+        UflipError::Stopped if is_kept => Failure::failed(anyhow!(
+            "{error}; the same command goes on from there (with --destroy-data in place of --create)"
+        )),
+        UflipError::Stopped => Failure::failed(anyhow!(
+            "{error}; nothing was kept: of a real device, --out DIR keeps what was done to go on from"
+        )),
+        UflipError::Journal(_) | UflipError::Interrupted(_) | UflipError::Unfit(_) => Failure::failed(error),
+    }
+}
+
+/// Every response time, by run.
+fn samples(outcome: &Outcome) -> Result<Samples, Failure> {
+    let runs = outcome.result.runs.iter().zip(0_u64..);
+    let run = runs.flat_map(|(row, at)| std::iter::repeat_n(at, row.samples as usize)).collect();
+    Samples::new()
+        .with_u64("run", run)
+        .and_then(|samples| samples.with_u64("latency_ns", outcome.latencies_ns.clone()))
+        .map_err(Failure::failed)
+}

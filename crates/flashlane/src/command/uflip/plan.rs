@@ -1,0 +1,65 @@
+//! `flashlane uflip DEVICE --plan`: what would be done, and what it would cost.
+
+use super::Arguments;
+use crate::device::{self as devices, Opening};
+use crate::failure::{Failure, Status};
+use crate::output;
+use flashlane_base::Seed;
+use flashlane_device::spec::Spec;
+use flashlane_measure::closed_loop;
+use flashlane_uflip::{Estimate, Lengths, Plan};
+use flashlane_workload::{Generator, Job, Mix, Pattern};
+use serde_json::{Value, json};
+
+/// What a plan's schema says.
+const SCHEMA: &str = "flashlane.uflip-plan/1";
+/// Random reads that tell how fast the device is.
+const READS: usize = 64;
+/// Their size: uFLIP's.
+const READ_BYTES: u64 = 32 << 10;
+
+pub(super) fn call(arguments: &Arguments, spec: &Spec) -> Result<Status, Failure> {
+    let opening = Opening { safety: &arguments.safety, writes: false, depth: 1, seed: arguments.seed };
+    let mut opened = devices::open(spec, &opening)?;
+    let profile = opened.device.profile().clone();
+    let job = Job::new("plan", Pattern::Random, Mix::READ, READ_BYTES.min(profile.capacity_bytes));
+    let reads = Generator::new(&job, profile.capacity_bytes, Seed(0)).take(READS);
+    let took = closed_loop(&mut *opened.device, reads, 1, |_, _| {}).map_err(Failure::failed)?;
+
+    let unit_bytes = profile.read_unit_bytes.max(profile.write_unit_bytes);
+    // A plan says what --destroy-data would do.
+    let plan = Plan::new(
+        &arguments.benchmarks(),
+        (profile.capacity_bytes, unit_bytes),
+        arguments.effort(),
+        arguments.state(),
+        true,
+    );
+    let lengths = Lengths::default();
+    let row = |estimate: &Estimate| -> Value { serde_json::to_value(estimate).unwrap_or_default() };
+    let benchmarks = plan.estimates(&lengths).into_iter().map(|(benchmark, estimate)| {
+        let mut row = row(&estimate);
+        row["benchmark"] = benchmark.name().into();
+        row
+    });
+    let total = plan.estimate(&lengths);
+    let read_ns = took.as_ns() as f64 / READS as f64;
+    let endurance = devices::profile_of(spec)?.and_then(|profile| profile.flash.endurance);
+    let device_writes = total.written_bytes as f64 / profile.capacity_bytes as f64;
+    let result = json!({
+        "schema": SCHEMA,
+        "device": { "name": profile.name, "capacity_bytes": profile.capacity_bytes, "simulated": profile.simulated },
+        "mode": arguments.effort().name(),
+        "area_bytes": plan.area_bytes,
+        "benchmarks": benchmarks.collect::<Vec<_>>(),
+        "total": row(&total),
+        "device_writes": device_writes,
+        "endurance_share": endurance.map(|erases| device_writes / f64::from(erases)),
+        "random_read_ns": read_ns,
+        "expected_s": (total.ios as f64 * read_ns + total.paused_ns as f64) / 1e9,
+        "warnings": opened.warnings,
+        "partial": null,
+    });
+    output::deliver(&arguments.output, &result, None)?;
+    Ok(Status::Done)
+}

@@ -1,0 +1,46 @@
+//! Figure 3: random writes on the Mtron drive: cheap until its store of erased blocks is used up, then now cheap, now expensive.
+
+use super::{figure, phases, singles, uflip};
+use crate::lab::Lab;
+use crate::study::{FigureStudy, Outcome};
+use crate::{FigureError, Row};
+use flashlane_uflip::Baseline;
+
+pub(super) const FIGURE: FigureStudy = FigureStudy {
+    id: "fig3",
+    claim: "Sections 4.2 and 5.1: on the Mtron drive some 125 random writes of 0.4 ms, then an oscillation up to 27 ms whose period is short",
+    measure,
+};
+
+fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
+    let found = uflip(lab, "mtron-like", &[])?;
+    let rw = phases(&found, Baseline::Rw);
+    let all = singles(&found, "phases/RW");
+    let startup = &all[..(rw.startup as usize).min(all.len())];
+    let mean_ms = startup.iter().sum::<u64>() as f64 / startup.len().max(1) as f64 / 1e6;
+    let dearest_ms = all.iter().copied().max().unwrap_or_default() as f64 / 1e6;
+    let mut outcome = Outcome::default();
+    outcome.rows = vec![
+        Row::near("start-up of random writes", 125.0, rw.startup as f64, "I/Os", 0.25),
+        Row::near("mean of the start-up", 0.4, mean_ms, "ms", 0.5),
+        Row::between("dearest random write", 27.0, dearest_ms, "ms", (27.0 / 2.0, 27.0 * 2.0)),
+        Row::at_least(
+            "mean without the start-up over that with it",
+            "more",
+            rw.mean_running_ns / rw.mean_all_ns,
+            "",
+            1.0,
+        ),
+    ];
+    for baseline in [Baseline::Sr, Baseline::Rr, Baseline::Sw] {
+        let startup = phases(&found, baseline).startup as usize;
+        outcome.rows.push(Row::exact(
+            &format!("start-up of {}", baseline.name()),
+            0_usize,
+            Some(startup),
+            "I/Os",
+        ));
+    }
+    outcome.figures.extend(figure(&found, &rw.figure, "fig3"));
+    Ok(outcome)
+}

@@ -1,0 +1,31 @@
+//! Figure 4: sequential writes on the Kingston DTI stick: an erase unit after the other.
+
+use super::{figure, phases, uflip};
+use crate::lab::Lab;
+use crate::study::{FigureStudy, Outcome};
+use crate::{FigureError, Row};
+use flashlane_uflip::Baseline;
+
+pub(super) const FIGURE: FigureStudy = FigureStudy {
+    id: "fig4",
+    claim: "Section 5.1: on the Kingston DTI stick sequential writes have no start-up, and a period of about 128 I/Os",
+    measure,
+};
+
+fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
+    let found = uflip(lab, "kingston-dti-like", &[])?;
+    let sw = phases(&found, Baseline::Sw);
+    let mut outcome = Outcome::default();
+    outcome.rows = vec![
+        Row::exact("start-up of sequential writes", 0_usize, Some(sw.startup as usize), "I/Os"),
+        Row::near(
+            "period of sequential writes",
+            128.0,
+            sw.period.map_or(f64::NAN, |period| period as f64),
+            "I/Os",
+            0.1,
+        ),
+    ];
+    outcome.figures.extend(figure(&found, &sw.figure, "fig4"));
+    Ok(outcome)
+}

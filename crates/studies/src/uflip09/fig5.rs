@@ -1,0 +1,29 @@
+//! Figure 5: reads behind a batch of random writes: the Mtron drive still reclaims; others do not.
+
+use super::{figure, uflip};
+use crate::lab::Lab;
+use crate::study::{FigureStudy, Outcome};
+use crate::{FigureError, Row};
+
+pub(super) const FIGURE: FigureStudy = FigureStudy {
+    id: "fig5",
+    claim: "Section 5.1: on the Mtron drive about 3,000 sequential reads (2.5 s) are disturbed behind a batch of random writes; on drives that reclaim while they write none",
+    measure,
+};
+
+fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
+    let mut outcome = Outcome::default();
+    let found = uflip(lab, "mtron-like", &[])?;
+    let pause = found.result.pause;
+    outcome.rows = vec![
+        Row::near("Mtron: disturbed reads", 3000.0, pause.affected_reads as f64, "", 0.5),
+        Row::near("Mtron: for", 2.5, pause.affected_ns as f64 / 1e9, "s", 0.5),
+        Row::at_least("Mtron: pause that follows", 5.0, pause.pause_ns as f64 / 1e9, "s", 2.5),
+    ];
+    outcome.figures.extend(figure(&found, "pause-determination", "fig5"));
+    for (profile, drive) in [("samsung-like", "Samsung"), ("kingston-dti-like", "Kingston DTI")] {
+        let affected = uflip(lab, profile, &[])?.result.pause.affected_reads as usize;
+        outcome.rows.push(Row::exact(&format!("{drive}: disturbed reads"), 0_usize, Some(affected), ""));
+    }
+    Ok(outcome)
+}

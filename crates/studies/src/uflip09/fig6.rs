@@ -1,0 +1,45 @@
+//! Figure 6: the size of I/Os on the Memoright drive.
+
+use super::{figure, mean_ms, uflip};
+use crate::lab::Lab;
+use crate::study::{FigureStudy, Outcome};
+use crate::{FigureError, Row};
+use flashlane_uflip::{Baseline, Benchmark};
+
+pub(super) const FIGURE: FigureStudy = FigureStudy {
+    id: "fig6",
+    claim: "Section 5.2: on the Memoright drive reads and sequential writes take 70 us (random reads 115 us) and a time that goes with their size; large random writes take 5 ms at least, small ones less, since four of 4 KB take about as long as one of 16 KB",
+    measure,
+};
+
+fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
+    let found = uflip(lab, "memoright-like", &[Benchmark::Granularity])?;
+    let ms = |baseline, bytes: i64| mean_ms(&found, Benchmark::Granularity, baseline, bytes);
+    let mut outcome = Outcome::default();
+    for (baseline, published_us) in [(Baseline::Sr, 70.0), (Baseline::Sw, 70.0), (Baseline::Rr, 115.0)] {
+        let smallest_us = ms(baseline, 512) * 1e3;
+        let limits = (published_us / 2.0, published_us * 2.0);
+        let quantity = format!("{} of 512 B", baseline.name());
+        outcome.rows.push(Row::between(&quantity, published_us, smallest_us, "us", limits));
+        // A latency and a time a byte: from 32 to 128 KiB as much more as from 128 to 224.
+        let (small, middling, large) =
+            (ms(baseline, 32 << 10), ms(baseline, 128 << 10), ms(baseline, 256 << 10));
+        let slope = ((large - middling) / 128.0) / ((middling - small) / 96.0);
+        let quantity =
+            format!("{}: time a byte from 128 to 256 KiB over that from 32 to 128 KiB", baseline.name());
+        outcome.rows.push(Row::between(&quantity, "linear", slope, "", (0.8, 1.25)));
+    }
+    let (four, sixteen) = (ms(Baseline::Rw, 4 << 10), ms(Baseline::Rw, 16 << 10));
+    outcome.rows.extend([
+        Row::at_least("random writes of 32 KiB", 5.0, ms(Baseline::Rw, 32 << 10), "ms", 2.5),
+        Row::between(
+            "four random writes of 4 KiB over one of 16 KiB",
+            1.0,
+            4.0 * four / sixteen,
+            "",
+            (0.5, 2.0),
+        ),
+    ]);
+    outcome.figures.extend(figure(&found, "granularity", "fig6"));
+    Ok(outcome)
+}
