@@ -52,6 +52,12 @@ pub(crate) struct Table {
     pub rows: Vec<Row>,
     /// The CSV name of the rows' notes; notes are dropped from CSV where it is empty.
     pub note_key: &'static str,
+    /// The figures that belong beside it on a page: those of this id, and those whose id goes on with `-`.
+    pub figures: Vec<String>,
+    /// A terminal goes without it: what it says is a plot there, or on the page.
+    pub is_for_page: bool,
+    /// Its rows stand for themselves: those of several results are one table where they are compared.
+    pub is_comparable: bool,
 }
 
 /// A column of a table.
@@ -74,6 +80,8 @@ pub(crate) struct Column {
 pub(crate) struct Row {
     pub cells: Vec<Cell>,
     pub note: String,
+    /// The ids of the figures that it rests on; a page links to them.
+    pub figures: Vec<String>,
 }
 
 /// One value.
@@ -122,7 +130,7 @@ impl Column {
 
 impl Row {
     pub fn new(cells: Vec<Cell>) -> Self {
-        Self { cells, note: String::new() }
+        Self { cells, ..Self::default() }
     }
 }
 
@@ -145,6 +153,16 @@ impl Cell {
 }
 
 impl Table {
+    /// With these figures beside it.
+    pub fn beside<S: Into<String>>(self, figures: impl IntoIterator<Item = S>) -> Self {
+        Self { figures: figures.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// Whether a figure stands beside it.
+    pub fn claims(&self, figure: &str) -> bool {
+        self.figures.iter().any(|claim| belongs(figure, claim))
+    }
+
     /// Whether the first column names groups of rows.
     pub fn grouped(&self) -> bool {
         self.columns.first().is_some_and(|column| column.grouped)
@@ -155,4 +173,9 @@ impl Table {
         let name = |row: usize| self.rows[row].cells[0].text.as_str();
         (self.grouped() && (row == 0 || name(row) != name(row - 1))).then(|| name(row))
     }
+}
+
+/// Whether a figure is the one of this id, or one of several of it: `fig3-2jobs` of `fig3`.
+pub(crate) fn belongs(figure: &str, claim: &str) -> bool {
+    figure.strip_prefix(claim).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }

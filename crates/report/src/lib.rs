@@ -8,6 +8,7 @@ mod document;
 mod kinds;
 mod page;
 mod samples;
+mod singles;
 mod svg;
 mod text;
 mod wording;
@@ -38,6 +39,14 @@ pub enum ReportError {
     Column {
         /// Its name.
         name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Samples could not be read back.
+    #[error("cannot read the samples '{}': {reason}", path.display())]
+    Read {
+        /// Their file.
+        path: PathBuf,
         /// What is wrong with it.
         reason: String,
     },
@@ -89,8 +98,20 @@ pub fn csv(result: &Value) -> String {
     csv::render(&kinds::document(result))
 }
 
+/// A result to be shown on a page.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    /// The result.
+    pub result: &'a Value,
+    /// Its single requests, which the page can then explore.
+    pub samples: Option<&'a Samples>,
+}
+
 /// One or several results as one HTML page that needs nothing else, not even a network.
-pub fn page(results: &[Value]) -> String {
-    let documents: Vec<_> = results.iter().map(kinds::document).collect();
-    page::render(&documents)
+pub fn page(results: &[Shown<'_>]) -> String {
+    let sheet = |shown: &Shown<'_>| page::Sheet {
+        document: kinds::document(shown.result),
+        singles: kinds::singles(shown.result, shown.samples),
+    };
+    page::render(&results.iter().map(sheet).collect::<Vec<_>>())
 }

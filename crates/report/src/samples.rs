@@ -6,12 +6,16 @@
 
 use crate::ReportError;
 use parquet::basic::{Compression, Encoding};
+use parquet::column::reader::ColumnReader;
 use parquet::data_type::{DoubleType, Int64Type};
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{ChunkReader, FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Rows that are compressed and indexed together.
@@ -90,6 +94,42 @@ impl Samples {
         self.len() == 0
     }
 
+    /// The column of whole numbers of this name; none where there is no such column.
+    pub fn u64(&self, name: &str) -> Option<&[u64]> {
+        self.columns.iter().find_map(|(other, values)| match values {
+            Values::U64(values) if other == name => Some(&values[..]),
+            _ => None,
+        })
+    }
+
+    /// The samples that [`write_all`](crate::write_all) left in `path`; none where there is no such file.
+    ///
+    /// # Errors
+    /// [`ReportError::Read`] where the file cannot be read, is not Parquet, or has columns of other types.
+    pub fn read(path: &Path) -> Result<Option<Self>, ReportError> {
+        let unusable = |reason: String| ReportError::Read { path: path.to_owned(), reason };
+        match File::open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(unusable(error.to_string())),
+            Ok(file) => Self::parse(file).map(Some).map_err(|error| unusable(error.to_string())),
+        }
+    }
+
+    fn parse(file: impl ChunkReader + 'static) -> Result<Self, parquet::errors::ParquetError> {
+        let reader = SerializedFileReader::new(file)?;
+        let columns = reader.metadata().file_metadata().schema_descr().columns().to_vec();
+        let mut samples = Self::default();
+        for (at, column) in columns.iter().enumerate() {
+            let mut values = Values::U64(Vec::new());
+            for group in 0..reader.num_row_groups() {
+                read_column(&*reader.get_row_group(group)?, at, &mut values)?;
+            }
+            samples =
+                samples.with(column.name(), values).map_err(|error| parquet_error(error.to_string()))?;
+        }
+        Ok(samples)
+    }
+
     /// Writes all as one Parquet file.
     pub(crate) fn write(&self, out: impl Write + Send) -> io::Result<()> {
         let fields: String = self.columns.iter().map(|(name, values)| field(name, values)).collect();
@@ -126,6 +166,37 @@ fn field(name: &str, values: &Values) -> String {
     }
 }
 
+/// Adds the values of a column in one group of rows.
+fn read_column(
+    group: &dyn RowGroupReader,
+    at: usize,
+    values: &mut Values,
+) -> Result<(), parquet::errors::ParquetError> {
+    let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+    let read = match group.get_column_reader(at)? {
+        ColumnReader::Int64ColumnReader(mut column) => {
+            let mut bits = Vec::new();
+            let read = column.read_records(rows, None, None, &mut bits)?.1;
+            let Values::U64(values) = values else { return Err(parquet_error("a column changes its type")) };
+            values.extend(bits.into_iter().map(|bits| bits as u64));
+            read
+        }
+        ColumnReader::DoubleColumnReader(mut column) => {
+            if values.len() == 0 {
+                *values = Values::F64(Vec::new());
+            }
+            let Values::F64(values) = values else { return Err(parquet_error("a column changes its type")) };
+            column.read_records(rows, None, None, values)?.1
+        }
+        _ => return Err(parquet_error("a column is neither of whole numbers nor of floating-point ones")),
+    };
+    if read == rows { Ok(()) } else { Err(parquet_error("a column is shorter than its group of rows")) }
+}
+
+fn parquet_error(reason: impl Into<String>) -> parquet::errors::ParquetError {
+    parquet::errors::ParquetError::General(reason.into())
+}
+
 fn write_column<W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     values: &Values,
@@ -150,7 +221,6 @@ fn write_column<W: Write + Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::RowAccessor;
 
     #[test]
@@ -161,13 +231,29 @@ mod tests {
             .unwrap();
         let mut bytes = Vec::new();
         samples.write(&mut bytes).unwrap();
-        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        let bytes = bytes::Bytes::from(bytes);
+        let reader = SerializedFileReader::new(bytes.clone()).unwrap();
         let rows: Vec<(u64, f64)> = reader
             .get_row_iter(None)
             .unwrap()
             .map(|row| row.and_then(|row| Ok((row.get_ulong(0)?, row.get_double(1)?))).unwrap())
             .collect();
         assert_eq!(rows, [(1, 0.5), (u64::MAX, -1.0), (25_000, f64::INFINITY)]);
+        assert_eq!(Samples::parse(bytes).unwrap(), samples);
+    }
+
+    #[test]
+    fn samples_of_several_groups_are_read_whole_and_a_damaged_file_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("samples.parquet");
+        assert_eq!(Samples::read(&path).unwrap(), None);
+        let values: Vec<u64> = (0..ROWS_A_GROUP as u64 + 5).map(|n| n * n).collect();
+        let samples = Samples::new().with_u64("latency_ns", values.clone()).unwrap();
+        samples.write(File::create(&path).unwrap()).unwrap();
+        assert_eq!(Samples::read(&path).unwrap().unwrap().u64("latency_ns"), Some(&values[..]));
+        std::fs::write(&path, b"PAR1 but no more").unwrap();
+        let error = Samples::read(&path).unwrap_err().to_string();
+        assert!(error.contains("samples.parquet"), "{error}");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(crate) fn render(document: &Document, width: usize) -> String {
         push_wrapped(&mut out, &format!("Partial result: {reason}"), width, 0);
     }
     push_facts(&mut out, document);
-    for table in &document.tables {
+    for table in document.tables.iter().filter(|table| !table.is_for_page) {
         out.push(String::new());
         out.push(table.title.clone());
         push_table(&mut out, table, width);
@@ -237,8 +237,11 @@ mod tests {
     use crate::document::{Cell, Row};
 
     fn table() -> Table {
-        let row =
-            |a: &str, b: &str, n: &str| Row { cells: vec![Cell::text(a), Cell::text(b)], note: n.into() };
+        let row = |a: &str, b: &str, n: &str| Row {
+            cells: vec![Cell::text(a), Cell::text(b)],
+            note: n.into(),
+            ..Row::default()
+        };
         Table {
             title: "T".into(),
             columns: vec![Column::left("Name", "name"), Column::right("Value", "value")],
@@ -246,7 +249,7 @@ mod tests {
                 row("a rather long name that has to be wrapped", "1,024", "and a remark that is long, too"),
                 row("日本語", "7", ""),
             ],
-            note_key: "",
+            ..Table::default()
         }
     }
 

@@ -4,7 +4,7 @@
 //! old one or the new one, never half of it. What cannot be replaced is written first, what can be drawn again
 //! last. Files of other names are left alone.
 
-use crate::{ReportError, Samples, kinds, page, svg};
+use crate::{ReportError, Samples, Shown, kinds, page, svg};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -30,7 +30,7 @@ pub fn write_all(dir: &Path, result: &Value, samples: Option<&Samples>) -> Resul
         let name = figure_file(&figure.id, &mut taken);
         files.put(&name, |out| out.write_all(svg(&figure).as_bytes()))?;
     }
-    files.put("report.html", |out| out.write_all(page(std::slice::from_ref(result)).as_bytes()))?;
+    files.put("report.html", |out| out.write_all(page(&[Shown { result, samples }]).as_bytes()))?;
     Ok(files.written)
 }
 
@@ -39,7 +39,7 @@ pub fn write_all(dir: &Path, result: &Value, samples: Option<&Samples>) -> Resul
 ///
 /// # Errors
 /// As [`write_all`].
-pub fn write_page(dir: &Path, results: &[Value]) -> Result<PathBuf, ReportError> {
+pub fn write_page(dir: &Path, results: &[Shown<'_>]) -> Result<PathBuf, ReportError> {
     let mut files = Files::begin(dir)?;
     files.put("report.html", |out| out.write_all(page(results).as_bytes()))?;
     Ok(dir.join("report.html"))

@@ -5,6 +5,7 @@ use crate::failure::{Failure, Status};
 use crate::input::{RESULT_BYTES, read_text};
 use crate::output;
 use anyhow::anyhow;
+use flashlane_report::{Samples, Shown};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -14,9 +15,9 @@ use std::path::{Path, PathBuf};
 pub struct Arguments {
     /// result.json files, or the directories they lie in
     #[arg(required = true, value_name = "RESULT")]
-    results: Vec<PathBuf>,
+    pub results: Vec<PathBuf>,
     #[command(flatten)]
-    output: OutputOptions,
+    pub output: OutputOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -26,23 +27,38 @@ Examples:
   flashlane report steady --format csv";
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
-    let results: Vec<Value> = arguments.results.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
+    let results: Vec<(PathBuf, Value)> =
+        arguments.results.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
     output::prepare(&arguments.output)?;
-    if let [result] = &results[..] {
-        output::deliver(&arguments.output, result, None)?;
+    // Only a page shows them.
+    let with_page = arguments.output.out.is_some();
+    let of = |(file, _): &(PathBuf, Value)| if with_page { samples(file) } else { Ok(None) };
+    let samples: Vec<Option<Samples>> = results.iter().map(of).collect::<Result<_, _>>()?;
+    if let [(_, result)] = &results[..] {
+        output::deliver(&arguments.output, result, samples[0].as_ref())?;
         return Ok(Status::Done);
     }
-    let texts: Vec<String> =
-        results.iter().map(|result| output::render(arguments.output.format, result)).collect();
-    output::print(&texts.join("\n"))?;
+    let text = |(_, result): &(PathBuf, Value)| output::render(arguments.output.format, result);
+    output::print(&results.iter().map(text).collect::<Vec<_>>().join("\n"))?;
     if let Some(dir) = &arguments.output.out {
-        flashlane_report::write_page(dir, &results).map_err(Failure::failed)?;
+        let both = results.iter().zip(&samples);
+        let shown: Vec<Shown<'_>> =
+            both.map(|((_, result), samples)| Shown { result, samples: samples.as_ref() }).collect();
+        flashlane_report::write_page(dir, &shown).map_err(Failure::failed)?;
     }
     Ok(Status::Done)
 }
 
-/// A result, from its file or the directory that `--out` named.
-fn read(path: &Path) -> Result<Value, Failure> {
+/// The single requests beside a `result.json`, where they were kept.
+fn samples(result: &Path) -> Result<Option<Samples>, Failure> {
+    if result.file_name().is_some_and(|name| name == "result.json") {
+        return Samples::read(&result.with_file_name("samples.parquet")).map_err(Failure::unusable);
+    }
+    Ok(None)
+}
+
+/// A result and its file, from that or the directory that `--out` named.
+fn read(path: &Path) -> Result<(PathBuf, Value), Failure> {
     let file = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
     let unusable = |what: &str, why: String| {
         Failure::unusable(anyhow!("cannot {what} the result '{}': {why}", file.display()))
@@ -50,5 +66,5 @@ fn read(path: &Path) -> Result<Value, Failure> {
     let text = read_text(&file, RESULT_BYTES).map_err(|error| unusable("read", error))?;
     let result = serde_json::from_str(&text).map_err(|error| unusable("read", error.to_string()))?;
     flashlane_report::check(&result).map_err(|error| unusable("show", error.to_string()))?;
-    Ok(result)
+    Ok((file, result))
 }

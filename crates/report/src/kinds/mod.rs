@@ -7,8 +7,11 @@ mod score;
 mod study;
 mod sweep;
 mod trace;
+mod uflip;
 
+use crate::Samples;
 use crate::document::{Cell, Column, Document, Fact, Row, Table, Warning};
+use crate::singles::Singles;
 use crate::wording::{exact, plain_name, plain_value};
 use flashlane_measure::figure::Figure;
 use serde_json::{Map, Value};
@@ -18,11 +21,13 @@ pub(crate) struct Kind {
     pub schema: &'static str,
     /// Fills in what is particular to the kind; figures, warnings and `partial` are read for all kinds alike.
     pub document: fn(&Value) -> Document,
+    /// Its single requests, for a page to explore; none where the samples hold something else.
+    pub singles: Option<fn(&Value, &Samples) -> Option<Singles>>,
 }
 
 /// Every kind of result there is.
 pub(crate) const KINDS: &[Kind] =
-    &[probe::KIND, run::KIND, replay::KIND, study::KIND, score::KIND, sweep::KIND, trace::KIND];
+    &[probe::KIND, run::KIND, replay::KIND, study::KIND, score::KIND, sweep::KIND, trace::KIND, uflip::KIND];
 
 /// The kind whose schema a result carries.
 pub(crate) fn find(result: &Value) -> Option<&'static Kind> {
@@ -47,6 +52,11 @@ pub(crate) fn document(result: &Value) -> Document {
         }
     }
     document
+}
+
+/// The single requests of a result, where its kind has such and they were kept.
+pub(crate) fn singles(result: &Value, samples: Option<&Samples>) -> Option<Singles> {
+    find(result)?.singles?(result, samples?)
 }
 
 fn unknown(result: &Value) -> Document {
@@ -128,7 +138,7 @@ fn field_table(title: &str, fields: &Map<String, Value>) -> Option<Table> {
         })
         .collect();
     let columns = vec![Column::left("What", "name"), Column::right("Value", "value")];
-    (!rows.is_empty()).then(|| Table { title: title.into(), columns, rows, note_key: "" })
+    (!rows.is_empty()).then(|| Table { title: title.into(), columns, rows, ..Table::default() })
 }
 
 /// Objects with like fields, one a row under `first`; columns are all plain fields that any of them has.
@@ -160,7 +170,7 @@ fn object_table<'a>(
             Row::new(std::iter::once(Cell::text(label)).chain(names.iter().map(cell)).collect())
         })
         .collect();
-    (!rows.is_empty()).then(|| Table { title: title.into(), columns, rows, note_key: "" })
+    (!rows.is_empty()).then(|| Table { title: title.into(), columns, rows, ..Table::default() })
 }
 
 /// A fact from the field `name`, where the result has it.

@@ -5,7 +5,7 @@ use crate::document::{Cell, Column, Document, Fact, Row, Table, Tone};
 use crate::wording::{exact, percent, plain_name, plain_value};
 use serde_json::Value;
 
-pub(super) const KIND: Kind = Kind { schema: "flashlane.probe/1", document };
+pub(super) const KIND: Kind = Kind { schema: "flashlane.probe/1", document, singles: None };
 
 /// The findings in the order in which a drive is explained, from its geometry outwards. Others follow by name.
 const ORDER: &[&str] = &[
@@ -23,6 +23,17 @@ const ORDER: &[&str] = &[
     "read_write_slowdown",
 ];
 
+/// The figures that show a finding.
+const SHOWN: &[(&str, &[&str])] = &[
+    ("chunk_size_bytes", &["chunk-size"]),
+    ("interleaving_degree", &["pair-distance", "stride"]),
+    ("sub_domains", &["stride"]),
+    ("mapping_policy", &["mapping"]),
+    ("readahead_streams", &["readahead"]),
+    ("write_buffer_bytes", &["write-buffer"]),
+    ("reclaim_unit_bytes", &["reclaim"]),
+];
+
 /// The findings that make the portrait.
 const FACTS: usize = 7;
 
@@ -33,7 +44,8 @@ fn document(result: &Value) -> Document {
         let tone = if status(finding) == Status::NotDetermined { Tone::Muted } else { Tone::Plain };
         Fact::new(&plain_name(name), value(name, finding)).tone(tone)
     });
-    let mut tables = vec![finding_table(&findings)];
+    let figures = SHOWN.iter().flat_map(|(_, figures)| figures.iter().copied());
+    let mut tables = vec![finding_table(&findings).beside(figures)];
     tables.extend(recommendation(&result["recommendation"]));
     Document {
         kind: "Probe",
@@ -96,6 +108,7 @@ fn finding_table(findings: &[(&String, &Value)]) -> Table {
                 Cell::exact(confidence, exact(&finding["confidence"])),
             ],
             note: in_print(&evidence(&finding["evidence"])),
+            figures: shown_by(name).iter().map(|&id| id.into()).collect(),
         }
     };
     Table {
@@ -108,7 +121,12 @@ fn finding_table(findings: &[(&String, &Value)]) -> Table {
         ],
         rows: findings.iter().map(row).collect(),
         note_key: "evidence",
+        ..Table::default()
     }
+}
+
+fn shown_by(name: &str) -> &'static [&'static str] {
+    SHOWN.iter().find(|(finding, _)| *finding == name).map_or(&[], |(_, figures)| figures)
 }
 
 /// The evidence in one line: a sentence as it is; an object by its own sentence, else its plain fields.
@@ -144,7 +162,9 @@ fn recommendation(value: &Value) -> Vec<Table> {
     let Some(fields) = value.as_object() else { return Vec::new() };
     let works =
         fields.iter().filter(|(_, value)| value.is_object()).map(|(name, value)| (plain_name(name), value));
-    let by_work = object_table("Recommendation", Column::left("For", "work"), works).map(reasons_below);
+    let by_work = object_table("Recommendation", Column::left("For", "work"), works)
+        .map(reasons_below)
+        .map(|table| table.beside(["bandwidth"]));
     let general = field_table(if by_work.is_some() { "In general" } else { "Recommendation" }, fields);
     by_work.into_iter().chain(general).collect()
 }

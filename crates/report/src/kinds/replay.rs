@@ -1,12 +1,12 @@
 //! `flashlane.replay/1`: a recorded trace on one device.
 
-use super::run::{counted, latency_table, mean, without_name};
+use super::run::{counted, latency_table, mean, singles, without_name};
 use super::{Kind, device_name, fact, field_table, items, object_table};
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
 use crate::wording::{exact, number, plain_value, time_ns};
 use serde_json::{Map, Value};
 
-pub(super) const KIND: Kind = Kind { schema: "flashlane.replay/1", document };
+pub(super) const KIND: Kind = Kind { schema: "flashlane.replay/1", document, singles: Some(singles) };
 
 fn document(result: &Value) -> Document {
     let latency = &result["latency_ns"];
@@ -29,10 +29,10 @@ fn document(result: &Value) -> Document {
     let device = result["device"].as_object().map(without_name);
     let slowest = items(&result["slowest"]).enumerate().map(|(place, slow)| (format!("{}", place + 1), slow));
     let tables = [
-        Some(latency_table(result)),
+        Some(latency_table(result).beside(["latency-distribution", "latency-over-time"])),
         compared(result),
         object_table("Slowest requests", Column::right("Place", "place"), slowest),
-        over_time(result),
+        over_time(result).map(|table| table.beside(["throughput-over-time"])),
         result["trace"].as_object().and_then(|trace| field_table("Trace", trace)),
         fitted(result),
         counters.and_then(|counters| field_table("Device counters", &counters)),
@@ -90,7 +90,7 @@ fn compared(result: &Value) -> Option<Table> {
         Column::right("99% within", "p99"),
         Column::right("Longest", "max"),
     ];
-    (rows.len() > 1).then(|| Table { title: "Where the time goes".into(), columns, rows, note_key: "" })
+    (rows.len() > 1).then(|| Table { title: "Where the time goes".into(), columns, rows, ..Table::default() })
 }
 
 /// The most rows of the table over time; the plots have every slice.

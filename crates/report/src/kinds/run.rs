@@ -1,12 +1,14 @@
 //! `flashlane.run/1`: one workload on one device.
 
 use super::{Kind, device_name, fact, field_table, items, object_table};
+use crate::Samples;
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
+use crate::singles::Singles;
 use crate::wording::{capitalised, exact, number, time_ns};
 use flashlane_measure::figures::plural;
 use serde_json::{Map, Value};
 
-pub(super) const KIND: Kind = Kind { schema: "flashlane.run/1", document };
+pub(super) const KIND: Kind = Kind { schema: "flashlane.run/1", document, singles: Some(singles) };
 
 const STATISTICS: &[(&str, &str)] = &[
     ("min", "Shortest"),
@@ -38,7 +40,7 @@ fn document(result: &Value) -> Document {
     let counters = result["device"]["counters"].as_object().map(counted);
     let device = result["device"].as_object().map(without_name);
     let tables = [
-        Some(latency_table(result)),
+        Some(latency_table(result).beside(["latency-distribution", "latency-over-time"])),
         counters.and_then(|counters| field_table("Device counters", &counters)),
         device.and_then(|device| field_table("Device", &device)),
         object_table("Jobs", Column::left("Job", "job"), jobs),
@@ -51,6 +53,12 @@ fn document(result: &Value) -> Document {
         tables: tables.into_iter().flatten().collect(),
         ..Document::default()
     }
+}
+
+/// The requests that were kept, over time and by operation.
+pub(super) fn singles(_: &Value, samples: &Samples) -> Option<Singles> {
+    let column = |name| samples.u64(name);
+    Singles::over_time(column("submitted_ns")?, column("latency_ns")?, column("operation")?)
 }
 
 /// The mean latency, with how well it is known where that was worked out.
@@ -108,6 +116,6 @@ pub(super) fn latency_table(result: &Value) -> Table {
         title: "Latency".into(),
         columns: std::iter::once(Column::left("Statistic", "statistic")).chain(columns).collect(),
         rows: STATISTICS.iter().map(row).collect(),
-        note_key: "",
+        ..Table::default()
     }
 }

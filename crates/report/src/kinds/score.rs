@@ -5,7 +5,7 @@ use crate::document::{Cell, Column, Document, Row, Table, Tone};
 use crate::wording::{exact, percent, plain_name, plain_value};
 use serde_json::Value;
 
-pub(super) const KIND: Kind = Kind { schema: "flashlane.score/1", document };
+pub(super) const KIND: Kind = Kind { schema: "flashlane.score/1", document, singles: None };
 
 fn document(result: &Value) -> Document {
     let mistakes = items(&result["mistakes"]).count();
@@ -50,7 +50,7 @@ fn feature_table(result: &Value) -> Table {
             Column::right("Share right", "right_share"),
         ],
         rows: items(&result["features"]).map(row).collect(),
-        note_key: "",
+        ..Table::default()
     }
 }
 
@@ -65,6 +65,7 @@ fn mistake_table(result: &Value) -> Table {
                 Cell::text(text("answer")),
             ],
             note: text("truth"),
+            ..Row::default()
         }
     };
     Table {
@@ -76,5 +77,6 @@ fn mistake_table(result: &Value) -> Table {
         ],
         rows: items(&result["mistakes"]).map(row).collect(),
         note_key: "truth",
+        ..Table::default()
     }
 }

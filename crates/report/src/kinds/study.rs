@@ -5,7 +5,7 @@ use crate::document::{Cell, Column, Document, Row, Table, Tone};
 use crate::wording::{exact, number, percent, plain_value, unit};
 use serde_json::Value;
 
-pub(super) const KIND: Kind = Kind { schema: "flashlane.study/1", document };
+pub(super) const KIND: Kind = Kind { schema: "flashlane.study/1", document, singles: None };
 
 fn document(result: &Value) -> Document {
     let rows: Vec<&Value> = items(&result["rows"]).collect();
@@ -45,6 +45,7 @@ fn row_table(rows: &[&Value]) -> Table {
                 verdict,
             ],
             note: row["note"].as_str().unwrap_or_default().to_owned(),
+            ..Row::default()
         }
     };
     Table {
@@ -60,6 +61,7 @@ fn row_table(rows: &[&Value]) -> Table {
         ],
         rows: rows.iter().map(row).collect(),
         note_key: if rows.iter().any(|row| row["note"].is_string()) { "note" } else { "" },
+        ..Table::default()
     }
 }
 

@@ -5,7 +5,7 @@ use crate::document::{Cell, Column, Document, Fact, Row, Table, Tone};
 use crate::wording::{exact, plain_value, time_ns};
 use serde_json::Value;
 
-pub(super) const KIND: Kind = Kind { schema: "flashlane.sweep/1", document };
+pub(super) const KIND: Kind = Kind { schema: "flashlane.sweep/1", document, singles: None };
 
 /// The measures that are shown: field, title, and whether a narrow terminal can do without.
 const MEASURES: &[(&str, &str, bool)] = &[
@@ -20,6 +20,10 @@ const MEASURES: &[(&str, &str, bool)] = &[
     ("write_amplification", "Write ampl.", false),
     ("blocks_erased", "Blocks erased", true),
     ("buffer_hit_share", "Buffer hits", false),
+    ("sr_ms", "SR", false),
+    ("rr_ms", "RR", false),
+    ("sw_ms", "SW", false),
+    ("rw_ms", "RW", false),
     ("requests", "Requests", true),
     ("elapsed_s", "Elapsed", true),
 ];
@@ -38,7 +42,7 @@ fn document(result: &Value) -> Document {
         subtitle: result["workload"].as_str().unwrap_or_default().into(),
         summary: summary(&rows),
         facts: facts.into_iter().flatten().collect(),
-        tables: vec![table(result, &rows)],
+        tables: vec![table(result, &rows).beside(["sweep"])],
         ..Document::default()
     }
 }
@@ -98,13 +102,14 @@ fn table(result: &Value, rows: &[&Value]) -> Table {
         let mut cells: Vec<Cell> = keys.iter().map(key_cell).collect();
         cells.extend(with_status.then(|| status(row)));
         cells.extend(measures.iter().map(measure_cell));
-        Row { cells, note: row["reason"].as_str().unwrap_or_default().to_owned() }
+        Row { cells, note: row["reason"].as_str().unwrap_or_default().to_owned(), ..Row::default() }
     };
     Table {
         title: "Points".into(),
         columns,
         rows: rows.iter().map(row).collect(),
         note_key: if with_status { "reason" } else { "" },
+        ..Table::default()
     }
 }
 

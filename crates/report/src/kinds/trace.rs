@@ -5,7 +5,7 @@ use crate::document::{Cell, Column, Document, Row, Table};
 use crate::wording::{capitalised, exact, plain_value, time_ns};
 use serde_json::{Map, Value};
 
-pub(super) const KIND: Kind = Kind { schema: "flashlane.trace/1", document };
+pub(super) const KIND: Kind = Kind { schema: "flashlane.trace/1", document, singles: None };
 
 const STATISTICS: &[(&str, &str)] = &[
     ("min", "Shortest"),
@@ -60,7 +60,7 @@ fn size_table(result: &Value) -> Table {
             Column::right("Writes", "writes"),
         ],
         rows: items(&result["sizes"]).map(row).collect(),
-        note_key: "",
+        ..Table::default()
     }
 }
 
@@ -80,7 +80,7 @@ fn time_table(result: &Value) -> Table {
         title: "Times".into(),
         columns: std::iter::once(Column::left("Statistic", "statistic")).chain(columns).collect(),
         rows: STATISTICS.iter().map(row).collect(),
-        note_key: "",
+        ..Table::default()
     }
 }
 
@@ -107,5 +107,5 @@ fn refusal_table(result: &Value) -> Option<Table> {
     let row = |refusal: &Value| Row::new(vec![Cell::text(plain_value("", &refusal["message"]))]);
     let rows: Vec<Row> = items(&result["refusals"]).map(row).collect();
     let columns = vec![Column::left("The first", "message")];
-    (!rows.is_empty()).then(|| Table { title: "Refused".into(), columns, rows, note_key: "" })
+    (!rows.is_empty()).then(|| Table { title: "Refused".into(), columns, rows, ..Table::default() })
 }

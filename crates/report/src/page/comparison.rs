@@ -1,11 +1,27 @@
-//! Several results on one page: a list of them, and those of one kind side by side.
+//! Several results on one page: a list of them, their rows and facts side by side, and their like plots over each
+//! other, or beside each other on the same axes where that would be a tangle.
 
+use super::{figure, table};
 use crate::document::{Cell, Column, Document, Row, Table};
 use crate::svg::escape;
+use flashlane_measure::figure::{Axis, Figure, Series};
+
+/// Curves that can be told apart in one plot, each in a colour of its own.
+const CURVES: usize = 7;
+/// A longer name is cut in legends and titles; the list has it whole.
+const NAME: usize = 32;
+
+/// The list and everything that can be compared.
+pub(super) fn render(documents: &[&Document]) -> String {
+    let kinds = groups(documents, |a, b| a.kind == b.kind);
+    let rows: String = kinds.iter().map(|alike| comparable(documents, alike)).collect();
+    let facts: String = kinds.iter().map(|alike| side_by_side(documents, alike)).collect();
+    contents(documents) + &rows + &facts + &plots(documents)
+}
 
 /// Links to the results, each with its answer.
-pub(super) fn contents(documents: &[Document]) -> String {
-    let entry = |(at, document): (usize, &Document)| {
+fn contents(documents: &[&Document]) -> String {
+    let entry = |(at, document): (usize, &&Document)| {
         let (kind, name) = (document.kind, escape(&name(document)));
         let summary = escape(&document.summary);
         format!("<li><a href=\"#result-{}\">{kind}: {name}</a> {summary}</li>\n", at + 1)
@@ -14,17 +30,32 @@ pub(super) fn contents(documents: &[Document]) -> String {
     format!("<nav aria-label=\"Results\"><ol>\n{entries}</ol></nav>\n")
 }
 
-/// One table for each kind of which there are several.
-pub(super) fn tables(documents: &[Document]) -> String {
-    let mut kinds: Vec<&str> = documents.iter().map(|document| document.kind).collect();
-    kinds.sort_unstable();
-    kinds.dedup();
-    let alike = |kind: &str| documents.iter().filter(|document| document.kind == kind).collect::<Vec<_>>();
-    kinds.into_iter().map(alike).filter(|group| group.len() > 1).map(|group| side_by_side(&group)).collect()
+/// The places of those that are alike, in groups of at least two.
+fn groups<T>(all: &[T], alike: impl Fn(&T, &T) -> bool) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (at, one) in all.iter().enumerate() {
+        match groups.iter_mut().find(|group| alike(&all[group[0]], one)) {
+            Some(group) => group.push(at),
+            None => groups.push(vec![at]),
+        }
+    }
+    groups.retain(|group| group.len() > 1);
+    groups
+}
+
+/// The rows that stand for themselves, of all results of a kind, as one table.
+fn comparable(documents: &[&Document], alike: &[usize]) -> String {
+    let of = |document: &Document| document.tables.iter().find(|table| table.is_comparable).cloned();
+    let mut tables = alike.iter().filter_map(|&at| of(documents[at]));
+    let Some(mut all) = tables.next() else { return String::new() };
+    all.rows
+        .extend(tables.filter(|table| table.columns.len() == all.columns.len()).flat_map(|table| table.rows));
+    titled(&all)
 }
 
 /// The facts of like documents: a fact a row, a document a column.
-fn side_by_side(documents: &[&Document]) -> String {
+fn side_by_side(documents: &[&Document], alike: &[usize]) -> String {
+    let documents: Vec<&Document> = alike.iter().map(|&at| documents[at]).collect();
     let mut labels: Vec<&str> = Vec::new();
     for fact in documents.iter().flat_map(|document| &document.facts) {
         if !labels.contains(&fact.label.as_str()) {
@@ -44,12 +75,76 @@ fn side_by_side(documents: &[&Document]) -> String {
         return String::new();
     }
     let columns = documents.iter().map(|document| Column::left(&name(document), ""));
-    super::table(&Table {
+    titled(&Table {
         title: format!("Side by side: {}", documents[0].kind.to_lowercase()),
         columns: std::iter::once(Column::left("", "")).chain(columns).collect(),
         rows,
-        note_key: "",
+        ..Table::default()
     })
+}
+
+fn titled(all: &Table) -> String {
+    let content = table::render(all, &|_| Vec::new());
+    format!("<section><h2>{}</h2>\n{content}</section>\n", escape(&all.title))
+}
+
+/// The figures that several results have on like axes, whatever their kinds.
+fn plots(documents: &[&Document]) -> String {
+    let all: Vec<(usize, &Figure)> = documents
+        .iter()
+        .enumerate()
+        .flat_map(|(at, document)| document.figures.iter().map(move |figure| (at, figure)))
+        .collect();
+    let same = |a: &Axis, b: &Axis| (&a.unit, a.log) == (&b.unit, b.log);
+    let alike = |a: &(usize, &Figure), b: &(usize, &Figure)| {
+        a.1.id == b.1.id && same(&a.1.x, &b.1.x) && same(&a.1.y, &b.1.y)
+    };
+    let mut drawn = String::new();
+    for (number, group) in groups(&all, alike).into_iter().enumerate() {
+        let members: Vec<(String, &Figure)> =
+            group.iter().map(|&at| all[at]).map(|(at, figure)| (short_name(documents, at), figure)).collect();
+        let id = format!("c{}", number + 1);
+        drawn += &if members.iter().map(|(_, figure)| figure.series.len()).sum::<usize>() <= CURVES {
+            let over = over_each_other(&members);
+            format!("<div class=\"figures\">{}</div>\n", figure::render(&over, &id, &figure::Group::ALONE))
+        } else {
+            beside_each_other(&members, &id)
+        };
+    }
+    if drawn.is_empty() {
+        return drawn;
+    }
+    format!("<section class=\"compared\"><h2>Plots side by side</h2>\n{drawn}</section>\n")
+}
+
+/// One plot with the curves of all. Marks are left to the results' own plots.
+fn over_each_other(members: &[(String, &Figure)]) -> Figure {
+    let curves = |(name, figure): &(String, &Figure)| -> Vec<Series> {
+        let is_only = figure.series.len() == 1;
+        let named = |series: &Series| Series {
+            name: if is_only { name.clone() } else { format!("{name}: {}", series.name) },
+            ..series.clone()
+        };
+        figure.series.iter().map(named).collect()
+    };
+    Figure {
+        series: members.iter().flat_map(curves).collect(),
+        marks: Vec::new(),
+        caption: String::new(),
+        ..members[0].1.clone()
+    }
+}
+
+/// A plot each, all with one range of both axes, which are zoomed together.
+fn beside_each_other(members: &[(String, &Figure)], id: &str) -> String {
+    let figures: Vec<&Figure> = members.iter().map(|(_, figure)| *figure).collect();
+    let group = figure::Group { name: id, members: &figures };
+    let one = |(at, (name, figure)): (usize, &(String, &Figure))| {
+        let named = Figure { title: name.clone(), caption: String::new(), ..(*figure).clone() };
+        figure::render(&named, &format!("{id}-{}", at + 1), &group)
+    };
+    let drawn: String = members.iter().enumerate().map(one).collect();
+    format!("<h3>{}</h3>\n<div class=\"figures\">\n{drawn}</div>\n", escape(&members[0].1.title))
 }
 
 /// What tells a document from others of its kind.
@@ -60,4 +155,11 @@ fn name(document: &Document) -> String {
         }
         _ => document.title.clone(),
     }
+}
+
+/// Its number in the list, and as much of its device as there is room for.
+fn short_name(documents: &[&Document], at: usize) -> String {
+    let name = &documents[at].title;
+    let cut: String = name.chars().take(NAME).collect();
+    format!("{}. {cut}{}", at + 1, if cut.len() < name.len() { "…" } else { "" })
 }

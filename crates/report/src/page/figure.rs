@@ -1,25 +1,45 @@
 //! A figure on the page: two drawings, a legend of buttons, and its points for the script.
 
-use crate::svg::{Frame, Plot, caption, class, escape, swatch, worth_a_legend};
+use crate::svg::{
+    Frame, Plot, caption, class, dash_lengths, escape, is_bytes, spacing, swatch, worth_a_legend,
+};
+use crate::svg::{Scale, Spacing};
 use crate::wording::{capitalised, unit};
-use flashlane_measure::figure::{Axis, Figure};
+use flashlane_measure::figure::{Axis, Figure, Series};
 use serde_json::json;
 
 /// For a desk, beside another figure or above it.
 const WIDE: Frame = Frame { width: 560.0, height: 350.0 };
 /// For a phone, at its own size.
 const NARROW: Frame = Frame { width: 340.0, height: 290.0 };
+/// For choosing the points that go along: what shows when a wide drawing is zoomed a few times.
+const ENLARGED: Frame = Frame { width: 4480.0, height: 2800.0 };
+
+/// Figures that show one range of common axes.
+pub(super) struct Group<'a> {
+    /// Its name on the page; empty for a figure of its own.
+    pub name: &'a str,
+    pub members: &'a [&'a Figure],
+}
+
+impl Group<'_> {
+    /// A figure of its own.
+    pub const ALONE: Self = Group { name: "", members: &[] };
+}
 
 /// The figure as HTML; `id` is its own on the page.
-pub(super) fn render(figure: &Figure, id: &str) -> String {
-    let mut out = format!("<figure id=\"{id}\">\n<h3 id=\"{id}-title\">{}</h3>\n", escape(&figure.title));
+pub(super) fn render(figure: &Figure, id: &str, group: &Group<'_>) -> String {
+    let group_name =
+        if group.name.is_empty() { String::new() } else { format!(" data-group=\"{}\"", escape(group.name)) };
+    let mut out =
+        format!("<figure id=\"{id}\"{group_name}>\n<h3 id=\"{id}-title\">{}</h3>\n", escape(&figure.title));
     out += &legend(figure);
-    let (wide, narrow) = (Plot::new(figure, WIDE), Plot::new(figure, NARROW));
     out += &format!("<div class=\"plot\" tabindex=\"0\" role=\"group\" aria-labelledby=\"{id}-title\">\n");
-    out += &drawing(&wide, WIDE, "wide", figure);
-    out += &drawing(&narrow, NARROW, "narrow", figure);
+    for (name, frame) in [("wide", WIDE), ("narrow", NARROW)] {
+        out += &drawing(&Plot::among(figure, group.members, frame), frame, name, figure);
+    }
     out += "</div>\n";
-    out += &points(figure, &wide);
+    out += &points(figure, &Plot::among(figure, group.members, ENLARGED));
     let caption = caption(figure);
     if !caption.is_empty() {
         out += &format!("<figcaption>{}</figcaption>\n", escape(&caption));
@@ -31,7 +51,7 @@ fn legend(figure: &Figure) -> String {
     if !worth_a_legend(figure) {
         return String::new();
     }
-    let entry = |(at, series): (usize, &flashlane_measure::figure::Series)| {
+    let entry = |(at, series): (usize, &Series)| {
         format!(
             "<li><button type=\"button\" aria-pressed=\"true\" data-series=\"{at}\">\
              <svg width=\"24\" height=\"12\" viewBox=\"0 -6 24 12\" class=\"chart\" aria-hidden=\"true\">{}</svg>{}</button></li>",
@@ -45,9 +65,7 @@ fn legend(figure: &Figure) -> String {
 
 /// The scales go along, so that the script can find values under the pointer.
 fn drawing(plot: &Plot<'_>, frame: Frame, name: &str, figure: &Figure) -> String {
-    let scale = |scale: &crate::svg::Scale| {
-        json!([scale.log, scale.low, scale.high, scale.from, scale.to]).to_string()
-    };
+    let scale = |scale: &Scale| json!([scale.log, scale.low, scale.high, scale.from, scale.to]).to_string();
     format!(
         "<svg class=\"chart {name}\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {} {}\" data-x=\"{}\" data-y=\"{}\">{}</svg>\n",
         escape(&figure.title),
@@ -59,9 +77,20 @@ fn drawing(plot: &Plot<'_>, frame: Frame, name: &str, figure: &Figure) -> String
     )
 }
 
-/// What the script needs to know of a figure: names, units and the points that are drawn.
+/// What the script needs to know of a figure: axes, curves with their points, marks.
 fn points(figure: &Figure, plot: &Plot<'_>) -> String {
-    let axis = |axis: &Axis| json!([capitalised(&axis.label), unit(&axis.unit)]);
+    let all = || figure.series.iter().flat_map(|series| &series.points);
+    let axis = |axis: &Axis, values: &mut dyn Iterator<Item = f64>, only_bytes: bool| {
+        let values: Vec<f64> = values.collect();
+        let is_binary = spacing(axis, values.iter().copied()) == Spacing::Binary;
+        json!({
+            "label": capitalised(&axis.label), "unit": unit(&axis.unit), "log": axis.log, "bytes": is_bytes(axis),
+            "binary": is_binary && (is_bytes(axis) || !only_bytes),
+            "whole": !only_bytes && !axis.log && values.iter().all(|value| value.fract() == 0.0),
+        })
+    };
+    let x = axis(&figure.x, &mut all().map(|point| point.0), false);
+    let y = axis(&figure.y, &mut all().map(|point| point.1), true);
     let series: Vec<_> = figure
         .series
         .iter()
@@ -70,15 +99,17 @@ fn points(figure: &Figure, plot: &Plot<'_>) -> String {
             let shown = plot.shown(series);
             let points: Vec<_> =
                 shown.iter().map(|at| series.points[*at]).map(|(x, y)| [short(x), short(y)]).collect();
-            json!({ "name": series.name, "class": class(figure, at), "points": points })
+            json!({
+                "name": series.name, "class": class(figure, at), "dashes": dash_lengths(figure, at),
+                "scatter": series.scatter, "points": points,
+            })
         })
         .collect();
-    let data = json!({ "x": axis(&figure.x), "y": axis(&figure.y), "series": series }).to_string();
-    // A name may hold `</script>`.
-    format!("<script type=\"application/json\">{}</script>\n", data.replace('<', "\\u003c"))
+    let data = json!({ "x": x, "y": y, "series": series, "marks": figure.marks }).to_string();
+    format!("<script type=\"application/json\">{}</script>\n", super::script_text(&data))
 }
 
-/// Six significant digits are more than a curve shows.
+/// Eight significant digits are more than a curve shows, however far it is zoomed.
 fn short(value: f64) -> f64 {
-    format!("{value:.5e}").parse().unwrap_or(value)
+    format!("{value:.7e}").parse().unwrap_or(value)
 }

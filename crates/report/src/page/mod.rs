@@ -1,34 +1,63 @@
-//! One self-contained page: works from a file, offline, without scripts; with them, curves answer questions.
+//! One self-contained page: works from a file, offline, and, but for single requests, without scripts.
 //!
 //! Every figure is drawn twice, for a desk and for a phone, because a scaled picture has unreadable letters;
-//! the style shows the one that fits. The script only adds: values at the pointer or the arrow keys, and a
-//! legend that hides curves. A content policy in the page forbids it any network.
+//! the style shows the one that fits. The script (`script/`, a file an idea, joined into one) adds what paper cannot:
+//! values at the pointer, zoom, curves that can be hidden, and the single requests with their distributions. A
+//! content policy in the page forbids it any network.
 
 mod comparison;
 mod figure;
+mod section;
+mod singles;
+mod table;
 
-use crate::document::{Column, Document, Fact, Table, Tone};
+use crate::document::{Document, Tone};
+use crate::singles::Singles;
 use crate::svg::{self, escape};
 use crate::wording::capitalised;
 
 const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+/// In the order in which one uses the other.
+const SCRIPT: &str = concat!(
+    include_str!("script/number.js"),
+    include_str!("script/scale.js"),
+    include_str!("script/curves.js"),
+    include_str!("script/drawing.js"),
+    include_str!("script/plot.js"),
+    include_str!("script/gestures.js"),
+    include_str!("script/figure.js"),
+    include_str!("script/singles.js"),
+    include_str!("script/cloud.js"),
+    include_str!("script/strip.js"),
+    include_str!("script/choice.js"),
+    include_str!("script/explorer.js"),
+    include_str!("script/start.js"),
+);
 
-/// The page of the documents, one after the other; several are listed and compared at the top.
-pub(crate) fn render(documents: &[Document]) -> String {
-    let title = match documents {
+/// A result to be drawn.
+pub(crate) struct Sheet {
+    pub document: Document,
+    pub singles: Option<Singles>,
+}
+
+/// The page of the results, one after the other; several are listed and compared at the top.
+pub(crate) fn render(sheets: &[Sheet]) -> String {
+    let title = match sheets {
         [] => "Nothing to report".into(),
-        [one] => format!("{}: {}", one.kind, one.title),
+        [Sheet { document, .. }] => format!("{}: {}", document.kind, document.title),
         several => format!("{} results", several.len()),
     };
     let mut main = String::new();
-    if documents.len() != 1 {
+    if sheets.len() != 1 {
+        let documents: Vec<&Document> = sheets.iter().map(|sheet| &sheet.document).collect();
         main += &format!("<header class=\"top\"><h1>{}</h1></header>\n", escape(&title));
-        main += &comparison::contents(documents);
-        main += &comparison::tables(documents);
+        main += &comparison::render(&documents);
     }
-    for (at, document) in documents.iter().enumerate() {
-        main += &section(document, at);
+    let mut blocks = String::new();
+    for (at, sheet) in sheets.iter().enumerate() {
+        let packed = sheet.singles.as_ref().map(Singles::pack);
+        main += &section::render(sheet, packed.as_ref(), at);
+        blocks += &packed.as_ref().map_or_else(String::new, |packed| singles::blocks(packed, at));
     }
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -37,37 +66,11 @@ pub(crate) fn render(documents: &[Document]) -> String {
          <meta http-equiv=\"Content-Security-Policy\" \
          content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
          <title>{} – Flashlane</title>\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n<main>\n{main}</main>\n\
-         <footer>Flashlane {}</footer>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+         <footer>Flashlane {}</footer>\n<script>\n\"use strict\";\n(() => {{\n{SCRIPT}}})();\n</script>\n{blocks}</body>\n</html>\n",
         escape(&title),
         svg::STYLE,
         env!("CARGO_PKG_VERSION"),
     )
-}
-
-fn section(document: &Document, at: usize) -> String {
-    let mut out = format!("<article id=\"result-{}\">\n<header class=\"top\">", at + 1);
-    out += &format!("<p class=\"kind\">{}</p><h1>{}</h1>", document.kind, escape(&document.title));
-    out += &paragraph("lead", &document.subtitle);
-    out += "</header>\n";
-    if let Some(reason) = &document.partial {
-        out += &format!(
-            "<p class=\"notice\"><strong>Partial result.</strong> {}</p>\n",
-            escape(&sentence(reason))
-        );
-    }
-    out += &facts(&document.facts);
-    out += &paragraph("summary", &document.summary);
-    out += &warnings(document);
-    let tables: String = document.tables.iter().map(table).collect();
-    out += &format!("<div class=\"tables\">\n{tables}</div>\n");
-    if !document.figures.is_empty() {
-        out += "<section><h2>Figures</h2>\n<div class=\"figures\">\n";
-        for (number, plot) in document.figures.iter().enumerate() {
-            out += &figure::render(plot, &format!("f{}-{}", at + 1, number + 1));
-        }
-        out += "</div></section>\n";
-    }
-    out + "</article>\n"
 }
 
 fn paragraph(class: &str, text: &str) -> String {
@@ -77,67 +80,6 @@ fn paragraph(class: &str, text: &str) -> String {
 fn sentence(text: &str) -> String {
     let text = capitalised(text);
     if text.ends_with(['.', '!', '?']) { text } else { text + "." }
-}
-
-fn facts(facts: &[Fact]) -> String {
-    if facts.is_empty() {
-        return String::new();
-    }
-    let fact = |fact: &Fact| {
-        let value = toned(&fact.value, fact.tone);
-        format!("<div><dt>{}</dt><dd>{value}</dd></div>\n", escape(&fact.label))
-    };
-    format!("<dl class=\"facts\">\n{}</dl>\n", facts.iter().map(fact).collect::<String>())
-}
-
-fn warnings(document: &Document) -> String {
-    if document.warnings.is_empty() {
-        return String::new();
-    }
-    let mut out = String::from("<section class=\"notice\"><h2>Warnings</h2>\n<ul>\n");
-    for warning in &document.warnings {
-        let code = if warning.code.is_empty() {
-            String::new()
-        } else {
-            format!(" <code>{}</code>", escape(&warning.code))
-        };
-        out += &format!("<li>{}{code}</li>\n", escape(&sentence(&warning.message)));
-    }
-    out + "</ul></section>\n"
-}
-
-fn table(table: &Table) -> String {
-    let title = escape(&table.title);
-    let first = usize::from(table.grouped());
-    let (columns, span) = (&table.columns[first..], table.columns.len() - first);
-    let mut out = format!("<section><h2>{title}</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" ");
-    out += &format!("aria-label=\"{title}\"><table>\n<thead><tr>");
-    for column in columns {
-        out += &format!("<th scope=\"col\"{}>{}</th>", side(column), breakable(&column.title));
-    }
-    out += "</tr></thead>\n<tbody>\n";
-    for (position, row) in table.rows.iter().enumerate() {
-        if let Some(group) = table.group_begun(position) {
-            let group = escape(group);
-            out +=
-                &format!("<tr class=\"group\"><th scope=\"rowgroup\" colspan=\"{span}\">{group}</th></tr>\n");
-        }
-        out += if row.note.is_empty() { "<tr>" } else { "<tr class=\"noted\">" };
-        for (at, (cell, column)) in row.cells[first..].iter().zip(columns).enumerate() {
-            let tag = if at == 0 { "th scope=\"row\"" } else { "td" };
-            out += &format!("<{tag}{}>{}</{}>", side(column), toned(&cell.text, cell.tone), &tag[..2]);
-        }
-        out += "</tr>\n";
-        if !row.note.is_empty() {
-            let note = escape(&sentence(&row.note));
-            out += &format!("<tr class=\"note\"><td colspan=\"{span}\"><span>{note}</span></td></tr>\n");
-        }
-    }
-    out + "</tbody></table></div></section>\n"
-}
-
-fn side(column: &Column) -> &'static str {
-    if column.right { " class=\"r\"" } else { "" }
 }
 
 /// Specs and workloads have no spaces: they may be broken after their commas.
@@ -153,4 +95,9 @@ fn toned(text: &str, tone: Tone) -> String {
         Tone::Bad => format!("<span class=\"bad\">{text}</span>"),
         Tone::Muted => format!("<span class=\"muted\">{text}</span>"),
     }
+}
+
+/// JSON inside a script element: a name in it may hold `</script>`.
+fn script_text(json: &str) -> String {
+    json.replace('<', "\\u003c")
 }

@@ -13,9 +13,9 @@ mod scale;
 mod thin;
 
 pub(crate) use lettering::escape;
-pub(crate) use palette::{class, swatch, worth_a_legend};
+pub(crate) use palette::{class, dash_lengths, swatch, worth_a_legend};
 pub(crate) use plot::{Frame, Plot};
-pub(crate) use scale::Scale;
+pub(crate) use scale::{Scale, Spacing, is_bytes, spacing};
 
 use flashlane_measure::figure::Figure;
 use lettering::{width, wrap};

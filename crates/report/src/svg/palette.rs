@@ -38,11 +38,19 @@ pub(crate) fn class(figure: &Figure, at: usize) -> String {
 }
 
 /// The dashes of a series whose colour is in use already; none for the first seven.
-pub(super) fn dashes(figure: &Figure, at: usize) -> &'static str {
+pub(crate) fn dash_lengths(figure: &Figure, at: usize) -> &'static str {
     match slots(figure)[at] / COLOURS {
         0 => "",
-        1 => " stroke-dasharray=\"7 4\"",
-        _ => " stroke-dasharray=\"2 4\"",
+        1 => "7 4",
+        _ => "2 4",
+    }
+}
+
+/// The same as an attribute.
+pub(super) fn dashes(figure: &Figure, at: usize) -> String {
+    match dash_lengths(figure, at) {
+        "" => String::new(),
+        lengths => format!(" stroke-dasharray=\"{lengths}\""),
     }
 }
 

@@ -40,9 +40,16 @@ pub(crate) struct Plot<'a> {
 impl<'a> Plot<'a> {
     /// Lays out axes and labels.
     pub fn new(figure: &'a Figure, frame: Frame) -> Self {
-        let points = || figure.series.iter().flat_map(|series| &series.points);
-        let xs = || points().map(|point| point.0).chain(figure.marks.iter().map(|mark| mark.x));
-        let ys = || points().map(|point| point.1).chain(figure.marks.iter().filter_map(|mark| mark.y));
+        Self::among(figure, &[], frame)
+    }
+
+    /// The same with axes that have room for `others` too.
+    pub fn among(figure: &'a Figure, others: &[&Figure], frame: Frame) -> Self {
+        let all = || std::iter::once(figure).chain(others.iter().copied());
+        let points = || all().flat_map(|figure| &figure.series).flat_map(|series| &series.points);
+        let marks = || all().flat_map(|figure| &figure.marks);
+        let xs = || points().map(|point| point.0).chain(marks().map(|mark| mark.x));
+        let ys = || points().map(|point| point.1).chain(marks().filter_map(|mark| mark.y));
 
         let bottom = frame.height - 42.0;
         let y = Scale::over(ys(), figure.y.log, true).between(bottom, 26.0);

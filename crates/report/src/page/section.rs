@@ -1,0 +1,175 @@
+//! One result on the page: its answer, then its tables with the figures that belong to them, then its single
+//! requests, then the tables that only complete it.
+
+use super::{Sheet, paragraph, sentence};
+use super::{figure, singles, table, toned};
+use crate::document::{Document, Fact, Table, belongs};
+use crate::singles::Packed;
+use crate::svg::escape;
+
+/// The result at `at` of the page, from 0.
+pub(super) fn render(sheet: &Sheet, packed: Option<&Packed>, at: usize) -> String {
+    let document = &sheet.document;
+    let mut out = format!("<article id=\"result-{}\">\n<header class=\"top\">", at + 1);
+    out += &format!("<p class=\"kind\">{}</p><h1>{}</h1>", document.kind, escape(&document.title));
+    out += &paragraph("lead", &document.subtitle);
+    out += "</header>\n";
+    if let Some(reason) = &document.partial {
+        out += &format!(
+            "<p class=\"notice\"><strong>Partial result.</strong> {}</p>\n",
+            escape(&sentence(reason))
+        );
+    }
+    out += &facts(&document.facts);
+    out += &paragraph("summary", &document.summary);
+    out += &warnings(document);
+    let layout = Layout::new(document, at);
+    let with_figures = document.tables.iter().rposition(|table| layout.has_figures(table));
+    let (first, rest) = document.tables.split_at(with_figures.map_or(0, |last| last + 1));
+    out += &layout.tables(first);
+    if let (Some(singles), Some(packed)) = (&sheet.singles, packed) {
+        out += &singles::render(singles, packed, at);
+    }
+    out += &layout.tables(rest);
+    out += &layout.unclaimed();
+    out + "</article>\n"
+}
+
+/// Where the figures of a document go.
+struct Layout<'a> {
+    document: &'a Document,
+    at: usize,
+}
+
+impl<'a> Layout<'a> {
+    fn new(document: &'a Document, at: usize) -> Self {
+        Self { document, at }
+    }
+
+    /// The figure's own name on the page.
+    fn anchor(&self, number: usize) -> String {
+        format!("f{}-{}", self.at + 1, number + 1)
+    }
+
+    /// The figures, each with its number, that `wanted` says by their id.
+    fn figures(&self, wanted: impl Fn(&str) -> bool) -> String {
+        let chosen = self.document.figures.iter().enumerate().filter(|(_, figure)| wanted(&figure.id));
+        let drawn: String = chosen
+            .map(|(number, plot)| figure::render(plot, &self.anchor(number), &figure::Group::ALONE))
+            .collect();
+        if drawn.is_empty() { drawn } else { format!("<div class=\"figures\">\n{drawn}</div>\n") }
+    }
+
+    /// Where a row's figure is, and its title.
+    fn links(&self, id: &str) -> Vec<(String, String)> {
+        let all = self.document.figures.iter().enumerate();
+        let meant = all.filter(|(_, figure)| belongs(&figure.id, id));
+        meant.map(|(number, figure)| (self.anchor(number), figure.title.clone())).collect()
+    }
+
+    /// The groups of a table that figures belong to: those of `fig3` beside its rows.
+    fn groups(&self, table: &Table) -> Vec<&'a str> {
+        let names = (0..table.rows.len()).filter_map(|row| table.group_begun(row));
+        let has = |name: &&str| self.document.figures.iter().any(|figure| belongs(&figure.id, name));
+        // A name of the document, which outlives the table of this borrow.
+        names.filter(has).filter_map(|name| self.own(name)).collect()
+    }
+
+    fn own(&self, name: &str) -> Option<&'a str> {
+        let cells =
+            self.document.tables.iter().flat_map(|table| &table.rows).filter_map(|row| row.cells.first());
+        cells.map(|cell| cell.text.as_str()).find(|text| *text == name)
+    }
+
+    fn has_figures(&self, table: &Table) -> bool {
+        self.document.figures.iter().any(|figure| table.claims(&figure.id)) || !self.groups(table).is_empty()
+    }
+
+    fn tables(&self, tables: &[Table]) -> String {
+        let drawn: String = tables.iter().map(|table| self.table(table)).collect();
+        if drawn.is_empty() { drawn } else { format!("<div class=\"tables\">\n{drawn}</div>\n") }
+    }
+
+    fn table(&self, table: &Table) -> String {
+        let title = escape(&table.title);
+        if !self.groups(table).is_empty() {
+            return format!(
+                "<section class=\"wide\"><h2>{title}</h2>\n{}</section>\n",
+                self.in_pieces(table)
+            );
+        }
+        let content = table::render(table, &|id| self.links(id));
+        match self.figures(|id| table.claims(id)) {
+            none if none.is_empty() => format!("<section><h2>{title}</h2>\n{content}</section>\n"),
+            figures => format!(
+                "<section class=\"wide\"><h2>{title}</h2>\n<div class=\"beside\">{content}{figures}</div></section>\n"
+            ),
+        }
+    }
+
+    /// A grouped table as one for each group, with the group's figures.
+    fn in_pieces(&self, table: &Table) -> String {
+        let mut pieces: Vec<Table> = Vec::new();
+        for (position, row) in table.rows.iter().enumerate() {
+            if table.group_begun(position).is_some() {
+                pieces.push(Table { title: row.cells[0].text.clone(), rows: Vec::new(), ..table.clone() });
+            }
+            let piece = pieces.last_mut().expect("the first row begins a group");
+            piece.rows.push(row.clone());
+        }
+        let piece = |piece: &mut Table| {
+            let group = std::mem::take(&mut piece.title);
+            // The heading says the group.
+            piece.columns.remove(0);
+            piece.rows.iter_mut().for_each(|row| drop(row.cells.remove(0)));
+            piece.title.clone_from(&group);
+            format!(
+                "<h3>{}</h3>\n<div class=\"beside\">{}{}</div>\n",
+                escape(&group),
+                table::render(piece, &|id| self.links(id)),
+                self.figures(|id| belongs(id, &group))
+            )
+        };
+        pieces.iter_mut().map(piece).collect()
+    }
+
+    /// The figures that no table has claimed.
+    fn unclaimed(&self) -> String {
+        let tables = &self.document.tables;
+        let groups: Vec<&str> = tables.iter().flat_map(|table| self.groups(table)).collect();
+        let is_free = |id: &str| {
+            !tables.iter().any(|table| table.claims(id)) && !groups.iter().any(|group| belongs(id, group))
+        };
+        match self.figures(is_free) {
+            none if none.is_empty() => none,
+            figures => format!("<section class=\"wide\"><h2>Figures</h2>\n{figures}</section>\n"),
+        }
+    }
+}
+
+fn facts(facts: &[Fact]) -> String {
+    if facts.is_empty() {
+        return String::new();
+    }
+    let fact = |fact: &Fact| {
+        let value = toned(&fact.value, fact.tone);
+        format!("<div><dt>{}</dt><dd>{value}</dd></div>\n", escape(&fact.label))
+    };
+    format!("<dl class=\"facts\">\n{}</dl>\n", facts.iter().map(fact).collect::<String>())
+}
+
+fn warnings(document: &Document) -> String {
+    if document.warnings.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("<section class=\"notice\"><h2>Warnings</h2>\n<ul>\n");
+    for warning in &document.warnings {
+        let code = if warning.code.is_empty() {
+            String::new()
+        } else {
+            format!(" <code>{}</code>", escape(&warning.code))
+        };
+        out += &format!("<li>{}{code}</li>\n", escape(&sentence(&warning.message)));
+    }
+    out + "</ul></section>\n"
+}
