@@ -4,11 +4,11 @@
 //! only then. A page that is written again while it leaves gets a slot of its own. Policies that keep what was read
 //! have *clean* pages too, which are dropped for room.
 //!
-//! Pages leave in one of two ways. *Ahead*: one by one as soon as more than a mark is filled, each giving its slot
-//! back to whoever waits. In *batches* (ruan12, section II): not before the buffer is full; then a number of pages for
-//! each package is chosen at once, and their slots become free together, with the last of them. What a policy keeps in
-//! one queue leaves in the queue's order, so that a page whose package still has one of the buffer's pages holds up
-//! those behind it; what it keeps in a queue a package goes to all packages at once.
+//! Pages leave in one of two ways, each giving its slot back to whoever waits. *Ahead*: one by one as soon as more
+//! than a mark is filled. In *batches* (ruan12, section II): not before the buffer is full; then a number of pages for
+//! each package is chosen at once, and no more before the last of them has come. What a policy keeps in one queue
+//! leaves in the queue's order, so that a page whose package still has one of the buffer's pages holds up those behind
+//! it; what it keeps in a queue a package goes to all packages at once.
 
 mod departures;
 mod periods;
@@ -118,8 +118,6 @@ pub(crate) struct WriteBuffer {
     /// Most pages on their way to a channel.
     most_on_channel: usize,
     departures: Departures,
-    /// Slots to be given back with the last page of the batch.
-    done: Vec<u32>,
     traffic: Traffic,
     periods: Periods,
     // Kept to spare their allocation.
@@ -180,7 +178,6 @@ impl WriteBuffer {
             most_on_channel,
             departures: Departures::new(policy.queues(), packages),
             policy,
-            done: Vec::new(),
             traffic: Traffic::new(geometry.channels, geometry.packages),
             periods: Periods::default(),
             asked: Vec::new(),
@@ -451,10 +448,7 @@ impl WriteBuffer {
         if slot >= self.slots {
             self.free_pads.push(slot);
         } else {
-            self.done.push(slot);
-        }
-        if self.batch.is_none() || self.leaving == 0 {
-            self.free.append(&mut self.done);
+            self.free.push(slot);
         }
     }
 

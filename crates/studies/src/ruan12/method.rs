@@ -23,10 +23,10 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// A buffer of which the fewest pages leave at once: 1 MB holds 16 for each package, so that of 8, 16, … 512 only 8
-    /// does not empty it.
+    /// A buffer of which half leaves at once. The paper does not say how many pages do, but for 8 to 512 of each package
+    /// (section II): these are half of its smallest and half of its largest buffer, 1 and 64 MB.
     pub(super) fn of(size_mib: u32) -> Self {
-        Self { size_mib, parallel_pages: 8, idle_drain: None }
+        Self { size_mib, parallel_pages: 8 * size_mib, idle_drain: None }
     }
 }
 
