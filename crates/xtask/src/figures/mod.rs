@@ -7,6 +7,7 @@ mod gate;
 mod harness;
 mod host;
 mod papers;
+mod phases;
 mod probe;
 mod replay;
 mod simulator;
@@ -39,6 +40,11 @@ const FIGURES: &[&Figure] = &[
     &probe::MAPPING_WRONG,
     &probe::FILE_TIME,
     &probe::FILE_INVENTED,
+    &phases::TIME,
+    &phases::STARTUP,
+    &phases::STARTUP_INVENTED,
+    &phases::PERIOD,
+    &phases::PERIOD_INVENTED,
     &papers::CHEN11,
     &papers::DISKSIM,
     &papers::RUAN12,

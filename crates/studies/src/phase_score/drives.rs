@@ -1,0 +1,244 @@
+//! Random drives, each with a run whose phases follow from the drive's settings.
+//!
+//! - `batches`: a write buffer from which nothing leaves before it is full, and then a page for each package at once.
+//!   Sequential writes are cheap until it is full (start-up: its pages), and then wait for each batch (period: as many
+//!   pages as there are packages).
+//! - `erases`: no buffer; sequential writes over a drive that has erased blocks in store. They are cheap until these are
+//!   used up (start-up: their pages on all dies), and from then on each die erases a block for each that it fills
+//!   (period: the pages of a block on all dies).
+//! - `random-cleaning`: random writes, each to a die drawn by lot, so that cleaning comes after so many writes on average
+//!   and no two distances are alike: no period. Half of the drives have erased blocks in store, and the start-up lasts
+//!   until the first block of all is erased; the others are written until the cleaning of the dies has lost its step.
+//! - `nothing`: reads, or writes into a drive with room for all of them: neither.
+//!
+//! Half of the drives with a rhythm are written beforehand, for longer than their start-up and up to a random place of
+//! the period: they have no start-up any more.
+
+use super::{KnownPhases, REQUESTS};
+use flashlane_base::{Random, Seed};
+use flashlane_workload::Access;
+
+/// No start-up takes much longer: the run must be long enough to show what follows.
+const MOST_STARTUP: u64 = REQUESTS * 3 / 10;
+
+/// A drive and the run on it.
+pub(super) struct Drawn {
+    /// What is known of the run.
+    pub(super) truth: KnownPhases,
+    /// Whether the start-up ends with the first erase, whenever that is, instead of where `truth` says.
+    pub(super) until_first_erase: bool,
+    /// The drive's profile.
+    pub(super) profile: String,
+    /// I/Os before the run.
+    pub(super) before: u64,
+    reads: bool,
+    random: bool,
+    length_bytes: u64,
+    capacity_bytes: u64,
+}
+
+impl Drawn {
+    /// The I/Os before the run and those of it.
+    pub(super) fn accesses(&self, seed: Seed) -> impl Iterator<Item = Access> + use<> {
+        let (length, places, reads) =
+            (self.length_bytes, self.capacity_bytes / self.length_bytes, self.reads);
+        let mut source = self.random.then(|| seed.source());
+        (0..).map(move |i| {
+            let place = source.as_mut().map_or(i % places, |random| random.below(places));
+            if reads { Access::read(place * length, length) } else { Access::write(place * length, length) }
+        })
+    }
+}
+
+/// Draws a drive: 40% have batches, 30% erases, 15% random cleaning, 15% nothing.
+pub(super) fn draw(random: &mut Random) -> Drawn {
+    match random.below(20) {
+        0..8 => batches(random),
+        8..14 => erases(random),
+        14..17 => random_cleaning(random),
+        _ => nothing(random),
+    }
+}
+
+/// What all drives have: timings from slow SLC to present TLC, up to 5% of noise in array and host.
+struct Flash {
+    channels: u64,
+    packages: u64,
+    page_bytes: u64,
+    program_us: f64,
+    text: String,
+}
+
+impl Flash {
+    fn draw(random: &mut Random, most_channels: u64) -> Self {
+        let read_us = log_uniform(random, 20.0, 90.0);
+        let program_us = read_us * log_uniform(random, 5.0, 20.0);
+        let noise = 5.0 * random.unit();
+        let text = format!(
+            "read = \"{:.0}ns\"\nprogram = \"{:.0}ns\"\nbus = \"{:.0}B/s\"\nnoise = \"{noise:.2}%\"\n\
+             [host]\nsubmission = \"{:.0}ns\"\njitter = \"{noise:.2}%\"\n\
+             [link]\nbandwidth = \"{:.0}B/s\"\nwrite_command = \"{:.0}ns\"\ndepth = 32\n",
+            read_us * 1e3,
+            program_us * 1e3,
+            log_uniform(random, 25e6, 400e6),
+            log_uniform(random, 4e3, 50e3),
+            log_uniform(random, 250e6, 4000e6),
+            log_uniform(random, 300.0, 8000.0),
+        );
+        let (channels, packages) = (1 + random.below(most_channels), 1 + random.below(4));
+        Self { channels, packages, page_bytes: 4096 << random.below(3), program_us, text }
+    }
+
+    fn dies(&self) -> u64 {
+        self.channels * self.packages
+    }
+
+    /// A profile with this flash, `blocks` of `pages` on each die, and the sections `rest`.
+    fn profile(&self, capacity_bytes: u64, blocks: u64, pages: u64, erase_us: f64, rest: &str) -> String {
+        let Self { channels, packages, page_bytes, text, .. } = self;
+        format!(
+            "name = \"random\"\ncapacity = \"{capacity_bytes}B\"\n{rest}\
+             [flash]\nchannels = {channels}\npackages = {packages}\nblocks = {blocks}\npages = {pages}\n\
+             page = \"{page_bytes}B\"\nerase = \"{:.0}ns\"\n{text}",
+            erase_us * 1e3
+        )
+    }
+}
+
+fn log_uniform(random: &mut Random, low: f64, high: f64) -> f64 {
+    (low.ln() + random.unit() * (high / low).ln()).exp()
+}
+
+/// Half of the runs are made as they are, the others behind so many I/Os that the start-up is over.
+fn written_before(random: &mut Random, truth: KnownPhases) -> (u64, KnownPhases) {
+    if random.chance(0.5) {
+        return (0, truth);
+    }
+    (truth.startup + random.below(4 * truth.period), KnownPhases { startup: 0, ..truth })
+}
+
+/// Blocks of a die that is never filled by `pages` written, with a quarter to spare.
+fn blocks_for(flash: &Flash, pages: u64, pages_per_block: u64) -> u64 {
+    (pages * 5 / 4).div_ceil(flash.dies() * pages_per_block) + 8
+}
+
+fn batches(random: &mut Random) -> Drawn {
+    let mut flash = Flash::draw(random, 16);
+    flash.channels += 3;
+    flash.packages = 1 + random.below(16);
+    // A whole number of I/Os, and more than one.
+    let pages_per_io = 1 << random.below(u64::from(flash.dies().trailing_zeros().min(1)) + 1);
+    let period = flash.dies() / pages_per_io;
+    let startup = log_uniform(random, (2 * period) as f64, MOST_STARTUP as f64) as u64;
+    let policy = ["fifo", "lru", "parallel"][random.below(3) as usize];
+    let truth = KnownPhases { mechanism: "batches", startup, period };
+    let (before, truth) = written_before(random, truth);
+    let pages = (before + REQUESTS) * pages_per_io;
+    let rest = format!(
+        "[mapping]\npolicy = \"lba\"\nchunk = \"{page}B\"\n[buffer]\npolicy = \"{policy}\"\nsize = \"{}B\"\n\
+         parallel_pages = 1\n[cleaning]\nlow = \"1%\"\n",
+        startup * pages_per_io * flash.page_bytes,
+        page = flash.page_bytes,
+    );
+    let capacity_bytes = pages * flash.page_bytes;
+    Drawn {
+        truth,
+        until_first_erase: false,
+        profile: flash.profile(capacity_bytes, blocks_for(&flash, pages, 64), 64, 2000.0, &rest),
+        before,
+        reads: false,
+        random: false,
+        length_bytes: pages_per_io * flash.page_bytes,
+        capacity_bytes,
+    }
+}
+
+fn erases(random: &mut Random) -> Drawn {
+    let flash = Flash::draw(random, 8);
+    // An I/O's pages lie on different dies.
+    let pages_per_io =
+        1 << random.below(u64::from(flash.dies().ilog2()) + 1).min(flash.dies().trailing_zeros().into());
+    let stripe = flash.dies() / pages_per_io;
+    let pages = 8 << random.below(5);
+    let period = pages * stripe;
+    // Blocks of each die that the start-up fills: those in store, and where the drive is fresh those of its content, too.
+    let filled = log_uniform(random, 1.0, (MOST_STARTUP / period).max(1) as f64 + 0.99) as u64;
+    let full = filled < 8 || random.chance(0.5);
+    let content = if full { 16 + random.below(48) } else { 4 + random.below(filled - 6) };
+    let stored = if full { filled } else { filled - content };
+    // The first write to a die's last block in store but one sets off the first erase, and the next to that die waits.
+    let startup = filled * period + stripe;
+    let truth = KnownPhases { mechanism: "erases", startup, period };
+    let (before, truth) = written_before(random, truth);
+    let rest = format!(
+        "initial.state = \"{}\"\n[mapping]\npolicy = \"{}\"\nchunk = \"{}B\"\n[cleaning]\nlow = \"0%\"\n",
+        if full { "full" } else { "fresh" },
+        if random.chance(0.5) { "lba" } else { "write-order" },
+        flash.page_bytes,
+    );
+    // An erase has to outlast the writes to the other dies, or nobody sees it.
+    let erase_us = flash.program_us * stripe as f64 * log_uniform(random, 2.0, 8.0);
+    let capacity_bytes = content * pages * flash.dies() * flash.page_bytes;
+    Drawn {
+        truth,
+        until_first_erase: false,
+        // One block is the least that is left, one is being opened.
+        profile: flash.profile(capacity_bytes, content + stored + 2, pages, erase_us, &rest),
+        before,
+        reads: false,
+        random: false,
+        length_bytes: pages_per_io * flash.page_bytes,
+        capacity_bytes,
+    }
+}
+
+fn random_cleaning(random: &mut Random) -> Drawn {
+    let mut flash = Flash::draw(random, 4);
+    // Of few dies the distances would be nearly alike.
+    flash.channels = flash.channels.max(3);
+    flash.packages = flash.packages.max(3);
+    let pages = 32;
+    let stored = 10 + random.below(10);
+    let content = stored * (4 + random.below(5));
+    let from_store = random.chance(0.5);
+    let before = if from_store { 0 } else { 6 * pages * flash.dies() };
+    let rest = format!(
+        "initial.state = \"{}\"\n[mapping]\npolicy = \"write-order\"\nallocation = \"random\"\nchunk = \"{}B\"\n\
+         [cleaning]\nlow = \"0%\"\n",
+        if from_store { "full" } else { "fragmented" },
+        flash.page_bytes,
+    );
+    let capacity_bytes = content * pages * flash.dies() * flash.page_bytes;
+    Drawn {
+        truth: KnownPhases { mechanism: "random-cleaning", startup: 0, period: 0 },
+        until_first_erase: from_store,
+        profile: flash.profile(capacity_bytes, content + stored, pages, 2000.0, &rest),
+        before,
+        reads: false,
+        random: true,
+        length_bytes: flash.page_bytes,
+        capacity_bytes,
+    }
+}
+
+fn nothing(random: &mut Random) -> Drawn {
+    let flash = Flash::draw(random, 8);
+    let reads = random.chance(0.6);
+    let pages = REQUESTS * 2;
+    let capacity_bytes = pages * flash.page_bytes;
+    let rest = format!(
+        "initial.state = \"{}\"\n[mapping]\npolicy = \"write-order\"\nchunk = \"{}B\"\n[cleaning]\nlow = \"1%\"\n",
+        if reads { "full" } else { "fresh" },
+        flash.page_bytes,
+    );
+    Drawn {
+        truth: KnownPhases { mechanism: "nothing", startup: 0, period: 0 },
+        until_first_erase: false,
+        profile: flash.profile(capacity_bytes, blocks_for(&flash, pages, 64), 64, 2000.0, &rest),
+        before: 0,
+        reads,
+        random: random.chance(0.5),
+        length_bytes: flash.page_bytes,
+        capacity_bytes,
+    }
+}

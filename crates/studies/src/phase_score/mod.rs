@@ -1,0 +1,180 @@
+//! The score of finding phases: how often start-up and period are found on drives that are known to have them, and how
+//! often they are made up on drives that are known to have none.
+//!
+//! Each drive is drawn at random together with a run on it, of one I/O at a time as uFLIP makes them (CIDR 2009,
+//! section 4.2), so that both phases follow from its settings: [`drives`] says how.
+
+mod drives;
+
+use flashlane_base::Seed;
+use flashlane_measure::Interruption;
+use flashlane_measure::statistics::phases::Phases;
+use flashlane_probe::rig::Rig;
+use flashlane_sim::{Drive, config};
+use rayon::prelude::*;
+use serde::Serialize;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the phases of a run on a drive really are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct KnownPhases {
+    /// By what they come about: `batches`, `erases`, `random-cleaning`, `nothing`.
+    pub mechanism: &'static str,
+    /// I/Os of the start-up; 0 for none.
+    pub startup: u64,
+    /// I/Os of the period; 0 for none.
+    pub period: u64,
+}
+
+/// How one of the two was answered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PhaseTally {
+    /// `startup` or `period`.
+    pub feature: &'static str,
+    /// Drives that have it.
+    pub present: u64,
+    /// Of these, those on which it was found, within a tenth.
+    pub found: u64,
+    /// Of these, those on which none was found.
+    pub missed: u64,
+    /// Of these, those on which another was found.
+    pub wrong: u64,
+    /// Drives that have none.
+    pub absent: u64,
+    /// Of these, those on which one was made up.
+    pub invented: u64,
+}
+
+/// An answer that is not right, with what is needed to look into it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PhaseMistake {
+    /// The drive's number.
+    pub drive: u64,
+    /// `startup` or `period`.
+    pub feature: &'static str,
+    /// What is true.
+    pub truth: KnownPhases,
+    /// What was found; 0 for none.
+    pub answer: u64,
+    /// The doubts that came with it, by their codes.
+    pub doubts: Vec<&'static str>,
+    /// The drive's profile.
+    pub profile: String,
+}
+
+/// The score.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PhaseScore {
+    /// Drives that were measured.
+    pub drives: u64,
+    /// The root of all drives.
+    pub seed: u64,
+    /// Of the start-up and of the period.
+    pub features: [PhaseTally; 2],
+    /// Every answer that is not right.
+    pub mistakes: Vec<PhaseMistake>,
+}
+
+/// I/Os of each run.
+const REQUESTS: u64 = 32_768;
+/// What is found is right within this share.
+const TOLERANCE: f64 = 0.1;
+
+/// Looks for the phases of runs on `drives` random drives, on all cores; the result does not depend on how many there
+/// are.
+///
+/// `watch` is told the number of drives done and answers whether to go on; where it does not, the score is of those
+/// done.
+pub fn score(drives: u64, seed: Seed, watch: &(dyn Fn(u64) -> bool + Sync)) -> PhaseScore {
+    let done = AtomicU64::new(0);
+    let examined: Vec<Option<Examined>> = (0..drives)
+        .into_par_iter()
+        .map(|drive| {
+            if !watch(done.load(Ordering::Relaxed)) {
+                return None;
+            }
+            let examined = examine(drive, seed);
+            done.fetch_add(1, Ordering::Relaxed);
+            Some(examined)
+        })
+        .collect();
+    let mut features = ["startup", "period"].map(|feature| PhaseTally { feature, ..PhaseTally::default() });
+    let mut mistakes = Vec::new();
+    let mut count = 0;
+    for (drive, examined) in examined.into_iter().enumerate() {
+        let Some(Examined { truth, phases, profile }) = examined else { continue };
+        count += 1;
+        let startup = phases.startup.requests as u64;
+        let period = phases.period.map_or(0, |period| period.requests as u64);
+        for (tally, (known, answer)) in
+            features.iter_mut().zip([(truth.startup, startup), (truth.period, period)])
+        {
+            if !tally.mark(known, answer) {
+                mistakes.push(PhaseMistake {
+                    drive: drive as u64,
+                    feature: tally.feature,
+                    truth,
+                    answer,
+                    doubts: phases.doubts.iter().map(|doubt| doubt.code()).collect(),
+                    profile: profile.clone(),
+                });
+            }
+        }
+    }
+    PhaseScore { drives: count, seed: seed.0, features, mistakes }
+}
+
+impl PhaseTally {
+    /// Counts an answer; whether it is right.
+    fn mark(&mut self, known: u64, answer: u64) -> bool {
+        let right = answer.abs_diff(known) as f64 <= TOLERANCE * known as f64;
+        let (drives, case) = match (known, answer) {
+            (0, _) => (&mut self.absent, (!right).then_some(&mut self.invented)),
+            (_, 0) => (&mut self.present, Some(&mut self.missed)),
+            _ if right => (&mut self.present, Some(&mut self.found)),
+            _ => (&mut self.present, Some(&mut self.wrong)),
+        };
+        *drives += 1;
+        if let Some(case) = case {
+            *case += 1;
+        }
+        right
+    }
+}
+
+struct Examined {
+    truth: KnownPhases,
+    phases: Phases,
+    profile: String,
+}
+
+/// Makes the run on the `drive`-th drive and looks for its phases.
+fn examine(drive: u64, seed: Seed) -> Examined {
+    let drawn = drives::draw(&mut seed.derive_nth("phase score drive", drive).source());
+    let config = config::parse("random drive", &drawn.profile, &[]).expect("only possible drives are drawn");
+    let mut device = Drive::new(&config, seed.derive_nth("phase score device", drive));
+    let mut accesses = drawn.accesses(seed.derive_nth("phase score run", drive));
+    let mut stop = || false;
+    let mut rig = Rig::new(&mut device, seed, &mut stop);
+    let run = (|| {
+        for access in accesses.by_ref().take(drawn.before as usize) {
+            rig.one(access)?;
+        }
+        let first_erase = |rig: &Rig<'_>| rig.device().counters().get("blocks_erased").unwrap_or(0) > 0;
+        let (mut latencies_ns, mut cheap) = (Vec::new(), 0);
+        for access in accesses.take(REQUESTS as usize) {
+            latencies_ns.push(rig.one(access)?.as_ns());
+            if drawn.until_first_erase && cheap == latencies_ns.len() as u64 - 1 && !first_erase(&rig) {
+                cheap += 1;
+            }
+        }
+        Ok::<_, Interruption>((latencies_ns, cheap))
+    })();
+    let (latencies_ns, cheap) = run.expect("a simulated drive takes what fits it");
+    let startup = if drawn.until_first_erase { cheap } else { drawn.truth.startup };
+    let truth = KnownPhases { startup, ..drawn.truth };
+    Examined { truth, phases: Phases::of(&latencies_ns), profile: drawn.profile }
+}
+
+#[cfg(test)]
+mod tests;
