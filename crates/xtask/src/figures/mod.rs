@@ -29,6 +29,8 @@ const FIGURES: &[&Figure] = &[
     &simulator::PRECONDITION,
     &replay::IOZONE,
     &sweep::TWO_CORES,
+    &sweep::TWO_CORES_SHORT,
+    &sweep::TWO_PROCESSES,
     &harness::RUN,
     &host::AGAINST_FIO,
     &probe::TIME,

@@ -9,3 +9,19 @@ pub const TWO_CORES: Figure = Figure {
     command: "cargo bench -q -p flashlane-studies --bench sweep",
     read: |output| number_after(output, "sweep-two-cores:"),
 };
+
+pub const TWO_CORES_SHORT: Figure = Figure {
+    id: "sweep-two-cores-short",
+    what: "the same of runs of 20 ms, which mostly make drives",
+    asked: None,
+    command: "cargo bench -q -p flashlane-studies --bench sweep",
+    read: |output| number_after(output, "sweep-two-cores-short:"),
+};
+
+pub const TWO_PROCESSES: Figure = Figure {
+    id: "sweep-two-processes",
+    what: "the machine's limit: the same runs in two processes, half each, at once instead of in turn",
+    asked: None,
+    command: "cargo bench -q -p flashlane-studies --bench sweep",
+    read: |output| number_after(output, "sweep-two-processes:"),
+};
