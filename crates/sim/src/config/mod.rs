@@ -144,6 +144,9 @@ pub struct BufferConfig {
     /// On which side of the translation layer it stands.
     #[serde(default)]
     pub placement: Placement,
+    /// Which writes it takes in.
+    #[serde(default)]
+    pub takes: Takes,
     /// Pages leave in batches of so many for each package, when the buffer is full; one by one where absent.
     pub parallel_pages: Option<u32>,
     /// Pages leave one by one as long as more than this share of it is filled; `0%` for at once. Has no effect on
@@ -174,6 +177,17 @@ pub enum Placement {
     Below,
 }
 
+/// Which writes a buffer takes in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Takes {
+    /// All.
+    #[default]
+    All,
+    /// Those that cover no page as a whole, for the rest of it to come: the others go past it.
+    Parts,
+}
+
 /// Mapping and allocation.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -187,8 +201,10 @@ pub struct MappingConfig {
     pub stripe: Option<u32>,
     /// Where whole blocks are mapped, the most replacement or log blocks of a plane.
     pub log_blocks: Option<u32>,
-    /// With FAST, units that are merged at once while the last log block is filled; as many as it takes when it is full
-    /// where absent.
+    /// With FAST, log blocks of a plane for sequences; one where absent.
+    pub sequence_blocks: Option<u32>,
+    /// With FAST, units that are merged at once while the log still has room; as many as it takes when it is full where
+    /// absent.
     pub merge_batch: Option<u32>,
     /// What is mapped as one: a whole fraction of the flash page, which is the default.
     pub unit: Option<Bytes>,

@@ -1,6 +1,6 @@
 //! What a drive cannot be: rules over several fields, each refusal naming the field to change.
 
-use super::{DriveConfig, LevelName, PolicyOptions, Translation};
+use super::{DriveConfig, LevelName, PolicyOptions, Takes, Translation};
 use crate::buffer::{longest_page, shape};
 use crate::nand::Geometry;
 use flashlane_base::units::format_bytes;
@@ -158,6 +158,7 @@ fn translation(config: &DriveConfig) -> Result<(), Refusal> {
         for (field, given) in [
             ("mapping.stripe", mapping.stripe),
             ("mapping.log_blocks", mapping.log_blocks),
+            ("mapping.sequence_blocks", mapping.sequence_blocks),
             ("mapping.merge_batch", mapping.merge_batch),
         ] {
             require(given.is_none(), field, || {
@@ -202,13 +203,14 @@ fn translation(config: &DriveConfig) -> Result<(), Refusal> {
         "none are given; allowed where whole blocks are mapped: at least 1".into()
     })?;
     range("mapping.log_blocks", mapping.log_blocks.unwrap_or(0), 1, config.flash.blocks)?;
-    require(
-        mapping.merge_batch.is_none() || mapping.translation == Translation::Fast,
-        "mapping.merge_batch",
-        || {
-            "only log blocks that all units share are emptied bit by bit; allowed: with mapping.translation fast".into()
-        },
-    )?;
+    for (field, given) in
+        [("mapping.sequence_blocks", mapping.sequence_blocks), ("mapping.merge_batch", mapping.merge_batch)]
+    {
+        require(given.is_none() || mapping.translation == Translation::Fast, field, || {
+            "it has no meaning where each unit has log blocks of its own; allowed: with mapping.translation fast".into()
+        })?;
+    }
+    range("mapping.sequence_blocks", mapping.sequence_blocks.unwrap_or(1), 1, config.flash.blocks)?;
     range("mapping.merge_batch", mapping.merge_batch.unwrap_or(1), 1, 1 << 16)
 }
 
@@ -255,6 +257,11 @@ fn buffers(config: &DriveConfig) -> Result<(), Refusal> {
                 format_bytes(buffer.size.0),
                 format_bytes(unit)
             )
+        })?;
+        require(!(buffer.takes == Takes::Parts && config.link.completions_wait), "buffer.takes", || {
+            "it is 'parts', with which writes may be overtaken on the way back; allowed: 'all', or \
+             link.completions_wait = false"
+                .into()
         })?;
         range("buffer.drain_per_die", buffer.drain_per_die, 1, 1024)?;
         range("buffer.parallel_pages", buffer.parallel_pages.unwrap_or(1), 1, 1 << 16)?;

@@ -201,3 +201,26 @@ fn a_flush_waits_for_the_durable_write_that_took_the_place_of_what_was_buffered(
     }
     assert_eq!(since(&drive), [0; 0], "the first write had completed before the flush came");
 }
+
+#[test]
+fn a_buffer_for_parts_lets_whole_pages_past() {
+    let mut drive = drive(&[
+        ("buffer.takes", "parts"),
+        ("buffer.parallel_pages", "1"),
+        ("link.completions_wait", "false"),
+    ]);
+    // Four quarters of a page come together in the buffer …
+    let (page, quarter) = (8192, 2048);
+    (0..4)
+        .for_each(|id| assert!(latency_ns(&mut drive, Request::write(id, id * quarter, quarter)) < 100_000));
+    assert_eq!(drive.at_risk().unwrap().len(), 1);
+    // … and a write with a whole page in it takes its place on flash, with the program's time.
+    assert!(latency_ns(&mut drive, Request::write(4, 0, page + quarter)) > 200_000);
+    assert_eq!(drive.at_risk().unwrap(), []);
+    let counters = drive.counters();
+    assert_eq!(counters.get("buffer_writes_absorbed"), Some(3));
+    assert_eq!(counters.get("flash_pages_programmed"), Some(2));
+    // Its number is that of a write that completed.
+    latency_ns(&mut drive, Request::write(5, 4 * page, quarter));
+    assert_eq!(drive.at_risk().unwrap()[0].since, 5);
+}

@@ -36,6 +36,7 @@ impl Drive {
             commands_wait: _,
             completions_wait: _,
             whole_reads: _,
+            takes: _,
             geometry: _,
             ftl: _,
             trace_hash: _,

@@ -12,7 +12,7 @@ mod write;
 
 use crate::buffer::{Owed, WriteBuffer};
 use crate::cache::ReadCache;
-use crate::config::{CommandsWait, DriveConfig};
+use crate::config::{CommandsWait, DriveConfig, Takes};
 use crate::event::{Event, EventQueue, Ticket};
 use crate::ftl::{Clean, Ftl, FtlCounters, Placed};
 use crate::host::{Direction, Exclusion, Holder, Link, Side, Transfer};
@@ -51,6 +51,8 @@ pub struct Drive {
     correction: Option<Correction>,
     readahead: Option<(Box<dyn Readahead>, ReadCache)>,
     buffer: Option<WriteBuffer>,
+    /// Which writes go to the buffer.
+    takes: Takes,
     ftl: Ftl,
     flash: FlashArray,
     background: Option<Background>,
@@ -60,7 +62,7 @@ pub struct Drive {
     lost: Vec<u32>,
     /// Flushes that wait for the buffer.
     flushing: Vec<u32>,
-    /// Writes that were completed once the buffer had them.
+    /// Writes, but for durable ones, that were completed, or will be at once since the buffer has them.
     acknowledged: u64,
     /// Pages that were in the buffer when a write overtook them that is not on flash yet: what is lost with it, and its
     /// request.
@@ -168,6 +170,7 @@ impl Drive {
             exclusion,
             readahead,
             buffer,
+            takes: config.buffer.as_ref().map(|buffer| buffer.takes).unwrap_or_default(),
             flash,
             ftl,
             geometry,
@@ -396,6 +399,9 @@ impl Drive {
     #[inline]
     fn complete(&mut self, request: u32) {
         let state = &self.requests[request];
+        // Writes past the buffer count among those that it completed, as they are told apart by no one else.
+        let counts = state.operation == Operation::Write && !state.durable && !state.acknowledged;
+        self.acknowledged += u64::from(counts);
         self.completed.push(Completion {
             id: state.id,
             submitted: state.submitted,

@@ -97,6 +97,7 @@ fn profile(random: &mut Random) -> String {
             policies.0, policies.1
         ));
         field(format_args!("drain_per_die = {}", from(r, 1, 8)));
+        field(format_args!("takes = \"{}\"", pick(r, &["all", "all", "parts"])));
         field(format_args!("placement = \"{}\"", pick(r, &["above", "below"])));
         if r.chance(0.5) {
             field(format_args!("parallel_pages = {}", from(r, 1, 20)));
@@ -128,6 +129,9 @@ fn profile(random: &mut Random) -> String {
         let stripes: Vec<u64> = (1..=all).filter(|n| all % n == 0).collect();
         field(format_args!("stripe = {}", stripes[r.below(stripes.len() as u64) as usize]));
         field(format_args!("log_blocks = {}", from(r, 1, 6)));
+        if translation == "fast" && r.chance(0.3) {
+            field(format_args!("sequence_blocks = {}", from(r, 1, 4)));
+        }
         if translation == "fast" && r.chance(0.5) {
             field(format_args!("merge_batch = {}", from(r, 1, 4)));
         }

@@ -2,6 +2,7 @@
 
 use super::Drive;
 use crate::buffer::Admission;
+use crate::config::Takes;
 use crate::ftl::{Clean, Placed};
 use crate::host::{Direction, Side};
 use crate::nand::{Kind, Operation as FlashOperation, Owner};
@@ -47,7 +48,7 @@ impl Drive {
                 cache.forget(piece.page);
             }
         }
-        if self.buffer.is_some() && !self.requests[request].durable {
+        if self.buffer.is_some() && !self.passes_buffer(request) {
             if self.stalled.is_empty() && self.admit(request) {
                 self.acknowledge(request);
             } else {
@@ -58,6 +59,14 @@ impl Drive {
         } else {
             self.write_through(request);
         }
+    }
+
+    /// Whether a write goes past the buffer: a durable one, or one that needs no other to make a page.
+    fn passes_buffer(&self, request: u32) -> bool {
+        let page_bytes = self.geometry.page_bytes;
+        self.requests[request].durable
+            || self.takes == Takes::Parts
+                && self.pieces_of(request).any(|piece| u64::from(piece.bytes) == page_bytes)
     }
 
     /// Takes a write's pages into the buffer as far as there is room; true once all of them are in.

@@ -88,8 +88,8 @@ impl Geometry {
                 Translation::Block => log_blocks,
                 // One to merge to.
                 Translation::Bast => log_blocks + 1,
-                // The same, and one for a sequence.
-                Translation::Fast => log_blocks + 2,
+                // The same, and those of sequences.
+                Translation::Fast => log_blocks + 1 + config.mapping.sequence_blocks.unwrap_or(1),
             },
             low_blocks,
             factory_bad_per_plane: (flash.factory_bad.0 * f64::from(flash.blocks)).ceil() as u32,

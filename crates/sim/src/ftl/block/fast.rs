@@ -1,12 +1,13 @@
 //! FAST, fully associative log blocks: one log block takes what begins a unit and goes on in sequence, and the others take
 //! everything else, of all units in the order in which it is written (Lee et al., "A log buffer-based flash translation
 //! layer using fully-associative sector translation", ACM TECS 6(3), 2007; described by Gupta et al., ASPLOS 2009,
-//! section 2.2.2).
+//! section 2.2.2). There may be several log blocks for sequences (Lee et al., "LAST: locality-aware sector translation for
+//! NAND flash memory-based storage systems", ACM SIGOPS OSR 42(6), 2008): so many streams go on undisturbed.
 //!
 //! Writes at random fill the log whatever they hit, and cost nothing until it is full. Then the oldest log block is
 //! emptied: each unit that has a valid page in it is gathered in a new data block, from wherever its pages are. With a
-//! `batch` that is spread over the writes that fill the last log block: so many units at once, as often as it takes for the
-//! oldest to be empty when the last is full. A drive that is idle empties its log ahead of need (uFLIP, section 5.1:
+//! `batch` that is spread over the writes before: so many units at once, as often as it takes for the oldest to be empty
+//! when the last is full. A drive that is idle empties its log ahead of need (uFLIP, section 5.1:
 //! cheap writes at first, then ones that cost, and reads that are disturbed afterwards).
 
 use super::store::{Spot, Store};
@@ -14,7 +15,7 @@ use super::{Scheme, Target};
 use crate::ftl::{Clean, NoRoom};
 use std::collections::VecDeque;
 
-/// The log block of a sequence.
+/// A log block of a sequence.
 #[derive(Clone, Copy)]
 struct Sequence {
     unit: u32,
@@ -32,22 +33,24 @@ struct Log {
 
 #[derive(Default)]
 struct Lane {
-    sequence: Option<Sequence>,
-    /// The log blocks, the oldest first; the last is being filled.
+    /// The log blocks of sequences, the one least recently written first.
+    sequences: Vec<Sequence>,
+    /// The log blocks of everything else, the oldest first; the last is being filled.
     logs: VecDeque<Log>,
 }
 
 pub(super) struct Fast {
     lanes: Vec<Lane>,
     most: usize,
-    /// Units that are gathered at once while the last log block is filled; none before it is full where absent.
+    most_sequences: usize,
+    /// Units that are gathered at once while the log still has room; none before it is full where absent.
     batch: Option<u32>,
 }
 
 impl Fast {
-    /// With at most `most` log blocks a plane beside that of the sequence.
-    pub(super) fn new(planes: u32, most: usize, batch: Option<u32>) -> Self {
-        Self { lanes: (0..planes).map(|_| Lane::default()).collect(), most, batch }
+    /// With at most `most` log blocks a plane beside those of sequences.
+    pub(super) fn new(planes: u32, most: usize, most_sequences: usize, batch: Option<u32>) -> Self {
+        Self { lanes: (0..planes).map(|_| Lane::default()).collect(), most, most_sequences, batch }
     }
 }
 
@@ -76,8 +79,8 @@ impl Lane {
         while store.free(plane) < 2 && !self.logs.is_empty() {
             self.empty_oldest(store, plane, cleaned)?;
         }
-        if store.free(plane) < 2 {
-            self.end_sequence(store, plane, cleaned);
+        while store.free(plane) < 2 && !self.sequences.is_empty() {
+            self.end_sequence(store, plane, 0, cleaned);
         }
         if store.free(plane) < 2 {
             return Err(NoRoom);
@@ -85,11 +88,10 @@ impl Lane {
         store.take(plane).ok_or(NoRoom)
     }
 
-    /// Completes the block of the sequence.
-    fn end_sequence(&mut self, store: &mut Store, plane: u32, cleaned: &mut Vec<Clean>) {
-        if let Some(Sequence { unit, block }) = self.sequence.take() {
-            cleaned.push(store.complete(plane, unit, block));
-        }
+    /// Completes the block of a sequence.
+    fn end_sequence(&mut self, store: &mut Store, plane: u32, at: usize, cleaned: &mut Vec<Clean>) {
+        let Sequence { unit, block } = self.sequences.remove(at);
+        cleaned.push(store.complete(plane, unit, block));
     }
 
     /// Gathers the next unit that has a valid page in the oldest log block; false where there is none.
@@ -110,8 +112,8 @@ impl Lane {
         log.first = at;
         let unit = store.spot(pages[at]).unit;
         let mut clean = store.gather(plane, unit).ok_or(NoRoom)?;
-        if let Some(sequence) = self.sequence.take_if(|sequence| sequence.unit == unit) {
-            store.erase(plane, sequence.block);
+        if let Some(at) = self.sequences.iter().position(|sequence| sequence.unit == unit) {
+            store.erase(plane, self.sequences.remove(at).block);
             clean.erases += 1;
         }
         cleaned.push(clean);
@@ -142,18 +144,21 @@ impl Scheme for Fast {
     fn open(&mut self, store: &mut Store, spot: Spot, cleaned: &mut Vec<Clean>) -> Result<Target, NoRoom> {
         let Spot { plane, unit, offset } = spot;
         let lane = &mut self.lanes[plane as usize];
-        let goes_on = match lane.sequence {
-            Some(sequence) if sequence.unit == unit => store.next(plane, sequence.block) == offset,
-            // A unit's first page may begin a sequence; written again at once it is none.
-            _ if offset == 0 => {
-                lane.end_sequence(store, plane, cleaned);
-                let block = lane.take(store, plane, cleaned)?;
-                lane.sequence = Some(Sequence { unit, block });
-                true
+        let sequence = match lane.sequences.iter().position(|sequence| sequence.unit == unit) {
+            Some(at) if store.next(plane, lane.sequences[at].block) == offset => {
+                Some(lane.sequences.remove(at))
             }
-            _ => false,
+            // A unit's first page may begin a sequence; written again at once it is none.
+            None if offset == 0 => {
+                if lane.sequences.len() == self.most_sequences {
+                    lane.end_sequence(store, plane, 0, cleaned);
+                }
+                Some(Sequence { unit, block: lane.take(store, plane, cleaned)? })
+            }
+            _ => None,
         };
-        if goes_on && let Some(sequence) = lane.sequence {
+        if let Some(sequence) = sequence {
+            lane.sequences.push(sequence);
             return Ok(Target { block: sequence.block, position: offset });
         }
         lane.open_log(store, plane, self.most, cleaned)?;
@@ -165,16 +170,17 @@ impl Scheme for Fast {
     fn written(&mut self, store: &mut Store, spot: Spot, target: Target, cleaned: &mut Vec<Clean>) {
         let plane = spot.plane;
         let lane = &mut self.lanes[plane as usize];
-        if lane.sequence.is_some_and(|sequence| sequence.block == target.block) {
+        if lane.sequences.last().is_some_and(|sequence| sequence.block == target.block) {
             if store.is_full(plane, target.block) {
-                lane.end_sequence(store, plane, cleaned);
+                lane.end_sequence(store, plane, lane.sequences.len() - 1, cleaned);
             }
             return;
         }
-        let (log, full) = (lane.logs.back_mut().expect("it was just written"), self.most);
+        let log = lane.logs.back_mut().expect("it was just written");
         log.pages.push(store.page_at(spot).expect("it was just written"));
-        let left = store.geometry.data_pages - store.next(plane, log.block);
-        let Some(batch) = self.batch.filter(|_| full > 1 && lane.logs.len() == full) else { return };
+        let Some(batch) = self.batch else { return };
+        let unopened = (self.most - lane.logs.len()) as u32;
+        let left = (unopened + 1) * store.geometry.data_pages - store.next(plane, target.block);
         let due = lane.logs.front().is_some_and(|oldest| store.valid(plane, oldest.block) >= left);
         for _ in 0..if due { batch } else { 0 } {
             // Without a block to gather in the write that needs the room will be refused.
@@ -203,7 +209,7 @@ impl Scheme for Fast {
     #[cfg(test)]
     fn logs(&self, plane: u32) -> Vec<u32> {
         let lane = &self.lanes[plane as usize];
-        let sequence = lane.sequence.iter().map(|sequence| sequence.block);
-        sequence.chain(lane.logs.iter().map(|log| log.block)).collect()
+        let sequences = lane.sequences.iter().map(|sequence| sequence.block);
+        sequences.chain(lane.logs.iter().map(|log| log.block)).collect()
     }
 }

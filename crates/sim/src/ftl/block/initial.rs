@@ -22,8 +22,12 @@ impl BlockMapped {
             InitialState::Full => self.fill(),
             InitialState::Fragmented => {
                 self.fill();
+                // As with page mapping, the drive got there without wear.
+                let limits = std::mem::take(&mut self.store.blocks.limits);
                 self.scatter(config, seed);
                 self.rest();
+                self.store.blocks.limits = limits;
+                self.store.blocks.erases.fill(0);
             }
         }
         self.store.counters = Default::default();
@@ -49,8 +53,7 @@ impl BlockMapped {
             let length = (1 + random.below(LONGEST_WRITE_BYTES)).div_ceil(page_bytes).min(pages);
             let first = random.below(pages - length + 1);
             for page in first..first + length {
-                // Where blocks wear out after a few erases, some may have done so by then.
-                let _ = self.place(page as u32, &mut cleaned);
+                self.place(page as u32, &mut cleaned).expect("a drive that does not wear out has room");
                 cleaned.clear();
             }
             left -= length as i64;

@@ -66,7 +66,10 @@ impl BlockMapped {
             Translation::Page => unreachable!("page mapping is not block mapping"),
             Translation::Block => Box::new(replacement::Replacement::new(planes, log_blocks)),
             Translation::Bast => Box::new(bast::Bast::new(planes, log_blocks)),
-            Translation::Fast => Box::new(fast::Fast::new(planes, log_blocks, config.mapping.merge_batch)),
+            Translation::Fast => {
+                let sequences = config.mapping.sequence_blocks.unwrap_or(1) as usize;
+                Box::new(fast::Fast::new(planes, log_blocks, sequences, config.mapping.merge_batch))
+            }
         };
         Self { store, scheme, high: config.cleaning.high.0 }
     }

@@ -1,9 +1,9 @@
 //! Block mapping proper: a unit that is written anew gets a replacement block, in which each page keeps its place.
 //!
-//! Pages of a replacement block are written in ascending order: what a write leaves out is copied before it. A write that
-//! goes backwards, or needs the replacement block for another unit, has the rest of the unit copied, and the replacement
-//! takes the data block's place (Gupta et al., ASPLOS 2009, section 2.2.1, after NFTL). So a write at random costs a
-//! whole block's copy, and even one in place does; writes in sequence cost an erase a block.
+//! Pages of a replacement block are written in ascending order: those before the first that is written are copied, and a
+//! write that does not go on where the last one ended, or needs the replacement block for another unit, has the rest
+//! copied; the replacement then takes the data block's place (Gupta et al., ASPLOS 2009, section 2.2.1, after NFTL). So a
+//! write at random costs a whole block's copy, wherever it goes; writes in sequence cost an erase a block.
 
 use super::store::{Spot, Store};
 use super::{Scheme, Target};
@@ -35,10 +35,10 @@ impl Scheme for Replacement {
         let open = &mut self.open[plane as usize];
         if let Some(at) = open.iter().position(|open| open.unit == unit) {
             let found = open.remove(at);
-            if store.next(plane, found.block) > offset {
-                cleaned.push(store.complete(plane, unit, found.block));
-            } else {
+            if store.next(plane, found.block) == offset {
                 open.push(found);
+            } else {
+                cleaned.push(store.complete(plane, unit, found.block));
             }
         }
         if open.last().is_none_or(|last| last.unit != unit) {
@@ -50,9 +50,9 @@ impl Scheme for Replacement {
             open.push(Open { unit, block });
         }
         let block = open.last().expect("it was found or opened").block;
-        let skipped = store.copy(plane, unit, store.next(plane, block)..offset, block);
-        if skipped.moves > 0 {
-            cleaned.push(skipped);
+        let before = store.copy(plane, unit, store.next(plane, block)..offset, block);
+        if before.moves > 0 {
+            cleaned.push(before);
         }
         Ok(Target { block, position: offset })
     }

@@ -36,7 +36,8 @@ pub(super) struct Store {
     /// Of each plane and unit, the data block.
     data: Vec<u32>,
     pub(super) units_per_plane: u32,
-    /// The plane at each position of the stripes, one stripe after the other, and the position of each plane.
+    /// The plane at each position of the stripes, and the position of each plane. One stripe follows the other in the
+    /// drive's addresses.
     plane_at: Vec<u32>,
     position_of: Vec<u32>,
     wear: Box<dyn Wear>,
@@ -81,11 +82,11 @@ impl Store {
         let unit_pages = g.stripe_planes * g.data_pages;
         let (unit, within) = (page / unit_pages, page % unit_pages);
         let (chunk, rest) = (within / g.chunk_pages, within % g.chunk_pages);
-        let stripes = g.planes / g.stripe_planes;
-        let position = unit % stripes * g.stripe_planes + chunk % g.stripe_planes;
+        let (stripe, unit) = (unit / self.units_per_plane, unit % self.units_per_plane);
+        let position = stripe * g.stripe_planes + chunk % g.stripe_planes;
         Spot {
             plane: self.plane_at[position as usize],
-            unit: unit / stripes,
+            unit,
             offset: chunk / g.stripe_planes * g.chunk_pages + rest,
         }
     }
@@ -94,8 +95,8 @@ impl Store {
     #[inline]
     pub(super) fn page_at(&self, spot: Spot) -> Option<u32> {
         let g = &self.geometry;
-        let (stripes, position) = (g.planes / g.stripe_planes, self.position_of[spot.plane as usize]);
-        let unit = spot.unit * stripes + position / g.stripe_planes;
+        let position = self.position_of[spot.plane as usize];
+        let unit = position / g.stripe_planes * self.units_per_plane + spot.unit;
         let chunk = spot.offset / g.chunk_pages * g.stripe_planes + position % g.stripe_planes;
         let within = chunk * g.chunk_pages + spot.offset % g.chunk_pages;
         let page = u64::from(unit) * u64::from(g.stripe_planes * g.data_pages) + u64::from(within);
