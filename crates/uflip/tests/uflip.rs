@@ -1,0 +1,146 @@
+//! The whole benchmark on simulated drives.
+
+use flashlane_base::Seed;
+use flashlane_sim::{Drive, config};
+use flashlane_uflip::{
+    Baseline, Benchmark, Effort, Journal, Options, Outcome, Progress, UflipError, Verdict, export, import,
+    uflip,
+};
+use std::ops::ControlFlow;
+
+/// A small drive with a page-mapped translation layer.
+fn drive(settings: &[(&str, &str)]) -> Drive {
+    let small = [("capacity", "256MiB"), ("flash.blocks", "64")];
+    let settings: Vec<_> =
+        small.iter().chain(settings).map(|&(field, value)| (field.to_owned(), value.to_owned())).collect();
+    Drive::new(&config::load("ssd-s", &settings).unwrap(), Seed(5))
+}
+
+fn quick<'a>(benchmarks: &[Benchmark]) -> Options<'a> {
+    Options { effort: Effort::Quick, benchmarks: benchmarks.to_vec(), ..Options::default() }
+}
+
+const TWO: [Benchmark; 2] = [Benchmark::Order, Benchmark::Granularity];
+
+#[test]
+fn a_benchmark_is_whole_and_the_same_every_time() {
+    let outcome = uflip(&mut drive(&[]), quick(&Benchmark::ALL)).unwrap();
+    let result = &outcome.result;
+    for benchmark in Benchmark::ALL {
+        let runs = result.runs.iter().filter(|run| run.benchmark == Some(benchmark)).count();
+        assert!(runs > 0 && runs % 3 == 0, "{} has {runs} runs", benchmark.name());
+        assert!(result.figures.iter().any(|figure| figure.id == benchmark.name()), "{}", benchmark.name());
+    }
+    assert_eq!(result.characteristics.row.len(), flashlane_uflip::COLUMNS.len());
+    assert!(
+        result.characteristics.row[..4].iter().all(|cell| !cell.is_empty()),
+        "{:?}",
+        result.characteristics
+    );
+    assert_eq!(result.hints.len(), 7);
+    assert!(result.hints.iter().all(|hint| hint.verdict != Verdict::Open), "{:?}", result.hints);
+    assert_eq!(result.phases.len(), 4);
+    assert!(result.states.iter().all(|state| state.written_bytes >= result.area_bytes));
+    let samples: u64 = result.runs.iter().map(|run| run.samples).sum();
+    assert_eq!(samples, outcome.latencies_ns.len() as u64);
+    assert_eq!(uflip(&mut drive(&[]), quick(&Benchmark::ALL)).unwrap(), outcome);
+}
+
+#[test]
+fn a_device_that_may_only_be_read_is_only_read() {
+    let mut drive = drive(&[("initial.state", "full")]);
+    let options = Options { may_write: false, ..quick(&Benchmark::ALL) };
+    let result = uflip(&mut drive, options).unwrap().result;
+    assert_eq!(result.written_bytes, 0);
+    assert_eq!(result.device.counters.counts["host_writes"], 0);
+    let row = &result.characteristics;
+    assert!(row.sr_ms.is_some() && row.rr_ms.is_some() && row.sw_ms.is_none() && row.rw_ms.is_none());
+    let hint = |number: usize| result.hints[number - 1].verdict;
+    assert_ne!(hint(1), Verdict::Open, "reads tell it");
+    assert_eq!((hint(4), hint(5)), (Verdict::Open, Verdict::Open));
+    assert!(result.warnings.iter().any(|warning| warning.code == "read-only"));
+}
+
+#[test]
+fn what_was_stopped_goes_on_along_the_same_plan() {
+    let ids = |outcome: &Outcome| outcome.result.runs.iter().map(|run| run.id.clone()).collect::<Vec<_>>();
+    let whole = uflip(&mut drive(&[]), quick(&TWO)).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal");
+    let mut attempts = 0;
+    let resumed = loop {
+        attempts += 1;
+        let mut journal = Journal::open(&path, "a test").unwrap();
+        let known = journal.ahead();
+        // Stopped in the middle of a step, now and then.
+        let mut left = 150;
+        let mut watch = |_: &Progress| {
+            left -= 1;
+            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let options = Options { journal: Some(&mut journal), watch: Some(&mut watch), ..quick(&TWO) };
+        // The same drive each time, as if nothing had been lost: only the plan is looked at.
+        match uflip(&mut drive(&[]), options) {
+            Ok(outcome) => break outcome,
+            Err(UflipError::Stopped) => {
+                let kept = Journal::open(&path, "a test").unwrap().ahead();
+                assert!(kept > known, "an attempt that gets nowhere would never end");
+            }
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert!(attempts >= 3, "{attempts}");
+    assert!(resumed.result.resumed_steps > 0);
+    assert_eq!(ids(&resumed), ids(&whole));
+    assert_eq!(resumed.result.ios, whole.result.ios);
+    // The first steps were those of the first attempt, so they are the same to the nanosecond.
+    assert_eq!(resumed.result.states, whole.result.states);
+}
+
+#[test]
+fn an_exported_result_is_imported_and_a_changed_one_is_not() {
+    let result = uflip(&mut drive(&[]), quick(&TWO)).unwrap().result;
+    let mut value = serde_json::to_value(&result).unwrap();
+    let exported = export(&value, false).unwrap();
+    assert_eq!(import(exported.to_string().as_bytes()).unwrap(), exported);
+    value["characteristics"]["row"][3] = "0.01".into();
+    let refusal = export(&value, false).unwrap_err().to_string();
+    assert!(refusal.contains("does not follow from its runs"), "{refusal}");
+    value["schema"] = "flashlane.run/1".into();
+    assert!(import(value.to_string().as_bytes()).unwrap_err().to_string().contains("flashlane.run/1"));
+    assert!(import(b"[").unwrap_err().to_string().contains("no JSON"));
+}
+
+#[test]
+fn a_real_drive_is_exchanged_with_what_it_takes_to_trust_it() {
+    let mut result = uflip(&mut drive(&[]), quick(&[Benchmark::Order])).unwrap().result;
+    result.device.simulated = false;
+    result.device.name = "/home/somebody/scratch".into();
+    let mut value = serde_json::to_value(&result).unwrap();
+    let refusal = export(&value, false).unwrap_err().to_string();
+    assert!(refusal.contains("the drive's model") && refusal.contains("the scheduler"), "{refusal}");
+    value["machine"] = serde_json::json!({
+        "model": "FAST", "drive_size_bytes": 1 << 30, "kernel": "Linux", "scheduler": "none", "date": "2026-11-21",
+        "serial": "S3CR3T",
+    });
+    let exported = export(&value, false).unwrap().to_string();
+    assert!(!exported.contains("S3CR3T") && !exported.contains("somebody"), "{exported}");
+    assert!(export(&value, true).unwrap().to_string().contains("S3CR3T"));
+}
+
+#[test]
+fn a_device_that_is_too_small_is_refused() {
+    let mut small = drive(&[("capacity", "32MiB"), ("flash.blocks", "16")]);
+    let error = uflip(&mut small, quick(&TWO)).unwrap_err();
+    assert!(error.to_string().contains("64 MiB at least"), "{error}");
+}
+
+#[test]
+fn random_writes_of_a_drive_that_cleans_cost_more_than_sequential_ones() {
+    // Little room to spare: cleaning random writes moves pages.
+    let mut drive = drive(&[("capacity", "440MiB"), ("flash.channels", "4"), ("flash.blocks", "240")]);
+    let result = uflip(&mut drive, quick(&[Benchmark::Granularity])).unwrap().result;
+    let mean =
+        |baseline| result.phases.iter().find(|phases| phases.baseline == baseline).unwrap().mean_running_ns;
+    assert!(mean(Baseline::Rw) > 1.2 * mean(Baseline::Sr), "{:?}", result.phases);
+}
