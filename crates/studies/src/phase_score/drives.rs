@@ -2,7 +2,7 @@
 //!
 //! - `batches`: a write buffer from which nothing leaves before it is full, and then a page for each package at once.
 //!   Sequential writes are cheap until it is full (start-up: its pages), and then wait for each batch (period: as many
-//!   pages as there are packages).
+//!   pages as there are packages, each with a channel of its own).
 //! - `erases`: no buffer; sequential writes over a drive that has erased blocks in store. They are cheap until these are
 //!   used up (start-up: their pages on all dies), and from then on each die erases a block for each that it fills
 //!   (period: the pages of a block on all dies).
@@ -123,9 +123,10 @@ fn blocks_for(flash: &Flash, pages: u64, pages_per_block: u64) -> u64 {
 }
 
 fn batches(random: &mut Random) -> Drawn {
-    let mut flash = Flash::draw(random, 16);
-    flash.channels += 3;
-    flash.packages = 1 + random.below(16);
+    let mut flash = Flash::draw(random, 8);
+    // Of packages that share a bus each gives its page's room back at another time: channels would be a rhythm, too.
+    flash.channels = 4 + random.below(61);
+    flash.packages = 1;
     // A whole number of I/Os, and more than one.
     let pages_per_io = 1 << random.below(u64::from(flash.dies().trailing_zeros().min(1)) + 1);
     let period = flash.dies() / pages_per_io;
