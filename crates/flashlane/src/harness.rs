@@ -11,7 +11,8 @@ const REQUESTS: u64 = 200_000;
 
 /// Nanoseconds a request, `depth` at a time, of the driving loop, its statistics and its samples, over a device that does nothing.
 pub fn ns_per_request(depth: u32) -> f64 {
-    let workload = Workload::single(Job::new("null", Pattern::Random, Mix::READ, 4096).depth(depth), REQUESTS);
+    let workload =
+        Workload::single(Job::new("null", Pattern::Random, Mix::READ, 4096).depth(depth), REQUESTS);
     let mut device = NullDevice::new(1 << 30);
     let (run, took) = flashlane_host::timed(|| run(&mut device, &workload, Options::default()));
     assert!(run.is_ok_and(|run| run.requests == REQUESTS), "a null device refuses nothing");

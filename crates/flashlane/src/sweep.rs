@@ -13,8 +13,8 @@ use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
 use flashlane_studies::sweep::{
-    Grid, Halt, Key, METRICS, Metric, Options, Planned, PointStatus, Progress, Store, SweepResult, Swept, Task,
-    fingerprint_of, run,
+    Grid, Halt, Key, METRICS, Metric, Options, Planned, PointStatus, Progress, Store, SweepResult, Swept,
+    Task, fingerprint_of, run,
 };
 use serde_json::Value;
 use std::ops::ControlFlow;

@@ -5,7 +5,7 @@
 
 use crate::experiment::{Experiment, Streams};
 use crate::options::{Effort, IO_BYTES, REPETITIONS, StateMethod};
-use crate::{Baseline, Benchmark, Lengths};
+use crate::{Baseline, Benchmark, Lengths, state};
 use flashlane_base::Duration;
 use serde::{Deserialize, Serialize};
 
@@ -128,8 +128,9 @@ impl Plan {
                 })
                 .sum();
             all.enforcements = fresh.div_ceil(self.area_bytes).max(1);
-            all.written_bytes += all.enforcements * self.area_bytes;
-            all.ios += all.enforcements * self.area_bytes / IO_BYTES;
+            let bytes = all.enforcements * state::least_bytes(self.area_bytes);
+            all.written_bytes += bytes;
+            all.ios += bytes / IO_BYTES;
         }
         all
     }

@@ -48,6 +48,11 @@ pub struct Enforcement {
     pub slope: f64,
 }
 
+/// What enforcing the state of an area writes at least, in bytes.
+pub(crate) fn least_bytes(area_bytes: u64) -> u64 {
+    area_bytes / ROUNDS as u64 * LEAST_ROUNDS as u64
+}
+
 /// Writes the first `area_bytes` of the device by `method`.
 pub(crate) fn enforce(
     rig: &mut Rig<'_>,

@@ -92,7 +92,6 @@ fn what_was_stopped_goes_on_along_the_same_plan() {
     assert!(attempts >= 3, "{attempts}");
     assert!(resumed.result.resumed_steps > 0);
     assert_eq!(ids(&resumed), ids(&whole));
-    assert_eq!(resumed.result.ios, whole.result.ios);
     // The first steps were those of the first attempt, so they are the same to the nanosecond.
     assert_eq!(resumed.result.states, whole.result.states);
 }

@@ -192,7 +192,8 @@ impl Arguments {
             journal: journal.as_mut(),
             watch: Some(watch),
         };
-        let mut outcome = benchmark(&mut *opened.device, options).map_err(|error| ended(error, path.is_some()))?;
+        let mut outcome =
+            benchmark(&mut *opened.device, options).map_err(|error| ended(error, path.is_some()))?;
         let result = &mut outcome.result;
         result.warnings.extend(opened.warnings);
         if !result.device.simulated {

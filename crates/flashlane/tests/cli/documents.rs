@@ -97,6 +97,8 @@ fn every_field_of_a_result_is_explained() {
         &["study", "chen11/fig2", "--quick"],
         &["run", "sim:ssd-s", "mixed,requests=2k", "--sweep", "seed=1,2"],
         &["replay", "sim:ssd-s", TRACE, "--limit", "2k"],
+        &["uflip", "sim:ssd-s,capacity=256MiB,flash.blocks=64", "--quick", "--only", "order"],
+        &["uflip", "sim:ssd-s", "--plan"],
     ] {
         let mut names = BTreeSet::new();
         collect(&json(arguments), &mut names);

@@ -11,3 +11,4 @@ mod replay;
 mod safety;
 mod sweeps;
 mod traces;
+mod uflip;

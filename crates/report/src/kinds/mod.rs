@@ -8,6 +8,7 @@ mod study;
 mod sweep;
 mod trace;
 mod uflip;
+mod uflip_plan;
 
 use crate::Samples;
 use crate::document::{Cell, Column, Document, Fact, Row, Table, Warning};
@@ -26,8 +27,17 @@ pub(crate) struct Kind {
 }
 
 /// Every kind of result there is.
-pub(crate) const KINDS: &[Kind] =
-    &[probe::KIND, run::KIND, replay::KIND, study::KIND, score::KIND, sweep::KIND, trace::KIND, uflip::KIND];
+pub(crate) const KINDS: &[Kind] = &[
+    probe::KIND,
+    run::KIND,
+    replay::KIND,
+    study::KIND,
+    score::KIND,
+    sweep::KIND,
+    trace::KIND,
+    uflip::KIND,
+    uflip_plan::KIND,
+];
 
 /// The kind whose schema a result carries.
 pub(crate) fn find(result: &Value) -> Option<&'static Kind> {

@@ -34,7 +34,8 @@ pub(super) struct ImportArguments {
 pub(super) fn export(arguments: &ExportArguments) -> Result<Status, Failure> {
     let path = &arguments.result;
     let file = if path.is_dir() { path.join("result.json") } else { path.clone() };
-    let result = uflip::import(text(&file)?.as_bytes()).map_err(|error| refused("exported", &file, &error))?;
+    let result =
+        uflip::import(text(&file)?.as_bytes()).map_err(|error| refused("exported", &file, &error))?;
     let exported =
         uflip::export(&result, arguments.serial).map_err(|error| refused("exported", &file, &error))?;
     output::print(&output::json(&exported))?;

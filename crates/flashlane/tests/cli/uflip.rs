@@ -1,0 +1,72 @@
+//! `flashlane uflip`.
+
+use crate::program::{done, flashlane, json, refused, text};
+use std::fs;
+
+/// A small drive, so that bringing it into a known state takes no time.
+const DRIVE: &str = "sim:ssd-s,capacity=256MiB,flash.blocks=64";
+
+#[test]
+fn a_benchmark_can_be_kept_shown_exported_and_compared() {
+    let dir = tempfile::tempdir().unwrap();
+    let (out, page) = (dir.path().join("out"), dir.path().join("page"));
+    let shown = done(&["uflip", DRIVE, "--quick", "--only", "order", "--out", text(&out)]);
+    for part in ["Key characteristics", "Design hints", "Reverse", "Start-up"] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    assert!(!out.join("uflip.journal").exists() && out.join("samples.parquet").exists());
+    let exported = done(&["uflip", "export", text(&out)]);
+    let file = dir.path().join("exported.json");
+    fs::write(&file, &exported).unwrap();
+    done(&["uflip", "import", text(&file), text(&file), "--out", text(&page)]);
+    assert!(page.join("report.html").exists());
+    fs::write(&file, exported.replace("flashlane.uflip/1", "flashlane.run/1")).unwrap();
+    refused(2, &["uflip", "import", text(&file)], &["cannot be imported", "flashlane.run/1"]);
+}
+
+#[test]
+fn a_plan_touches_nothing_and_says_how_much_would_be_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("drive");
+    fs::write(&path, vec![0x5a; 128 << 20]).unwrap();
+    let plan = json(&["uflip", text(&path), "--full", "--plan", "--allow-page-cache"]);
+    assert!(fs::read(&path).unwrap().iter().all(|&byte| byte == 0x5a));
+    let total = &plan["total"];
+    assert!(total["written_bytes"].as_u64().unwrap() > 128 << 20, "{total}");
+    assert!(plan["device_writes"].as_f64().unwrap() > 1.0 && plan["expected_s"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn a_real_device_is_only_read_unless_it_was_given_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("drive");
+    fs::write(&path, vec![0x5a; 64 << 20]).unwrap();
+    let arguments = ["uflip", text(&path), "--quick", "--only", "order", "--allow-page-cache"];
+    let result = json(&arguments);
+    assert!(fs::read(&path).unwrap().iter().all(|&byte| byte == 0x5a), "it was written to");
+    assert!(result["warnings"].to_string().contains("--destroy-data"));
+    assert!(result["harness_ns_per_request"].as_f64().is_some());
+    refused(
+        2,
+        &[&arguments[..], &["--sweep", "seed=1,2"]].concat(),
+        &["would overwrite", "nothing was touched"],
+    );
+}
+
+#[test]
+fn drives_are_swept() {
+    let sweep = ["uflip", DRIVE, "--quick", "--only", "order", "--sweep", "flash.planes=1,2"];
+    let result = json(&sweep);
+    let rows = result["rows"].as_array().unwrap();
+    assert!(rows.len() == 2 && rows.iter().all(|row| row["rw_ms"].as_f64().is_some()), "{rows:?}");
+    let one = flashlane(&[&sweep[..], &["--jobs", "1", "--format", "json"]].concat());
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&one.stdout).unwrap(), result);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    refused(2, &["uflip", DRIVE, "--only", "granularty"], &["granularity, alignment"]);
+    refused(2, &["uflip", "sim:ssd-s,capacity=32MiB,flash.blocks=16"], &["64 MiB at least"]);
+    refused(2, &["uflip", "export", "/nowhere"], &["cannot read"]);
+    refused(2, &["uflip", DRIVE, "--sweep", "uflip.effort=quick,full"], &["'uflip.effort' is no key"]);
+}
