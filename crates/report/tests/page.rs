@@ -116,6 +116,10 @@ fn dragging_zooms_and_a_double_click_or_a_button_shows_everything_again() {
     assert_ne!(browser.value("document.querySelector('#f1-1 .plot>svg').innerHTML"), before);
     let ticks = "document.querySelectorAll('#f1-1 .plot>svg.wide text').length > 5";
     assert_eq!(browser.value(ticks), json!(true), "the axes have their ticks");
+    // Curves end at the plot's edge, in whichever drawing is shown.
+    let clips = "[...document.querySelectorAll('#f1-1 clipPath')].map((clip) => clip.id)";
+    let clips: Vec<String> = serde_json::from_value(browser.value(clips)).unwrap();
+    assert!(clips.len() == 2 && clips[0] != clips[1], "{clips:?}");
     browser.click("#f1-1 .reset");
     assert_eq!(view(&mut browser, plot), None);
     assert_eq!(browser.value("document.querySelector('#f1-1 .plot>svg').innerHTML"), before, "as it came");

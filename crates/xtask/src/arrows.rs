@@ -23,7 +23,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("uflip", &["base", "device", "workload", "measure"]),
     (
         "studies",
-        &["base", "device", "policy", "sim", "host", "layer", "workload", "trace", "measure", "probe", "uflip"],
+        &[
+            "base", "device", "policy", "sim", "host", "layer", "workload", "trace", "measure", "probe",
+            "uflip",
+        ],
     ),
     ("report", &["base", "measure"]),
     ("fuzzing", &["base", "device", "policy", "sim", "workload", "trace"]),

@@ -1,6 +1,8 @@
 //! A headless Chromium, driven over a pipe: the DevTools protocol is JSON with a zero byte between messages, so that
 //! neither a client nor a socket is needed.
 
+#![allow(dead_code, reason = "each of its users needs a part of it")]
+
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

@@ -6,6 +6,7 @@
 mod gate;
 mod harness;
 mod host;
+mod page;
 mod papers;
 mod phases;
 mod probe;
@@ -54,6 +55,9 @@ const FIGURES: &[&Figure] = &[
     &trace::MSR,
     &trace::SLOWEST,
     &trace::MEMORY,
+    &page::SIZE,
+    &page::FIRST_PLOT,
+    &page::ZOOM,
     &gate::TESTS,
 ];
 

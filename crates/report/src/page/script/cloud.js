@@ -62,9 +62,10 @@ class Cloud {
   heights(range) {
     const [from, to] = this.within(range), { codes } = this.run;
     let low = 65535, high = 0;
+    const all = !this.hidden.size;
     for (let at = from; at < to; at++) {
       const code = codes[at];
-      if (!code || !this.shows(at)) continue;
+      if (!code || !(all || this.shows(at))) continue;
       if (code < low) low = code;
       if (code > high) high = code;
     }
@@ -89,12 +90,12 @@ class Cloud {
     const [from, to] = this.within([X.low, X.high]), count = to - from;
     const size = Math.max(1, Math.round(ratio * (count <= LARGE ? 4 : count <= MIDDLE ? 2 : 1.4)));
     const kinds = this.singles.kinds.length, layers = Array.from({ length: kinds }, () => null);
-    const { codes, times, kinds: kind } = run, scale = ((X.to - X.from) / (X.high - X.low)) * ratio;
+    const { codes, times, kinds: kind } = run, hidden = layers.map((_, k) => this.hidden.has(k)), scale = ((X.to - X.from) / (X.high - X.low)) * ratio;
     const start = X.from * ratio - X.low * scale - size / 2, rise = size / 2;
     for (let at = from; at < to; at++) {
       const y = heights[codes[at]], k = kind ? kind[at] : 0;
-      if (y < 0 || this.hidden.has(k)) continue;
-      const layer = (layers[k] ??= new Uint16Array(wide * high));
+      if (y < 0 || hidden[k]) continue;
+      const layer = layers[k] || (layers[k] = new Uint16Array(wide * high));
       const left = Math.max(0, Math.round(start + (times ? times[at] : at) * scale)), top = Math.max(0, Math.round(y - rise));
       for (let row = top; row < top + size && row < high; row++) {
         for (let column = left; column < left + size && column < wide; column++) {
@@ -108,20 +109,23 @@ class Cloud {
 
   #colour(layers, wide, high, count) {
     const context = this.canvas.getContext("2d"), image = context.createImageData(wide, high), { data } = image;
-    const faint = count <= LARGE ? 215 : count <= MIDDLE ? 150 : 110;
+    // One alone must be seen; of many the number shows.
+    const one = count <= LARGE ? 230 : count <= MIDDLE ? 180 : 140;
+    const colours = this.singles.kinds.map((kind) => colourOf(kind.class));
+    const most = new Uint16Array(wide * high);
     layers.forEach((layer, kind) => {
       if (!layer) return;
-      const [r, g, b] = colourOf(this.singles.kinds[kind].class);
+      const [r, g, b] = colours[kind];
       for (let pixel = 0; pixel < layer.length; pixel++) {
         const hits = layer[pixel];
-        if (!hits) continue;
-        const at = pixel * 4, alpha = Math.min(255, faint + 35 * (hits - 1));
-        // Over what another kind has put there, in equal parts.
-        const share = data[at + 3] ? 0.5 : 1;
-        data[at] += (r - data[at]) * share;
-        data[at + 1] += (g - data[at + 1]) * share;
-        data[at + 2] += (b - data[at + 2]) * share;
-        data[at + 3] = Math.max(data[at + 3], alpha);
+        // A pixel has the colour of those it has most of; of equals, every other one.
+        if (!hits || hits < most[pixel] || (hits === most[pixel] && (pixel + Math.floor(pixel / wide)) % 2)) continue;
+        most[pixel] = hits;
+        const at = pixel * 4;
+        data[at] = r;
+        data[at + 1] = g;
+        data[at + 2] = b;
+        data[at + 3] = Math.min(255, one + 22 * Math.log2(hits));
       }
     });
     context.putImageData(image, 0, 0);

@@ -41,8 +41,8 @@ class Explorer {
   #resize() {
     if (!this.plot || this.detail.box.clientWidth === this.detail.frame.width) return;
     for (const d of [this.detail, this.histogram, this.tail]) this.#fit(d);
-    this.strip.draw();
     this.plot.redraw();
+    this.strip.draw(this.detail.plan.X);
   }
 
   async open(at) {
@@ -74,7 +74,7 @@ class Explorer {
       tools(this.detail.box.parentElement, this.plot);
       this.plot.redraw();
     }
-    this.strip.open(cloud);
+    this.strip.open(cloud, this.detail.plan.X);
     this.section.querySelector(".measured").hidden = !cloud.marks.length;
     this.section.dataset.run = at;
   }

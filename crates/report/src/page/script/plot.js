@@ -64,17 +64,18 @@ class Plot {
       const of = (end) => all.map((pair) => pair[end]);
       ranges.y = view.x || !this.full.y ? roomy(Math.min(...of(0)), Math.max(...of(1)), model.y.log) : this.full.y;
     }
-    for (const d of this.drawings) {
+    this.drawings.forEach((d, at) => {
       if (!this.isZoomed && d.original && !this.changed) {
         d.svg.innerHTML = d.original;
         d.plan = { X: d.X, Y: d.Y };
         for (const at of model.hidden) for (const curve of d.svg.querySelectorAll(`[data-series="${at}"]`)) curve.classList.add("off");
       } else {
         d.plan = layout(model, ranges, d.frame);
-        d.svg.innerHTML = drawing(model, d.plan, d.frame, this.clip);
+        // A name of its own for each: one that is not shown clips by its own size.
+        d.svg.innerHTML = drawing(model, d.plan, d.frame, `${this.clip}-${at}`);
       }
       model.paint?.(d.plan, d.frame);
-    }
+    });
     this.box.dispatchEvent(new CustomEvent("viewed"));
   }
 

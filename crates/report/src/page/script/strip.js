@@ -12,14 +12,16 @@ class Strip {
     for (const end of ["pointerup", "pointercancel"]) box.addEventListener(end, () => (this.held = null));
   }
 
-  open(cloud) {
+  open(cloud, above) {
     this.cloud = cloud;
     this.range = null;
-    this.draw();
+    this.draw(above);
   }
 
-  draw() {
+  // Under the scale of the plot above it.
+  draw(above) {
     if (!this.cloud) return;
+    this.box.style.marginLeft = `${above.from}px`;
     const width = this.box.clientWidth, { cloud } = this, frame = { width, height: STRIP_HEIGHT };
     this.X = new Scale(false, ...cloud.full, 0, width - 1);
     const Y = new Scale(true, ...roomy(...cloud.heights(null), true), STRIP_HEIGHT - 1, 1);

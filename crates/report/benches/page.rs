@@ -1,0 +1,69 @@
+//! How large the page of a full uFLIP result is, how soon its first plot shows, and how fluid zooming is.
+//!
+//! `cargo bench -p flashlane-report --bench page`, with `-- DIR` to keep the page; `cargo test` makes a small one, so
+//! that it cannot rot. What a browser does is measured where there is one, in wall-clock time: it is what a reader waits.
+
+#[path = "../tests/support/browser.rs"]
+mod browser;
+#[path = "../tests/support/uflip.rs"]
+mod uflip;
+
+use browser::Browser;
+use flashlane_report::{Shown, write_page};
+use std::path::Path;
+
+/// Single requests of a full run.
+const REQUESTS: usize = 3_000_000;
+/// Steps of zooming that are timed.
+const ZOOMS: u32 = 40;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let quick = !arguments.iter().any(|argument| argument == "--bench");
+    let kept = arguments.iter().find(|argument| !argument.starts_with('-')).filter(|_| !quick);
+    let requests = if quick { 20_000 } else { REQUESTS };
+    let (result, samples) = uflip::synthetic("sim:made-up", requests, 1);
+    let scratch = tempfile::tempdir().expect("a directory");
+    let dir = kept.map_or(scratch.path(), Path::new);
+    let page = write_page(dir, &[Shown { result: &result, samples: Some(&samples) }]).expect("a page");
+    let bytes = page.metadata().expect("a file").len();
+    println!("page-size: {:.2} MB ({} single requests in noise)", bytes as f64 / 1e6, samples.len());
+    if !quick {
+        watch(&page);
+    }
+}
+
+fn watch(page: &Path) {
+    let Some(program) = browser::find() else { return };
+    let mut browser = Browser::start(&program);
+    browser.resize(1280, 900, false);
+    // The first page of a new browser waits for the browser.
+    browser.open(page);
+    browser.open(page);
+    let paint = "performance.getEntriesByName('first-contentful-paint')[0].startTime";
+    println!("page-first-plot: {:.2} s until it is drawn", browser.value(paint).as_f64().unwrap() / 1e3);
+    let ready = "performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd";
+    println!("page-ready: {:.2} s until its plots answer", browser.value(ready).as_f64().unwrap() / 1e3);
+    browser.place(".detail");
+    browser.until("Boolean(document.querySelector('.singles').dataset.brushed)");
+    let zoom = format!(
+        "(() => {{ const {{ plot }} = document.querySelector('.singles').explorer, all = plot.full.x[1]; \
+         const begin = performance.now(); for (let n = 1; n <= {ZOOMS}; n++) {{ \
+         plot.view = {{ x: [n * all / 100, all - n * all / 100], y: null }}; plot.redraw(); }} \
+         return (performance.now() - begin) / {ZOOMS}; }})()"
+    );
+    println!("page-zoom: {:.1} ms a step", browser.value(&zoom).as_f64().unwrap());
+    // The largest run that a page may have: all requests in one.
+    let large = format!(
+        "(() => {{ const s = document.querySelector('.singles').explorer, {{ plot }} = s; \
+         const codes = new Uint16Array(1e6).map((_, n) => 12000 + (n * 7919) % 3000); \
+         plot.model.run.codes = codes; plot.model.stops = codes; plot.full = {{ x: [0, 999999], y: null }}; \
+         const begin = performance.now(); for (let n = 1; n <= {ZOOMS}; n++) {{ \
+         plot.view = {{ x: [n * 1000, 999999 - n * 1000], y: null }}; plot.redraw(); }} \
+         return (performance.now() - begin) / {ZOOMS}; }})()"
+    );
+    println!(
+        "page-zoom-million: {:.1} ms a step, a million requests in view",
+        browser.value(&large).as_f64().unwrap()
+    );
+}

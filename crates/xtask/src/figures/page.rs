@@ -1,0 +1,29 @@
+//! The page of a result with millions of single requests.
+
+use super::{Asked, Figure, number_after};
+
+const COMMAND: &str = "cargo bench -q -p flashlane-report --bench page";
+
+pub const SIZE: Figure = Figure {
+    id: "page-size",
+    what: "the page of a made-up full uFLIP result with 3 million single requests, MB",
+    asked: Some(Asked::AtMost(15.0, None)),
+    command: COMMAND,
+    read: |output| number_after(output, "page-size:"),
+};
+
+pub const FIRST_PLOT: Figure = Figure {
+    id: "page-first-plot",
+    what: "the same in headless Chromium: seconds until the first plot is drawn",
+    asked: Some(Asked::AtMost(2.0, None)),
+    command: COMMAND,
+    read: |output| number_after(output, "page-first-plot:"),
+};
+
+pub const ZOOM: Figure = Figure {
+    id: "page-zoom",
+    what: "a step of zooming with a million single requests in view, ms (no graphics card)",
+    asked: None,
+    command: COMMAND,
+    read: |output| number_after(output, "page-zoom-million:"),
+};
