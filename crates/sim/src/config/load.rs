@@ -21,7 +21,10 @@ macro_rules! profiles {
 }
 
 /// All profiles that come with the program: one file in `profiles/` and one word here.
-pub const PROFILES: &[ProfileSource] = profiles!["ssd-s" "ssd-m" "msr-32g" "msr-64g" "nvme-tlc"];
+pub const PROFILES: &[ProfileSource] = profiles![
+    "ssd-s" "ssd-m" "msr-32g" "msr-64g" "nvme-tlc" "memoright-like" "mtron-like" "samsung-like" "transcend-module-like"
+    "kingston-dti-like"
+];
 
 /// Their names.
 pub fn names() -> Vec<&'static str> {

@@ -199,6 +199,10 @@ pub struct MappingConfig {
     pub translation: Translation,
     /// Where whole blocks are mapped, planes over which an erase unit is striped; all where absent.
     pub stripe: Option<u32>,
+    /// Where whole blocks are mapped, whether neighbouring erase units lie on different stripes; otherwise one stripe
+    /// follows the other in the drive's addresses.
+    #[serde(default)]
+    pub interleave: bool,
     /// Where whole blocks are mapped, the most replacement or log blocks of a plane.
     pub log_blocks: Option<u32>,
     /// With FAST, log blocks of a plane for sequences; one where absent.

@@ -42,6 +42,8 @@ fn impossible_drives_are_refused_by_the_field_that_is_wrong() {
         ("mapping.log_blocks=3", "mapping.log_blocks"),
         ("mapping.stripe=8", "mapping.stripe"),
         ("mapping.merge_batch=8", "mapping.merge_batch"),
+        ("mapping.interleave=true", "mapping.interleave"),
+        ("mapping.sequence_blocks=2", "mapping.sequence_blocks"),
         ("mapping.translation=fast,mapping.pool=plane,mapping.log_blocks=0", "mapping.log_blocks"),
         ("mapping.translation=fast,mapping.pool=plane,mapping.log_blocks=1000", "flash.blocks"),
         (

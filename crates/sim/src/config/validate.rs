@@ -166,7 +166,9 @@ fn translation(config: &DriveConfig) -> Result<(), Refusal> {
                     .into()
             })?;
         }
-        return Ok(());
+        return require(!mapping.interleave, "mapping.interleave", || {
+            "pages are striped one by one where pages are mapped; allowed: only false".into()
+        });
     }
     let only = |field, allowed: &str, given: &str| {
         require(given == allowed, field, || {

@@ -128,7 +128,7 @@ fn profile(random: &mut Random) -> String {
         let all = channels * packages * dies * planes;
         let stripes: Vec<u64> = (1..=all).filter(|n| all % n == 0).collect();
         field(format_args!("stripe = {}", stripes[r.below(stripes.len() as u64) as usize]));
-        field(format_args!("log_blocks = {}", from(r, 1, 6)));
+        field(format_args!("log_blocks = {}\ninterleave = {}", from(r, 1, 6), pick(r, &truths)));
         if translation == "fast" && r.chance(0.3) {
             field(format_args!("sequence_blocks = {}", from(r, 1, 4)));
         }

@@ -36,8 +36,9 @@ pub(super) struct Store {
     /// Of each plane and unit, the data block.
     data: Vec<u32>,
     pub(super) units_per_plane: u32,
-    /// The plane at each position of the stripes, and the position of each plane. One stripe follows the other in the
-    /// drive's addresses.
+    /// Whether neighbouring units lie on different stripes; otherwise one stripe follows the other.
+    interleave: bool,
+    /// The plane at each position of the stripes, and the position of each plane.
     plane_at: Vec<u32>,
     position_of: Vec<u32>,
     wear: Box<dyn Wear>,
@@ -65,6 +66,7 @@ impl Store {
             next: vec![0; geometry.planes as usize * geometry.blocks as usize],
             data: vec![NONE; geometry.planes as usize * units_per_plane as usize],
             units_per_plane,
+            interleave: config.mapping.interleave,
             plane_at,
             position_of,
             blocks,
@@ -82,7 +84,12 @@ impl Store {
         let unit_pages = g.stripe_planes * g.data_pages;
         let (unit, within) = (page / unit_pages, page % unit_pages);
         let (chunk, rest) = (within / g.chunk_pages, within % g.chunk_pages);
-        let (stripe, unit) = (unit / self.units_per_plane, unit % self.units_per_plane);
+        let stripes = g.planes / g.stripe_planes;
+        let (stripe, unit) = if self.interleave {
+            (unit % stripes, unit / stripes)
+        } else {
+            (unit / self.units_per_plane, unit % self.units_per_plane)
+        };
         let position = stripe * g.stripe_planes + chunk % g.stripe_planes;
         Spot {
             plane: self.plane_at[position as usize],
@@ -96,7 +103,12 @@ impl Store {
     pub(super) fn page_at(&self, spot: Spot) -> Option<u32> {
         let g = &self.geometry;
         let position = self.position_of[spot.plane as usize];
-        let unit = position / g.stripe_planes * self.units_per_plane + spot.unit;
+        let stripe = position / g.stripe_planes;
+        let unit = if self.interleave {
+            spot.unit * (g.planes / g.stripe_planes) + stripe
+        } else {
+            stripe * self.units_per_plane + spot.unit
+        };
         let chunk = spot.offset / g.chunk_pages * g.stripe_planes + position % g.stripe_planes;
         let within = chunk * g.chunk_pages + spot.offset % g.chunk_pages;
         let page = u64::from(unit) * u64::from(g.stripe_planes * g.data_pages) + u64::from(within);

@@ -126,7 +126,12 @@ fn every_scheme_keeps_every_page() {
     for scheme in SCHEMES {
         for overrides in [
             &[("mapping.stripe", "4")][..],
-            &[("mapping.stripe", "2"), ("mapping.chunk", "12KiB"), ("wear.policy", "none")],
+            &[
+                ("mapping.stripe", "2"),
+                ("mapping.chunk", "12KiB"),
+                ("mapping.interleave", "true"),
+                ("wear.policy", "none"),
+            ],
             &[
                 ("mapping.stripe", "1"),
                 ("cleaning.high", "50%"),
