@@ -7,6 +7,9 @@ use crate::document::{Document, Fact, Table, belongs};
 use crate::singles::Packed;
 use crate::svg::escape;
 
+/// More figures than this stand below their table: beside it they would be a column.
+const BESIDE: usize = 2;
+
 /// The result at `at` of the page, from 0.
 pub(super) fn render(sheet: &Sheet, packed: Option<&Packed>, at: usize) -> String {
     let document = &sheet.document;
@@ -101,9 +104,14 @@ impl<'a> Layout<'a> {
         let content = table::render(table, &|id| self.links(id));
         match self.figures(|id| table.claims(id)) {
             none if none.is_empty() => format!("<section><h2>{title}</h2>\n{content}</section>\n"),
-            figures => format!(
-                "<section class=\"wide\"><h2>{title}</h2>\n<div class=\"beside\">{content}{figures}</div></section>\n"
-            ),
+            figures => {
+                let several =
+                    self.document.figures.iter().filter(|figure| table.claims(&figure.id)).count() > BESIDE;
+                let class = if several { "beside many" } else { "beside" };
+                format!(
+                    "<section class=\"wide\"><h2>{title}</h2>\n<div class=\"{class}\">{content}{figures}</div></section>\n"
+                )
+            }
         }
     }
 

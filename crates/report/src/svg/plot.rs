@@ -104,7 +104,8 @@ impl<'a> Plot<'a> {
             let class = if tick.label.is_empty() { "minor" } else { "grid" };
             out += &format!("<path class=\"{class}\" d=\"M{x:.1} {:.1}V{:.1}\"/>", self.y.from, self.y.to);
             let half = width(&tick.label, SIZE) / 2.0;
-            if x - half >= free {
+            // A tick without a label takes no room from those that have one.
+            if !tick.label.is_empty() && x - half >= free {
                 let centre = x.min(self.frame.width - half);
                 out += &label(centre, self.y.from + 17.0, "middle", &tick.label);
                 free = centre + half + 6.0;

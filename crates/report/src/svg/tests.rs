@@ -139,3 +139,13 @@ fn marks_stand_over_the_plot_and_are_labelled_once_each() {
     assert_eq!(svg.matches("class=\"mark\"").count(), 7);
     assert_eq!(svg.matches("<title>24</title>").count(), 1);
 }
+
+#[test]
+fn ticks_between_the_labelled_ones_take_no_label_away() {
+    let mut figure = curve(vec![(1.0, 1.0), (4000.0, 2.0)]);
+    figure.x.log = true;
+    let drawn = Plot::new(&figure, Frame { width: 340.0, height: 290.0 }).draw();
+    for label in ["1", "10", "100", "1000"] {
+        assert!(drawn.contains(&format!(">{label}</text>")), "{label}: {drawn}");
+    }
+}

@@ -80,8 +80,6 @@ class Cloud {
   paint({ X, Y }, frame) {
     const { canvas, run } = this, ratio = devicePixelRatio || 1;
     const wide = (canvas.width = Math.round(frame.width * ratio)), high = (canvas.height = Math.round(frame.height * ratio));
-    canvas.style.width = `${frame.width}px`;
-    canvas.style.height = `${frame.height}px`;
     const heights = new Int32Array(65536).fill(-1);
     for (let code = 1; code < 65536; code++) {
       const y = Y.place(this.ms[code]);

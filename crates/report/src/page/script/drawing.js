@@ -48,7 +48,7 @@ function drawing(model, plan, frame, clip) {
   for (const tick of xTicks) {
     const x = X.place(tick.value), half = textWidth(tick.label) / 2;
     out += `<path class="${tick.label ? "grid" : "minor"}" d="M${at(x)} ${at(Y.from)}V${at(Y.to)}"/>`;
-    if (x - half < free) continue;
+    if (!tick.label || x - half < free) continue;
     const centre = Math.min(x, frame.width - half);
     out += text(centre, Y.from + 17, "middle", tick.label);
     free = centre + half + 6;
