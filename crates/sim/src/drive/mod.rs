@@ -592,6 +592,8 @@ impl Device for Drive {
 #[cfg(test)]
 mod buffered;
 #[cfg(test)]
+mod of_uflip;
+#[cfg(test)]
 mod tests;
 
 #[cfg(test)]
