@@ -126,6 +126,10 @@ fn results_to_report() {
     unusable(&["report", text(&file)], &["result.json", "line 1"]);
     fs::write(&file, "{\"schema\": \"flashlane.run/9\"}").unwrap();
     unusable(&["report", text(&file)], &["flashlane.run/9", "flashlane.run/1"]);
+    fs::write(&file, "{\"schema\": \"flashlane.run/1\"}").unwrap();
+    fs::write(dir.path().join("samples.parquet"), "no samples").unwrap();
+    let page = dir.path().join("page");
+    unusable(&["report", text(dir.path()), "--out", text(&page)], &["samples.parquet", "cannot read"]);
 }
 
 #[test]

@@ -153,7 +153,9 @@ fn out_keeps_all_that_a_report_needs() {
     let again = dir.path().join("again");
     let printed = done(&["report", text(&out), text(&out.join("result.json")), "--out", text(&again)]);
     assert_eq!(printed.matches("Run: sim:ssd-s").count(), 2);
-    assert!(fs::read_to_string(again.join("report.html")).unwrap().contains("</html>"));
+    let page = fs::read_to_string(again.join("report.html")).unwrap();
+    assert!(page.contains("</html>"));
+    assert_eq!(page.matches("class=\"singles").count(), 2, "the requests beside each result are on the page");
 }
 
 #[test]
