@@ -76,11 +76,16 @@ fn side_by_side(documents: &[&Document], alike: &[usize]) -> String {
     }
     let columns = documents.iter().map(|document| Column::left(&name(document), ""));
     titled(&Table {
-        title: format!("Side by side: {}", documents[0].kind.to_lowercase()),
+        title: format!("Side by side: {}", within_a_sentence(documents[0].kind)),
         columns: std::iter::once(Column::left("", "")).chain(columns).collect(),
         rows,
         ..Table::default()
     })
+}
+
+/// A kind's name where it does not begin a sentence; uFLIP's is a name.
+fn within_a_sentence(kind: &str) -> String {
+    if kind.starts_with(char::is_lowercase) { kind.to_owned() } else { kind.to_lowercase() }
 }
 
 fn titled(all: &Table) -> String {
