@@ -2,6 +2,7 @@
 
 use crate::options::IO_BYTES;
 use crate::space::Space;
+use crate::state::LARGEST_PIECE_BYTES;
 use crate::{Baseline, Benchmark, Lengths};
 use flashlane_base::units::format_bytes;
 use flashlane_base::{Duration, Random, Seed};
@@ -22,15 +23,16 @@ pub struct Experiment {
 
 /// The room that each of several sequential streams has at least, so that no two share an erase unit of the drives of
 /// the paper's time.
-const STREAM_BYTES: u64 = 8 << 20;
+const STREAM_BYTES: u64 = 4 << 20;
 /// Of all streams together, the most, as a part of the area.
 const STREAMS_PART: u64 = 4;
-/// Increments from here on leave nothing in order behind them: they need no room of their own.
-const SCATTERED_INCR: i64 = 32;
+/// Increments from here on leave nothing in order behind them, since no two I/Os touch the same erase block of the paper's time:
+/// they need no room of their own.
+const SCATTERED_INCR: i64 = (2 * LARGEST_PIECE_BYTES / IO_BYTES) as i64;
 /// The pause between bursts (uflip09, section 3.2).
 const BURST_PAUSE: Duration = Duration::from_ms(100);
 /// A pattern that seldom comes to its turn is run until it had so many.
-const LEAST_TURNS: u64 = 128;
+const LEAST_TURNS: u64 = 64;
 
 /// Where an experiment's I/Os go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -67,11 +67,16 @@ pub(crate) struct Analysis {
     pub(crate) is_enough: bool,
 }
 
+/// The first I/Os of a run of sequential writes do not count, whatever the start-up: they still pay for the erase units that
+/// the run before left half written.
+const LEFT_OVER: usize = 64;
+
 /// Finds the phases of a baseline in the response times of a long run, and how long its runs are to be so that their means
 /// are known to within `bound`.
 pub(crate) fn analyse(baseline: Baseline, latencies_ns: &[u64], bound: f64) -> Analysis {
-    let found = Phases::of(latencies_ns);
-    let counts = counts(latencies_ns, &found, bound);
+    let left_over = if baseline == Baseline::Sw { LEFT_OVER.min(latencies_ns.len()) } else { 0 };
+    let found = Phases::of(&latencies_ns[left_over..]);
+    let counts = counts(&latencies_ns[left_over..], &found, bound);
     let figure = format!("phases-{}", baseline.name().to_lowercase());
     let title = format!("{}: start-up and running phase", baseline.name());
     let mean =
@@ -86,16 +91,16 @@ pub(crate) fn analyse(baseline: Baseline, latencies_ns: &[u64], bound: f64) -> A
     Analysis {
         is_enough: counts.reached && !open,
         warnings: warnings.collect(),
-        figure: plot(&figure, &title, latencies_ns, &found),
+        figure: plot(&figure, &title, &latencies_ns[left_over..], &found),
         phases: BaselinePhases {
             baseline,
             ios: latencies_ns.len() as u64,
             startup: found.startup.requests as u64,
             period: found.period.map(|period| period.requests as u64),
-            ignored: counts.io_ignore as u64,
+            ignored: (left_over + counts.io_ignore) as u64,
             count: (counts.io_count - counts.io_ignore) as u64,
             confidence: counts.relative_half_width,
-            steady_from: found.snia.map(|steady| steady.from as u64),
+            steady_from: found.snia.map(|steady| (left_over + steady.from) as u64),
             mean_all_ns: mean(latencies_ns),
             mean_running_ns: found.running_mean_ns,
             figure,

@@ -31,6 +31,8 @@ pub struct Outcome {
 
 /// How often a run may be doubled so that its mean is known well enough.
 const DOUBLINGS: u32 = 3;
+/// Before them the device is let alone for so many of the least pauses.
+const CALM: u64 = 10;
 /// Reads before the batch of random writes of the pause determination, …
 const READS_BEFORE: u64 = 512;
 /// … and reads behind it: the paper saw 3,000 disturbed.
@@ -266,6 +268,7 @@ impl Bench<'_> {
         }
         let name = "pause-determination";
         let least_pause_ns = self.pause.as_ns();
+        let calm = self.pause * CALM;
         let reads_bytes = (READS_BEFORE + READS_BEHIND) * IO_BYTES;
         let reads_bytes = reads_bytes.min(self.plan.area_bytes / 2 / IO_BYTES * IO_BYTES);
         let (reads_offset, _) = self.target(Streams::Anywhere(reads_bytes), name)?;
@@ -276,6 +279,8 @@ impl Bench<'_> {
         let batch =
             run(Baseline::Rw.job(IO_BYTES).area(0, self.plan.area_bytes), writes, self.seed.derive(name));
         let (found, latencies_ns): (Interference, _) = self.step(name, |rig| {
+            // What went before must not disturb the reads that the others are compared with.
+            rig.idle(calm)?;
             let (mut latencies_ns, _) = rig.run(&before)?;
             rig.run(&batch)?;
             let (behind_ns, _) = rig.run(&behind)?;
@@ -303,7 +308,10 @@ impl Bench<'_> {
                     let row = self.repetition(&experiment, repetition, doublings, length)?;
                     let (row, latencies_ns) = row;
                     let vague = row.summary.confidence.is_some_and(|share| share > self.effort.bound());
-                    if vague && doublings < self.doublings(&experiment) {
+                    let left = self.doublings(&experiment) - doublings;
+                    // The interval shrinks as the square root of the length: not where that could never suffice.
+                    let reachable = self.effort.bound() * 2_f64.powi(left as i32).sqrt();
+                    if vague && left > 0 && row.summary.confidence.is_some_and(|share| share <= reachable) {
                         doublings += 1;
                         continue;
                     }

@@ -8,7 +8,7 @@
 //!   (period: the pages of a block on all dies).
 //! - `random-cleaning`: random writes, each to a die drawn by lot, so that cleaning comes after so many writes on average
 //!   and no two distances are alike: no period. Half of the drives have erased blocks in store, and the start-up lasts
-//!   until the first block of all is erased; the others are written until the cleaning of the dies has lost its step.
+//!   until as many blocks are erased as half of the dies: from then on a write is more likely than not to meet a die that cleans; the others are written until the cleaning of the dies has lost its step.
 //! - `nothing`: reads, or writes into a drive with room for all of them: neither.
 //!
 //! Half of the drives with a rhythm are written beforehand, for longer than their start-up and up to a random place of
@@ -25,8 +25,8 @@ const MOST_STARTUP: u64 = REQUESTS * 3 / 10;
 pub(super) struct Drawn {
     /// What is known of the run.
     pub(super) truth: KnownPhases,
-    /// Whether the start-up ends with the first erase, whenever that is, instead of where `truth` says.
-    pub(super) until_first_erase: bool,
+    /// Erases with which the start-up ends, whenever these are, where `truth` does not say it.
+    pub(super) until_erases: Option<u64>,
     /// The drive's profile.
     pub(super) profile: String,
     /// I/Os before the run.
@@ -144,7 +144,7 @@ fn batches(random: &mut Random) -> Drawn {
     let capacity_bytes = pages * flash.page_bytes;
     Drawn {
         truth,
-        until_first_erase: false,
+        until_erases: None,
         profile: flash.profile(capacity_bytes, blocks_for(&flash, pages, 64), 64, 2000.0, &rest),
         before,
         reads: false,
@@ -182,7 +182,7 @@ fn erases(random: &mut Random) -> Drawn {
     let capacity_bytes = content * pages * flash.dies() * flash.page_bytes;
     Drawn {
         truth,
-        until_first_erase: false,
+        until_erases: None,
         // One block is the least that is left, one is being opened.
         profile: flash.profile(capacity_bytes, content + stored + 2, pages, erase_us, &rest),
         before,
@@ -199,7 +199,9 @@ fn random_cleaning(random: &mut Random) -> Drawn {
     flash.channels = flash.channels.max(3);
     flash.packages = flash.packages.max(3);
     let pages = 32;
-    let stored = 10 + random.below(10);
+    // The more a die has in store, the nearer together the dies come to their ends, and the sharper is that of the start-up.
+    let most = MOST_STARTUP / (pages * flash.dies());
+    let stored = 2 + most * 2 / 3 + random.below(most / 3 + 1);
     let content = stored * (4 + random.below(5));
     let from_store = random.chance(0.5);
     let before = if from_store { 0 } else { 6 * pages * flash.dies() };
@@ -212,7 +214,7 @@ fn random_cleaning(random: &mut Random) -> Drawn {
     let capacity_bytes = content * pages * flash.dies() * flash.page_bytes;
     Drawn {
         truth: KnownPhases { mechanism: "random-cleaning", startup: 0, period: 0 },
-        until_first_erase: from_store,
+        until_erases: from_store.then_some(flash.dies() / 2),
         profile: flash.profile(capacity_bytes, content + stored, pages, 2000.0, &rest),
         before,
         reads: false,
@@ -234,7 +236,7 @@ fn nothing(random: &mut Random) -> Drawn {
     );
     Drawn {
         truth: KnownPhases { mechanism: "nothing", startup: 0, period: 0 },
-        until_first_erase: false,
+        until_erases: None,
         profile: flash.profile(capacity_bytes, blocks_for(&flash, pages, 64), 64, 2000.0, &rest),
         before: 0,
         reads,

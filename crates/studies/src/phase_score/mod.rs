@@ -160,18 +160,19 @@ fn examine(drive: u64, seed: Seed) -> Examined {
         for access in accesses.by_ref().take(drawn.before as usize) {
             rig.one(access)?;
         }
-        let first_erase = |rig: &Rig<'_>| rig.device().counters().get("blocks_erased").unwrap_or(0) > 0;
+        let most = drawn.until_erases.unwrap_or(0);
+        let erased = |rig: &Rig<'_>| rig.device().counters().get("blocks_erased").unwrap_or(0);
         let (mut latencies_ns, mut cheap) = (Vec::new(), 0);
         for access in accesses.take(REQUESTS as usize) {
             latencies_ns.push(rig.one(access)?.as_ns());
-            if drawn.until_first_erase && cheap == latencies_ns.len() as u64 - 1 && !first_erase(&rig) {
+            if cheap == latencies_ns.len() as u64 - 1 && erased(&rig) < most {
                 cheap += 1;
             }
         }
         Ok::<_, Interruption>((latencies_ns, cheap))
     })();
     let (latencies_ns, cheap) = run.expect("a simulated drive takes what fits it");
-    let startup = if drawn.until_first_erase { cheap } else { drawn.truth.startup };
+    let startup = if drawn.until_erases.is_some() { cheap } else { drawn.truth.startup };
     let truth = KnownPhases { startup, ..drawn.truth };
     Examined { truth, phases: Phases::of(&latencies_ns), profile: drawn.profile }
 }

@@ -19,8 +19,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let startup = &all[..(rw.startup as usize).min(all.len())];
     let mean_ms = startup.iter().sum::<u64>() as f64 / startup.len().max(1) as f64 / 1e6;
     let dearest_ms = all.iter().copied().max().unwrap_or_default() as f64 / 1e6;
-    let mut outcome = Outcome::default();
-    outcome.rows = vec![
+    let rows = vec![
         Row::near("start-up of random writes", 125.0, rw.startup as f64, "I/Os", 0.25),
         Row::near("mean of the start-up", 0.4, mean_ms, "ms", 0.5),
         Row::between("dearest random write", 27.0, dearest_ms, "ms", (27.0 / 2.0, 27.0 * 2.0)),
@@ -32,6 +31,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
             1.0,
         ),
     ];
+    let mut outcome = Outcome { rows, ..Outcome::default() };
     for baseline in [Baseline::Sr, Baseline::Rr, Baseline::Sw] {
         let startup = phases(&found, baseline).startup as usize;
         outcome.rows.push(Row::exact(

@@ -15,8 +15,7 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let found = uflip(lab, "kingston-dti-like", &[])?;
     let sw = phases(&found, Baseline::Sw);
-    let mut outcome = Outcome::default();
-    outcome.rows = vec![
+    let rows = vec![
         Row::exact("start-up of sequential writes", 0_usize, Some(sw.startup as usize), "I/Os"),
         Row::near(
             "period of sequential writes",
@@ -26,6 +25,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
             0.1,
         ),
     ];
+    let mut outcome = Outcome { rows, ..Outcome::default() };
     outcome.figures.extend(figure(&found, &sw.figure, "fig4"));
     Ok(outcome)
 }

@@ -12,14 +12,14 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
 };
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
-    let mut outcome = Outcome::default();
     let found = uflip(lab, "mtron-like", &[])?;
     let pause = found.result.pause;
-    outcome.rows = vec![
+    let rows = vec![
         Row::near("Mtron: disturbed reads", 3000.0, pause.affected_reads as f64, "", 0.5),
         Row::near("Mtron: for", 2.5, pause.affected_ns as f64 / 1e9, "s", 0.5),
         Row::at_least("Mtron: pause that follows", 5.0, pause.pause_ns as f64 / 1e9, "s", 2.5),
     ];
+    let mut outcome = Outcome { rows, ..Outcome::default() };
     outcome.figures.extend(figure(&found, "pause-determination", "fig5"));
     for (profile, drive) in [("samsung-like", "Samsung"), ("kingston-dti-like", "Kingston DTI")] {
         let affected = uflip(lab, profile, &[])?.result.pause.affected_reads as usize;

@@ -33,11 +33,29 @@ pub(super) enum Beginning {
 const CLEARLY: f64 = 3.0;
 /// The later part of a start-up must tell for it, an I/O, at least this share of what all of it does.
 const ABRUPT: f64 = 0.5;
+/// What costs within this share of the running phase is part of it.
+const SETTLED: f64 = 0.1;
+/// Fewer I/Os are not looked at again by themselves.
+const LEAST_LOOKED_AT: usize = 64;
 /// A start-up that ends beyond this share of the run leaves too little to call the rest of it running.
 const OPEN_FROM: f64 = 0.45;
 
 /// Looks for the end of the start-up in the earlier half of `latencies_ns`. Requires: at least 16 of them.
+///
+/// A long run can show more than one change: behind the start-up's end, another to something that costs nearly the same and
+/// was going on for long. What tells more of the two is then the later one, since it has more I/Os to tell it; so
+/// what was found is looked at again by itself.
 pub(super) fn find(latencies_ns: &[u64]) -> Beginning {
+    let found = first_change(latencies_ns);
+    let Beginning::Until { at, .. } = found else { return found };
+    let earlier = if at < LEAST_LOOKED_AT { Beginning::Alike } else { find(&latencies_ns[..at]) };
+    let Beginning::Until { at: earlier_at, .. } = earlier else { return found };
+    let mean = |part: &[u64]| part.iter().map(|&ns| ns as f64).sum::<f64>() / part.len() as f64;
+    let (between, behind) = (mean(&latencies_ns[earlier_at..at]), mean(&latencies_ns[at..]));
+    if (between - behind).abs() <= SETTLED * behind { earlier } else { found }
+}
+
+fn first_change(latencies_ns: &[u64]) -> Beginning {
     let (bins, count) = binned(latencies_ns);
     let half = bins.len() / 2;
     let running = Likelihood::of(&bins[half..], count);

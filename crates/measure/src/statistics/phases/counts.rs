@@ -22,6 +22,8 @@ pub struct Counts {
 const LEAST_PERIODS: usize = 10;
 /// I/Os that it counts at least: fewer give no interval.
 const LEAST_COUNTED: usize = 512;
+/// Where batches are still correlated their interval is too narrow, though hardly by more than this.
+const CORRELATED: f64 = 4.0;
 /// A start-up is ignored with this share more, which is how closely it is known.
 const MARGIN: f64 = 0.1;
 
@@ -29,7 +31,7 @@ const MARGIN: f64 = 0.1;
 /// `bound` (a share of the mean, above 0) to either side.
 ///
 /// The running phase of `latencies_ns` is read as if it were measured: first ten periods (and 512 I/Os), then twice as
-/// many, and so on until the interval is narrow enough and its batches are independent. Doubling asks so seldom that
+/// many, and so on until the interval is narrow enough and its batches are independent, or so narrow that they need not be. Doubling asks so seldom that
 /// an interval which is narrow by chance hardly ever ends it.
 pub fn counts(latencies_ns: &[u64], phases: &Phases, bound: f64) -> Counts {
     let period = phases.period.map_or(1, |period| period.requests);
@@ -50,7 +52,7 @@ pub fn counts(latencies_ns: &[u64], phases: &Phases, bound: f64) -> Counts {
         recorded = wanted;
         if let Some(confidence) = batches.confidence() {
             let relative = confidence.relative();
-            if relative <= bound && !confidence.correlated {
+            if relative <= bound && !confidence.correlated || relative <= bound / CORRELATED {
                 let io_count = io_ignore + recorded;
                 return Counts { io_ignore, io_count, relative_half_width: Some(relative), reached: true };
             }

@@ -43,6 +43,20 @@ fn the_papers_two_devices() {
 }
 
 #[test]
+fn a_later_change_to_nearly_the_same_is_not_the_end_of_the_start_up() {
+    // Behind the cheap writes one in three is expensive, and from the 3,500th on a few more, of other lengths.
+    let latencies = series(8_192, 0.05, 3, |i, random| match i {
+        0..400 => CHEAP,
+        400..3_500 if random.chance(0.33) => EXPENSIVE,
+        3_500.. if random.chance(0.34) => EXPENSIVE * (0.9 + 0.2 * random.unit()),
+        _ if i < 3_500 => CHEAP,
+        _ => CHEAP * 1.05,
+    });
+    let found = Phases::of(&latencies);
+    assert!(within_a_tenth(found.startup.requests, 400), "{found:?}");
+}
+
+#[test]
 fn a_start_up_that_only_the_rhythm_shows() {
     // Five expensive I/Os are missing: by their number alone that would be nothing unusual.
     let phases = Phases::of(&two_phases(40_000, 5_000, 1_000, 1, 0.05, 3));
