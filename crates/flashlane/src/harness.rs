@@ -9,7 +9,8 @@ use flashlane_workload::{Job, Mix, Pattern, Workload};
 
 const REQUESTS: u64 = 200_000;
 
-/// Nanoseconds a request, `depth` at a time, of the driving loop, its statistics and its samples, over a device that does nothing.
+/// Nanoseconds a request, `depth` at a time, of the driving loop, its statistics and its samples, over a device that
+/// does nothing.
 pub fn ns_per_request(depth: u32) -> f64 {
     let workload =
         Workload::single(Job::new("null", Pattern::Random, Mix::READ, 4096).depth(depth), REQUESTS);

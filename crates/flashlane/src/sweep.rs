@@ -1,7 +1,7 @@
 //! `--sweep KEY=VALUES`: what a command does, at every point of a grid.
 //!
-//! A key that begins with the command's own word (`workload.`) is a setting of what is asked, `seed` is the seed, and all
-//! others are fields of the simulated drive's profile, as in its spec.
+//! A key that begins with the command's own word (`workload.`) is a setting of what is asked, `seed` is the seed, and
+//! all others are fields of the simulated drive's profile, as in its spec.
 
 use crate::arguments::{OutputOptions, SafetyOptions, SweepOptions};
 use crate::device as devices;

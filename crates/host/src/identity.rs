@@ -57,8 +57,8 @@ fn drive_folder((major, minor): (u32, u32)) -> Option<PathBuf> {
     if folder.join("partition").exists() { folder.parent().map(Into::into) } else { Some(folder) }
 }
 
-/// The serial number of the drive below `path`, where the kernel tells it. No part of an [`Identity`]: it is told only to those who
-/// ask for it.
+/// The serial number of the drive below `path`, where the kernel tells it. No part of an [`Identity`]: it is told only
+/// to those who ask for it.
 pub fn serial(path: &Path) -> Option<String> {
     let target = Target::resolve(path).ok()?;
     let mount = (!target.block).then(|| mount_of(&target)).flatten();

@@ -1,7 +1,8 @@
 //! How large the page of a full uFLIP result is, how soon its first plot shows, and how fluid zooming is.
 //!
 //! `cargo bench -p flashlane-report --bench page`, with `-- DIR` to keep the page; `cargo test` makes a small one, so
-//! that it cannot rot. What a browser does is measured where there is one, in wall-clock time: it is what a reader waits.
+//! that it cannot rot. What a browser does is measured where there is one, in wall-clock time: it is what a reader
+//! waits.
 
 #[path = "../tests/support/browser.rs"]
 mod browser;

@@ -30,8 +30,8 @@ fn piece(page: u32, offset: u64, end: u64, page_bytes: u64) -> Piece {
     Piece { page, start: (start - base) as u32, bytes: (stop - start) as u32 }
 }
 
-/// The same pieces, with those that are whole pages as one: the first where it is a part of its page, the whole pages, and
-/// the last where it is a part.
+/// The same pieces, with those that are whole pages as one: the first where it is a part of its page, the whole pages,
+/// and the last where it is a part.
 pub(crate) fn split(offset: u64, length: u64, page_bytes: u64) -> (Option<Piece>, Range<u32>, Option<Piece>) {
     let (first, last) = ((offset / page_bytes) as u32, ((offset + length - 1) / page_bytes) as u32);
     let part = |page: u32| {

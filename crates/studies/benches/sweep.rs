@@ -1,7 +1,7 @@
-//! What a second core is worth to a sweep: the wall time of 64 runs one after the other, as a multiple of that of the same
-//! 64 runs two at a time. Runs of 0.1 s, as a user's shortest, have a line of their own beside runs of 20 ms, which mostly
-//! make drives. The control is the machine's limit, with nothing of ours in common: the same runs in two processes, half
-//! each, one after the other and both at once.
+//! What a second core is worth to a sweep: the wall time of 64 runs one after the other, as a multiple of that of the
+//! same 64 runs two at a time. Runs of 0.1 s, as a user's shortest, have a line of their own beside runs of 20 ms,
+//! which mostly make drives. The control is the machine's limit, with nothing of ours in common: the same runs in two
+//! processes, half each, one after the other and both at once.
 //!
 //! Everything is measured in turn and counts with its fastest round: other work on the machine only ever slows a round
 //! down. Where something else keeps the cores busy all the time the ratios mean nothing; the user CPU of both, printed

@@ -101,9 +101,9 @@ impl Benchmark {
         }
     }
 
-    /// The values of its parameter for a pattern, ascending, with I/Os of `io_bytes` where their size is not what varies.
-    /// The whole of Table 1 with full effort; every other value, and every fourth, with less, the ends and the baseline's own
-    /// among them.
+    /// The values of its parameter for a pattern, ascending, with I/Os of `io_bytes` where their size is not what
+    /// varies. The whole of Table 1 with full effort; every other value, and every fourth, with less, the ends and the
+    /// baseline's own among them.
     pub fn values(self, baseline: Baseline, io_bytes: u64, effort: Effort) -> Vec<i64> {
         let io_bytes = io_bytes as i64;
         let powers = |exponents: std::ops::RangeInclusive<u32>, unit: i64| {

@@ -4,9 +4,9 @@
 //! - *SR, RR, SW, RW*: mean response time of 32 KiB.
 //! - *Pause RW*: the shortest pause with which random writes cost at most twice what sequential ones do; blank
 //!   where none does, or where they do without a pause.
-//! - *Locality* and *Partitions*: the largest area (number of partitions) up to which the cost, relative to sequential writes,
-//!   stays below the geometric mean of its least and its last; in parentheses the greatest cost up to there. `No` where the
-//!   last is less than half again the least: there is nothing to gain by keeping to an area.
+//! - *Locality* and *Partitions*: the largest area (number of partitions) up to which the cost, relative to sequential
+//!   writes, stays below the geometric mean of its least and its last; in parentheses the greatest cost up to there.
+//!   `No` where the last is less than half again the least: there is nothing to gain by keeping to an area.
 //! - *Reverse* and *In-place*: cost relative to sequential writes. *Large Incr*: the mean cost of increments from 1 MiB
 //!   on, relative to random writes.
 

@@ -81,8 +81,8 @@ impl Curves {
             .map(|point| point.mean_ns)
     }
 
-    /// The mean response time of a baseline as it is, in nanoseconds: of its runs among the granularities, and where these
-    /// were not made, of its long run.
+    /// The mean response time of a baseline as it is, in nanoseconds: of its runs among the granularities, and where
+    /// these were not made, of its long run.
     pub(crate) fn alone(&self, baseline: Baseline) -> Option<f64> {
         self.at(Benchmark::Granularity, baseline, IO_BYTES as i64).or(self.long_runs.get(&baseline).copied())
     }

@@ -1,5 +1,5 @@
-//! Results that people exchange, as uflip.org once collected them: the result itself, without what others have no use for or should
-//! not see, and checked for what is needed to trust it (docs/json.md).
+//! Results that people exchange, as uflip.org once collected them: the result itself, without what others have no use
+//! for or should not see, and checked for what is needed to trust it (docs/json.md).
 //!
 //! An exported result can be shown and compared like any other.
 

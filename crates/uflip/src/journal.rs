@@ -1,9 +1,9 @@
 //! What was done, step by step, so that a benchmark that was stopped goes on where it was.
 //!
-//! A file of JSON lines: first what is being done (device, options, seed, version), then a line for every step with what came of
-//! it. A benchmark goes through the same steps in the same order every time; those that the journal has are taken
-//! from it, and the plan that follows from them is the same. A line that was cut short by the end of the program is
-//! done again.
+//! A file of JSON lines: first what is being done (device, options, seed, version), then a line for every step with
+//! what came of it. A benchmark goes through the same steps in the same order every time; those that the journal has
+//! are taken from it, and the plan that follows from them is the same. A line that was cut short by the end of the
+//! program is done again.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};

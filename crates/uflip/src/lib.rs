@@ -1,10 +1,10 @@
-//! uFLIP (Bouganim, Jónsson, Bonnet, CIDR 2009): nine micro-benchmarks of a drive seen as a black box, with the methodology
-//! that makes their numbers mean something, whole and automatic.
+//! uFLIP (Bouganim, Jónsson, Bonnet, CIDR 2009): nine micro-benchmarks of a drive seen as a black box, with the
+//! methodology that makes their numbers mean something, whole and automatic.
 //!
-//! [`uflip`] brings a device into a known state ([`Enforcement`]), finds how long a run has to be ([`BaselinePhases`]) and how
-//! far apart runs have to stand ([`Interference`]), runs every [`Experiment`] of the [`Plan`] three times, and sums up: the row
-//! of [`Characteristics`], the paper's seven design [`Hint`]s recomputed for this device, and every response time. What is
-//! done is kept in a [`Journal`], so that a run that was stopped goes on where it was.
+//! [`uflip`] brings a device into a known state ([`Enforcement`]), finds how long a run has to be ([`BaselinePhases`])
+//! and how far apart runs have to stand ([`Interference`]), runs every [`Experiment`] of the [`Plan`] three times, and
+//! sums up: the row of [`Characteristics`], the paper's seven design [`Hint`]s recomputed for this device, and every
+//! response time. What is done is kept in a [`Journal`], so that a run that was stopped goes on where it was.
 //!
 //! Like the probe it stands on `measure` alone and sees nothing of a device but how long it takes.
 

@@ -1,5 +1,5 @@
-//! How long a run has to be: the start-up and period of each baseline, found from a long run of it, and what follows from
-//! them (uflip09, section 4.2).
+//! How long a run has to be: the start-up and period of each baseline, found from a long run of it, and what follows
+//! from them (uflip09, section 4.2).
 
 use crate::Baseline;
 use crate::experiment::Length;
@@ -67,12 +67,12 @@ pub(crate) struct Analysis {
     pub(crate) is_enough: bool,
 }
 
-/// The first I/Os of a run of sequential writes do not count, whatever the start-up: they still pay for the erase units that
-/// the run before left half written.
+/// The first I/Os of a run of sequential writes do not count, whatever the start-up: they still pay for the erase units
+/// that the run before left half written.
 const LEFT_OVER: usize = 64;
 
-/// Finds the phases of a baseline in the response times of a long run, and how long its runs are to be so that their means
-/// are known to within `bound`.
+/// Finds the phases of a baseline in the response times of a long run, and how long its runs are to be so that their
+/// means are known to within `bound`.
 pub(crate) fn analyse(baseline: Baseline, latencies_ns: &[u64], bound: f64) -> Analysis {
     let left_over = if baseline == Baseline::Sw { LEFT_OVER.min(latencies_ns.len()) } else { 0 };
     let found = Phases::of(&latencies_ns[left_over..]);

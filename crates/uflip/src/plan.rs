@@ -1,7 +1,7 @@
 //! The plan: which experiments in which order, and what they will cost.
 //!
-//! Experiments that leave the state as it is come first; those that write in order, each in fresh room, come last and together, so that
-//! the state has to be enforced again as seldom as possible (uflip09, section 4.2).
+//! Experiments that leave the state as it is come first; those that write in order, each in fresh room, come last and
+//! together, so that the state has to be enforced again as seldom as possible (uflip09, section 4.2).
 
 use crate::experiment::{Experiment, Streams};
 use crate::options::{Effort, IO_BYTES, REPETITIONS, StateMethod};

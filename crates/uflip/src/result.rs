@@ -32,7 +32,8 @@ pub struct UflipResult {
     pub characteristics: Characteristics,
     /// The paper's seven design hints for this drive.
     pub hints: Vec<Hint>,
-    /// The states that were enforced: the first before all else, the others when the room for sequential writes had run out.
+    /// The states that were enforced: the first before all else, the others when the room for sequential writes had run
+    /// out.
     pub states: Vec<Enforcement>,
     /// Start-up and period of each baseline.
     pub phases: Vec<BaselinePhases>,

@@ -1,13 +1,15 @@
 //! State enforcement: the device is brought into a state that does not depend on what was done to it before (uflip09,
 //! section 4.1).
 //!
-//! *Random*: the whole area is written in pieces of random size, from the device's unit to 128 KiB, in random order, every
-//! byte exactly once. The area is cut into cells of 128 KiB, each cell at random places into four pieces; the pieces of
-//! all cells come in one random order, which is computed and not kept. *Sequential*: in order, in pieces of 128 KiB.
+//! *Random*: the whole area is written in pieces of random size, from the device's unit to 128 KiB, in random order,
+//! every byte exactly once. The area is cut into cells of 128 KiB, each cell at random places into four pieces; the
+//! pieces of all cells come in one random order, which is computed and not kept. *Sequential*: in order, in pieces of
+//! 128 KiB.
 //!
-//! One pass is the paper's rule, but a drive that keeps blocks in reserve has not begun to clean by then. So writing goes on in the
-//! same manner, a fifth of the area at a time, until the rate of the last five fifths, at least two of them behind the
-//! first pass, meets the window rule of SNIA's steady state; that is what *verified* means. After four passes it is given up.
+//! One pass is the paper's rule, but a drive that keeps blocks in reserve has not begun to clean by then. So writing
+//! goes on in the same manner, a fifth of the area at a time, until the rate of the last five fifths, at least two of
+//! them behind the first pass, meets the window rule of SNIA's steady state; that is what *verified* means. After four
+//! passes it is given up.
 
 use crate::rig::Rig;
 use crate::{StateMethod, UflipError};

@@ -1,9 +1,9 @@
 //! What is asked of a drive: patterns, jobs, and the forms they are written in.
 //!
-//! A [`Workload`] is plain data: jobs that run side by side, and a rule for when to stop. A [`Generator`] turns one
-//! job into its accesses, and [`Turns`] tells whose turn it is where jobs share a stream. [`Workload::parse`] reads the short form of a command line, [`Workload::parse_toml`] a job
-//! file; both know the same keys. Nothing here touches a device: whether a workload fits one is asked with plain
-//! numbers ([`Workload::check`]).
+//! A [`Workload`] is plain data: jobs that run side by side, and a rule for when to stop. A [`Generator`] turns one job
+//! into its accesses, and [`Turns`] tells whose turn it is where jobs share a stream. [`Workload::parse`] reads the
+//! short form of a command line, [`Workload::parse_toml`] a job file; both know the same keys. Nothing here touches a
+//! device: whether a workload fits one is asked with plain numbers ([`Workload::check`]).
 
 mod check;
 mod form;

@@ -388,8 +388,8 @@ impl WriteBuffer {
         self.entries[slot as usize].stage != Stage::Void
     }
 
-    /// Keeps from flash what is older than the copy in `slot`. Who waits for the older copies waits for this one from now
-    /// on.
+    /// Keeps from flash what is older than the copy in `slot`. Who waits for the older copies waits for this one from
+    /// now on.
     fn supersede(&mut self, slot: u32) {
         let mut next = self.entries[slot as usize].older.take();
         while let Some(slot_of_older) = next {

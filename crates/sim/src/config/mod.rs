@@ -377,8 +377,8 @@ pub enum InitialState {
     Fresh,
     /// Written once, in order, from the first to the last page.
     Full,
-    /// Full, then overwritten at random until valid pages are spread over the blocks as they will stay; where whole blocks
-    /// are mapped, until the log holds nothing else.
+    /// Full, then overwritten at random until valid pages are spread over the blocks as they will stay; where whole
+    /// blocks are mapped, until the log holds nothing else.
     Fragmented,
 }
 

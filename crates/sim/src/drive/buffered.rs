@@ -10,8 +10,8 @@ fn drive(settings: &[(&str, &str)]) -> Drive {
     Drive::new(&config("msr-64g", &all), Seed(1))
 }
 
-/// How many ms writes of half a page or a page take when as many are in flight as may be: at random places, or one after
-/// the other.
+/// How many ms writes of half a page or a page take when as many are in flight as may be: at random places, or one
+/// after the other.
 fn saturated(drive: &mut Drive, random_places: bool) -> f64 {
     const REQUESTS: u64 = 10_000;
     let mut random = Seed(5).source();
@@ -39,7 +39,8 @@ fn lists_a_package_help_random_writes_and_leave_sequential_ones_as_they_are() {
         let get = |name| counters.get(name).unwrap() as f64;
         (time, get("buffer_drain_on_all_packages_ns") / get("buffer_drain_ns"))
     };
-    // Eight packages: an eighth of the time is the bound (ruan12, section IV.B), for a queue that never has two at work.
+    // Eight packages: an eighth of the time is the bound (ruan12, section IV.B), for a queue that never has two at
+    // work.
     let (one, lists) = (measured("lru", true), measured("parallel", true));
     assert!((0.125..0.5).contains(&(lists.0 / one.0)), "{lists:?} instead of {one:?} ms");
     assert!(one.1 < 0.05 && lists.1 > 0.6, "share of the time on all packages: {one:?}, {lists:?}");
@@ -138,8 +139,8 @@ fn longest_read_ns(settings: &[(&str, &str)]) -> u64 {
 #[test]
 fn a_read_waits_no_longer_for_the_buffer_than_the_profile_says() {
     // A page is read, sent, programmed, 25 + 211 + 211 + 200 us, and its block's summary takes 213 us. The read itself
-    // takes 25 + 211 us, and 64 KiB of writes may be on the link before it: at 8 KiB 4 us each, a millisecond is far more
-    // than all of that.
+    // takes 25 + 211 us, and 64 KiB of writes may be on the link before it: at 8 KiB 4 us each, a millisecond is far
+    // more than all of that.
     let own_ns = 25_000 + 211_000 + 1_000_000;
     for wait_us in [900, 2_000, 4_000] {
         for (drain, wait) in [("parallel_pages", "32"), ("drain_per_die", "64")] {

@@ -1,8 +1,8 @@
 //! Power cuts: what is in the buffer and under way is gone, what is on flash stays.
 //!
 //! The translation layer keeps its bookkeeping, as drives rebuild it from what they wrote beside the data. A page whose
-//! program was cut short keeps its new place there, although flash would still have it at the old one: in time that makes
-//! no difference, and of bytes the drive knows nothing.
+//! program was cut short keeps its new place there, although flash would still have it at the old one: in time that
+//! makes no difference, and of bytes the drive knows nothing.
 
 use super::*;
 use flashlane_device::{Failure, Lane};

@@ -5,7 +5,8 @@ use super::*;
 
 const IO_BYTES: u64 = 32 << 10;
 
-/// Mean latency in ms of the later half of writes or reads of 32 KiB, one after the other, after the drive was left alone.
+/// Mean latency in ms of the later half of writes or reads of 32 KiB, one after the other, after the drive was left
+/// alone.
 fn mean_ms(drive: &mut Drive, write: bool, offsets: impl Iterator<Item = u64>) -> f64 {
     let (mut out, until) = (Vec::new(), drive.now + Duration::from_s(5));
     while drive.now < until {

@@ -125,8 +125,8 @@ impl Ftl {
         each!(self, layer => layer.place(page, cleaned))
     }
 
-    /// [`Ftl::place`] for pages that follow each other, one after the other up to the first that makes cleaning due; where
-    /// each went is appended to `placed`. Requires: `cleaned` is empty.
+    /// [`Ftl::place`] for pages that follow each other, one after the other up to the first that makes cleaning due;
+    /// where each went is appended to `placed`. Requires: `cleaned` is empty.
     ///
     /// # Errors
     /// [`NoRoom`] for the page after those that were placed.
@@ -174,8 +174,8 @@ impl Ftl {
         }
     }
 
-    /// Whether `plane`, or another of its pool, can take logical page `page`: a plane that was assigned some time ago may
-    /// have filled up since.
+    /// Whether `plane`, or another of its pool, can take logical page `page`: a plane that was assigned some time ago
+    /// may have filled up since.
     #[inline]
     pub fn takes(&self, plane: u32, page: u32) -> bool {
         match self {

@@ -1,5 +1,6 @@
-//! Dies that serve in order: where each has a bus of its own and nothing overtakes, interrupts or overlaps, the end of an
-//! operation is known when it is asked for, and the operations of a die need one place in the event queue between them.
+//! Dies that serve in order: where each has a bus of its own and nothing overtakes, interrupts or overlaps, the end of
+//! an operation is known when it is asked for, and the operations of a die need one place in the event queue between
+//! them.
 
 use super::operation::{Kind, Operation, Owner};
 use crate::config::DriveConfig;

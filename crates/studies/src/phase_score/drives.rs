@@ -3,12 +3,13 @@
 //! - `batches`: a write buffer from which nothing leaves before it is full, and then a page for each package at once.
 //!   Sequential writes are cheap until it is full (start-up: its pages), and then wait for each batch (period: as many
 //!   pages as there are packages, each with a channel of its own).
-//! - `erases`: no buffer; sequential writes over a drive that has erased blocks in store. They are cheap until these are
-//!   used up (start-up: their pages on all dies), and from then on each die erases a block for each that it fills
+//! - `erases`: no buffer; sequential writes over a drive that has erased blocks in store. They are cheap until these
+//!   are used up (start-up: their pages on all dies), and from then on each die erases a block for each that it fills
 //!   (period: the pages of a block on all dies).
-//! - `random-cleaning`: random writes, each to a die drawn by lot, so that cleaning comes after so many writes on average
-//!   and no two distances are alike: no period. Half of the drives have erased blocks in store, and the start-up lasts
-//!   until as many blocks are erased as half of the dies: from then on a write is more likely than not to meet a die that cleans; the others are written until the cleaning of the dies has lost its step.
+//! - `random-cleaning`: random writes, each to a die drawn by lot, so that cleaning comes after so many writes on
+//!   average and no two distances are alike: no period. Half of the drives have erased blocks in store, and the
+//!   start-up lasts until as many blocks are erased as half of the dies: from then on a write is more likely than not
+//!   to meet a die that cleans; the others are written until the cleaning of the dies has lost its step.
 //! - `nothing`: reads, or writes into a drive with room for all of them: neither.
 //!
 //! Half of the drives with a rhythm are written beforehand, for longer than their start-up and up to a random place of
@@ -162,7 +163,8 @@ fn erases(random: &mut Random) -> Drawn {
     let stripe = flash.dies() / pages_per_io;
     let pages = 8 << random.below(5);
     let period = pages * stripe;
-    // Blocks of each die that the start-up fills: those in store, and where the drive is fresh those of its content, too.
+    // Blocks of each die that the start-up fills: those in store, and where the drive is fresh those of its content,
+    // too.
     let filled = log_uniform(random, 1.0, (MOST_STARTUP / period).max(1) as f64 + 0.99) as u64;
     let full = filled < 8 || random.chance(0.5);
     let content = if full { 16 + random.below(48) } else { 4 + random.below(filled - 6) };
@@ -199,7 +201,8 @@ fn random_cleaning(random: &mut Random) -> Drawn {
     flash.channels = flash.channels.max(3);
     flash.packages = flash.packages.max(3);
     let pages = 32;
-    // The more a die has in store, the nearer together the dies come to their ends, and the sharper is that of the start-up.
+    // The more a die has in store, the nearer together the dies come to their ends, and the sharper is that of the
+    // start-up.
     let most = MOST_STARTUP / (pages * flash.dies());
     let stored = 2 + most * 2 / 3 + random.below(most / 3 + 1);
     let content = stored * (4 + random.below(5));

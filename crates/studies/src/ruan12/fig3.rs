@@ -1,10 +1,10 @@
 //! Figure 3: buffers of 1 to 64 MB under programs. What `parallel` gains shrinks as the buffer grows; under PostMark it
 //! turns into a loss.
 //!
-//! Half the buffer leaves at once. With 8 pages of each package whatever the size, a large buffer would be as good as full
-//! for ever after it was full once, and would have no more room for a burst of writes than a small one. Half of a large
-//! buffer for all packages at once is also what holds up PostMark's reads, as the paper has it; by `lru` there is mostly a
-//! package left for them.
+//! Half the buffer leaves at once. With 8 pages of each package whatever the size, a large buffer would be as good as
+//! full for ever after it was full once, and would have no more room for a burst of writes than a small one. Half of a
+//! large buffer for all packages at once is also what holds up PostMark's reads, as the paper has it; by `lru` there is
+//! mostly a package left for them.
 //!
 //! What is lost to that is more than in the paper: with 64 MB PostMark takes eleven times as long by `parallel` as by
 //! `lru`, and the word count, which reads much too, five times, where the paper finds the two alike.

@@ -1,7 +1,8 @@
 //! Figures 4(a) to (c): how many pages leave at once, under copies of small, middling and large files.
 //!
-//! What more pages at once cost is borne by reads that come meanwhile: 10% of the paper's requests for small files (table
-//! III), 7 of the 20,104 of the recording here. Writes gain by them, since they leave more room for the next burst.
+//! What more pages at once cost is borne by reads that come meanwhile: 10% of the paper's requests for small files
+//! (table III), 7 of the 20,104 of the recording here. Writes gain by them, since they leave more room for the next
+//! burst.
 
 use super::method::{Buffer, mean_ms, replay, requests};
 use super::workload::{LARGE_FILES, MP3_FILES, Program, SMALL_FILES};

@@ -1,5 +1,5 @@
-//! Figures 4(e) and 4(f), the synthetic part: random writes. Neighbours in the queue are for packages at random, and `lru`
-//! keeps fewer than three of the eight busy.
+//! Figures 4(e) and 4(f), the synthetic part: random writes. Neighbours in the queue are for packages at random, and
+//! `lru` keeps fewer than three of the eight busy.
 //!
 //! At two requests a millisecond that is still enough: a request waits only where it finds the buffer full, until the
 //! first page of the batch is on flash, and that one takes as long by either policy. Where room became free only with

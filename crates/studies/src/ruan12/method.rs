@@ -23,8 +23,8 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// A buffer of which half leaves at once. The paper does not say how many pages do, but for 8 to 512 of each package
-    /// (section II): these are half of its smallest and half of its largest buffer, 1 and 64 MB.
+    /// A buffer of which half leaves at once. The paper does not say how many pages do, but for 8 to 512 of each
+    /// package (section II): these are half of its smallest and half of its largest buffer, 1 and 64 MB.
     pub(super) fn of(size_mib: u32) -> Self {
         Self { size_mib, parallel_pages: 8 * size_mib, idle_drain: None }
     }

@@ -1,4 +1,5 @@
-//! Figure 3: random writes on the Mtron drive: cheap until its store of erased blocks is used up, then now cheap, now expensive.
+//! Figure 3: random writes on the Mtron drive: cheap until its store of erased blocks is used up, then now cheap, now
+//! expensive.
 
 use super::{figure, phases, singles, uflip};
 use crate::lab::Lab;

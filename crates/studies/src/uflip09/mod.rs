@@ -1,8 +1,8 @@
 //! Luc Bouganim, Björn Þór Jónsson, Philippe Bonnet: uFLIP: Understanding Flash IO Patterns. CIDR 2009.
 //!
-//! The paper's drives by mechanism: page mapping with a log of blocks reclaimed in the background, hybrid log blocks, block
-//! mapping. uFLIP itself (`flashlane_uflip`) is run on them as on any drive, and what it says is compared with what the
-//! paper says of the drives that they are like.
+//! The paper's drives by mechanism: page mapping with a log of blocks reclaimed in the background, hybrid log blocks,
+//! block mapping. uFLIP itself (`flashlane_uflip`) is run on them as on any drive, and what it says is compared with
+//! what the paper says of the drives that they are like.
 
 mod fig3;
 mod fig4;

@@ -1,6 +1,6 @@
-//! Table 3: the key characteristics. A drive is in the published one's class where the quotient of random and sequential
-//! writes is within a factor of two, the same cells are blank, what has a limit has it within a power of two, and what costs more
-//! (or less) does so here.
+//! Table 3: the key characteristics. A drive is in the published one's class where the quotient of random and
+//! sequential writes is within a factor of two, the same cells are blank, what has a limit has it within a power of
+//! two, and what costs more (or less) does so here.
 
 use super::{figure, uflip};
 use crate::lab::Lab;

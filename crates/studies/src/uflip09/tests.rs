@@ -1,5 +1,5 @@
-//! The verdicts follow from the rows; that all figures come out is shown by `flashlane study uflip09`, which takes longer
-//! than a test may.
+//! The verdicts follow from the rows; that all figures come out is shown by `flashlane study uflip09`, which takes
+//! longer than a test may.
 
 use super::STUDY;
 use std::collections::BTreeSet;

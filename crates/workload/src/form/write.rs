@@ -8,8 +8,8 @@ use flashlane_base::units::parse_share;
 use std::fmt;
 
 impl fmt::Display for Workload {
-    /// What [`Workload::parse`] reads back as the same, names and lists of offsets aside. Jobs that differ in their areas at
-    /// most are written once, with their number.
+    /// What [`Workload::parse`] reads back as the same, names and lists of offsets aside. Jobs that differ in their
+    /// areas at most are written once, with their number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut jobs = &self.jobs[..];
         while let Some(first) = jobs.first() {

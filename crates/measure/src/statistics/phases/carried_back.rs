@@ -1,9 +1,9 @@
 //! A known rhythm, carried back to the beginning of the run: where it sets in.
 //!
-//! Where one I/O in a thousand is expensive, three thousand cheap ones are nothing unusual; where *every* thousandth is,
-//! they are a start-up. The mean period of the running phase is laid over the run, round by round, each round beginning
-//! with the first expensive I/O behind the longest cheap stretch; the start-up are the rounds that lack what the
-//! others have.
+//! Where one I/O in a thousand is expensive, three thousand cheap ones are nothing unusual; where *every* thousandth
+//! is, they are a start-up. The mean period of the running phase is laid over the run, round by round, each round
+//! beginning with the first expensive I/O behind the longest cheap stretch; the start-up are the rounds that lack what
+//! the others have.
 //!
 //! Cost: two passes.
 
@@ -14,8 +14,8 @@ const ROUNDS: f64 = 256.0;
 /// That it sets in late by chance must be less probable than exp(-CLEARLY).
 const CLEARLY: f64 = 7.0;
 
-/// The first I/O from which on the rhythm is there; `None` where it is from the first round on. `settled` is an I/O from
-/// which on, mostly, it is known to be.
+/// The first I/O from which on the rhythm is there; `None` where it is from the first round on. `settled` is an I/O
+/// from which on, mostly, it is known to be.
 pub(super) fn sets_in(logs: &[f64], rhythm: &Rhythm, settled: usize) -> Option<usize> {
     let blocks: Vec<f64> =
         logs.chunks_exact(rhythm.block).map(|block| block.iter().sum::<f64>() / block.len() as f64).collect();

@@ -42,8 +42,8 @@ const OPEN_FROM: f64 = 0.45;
 
 /// Looks for the end of the start-up in the earlier half of `latencies_ns`. Requires: at least 16 of them.
 ///
-/// A long run can show more than one change: behind the start-up's end, another to something that costs nearly the same and
-/// was going on for long. What tells more of the two is then the later one, since it has more I/Os to tell it; so
+/// A long run can show more than one change: behind the start-up's end, another to something that costs nearly the same
+/// and was going on for long. What tells more of the two is then the later one, since it has more I/Os to tell it; so
 /// what was found is looked at again by itself.
 pub(super) fn find(latencies_ns: &[u64]) -> Beginning {
     let found = first_change(latencies_ns);

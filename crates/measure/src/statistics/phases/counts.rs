@@ -31,8 +31,8 @@ const MARGIN: f64 = 0.1;
 /// `bound` (a share of the mean, above 0) to either side.
 ///
 /// The running phase of `latencies_ns` is read as if it were measured: first ten periods (and 512 I/Os), then twice as
-/// many, and so on until the interval is narrow enough and its batches are independent, or so narrow that they need not be. Doubling asks so seldom that
-/// an interval which is narrow by chance hardly ever ends it.
+/// many, and so on until the interval is narrow enough and its batches are independent, or so narrow that they need not
+/// be. Doubling asks so seldom that an interval which is narrow by chance hardly ever ends it.
 pub fn counts(latencies_ns: &[u64], phases: &Phases, bound: f64) -> Counts {
     let period = phases.period.map_or(1, |period| period.requests);
     let whole = |counted: usize| counted.div_ceil(period).saturating_mul(period);

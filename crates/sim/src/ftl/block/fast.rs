@@ -1,14 +1,15 @@
-//! FAST, fully associative log blocks: one log block takes what begins a unit and goes on in sequence, and the others take
-//! everything else, of all units in the order in which it is written (Lee et al., "A log buffer-based flash translation
-//! layer using fully-associative sector translation", ACM TECS 6(3), 2007; described by Gupta et al., ASPLOS 2009,
-//! section 2.2.2). There may be several log blocks for sequences (Lee et al., "LAST: locality-aware sector translation for
-//! NAND flash memory-based storage systems", ACM SIGOPS OSR 42(6), 2008): so many streams go on undisturbed.
+//! FAST, fully associative log blocks: one log block takes what begins a unit and goes on in sequence, and the others
+//! take everything else, of all units in the order in which it is written (Lee et al., "A log buffer-based flash
+//! translation layer using fully-associative sector translation", ACM TECS 6(3), 2007; described by Gupta et al.,
+//! ASPLOS 2009, section 2.2.2). There may be several log blocks for sequences (Lee et al., "LAST: locality-aware sector
+//! translation for NAND flash memory-based storage systems", ACM SIGOPS OSR 42(6), 2008): so many streams go on
+//! undisturbed.
 //!
 //! Writes at random fill the log whatever they hit, and cost nothing until it is full. Then the oldest log block is
 //! emptied: each unit that has a valid page in it is gathered in a new data block, from wherever its pages are. With a
-//! `batch` that is spread over the writes before: so many units at once, as often as it takes for the oldest to be empty
-//! when the last is full. A drive that is idle empties its log ahead of need (uFLIP, section 5.1:
-//! cheap writes at first, then ones that cost, and reads that are disturbed afterwards).
+//! `batch` that is spread over the writes before: so many units at once, as often as it takes for the oldest to be
+//! empty when the last is full. A drive that is idle empties its log ahead of need (uFLIP, section 5.1: cheap writes at
+//! first, then ones that cost, and reads that are disturbed afterwards).
 
 use super::store::{Spot, Store};
 use super::{Scheme, Target};

@@ -1,8 +1,8 @@
 //! Initial states, reached without the writes that would lead to them.
 //!
 //! Whatever was written before, merging puts a unit's pages back in their places. So a drive that was written at random
-//! (uFLIP, section 4.1: I/Os of 0.5 KB to 128 KB all over it) differs from one that was written once in order only in what
-//! its log holds last, and in which block holds which unit. A drive that cleans when idle was given the time to.
+//! (uFLIP, section 4.1: I/Os of 0.5 KB to 128 KB all over it) differs from one that was written once in order only in
+//! what its log holds last, and in which block holds which unit. A drive that cleans when idle was given the time to.
 
 use super::{BlockMapped, Clean};
 use crate::config::{DriveConfig, InitialState};

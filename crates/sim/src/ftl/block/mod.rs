@@ -1,12 +1,12 @@
 //! Block mapping: whole erase blocks are mapped, and writes that do not fit go to a few more of them.
 //!
 //! Drives had too little memory for a map of pages at first. They map an *erase unit*, a block on each of the planes of
-//! a stripe, and each page has its place in it. What a write out of order costs is the [`Scheme`]'s: it answers with the
-//! block that takes the page next, after the merging that this needs. Gupta et al. ("DFTL", ASPLOS 2009, section 2)
+//! a stripe, and each page has its place in it. What a write out of order costs is the [`Scheme`]'s: it answers with
+//! the block that takes the page next, after the merging that this needs. Gupta et al. ("DFTL", ASPLOS 2009, section 2)
 //! describe the family; uFLIP (section 5) shows what it does to a drive's response times.
 //!
-//! Pages never change their plane, so merging moves them within it, on all planes of the stripe at once. The planes keep
-//! their books apart: what is written to all of them takes the same course on each.
+//! Pages never change their plane, so merging moves them within it, on all planes of the stripe at once. The planes
+//! keep their books apart: what is written to all of them takes the same course on each.
 //!
 //! Memory: 4 bytes a logical page, and 16 bytes a block. Cost: a merge looks at each page of an erase block.
 

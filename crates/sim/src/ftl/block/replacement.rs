@@ -1,9 +1,9 @@
 //! Block mapping proper: a unit that is written anew gets a replacement block, in which each page keeps its place.
 //!
-//! Pages of a replacement block are written in ascending order: those before the first that is written are copied, and a
-//! write that does not go on where the last one ended, or needs the replacement block for another unit, has the rest
-//! copied; the replacement then takes the data block's place (Gupta et al., ASPLOS 2009, section 2.2.1, after NFTL). So a
-//! write at random costs a whole block's copy, wherever it goes; writes in sequence cost an erase a block.
+//! Pages of a replacement block are written in ascending order: those before the first that is written are copied, and
+//! a write that does not go on where the last one ended, or needs the replacement block for another unit, has the rest
+//! copied; the replacement then takes the data block's place (Gupta et al., ASPLOS 2009, section 2.2.1, after NFTL). So
+//! a write at random costs a whole block's copy, wherever it goes; writes in sequence cost an erase a block.
 
 use super::store::{Spot, Store};
 use super::{Scheme, Target};

@@ -255,7 +255,8 @@ impl Store {
         clean
     }
 
-    /// Gathers a unit's pages, wherever they are, in a new data block. `None`, and nothing changed, where there is none.
+    /// Gathers a unit's pages, wherever they are, in a new data block. `None`, and nothing changed, where there is
+    /// none.
     pub(super) fn gather(&mut self, plane: u32, unit: u32) -> Option<Clean> {
         let block = self.take(plane)?;
         let mut clean = self.copy(plane, unit, 0..self.geometry.data_pages, block);

@@ -69,7 +69,8 @@ pub(crate) fn check(ftl: &BlockMapped) {
     }
 }
 
-/// Writes at random and in runs, forwards and backwards, with trims; what is written stays, and what is counted is true.
+/// Writes at random and in runs, forwards and backwards, with trims; what is written stays, and what is counted is
+/// true.
 fn exercise(ftl: &mut BlockMapped, writes: u64, model: &mut BTreeSet<u32>, seed: u64) -> u64 {
     let mut random = Seed(seed).source();
     let pages = u64::from(ftl.store.geometry.logical_pages);

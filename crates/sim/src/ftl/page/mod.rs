@@ -217,8 +217,8 @@ impl PageMapped {
         (0..self.geometry.planes).find(|&plane| self.takes(plane, page)).ok_or(NoRoom)
     }
 
-    /// Whether `plane`, or another of its pool, can take logical page `page`: a plane that was assigned some time ago may
-    /// have filled up since.
+    /// Whether `plane`, or another of its pool, can take logical page `page`: a plane that was assigned some time ago
+    /// may have filled up since.
     #[inline]
     pub fn takes(&self, plane: u32, page: u32) -> bool {
         !self.mapping.is_free() || self.pool_of(plane).any(|plane| self.has_room(plane, page))

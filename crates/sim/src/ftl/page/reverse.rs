@@ -4,8 +4,9 @@ use crate::divisor::Divisor;
 use crate::ftl::table::Table;
 use crate::nand::Geometry;
 
-/// Entries left out behind each plane: a line of the processor's cache. The planes of a drive are filled in step, and as
-/// many pages lie on each as a power of two; without this the entries being written would all share one set of the cache.
+/// Entries left out behind each plane: a line of the processor's cache. The planes of a drive are filled in step, and
+/// as many pages lie on each as a power of two; without this the entries being written would all share one set of the
+/// cache.
 const SKEW: u32 = 16;
 
 /// By physical page the logical page + 1; 0 where it holds nothing valid.
