@@ -101,7 +101,7 @@ fn latency(curves: &Curves) -> Finding {
     ))
 }
 
-/// 32 KiB is a good size where larger writes save little and smaller ones cost much, a byte.
+/// 32 KiB is a good size where no other costs less than half as much a byte, of sequential writes and random reads.
 fn block_size(curves: &Curves) -> Finding {
     let a_byte =
         |baseline, value: i64| Some(curves.at(Benchmark::Granularity, baseline, value)? / value as f64);

@@ -42,7 +42,7 @@ pub type Watch<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
 pub struct Progress {
     /// What is being done.
     pub stage: String,
-    /// The share of all that is done, 0 to 1, by the time that it was expected to take.
+    /// The share of all that is done, 0 to 1, by the I/Os that were planned.
     pub share: f64,
 }
 

@@ -47,8 +47,8 @@ impl<'a> Rig<'a> {
         if stop { Err(UflipError::Stopped) } else { Ok(()) }
     }
 
-    /// Runs a workload and gives every response time in nanoseconds, in the order of submission, and how long all
-    /// of it took.
+    /// Runs a workload and gives every response time in nanoseconds, in the order in which the I/Os were done, and how
+    /// long all of it took.
     pub(crate) fn run(&mut self, workload: &Workload) -> Result<(Vec<u64>, Duration), UflipError> {
         let progress = self.progress.clone();
         let mut watch =
