@@ -21,11 +21,13 @@ pub struct Experiment {
     pub value: i64,
 }
 
-/// The room that each of several sequential streams has at least, so that no two share an erase unit of the drives of
+/// The room that each of several sequential streams has, so that no two share an erase unit of the drives of
 /// the paper's time.
 const STREAM_BYTES: u64 = 4 << 20;
-/// Of all streams together, the most, as a part of the area.
+/// Of the area, the part that a run takes at most …
 const STREAMS_PART: u64 = 4;
+/// … and that streams beside each other take for the room between them.
+const BESIDE_PART: u64 = 32;
 /// Increments from here on leave nothing in order behind them, since no two I/Os touch the same erase block of the paper's time:
 /// they need no room of their own.
 const SCATTERED_INCR: i64 = (2 * LARGEST_PIECE_BYTES / IO_BYTES) as i64;
@@ -177,7 +179,8 @@ impl Experiment {
         let all = area_bytes - self.shift_bytes();
         let most = area_bytes / STREAMS_PART / io_bytes * io_bytes;
         let beside_each_other = |streams: u64| {
-            let each = (ios.div_ceil(streams) * io_bytes).max(STREAM_BYTES).min(most / streams);
+            let room = STREAM_BYTES.min(area_bytes / BESIDE_PART / streams);
+            let each = (ios.div_ceil(streams) * io_bytes).max(room).min(most / streams);
             (each / io_bytes * io_bytes).max(io_bytes) * streams
         };
         let (length_bytes, in_order) = match (self.benchmark, self.first.is_sequential()) {

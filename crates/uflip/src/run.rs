@@ -324,10 +324,11 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// How often a run of an experiment may be doubled: pauses and rare turns make some long enough as they are.
+    /// How often a run of an experiment may be doubled: pauses and rare turns make some long enough as they are, and many
+    /// partitions take much room.
     fn doublings(&self, experiment: &Experiment) -> u32 {
         match experiment.benchmark {
-            Benchmark::Pause | Benchmark::Bursts | Benchmark::Mix => 0,
+            Benchmark::Pause | Benchmark::Bursts | Benchmark::Mix | Benchmark::Partitioning => 0,
             _ if self.effort == Effort::Quick => 0,
             _ => DOUBLINGS,
         }
