@@ -44,11 +44,13 @@ fn main() {
         })
         .expect("the null device takes everything");
     });
-    figure("run-depth-32", "request", &mut |n| {
-        let workload = Workload::single(job.clone(), n);
-        let result = run(&mut NullDevice::new(CAPACITY_BYTES), &workload, Options::default());
-        black_box(result.expect("the null device takes everything"));
-    });
+    for (name, depth) in [("run-depth-32", DEPTH), ("run-depth-1", 1)] {
+        figure(name, "request", &mut |n| {
+            let workload = Workload::single(job.clone().depth(depth), n);
+            let result = run(&mut NullDevice::new(CAPACITY_BYTES), &workload, Options::default());
+            black_box(result.expect("the null device takes everything"));
+        });
+    }
 }
 
 /// The null device's own part, driven as barely as can be.

@@ -1,6 +1,6 @@
 //! What measuring costs.
 
-use super::{Figure, number_after};
+use super::{Asked, Figure, number_after};
 
 pub const RUN: Figure = Figure {
     id: "harness-cost",
@@ -8,4 +8,12 @@ pub const RUN: Figure = Figure {
     asked: None,
     command: "cargo bench -q -p flashlane-measure --bench loop",
     read: |output| number_after(output, "measure/run-depth-32"),
+};
+
+pub const ONE: Figure = Figure {
+    id: "harness-cost-one",
+    what: "the same, one request at a time, as uFLIP makes them",
+    asked: Some(Asked::AtMost(1000.0, None)),
+    command: "cargo bench -q -p flashlane-measure --bench loop",
+    read: |output| number_after(output, "measure/run-depth-1 "),
 };

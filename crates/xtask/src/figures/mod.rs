@@ -15,6 +15,7 @@ mod simulator;
 mod sweep;
 mod table;
 mod trace;
+mod uflip;
 
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -33,6 +34,7 @@ const FIGURES: &[&Figure] = &[
     &sweep::TWO_CORES_SHORT,
     &sweep::TWO_PROCESSES,
     &harness::RUN,
+    &harness::ONE,
     &host::AGAINST_FIO,
     &probe::TIME,
     &probe::CHUNK,
@@ -48,7 +50,11 @@ const FIGURES: &[&Figure] = &[
     &phases::STARTUP_INVENTED,
     &phases::PERIOD,
     &phases::PERIOD_INVENTED,
+    &uflip::FULL,
+    &uflip::FILE,
+    &uflip::FILE_SPREAD,
     &papers::CHEN11,
+    &uflip::STUDY,
     &papers::DISKSIM,
     &papers::RUAN12,
     &trace::DISKSIM,
