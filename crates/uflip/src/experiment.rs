@@ -21,15 +21,15 @@ pub struct Experiment {
     pub value: i64,
 }
 
-/// The room that each of several sequential streams has, so that no two share an erase unit of the drives of
-/// the paper's time.
+/// The room that each of several sequential streams has where there is enough, so that no two share an erase unit of the
+/// drives of the paper's time.
 const STREAM_BYTES: u64 = 4 << 20;
 /// Of the area, the part that a run takes at most …
 const STREAMS_PART: u64 = 4;
 /// … and that streams beside each other take for the room between them.
 const BESIDE_PART: u64 = 32;
-/// Increments from here on leave nothing in order behind them, since no two I/Os touch the same erase block of the paper's time:
-/// they need no room of their own.
+/// Increments from here on leave nothing in order behind them, since no two I/Os touch the same erase block of the
+/// paper's time: they need no room of their own.
 const SCATTERED_INCR: i64 = (2 * LARGEST_PIECE_BYTES / IO_BYTES) as i64;
 /// The pause between bursts (uflip09, section 3.2).
 const BURST_PAUSE: Duration = Duration::from_ms(100);

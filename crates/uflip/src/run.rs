@@ -41,7 +41,8 @@ const READS_BEHIND: u64 = 5120;
 /// Benchmarks a device.
 ///
 /// # Errors
-/// [`UflipError`] where the device is too small, fails, or the benchmark is stopped. What was done by then is in the journal.
+/// [`UflipError`] where the device is too small, fails, or the benchmark is stopped. What was done by then is in the
+/// journal.
 pub fn uflip<'a>(device: &'a mut dyn Device, options: Options<'a>) -> Result<Outcome, UflipError> {
     let capacity_bytes = device.profile().capacity_bytes;
     let unit_bytes = device.profile().write_unit_bytes.max(device.profile().read_unit_bytes);
@@ -324,8 +325,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// How often a run of an experiment may be doubled: pauses and rare turns make some long enough as they are, and many
-    /// partitions take much room.
+    /// How often a run of an experiment may be doubled: pauses and rare turns make some long enough as they are, and
+    /// many partitions take much room.
     fn doublings(&self, experiment: &Experiment) -> u32 {
         match experiment.benchmark {
             Benchmark::Pause | Benchmark::Bursts | Benchmark::Mix | Benchmark::Partitioning => 0,
