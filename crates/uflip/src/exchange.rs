@@ -40,8 +40,7 @@ pub enum ExchangeError {
 }
 
 /// Of a real drive, what has to be known of it and of the system that it was measured on.
-const IDENTITY: [(&str, &str); 5] = [
-    ("model", "the drive's model"),
+const IDENTITY: [(&str, &str); 4] = [
     ("drive_size_bytes", "the drive's capacity"),
     ("kernel", "the kernel"),
     ("scheduler", "the scheduler"),
@@ -61,10 +60,11 @@ pub fn export(result: &Value, serial: bool) -> Result<Value, ExchangeError> {
         machine.shift_remove("serial");
     }
     // A path says more of its owner than of the drive.
-    if let (Some(model), Some(device)) =
-        (exported["machine"]["model"].as_str().map(str::to_owned), exported["device"].as_object_mut())
-    {
-        device.insert("name".into(), model.into());
+    let machine = &exported["machine"];
+    let name = machine["model"].as_str().map(str::to_owned);
+    let name = name.or_else(|| Some(format!("a drive without a model ({})", machine["drive"].as_str()?)));
+    if let (Some(name), Some(device)) = (name, exported["device"].as_object_mut()) {
+        device.insert("name".into(), name.into());
     }
     Ok(exported)
 }
@@ -95,6 +95,10 @@ fn checked(value: &Value) -> Result<UflipResult, ExchangeError> {
                 .filter(|(field, _)| machine[*field].is_null())
                 .map(|(_, what)| (*what).to_owned()),
         );
+        // A virtual disk has no model, but a name in its kernel.
+        if machine["model"].is_null() && machine["drive"].is_null() {
+            lacking.push("the drive's model".into());
+        }
     }
     if result.partial.is_some() {
         lacking.push("its end: it is partial".into());

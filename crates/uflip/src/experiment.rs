@@ -142,18 +142,20 @@ impl Experiment {
             None => first,
             Some(second) => {
                 let second = lengths.of(second);
-                let turn = self.value.unsigned_abs() + 1;
-                Length {
-                    ignored: first.ignored.max(second.ignored * turn),
-                    count: first.count.max(second.count).max(LEAST_TURNS * turn).next_multiple_of(turn),
-                }
+                let ratio = self.value.unsigned_abs();
+                let turn = ratio + 1;
+                // Of the first pattern each turn has `ratio`, of the second one.
+                let turns_ignored = first.ignored.div_ceil(ratio).max(second.ignored);
+                let turns = first.count.max(second.count).div_ceil(turn).max(LEAST_TURNS);
+                Length { ignored: turns_ignored * turn, count: turns * turn }
             }
         };
         let pause = self.pause();
         if pause.0.is_zero() {
             return length;
         }
-        let affordable = most_paused.as_ns() / pause.0.as_ns() * u64::from(pause.1);
+        let affordable =
+            (most_paused.as_ns() / pause.0.as_ns() * u64::from(pause.1)).saturating_sub(length.ignored);
         Length { count: length.count.min(affordable.max(LEAST_TURNS)), ..length }
     }
 
@@ -189,7 +191,10 @@ impl Experiment {
             (Benchmark::Parallelism, false) => (all / (value * io_bytes) * value * io_bytes, false),
             (_, false) => (all, false),
             (Benchmark::Partitioning | Benchmark::Parallelism, true) => (beside_each_other(value), true),
-            (Benchmark::Order, true) if self.value >= SCATTERED_INCR => (all, false),
+            // A ring that is no multiple of the step: each round comes to other places.
+            (Benchmark::Order, true) if self.value >= SCATTERED_INCR => {
+                (all / io_bytes / value * value * io_bytes - io_bytes, false)
+            }
             (Benchmark::Order, true) => ((ios * io_bytes * value).clamp(io_bytes, most), true),
             (_, true) => ((ios * io_bytes).min(most), true),
         };

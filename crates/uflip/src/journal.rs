@@ -60,6 +60,8 @@ struct Header {
 }
 
 const FORM: u32 = 1;
+/// What every journal begins with.
+const BEGINNING: &[u8] = b"{\"uflip\":";
 
 /// A step, as it is kept.
 #[derive(Debug, Serialize, Deserialize)]
@@ -172,6 +174,12 @@ fn read(path: &Path, file: &File, definition: &str) -> Result<(VecDeque<(u64, Li
             source,
         })?;
         if text.last() != Some(&b'\n') {
+            // What is cut off has to be ours.
+            let ours = line > 1 || BEGINNING.starts_with(&text) || text.starts_with(BEGINNING);
+            if !ours {
+                let reason = "it is no journal".to_owned();
+                return Err(JournalError::Damaged { path: path.to_owned(), line, reason });
+            }
             break;
         }
         let damaged = |error: serde_json::Error| JournalError::Damaged {
@@ -250,6 +258,9 @@ mod tests {
         let before = std::fs::read(&path).unwrap();
         assert!(matches!(Journal::open(&path, "that"), Err(JournalError::Other { .. })));
         assert_eq!(std::fs::read(&path).unwrap(), before);
+        std::fs::write(&path, "somebody's notes").unwrap();
+        assert!(matches!(Journal::open(&path, "this"), Err(JournalError::Damaged { line: 1, .. })));
+        assert_eq!(std::fs::read(&path).unwrap(), b"somebody's notes");
         std::fs::write(&path, "no journal\n").unwrap();
         assert!(matches!(Journal::open(&path, "this"), Err(JournalError::Damaged { line: 1, .. })));
         let (_other_dir, path) = journal();

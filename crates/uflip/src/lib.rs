@@ -30,7 +30,7 @@ mod summary;
 
 pub use baseline::Baseline;
 pub use benchmark::{Benchmark, Parameter};
-pub use characteristics::{COLUMNS, Characteristics, Effect, Reach};
+pub use characteristics::{Characteristics, Effect, Reach};
 pub use exchange::{ExchangeError, export, import};
 pub use experiment::{Experiment, Streams};
 pub use hints::{Hint, Verdict};

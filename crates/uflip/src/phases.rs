@@ -95,7 +95,10 @@ pub(crate) fn analyse(baseline: Baseline, latencies_ns: &[u64], bound: f64) -> A
         phases: BaselinePhases {
             baseline,
             ios: latencies_ns.len() as u64,
-            startup: found.startup.requests as u64,
+            startup: match found.startup.requests {
+                0 => 0,
+                startup => (left_over + startup) as u64,
+            },
             period: found.period.map(|period| period.requests as u64),
             ignored: (left_over + counts.io_ignore) as u64,
             count: (counts.io_count - counts.io_ignore) as u64,

@@ -4,7 +4,8 @@
 //! together, so that the state has to be enforced again as seldom as possible (uflip09, section 4.2).
 
 use crate::experiment::{Experiment, Streams};
-use crate::options::{Effort, IO_BYTES, REPETITIONS, StateMethod};
+use crate::options::{Effort, IO_BYTES, LEAST_AREA_BYTES, REPETITIONS, StateMethod, UflipError};
+use crate::run::{READS_BEFORE, READS_BEHIND};
 use crate::{Baseline, Benchmark, Lengths, state};
 use flashlane_base::Duration;
 use serde::{Deserialize, Serialize};
@@ -97,6 +98,17 @@ impl Plan {
             .collect()
     }
 
+    /// Whether the device is large enough: sequential writes must not overlap.
+    ///
+    /// # Errors
+    /// [`UflipError::TooSmall`] where it is not.
+    pub fn check(&self) -> Result<(), UflipError> {
+        if self.area_bytes < LEAST_AREA_BYTES {
+            return Err(UflipError::TooSmall { capacity_bytes: self.area_bytes });
+        }
+        Ok(())
+    }
+
     /// What everything costs with runs of these lengths, the methodology and the enforcement of the state included.
     pub fn estimate(&self, lengths: &Lengths) -> Estimate {
         let mut all = Estimate::default();
@@ -107,7 +119,16 @@ impl Plan {
             all.written_bytes += estimate.written_bytes;
             all.paused_ns += estimate.paused_ns;
         }
+        // Every run stands apart from the one before.
+        all.paused_ns += all.runs * crate::run::least_pause_ns(self.effort);
         let writes = self.experiments.iter().any(Experiment::writes);
+        if writes {
+            let reads = READS_BEFORE + READS_BEHIND;
+            let batch = lengths.of(Baseline::Rw).ios();
+            all.ios += reads + batch;
+            all.read_bytes += reads * IO_BYTES;
+            all.written_bytes += batch * IO_BYTES;
+        }
         for baseline in Baseline::ALL.into_iter().filter(|baseline| writes || !baseline.writes()) {
             let ios = crate::run::first_ios(self.effort, baseline);
             all.runs += 1;

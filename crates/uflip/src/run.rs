@@ -3,7 +3,7 @@
 use crate::curve::{Curves, PHASES};
 use crate::experiment::{Experiment, Length, Streams};
 use crate::journal::{Done, Journal};
-use crate::options::{IO_BYTES, LEAST_AREA_BYTES, REPETITIONS};
+use crate::options::{IO_BYTES, REPETITIONS};
 use crate::rig::Rig;
 use crate::space::Space;
 use crate::{
@@ -34,9 +34,9 @@ const DOUBLINGS: u32 = 3;
 /// Before them the device is let alone for so many of the least pauses.
 const CALM: u64 = 10;
 /// Reads before the batch of random writes of the pause determination, …
-const READS_BEFORE: u64 = 512;
+pub(crate) const READS_BEFORE: u64 = 512;
 /// … and reads behind it: the paper saw 3,000 disturbed.
-const READS_BEHIND: u64 = 5120;
+pub(crate) const READS_BEHIND: u64 = 5120;
 
 /// Benchmarks a device.
 ///
@@ -53,9 +53,7 @@ pub fn uflip<'a>(device: &'a mut dyn Device, options: Options<'a>) -> Result<Out
         options.state,
         options.may_write,
     );
-    if plan.area_bytes < LEAST_AREA_BYTES {
-        return Err(UflipError::TooSmall { capacity_bytes });
-    }
+    plan.check()?;
     let before = device.counters();
     let mut bench = Bench {
         space: Space::new(plan.area_bytes),
@@ -78,7 +76,7 @@ pub fn uflip<'a>(device: &'a mut dyn Device, options: Options<'a>) -> Result<Out
 }
 
 /// Runs stand at least so far apart (uflip09, section 5.1: 1 s "to be conservative").
-fn least_pause_ns(effort: Effort) -> u64 {
+pub(crate) fn least_pause_ns(effort: Effort) -> u64 {
     match effort {
         Effort::Quick => 20_000_000,
         Effort::Normal | Effort::Full => 1_000_000_000,
@@ -227,7 +225,7 @@ impl Bench<'_> {
                     self.lengths.set(baseline, found.ignored, found.count);
                     self.cost_ns.insert(baseline, found.mean_running_ns);
                     let row =
-                        RunRow::of_methodology(PHASES, baseline, found.startup, &latencies_ns, elapsed_ns);
+                        RunRow::of_methodology(PHASES, baseline, found.ignored, &latencies_ns, elapsed_ns);
                     self.found.figures.push(analysis.figure);
                     self.found.warnings.extend(analysis.warnings);
                     self.found.phases.push(found);
@@ -308,7 +306,7 @@ impl Bench<'_> {
                     let length = Length { count: length.count << doublings, ..length };
                     let row = self.repetition(&experiment, repetition, doublings, length)?;
                     let (row, latencies_ns) = row;
-                    let vague = row.summary.confidence.is_some_and(|share| share > self.effort.bound());
+                    let vague = row.summary.confidence.is_none_or(|share| share > self.effort.bound());
                     let left = self.doublings(&experiment) - doublings;
                     // The interval shrinks as the square root of the length: not where that could never suffice.
                     let reachable = self.effort.bound() * 2_f64.powi(left as i32).sqrt();
@@ -443,11 +441,11 @@ impl Bench<'_> {
             );
         }
         if self.found.vague > 0 {
-            let runs = self.found.runs.len();
+            let runs = self.found.runs.iter().filter(|run| run.benchmark.is_some()).count();
             warn(
                 "wide-confidence",
                 format!(
-                    "the mean of {} of {runs} runs is not known to within {:.0}%, however long they were made",
+                    "the mean of {} of {runs} runs is not known to within {:.0}%: for that they would have to be longer than pauses, room or the effort allow",
                     self.found.vague,
                     100.0 * self.effort.bound()
                 ),

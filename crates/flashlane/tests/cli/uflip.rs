@@ -1,7 +1,9 @@
 //! `flashlane uflip`.
 
-use crate::program::{done, flashlane, json, refused, text};
+use crate::program::{command, done, flashlane, json, refused, text};
+use serde_json::Value;
 use std::fs;
+use std::process::Stdio;
 
 /// A small drive, so that bringing it into a known state takes no time.
 const DRIVE: &str = "sim:ssd-s,capacity=256MiB,flash.blocks=64";
@@ -54,13 +56,54 @@ fn a_real_device_is_only_read_unless_it_was_given_up() {
 }
 
 #[test]
+fn a_benchmark_of_a_real_file_goes_on_where_it_was_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, out) = (dir.path().join("drive"), dir.path().join("out"));
+    fs::write(&path, vec![0x5a; 64 << 20]).unwrap();
+    let arguments = [
+        "uflip",
+        text(&path),
+        "--quick",
+        "--only",
+        "order",
+        "--destroy-data",
+        "--allow-page-cache",
+        "--out",
+        text(&out),
+    ];
+    let steps = || fs::read_to_string(out.join("uflip.journal")).map_or(0, |journal| journal.lines().count());
+    let mut child = command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while steps() < 12 {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it could be killed");
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The last line may be cut, the first is no step.
+    let kept = steps() - 2;
+    let ended = flashlane(&[&arguments[..], &["--format", "json"]].concat());
+    assert!(ended.status == 0 && ended.stderr.contains("going on behind"), "{}", ended.stderr);
+    let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert!(result["resumed_steps"].as_u64().unwrap() >= kept as u64, "{}", result["resumed_steps"]);
+    assert!(!out.join("uflip.journal").exists());
+    // The plan is the one of a benchmark that was never stopped: every experiment, three times, in its order.
+    let ids = |result: &Value| {
+        let runs = result["runs"].as_array().unwrap().iter();
+        runs.map(|run| run["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let whole =
+        json(&["uflip", text(&path), "--quick", "--only", "order", "--destroy-data", "--allow-page-cache"]);
+    assert_eq!(ids(&result), ids(&whole));
+}
+
+#[test]
 fn drives_are_swept() {
     let sweep = ["uflip", DRIVE, "--quick", "--only", "order", "--sweep", "flash.planes=1,2"];
     let result = json(&sweep);
     let rows = result["rows"].as_array().unwrap();
     assert!(rows.len() == 2 && rows.iter().all(|row| row["rw_ms"].as_f64().is_some()), "{rows:?}");
     let one = flashlane(&[&sweep[..], &["--jobs", "1", "--format", "json"]].concat());
-    assert_eq!(serde_json::from_str::<serde_json::Value>(&one.stdout).unwrap(), result);
+    assert_eq!(serde_json::from_str::<Value>(&one.stdout).unwrap(), result);
 }
 
 #[test]

@@ -34,7 +34,9 @@ pub(crate) const STUDY: Study = Study {
 
 /// Runs some micro-benchmarks on a drive in a random state.
 fn uflip(lab: &mut Lab<'_>, profile: &str, benchmarks: &[Benchmark]) -> Result<Outcome, FigureError> {
-    let effort = lab.either(Effort::Full, Effort::Normal);
+    // Figures of single sizes need the whole grid of these.
+    let whole = benchmarks == [Benchmark::Granularity];
+    let effort = if whole { Effort::Full } else { lab.either(Effort::Full, Effort::Normal) };
     let options =
         Options { effort, benchmarks: benchmarks.to_vec(), state: StateMethod::Random, ..Options::default() };
     lab.uflip(profile, options)

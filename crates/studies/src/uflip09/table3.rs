@@ -152,8 +152,9 @@ fn judge(published: &Published, found: &Characteristics, outcome: &mut Outcome) 
 /// Within a power of two, or none in both.
 fn reach(name: &str, published: Option<f64>, found: Option<Reach>, unit: &str, outcome: &mut Outcome) {
     let limit = found.and_then(|reach| reach.limit);
+    let words = |reach: Reach| if reach.limit.is_some() { "an area" } else { "none" };
     outcome.rows.push(match published {
-        None => Row::exact(name, "none", Some(if limit.is_some() { "an area" } else { "none" }), unit),
+        None => Row::exact(name, "none", Some(found.map_or("not measured", words)), unit),
         Some(published) => {
             let limits = (published / 2.0, published * 2.0);
             Row::between(name, published, limit.unwrap_or(f64::NAN), unit, limits)

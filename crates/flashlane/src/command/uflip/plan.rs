@@ -35,6 +35,7 @@ pub(super) fn call(arguments: &Arguments, spec: &Spec) -> Result<Status, Failure
         arguments.state(),
         true,
     );
+    plan.check().map_err(Failure::unusable)?;
     let lengths = Lengths::default();
     let row = |estimate: &Estimate| -> Value { serde_json::to_value(estimate).unwrap_or_default() };
     let benchmarks = plan.estimates(&lengths).into_iter().map(|(benchmark, estimate)| {
