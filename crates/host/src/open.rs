@@ -195,8 +195,9 @@ impl OpenOptions {
             Access::ReadOnly => FlockOperation::NonBlockingLockShared,
             Access::Destroy => FlockOperation::NonBlockingLockExclusive,
         };
-        // The device manager locks a block device for a moment whenever somebody who wrote to it closes it.
-        let mut tries_left = if target.block { 40 } else { 0 };
+        // The device manager locks a block device for a moment whenever somebody who wrote to it closes it, and the kernel
+        // gives a killed program's files back only when its rings are gone.
+        let mut tries_left = 40;
         loop {
             match rustix::fs::flock(file, operation) {
                 Ok(()) => return Ok(()),
