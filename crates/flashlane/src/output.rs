@@ -17,6 +17,21 @@ pub fn prepare(options: &OutputOptions) -> Result<(), Failure> {
     options.out.as_deref().map_or(Ok(()), make_directory)
 }
 
+/// The same for a result of a device, which may not lie where its result will.
+pub fn prepare_beside(options: &OutputOptions, spec: &Spec) -> Result<(), Failure> {
+    prepare(options)?;
+    let (Some(dir), Some(device)) = (&options.out, real_path(spec)) else { return Ok(()) };
+    let folder = device.canonicalize().ok().and_then(|device| device.parent().map(Path::to_owned));
+    if folder.is_some() && folder == dir.canonicalize().ok() {
+        return Err(Failure::unusable(anyhow!(
+            "'{}' lies in the directory of --out, where files of the result could take its place; nothing was touched. \
+             Give another directory",
+            device.display()
+        )));
+    }
+    Ok(())
+}
+
 pub fn make_directory(dir: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(dir).map_err(|error| {
         Failure::unusable(anyhow!("cannot make the directory '{}' of --out: {error}", dir.display()))

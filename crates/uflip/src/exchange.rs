@@ -3,7 +3,7 @@
 //!
 //! An exported result can be shown and compared like any other.
 
-use crate::{Characteristics, RESULT_SCHEMA, UflipResult};
+use crate::{Characteristics, Effect, RESULT_SCHEMA, Reach, UflipResult};
 use serde_json::Value;
 
 /// Why a result cannot be exchanged.
@@ -79,6 +79,25 @@ pub fn import(text: &[u8]) -> Result<Value, ExchangeError> {
     Ok(value)
 }
 
+/// The numbers of a row.
+fn numbers(row: &Characteristics) -> impl Iterator<Item = Option<f64>> {
+    let reach = |reach: Option<Reach>| [reach.map(|reach| reach.cost), reach.and_then(|reach| reach.limit)];
+    let effect = |effect: Option<Effect>| effect.map(|effect| effect.cost);
+    [row.sr_ms, row.rr_ms, row.sw_ms, row.rw_ms, row.pause_rw_ms]
+        .into_iter()
+        .chain(reach(row.locality))
+        .chain(reach(row.partitions))
+        .chain([effect(row.reverse), effect(row.in_place), effect(row.large_increment)])
+}
+
+/// The same, but for what writing numbers down and reading them again may change.
+fn alike(a: Option<f64>, b: Option<f64>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * b.abs(),
+        (a, b) => a == b,
+    }
+}
+
 /// Whether a result is one of ours and says what is needed to trust it.
 fn checked(value: &Value) -> Result<UflipResult, ExchangeError> {
     if value["schema"] != RESULT_SCHEMA {
@@ -109,9 +128,10 @@ fn checked(value: &Value) -> Result<UflipResult, ExchangeError> {
     if !lacking.is_empty() {
         return Err(ExchangeError::Lacking { lacking });
     }
-    let expected = Characteristics::of_runs(&result.runs).row;
-    if result.characteristics.row != expected {
-        return Err(ExchangeError::Row { given: result.characteristics.row, expected });
+    let expected = Characteristics::of_runs(&result.runs);
+    let given = &result.characteristics;
+    if given.row != expected.row || !numbers(given).zip(numbers(&expected)).all(|(a, b)| alike(a, b)) {
+        return Err(ExchangeError::Row { given: given.row.clone(), expected: expected.row });
     }
     Ok(result)
 }

@@ -78,7 +78,7 @@ pub(crate) fn hints(curves: &Curves, throughput: impl Fn(Baseline, i64) -> Optio
 }
 
 fn us(ns: f64) -> String {
-    if ns >= 1e6 { format!("{} ms", short(ns / 1e6)) } else { format!("{} us", short(ns / 1e3)) }
+    if ns >= 1e6 { format!("{} ms", short(ns / 1e6)) } else { format!("{} µs", short(ns / 1e3)) }
 }
 
 /// Time a byte, of the largest I/O measured and of 4 KiB.
@@ -116,12 +116,12 @@ fn block_size(curves: &Curves) -> Finding {
             .map(|point| (point.value, point.mean_ns / point.value as f64))
             .min_by(|a, b| a.1.total_cmp(&b.1))?;
         kept &= own <= 2.0 * best_a_byte;
-        words.push(format!(
-            "{}: 32 KiB costs {} times as much a byte as {}, the best",
-            baseline.name(),
-            short(own / best_a_byte),
-            format_bytes(best as u64)
-        ));
+        words.push(if best == block {
+            format!("{}: no size is cheaper a byte than 32 KiB", baseline.name())
+        } else {
+            let (times, best) = (short(own / best_a_byte), format_bytes(best as u64));
+            format!("{}: 32 KiB costs {times} times as much a byte as {best}, the best", baseline.name())
+        });
     }
     (!words.is_empty()).then(|| (kept, words.join("; ")))
 }

@@ -104,6 +104,11 @@ impl Journal {
     /// [`JournalError`] where it cannot be read or written, is damaged, or is of something else.
     pub fn open(path: &Path, definition: &str) -> Result<Self, JournalError> {
         let failed = |doing| move |source| JournalError::File { path: path.to_owned(), doing, source };
+        // Of a pipe or a device there is no end to be read to.
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            let reason = "it is no plain file".to_owned();
+            return Err(JournalError::Damaged { path: path.to_owned(), line: 1, reason });
+        }
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -132,14 +137,24 @@ impl Journal {
         self.ahead.len()
     }
 
-    /// The next step, if it was done before.
-    pub(crate) fn take<T: DeserializeOwned>(&mut self, step: &str) -> Result<Option<Done<T>>, JournalError> {
+    /// The next step, with so many response times, if it was done before.
+    pub(crate) fn take<T: DeserializeOwned>(
+        &mut self,
+        step: &str,
+        latencies: u64,
+    ) -> Result<Option<Done<T>>, JournalError> {
         let Some((line, found)) = self.ahead.pop_front() else { return Ok(None) };
         let damaged = |reason| JournalError::Damaged { path: self.path.clone(), line, reason };
         if found.step != step {
             return Err(damaged(format!("it is the step '{}', but '{step}' comes next", found.step)));
         }
         let Done { value, latencies_ns, ios, written_bytes, took_ns } = found.done;
+        if latencies_ns.len() as u64 != latencies {
+            return Err(damaged(format!(
+                "it has {} response times instead of {latencies}",
+                latencies_ns.len()
+            )));
+        }
         let value = serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?;
         self.resumed += 1;
         Ok(Some(Done { value, latencies_ns, ios, written_bytes, took_ns }))
@@ -216,7 +231,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("journal");
         let mut journal = Journal::open(&path, "this").unwrap();
-        assert_eq!(journal.take::<u32>("one").unwrap(), None);
+        assert_eq!(journal.take::<u32>("one", 2).unwrap(), None);
         journal.keep("one", &done(1, &[5, 6])).unwrap();
         journal.keep("two", &done(2, &[])).unwrap();
         (dir, path)
@@ -226,9 +241,9 @@ mod tests {
     fn what_was_done_is_taken_up_again() {
         let (_dir, path) = journal();
         let mut journal = Journal::open(&path, "this").unwrap();
-        assert_eq!(journal.take::<u32>("one").unwrap(), Some(done(1, &[5, 6])));
-        assert_eq!(journal.take::<u32>("two").unwrap(), Some(done(2, &[])));
-        assert_eq!((journal.take::<u32>("three").unwrap(), journal.resumed()), (None, 2));
+        assert_eq!(journal.take::<u32>("one", 2).unwrap(), Some(done(1, &[5, 6])));
+        assert_eq!(journal.take::<u32>("two", 0).unwrap(), Some(done(2, &[])));
+        assert_eq!((journal.take::<u32>("three", 0).unwrap(), journal.resumed()), (None, 2));
         journal.keep("three", &done(3, &[])).unwrap();
         assert_eq!(Journal::open(&path, "this").unwrap().ahead(), 3);
     }
@@ -265,6 +280,6 @@ mod tests {
         assert!(matches!(Journal::open(&path, "this"), Err(JournalError::Damaged { line: 1, .. })));
         let (_other_dir, path) = journal();
         let mut journal = Journal::open(&path, "this").unwrap();
-        assert!(matches!(journal.take::<u32>("two"), Err(JournalError::Damaged { line: 2, .. })));
+        assert!(matches!(journal.take::<u32>("two", 0), Err(JournalError::Damaged { line: 2, .. })));
     }
 }

@@ -123,8 +123,7 @@ impl Effort {
 pub enum UflipError {
     /// The device is too small.
     #[error(
-        "the device has {}, but uFLIP needs {} at least: its sequential writes must not overlap",
-        format_bytes(*capacity_bytes),
+        "uFLIP can use {capacity_bytes} bytes of the device, but needs {LEAST_AREA_BYTES} ({} at least): its sequential writes must not overlap",
         format_bytes(LEAST_AREA_BYTES)
     )]
     TooSmall {

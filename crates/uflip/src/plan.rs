@@ -51,7 +51,8 @@ impl Plan {
         let area_bytes = effort.area_bytes(capacity_bytes);
         let mut experiments: Vec<Experiment> = Benchmark::ALL
             .into_iter()
-            .filter(|benchmark| benchmarks.contains(benchmark))
+            // Of a device that is too small nothing is planned.
+            .filter(|benchmark| benchmarks.contains(benchmark) && area_bytes >= LEAST_AREA_BYTES)
             .flat_map(|benchmark| Experiment::of(benchmark, effort, area_bytes, unit_bytes, writes))
             .collect();
         experiments.sort_by_key(|experiment| matches!(experiment.streams(1, area_bytes), Streams::Fresh(_)));

@@ -31,8 +31,9 @@ pub struct Outcome {
 
 /// How often a run may be doubled so that its mean is known well enough.
 const DOUBLINGS: u32 = 3;
-/// Before them the device is let alone for so many of the least pauses.
-const CALM: u64 = 10;
+/// Before reads that others are compared with, the device is let alone for so long: twice what the paper saw reads
+/// disturbed for.
+const CALM: Duration = Duration::from_s(5);
 /// Reads before the batch of random writes of the pause determination, …
 pub(crate) const READS_BEFORE: u64 = 512;
 /// … and reads behind it: the paper saw 3,000 disturbed.
@@ -126,14 +127,15 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// A step: taken from the journal where that has it, else done and kept.
+    /// A step that gives so many response times: taken from the journal where that has it, else done and kept.
     fn step<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,
+        latencies: u64,
         act: impl FnOnce(&mut Rig<'_>) -> Result<(T, Vec<u64>), UflipError>,
     ) -> Result<(T, Vec<u64>), UflipError> {
         let known = match &mut self.journal {
-            Some(journal) => journal.take(name)?,
+            Some(journal) => journal.take(name, latencies)?,
             None => None,
         };
         let done = match known {
@@ -158,9 +160,10 @@ impl Bench<'_> {
                 done
             }
         };
-        self.found.ios += done.ios;
-        self.found.written_bytes += done.written_bytes;
-        self.found.took_ns += done.took_ns;
+        let Found { ios, written_bytes, took_ns, .. } = &mut self.found;
+        *ios = ios.saturating_add(done.ios);
+        *written_bytes = written_bytes.saturating_add(done.written_bytes);
+        *took_ns = took_ns.saturating_add(done.took_ns);
         Ok((done.value, done.latencies_ns))
     }
 
@@ -177,8 +180,11 @@ impl Bench<'_> {
         let nth = self.found.states.len() as u64;
         let name = format!("state/{}", nth + 1);
         let seed = seed.derive_nth("state", nth);
-        let (enforcement, _) =
-            self.step(&name, |rig| Ok((state::enforce(rig, method, area_bytes, seed)?, Vec::new())))?;
+        let (enforcement, _) = self.step(&name, 0, |rig| {
+            let enforcement = state::enforce(rig, method, area_bytes, seed)?;
+            rig.idle(CALM)?;
+            Ok((enforcement, Vec::new()))
+        })?;
         self.found.states.push(enforcement);
         self.space.reset();
         Ok(())
@@ -253,7 +259,7 @@ impl Bench<'_> {
             &self.space,
             self.seed.derive(name),
         );
-        self.step(name, |rig| {
+        self.step(name, ios, |rig| {
             let (latencies_ns, elapsed) = rig.run(&workload)?;
             Ok((elapsed.as_ns(), latencies_ns))
         })
@@ -267,7 +273,6 @@ impl Bench<'_> {
         }
         let name = "pause-determination";
         let least_pause_ns = self.pause.as_ns();
-        let calm = self.pause * CALM;
         let reads_bytes = (READS_BEFORE + READS_BEHIND) * IO_BYTES;
         let reads_bytes = reads_bytes.min(self.plan.area_bytes / 2 / IO_BYTES * IO_BYTES);
         let (reads_offset, _) = self.target(Streams::Anywhere(reads_bytes), name)?;
@@ -277,17 +282,18 @@ impl Bench<'_> {
         let (before, behind) = (reads(READS_BEFORE), reads(READS_BEHIND));
         let batch =
             run(Baseline::Rw.job(IO_BYTES).area(0, self.plan.area_bytes), writes, self.seed.derive(name));
-        let (found, latencies_ns): (Interference, _) = self.step(name, |rig| {
-            // What went before must not disturb the reads that the others are compared with.
-            rig.idle(calm)?;
-            let (mut latencies_ns, _) = rig.run(&before)?;
-            rig.run(&batch)?;
-            let (behind_ns, _) = rig.run(&behind)?;
-            let found = Interference::of(&latencies_ns, &behind_ns, writes, least_pause_ns);
-            latencies_ns.extend(behind_ns);
-            Ok((found, latencies_ns))
-        })?;
-        let (before_ns, behind_ns) = latencies_ns.split_at(found.reads_before as usize);
+        let (found, latencies_ns): (Interference, _) =
+            self.step(name, READS_BEFORE + READS_BEHIND, |rig| {
+                // What went before must not disturb the reads that the others are compared with.
+                rig.idle(CALM)?;
+                let (mut latencies_ns, _) = rig.run(&before)?;
+                rig.run(&batch)?;
+                let (behind_ns, _) = rig.run(&behind)?;
+                let found = Interference::of(&latencies_ns, &behind_ns, writes, least_pause_ns);
+                latencies_ns.extend(behind_ns);
+                Ok((found, latencies_ns))
+            })?;
+        let (before_ns, behind_ns) = latencies_ns.split_at(READS_BEFORE as usize);
         self.found.figures.push(figures::interference(before_ns, behind_ns, found.affected_reads));
         let elapsed_ns = latencies_ns.iter().sum();
         let row = RunRow::of_methodology(name, Baseline::Sr, found.reads_before, &latencies_ns, elapsed_ns);
@@ -343,7 +349,7 @@ impl Bench<'_> {
         let name = format!("{}/{repetition}/{}", experiment.name(), doublings + 1);
         let target = self.target(experiment.streams(length.ios(), self.plan.area_bytes), &name)?;
         let workload = experiment.workload(length, target, &self.space, self.seed.derive(&name));
-        let (elapsed_ns, latencies_ns) = self.step(&name, |rig| {
+        let (elapsed_ns, latencies_ns) = self.step(&name, length.ios(), |rig| {
             let (latencies_ns, elapsed) = rig.run(&workload)?;
             Ok((elapsed.as_ns(), latencies_ns))
         })?;

@@ -102,6 +102,9 @@ fn an_exported_result_is_imported_and_a_changed_one_is_not() {
     let mut value = serde_json::to_value(&result).unwrap();
     let exported = export(&value, false).unwrap();
     assert_eq!(import(exported.to_string().as_bytes()).unwrap(), exported);
+    let mut faster = value.clone();
+    faster["characteristics"]["rw_ms"] = 0.01.into();
+    assert!(export(&faster, false).is_err());
     value["characteristics"]["row"][3] = "0.01".into();
     let refusal = export(&value, false).unwrap_err().to_string();
     assert!(refusal.contains("does not follow from its runs"), "{refusal}");

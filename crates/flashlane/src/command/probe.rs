@@ -74,7 +74,7 @@ fn probe(arguments: &Arguments, spec: &Spec) -> Result<Status, Failure> {
     let Arguments { safety, .. } = arguments;
     let real = devices::real_path(spec).is_some();
     let writes = !arguments.read_only && (!real || safety.destroy_data || safety.create.is_some());
-    output::prepare(&arguments.output)?;
+    output::prepare_beside(&arguments.output, spec)?;
     devices::create(spec, safety)?;
     let opening = Opening { safety, writes, depth: DEPTH, seed: arguments.seed };
     let mut opened = devices::open(spec, &opening)?;

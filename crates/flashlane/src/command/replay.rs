@@ -361,7 +361,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     if writes {
         devices::consent(spec, safety, &plan.described())?;
     }
-    output::prepare(&arguments.output)?;
+    output::prepare_beside(&arguments.output, spec)?;
     devices::create(spec, safety)?;
     let meter = Meter::new(format!("replaying on {spec}"));
     let mut watch = |share| {

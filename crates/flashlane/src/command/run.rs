@@ -85,7 +85,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     if workload.changes() {
         devices::consent(spec, safety, &described(&workload))?;
     }
-    output::prepare(&arguments.output)?;
+    output::prepare_beside(&arguments.output, spec)?;
     devices::create(spec, safety)?;
     let meter = Meter::new(format!("running on {spec}"));
     let mut watch = |progress: &Progress| {

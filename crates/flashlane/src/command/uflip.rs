@@ -86,7 +86,7 @@ const EXAMPLES: &str = "\
 Examples:
   flashlane uflip sim:mtron-like
   flashlane uflip sim:nvme-tlc --quick --out nvme
-  flashlane uflip ./scratch --quick --create 2GiB --out scratch
+  flashlane uflip ./scratch --quick --create 2GiB --out disk
   flashlane uflip /dev/nvme0n1 --full --plan
   flashlane uflip /dev/nvme0n1 --full --destroy-data --out drive
   flashlane uflip export drive > drive.uflip.json
@@ -115,7 +115,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     if !arguments.sweep.keys.is_empty() {
         return sweep::call(arguments, spec);
     }
-    output::prepare(&arguments.output)?;
+    output::prepare_beside(&arguments.output, spec)?;
     devices::create(spec, &arguments.safety)?;
     let meter = Meter::new(format!("benchmarking {spec}"));
     let mut watch = |progress: &Progress| {

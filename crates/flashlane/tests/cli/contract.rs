@@ -172,7 +172,8 @@ fn profiles() {
     assert_eq!(list["schema"], "flashlane.profiles/1");
     let names: Vec<&str> =
         list["profiles"].as_array().unwrap().iter().map(|drive| drive["name"].as_str().unwrap()).collect();
-    let of_uflip = ["memoright-like", "mtron-like", "samsung-like", "transcend-module-like", "kingston-dti-like"];
+    let of_uflip =
+        ["memoright-like", "mtron-like", "samsung-like", "transcend-module-like", "kingston-dti-like"];
     assert_eq!(names[..5], ["ssd-s", "ssd-m", "msr-32g", "msr-64g", "nvme-tlc"]);
     assert_eq!(names[5..], of_uflip);
     for name in names {

@@ -113,3 +113,37 @@ fn what_cannot_be_is_refused() {
     refused(2, &["uflip", "export", "/nowhere"], &["cannot read"]);
     refused(2, &["uflip", DRIVE, "--sweep", "uflip.effort=quick,full"], &["'uflip.effort' is no key"]);
 }
+
+#[test]
+fn a_device_is_never_mistaken_for_a_file_of_its_result() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["result.json", "uflip.journal"] {
+        let path = dir.path().join(name);
+        fs::write(&path, vec![0; 64 << 20]).unwrap();
+        let read = [
+            "uflip",
+            text(&path),
+            "--quick",
+            "--only",
+            "order",
+            "--allow-page-cache",
+            "--out",
+            text(dir.path()),
+        ];
+        refused(2, &read, &["lies in the directory of --out", "nothing was touched"]);
+        assert_eq!(fs::metadata(&path).unwrap().len(), 64 << 20);
+    }
+    // A file of somebody else's that is called like the journal is left alone too.
+    let (device, out) = (dir.path().join("drive"), dir.path().join("out"));
+    fs::write(&device, vec![0x5a; 64 << 20]).unwrap();
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join("uflip.journal"), vec![0; 4096]).unwrap();
+    let read =
+        ["uflip", text(&device), "--quick", "--only", "order", "--allow-page-cache", "--out", text(&out)];
+    refused(2, &read, &["it is no journal"]);
+    assert_eq!(fs::metadata(out.join("uflip.journal")).unwrap().len(), 4096);
+    for capacity in ["512B", "16KiB"] {
+        let device = format!("sim:mtron-like,capacity={capacity}");
+        refused(2, &["uflip", &device, "--plan"], &["64 MiB at least"]);
+    }
+}

@@ -20,10 +20,10 @@ const MEASURES: &[(&str, &str, bool)] = &[
     ("write_amplification", "Write ampl.", false),
     ("blocks_erased", "Blocks erased", true),
     ("buffer_hit_share", "Buffer hits", false),
-    ("sr_ms", "SR", false),
-    ("rr_ms", "RR", false),
-    ("sw_ms", "SW", false),
-    ("rw_ms", "RW", false),
+    ("sr_ms", "SR (ms)", false),
+    ("rr_ms", "RR (ms)", false),
+    ("sw_ms", "SW (ms)", false),
+    ("rw_ms", "RW (ms)", false),
     ("requests", "Requests", true),
     ("elapsed_s", "Elapsed", true),
 ];
@@ -53,7 +53,13 @@ fn is_measured(row: &Value) -> bool {
 
 /// Where the mean latency is least and most.
 fn summary(rows: &[&Value]) -> String {
-    let mean = |row: &&&Value| row["mean_ns"].as_f64().unwrap_or(f64::NAN);
+    // Of uFLIP, which has many means, that of random writes.
+    let is_uflip = !rows.iter().any(|row| row["mean_ns"].is_number());
+    let what = if is_uflip { "mean of random writes" } else { "mean latency" };
+    let mean = |row: &&&Value| match is_uflip {
+        true => row["rw_ms"].as_f64().map_or(f64::NAN, |ms| ms * 1e6),
+        false => row["mean_ns"].as_f64().unwrap_or(f64::NAN),
+    };
     let known = || rows.iter().filter(|row| is_measured(row) && !mean(row).is_nan());
     let by_mean = |a: &&&Value, b: &&&Value| mean(a).total_cmp(&mean(b));
     // Of equals, the first.
@@ -62,10 +68,10 @@ fn summary(rows: &[&Value]) -> String {
     };
     if mean(&least) == mean(&most) {
         let all = if known().count() == rows.len() { "every point" } else { "every point that was measured" };
-        return format!("The mean latency is {} at {all}.", time_ns(mean(&least)));
+        return format!("The {what} is {} at {all}.", time_ns(mean(&least)));
     }
     format!(
-        "The mean latency is shortest with {}: {}; and longest with {}: {}.",
+        "The {what} is shortest with {}: {}; and longest with {}: {}.",
         settings(least),
         time_ns(mean(&least)),
         settings(most),

@@ -18,7 +18,7 @@ const CHARACTERISTICS: &[(&str, &str)] = &[
     ("SW", "sw_ms"),
     ("RW", "rw_ms"),
     ("Pause RW", "pause_rw_ms"),
-    ("Locality (MB)", "locality"),
+    ("Locality (MiB)", "locality"),
     ("Partitions", "partitions"),
     ("Reverse", "reverse"),
     ("In-place", "in_place"),
@@ -65,11 +65,13 @@ fn document(result: &Value) -> Document {
 fn summary(result: &Value) -> String {
     let of = |verdict: &str| items(&result["hints"]).filter(|hint| hint["verdict"] == verdict).count();
     let (kept, contradicted, all) = (of("kept"), of("contradicted"), items(&result["hints"]).count());
-    match (all, contradicted) {
-        (0, _) => String::new(),
-        (all, 0) => format!("{kept} of {all} design hints hold for this device."),
-        (all, _) => format!("{kept} of {all} design hints hold for this device, {contradicted} do not."),
+    if all == 0 {
+        return String::new();
     }
+    let others = [(contradicted, "do not"), (all - kept - contradicted, "are open")];
+    let others =
+        others.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}"));
+    format!("{kept} of {all} design hints hold for this device{}.", others.collect::<String>())
 }
 
 /// The row that the paper gives each device; results that are compared have their rows under each other.

@@ -59,7 +59,7 @@ fn summary(result: &Value) -> String {
         return String::new();
     };
     format!(
-        "At least {} if every I/O took as long as a random read of 32 KiB does now, {}.",
+        "Some {}, were every run as long as the paper's and every I/O as fast as a random read of 32 KiB is now, {}.",
         time_ns(expected_s * 1e9),
         time_ns(read_ns)
     )

@@ -106,6 +106,8 @@ class Cloud {
   }
 
   #colour(layers, wide, high, count) {
+    // Not laid out yet, or not on paper.
+    if (!(wide > 0 && high > 0)) return;
     const context = this.canvas.getContext("2d"), image = context.createImageData(wide, high), { data } = image;
     // One alone must be seen; of many the number shows.
     const one = count <= LARGE ? 230 : count <= MIDDLE ? 180 : 140;
