@@ -4,7 +4,7 @@
 //! - *SR, RR, SW, RW*: mean response time of 32 KiB.
 //! - *Pause RW*: the shortest pause with which random writes cost nearly what sequential ones do; blank where none
 //!   does, or where they do without a pause.
-//! - *Locality* and *Partitions*: the largest area (number of partitions) up to which writes cost nearly what sequential
+//! - *Locality* and *Partitions*: the largest area (number of partitions) in which writes cost nearly what sequential
 //!   ones do (section 5.3, hints 4 and 5); where even the least costs more, the geometric mean of the least and the last
 //!   takes that place. In parentheses the greatest cost up to there. `No` where the last is less than half again the
 //!   least: there is nothing to gain by keeping to an area.
@@ -181,7 +181,7 @@ pub(crate) fn reach(points: &[Point], unit_ns: Option<f64>) -> Option<Reach> {
     let alike = ALIKE * unit_ns;
     let threshold =
         if least <= alike { alike.min(last.mean_ns / RISE) } else { (least * last.mean_ns).sqrt() };
-    let within = points.iter().take_while(|point| point.mean_ns <= threshold).count();
+    let within = points.iter().rposition(|point| point.mean_ns <= threshold).map_or(0, |last| last + 1);
     if within == 0 {
         // Dear from the first value on, `first` among the dearest.
         return Some(Reach { limit: None, cost: first.mean_ns / unit_ns, unlimited: false });

@@ -2,7 +2,7 @@
 //! often they are made up on drives that are known to have none.
 //!
 //! Each drive is drawn at random together with a run on it, of one I/O at a time as uFLIP makes them (CIDR 2009,
-//! section 4.2), so that both phases follow from its settings: [`drives`] says how.
+//! section 4.2), so that both phases follow from its settings: `drives` says how.
 
 mod drives;
 
