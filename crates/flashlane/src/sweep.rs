@@ -80,7 +80,7 @@ pub fn call(
             devices::consent(device, safety, &what)?;
         }
     }
-    output::prepare(out)?;
+    output::prepare_beside(out, device)?;
     devices::create(device, safety)?;
     let is_simulated = devices::real_path(device).is_none();
     let store = out.out.as_deref().filter(|_| is_simulated).map(store).transpose()?;

@@ -38,7 +38,7 @@ const LEAST_TURNS: u64 = 64;
 
 /// Where an experiment's I/Os go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Streams {
+pub(crate) enum Streams {
     /// Sequential writes into this many bytes of fresh room.
     Fresh(u64),
     /// Anywhere within this many bytes.
@@ -59,6 +59,12 @@ impl Length {
 }
 
 impl Experiment {
+    /// A baseline as it is.
+    pub(crate) fn alone(baseline: Baseline) -> Self {
+        let (benchmark, value) = (Benchmark::Granularity, IO_BYTES as i64);
+        Self { benchmark, first: baseline, second: None, value }
+    }
+
     /// All experiments of a benchmark on a device, in the order of Table 1.
     pub(crate) fn of(
         benchmark: Benchmark,

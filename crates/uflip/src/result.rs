@@ -130,7 +130,7 @@ impl RunRow {
         }
     }
 
-    /// The row of a long run of the methodology.
+    /// The row of a long run of the methodology: of a baseline as it is, with nothing that varies.
     pub(crate) fn of_methodology(
         what: &str,
         baseline: Baseline,
@@ -138,23 +138,13 @@ impl RunRow {
         latencies_ns: &[u64],
         elapsed_ns: u64,
     ) -> Self {
-        let running = &latencies_ns[(ignored as usize).min(latencies_ns.len())..];
         Self {
             id: format!("{what}/{}", baseline.name()),
             benchmark: None,
-            baseline: baseline.name().into(),
-            first: baseline,
-            second: None,
             parameter: what.into(),
             value: 0,
             unit: String::new(),
-            repetition: 1,
-            ignored,
-            count: running.len() as u64,
-            summary: Summary::of(running),
-            elapsed_ns,
-            first_sample: 0,
-            samples: latencies_ns.len() as u64,
+            ..Self::of(&Experiment::alone(baseline), 1, ignored, latencies_ns, elapsed_ns)
         }
     }
 }

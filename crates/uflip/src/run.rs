@@ -18,7 +18,6 @@ use flashlane_measure::schema::{DeviceRow, Warning};
 use flashlane_workload::{Job, Stop, Workload};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
 
 /// What came of a benchmark.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,8 +63,8 @@ pub fn uflip<'a>(device: &'a mut dyn Device, options: Options<'a>) -> Result<Out
         effort: options.effort,
         seed: options.seed.derive("uflip"),
         lengths: Lengths::default(),
-        cost_ns: BTreeMap::new(),
         pause: Duration::from_ns(least_pause_ns(options.effort)),
+        planned_ios: plan.estimate(&Lengths::default()).ios,
         plan,
         found: Found::default(),
     };
@@ -120,9 +119,9 @@ struct Bench<'a> {
     effort: Effort,
     seed: Seed,
     lengths: Lengths,
-    /// What an I/O of each baseline costs, as far as that is known.
-    cost_ns: BTreeMap<Baseline, f64>,
     pause: Duration,
+    /// I/Os in all, as far as is known.
+    planned_ios: u64,
     found: Found,
 }
 
@@ -141,8 +140,7 @@ impl Bench<'_> {
         let done = match known {
             Some(done) => done,
             None => {
-                let share = self.share_done();
-                self.rig.begin(name, share)?;
+                self.rig.begin(name, self.found.ios as f64 / self.planned_ios.max(1) as f64)?;
                 self.rig.idle(self.pause)?;
                 let (ios, written_bytes, began) =
                     (self.rig.ios, self.rig.written_bytes, self.rig.device().now());
@@ -165,11 +163,6 @@ impl Bench<'_> {
         *written_bytes = written_bytes.saturating_add(done.written_bytes);
         *took_ns = took_ns.saturating_add(done.took_ns);
         Ok((done.value, done.latencies_ns))
-    }
-
-    /// The share that is done of all I/Os that are planned.
-    fn share_done(&self) -> f64 {
-        self.found.ios as f64 / self.plan.estimate(&self.lengths).ios.max(1) as f64
     }
 
     fn enforce(&mut self) -> Result<(), UflipError> {
@@ -224,12 +217,12 @@ impl Bench<'_> {
             let mut ios = first_ios(self.effort, baseline);
             for attempt in 0..=DOUBLINGS {
                 let name = format!("phases/{}/{}", baseline.name(), attempt + 1);
-                let (elapsed_ns, latencies_ns) = self.plain(&name, baseline, ios)?;
+                let length = Length { ignored: 0, count: ios };
+                let (elapsed_ns, latencies_ns) = self.run(&name, &Experiment::alone(baseline), length)?;
                 let analysis = phases::analyse(baseline, &latencies_ns, self.effort.bound());
                 if analysis.is_enough || attempt == DOUBLINGS {
                     let found = analysis.phases;
                     self.lengths.set(baseline, found.ignored, found.count);
-                    self.cost_ns.insert(baseline, found.mean_running_ns);
                     let row =
                         RunRow::of_methodology(PHASES, baseline, found.ignored, &latencies_ns, elapsed_ns);
                     self.found.figures.push(analysis.figure);
@@ -241,25 +234,20 @@ impl Bench<'_> {
                 ios *= 2;
             }
         }
+        self.planned_ios = self.plan.estimate(&self.lengths).ios;
         Ok(())
     }
 
-    /// A run of a baseline; how long it took, and its response times.
-    fn plain(&mut self, name: &str, baseline: Baseline, ios: u64) -> Result<(u64, Vec<u64>), UflipError> {
-        let experiment = Experiment {
-            benchmark: Benchmark::Granularity,
-            first: baseline,
-            second: None,
-            value: IO_BYTES as i64,
-        };
-        let target = self.target(experiment.streams(ios, self.plan.area_bytes), name)?;
-        let workload = experiment.workload(
-            Length { ignored: 0, count: ios },
-            target,
-            &self.space,
-            self.seed.derive(name),
-        );
-        self.step(name, ios, |rig| {
+    /// A run of an experiment; how long it took in nanoseconds, and its response times.
+    fn run(
+        &mut self,
+        name: &str,
+        experiment: &Experiment,
+        length: Length,
+    ) -> Result<(u64, Vec<u64>), UflipError> {
+        let target = self.target(experiment.streams(length.ios(), self.plan.area_bytes), name)?;
+        let workload = experiment.workload(length, target, &self.space, self.seed.derive(name));
+        self.step(name, length.ios(), |rig| {
             let (latencies_ns, elapsed) = rig.run(&workload)?;
             Ok((elapsed.as_ns(), latencies_ns))
         })
@@ -310,8 +298,7 @@ impl Bench<'_> {
             for repetition in 1..=REPETITIONS {
                 loop {
                     let length = Length { count: length.count << doublings, ..length };
-                    let row = self.repetition(&experiment, repetition, doublings, length)?;
-                    let (row, latencies_ns) = row;
+                    let (row, latencies_ns) = self.repetition(&experiment, repetition, doublings, length)?;
                     let vague = row.summary.confidence.is_none_or(|share| share > self.effort.bound());
                     let left = self.doublings(&experiment) - doublings;
                     // The interval shrinks as the square root of the length: not where that could never suffice.
@@ -347,12 +334,7 @@ impl Bench<'_> {
         length: Length,
     ) -> Result<(RunRow, Vec<u64>), UflipError> {
         let name = format!("{}/{repetition}/{}", experiment.name(), doublings + 1);
-        let target = self.target(experiment.streams(length.ios(), self.plan.area_bytes), &name)?;
-        let workload = experiment.workload(length, target, &self.space, self.seed.derive(&name));
-        let (elapsed_ns, latencies_ns) = self.step(&name, length.ios(), |rig| {
-            let (latencies_ns, elapsed) = rig.run(&workload)?;
-            Ok((elapsed.as_ns(), latencies_ns))
-        })?;
+        let (elapsed_ns, latencies_ns) = self.run(&name, experiment, length)?;
         Ok((RunRow::of(experiment, repetition, length.ignored, &latencies_ns, elapsed_ns), latencies_ns))
     }
 

@@ -19,7 +19,7 @@ use flashlane_workload::{Access, Generator, Job, Mix, Pattern};
 use serde::{Deserialize, Serialize};
 
 /// The largest piece that is written at once: the erase block of the paper's time.
-pub const LARGEST_PIECE_BYTES: u64 = 128 << 10;
+pub(crate) const LARGEST_PIECE_BYTES: u64 = 128 << 10;
 /// Pieces of a cell.
 const PIECES: u64 = 4;
 /// Pieces in flight: the state is the same, and a device that can does it sooner.

@@ -54,7 +54,7 @@ const FIGURES: &[&Figure] = &[
     &uflip::FILE,
     &uflip::FILE_SPREAD,
     &papers::CHEN11,
-    &uflip::STUDY,
+    &papers::UFLIP09,
     &papers::DISKSIM,
     &papers::RUAN12,
     &trace::DISKSIM,

@@ -12,6 +12,14 @@ pub const CHEN11: Figure = Figure {
     read: |output| number_after(output, "chen11-missed:"),
 };
 
+pub const UFLIP09: Figure = Figure {
+    id: "uflip09-missed",
+    what: "`study uflip09`: quantities not reproduced, of all",
+    asked: Some(Asked::AtMost(0.0, None)),
+    command: COMMAND,
+    read: |output| number_after(output, "uflip09-missed:"),
+};
+
 pub const RUAN12: Figure = Figure {
     id: "ruan12-missed",
     what: "`study ruan12`, the traces of DiskSim's SSD extension given: quantities not reproduced, of all",

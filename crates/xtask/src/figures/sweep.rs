@@ -2,11 +2,13 @@
 
 use super::{Asked, Figure, number_after};
 
+const COMMAND: &str = "cargo bench -q -p flashlane-studies --bench sweep";
+
 pub const TWO_CORES: Figure = Figure {
     id: "sweep-two-cores",
     what: "a sweep of 64 runs two at a time: times as fast as one after the other",
     asked: Some(Asked::AtLeast(1.9, None)),
-    command: "cargo bench -q -p flashlane-studies --bench sweep",
+    command: COMMAND,
     read: |output| number_after(output, "sweep-two-cores:"),
 };
 
@@ -14,7 +16,7 @@ pub const TWO_CORES_SHORT: Figure = Figure {
     id: "sweep-two-cores-short",
     what: "the same of runs of 20 ms, which mostly make drives",
     asked: None,
-    command: "cargo bench -q -p flashlane-studies --bench sweep",
+    command: COMMAND,
     read: |output| number_after(output, "sweep-two-cores-short:"),
 };
 
@@ -22,6 +24,6 @@ pub const TWO_PROCESSES: Figure = Figure {
     id: "sweep-two-processes",
     what: "the machine's limit: the same runs in two processes, half each, at once instead of in turn",
     asked: None,
-    command: "cargo bench -q -p flashlane-studies --bench sweep",
+    command: COMMAND,
     read: |output| number_after(output, "sweep-two-processes:"),
 };

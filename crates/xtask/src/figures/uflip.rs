@@ -1,4 +1,4 @@
-//! uFLIP: how long it takes, and whether its drives are in their class.
+//! uFLIP: how long it takes.
 
 use super::{Asked, Figure, number_after};
 
@@ -26,12 +26,4 @@ pub const FILE_SPREAD: Figure = Figure {
     asked: None,
     command: COMMAND,
     read: |output| number_after(output, "uflip-file-spread:"),
-};
-
-pub const STUDY: Figure = Figure {
-    id: "uflip09-missed",
-    what: "`study uflip09`: quantities not reproduced, of all",
-    asked: Some(Asked::AtMost(0.0, None)),
-    command: "cargo bench -q -p flashlane-studies --bench papers",
-    read: |output| number_after(output, "uflip09-missed:"),
 };
