@@ -16,6 +16,7 @@ mod random;
 mod refusals;
 #[cfg(test)]
 mod tests;
+mod units;
 mod watched;
 
 use crate::{DataDevice, Device};
@@ -63,7 +64,7 @@ pub fn check_data(make: &mut dyn FnMut() -> Box<dyn DataDevice>) {
 }
 
 fn run(make: &mut Make<'_>, health: Health) {
-    for (name, law) in laws::LAWS.iter().chain(random::LAWS).chain(refusals::LAWS) {
+    for (name, law) in laws::LAWS.iter().chain(random::LAWS).chain(refusals::LAWS).chain(units::LAWS) {
         match law {
             Law::Alone(law) => law(Watched::new(make(), name, health)),
             Law::Simulated(law) => {

@@ -8,11 +8,13 @@ pub mod conformance;
 mod null;
 mod request;
 pub mod spec;
+mod unit;
 
 pub use buffer::{Buffer, DataDevice};
 pub use flashlane_base::Operation;
 pub use null::NullDevice;
 pub use request::{Completion, Failure, Lane, Request, RequestId, SubmitError};
+pub use unit::{Rule, Unit, UnitState, Units};
 
 use flashlane_base::Instant;
 
@@ -112,6 +114,12 @@ pub trait Device {
         Counters::default()
     }
 
+    /// What is known of an erase unit of a lane, counted from 0, by what has completed; `None` where there is no such
+    /// unit, and on devices that have none.
+    fn unit(&self, _lane: Lane, _index: u64) -> Option<Unit> {
+        None
+    }
+
     /// What a power cut would take of the writes that have completed: nothing that a completed flush came after, and
     /// nothing of a durable write. Bytes may be named more than once. `None` where the device cannot know.
     fn at_risk(&self) -> Option<Vec<AtRisk>> {
@@ -144,6 +152,9 @@ impl<D: Device + ?Sized> Device for Box<D> {
     fn counters(&self) -> Counters {
         (**self).counters()
     }
+    fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
+        (**self).unit(lane, index)
+    }
     fn at_risk(&self) -> Option<Vec<AtRisk>> {
         (**self).at_risk()
     }
@@ -170,6 +181,9 @@ impl<D: Device + ?Sized> Device for &mut D {
     }
     fn counters(&self) -> Counters {
         (**self).counters()
+    }
+    fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
+        (**self).unit(lane, index)
     }
     fn at_risk(&self) -> Option<Vec<AtRisk>> {
         (**self).at_risk()

@@ -1,5 +1,6 @@
 //! What is asked of a device, what comes back, and why it may refuse.
 
+use crate::unit::Rule;
 use flashlane_base::{Duration, Instant, Operation};
 
 /// Names a request among those in flight; the caller's choice, unique until its completion is reaped.
@@ -54,6 +55,9 @@ pub enum Failure {
     /// The bytes cannot be read back (uncorrectable).
     #[error("the data cannot be read back (uncorrectable error)")]
     Unreadable,
+    /// The erase unit could not be programmed or erased and is bad from now on.
+    #[error("the erase unit could not be programmed or erased: it is bad from now on")]
+    BadUnit,
     /// Flash wore out: no block is left to write to.
     #[error("the drive is worn out: no erase block is left to write to")]
     WornOut,
@@ -124,15 +128,40 @@ pub enum SubmitError {
         /// Operation asked for.
         operation: Operation,
     },
-    /// The order of operations breaks a rule of the medium (a write to an unerased unit, say).
-    #[error("{0}")]
-    Rule(&'static str),
+    /// The state of the erase unit forbids it.
+    #[error("{operation} of {length_bytes} bytes at offset {offset_bytes} of lane {}: {rule}", .lane.0)]
+    Rule {
+        /// What was asked for …
+        operation: Operation,
+        /// … on which lane …
+        lane: Lane,
+        /// … from which byte …
+        offset_bytes: u64,
+        /// … and how many.
+        length_bytes: u64,
+        /// What forbids it.
+        rule: Rule,
+    },
+    /// Longer than the device takes.
+    #[error("{length_bytes} bytes are more than the {longest_bytes} that the device takes at once")]
+    TooLong {
+        /// Bytes asked for.
+        length_bytes: u64,
+        /// Bytes of the longest request.
+        longest_bytes: u64,
+    },
     /// The device is no longer there.
     #[error("the device has vanished")]
     Gone,
 }
 
 impl Request {
+    /// The refusal of this request by a rule.
+    pub fn refused_by(&self, rule: Rule) -> SubmitError {
+        let &Self { operation, lane, offset_bytes, length_bytes, .. } = self;
+        SubmitError::Rule { operation, lane, offset_bytes, length_bytes, rule }
+    }
+
     fn new(id: u64, operation: Operation, offset_bytes: u64, length_bytes: u64) -> Self {
         Self { id: RequestId(id), operation, lane: Lane(0), offset_bytes, length_bytes, durable: false }
     }
@@ -150,6 +179,11 @@ impl Request {
     /// A trim on lane 0.
     pub fn trim(id: u64, offset_bytes: u64, length_bytes: u64) -> Self {
         Self::new(id, Operation::Trim, offset_bytes, length_bytes)
+    }
+
+    /// An erase on lane 0.
+    pub fn erase(id: u64, offset_bytes: u64, length_bytes: u64) -> Self {
+        Self::new(id, Operation::Erase, offset_bytes, length_bytes)
     }
 
     /// A flush of everything written.

@@ -140,7 +140,10 @@ impl FileDevice {
         }
         let transfers = matches!(request.operation, Operation::Read | Operation::Write);
         if transfers && request.length_bytes > LENGTH_MAX_BYTES {
-            return Err(SubmitError::Rule("a request to a real drive is at most 1 GiB long"));
+            return Err(SubmitError::TooLong {
+                length_bytes: request.length_bytes,
+                longest_bytes: LENGTH_MAX_BYTES,
+            });
         }
         if self.free.is_empty() {
             return Err(SubmitError::Full { depth: self.profile.depth });

@@ -15,8 +15,8 @@ use crate::registry::{Entry, Stack};
 use crate::undo::Undo;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{
-    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Operation, Profile, Request,
-    RequestId, SubmitError,
+    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request,
+    RequestId, SubmitError, Unit,
 };
 use std::collections::BTreeMap;
 
@@ -147,6 +147,10 @@ impl<D: Device> Device for Backed<D> {
 
     fn counters(&self) -> Counters {
         self.inner.counters()
+    }
+
+    fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
+        self.inner.unit(lane, index)
     }
 
     fn at_risk(&self) -> Option<Vec<AtRisk>> {

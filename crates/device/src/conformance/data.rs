@@ -116,7 +116,7 @@ impl Model {
         };
         match answer {
             Ok(id) => drop(self.in_flight.insert(id, Lease { request, bytes })),
-            Err(SubmitError::Rule(_) | SubmitError::Full { .. }) => {}
+            Err(SubmitError::Rule { .. } | SubmitError::Full { .. }) => {}
             Err(SubmitError::Unsupported { operation: Operation::Trim }) => {}
             Err(error) => subject.require(false, || format!("{request:?} was refused: {error}")),
         }

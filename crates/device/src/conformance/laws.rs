@@ -40,7 +40,7 @@ fn the_profile_is_usable(subject: Watched<Box<dyn Device>>) {
 
 fn each_request_completes_once(mut subject: Watched<Box<dyn Device>>) {
     subject.prepare(Lane(0));
-    let a_read = subject.a_read();
+    let a_read = subject.a_read(Lane(0));
     let before = subject.log.len();
     let mut accepted = 0;
     for _ in 0..100 {
@@ -62,7 +62,7 @@ fn every_lane_works(mut subject: Watched<Box<dyn Device>>) {
     let lanes = subject.profile().lanes;
     for lane in [0, lanes / 2, lanes - 1].map(Lane) {
         subject.prepare(lane);
-        let a_read = subject.a_read().on(lane);
+        let a_read = subject.a_read(lane);
         subject.complete(a_read);
     }
 }
@@ -71,7 +71,7 @@ fn reap_returns_by_its_deadline(mut subject: Watched<Box<dyn Device>>) {
     // `Watched::reap` holds a reap that gives nothing to having reached its deadline.
     let simulated = subject.profile().simulated;
     subject.prepare(Lane(0));
-    let a_read = subject.a_read();
+    let a_read = subject.a_read(Lane(0));
     for wait in [0, 1, 1_000, 100_000].map(Duration::from_ns) {
         let until = subject.now() + wait;
         subject.reap(until);
@@ -105,7 +105,7 @@ fn an_idle_reap_returns_at_once(mut subject: Watched<Box<dyn Device>>) {
         // A deadline in the past is lawful too.
         subject.reap(Instant::ZERO);
         subject.prepare(Lane(0));
-        let a_read = subject.a_read();
+        let a_read = subject.a_read(Lane(0));
         subject.complete(a_read);
     }
 }
@@ -113,7 +113,7 @@ fn an_idle_reap_returns_at_once(mut subject: Watched<Box<dyn Device>>) {
 fn full_passes(mut subject: Watched<Box<dyn Device>>) {
     let depth = subject.profile().depth;
     subject.prepare(Lane(0));
-    let a_read = subject.a_read();
+    let a_read = subject.a_read(Lane(0));
     for _ in 0..depth.min(DEEPEST) {
         if subject.must_submit(a_read).is_none() {
             return subject.drain();

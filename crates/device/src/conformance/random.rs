@@ -73,7 +73,7 @@ impl Mix {
         let request = self.request(subject.profile());
         let answer = subject.submit(request);
         let lawful = match answer {
-            Ok(_) | Err(SubmitError::Rule(_)) => true,
+            Ok(_) | Err(SubmitError::Rule { .. }) => true,
             Err(SubmitError::Full { depth }) => subject.in_flight() == depth as usize,
             Err(SubmitError::Unsupported { operation }) => {
                 operation == request.operation && operation == Operation::Trim

@@ -89,7 +89,7 @@ fn refusals_change_nothing(make: &mut Make<'_>, law: &'static str, health: Healt
     let mut run = |disturbed: bool| {
         let mut subject = Watched::new(make(), law, health);
         subject.prepare(Lane(0));
-        let a_read = subject.a_read();
+        let a_read = subject.a_read(Lane(0));
         let unlawful = unlawful(subject.profile());
         let mut times = Vec::new();
         for _ in 0..unlawful.len() {

@@ -1,7 +1,10 @@
 //! The body passes a sound device, of several shapes, and catches each kind of broken one.
 
 use super::*;
-use crate::{Buffer, Completion, Counters, Failure, Operation, Profile, Request, RequestId, SubmitError};
+use crate::{
+    Buffer, Completion, Counters, Failure, Lane, Operation, Profile, Request, RequestId, SubmitError, Unit,
+    UnitState, Units,
+};
 use flashlane_base::{Duration, Instant};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -29,6 +32,7 @@ enum Bug {
     SharesState,
     StaleRead,
     LosesBuffer,
+    Overwrites,
 }
 
 /// A drive with a service time of one microsecond a request, in order, that keeps its bytes.
@@ -41,7 +45,7 @@ struct Tiny {
     queue: Vec<(Completion, Request)>,
     bytes: Vec<Vec<u8>>,
     buffers: BTreeMap<RequestId, Buffer>,
-    erased: bool,
+    units: Option<Units>,
     shared: Rc<Cell<u64>>,
 }
 
@@ -62,6 +66,15 @@ fn profile() -> Profile {
 impl Tiny {
     fn new(profile: Profile, bug: Bug, shared: &Rc<Cell<u64>>) -> Self {
         let bytes = vec![vec![0; profile.capacity_bytes as usize]; profile.lanes as usize];
+        let mut units = (profile.erase_unit_bytes > 0).then(|| Units::new(&profile));
+        if let Some(units) = &mut units {
+            units.retire(Lane(0), 0);
+            if profile.read_only {
+                // Somebody else wrote it full.
+                let full = UnitState::Written { bytes: profile.erase_unit_bytes };
+                (1..units.per_lane()).for_each(|index| units.set(Lane(0), index, full, 1));
+            }
+        }
         Self {
             profile,
             bug,
@@ -71,7 +84,7 @@ impl Tiny {
             queue: Vec::new(),
             bytes,
             buffers: BTreeMap::new(),
-            erased: false,
+            units,
             shared: shared.clone(),
         }
     }
@@ -113,13 +126,18 @@ impl Device for Tiny {
                 }
             }
         }
-        if request.operation == Operation::Write && self.profile.erase_unit_bytes > 0 && !self.erased {
-            return Err(SubmitError::Rule("an erase comes before a write"));
+        if let Some(units) = &self.units
+            && let Err(rule) = units.admit(&request)
+            && self.bug != Bug::Overwrites
+        {
+            return Err(request.refused_by(rule));
         }
         if self.queue.len() >= self.profile.depth as usize && self.bug != Bug::NeverFull {
             return Err(SubmitError::Full { depth: self.profile.depth });
         }
-        self.erased = request.operation == Operation::Erase;
+        if let Some(units) = self.units.as_mut().filter(|_| self.bug != Bug::Overwrites) {
+            units.accepted(&request);
+        }
         self.count += 1;
         self.shared.set(self.shared.get() + 1);
         let mut service = Duration::from_us(1);
@@ -166,9 +184,16 @@ impl Device for Tiny {
             done.reverse();
         }
         for (completion, request) in done {
+            if let Some(units) = self.units.as_mut().filter(|_| self.bug != Bug::Overwrites) {
+                units.ended(&request, &completion.outcome);
+            }
             self.finish(request);
             out.push(completion);
         }
+    }
+
+    fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
+        self.units.as_ref()?.get(lane, index)
     }
 
     fn counters(&self) -> Counters {
@@ -240,6 +265,19 @@ fn each_bug_is_caught_and_the_law_is_named() {
         let message = message.downcast_ref::<String>().expect("the laws panic with a text");
         assert!(message.contains(law), "{bug:?}: {message}");
     }
+}
+
+#[test]
+fn a_medium_that_lets_units_be_overwritten_is_caught() {
+    let shape = Profile { erase_unit_bytes: 64 << 10, write_unit_bytes: 32 << 10, ..profile() };
+    try_out(&shape, Bug::None);
+    let caught = catch_unwind(AssertUnwindSafe(|| try_out(&shape, Bug::Overwrites)));
+    let message = caught.expect_err("it passed");
+    let message = message.downcast_ref::<String>().expect("the laws panic with a text");
+    assert!(
+        message.contains("'an erase unit is erased as a whole, then written once and in order'"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use super::Health;
 use crate::{
-    Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
-    SubmitError,
+    Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Profile, Request, RequestId,
+    SubmitError, Unit, UnitState,
 };
 use flashlane_base::Instant;
 use std::collections::BTreeMap;
@@ -201,20 +201,32 @@ impl<D: Device> Watched<D> {
         self.drain();
     }
 
+    /// What the device knows of an erase unit.
+    pub fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
+        self.device.unit(lane, index)
+    }
+
+    /// Where the first erase unit of a lane begins that can be used; 0 on media without.
+    pub fn base(&self, lane: Lane) -> u64 {
+        let unit_bytes = self.profile().erase_unit_bytes;
+        let good = |&index: &u64| self.unit(lane, index).is_none_or(|unit| unit.state != UnitState::Bad);
+        let units = self.profile().capacity_bytes.checked_div(unit_bytes).unwrap_or(0);
+        (0..units).find(good).unwrap_or(0) * unit_bytes
+    }
+
     /// Makes the first units of a lane readable: media with an erase refuse reads of what was never written.
     pub fn prepare(&mut self, lane: Lane) {
         let Profile { erase_unit_bytes, write_unit_bytes, read_only, .. } = *self.profile();
         if erase_unit_bytes > 0 && !read_only {
-            self.complete(
-                Request { operation: Operation::Erase, ..Request::read(0, 0, erase_unit_bytes) }.on(lane),
-            );
-            self.complete(Request::write(0, 0, write_unit_bytes).on(lane));
+            let base = self.base(lane);
+            self.complete(Request::erase(0, base, erase_unit_bytes).on(lane));
+            self.complete(Request::write(0, base, write_unit_bytes).on(lane));
         }
     }
 
-    /// A read that the device accepts, once [`prepare`](Self::prepare) was called for lane 0.
-    pub fn a_read(&self) -> Request {
-        Request::read(0, 0, self.profile().read_unit_bytes)
+    /// A read that the device accepts on a lane for which [`prepare`](Self::prepare) was called.
+    pub fn a_read(&self, lane: Lane) -> Request {
+        Request::read(0, self.base(lane), self.profile().read_unit_bytes).on(lane)
     }
 }
 

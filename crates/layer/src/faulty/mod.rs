@@ -19,8 +19,8 @@ use crate::registry::{Entry, Stack};
 use faults::KINDS;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{
-    Buffer, Completion, Counters, DataDevice, Device, Failure, Operation, Profile, Request, RequestId,
-    SubmitError,
+    Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
+    SubmitError, Unit,
 };
 use std::collections::BTreeMap;
 
@@ -293,6 +293,10 @@ impl<D: Device> Device for Faulty<D> {
         }
     }
 
+    fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
+        self.inner.unit(lane, index)
+    }
+
     fn counters(&self) -> Counters {
         let mut counters = self.inner.counters();
         let asked = KINDS.iter().filter(|kind| self.faults.rate(kind.fault) != Rate::Never);
@@ -350,7 +354,7 @@ impl<D: DataDevice> DataDevice for Faulty<D> {
             None => self.inner.submit_with(request, buffer).map(|()| None),
             Some(fault) => match self.submit_altered(request, buffer, fault) {
                 // The medium's rules forbid the altered request: then this fault cannot happen here.
-                Err((SubmitError::Rule(_), buffer)) => {
+                Err((SubmitError::Rule { .. }, buffer)) => {
                     fate.struck.retain(|&struck| !KINDS[struck as usize].needs_bytes);
                     self.inner.submit_with(request, buffer).map(|()| None)
                 }

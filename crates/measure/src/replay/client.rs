@@ -195,7 +195,10 @@ impl<D: Device + ?Sized, I: Iterator<Item = Record>> Client<D> for Replayer<'_, 
 
     fn refused(&mut self, slot: u32, access: &Access, error: SubmitError, device: &D) -> bool {
         // Anything else is no matter of this request alone.
-        let leave_out = matches!(error, SubmitError::Unsupported { .. } | SubmitError::Rule(_));
+        let leave_out = matches!(
+            error,
+            SubmitError::Unsupported { .. } | SubmitError::Rule { .. } | SubmitError::TooLong { .. }
+        );
         if leave_out {
             let (_, number) = self.slots[slot as usize].turn;
             self.fit.refuse(number, *access, error.into());
