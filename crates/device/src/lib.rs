@@ -5,6 +5,7 @@
 
 mod buffer;
 pub mod conformance;
+mod memory;
 mod null;
 mod request;
 pub mod spec;
@@ -12,6 +13,7 @@ mod unit;
 
 pub use buffer::{Buffer, DataDevice};
 pub use flashlane_base::Operation;
+pub use memory::{MemoryFaults, MemoryLanes};
 pub use null::NullDevice;
 pub use request::{Completion, Failure, Lane, Request, RequestId, SubmitError};
 pub use unit::{Rule, Unit, UnitState, Units};

@@ -16,6 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("sim", &["base", "device", "policy"]),
     ("host", &["base", "device"]),
     ("layer", &["base", "device", "policy"]),
+    ("block", &["base", "device"]),
     ("workload", &["base"]),
     ("trace", &["base"]),
     ("measure", &["base", "device", "workload", "trace"]),

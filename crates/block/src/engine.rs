@@ -1,0 +1,578 @@
+//! What goes to the device when, and what follows from its completions.
+//!
+//! On a lane reads go first; then writes, as many at a time as the options say; erases when the lane has nothing else to
+//! do, or when there are too few erased units left for the writes to come. All of it is decided when a wish comes in or
+//! a request completes: there is no other clock.
+
+use crate::blocks::{Blocks, Finished, Outcome};
+use crate::error::{DeleteFailure, GetFailure, PutFailure};
+use crate::header::{Content, Header, Place, Superblock, UNCOUNTED, granule_checksum, retired_most};
+use crate::lane::{Asked, Dirty, Get, Write};
+use crate::payload::{Data, label};
+use crate::placement::Placement;
+use crate::superblock::COPIES;
+use flashlane_base::Instant;
+use flashlane_device::{Buffer, Completion, DataDevice, Failure, Lane, Request, SubmitError, UnitState};
+
+/// Units that a write is tried on.
+const ATTEMPTS: u32 = 4;
+
+/// A request in flight.
+#[derive(Clone, Debug)]
+pub(crate) enum Flight {
+    Get { place: Place, get: Get },
+    Write { place: Place, write: Write },
+    Erase { place: Place, delete: Option<Asked> },
+}
+
+/// What became of a request that was to be handed over.
+enum Handed {
+    Over,
+    /// The device takes no more for now.
+    Full,
+    Refused(SubmitError),
+}
+
+impl<D: DataDevice> Blocks<D> {
+    pub(crate) fn enqueue_get(&mut self, lane: u32, get: Get) {
+        let state = &mut self.lanes[lane as usize];
+        state.load_bytes += u64::from(get.granules.1) * self.layout.granule_bytes;
+        state.gets.push_back(get);
+        self.dispatch(lane);
+    }
+
+    pub(crate) fn enqueue_write(&mut self, lane: u32, write: Write) {
+        let state = &mut self.lanes[lane as usize];
+        state.load_bytes += self.layout.unit_bytes;
+        match write {
+            // Others wait for a superblock.
+            Write::Superblock { .. } => state.writes.push_front(write),
+            Write::Block { .. } => state.writes.push_back(write),
+        }
+        self.dispatch(lane);
+    }
+
+    pub(crate) fn enqueue_erase(&mut self, place: Place, delete: Option<Asked>) {
+        self.lanes[place.lane as usize].dirty.push_back(Dirty { unit: place.unit, delete });
+        self.dispatch(place.lane);
+    }
+
+    /// Lets the device go on until something completes, at most until `until`, and does what follows from that. What is
+    /// done is kept for [`reap`](Self::reap).
+    pub fn step(&mut self, until: Instant) {
+        let mut out = Vec::new();
+        self.device.reap(until, &mut out);
+        for completion in out {
+            self.completed(&completion);
+        }
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        let Some(flight) = self.flights.remove(&completion.id) else { return };
+        let buffer = self.device.take_buffer(completion.id);
+        self.gone |= completion.outcome == Err(Failure::Gone);
+        let lane = match flight {
+            Flight::Get { place, get } => {
+                self.lanes[place.lane as usize].reading -= 1;
+                self.read(place, get, buffer, completion.outcome);
+                place.lane
+            }
+            Flight::Write { place, write } => {
+                self.lanes[place.lane as usize].writing -= 1;
+                self.lanes[place.lane as usize].load_bytes -= self.layout.unit_bytes;
+                self.written(place, write, buffer, completion.outcome);
+                place.lane
+            }
+            Flight::Erase { place, delete } => {
+                self.lanes[place.lane as usize].erasing -= 1;
+                self.erased(place, delete, completion.outcome);
+                place.lane
+            }
+        };
+        if self.gone {
+            return self.abandon();
+        }
+        self.tend_superblock();
+        if std::mem::take(&mut self.blocked) {
+            self.dispatch_all(lane);
+        } else {
+            self.dispatch(lane);
+        }
+    }
+
+    /// The device is gone: what waits for it fails.
+    fn abandon(&mut self) {
+        for lane in 0..self.layout.lanes {
+            let state = &mut self.lanes[lane as usize];
+            let (gets, writes) = (std::mem::take(&mut state.gets), std::mem::take(&mut state.writes));
+            state.dirty.clear();
+            for get in gets {
+                let place = Place { lane, unit: get.unit };
+                self.got(place, &get, Err(GetFailure::Refused(SubmitError::Gone)));
+            }
+            for write in writes {
+                self.lanes[lane as usize].load_bytes -= self.layout.unit_bytes;
+                self.give_up(write, PutFailure::Refused(SubmitError::Gone));
+            }
+        }
+        let erasing: Vec<u64> = self
+            .flights
+            .values()
+            .filter_map(|flight| match flight {
+                Flight::Erase { delete, .. } => delete.map(|asked| asked.id),
+                _ => None,
+            })
+            .collect();
+        let waiting: Vec<u64> = self
+            .deleting
+            .iter()
+            .filter(|(id, (_, block))| block.readers == 0 && !erasing.contains(id))
+            .map(|(&id, _)| id)
+            .collect();
+        for id in waiting {
+            let (asked, _) = self.deleting.remove(&id).expect("it was listed");
+            self.finish(asked, Outcome::Delete(Err(DeleteFailure::Gone)));
+        }
+    }
+
+    /// Every lane, `first` before the others.
+    fn dispatch_all(&mut self, first: u32) {
+        let count = self.layout.lanes;
+        for step in 0..count {
+            self.dispatch((first + step) % count);
+        }
+    }
+
+    /// Hands over to the device what may go now.
+    fn dispatch(&mut self, lane: u32) {
+        let at = lane as usize;
+        if self.gone {
+            return self.abandon();
+        }
+        while let Some(get) = self.lanes[at].gets.pop_front() {
+            if !self.start_get(lane, get) {
+                return;
+            }
+        }
+        // An erase for the writes to come goes before them: it is short, and they would wait for it otherwise.
+        let reserve = self.options.reserve_units as usize;
+        let short = self.lanes[at].erased() < reserve && self.lanes[at].erasing == 0;
+        if self.awake && short && self.lanes[at].reading == 0 && !self.start_erase(lane) {
+            return;
+        }
+        while self.lanes[at].writing < self.options.writes_per_lane && !self.lanes[at].writes.is_empty() {
+            if !self.start_write(lane) {
+                return;
+            }
+        }
+        if self.awake && self.lanes[at].is_idle() {
+            self.start_erase(lane);
+        }
+    }
+
+    fn fresh_request(&mut self) -> u64 {
+        self.next_request += 1;
+        self.next_request
+    }
+
+    fn hand_over(&mut self, request: Request, buffer: Option<Buffer>) -> (Handed, Option<Buffer>) {
+        if self.flights.len() >= self.device.profile().depth as usize {
+            self.blocked = true;
+            return (Handed::Full, buffer);
+        }
+        let answer = match buffer {
+            Some(buffer) => self.device.submit_with(request, buffer).map_err(|(error, b)| (error, Some(b))),
+            None => self.device.submit(request).map_err(|error| (error, None)),
+        };
+        match answer {
+            Ok(()) => (Handed::Over, None),
+            Err((SubmitError::Full { .. }, buffer)) if !self.flights.is_empty() => {
+                self.blocked = true;
+                (Handed::Full, buffer)
+            }
+            Err((error, buffer)) => {
+                self.gone |= error == SubmitError::Gone;
+                (Handed::Refused(error), buffer)
+            }
+        }
+    }
+
+    /// Whether the next may be tried.
+    fn start_get(&mut self, lane: u32, get: Get) -> bool {
+        let place = Place { lane, unit: get.unit };
+        let granule = self.layout.granule_bytes;
+        let at = u64::from(get.unit) * self.layout.unit_bytes + self.layout.header_bytes;
+        let (offset, length) =
+            (at + u64::from(get.granules.0) * granule, u64::from(get.granules.1) * granule);
+        let request = Request::read(self.fresh_request(), offset, length).on(Lane(lane));
+        match self.hand_over(request, Some(Buffer::zeroed(length as usize))) {
+            (Handed::Over, _) => {
+                self.lanes[lane as usize].reading += 1;
+                self.flights.insert(request.id, Flight::Get { place, get });
+                true
+            }
+            (Handed::Full, _) => {
+                self.lanes[lane as usize].gets.push_front(get);
+                false
+            }
+            (Handed::Refused(error), _) => {
+                self.got(place, &get, Err(GetFailure::Refused(error)));
+                true
+            }
+        }
+    }
+
+    /// Whether the next may be tried.
+    fn start_write(&mut self, lane: u32) -> bool {
+        let at = lane as usize;
+        let Some(unit) = self.lanes[at].take_erased() else {
+            if !self.lanes[at].dirty.is_empty() || self.lanes[at].erasing > 0 {
+                if self.lanes[at].erasing == 0 {
+                    self.counts.writes_that_waited_for_an_erase += 1;
+                    self.start_erase(lane);
+                }
+                return false;
+            }
+            // Its units went bad while it waited.
+            let write = self.lanes[at].writes.pop_front().expect("there is one");
+            self.lanes[at].load_bytes -= self.layout.unit_bytes;
+            self.place_elsewhere(write, PutFailure::NoUnit);
+            return true;
+        };
+        let place = Place { lane, unit };
+        let mut write = self.lanes[at].writes.pop_front().expect("there is one");
+        let buffer = self.labelled(place, &mut write);
+        let offset = u64::from(unit) * self.layout.unit_bytes;
+        let request =
+            Request::write(self.fresh_request(), offset, self.layout.unit_bytes).on(Lane(lane)).durable();
+        let (handed, buffer) = self.hand_over(request, Some(buffer));
+        if let Some(buffer) = buffer {
+            put_back(&mut write, buffer);
+        }
+        match handed {
+            Handed::Over => {
+                self.lanes[at].writing += 1;
+                self.flights.insert(request.id, Flight::Write { place, write });
+                true
+            }
+            Handed::Full => {
+                let erases = self.erases_of(place);
+                self.lanes[at].add_erased(unit, erases);
+                self.lanes[at].writes.push_front(write);
+                false
+            }
+            Handed::Refused(error) => {
+                self.lanes[at].load_bytes -= self.layout.unit_bytes;
+                // Whatever the unit is, it is not what it was taken for.
+                self.lanes[at].dirty.push_back(Dirty { unit, delete: None });
+                match write {
+                    Write::Block { .. } if !self.gone => {
+                        self.place_elsewhere(write, PutFailure::Refused(error))
+                    }
+                    write => self.give_up(write, PutFailure::Refused(error)),
+                }
+                true
+            }
+        }
+    }
+
+    /// The unit's bytes, its header at both ends.
+    fn labelled(&mut self, place: Place, write: &mut Write) -> Buffer {
+        let erases = self.device.unit(place.on(), place.unit.into()).and_then(|unit| unit.erases);
+        let (format, erases) = (self.format, erases.unwrap_or(UNCOUNTED));
+        match write {
+            Write::Block { asked, payload, sequence, checksums, .. } => {
+                let content = Content::Block {
+                    id: asked.id,
+                    length_bytes: payload.len(),
+                    checksums: checksums.clone(),
+                };
+                payload.label(&Header { format, sequence: *sequence, place, erases, content });
+                std::mem::take(&mut payload.buffer)
+            }
+            Write::Superblock { buffer, sequence, superblock, .. } => {
+                let content = Content::Superblock(superblock.clone());
+                label(buffer, &self.layout, &Header { format, sequence: *sequence, place, erases, content });
+                std::mem::take(buffer)
+            }
+        }
+    }
+
+    /// Ids below this are known to have been given out, whatever is erased: the superblock says so, or a block with a
+    /// higher one.
+    fn known_below(&self) -> u64 {
+        self.superblocks.floor().max(self.stored.last_key_value().map_or(0, |(&id, _)| id))
+    }
+
+    /// Erases a unit, if there is one that may be. Whether the next request may be tried.
+    fn start_erase(&mut self, lane: u32) -> bool {
+        let at = lane as usize;
+        let known_below = self.known_below();
+        let may_go = |dirty: &Dirty| dirty.delete.is_none_or(|asked| asked.id < known_below);
+        let Some(nth) = self.lanes[at].dirty.iter().position(may_go) else {
+            self.blocked |= !self.lanes[at].dirty.is_empty();
+            return true;
+        };
+        let Dirty { unit, delete } = self.lanes[at].dirty.remove(nth).expect("it was found there");
+        let place = Place { lane, unit };
+        let offset = u64::from(unit) * self.layout.unit_bytes;
+        let request = Request::erase(self.fresh_request(), offset, self.layout.unit_bytes).on(Lane(lane));
+        match self.hand_over(request, None) {
+            (Handed::Over, _) => {
+                self.lanes[at].erasing += 1;
+                self.flights.insert(request.id, Flight::Erase { place, delete });
+                true
+            }
+            (Handed::Full, _) => {
+                self.lanes[at].dirty.push_front(Dirty { unit, delete });
+                false
+            }
+            (Handed::Refused(_), _) => {
+                let outcome = if self.gone { Failure::Gone } else { Failure::BadUnit };
+                self.erased(place, delete, Err(outcome));
+                true
+            }
+        }
+    }
+
+    /// A read came back.
+    fn read(&mut self, place: Place, mut get: Get, buffer: Option<Buffer>, outcome: Result<(), Failure>) {
+        let id = get.asked.id;
+        let result = match (outcome, buffer) {
+            (Err(failure), _) => Err(GetFailure::Unreadable { id, place, failure }),
+            (Ok(()), None) => Err(GetFailure::Unreadable { id, place, failure: Failure::Unreadable }),
+            (Ok(()), Some(buffer)) => match self.first_damaged(&get, &buffer) {
+                None => Ok(Data { buffer, from: get.from, length: get.length }),
+                Some(granule) => {
+                    let offset_bytes = u64::from(granule) * self.layout.granule_bytes;
+                    Err(GetFailure::Damaged { id, offset_bytes, place })
+                }
+            },
+        };
+        if result.is_err() && !get.again && !self.gone {
+            // Once more: it may be a fault of the way rather than of the medium.
+            get.again = true;
+            self.counts.rereads += 1;
+            self.lanes[place.lane as usize].gets.push_front(get);
+            return;
+        }
+        self.got(place, &get, result);
+    }
+
+    /// The first granule that is not what was written.
+    fn first_damaged(&self, get: &Get, buffer: &Buffer) -> Option<u32> {
+        let id = get.asked.id;
+        let block = self.stored.get(&id).or_else(|| self.deleting.get(&id).map(|(_, block)| block));
+        let block = block.expect("a block that is read is there");
+        let granules = buffer.as_slice().chunks(self.layout.granule_bytes as usize);
+        granules.zip(get.granules.0..).find_map(|(bytes, nth)| {
+            let right = block.checksums[nth as usize];
+            (granule_checksum(self.format, block.sequence, nth, bytes) != right).then_some(nth)
+        })
+    }
+
+    /// A get is done.
+    fn got(&mut self, place: Place, get: &Get, result: Result<Data, GetFailure>) {
+        let lane = &mut self.lanes[place.lane as usize];
+        lane.load_bytes -= u64::from(get.granules.1) * self.layout.granule_bytes;
+        self.finish(get.asked, Outcome::Get(result));
+        let id = get.asked.id;
+        if let Some(block) = self.stored.get_mut(&id) {
+            block.readers -= 1;
+        } else if let Some((asked, block)) = self.deleting.get_mut(&id) {
+            block.readers -= 1;
+            // The last reader of a block on its way out.
+            if block.readers == 0 {
+                let delete = Some(*asked);
+                self.lanes[place.lane as usize].dirty.push_back(Dirty { unit: place.unit, delete });
+            }
+        }
+    }
+
+    /// A write came back.
+    fn written(
+        &mut self,
+        place: Place,
+        mut write: Write,
+        buffer: Option<Buffer>,
+        outcome: Result<(), Failure>,
+    ) {
+        if let Some(buffer) = buffer {
+            put_back(&mut write, buffer);
+        }
+        let Err(failure) = outcome else { return self.stored(place, write) };
+        if failure == Failure::Gone {
+            return self.give_up(write, PutFailure::Write { place, failure });
+        }
+        self.failed(place);
+        self.place_elsewhere(write, PutFailure::Write { place, failure });
+    }
+
+    /// A unit is written.
+    fn stored(&mut self, place: Place, write: Write) {
+        match write {
+            Write::Block { asked, payload, sequence, checksums, .. } => {
+                self.putting.remove(&asked.id);
+                self.suspects.remove(&place);
+                let length_bytes = payload.len();
+                let block = crate::blocks::Block { place, length_bytes, sequence, checksums, readers: 0 };
+                self.stored.insert(asked.id, block);
+                self.finish(asked, Outcome::Put(Ok(()), payload));
+            }
+            Write::Superblock { .. } => self.superblock_ended(Some(place)),
+        }
+    }
+
+    /// Tries a write on another unit, the least loaded lane's; gives it up where it was tried often enough.
+    fn place_elsewhere(&mut self, mut write: Write, failure: PutFailure) {
+        let attempts = match &mut write {
+            Write::Block { attempts, .. } | Write::Superblock { attempts, .. } => attempts,
+        };
+        *attempts += 1;
+        let tired = *attempts >= ATTEMPTS;
+        let lane = match write {
+            Write::Block { .. } => Placement::LeastLoaded.lane(0, &self.lanes),
+            Write::Superblock { .. } => self.lane_for_superblock(&[]),
+        };
+        match lane.filter(|_| !tired && !self.gone) {
+            Some(lane) => {
+                self.counts.rewrites += 1;
+                self.enqueue_write(lane, write);
+            }
+            None => self.give_up(write, failure),
+        }
+    }
+
+    fn give_up(&mut self, write: Write, failure: PutFailure) {
+        match write {
+            Write::Block { asked, payload, .. } => {
+                self.putting.remove(&asked.id);
+                self.finish(asked, Outcome::Put(Err(failure), payload));
+            }
+            Write::Superblock { .. } => self.superblock_ended(None),
+        }
+    }
+
+    /// A unit could not be written: it is erased and tried once more, and retired if it fails again.
+    fn failed(&mut self, place: Place) {
+        let known = self.device.unit(place.on(), place.unit.into());
+        if known.is_none_or(|unit| unit.state == UnitState::Bad) {
+            return;
+        }
+        if self.suspects.insert(place) {
+            self.lanes[place.lane as usize].dirty.push_back(Dirty { unit: place.unit, delete: None });
+        } else {
+            self.retire(place);
+        }
+    }
+
+    /// A unit is used no more; where the device does not say so itself, the superblock does.
+    fn retire(&mut self, place: Place) {
+        let known = self.device.unit(place.on(), place.unit.into());
+        if !self.gone && known.is_some_and(|unit| unit.state != UnitState::Bad) {
+            self.superblocks.retire(place);
+        }
+    }
+
+    /// An erase came back.
+    fn erased(&mut self, place: Place, delete: Option<Asked>, outcome: Result<(), Failure>) {
+        match outcome {
+            Ok(()) => {
+                let erases = self.erases_of(place);
+                self.lanes[place.lane as usize].add_erased(place.unit, erases);
+                self.deleted(delete);
+            }
+            Err(Failure::Gone) => {
+                if let Some(asked) = delete {
+                    self.deleting.remove(&asked.id);
+                    self.finish(asked, Outcome::Delete(Err(DeleteFailure::Gone)));
+                }
+            }
+            // The unit is bad or torn, so nobody reads it again.
+            Err(_) => {
+                self.retire(place);
+                self.deleted(delete);
+            }
+        }
+    }
+
+    fn deleted(&mut self, delete: Option<Asked>) {
+        if let Some(asked) = delete {
+            self.deleting.remove(&asked.id);
+            self.finish(asked, Outcome::Delete(Ok(())));
+        }
+    }
+
+    fn finish(&mut self, asked: Asked, outcome: Outcome) {
+        let Asked { ticket, id, at } = asked;
+        self.finished.push(Finished { ticket, id, asked: at, done: self.device.now(), outcome });
+    }
+
+    /// Writes new copies of the superblock where something it has to say is not durable yet: that an id was given out
+    /// whose block is to be erased, or that a unit is not to be used.
+    pub(crate) fn tend_superblock(&mut self) {
+        let deleted = self.deleting.last_key_value().map(|(&id, _)| id);
+        let due = self.superblocks.is_stale() || deleted.is_some_and(|id| id >= self.known_below());
+        if due && self.awake && !self.superblocks.is_renewing() {
+            self.renew_superblock();
+        }
+    }
+
+    /// A lane for a copy of the superblock: another than those of `taken` if it can be. It needs a unit that can be
+    /// written without waiting for a superblock.
+    fn lane_for_superblock(&self, taken: &[u32]) -> Option<u32> {
+        let with_unit = (0..self.layout.lanes).filter(|&lane| {
+            let copies = taken.iter().filter(|&&other| other == lane).count();
+            self.lanes[lane as usize].units_without_delete() > copies
+        });
+        with_unit.min_by_key(|lane| (taken.contains(lane), self.lanes[*lane as usize].load_bytes))
+    }
+
+    /// Begins to write new copies of the superblock.
+    pub(crate) fn renew_superblock(&mut self) {
+        let mut places = Vec::new();
+        for _ in 0..COPIES {
+            places.extend(self.lane_for_superblock(&places));
+        }
+        if places.is_empty() {
+            return;
+        }
+        let mut retired: Vec<Place> = self.superblocks.retired().iter().copied().collect();
+        retired.truncate(retired_most(&self.layout));
+        let superblock = Superblock {
+            lanes: self.layout.lanes,
+            units: self.layout.units,
+            unit_bytes: self.layout.unit_bytes,
+            granule_bytes: self.layout.granule_bytes,
+            id_floor: self.next_id,
+            retired,
+        };
+        let sequence = self.sequence;
+        self.sequence += 1;
+        self.superblocks.begin(self.next_id, places.len());
+        for lane in places {
+            let buffer = Buffer::zeroed(self.layout.unit_bytes as usize);
+            let superblock = superblock.clone();
+            self.enqueue_write(lane, Write::Superblock { buffer, sequence, superblock, attempts: 0 });
+        }
+    }
+
+    /// A copy of the superblock is written, or will not be.
+    fn superblock_ended(&mut self, place: Option<Place>) {
+        let Some(old) = self.superblocks.ended(place) else { return };
+        for place in old {
+            self.lanes[place.lane as usize].dirty.push_back(Dirty { unit: place.unit, delete: None });
+        }
+        self.tend_superblock();
+        // Erases waited for it, on any lane.
+        self.dispatch_all(0);
+    }
+}
+
+/// Gives a write its bytes back.
+fn put_back(write: &mut Write, buffer: Buffer) {
+    match write {
+        Write::Block { payload, .. } => payload.buffer = buffer,
+        Write::Superblock { buffer: own, .. } => *own = buffer,
+    }
+}

@@ -1,0 +1,158 @@
+//! What can be wrong with a wish, and how one that was taken may fail.
+
+use crate::header::Place;
+use flashlane_device::{Failure, SubmitError};
+
+/// Why a put was refused. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PutError {
+    /// A block has this id.
+    #[error(
+        "block {id} is there already: blocks are written once, and its id is free again once it is deleted"
+    )]
+    Exists {
+        /// The id.
+        id: u64,
+    },
+    /// The block of this id is just being put or deleted.
+    #[error("block {id} is being {doing}")]
+    Busy {
+        /// The id.
+        id: u64,
+        /// What happens to it.
+        doing: &'static str,
+    },
+    /// No unit is left.
+    #[error("the device is full: it holds {blocks} blocks")]
+    Full {
+        /// Blocks that are stored or on their way.
+        blocks: u64,
+    },
+    /// The payload was made for a device of another shape.
+    #[error("the payload is one of {given_bytes} bytes at most, blocks here have {block_bytes}")]
+    OtherLayout {
+        /// Bytes that the payload has room for.
+        given_bytes: u64,
+        /// Bytes of a block.
+        block_bytes: u64,
+    },
+    /// The device was opened for reading.
+    #[error("the device was opened read-only")]
+    ReadOnly,
+    /// The device is no longer there.
+    #[error("the device has vanished")]
+    Gone,
+}
+
+/// Why a get was refused. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GetError {
+    /// There is no such block.
+    #[error("there is no block {id}{}", damaged(*.damaged_units))]
+    NotFound {
+        /// The id.
+        id: u64,
+        /// Units whose header and footer are both damaged: one of them may have held it.
+        damaged_units: u64,
+    },
+    /// Bytes beyond the block's end.
+    #[error(
+        "{length_bytes} bytes from byte {offset_bytes} of block {id} are not all there: it has {block_bytes}"
+    )]
+    OutOfRange {
+        /// The id.
+        id: u64,
+        /// The first byte asked for.
+        offset_bytes: u64,
+        /// Bytes asked for.
+        length_bytes: u64,
+        /// Bytes of the block.
+        block_bytes: u64,
+    },
+    /// The device is no longer there.
+    #[error("the device has vanished")]
+    Gone,
+}
+
+fn damaged(units: u64) -> String {
+    match units {
+        0 => String::new(),
+        1 => " (one unit is damaged, and may have held it)".into(),
+        units => format!(" ({units} units are damaged, and one of them may have held it)"),
+    }
+}
+
+/// Why a delete was refused. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeleteError {
+    /// There is no such block.
+    #[error("there is no block {id}")]
+    NotFound {
+        /// The id.
+        id: u64,
+    },
+    /// The device was opened for reading.
+    #[error("the device was opened read-only")]
+    ReadOnly,
+    /// The device is no longer there.
+    #[error("the device has vanished")]
+    Gone,
+}
+
+/// Why a put that was taken failed. No such block is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PutFailure {
+    /// The device failed to write it, wherever it was tried.
+    #[error("the block could not be written, the last time to unit {} of lane {}: {failure}", .place.unit, .place.lane)]
+    Write {
+        /// Where it was tried last.
+        place: Place,
+        /// What the device said.
+        failure: Failure,
+    },
+    /// The device refused the write.
+    #[error("the device refused the block: {0}")]
+    Refused(SubmitError),
+    /// Units went bad while it waited, and none is left.
+    #[error("no unit is left for the block")]
+    NoUnit,
+}
+
+/// Why a get that was taken failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GetFailure {
+    /// The bytes are not those that were written.
+    #[error(
+        "block {id} is unreadable: the bytes from {offset_bytes} on are not those that were written (unit {} of lane {})",
+        .place.unit, .place.lane
+    )]
+    Damaged {
+        /// The id.
+        id: u64,
+        /// Where in the block the first granule with a wrong checksum begins.
+        offset_bytes: u64,
+        /// Where it lies.
+        place: Place,
+    },
+    /// The device could not read them.
+    #[error("block {id} is unreadable: {failure} (unit {} of lane {})", .place.unit, .place.lane)]
+    Unreadable {
+        /// The id.
+        id: u64,
+        /// Where it lies.
+        place: Place,
+        /// What the device said.
+        failure: Failure,
+    },
+    /// The device refused the read.
+    #[error("the device refused the read: {0}")]
+    Refused(SubmitError),
+}
+
+/// Why a delete that was taken failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeleteFailure {
+    /// The device vanished before it was done; the block may still be there.
+    #[error("the device vanished before the block was erased")]
+    Gone,
+}

@@ -1,0 +1,115 @@
+//! A lane as the block layer sees it: which units can be written, which are to be erased, and what waits.
+
+use crate::Ticket;
+use crate::header::{Place, Superblock};
+use crate::payload::Payload;
+use flashlane_base::Instant;
+use flashlane_device::Buffer;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Somebody's wish, for whom its outcome is meant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) ticket: Ticket,
+    pub(crate) id: u64,
+    pub(crate) at: Instant,
+}
+
+/// A read of granules of a block.
+#[derive(Clone, Debug)]
+pub(crate) struct Get {
+    pub(crate) asked: Asked,
+    pub(crate) unit: u32,
+    /// The first granule, and how many.
+    pub(crate) granules: (u32, u32),
+    /// The bytes asked for, from the first granule's beginning.
+    pub(crate) from: usize,
+    pub(crate) length: usize,
+    /// Whether it was tried before.
+    pub(crate) again: bool,
+}
+
+/// A unit to be written.
+#[derive(Clone, Debug)]
+pub(crate) enum Write {
+    Block {
+        asked: Asked,
+        payload: Payload,
+        sequence: u64,
+        checksums: Box<[u32]>,
+        attempts: u32,
+    },
+    /// A copy of the superblock.
+    Superblock {
+        buffer: Buffer,
+        superblock: Superblock,
+        sequence: u64,
+        attempts: u32,
+    },
+}
+
+/// A unit that has to be erased before it can be written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dirty {
+    pub(crate) unit: u32,
+    /// The delete that is done once this is erased.
+    pub(crate) delete: Option<Asked>,
+}
+
+/// A lane.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lane {
+    /// Erased units, the least worn first.
+    erased: BinaryHeap<Reverse<(u32, u32)>>,
+    pub(crate) dirty: VecDeque<Dirty>,
+    pub(crate) gets: VecDeque<Get>,
+    pub(crate) writes: VecDeque<Write>,
+    /// Reads in flight.
+    pub(crate) reading: u32,
+    /// Writes in flight.
+    pub(crate) writing: u32,
+    /// Erases in flight.
+    pub(crate) erasing: u32,
+    /// Bytes that wait or are in flight, to be read or written.
+    pub(crate) load_bytes: u64,
+}
+
+impl Lane {
+    /// Units that a write can still be given, besides those that wait.
+    pub(crate) fn room(&self) -> u64 {
+        let units = self.erased.len() + self.dirty.len() + self.erasing as usize;
+        (units as u64).saturating_sub(self.writes.len() as u64)
+    }
+
+    /// Units that can be written whatever becomes of the deletes that wait.
+    pub(crate) fn units_without_delete(&self) -> usize {
+        let dirty = self.dirty.iter().filter(|dirty| dirty.delete.is_none()).count();
+        self.erased.len() + dirty + self.erasing as usize
+    }
+
+    pub(crate) fn erased(&self) -> usize {
+        self.erased.len()
+    }
+
+    pub(crate) fn add_erased(&mut self, unit: u32, erases: u32) {
+        self.erased.push(Reverse((erases, unit)));
+    }
+
+    /// Takes the least worn of the erased units.
+    pub(crate) fn take_erased(&mut self) -> Option<u32> {
+        self.erased.pop().map(|Reverse((_, unit))| unit)
+    }
+
+    /// Whether nothing waits and nothing is in flight.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.gets.is_empty() && self.writes.is_empty() && self.reading + self.writing + self.erasing == 0
+    }
+}
+
+impl Place {
+    /// The unit's lane as devices name it.
+    pub(crate) fn on(self) -> flashlane_device::Lane {
+        flashlane_device::Lane(self.lane)
+    }
+}

@@ -1,0 +1,302 @@
+//! What is on a device, found by reading a header from each written unit.
+//!
+//! It takes time in proportion to the units, not to their bytes, and writes nothing. A header that cannot be read is
+//! looked for at the unit's other end. Nothing of an interrupted put or delete has to be undone: the medium tells a
+//! unit that was not written to its end from one that was, and a unit that is neither erased nor wholly written is
+//! merely to be erased.
+
+use crate::header::{Content, Header, HeaderError, Place, Superblock, UNCOUNTED};
+use crate::layout::Layout;
+use flashlane_base::Instant;
+use flashlane_device::{Buffer, DataDevice, Failure, Lane, Request, RequestId, SubmitError, UnitState};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Requests in flight a lane while the headers are read.
+const READS_PER_LANE: u32 = 4;
+
+/// What a unit was found to be.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Found {
+    /// Erased.
+    Erased,
+    /// Neither erased nor in use.
+    Dirty,
+    /// Bad.
+    Bad,
+    /// Written, and its header says this.
+    Written(Header),
+    /// Ours, and damaged at both ends.
+    Damaged,
+}
+
+/// All that was found.
+pub(crate) struct Survey {
+    /// Every unit, lane after lane.
+    pub(crate) units: Vec<(Place, Found)>,
+    /// The newest superblock: its format, and where its copies lie.
+    pub(crate) superblock: (u128, u64, Superblock, Vec<Place>),
+    /// Headers that were read from the unit's other end.
+    pub(crate) second_looks: u64,
+}
+
+/// Why there are no blocks on a device.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// The device cannot hold any.
+    #[error(transparent)]
+    Unsuitable(#[from] crate::Unsuitable),
+    /// Nothing of ours is on it.
+    #[error("'{device}' holds no blocks: of {written} written units none has a superblock; format it first")]
+    NotFormatted {
+        /// The device's name.
+        device: String,
+        /// Units that hold something.
+        written: u64,
+    },
+    /// A later version of this program formatted it.
+    #[error(
+        "'{device}' was formatted by version {found} of the layout, and {known} is the newest that is known"
+    )]
+    Newer {
+        /// The device's name.
+        device: String,
+        /// Its version.
+        found: u32,
+        /// The newest known.
+        known: u32,
+    },
+    /// It was formatted with another shape.
+    #[error(
+        "'{device}' was formatted as {formatted}, and is now {given}: open it as it was, with every lane in its place"
+    )]
+    OtherGeometry {
+        /// The device's name.
+        device: String,
+        /// Its shape when it was formatted.
+        formatted: Geometry,
+        /// Its shape now.
+        given: Geometry,
+    },
+    /// A superblock was here, and none of its copies can be read.
+    #[error("'{device}' holds blocks, and no copy of its superblock can be read")]
+    NoSuperblock {
+        /// The device's name.
+        device: String,
+    },
+    /// The device refused a read, or went away.
+    #[error("'{device}' cannot be read: {reason}")]
+    Device {
+        /// The device's name.
+        device: String,
+        /// What it said.
+        reason: String,
+    },
+}
+
+/// A device's shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Lanes.
+    pub lanes: u32,
+    /// Units of a lane.
+    pub units: u32,
+    /// Bytes of a unit.
+    pub unit_bytes: u64,
+    /// Bytes of a read unit.
+    pub granule_bytes: u64,
+}
+
+impl std::fmt::Display for Geometry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { lanes, units, unit_bytes, granule_bytes } = self;
+        write!(f, "{lanes} lanes of {units} units of {unit_bytes} bytes, read in {granule_bytes}")
+    }
+}
+
+impl Geometry {
+    fn of_layout(layout: &Layout) -> Self {
+        let &Layout { lanes, units, unit_bytes, granule_bytes, .. } = layout;
+        Self { lanes, units, unit_bytes, granule_bytes }
+    }
+
+    fn of_superblock(superblock: &Superblock) -> Self {
+        let &Superblock { lanes, units, unit_bytes, granule_bytes, .. } = superblock;
+        Self { lanes, units, unit_bytes, granule_bytes }
+    }
+}
+
+/// What the end of a unit looked like.
+#[derive(Debug)]
+enum Look {
+    Header(Header),
+    /// Not ours.
+    Foreign,
+    Newer(u32),
+    /// Ours, or unreadable.
+    Damaged,
+}
+
+/// Looks at every unit of `device`.
+pub(crate) fn survey<D: DataDevice>(device: &mut D, layout: &Layout) -> Result<Survey, OpenError> {
+    let name = device.profile().name.clone();
+    let mut scan = Scan { layout: *layout, first: BTreeMap::new(), looks: BTreeMap::new(), second_looks: 0 };
+    let mut units = Vec::with_capacity(layout.all_units() as usize);
+    let mut written = Vec::new();
+    // Unit by unit over all lanes, so that all of them are read at once.
+    for unit in 0..layout.units {
+        for lane in 0..layout.lanes {
+            let place = Place { lane, unit };
+            let known = device.unit(Lane(lane), unit.into());
+            let found = match known.map(|unit| unit.state) {
+                Some(UnitState::Written { bytes: 0 }) => Some(Found::Erased),
+                Some(UnitState::Written { bytes }) if bytes == layout.unit_bytes => None,
+                Some(UnitState::Written { .. } | UnitState::Torn) => Some(Found::Dirty),
+                Some(UnitState::Bad) | None => Some(Found::Bad),
+            };
+            match found {
+                Some(found) => units.push((place, found)),
+                None => written.push((place, known.and_then(|unit| unit.erases).unwrap_or(UNCOUNTED))),
+            }
+        }
+    }
+    let places: Vec<Place> = written.iter().map(|(place, _)| *place).collect();
+    scan.look(device, &places, 0).map_err(|reason| OpenError::Device { device: name.clone(), reason })?;
+    scan.first = std::mem::take(&mut scan.looks);
+    // The other end of what could not be read, or looks like nothing of ours: a block whose header is lost is still ours.
+    let doubtful: Vec<Place> = places
+        .iter()
+        .copied()
+        .filter(|place| !matches!(scan.first.get(place), Some(Look::Header(_))))
+        .collect();
+    scan.look(device, &doubtful, layout.footer_offset())
+        .map_err(|reason| OpenError::Device { device: name.clone(), reason })?;
+    let headers = |place: &Place| match (scan.first.get(place), scan.looks.get(place)) {
+        (Some(Look::Header(header)), _) | (_, Some(Look::Header(header))) => Some(header),
+        _ => None,
+    };
+    let in_place = |place: &Place| headers(place).filter(|header| header.place == *place);
+    let superblock = newest_superblock(places.iter().filter_map(in_place));
+    let Some((format, sequence, superblock, copies)) = superblock else {
+        let newer = scan.first.values().find_map(|look| match look {
+            Look::Newer(found) => Some(*found),
+            _ => None,
+        });
+        let ours = places.iter().any(|place| headers(place).is_some());
+        return Err(match newer {
+            Some(found) => OpenError::Newer { device: name, found, known: crate::header::VERSION },
+            None if ours => OpenError::NoSuperblock { device: name },
+            None => OpenError::NotFormatted { device: name, written: written.len() as u64 },
+        });
+    };
+    let (formatted, given) = (Geometry::of_superblock(&superblock), Geometry::of_layout(layout));
+    if formatted != given {
+        return Err(OpenError::OtherGeometry { device: name, formatted, given });
+    }
+    for (place, erases) in written {
+        let (first, second) = (scan.first.remove(&place), scan.looks.remove(&place));
+        let from_footer = !matches!(first, Some(Look::Header(_)));
+        let found = match (first, second) {
+            (Some(Look::Header(header)), _) | (_, Some(Look::Header(header))) => {
+                let here = header.place == place && header.erases == erases;
+                match header.format == format {
+                    false => Found::Dirty,
+                    // A header of ours that was written elsewhere, or before the last erase: what should be here got lost.
+                    true if !here => Found::Damaged,
+                    true => {
+                        scan.second_looks += u64::from(from_footer);
+                        Found::Written(header)
+                    }
+                }
+            }
+            (Some(Look::Foreign), Some(Look::Foreign)) => Found::Dirty,
+            _ => Found::Damaged,
+        };
+        units.push((place, found));
+    }
+    units.sort_by_key(|(place, _)| *place);
+    Ok(Survey { units, superblock: (format, sequence, superblock, copies), second_looks: scan.second_looks })
+}
+
+fn newest_superblock<'a>(
+    headers: impl Iterator<Item = &'a Header>,
+) -> Option<(u128, u64, Superblock, Vec<Place>)> {
+    let mut newest: Option<(u128, u64, Superblock, Vec<Place>)> = None;
+    for header in headers {
+        let Content::Superblock(superblock) = &header.content else { continue };
+        match &mut newest {
+            Some((format, sequence, _, copies))
+                if (*format, *sequence) == (header.format, header.sequence) =>
+            {
+                copies.push(header.place);
+            }
+            Some((_, sequence, ..)) if *sequence > header.sequence => {}
+            _ => newest = Some((header.format, header.sequence, superblock.clone(), vec![header.place])),
+        }
+    }
+    newest
+}
+
+struct Scan {
+    layout: Layout,
+    first: BTreeMap<Place, Look>,
+    looks: BTreeMap<Place, Look>,
+    second_looks: u64,
+}
+
+impl Scan {
+    /// Reads what stands at `offset` of each of `places`.
+    fn look<D: DataDevice>(&mut self, device: &mut D, places: &[Place], offset: u64) -> Result<(), String> {
+        let length = self.layout.header_bytes;
+        let most = device.profile().depth.min(READS_PER_LANE * self.layout.lanes) as usize;
+        let mut waiting: VecDeque<(Place, u64)> = places.iter().map(|&place| (place, 0)).collect();
+        let mut reading: BTreeMap<RequestId, (Place, u64)> = BTreeMap::new();
+        let (mut next, mut out) = (0, Vec::new());
+        let mut spare: Vec<Buffer> = Vec::new();
+        while !waiting.is_empty() || !reading.is_empty() {
+            while reading.len() < most
+                && let Some((place, attempt)) = waiting.pop_front()
+            {
+                let at = u64::from(place.unit) * self.layout.unit_bytes + offset;
+                let request = Request::read(next, at, length).on(Lane(place.lane));
+                next += 1;
+                let buffer = spare.pop().unwrap_or_else(|| Buffer::zeroed(length as usize));
+                match device.submit_with(request, buffer) {
+                    Ok(()) => drop(reading.insert(request.id, (place, attempt))),
+                    Err((SubmitError::Full { .. }, _)) if !reading.is_empty() => {
+                        waiting.push_front((place, attempt));
+                        break;
+                    }
+                    Err((error, _)) => return Err(error.to_string()),
+                }
+            }
+            device.reap(Instant::FAR, &mut out);
+            for completion in out.drain(..) {
+                let Some((place, attempt)) = reading.remove(&completion.id) else { continue };
+                let buffer = device.take_buffer(completion.id);
+                match completion.outcome {
+                    Err(Failure::Gone) => return Err(Failure::Gone.to_string()),
+                    // Once more: what a read finds may be a fault of the way rather than of the medium.
+                    Err(_) if attempt == 0 => waiting.push_back((place, 1)),
+                    Err(_) => drop(self.looks.insert(place, Look::Damaged)),
+                    Ok(()) => {
+                        let bytes = buffer.as_ref().map_or(&[][..], Buffer::as_slice);
+                        let look = match Header::decode(bytes, &self.layout) {
+                            Ok(header) => Look::Header(header),
+                            Err(HeaderError::Foreign) => Look::Foreign,
+                            Err(HeaderError::Newer { found }) => Look::Newer(found),
+                            Err(_) if attempt == 0 => {
+                                waiting.push_back((place, 1));
+                                spare.extend(buffer);
+                                continue;
+                            }
+                            Err(_) => Look::Damaged,
+                        };
+                        self.looks.insert(place, look);
+                        spare.extend(buffer);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

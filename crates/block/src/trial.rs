@@ -1,0 +1,359 @@
+//! The trial body: the block layer under random wishes, faults, restarts and power cuts, beside a simple model.
+//!
+//! Power is cut at every point where a cut can make a difference: after each completion of the device and each wish, on
+//! a copy of the device, which is then opened and compared with the model. What was acknowledged must be there, whole;
+//! what was on its way may be there, whole; nothing else may. Now and then the copy is gone on with, so that cuts follow
+//! cuts. All of it follows from one seed: a trial that fails, fails again.
+//!
+//! Any device that can be copied can be tried; [`MemoryLanes`](flashlane_device::MemoryLanes) with units of a few KiB
+//! takes some tens of microseconds a cut.
+
+use crate::{Blocks, DeleteError, GetError, Options, Outcome, Payload, Placement, PutError, Ticket};
+use flashlane_base::{Duration, Instant, Random, Seed};
+use flashlane_device::DataDevice;
+use std::collections::BTreeMap;
+
+/// What happened in a trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Power cuts, each followed by an opening and a comparison.
+    pub cuts: u64,
+    /// Blocks compared byte by byte.
+    pub blocks_compared: u64,
+    /// Puts that were done.
+    pub puts: u64,
+    /// Gets that were done.
+    pub gets: u64,
+    /// Deletes that were done.
+    pub deletes: u64,
+    /// Puts and gets that failed, lawfully.
+    pub failures: u64,
+    /// Times that the layer was closed and opened again, or that a copy whose power was cut was gone on with.
+    pub restarts: u64,
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.cuts += other.cuts;
+        self.blocks_compared += other.blocks_compared;
+        self.puts += other.puts;
+        self.gets += other.gets;
+        self.deletes += other.deletes;
+        self.failures += other.failures;
+        self.restarts += other.restarts;
+    }
+}
+
+/// Whether the device under trial does what it accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// Every request succeeds, but for cuts.
+    Sound,
+    /// Reads fail now and then, and units go bad.
+    Failing,
+}
+
+/// Tries the layer on `device` for so many steps. `calm` gives a copy on which nothing fails any more, to look at what
+/// is stored.
+///
+/// # Panics
+/// Where a promise is broken: the message names the promise and the block. The caller names the seed.
+pub fn run<D: DataDevice + Clone>(
+    device: D,
+    calm: &dyn Fn(D) -> D,
+    health: Health,
+    seed: Seed,
+    steps: u32,
+) -> Tally {
+    let mut random = seed.derive("trial").source();
+    let options = options(&mut random);
+    let blocks = match Blocks::format(device, u128::from(seed.0) + 1, options) {
+        Ok(blocks) => blocks,
+        Err(_) if health == Health::Failing => return Tally::default(),
+        Err(error) => panic!("a sound device cannot be formatted: {error}"),
+    };
+    let mut trial = Trial { blocks, calm, health, random, model: Model::default(), tally: Tally::default() };
+    for _ in 0..steps {
+        trial.step();
+    }
+    trial.settle();
+    trial.cut();
+    trial.tally
+}
+
+fn options(random: &mut Random) -> Options {
+    Options {
+        placement: if random.chance(0.5) { Placement::RoundRobin } else { Placement::LeastLoaded },
+        reserve_units: random.below(3) as u32,
+        writes_per_lane: 1 + random.below(2) as u32,
+    }
+}
+
+/// What is known of a block: its bytes follow from this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Body {
+    seed: u64,
+    length_bytes: u64,
+}
+
+impl Body {
+    fn fill(self, bytes: &mut [u8]) {
+        let mut random = Seed(self.seed).source();
+        for piece in bytes.chunks_mut(8) {
+            let word = random.bits().to_le_bytes();
+            piece.copy_from_slice(&word[..piece.len()]);
+        }
+    }
+}
+
+/// The simple model: a map, and what is on its way.
+#[derive(Clone, Debug, Default)]
+struct Model {
+    stored: BTreeMap<u64, Body>,
+    putting: BTreeMap<u64, (Ticket, Body)>,
+    deleting: BTreeMap<u64, (Ticket, Body)>,
+    getting: BTreeMap<Ticket, (Body, u64, u64)>,
+    /// The highest id of a block that was ever acknowledged.
+    highest: Option<u64>,
+}
+
+struct Trial<'a, D> {
+    blocks: Blocks<D>,
+    calm: &'a dyn Fn(D) -> D,
+    health: Health,
+    random: Random,
+    model: Model,
+    tally: Tally,
+}
+
+impl<D: DataDevice + Clone> Trial<'_, D> {
+    fn step(&mut self) {
+        match self.random.below(100) {
+            0..30 => self.put(),
+            30..50 => self.get(),
+            50..65 => self.delete(),
+            65..68 => self.nonsense(),
+            68 => self.restart(),
+            _ => self.advance(),
+        }
+        self.cut();
+    }
+
+    fn put(&mut self) {
+        // Mostly from the counter; now and then one of the user's own, low or high, so that ids come in any order.
+        let id = match self.random.below(10) {
+            0 => self.random.below(50),
+            1 => self.blocks.next_id() + self.random.below(20),
+            _ => self.blocks.next_id(),
+        };
+        let most = self.blocks.block_bytes();
+        let length_bytes = if self.random.chance(0.5) { most } else { self.random.below(most + 1) };
+        let body = Body { seed: self.random.bits(), length_bytes };
+        let mut payload = self.blocks.payload();
+        payload.set_len(length_bytes);
+        body.fill(payload.as_mut_slice());
+        let taken = self.model.stored.contains_key(&id);
+        let busy = self.model.putting.contains_key(&id) || self.model.deleting.contains_key(&id);
+        match self.blocks.put(id, payload) {
+            Ok(ticket) => {
+                assert!(!taken && !busy, "block {id} was put twice");
+                self.model.putting.insert(id, (ticket, body));
+            }
+            Err((PutError::Exists { .. }, _)) => assert!(taken, "there is no block {id}"),
+            Err((PutError::Busy { .. }, _)) => assert!(busy, "nobody puts or deletes block {id}"),
+            Err((PutError::Full { .. }, _)) => {
+                let model = &self.model;
+                let used = (model.stored.len() + model.putting.len() + model.deleting.len()) as u64;
+                let room = self.blocks.layout.all_units() - crate::Layout::RESERVED_UNITS;
+                assert!(
+                    self.health == Health::Failing || used >= room,
+                    "full with {used} of {room} blocks in use"
+                );
+            }
+            Err((error, _)) => panic!("block {id} was refused: {error}"),
+        }
+    }
+
+    fn any_stored(&mut self) -> Option<(u64, Body)> {
+        let count = self.model.stored.len() as u64;
+        let nth = self.random.below(count.max(1)) as usize;
+        self.model.stored.iter().nth(nth).map(|(&id, &body)| (id, body))
+    }
+
+    fn get(&mut self) {
+        let Some((id, body)) = self.any_stored() else { return };
+        let offset = self.random.below(body.length_bytes + 1);
+        let length = self.random.below(body.length_bytes - offset + 1);
+        let ticket = self.blocks.get(id, offset, length).expect("a stored block is read");
+        self.model.getting.insert(ticket, (body, offset, length));
+    }
+
+    fn delete(&mut self) {
+        let Some((id, body)) = self.any_stored() else { return };
+        let ticket = self.blocks.delete(id).expect("a stored block is deleted");
+        self.model.stored.remove(&id);
+        self.model.deleting.insert(id, (ticket, body));
+        let gone = self.blocks.get(id, 0, 0).map(drop);
+        assert!(
+            matches!(gone, Err(GetError::NotFound { .. })),
+            "block {id} is deleted, and a get gives {gone:?}"
+        );
+    }
+
+    /// What must be refused, and change nothing.
+    fn nonsense(&mut self) {
+        let unknown = u64::MAX - self.random.below(3);
+        assert!(matches!(self.blocks.get(unknown, 0, 1), Err(GetError::NotFound { .. })));
+        assert_eq!(self.blocks.delete(unknown), Err(DeleteError::NotFound { id: unknown }));
+        if let Some((id, body)) = self.any_stored() {
+            let beyond = self.blocks.get(id, body.length_bytes, 1);
+            assert!(matches!(beyond, Err(GetError::OutOfRange { .. })), "{beyond:?}");
+            let payload = self.blocks.payload();
+            assert!(matches!(self.blocks.put(id, payload), Err((PutError::Exists { .. }, _))));
+        }
+    }
+
+    /// Lets the device go on, to its next completion or for a while.
+    fn advance(&mut self) {
+        let until = match self.random.below(4) {
+            0 => self.blocks.now() + Duration::from_ns(self.random.below(50_000)),
+            _ => Instant::FAR,
+        };
+        self.blocks.step(until);
+        self.collect();
+    }
+
+    fn settle(&mut self) {
+        self.blocks.settle();
+        self.collect();
+        let model = &self.model;
+        assert!(
+            model.putting.is_empty() && model.deleting.is_empty() && model.getting.is_empty(),
+            "with nothing in flight these are not done: {model:?}"
+        );
+    }
+
+    fn collect(&mut self) {
+        let mut out = Vec::new();
+        self.blocks.reap(Instant::ZERO, &mut out);
+        for finished in out {
+            let id = finished.id;
+            match finished.outcome {
+                Outcome::Put(result, _) => {
+                    let (ticket, body) = self.model.putting.remove(&id).expect("a put that was asked for");
+                    assert_eq!(ticket, finished.ticket);
+                    match result {
+                        Ok(()) => {
+                            self.tally.puts += 1;
+                            self.model.highest = self.model.highest.max(Some(id));
+                            self.model.stored.insert(id, body);
+                        }
+                        Err(failure) => self.lawful(&failure),
+                    }
+                }
+                Outcome::Get(result) => {
+                    let asked = self.model.getting.remove(&finished.ticket);
+                    let (body, offset, length) = asked.expect("a get that was asked for");
+                    match result {
+                        Ok(data) => {
+                            self.tally.gets += 1;
+                            compare(id, body, offset, length, data.as_slice());
+                        }
+                        Err(failure) => self.lawful(&failure),
+                    }
+                }
+                Outcome::Delete(result) => {
+                    let deleted = self.model.deleting.remove(&id);
+                    let (ticket, _) = deleted.expect("a delete that was asked for");
+                    assert_eq!(ticket, finished.ticket);
+                    assert_eq!(result, Ok(()), "block {id} cannot be deleted");
+                    self.tally.deletes += 1;
+                }
+            }
+        }
+    }
+
+    fn lawful(&mut self, failure: &dyn std::error::Error) {
+        assert_eq!(self.health, Health::Failing, "on a sound device: {failure}");
+        self.tally.failures += 1;
+    }
+
+    /// Closes in order and opens again.
+    fn restart(&mut self) {
+        self.settle();
+        let options = options(&mut self.random);
+        let device = (self.calm)(self.blocks.device().clone());
+        if self.health == Health::Sound {
+            self.blocks = Blocks::open(device, options).expect("what was closed is opened");
+            self.tally.restarts += 1;
+        }
+    }
+
+    /// Cuts the power of a copy, opens it, and compares.
+    fn cut(&mut self) {
+        let mut device = (self.calm)(self.blocks.device().clone());
+        let could = device.cut_power().is_some();
+        assert!(could, "a device that cannot be cut off cannot be tried");
+        // What was in flight ends, in failure.
+        let mut ended = Vec::new();
+        device.reap(device.now(), &mut ended);
+        let options = options(&mut self.random);
+        let mut copy = match Blocks::open(device, options) {
+            Ok(copy) => copy,
+            Err(error) => panic!("after a power cut: {error}"),
+        };
+        self.tally.cuts += 1;
+        let found = self.compare_all(&mut copy);
+        let highest = self.model.highest.map_or(0, |id| id + 1);
+        assert!(copy.next_id >= highest, "id {} was given out, and {} comes next", highest, copy.next_id);
+        if self.health == Health::Sound && self.random.chance(0.02) {
+            // Somebody goes on from here.
+            self.model.stored = found;
+            self.model.putting.clear();
+            self.model.deleting.clear();
+            self.model.getting.clear();
+            self.blocks = copy;
+            self.tally.restarts += 1;
+        }
+    }
+
+    /// Compares all that a copy holds with the model; what it holds is given back.
+    fn compare_all(&mut self, copy: &mut Blocks<D>) -> BTreeMap<u64, Body> {
+        let mut found = BTreeMap::new();
+        let listed: Vec<_> = copy.list().collect();
+        for info in listed {
+            let id = info.id;
+            let model = &self.model;
+            let moving = || model.putting.get(&id).or_else(|| model.deleting.get(&id)).map(|(_, body)| body);
+            let body = model.stored.get(&id).or_else(moving);
+            let Some(&body) = body else { panic!("block {id} came from nowhere") };
+            assert_eq!(info.length_bytes, body.length_bytes, "block {id} has another length");
+            let ticket = copy.get(id, 0, body.length_bytes).expect("a listed block is there");
+            match copy.wait(ticket).map(|finished| finished.outcome) {
+                Some(Outcome::Get(Ok(data))) => compare(id, body, 0, body.length_bytes, data.as_slice()),
+                other => panic!("block {id} is listed, and a get gives {other:?}"),
+            }
+            found.insert(id, body);
+            self.tally.blocks_compared += 1;
+        }
+        for id in self.model.stored.keys() {
+            assert!(found.contains_key(id), "block {id} was acknowledged and is lost");
+        }
+        found
+    }
+}
+
+fn compare(id: u64, body: Body, offset: u64, length: u64, seen: &[u8]) {
+    let mut all = vec![0; body.length_bytes as usize];
+    body.fill(&mut all);
+    let expected = &all[offset as usize..(offset + length) as usize];
+    assert!(seen == expected, "block {id} has other bytes than were put, within {length} from {offset}");
+}
+
+/// A block's payload of given bytes; for tests.
+pub fn payload_of<D: DataDevice>(blocks: &Blocks<D>, bytes: &[u8]) -> Payload {
+    let mut payload = blocks.payload();
+    payload.set_len(bytes.len() as u64);
+    payload.as_mut_slice().copy_from_slice(bytes);
+    payload
+}

@@ -1,0 +1,279 @@
+//! Lanes of erase units in memory: the simplest device that has them, for tests of what stands on lanes.
+//!
+//! Every request takes a random time of its own, so that completions come in any order; what fails, fails by seeded
+//! chance. A power cut leaves what was being written or erased in any mixture of what was there, what was to be there,
+//! and neither. It is plain data: a clone is the same device, with the same future.
+
+use crate::{
+    AtRisk, Buffer, Completion, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
+    SubmitError, Unit, Units,
+};
+use flashlane_base::{Duration, Instant, Random, Seed};
+use std::collections::BTreeMap;
+
+/// What goes wrong, as chances from 0 to 1 a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MemoryFaults {
+    /// A write or an erase makes its unit bad.
+    pub unit_fails: f64,
+    /// A read fails, once.
+    pub read_fails: f64,
+}
+
+/// Lanes of erase units in memory.
+#[derive(Clone, Debug)]
+pub struct MemoryLanes {
+    profile: Profile,
+    units: Units,
+    bytes: Vec<u8>,
+    now: Instant,
+    random: Random,
+    faults: MemoryFaults,
+    accepted: u64,
+    in_flight: BTreeMap<(Instant, u64), Flying>,
+    returned: BTreeMap<RequestId, Buffer>,
+}
+
+#[derive(Clone, Debug)]
+struct Flying {
+    request: Request,
+    submitted: Instant,
+    outcome: Result<(), Failure>,
+    buffer: Option<Buffer>,
+}
+
+/// The longest that a request takes.
+const LONGEST: Duration = Duration::from_us(100);
+
+impl MemoryLanes {
+    /// `lanes` lanes of `units` erased units of `unit_bytes`, which is the unit of writes too; reads are in
+    /// `read_unit_bytes`.
+    ///
+    /// # Panics
+    /// Where the unit of erases is no whole number of units of reads.
+    pub fn new(lanes: u32, units: u64, unit_bytes: u64, read_unit_bytes: u64, seed: Seed) -> Self {
+        assert!(unit_bytes.is_multiple_of(read_unit_bytes), "an erase unit is whole read units");
+        let profile = Profile {
+            name: "memory lanes".into(),
+            capacity_bytes: units * unit_bytes,
+            lanes,
+            read_unit_bytes,
+            write_unit_bytes: unit_bytes,
+            erase_unit_bytes: unit_bytes,
+            depth: 64,
+            simulated: true,
+            read_only: false,
+        };
+        Self {
+            units: Units::new(&profile),
+            bytes: vec![0; (profile.capacity_bytes * u64::from(lanes)) as usize],
+            profile,
+            now: Instant::ZERO,
+            random: seed.derive("memory lanes").source(),
+            faults: MemoryFaults::default(),
+            accepted: 0,
+            in_flight: BTreeMap::new(),
+            returned: BTreeMap::new(),
+        }
+    }
+
+    /// The same device, where things go wrong from now on.
+    pub fn with_faults(mut self, faults: MemoryFaults) -> Self {
+        self.faults = faults;
+        self
+    }
+
+    /// The stored bytes of a lane, to damage.
+    pub fn lane_mut(&mut self, lane: Lane) -> &mut [u8] {
+        let size = self.profile.capacity_bytes as usize;
+        &mut self.bytes[lane.0 as usize * size..][..size]
+    }
+
+    /// Marks a unit bad.
+    pub fn retire(&mut self, lane: Lane, index: u64) {
+        self.units.retire(lane, index);
+    }
+
+    fn take(
+        &mut self,
+        request: Request,
+        buffer: Option<Buffer>,
+    ) -> Result<(), (SubmitError, Option<Buffer>)> {
+        if let Err(error) = self.admit(&request) {
+            return Err((error, buffer));
+        }
+        self.units.accepted(&request);
+        let outcome = match request.operation {
+            Operation::Read if self.random.chance(self.faults.read_fails) => Err(Failure::Unreadable),
+            Operation::Write | Operation::Erase if self.random.chance(self.faults.unit_fails) => {
+                Err(Failure::BadUnit)
+            }
+            _ => Ok(()),
+        };
+        let takes = Duration::from_ns(1 + self.random.below(LONGEST.as_ns()));
+        let flying = Flying { request, submitted: self.now, outcome, buffer };
+        // A flush completes after what was there before it.
+        let after = match (request.operation, self.in_flight.last_key_value()) {
+            (Operation::Flush, Some((&(last, _), _))) => last,
+            _ => self.now,
+        };
+        self.in_flight.insert((after.max(self.now) + takes, self.accepted), flying);
+        self.accepted += 1;
+        self.returned.remove(&request.id);
+        Ok(())
+    }
+
+    fn admit(&self, request: &Request) -> Result<(), SubmitError> {
+        self.profile.check(request)?;
+        if request.operation == Operation::Trim {
+            return Err(SubmitError::Unsupported { operation: Operation::Trim });
+        }
+        self.units.admit(request).map_err(|rule| request.refused_by(rule))?;
+        if self.in_flight.len() >= self.profile.depth as usize {
+            return Err(SubmitError::Full { depth: self.profile.depth });
+        }
+        Ok(())
+    }
+
+    fn span(&self, request: &Request) -> std::ops::Range<usize> {
+        let from = u64::from(request.lane.0) * self.profile.capacity_bytes + request.offset_bytes;
+        from as usize..(from + request.length_bytes) as usize
+    }
+
+    fn finish(&mut self, flying: Flying) -> Completion {
+        let Flying { request, submitted, outcome, mut buffer } = flying;
+        self.units.ended(&request, &outcome);
+        let span = self.span(&request);
+        match (request.operation, outcome, &mut buffer) {
+            (Operation::Erase, Ok(()), _) => self.bytes[span].fill(0),
+            (Operation::Write, Ok(()), Some(buffer)) => self.bytes[span].copy_from_slice(buffer.as_slice()),
+            (Operation::Read, Ok(()), Some(buffer)) => {
+                buffer.as_mut_slice().copy_from_slice(&self.bytes[span]);
+            }
+            _ => {}
+        }
+        if let Some(buffer) = buffer {
+            self.returned.insert(request.id, buffer);
+        }
+        Completion { id: request.id, submitted, completed: self.now, outcome }
+    }
+
+    /// Leaves what was being changed in any mixture.
+    fn tear(&mut self, flying: &Flying) {
+        let span = self.span(&flying.request);
+        let unit = self.profile.read_unit_bytes as usize;
+        for (nth, piece) in self.bytes[span].chunks_mut(unit).enumerate() {
+            match (flying.request.operation, self.random.below(8), &flying.buffer) {
+                (Operation::Write, 0..4, Some(buffer)) => {
+                    piece.copy_from_slice(&buffer.as_slice()[nth * unit..][..piece.len()]);
+                }
+                (Operation::Erase, 0..4, _) => piece.fill(0),
+                (Operation::Write | Operation::Erase, 4, _) => {
+                    piece.iter_mut().for_each(|byte| *byte = self.random.bits() as u8);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Device for MemoryLanes {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
+        self.take(request, None).map_err(|(error, _)| error)
+    }
+
+    fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
+        let next = self.in_flight.first_key_value().map(|(&(time, _), _)| time);
+        match next {
+            None if until == Instant::FAR => return,
+            None => self.now = self.now.max(until),
+            Some(next) => self.now = self.now.max(next.min(until)),
+        }
+        while let Some(entry) = self.in_flight.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            let flying = entry.remove();
+            out.push(self.finish(flying));
+        }
+    }
+
+    fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
+        self.units.get(lane, index)
+    }
+
+    fn at_risk(&self) -> Option<Vec<AtRisk>> {
+        Some(Vec::new())
+    }
+
+    fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
+        // What is lost completes next, as failed.
+        for (key, mut flying) in std::mem::take(&mut self.in_flight) {
+            self.tear(&flying);
+            flying.outcome = Err(Failure::Gone);
+            self.in_flight.insert((self.now, key.1), flying);
+        }
+        Some(Vec::new())
+    }
+}
+
+impl DataDevice for MemoryLanes {
+    fn submit_with(&mut self, request: Request, buffer: Buffer) -> Result<(), (SubmitError, Buffer)> {
+        self.take(request, Some(buffer)).map_err(|(error, buffer)| (error, buffer.expect("it was given one")))
+    }
+
+    fn take_buffer(&mut self, id: RequestId) -> Option<Buffer> {
+        self.returned.remove(&id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{UnitState, conformance};
+
+    #[test]
+    fn it_conforms() {
+        for (lanes, unit_bytes, read_unit_bytes) in [(1, 4096, 4096), (3, 4096, 512), (5, 2560, 128)] {
+            conformance::check_data(&mut || {
+                Box::new(MemoryLanes::new(lanes, 16, unit_bytes, read_unit_bytes, Seed(1)))
+            });
+        }
+    }
+
+    #[test]
+    fn it_fails_lawfully() {
+        conformance::check_failing(&mut || {
+            let faults = MemoryFaults { unit_fails: 0.0, read_fails: 0.2 };
+            Box::new(MemoryLanes::new(2, 16, 4096, 512, Seed(1)).with_faults(faults))
+        });
+    }
+
+    #[test]
+    fn a_cut_tears_what_was_under_way_and_nothing_else() {
+        let mut device = MemoryLanes::new(2, 4, 4096, 512, Seed(3));
+        let kept = Request::write(1, 0, 4096);
+        device.submit_with(kept, Buffer::from_slice(&[7; 4096])).unwrap();
+        let mut out = Vec::new();
+        device.reap(Instant::FAR, &mut out);
+        device.submit_with(Request::write(2, 4096, 4096), Buffer::from_slice(&[9; 4096])).unwrap();
+        let mut other = device.clone();
+        assert_eq!(device.cut_power(), Some(Vec::new()));
+        out.clear();
+        device.reap(Instant::FAR, &mut out);
+        assert_eq!(out.iter().map(|c| c.outcome).collect::<Vec<_>>(), [Err(Failure::Gone)]);
+        assert_eq!(device.unit(Lane(0), 1).unwrap().state, UnitState::Torn);
+        assert_eq!(device.unit(Lane(0), 0).unwrap().state, UnitState::Written { bytes: 4096 });
+        assert_eq!(device.lane_mut(Lane(0))[..4096], [7; 4096]);
+        // The clone goes on as if nothing had happened.
+        out.clear();
+        other.reap(Instant::FAR, &mut out);
+        assert_eq!(out[0].outcome, Ok(()));
+        assert_eq!(other.lane_mut(Lane(0))[4096..8192], [9; 4096]);
+    }
+}
