@@ -233,7 +233,7 @@ impl Units {
             (_, Err(_)) => UnitState::Torn,
         };
         if request.operation == Operation::Erase && outcome.is_ok() {
-            entry.erases += 1;
+            entry.erases = entry.erases.saturating_add(1);
         }
     }
 }

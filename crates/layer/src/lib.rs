@@ -1,4 +1,4 @@
-//! Devices over devices: bytes behind a simulated drive, and faults.
+//! Devices over devices: bytes behind a simulated drive, faults, and lanes of erase units.
 //!
 //! A layer takes a device and is one. It never changes what its user can rely on: the conformance body of
 //! `flashlane_device` runs over every layer here. [`build`] makes a layer by the name and settings it has in a
@@ -7,12 +7,14 @@
 mod backed;
 mod chunks;
 pub mod faulty;
+pub mod lanes;
 mod options;
 mod registry;
 mod undo;
 
 pub use backed::Backed;
 pub use faulty::{Fault, Faults, Faulty, Rate};
+pub use lanes::{Lanes, LanesError};
 pub use options::{LayerError, OptionHelp};
 pub use registry::{Entry, LAYERS, Stack, build};
 

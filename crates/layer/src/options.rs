@@ -1,5 +1,6 @@
 //! A layer's settings, as they stand in its spec.
 
+use crate::lanes::LanesError;
 use std::fmt::Display;
 
 /// What is known of one setting.
@@ -73,6 +74,9 @@ pub enum LayerError {
         /// The device below.
         device: String,
     },
+    /// The device below cannot be divided into lanes, or has others than those that are asked for.
+    #[error(transparent)]
+    Lanes(#[from] LanesError),
 }
 
 /// The settings given to a layer: known keys only, each at most once.

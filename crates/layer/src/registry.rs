@@ -1,12 +1,12 @@
 //! The layers there are, by name.
 
 use crate::options::{LayerError, OptionHelp, Options};
-use crate::{backed, faulty};
+use crate::{backed, faulty, lanes};
 use flashlane_base::Seed;
 use flashlane_device::{DataDevice, Device, Profile};
 
 /// Every layer.
-pub const LAYERS: &[&Entry] = &[&backed::ENTRY, &faulty::ENTRY];
+pub const LAYERS: &[&Entry] = &[&backed::ENTRY, &faulty::ENTRY, &lanes::ENTRY];
 
 /// A layer's line in the registry.
 pub struct Entry {
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn errors_name_what_was_given_and_what_is_allowed() {
         for (spec, parts) in [
-            ("bakced(null:)", &["'bakced'", "backed, faulty"][..]),
+            ("bakced(null:)", &["'bakced'", "backed, faulty, lanes"][..]),
             ("backed(null:,size=4k)", &["'backed'", "'size'", "none"]),
             ("faulty(null:,read-error=1%)", &["'read-error'", "read-errors, write-errors"]),
             ("faulty(null:,read-errors=1%,read-errors=2%)", &["'read-errors'", "more than once"]),

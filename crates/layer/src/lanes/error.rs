@@ -1,0 +1,113 @@
+//! Why a device was not divided into lanes, or its lanes not opened. Nothing was changed.
+
+use super::disk::{Flaw, VERSION};
+use super::layout::UNITS_MAX;
+use flashlane_device::{Failure, SubmitError};
+
+/// Why there are no lanes to be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LanesError {
+    /// The device below cannot be divided.
+    #[error("'{device}' cannot be divided into lanes: {reason}")]
+    Below {
+        /// Its name.
+        device: String,
+        /// What it has or lacks.
+        reason: String,
+    },
+    /// A size that cannot be.
+    #[error("lanes cannot have {key}={given}: {reason}")]
+    Shape {
+        /// The setting.
+        key: &'static str,
+        /// Its value, in bytes or lanes.
+        given: u64,
+        /// What would do.
+        reason: String,
+    },
+    /// Not one unit a lane fits.
+    #[error("{device_bytes} bytes are too few: one unit a lane and their table take {needed_bytes}")]
+    TooSmall {
+        /// Bytes of the device, whole sectors of 4096.
+        device_bytes: u64,
+        /// Bytes that would do.
+        needed_bytes: u64,
+    },
+    /// More units than are kept in memory.
+    #[error("{units} units are more than the {UNITS_MAX} that are kept in memory: choose larger ones")]
+    TooManyUnits {
+        /// How many there would be.
+        units: u64,
+    },
+    /// Nothing of ours is there.
+    #[error(
+        "'{device}' is not divided into lanes: neither its beginning nor its end says so. 'format=yes' divides it, and \
+         all that is on it is lost"
+    )]
+    NotFormatted {
+        /// The device below.
+        device: String,
+    },
+    /// Both superblocks are of no use.
+    #[error(
+        "the lanes of '{device}' cannot be opened: the superblock at its beginning {first}, the one at its end {last}"
+    )]
+    Damaged {
+        /// The device below.
+        device: String,
+        /// What is wrong with the first.
+        first: Flaw,
+        /// What is wrong with the copy.
+        last: Flaw,
+    },
+    /// Divided by a later Flashlane.
+    #[error("the lanes of '{device}' are of version {version}; this program reads version {VERSION}")]
+    Newer {
+        /// The device below.
+        device: String,
+        /// Their version.
+        version: u32,
+    },
+    /// Another shape than was asked for.
+    #[error(
+        "'{device}' has lanes with {key}={found}, not {asked}; leave the setting away to use them as they are"
+    )]
+    OtherShape {
+        /// The device below.
+        device: String,
+        /// The setting that differs.
+        key: &'static str,
+        /// What was asked for, in bytes or lanes.
+        asked: u64,
+        /// What is there.
+        found: u64,
+    },
+    /// The device has lost its end.
+    #[error(
+        "'{device}' was {recorded_bytes} bytes long when it was divided into lanes, and has {found_bytes} now"
+    )]
+    Shorter {
+        /// The device below.
+        device: String,
+        /// Bytes then.
+        recorded_bytes: u64,
+        /// Bytes now.
+        found_bytes: u64,
+    },
+    /// The device refused what opening takes.
+    #[error("cannot {action}: {error}")]
+    Refused {
+        /// What was tried.
+        action: &'static str,
+        /// Its words.
+        error: SubmitError,
+    },
+    /// The device failed at what opening takes.
+    #[error("cannot {action}: {failure}")]
+    Failed {
+        /// What was tried.
+        action: &'static str,
+        /// How it failed.
+        failure: Failure,
+    },
+}

@@ -1,0 +1,229 @@
+//! Where things lie: what a device is divided into, and the places that follow from it.
+//!
+//! ```text
+//! | superblock | table, slots 0 | table, slots 1 | (gap) | units, lane by lane in turn | (rest) | superblock |
+//! ```
+//!
+//! Unit `i` of lane `l` is the device's unit number `i * lanes + l`, in the table as on the medium: whoever writes to the
+//! lanes in turn writes the medium in order, and changes records that stand in one sector.
+
+use super::error::LanesError;
+use flashlane_base::units::format_bytes;
+use flashlane_device::{Profile, Request};
+
+/// Bytes of a superblock and of a sector of the table: what is written at once.
+pub const SECTOR_BYTES: u64 = 4096;
+
+/// Records of units in a sector of the table.
+pub const RECORDS: u64 = 253;
+
+/// More units than this are not kept in memory. 128 TiB have as many of 8 MiB.
+pub const UNITS_MAX: u64 = 1 << 24;
+
+/// What a device is divided into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Lanes.
+    pub lanes: u32,
+    /// Bytes of an erase unit.
+    pub unit_bytes: u64,
+    /// Bytes of a read unit.
+    pub read_unit_bytes: u64,
+    /// Bytes of a write unit.
+    pub write_unit_bytes: u64,
+}
+
+impl Default for Shape {
+    /// The published device's (sdf14, section 2): 44 lanes, units of 8 MiB that are written whole, reads of 8 KiB.
+    fn default() -> Self {
+        Self { lanes: 44, unit_bytes: 8 << 20, read_unit_bytes: 8 << 10, write_unit_bytes: 8 << 20 }
+    }
+}
+
+impl Shape {
+    /// The read unit that comes with a write unit, unless another is asked for.
+    pub(super) fn usual_read_unit(write_unit_bytes: u64) -> u64 {
+        Self::default().read_unit_bytes.min(write_unit_bytes)
+    }
+
+    /// The settings that ask for this shape, each after a comma, those left out that follow from the others.
+    pub(super) fn settings(&self) -> String {
+        let bytes = |bytes| format_bytes(bytes).replace(' ', "");
+        let mut text = format!(",channels={},unit={}", self.lanes, bytes(self.unit_bytes));
+        if self.read_unit_bytes != Self::usual_read_unit(self.write_unit_bytes) {
+            text += &format!(",read-unit={}", bytes(self.read_unit_bytes));
+        }
+        if self.write_unit_bytes != self.unit_bytes {
+            text += &format!(",write-unit={}", bytes(self.write_unit_bytes));
+        }
+        text
+    }
+
+    /// Checks the shape by itself.
+    pub(super) fn check(&self) -> Result<(), LanesError> {
+        let refuse = |key, given: u64, reason: String| Err(LanesError::Shape { key, given, reason });
+        if self.lanes == 0 {
+            return refuse("channels", 0, "at least one is needed".into());
+        }
+        if self.unit_bytes == 0 || !self.unit_bytes.is_multiple_of(SECTOR_BYTES) {
+            return refuse("unit", self.unit_bytes, format!("a multiple of {SECTOR_BYTES} bytes is needed"));
+        }
+        if self.write_unit_bytes == 0 || !self.unit_bytes.is_multiple_of(self.write_unit_bytes) {
+            let whole = format!("a unit of {} bytes is no whole number of them", self.unit_bytes);
+            return refuse("write-unit", self.write_unit_bytes, whole);
+        }
+        if self.read_unit_bytes == 0 || !self.write_unit_bytes.is_multiple_of(self.read_unit_bytes) {
+            let whole = format!("a write unit of {} bytes is no whole number of them", self.write_unit_bytes);
+            return refuse("read-unit", self.read_unit_bytes, whole);
+        }
+        Ok(())
+    }
+
+    /// Checks that a device below can be asked for the shape's reads and writes.
+    pub(super) fn fits(&self, below: &Profile) -> Result<(), LanesError> {
+        for (key, given, unit) in [
+            ("read-unit", self.read_unit_bytes, below.read_unit_bytes),
+            ("write-unit", self.write_unit_bytes, below.write_unit_bytes),
+        ] {
+            if !given.is_multiple_of(unit) {
+                let reason = format!("the device below takes multiples of {unit} bytes");
+                return Err(LanesError::Shape { key, given, reason });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The places of a device with a shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub shape: Shape,
+    /// Bytes of the device, whole sectors.
+    pub device_bytes: u64,
+    pub units_per_lane: u64,
+}
+
+impl Layout {
+    /// As many units as fit, the same number on every lane.
+    pub fn new(shape: Shape, device_bytes: u64) -> Result<Self, LanesError> {
+        shape.check()?;
+        let device_bytes = device_bytes / SECTOR_BYTES * SECTOR_BYTES;
+        let with = |units_per_lane| Self { shape, device_bytes, units_per_lane };
+        let too_small = || {
+            let needed_bytes = with(1).end().map(|end| end + SECTOR_BYTES);
+            LanesError::TooSmall { device_bytes, needed_bytes: needed_bytes.unwrap_or(u64::MAX) }
+        };
+        let lane_step = shape.unit_bytes.checked_mul(u64::from(shape.lanes)).ok_or_else(too_small)?;
+        let mut units_per_lane = device_bytes / lane_step;
+        let units = units_per_lane.checked_mul(u64::from(shape.lanes));
+        if units.is_none_or(|units| units > UNITS_MAX) {
+            return Err(LanesError::TooManyUnits { units: units.unwrap_or(u64::MAX) });
+        }
+        while units_per_lane > 0 {
+            let layout = with(units_per_lane);
+            if layout.end().is_some_and(|end| end + SECTOR_BYTES <= device_bytes) {
+                return Ok(layout);
+            }
+            units_per_lane -= 1;
+        }
+        Err(too_small())
+    }
+
+    pub fn units(&self) -> u64 {
+        self.units_per_lane * u64::from(self.shape.lanes)
+    }
+
+    /// Sectors of the table; each has two slots.
+    pub fn sectors(&self) -> u64 {
+        self.units().div_ceil(RECORDS)
+    }
+
+    /// How many records a sector has: all are full but the last.
+    pub fn records_of(&self, sector: u64) -> u64 {
+        RECORDS.min(self.units() - sector * RECORDS)
+    }
+
+    /// Where a slot of a sector of the table begins.
+    pub fn slot(&self, sector: u64, slot: u64) -> u64 {
+        SECTOR_BYTES * (1 + slot * self.sectors() + sector)
+    }
+
+    /// Where the superblock's copy begins.
+    pub fn last_superblock(&self) -> u64 {
+        self.device_bytes - SECTOR_BYTES
+    }
+
+    /// Where the first unit begins: on a whole MiB where units are that large, as drives like it.
+    pub fn data(&self) -> u64 {
+        const MIB: u64 = 1 << 20;
+        let step = if self.shape.unit_bytes.is_multiple_of(MIB) { MIB } else { SECTOR_BYTES };
+        (SECTOR_BYTES * (1 + 2 * self.sectors())).next_multiple_of(step)
+    }
+
+    /// Where the last unit ends.
+    fn end(&self) -> Option<u64> {
+        self.shape
+            .unit_bytes
+            .checked_mul(self.units_per_lane)?
+            .checked_mul(u64::from(self.shape.lanes))?
+            .checked_add(self.data())
+    }
+
+    /// Bytes of the device that hold no user's data: superblocks, table, and what is left over.
+    pub fn overhead_bytes(&self) -> u64 {
+        self.device_bytes - self.units() * self.shape.unit_bytes
+    }
+
+    /// The number of the unit that a request lies in.
+    pub fn number(&self, request: &Request) -> u64 {
+        request.offset_bytes / self.shape.unit_bytes * u64::from(self.shape.lanes) + u64::from(request.lane.0)
+    }
+
+    /// Where a request's first byte lies on the device.
+    pub fn place(&self, request: &Request) -> u64 {
+        let within = request.offset_bytes % self.shape.unit_bytes;
+        self.data() + self.number(request) * self.shape.unit_bytes + within
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashlane_device::Lane;
+    use proptest::prelude::*;
+
+    #[test]
+    fn places_worked_out_by_hand() {
+        let shape = Shape { lanes: 3, unit_bytes: 8192, read_unit_bytes: 512, write_unit_bytes: 4096 };
+        let layout = Layout::new(shape, 100 * 4096 + 17).unwrap();
+        // One table sector, thus three sectors before the data and one behind: 96 sectors are 48 units, 16 a lane.
+        assert_eq!((layout.units_per_lane, layout.sectors(), layout.data()), (16, 1, 3 * 4096));
+        assert_eq!((layout.slot(0, 0), layout.slot(0, 1), layout.last_superblock()), (4096, 8192, 99 * 4096));
+        let request = Request::read(0, 2 * 8192 + 512, 512).on(Lane(1));
+        assert_eq!((layout.number(&request), layout.place(&request)), (7, 3 * 4096 + 7 * 8192 + 512));
+        assert_eq!(layout.overhead_bytes(), 4 * 4096);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_overlaps_and_no_further_unit_would_fit(
+            lanes in 1_u32..50, unit in 1_u64..300, device in 1_u64..(1 << 33)
+        ) {
+            let unit_bytes = unit * SECTOR_BYTES;
+            let shape = Shape { lanes, unit_bytes, read_unit_bytes: 512, write_unit_bytes: unit_bytes };
+            match Layout::new(shape, device) {
+                Ok(layout) => {
+                    prop_assert!(layout.slot(layout.sectors() - 1, 1) + SECTOR_BYTES <= layout.data());
+                    prop_assert!(layout.end().unwrap() <= layout.last_superblock());
+                    let more = Layout { units_per_lane: layout.units_per_lane + 1, ..layout };
+                    prop_assert!(more.end().unwrap() > layout.last_superblock());
+                }
+                Err(LanesError::TooSmall { needed_bytes, .. }) => {
+                    prop_assert!(needed_bytes > device / SECTOR_BYTES * SECTOR_BYTES);
+                    prop_assert_eq!(Layout::new(shape, needed_bytes).unwrap().units_per_lane, 1);
+                }
+                Err(error) => prop_assert!(matches!(error, LanesError::TooManyUnits { .. }), "{error}"),
+            }
+        }
+    }
+}

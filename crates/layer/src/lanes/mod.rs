@@ -1,0 +1,442 @@
+//! `lanes(SPEC,channels=44,unit=8MiB)`: a file or a block device divided into lanes of erase units.
+//!
+//! What stands above it sees software-defined flash (sdf14, Ouyang et al., ASPLOS 2014): lanes, units that are erased as a
+//! whole and then written once and in order, and a refusal of everything else. The states of the units and how often each
+//! was erased are kept on the device itself and are durable:
+//!
+//! - a write's bytes are durable first, then the record of its unit, and then it completes. A crash between the two leaves
+//!   the unit as it was recorded, erased there, and what it holds cannot be read;
+//! - an erase changes the record and moves no bytes;
+//! - records that change together share a write of their sector (`table`), so that many large writes in flight cost
+//!   little more than their own bytes.
+//!
+//! Every write here is durable when it completes, whatever was asked. A request below holds the caller's own buffer:
+//! nothing is copied. The layout on the device is explained byte by byte in `docs/layout.md`.
+
+mod disk;
+mod error;
+mod layout;
+mod open;
+mod settings;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use disk::{Flaw, Record, Superblock, VERSION, seal};
+pub use error::LanesError;
+pub use layout::{RECORDS, SECTOR_BYTES, Shape, UNITS_MAX};
+pub use open::Mended;
+pub(crate) use settings::ENTRY;
+
+use crate::label;
+use flashlane_base::{Instant, Seed};
+use flashlane_device::{
+    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request,
+    RequestId, SubmitError, Unit, UnitState, Units,
+};
+use layout::Layout;
+use open::{Driven, Opened};
+use std::collections::BTreeMap;
+use table::Table;
+
+/// A request on its way, and how it ended as far as that is known.
+#[derive(Clone, Copy)]
+struct Asked {
+    request: Request,
+    submitted: Instant,
+    outcome: Result<(), Failure>,
+}
+
+/// What a request below is for.
+enum Step {
+    /// The bytes of a read or a write, or a flush.
+    Bytes(Asked),
+    /// A sector of the table, that somebody waits for or nobody.
+    Sector(u64),
+}
+
+/// Lanes over a device that keeps bytes.
+pub struct Lanes<D> {
+    below: D,
+    profile: Profile,
+    superblock: Superblock,
+    layout: Layout,
+    book: Units,
+    table: Table<Asked>,
+    /// Requests below, by the ids they have there.
+    steps: BTreeMap<RequestId, Step>,
+    next: u64,
+    /// Requests that were accepted and have not completed.
+    in_flight: u32,
+    /// Whether a sector is being written that nobody waits for.
+    settling: bool,
+    /// Completions that no request below brings.
+    ready: Vec<Completion>,
+    /// Buffers of completed requests that nobody took yet.
+    done: BTreeMap<RequestId, Buffer>,
+    mended: Mended,
+    sectors_written: u64,
+    gone: bool,
+    /// Kept for their memory only.
+    arrived: Vec<Completion>,
+    ended: Vec<Asked>,
+}
+
+impl<D: DataDevice> Lanes<D> {
+    /// The lanes that are on `below`.
+    ///
+    /// # Errors
+    /// [`LanesError`]: there are none, or they cannot be used.
+    ///
+    /// Requires: nothing is in flight on `below`.
+    pub fn open(below: D) -> Result<Self, LanesError> {
+        Self::open_if(below, |_| Ok(()))
+    }
+
+    /// The same, unless `accept` has something against their shape: then nothing was changed.
+    fn open_if(
+        mut below: D,
+        accept: impl FnOnce(&Shape) -> Result<(), LanesError>,
+    ) -> Result<Self, LanesError> {
+        let mut next = 0;
+        let mut driven = Driven { device: &mut below, next: &mut next };
+        let mut opened = open::superblock(&mut driven, accept)?;
+        let (records, found) = open::table(&mut driven, &mut opened)?;
+        let Opened { superblock, layout, mended } = opened;
+        let Shape { lanes, unit_bytes, read_unit_bytes, write_unit_bytes } = layout.shape;
+        let profile = Profile {
+            name: label(ENTRY.name, &below.profile().name, &layout.shape.settings()),
+            capacity_bytes: layout.units_per_lane * unit_bytes,
+            lanes,
+            read_unit_bytes,
+            write_unit_bytes,
+            erase_unit_bytes: unit_bytes,
+            // One place below is left to sectors that nobody waits for.
+            depth: below.profile().depth - 1,
+            ..below.profile().clone()
+        };
+        let mut lanes = Self {
+            book: book(&profile, &layout, &records),
+            table: Table::new(layout, superblock.id, records, &found),
+            below,
+            profile,
+            superblock,
+            layout,
+            steps: BTreeMap::new(),
+            next,
+            in_flight: 0,
+            settling: false,
+            ready: Vec::new(),
+            done: BTreeMap::new(),
+            mended,
+            sectors_written: 0,
+            gone: false,
+            arrived: Vec::new(),
+            ended: Vec::new(),
+        };
+        lanes.write_sectors();
+        Ok(lanes)
+    }
+
+    /// Divides `below`, whatever is on it, and opens the lanes. Their id follows from `seed`.
+    ///
+    /// # Errors
+    /// [`LanesError`]: it cannot be divided so, or it failed. Where the shape does not fit nothing was written.
+    pub fn format(mut below: D, shape: Shape, seed: Seed) -> Result<Self, LanesError> {
+        open::format(&mut Driven { device: &mut below, next: &mut 0 }, shape, seed)?;
+        Self::open(below)
+    }
+
+    /// What the device was divided into.
+    pub fn superblock(&self) -> &Superblock {
+        &self.superblock
+    }
+
+    /// What opening mended, and what it could not.
+    pub fn mended(&self) -> Mended {
+        self.mended
+    }
+
+    /// Bytes below that hold no user's data: superblocks, table, and what is too little for one more unit a lane.
+    pub fn overhead_bytes(&self) -> u64 {
+        self.layout.overhead_bytes()
+    }
+
+    /// The device below, with whatever is in flight there.
+    pub fn into_inner(self) -> D {
+        self.below
+    }
+
+    /// Everything that can be said against a request before it is taken.
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
+        if self.gone {
+            return Err(SubmitError::Gone);
+        }
+        self.profile.check(request)?;
+        if request.operation == Operation::Trim {
+            return Err(SubmitError::Unsupported { operation: Operation::Trim });
+        }
+        self.book.admit(request).map_err(|rule| request.refused_by(rule))?;
+        if self.in_flight >= self.profile.depth {
+            return Err(SubmitError::Full { depth: self.profile.depth });
+        }
+        Ok(())
+    }
+
+    /// Takes a request, with its buffer if it has one, or gives both back.
+    fn take(
+        &mut self,
+        request: Request,
+        buffer: Option<Buffer>,
+    ) -> Result<(), (SubmitError, Option<Buffer>)> {
+        if let Err(error) = self.check(&request) {
+            return Err((error, buffer));
+        }
+        let asked = Asked { request, submitted: self.below.now(), outcome: Ok(()) };
+        if request.operation == Operation::Erase {
+            self.accepted(&request);
+            if let Some(buffer) = buffer {
+                self.done.insert(request.id, buffer);
+            }
+            let number = self.layout.number(&request);
+            let erases = self.table.record(number).erases.saturating_add(1);
+            self.table.change(number, Record { state: UnitState::ERASED, erases }, asked);
+            self.write_sectors();
+            return Ok(());
+        }
+        let id = RequestId(self.next);
+        let offset_bytes =
+            if request.operation == Operation::Flush { 0 } else { self.layout.place(&request) };
+        let durable = request.operation == Operation::Write;
+        let below = Request { id, lane: Lane(0), offset_bytes, durable, ..request };
+        match buffer {
+            Some(buffer) => {
+                self.below.submit_with(below, buffer).map_err(|(error, buffer)| (error, Some(buffer)))?;
+            }
+            None => self.below.submit(below).map_err(|error| (error, None))?,
+        }
+        self.next += 1;
+        self.accepted(&request);
+        self.steps.insert(id, Step::Bytes(asked));
+        Ok(())
+    }
+
+    fn accepted(&mut self, request: &Request) {
+        self.book.accepted(request);
+        self.done.remove(&request.id);
+        self.in_flight += 1;
+    }
+
+    /// Writes the sectors that somebody waits for, and one that nobody does.
+    fn write_sectors(&mut self) {
+        while let Some(due) = self.table.next_due() {
+            self.write_sector(due);
+        }
+        if !self.settling
+            && !self.gone
+            && !self.profile.read_only
+            && let Some(due) = self.table.next_unsettled()
+        {
+            self.settling = true;
+            self.write_sector(due);
+        }
+    }
+
+    fn write_sector(&mut self, due: table::Due) {
+        let id = RequestId(self.next);
+        self.next += 1;
+        let write = Request::write(id.0, due.offset_bytes, SECTOR_BYTES).durable();
+        match self.below.submit_with(write, due.buffer) {
+            Ok(()) => {
+                self.sectors_written += 1;
+                self.steps.insert(id, Step::Sector(due.sector));
+            }
+            Err((error, buffer)) => {
+                assert!(!matches!(error, SubmitError::Full { .. }), "a place below is kept for each request");
+                self.gone |= error == SubmitError::Gone;
+                let (now, mut out) = (self.below.now(), std::mem::take(&mut self.ready));
+                self.sector_ended(due.sector, Err(Failure::Gone), Some(buffer), now, &mut out);
+                self.ready = out;
+            }
+        }
+    }
+
+    fn sector_ended(
+        &mut self,
+        sector: u64,
+        outcome: Result<(), Failure>,
+        buffer: Option<Buffer>,
+        completed: Instant,
+        out: &mut Vec<Completion>,
+    ) {
+        let mut ended = std::mem::take(&mut self.ended);
+        self.table.ended(sector, outcome.is_ok(), buffer, &mut ended);
+        self.settling &= !ended.is_empty();
+        for asked in ended.drain(..) {
+            self.complete(Asked { outcome: asked.outcome.and(outcome), ..asked }, completed, out);
+        }
+        self.ended = ended;
+    }
+
+    /// Ends a request.
+    fn complete(&mut self, asked: Asked, completed: Instant, out: &mut Vec<Completion>) {
+        let Asked { request, submitted, outcome } = asked;
+        self.book.ended(&request, &outcome);
+        if outcome.is_err() && matches!(request.operation, Operation::Write | Operation::Erase) {
+            // Whatever the table was to say, this is what it says with the sector's next write.
+            let record = self.known(&request);
+            self.table.set(self.layout.number(&request), record);
+        }
+        self.in_flight -= 1;
+        out.push(Completion { id: request.id, submitted, completed, outcome });
+    }
+
+    /// What the book knows of the unit of a request.
+    fn known(&self, request: &Request) -> Record {
+        let unit = self.book.get(request.lane, request.offset_bytes / self.layout.shape.unit_bytes);
+        let unit = unit.expect("an accepted request is on a unit");
+        Record { state: unit.state, erases: unit.erases.unwrap_or(0) }
+    }
+
+    /// Goes on with what completed below.
+    fn process(&mut self, below: &Completion, out: &mut Vec<Completion>) {
+        let step = self.steps.remove(&below.id).expect("what completes was asked for");
+        let buffer = self.below.take_buffer(below.id);
+        let asked = match step {
+            Step::Sector(sector) => {
+                return self.sector_ended(sector, below.outcome, buffer, below.completed, out);
+            }
+            Step::Bytes(asked) => Asked { outcome: below.outcome, ..asked },
+        };
+        let request = asked.request;
+        if let Some(buffer) = buffer {
+            self.done.insert(request.id, buffer);
+        }
+        if request.operation != Operation::Write {
+            return self.complete(asked, below.completed, out);
+        }
+        let known = self.known(&request);
+        let state = match (known.state, asked.outcome) {
+            (UnitState::Written { bytes }, Ok(())) => {
+                UnitState::Written { bytes: bytes + request.length_bytes }
+            }
+            (_, Err(Failure::BadUnit)) => UnitState::Bad,
+            _ => UnitState::Torn,
+        };
+        self.table.change(self.layout.number(&request), Record { state, ..known }, asked);
+    }
+}
+
+/// The book of units as the table has it.
+fn book(profile: &Profile, layout: &Layout, records: &[Record]) -> Units {
+    let mut book = Units::new(profile);
+    for (record, number) in records.iter().zip(0_u64..) {
+        let lanes = u64::from(layout.shape.lanes);
+        book.set(Lane((number % lanes) as u32), number / lanes, record.state, record.erases);
+    }
+    book
+}
+
+impl<D: DataDevice> Device for Lanes<D> {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn now(&self) -> Instant {
+        self.below.now()
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
+        self.take(request, None).map_err(|(error, _)| error)
+    }
+
+    fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
+        let first = out.len();
+        out.append(&mut self.ready);
+        while out.len() == first {
+            if until == Instant::FAR && self.in_flight == 0 {
+                return;
+            }
+            let mut arrived = std::mem::take(&mut self.arrived);
+            self.below.reap(until, &mut arrived);
+            for below in arrived.drain(..) {
+                self.process(&below, out);
+            }
+            self.arrived = arrived;
+            self.write_sectors();
+            out.append(&mut self.ready);
+            if self.below.now() >= until {
+                return;
+            }
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        let mut counters = self.below.counters();
+        counters.0.extend([
+            ("table_sectors_written", self.sectors_written),
+            ("table_sectors_mended", self.mended.sectors),
+            ("table_sectors_lost", self.mended.lost_sectors),
+            ("superblocks_mended", u64::from(self.mended.superblocks)),
+        ]);
+        counters
+    }
+
+    fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
+        self.book.get(lane, index)
+    }
+
+    fn at_risk(&self) -> Option<Vec<AtRisk>> {
+        // What has completed here is durable below.
+        self.below.at_risk().map(|_| Vec::new())
+    }
+
+    /// The lanes are found anew on the device, as they are when they are opened; where that fails they are gone.
+    fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
+        self.below.cut_power()?;
+        while !self.steps.is_empty() {
+            self.below.reap(Instant::FAR, &mut self.arrived);
+            for completion in self.arrived.drain(..) {
+                let buffer = self.below.take_buffer(completion.id);
+                if let Some(Step::Bytes(asked)) = self.steps.remove(&completion.id) {
+                    self.ended.push(asked);
+                    self.done.extend(buffer.map(|buffer| (asked.request.id, buffer)));
+                }
+            }
+        }
+        self.table.abandon(&mut self.ended);
+        let (completed, outcome) = (self.below.now(), Err(Failure::Gone));
+        let lost = self.ended.drain(..).map(|asked| Completion {
+            id: asked.request.id,
+            submitted: asked.submitted,
+            completed,
+            outcome,
+        });
+        self.ready.extend(lost);
+        (self.in_flight, self.settling) = (0, false);
+        let mut driven = Driven { device: &mut self.below, next: &mut self.next };
+        let found = open::superblock(&mut driven, |_| Ok(()))
+            .and_then(|mut opened| open::table(&mut driven, &mut opened).map(|found| (opened, found)));
+        match found {
+            Ok((Opened { superblock, mended, .. }, (records, found))) if superblock == self.superblock => {
+                self.mended = mended;
+                self.book = book(&self.profile, &self.layout, &records);
+                self.table = Table::new(self.layout, superblock.id, records, &found);
+                self.write_sectors();
+            }
+            _ => self.gone = true,
+        }
+        Some(Vec::new())
+    }
+}
+
+impl<D: DataDevice> DataDevice for Lanes<D> {
+    fn submit_with(&mut self, request: Request, buffer: Buffer) -> Result<(), (SubmitError, Buffer)> {
+        let back = |(error, buffer): (_, Option<_>)| (error, buffer.expect("a buffer that was given"));
+        self.take(request, Some(buffer)).map_err(back)
+    }
+
+    fn take_buffer(&mut self, id: RequestId) -> Option<Buffer> {
+        self.done.remove(&id)
+    }
+}

@@ -1,0 +1,104 @@
+//! The layer's settings: what is asked for, held against what is found.
+
+use super::Lanes;
+use super::error::LanesError;
+use super::layout::Shape;
+use super::open::{self, Driven};
+use crate::options::{LayerError, OptionHelp, Options};
+use crate::registry::{Entry, Stack};
+use flashlane_base::Seed;
+use flashlane_base::units::{parse_bytes, parse_count};
+use flashlane_device::DataDevice;
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "lanes",
+    summary: "divides a file or block device into lanes of erase units, with their states kept on it",
+    options: || {
+        let option = |key, value, summary| OptionHelp { key, value, summary };
+        vec![
+            option("channels", "N", "how many lanes"),
+            option("unit", "SIZE", "an erase unit"),
+            option("read-unit", "SIZE", "what reads are multiples of"),
+            option("write-unit", "SIZE", "what writes are multiples of: a whole unit unless given"),
+            option("format", "yes|no", "divide the device anew; all that is on it is lost"),
+        ]
+    },
+    build,
+};
+
+fn build(options: &Options<'_>, inner: Stack, seed: Seed) -> Result<Stack, LayerError> {
+    let lanes = |text: &str| {
+        let count = parse_count(text).map_err(|error| error.to_string())?;
+        u32::try_from(count).map_err(|_| format!("there are at most {} lanes", u32::MAX))
+    };
+    let yes = |text: &str| match text {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err("it is yes or no"),
+    };
+    let asked = Asked {
+        lanes: options.read("channels", lanes)?,
+        unit_bytes: options.read("unit", parse_bytes)?,
+        read_unit_bytes: options.read("read-unit", parse_bytes)?,
+        write_unit_bytes: options.read("write-unit", parse_bytes)?,
+    };
+    let format = options.read("format", yes)?;
+    match inner {
+        Stack::Data(device) => Ok(Stack::Data(Box::new(asked.open(device, format, seed)?))),
+        Stack::Timing(device) => {
+            Err(LayerError::NeedsBytes { key: ENTRY.name, device: device.profile().name.clone() })
+        }
+    }
+}
+
+/// A shape of which some is left open.
+struct Asked {
+    lanes: Option<u32>,
+    unit_bytes: Option<u64>,
+    read_unit_bytes: Option<u64>,
+    write_unit_bytes: Option<u64>,
+}
+
+impl Asked {
+    /// The lanes on a device. A simulated one begins blank and has nothing to lose: it is divided without being asked for.
+    fn open<D: DataDevice>(
+        &self,
+        mut device: D,
+        format: Option<bool>,
+        seed: Seed,
+    ) -> Result<Lanes<D>, LanesError> {
+        let blank = format.is_none() && device.profile().simulated && {
+            let mut driven = Driven { device: &mut device, next: &mut 0 };
+            matches!(open::superblock(&mut driven, |_| Ok(())), Err(LanesError::NotFormatted { .. }))
+        };
+        if blank || format == Some(true) {
+            return Lanes::format(device, self.shape(), seed);
+        }
+        let name = device.profile().name.clone();
+        Lanes::open_if(device, |found| self.accepts(found, &name))
+    }
+
+    fn accepts(&self, found: &Shape, device: &str) -> Result<(), LanesError> {
+        for (key, asked, found) in [
+            ("channels", self.lanes.map(u64::from), u64::from(found.lanes)),
+            ("unit", self.unit_bytes, found.unit_bytes),
+            ("read-unit", self.read_unit_bytes, found.read_unit_bytes),
+            ("write-unit", self.write_unit_bytes, found.write_unit_bytes),
+        ] {
+            if let Some(asked) = asked.filter(|&asked| asked != found) {
+                return Err(LanesError::OtherShape { device: device.into(), key, asked, found });
+            }
+        }
+        Ok(())
+    }
+
+    /// What is to be made.
+    fn shape(&self) -> Shape {
+        let usual = Shape::default();
+        let unit_bytes = self.unit_bytes.unwrap_or(usual.unit_bytes);
+        let write_unit_bytes = self.write_unit_bytes.unwrap_or(unit_bytes);
+        let read_unit_bytes =
+            self.read_unit_bytes.unwrap_or_else(|| Shape::usual_read_unit(write_unit_bytes));
+        Shape { lanes: self.lanes.unwrap_or(usual.lanes), unit_bytes, read_unit_bytes, write_unit_bytes }
+    }
+}

@@ -1,0 +1,485 @@
+//! Lanes over memory: the laws, what reopening finds, and damage to every byte of what is kept.
+
+use super::*;
+use crate::Backed;
+use crate::registry::{Stack, build};
+use flashlane_base::Random;
+use flashlane_device::{NullDevice, Rule, conformance};
+use proptest::prelude::*;
+
+type Memory = Backed<NullDevice>;
+
+fn memory(length_bytes: u64) -> Memory {
+    Backed::new(NullDevice::new(length_bytes))
+}
+
+fn shape(lanes: u32, unit_bytes: u64, read_unit_bytes: u64, write_unit_bytes: u64) -> Shape {
+    Shape { lanes, unit_bytes, read_unit_bytes, write_unit_bytes }
+}
+
+fn fresh(shape: Shape, length_bytes: u64) -> Lanes<Memory> {
+    Lanes::format(memory(length_bytes), shape, Seed(1)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Waits for all that is in flight, table sectors that nobody waits for among it.
+fn settle<D: DataDevice>(lanes: &mut Lanes<D>) -> Vec<Completion> {
+    let mut out = Vec::new();
+    while !lanes.steps.is_empty() {
+        lanes.reap(Instant::FAR, &mut out);
+        let soon = lanes.now() + flashlane_base::Duration::from_ms(1);
+        lanes.reap(soon, &mut out);
+    }
+    out
+}
+
+fn reopened(mut lanes: Lanes<Memory>) -> Lanes<Memory> {
+    settle(&mut lanes);
+    Lanes::open(lanes.into_inner()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn states<D: DataDevice>(lanes: &Lanes<D>) -> Vec<Unit> {
+    let layout = &lanes.layout;
+    let of = |lane| (0..layout.units_per_lane).map(move |index| (Lane(lane), index));
+    let units = (0..layout.shape.lanes).flat_map(of);
+    units.map(|(lane, index)| lanes.unit(lane, index).expect("a unit there is")).collect()
+}
+
+/// The bytes of the device below.
+fn raw(device: &mut Memory, at: u64, length_bytes: u64) -> Vec<u8> {
+    let read = Request::read(u64::MAX, at, length_bytes);
+    device.submit_with(read, Buffer::zeroed(length_bytes as usize)).expect("a read");
+    device.reap(Instant::FAR, &mut Vec::new());
+    device.take_buffer(read.id).expect("its buffer").as_slice().to_vec()
+}
+
+fn overwrite(device: &mut Memory, at: u64, bytes: &[u8]) {
+    let write = Request::write(u64::MAX, at, bytes.len() as u64);
+    device.submit_with(write, Buffer::from_slice(bytes)).expect("a write");
+    device.reap(Instant::FAR, &mut Vec::new());
+    device.take_buffer(write.id);
+}
+
+#[test]
+fn lanes_of_every_shape_keep_the_laws() {
+    for shape in [
+        shape(1, 4096, 512, 4096),
+        shape(3, 16384, 512, 4096),
+        shape(44, 65536, 8192, 65536),
+        shape(5, 3 * 4096, 1024, 1024),
+    ] {
+        conformance::check_data(&mut || Box::new(fresh(shape, 32 << 20)));
+    }
+}
+
+#[test]
+fn they_are_named_by_their_spec_and_say_what_they_take_for_themselves() {
+    let lanes = fresh(shape(4, 65536, 8192, 65536), 16 << 20);
+    assert_eq!(lanes.profile().name, "lanes(backed(null:),channels=4,unit=64KiB)");
+    assert_eq!(lanes.profile().capacity_bytes * 4 + lanes.overhead_bytes(), 16 << 20);
+    let odd = fresh(shape(2, 1 << 20, 512, 4096), 16 << 20);
+    assert_eq!(
+        odd.profile().name,
+        "lanes(backed(null:),channels=2,unit=1MiB,read-unit=512B,write-unit=4KiB)"
+    );
+}
+
+#[test]
+fn states_erases_and_bytes_outlive_reopening() {
+    let mut lanes = fresh(shape(2, 16384, 4096, 4096), 1 << 20);
+    for (id, request) in [
+        Request::write(0, 0, 4096),
+        Request::write(0, 4096, 8192),
+        Request::write(0, 16384, 16384).on(Lane(1)),
+        Request::erase(0, 16384, 16384).on(Lane(1)),
+        Request::erase(0, 32768, 16384).on(Lane(1)),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let request = Request { id: RequestId(id as u64), ..request };
+        let bytes = Buffer::from_slice(&vec![id as u8 + 1; request.length_bytes as usize]);
+        lanes.submit_with(request, bytes).expect("it is within the rules");
+        assert!(settle(&mut lanes).iter().all(|completion| completion.outcome.is_ok()));
+    }
+    let before = states(&lanes);
+    assert_eq!(lanes.unit(Lane(0), 0).unwrap().state, UnitState::Written { bytes: 12288 });
+    assert_eq!(lanes.unit(Lane(1), 1), Some(Unit { state: UnitState::ERASED, erases: Some(1) }));
+    let mut lanes = reopened(lanes);
+    assert_eq!((states(&lanes), lanes.mended()), (before, Mended::default()));
+    lanes.submit_with(Request::read(9, 4096, 8192), Buffer::zeroed(8192)).expect("it was written");
+    settle(&mut lanes);
+    assert_eq!(lanes.take_buffer(RequestId(9)).unwrap().as_slice(), [2; 8192]);
+    // What was erased is still below, and nobody can have it.
+    let refused = lanes.submit(Request::read(10, 16384, 4096).on(Lane(1)));
+    assert!(matches!(refused, Err(SubmitError::Rule { rule: Rule::NotWritten { written_bytes: 0 }, .. })));
+}
+
+#[test]
+fn changes_in_flight_together_share_writes_of_the_table() {
+    let mut lanes = fresh(shape(8, 16384, 4096, 16384), 4 << 20);
+    for id in 0..32 {
+        lanes.submit(Request::write(id, id / 8 * 16384, 16384).on(Lane(id as u32 % 8))).expect("erased");
+    }
+    assert_eq!(settle(&mut lanes).len(), 32);
+    // One for all that completed together, and one that nobody waits for.
+    assert_eq!(lanes.counters().get("table_sectors_written"), Some(2));
+}
+
+/// A small device in which every state and several counts occur.
+fn mixed() -> Lanes<Memory> {
+    let mut lanes = fresh(shape(2, 8192, 512, 4096), 40 * 4096);
+    for (id, request) in [
+        Request::erase(1, 0, 8192),
+        Request::write(2, 0, 4096),
+        Request::write(3, 8192, 8192).on(Lane(1)),
+        Request::erase(4, 16384, 8192).on(Lane(1)),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        lanes.submit(Request { id: RequestId(id as u64), ..request }).expect("it is within the rules");
+        settle(&mut lanes);
+    }
+    lanes
+}
+
+#[test]
+fn damage_to_any_byte_is_mended_and_no_state_is_wrong() {
+    let lanes = mixed();
+    let (right, layout) = (states(&lanes), lanes.layout);
+    let mut device = lanes.into_inner();
+    let blocks = [0, layout.slot(0, 0), layout.slot(0, 1), layout.last_superblock()];
+    for block in blocks {
+        let whole = raw(&mut device, block, SECTOR_BYTES);
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1 << (at % 8);
+            overwrite(&mut device, block, &damaged);
+            let mut lanes = Lanes::open(device).unwrap_or_else(|error| panic!("byte {at}: {error}"));
+            assert_eq!(states(&lanes), right, "byte {at} of the block at {block}");
+            let mended = lanes.mended();
+            assert_eq!(
+                u64::from(mended.superblocks) + mended.sectors,
+                1,
+                "byte {at} of the block at {block}"
+            );
+            settle(&mut lanes);
+            device = lanes.into_inner();
+            // The superblock is as before; a sector of the table says the same again, and is newer.
+            let again = Lanes::open(device).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(again.mended(), Mended::default(), "byte {at} of the block at {block} was not mended");
+            device = again.into_inner();
+        }
+    }
+}
+
+#[test]
+fn damage_to_both_slots_leaves_units_torn_and_both_superblocks_an_error() {
+    let lanes = mixed();
+    let layout = lanes.layout;
+    let mut device = lanes.into_inner();
+    for slot in [0, 1] {
+        overwrite(&mut device, layout.slot(0, slot), &[0x5a; 4096]);
+    }
+    let mut lanes = Lanes::open(device).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(lanes.mended(), Mended { lost_sectors: 1, ..Mended::default() });
+    assert!(states(&lanes).iter().all(|unit| unit.state == UnitState::Torn));
+    lanes.submit(Request::erase(1, 0, 8192)).expect("an erase makes it usable");
+    settle(&mut lanes);
+    let lanes = reopened(lanes);
+    assert_eq!(lanes.mended(), Mended::default());
+    assert_eq!(lanes.unit(Lane(0), 0).unwrap().state, UnitState::ERASED);
+    assert_eq!(lanes.unit(Lane(1), 0).unwrap().state, UnitState::Torn);
+    let mut device = lanes.into_inner();
+    for at in [20, layout.last_superblock() + 20] {
+        let block = at / SECTOR_BYTES * SECTOR_BYTES;
+        let mut bytes = raw(&mut device, block, SECTOR_BYTES);
+        bytes[20] ^= 1;
+        overwrite(&mut device, block, &bytes);
+    }
+    let error = Lanes::open(device).err().expect("nothing says what it is");
+    assert!(
+        matches!(error, LanesError::Damaged { first: Flaw::Damaged, last: Flaw::Damaged, .. }),
+        "{error}"
+    );
+}
+
+/// Lanes by their spec, over a device.
+fn by_spec(settings: &[(&str, &str)], device: Memory) -> Result<Stack, crate::LayerError> {
+    let settings: Vec<_> = settings.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    build("lanes", &settings, Stack::Data(Box::new(device)), Seed(1))
+}
+
+#[test]
+fn what_cannot_be_opened_says_what_was_found() {
+    let said = |settings: &[(&str, &str)], device| match by_spec(settings, device) {
+        Ok(_) => panic!("{settings:?} was opened"),
+        Err(error) => error.to_string(),
+    };
+    let formatted = || fresh(shape(2, 8192, 512, 4096), 1 << 20).into_inner();
+    let other = said(&[("channels", "3")], formatted());
+    assert!(other.contains("channels=2, not 3"), "{other}");
+    let other = said(&[("unit", "16KiB")], formatted());
+    assert!(other.contains("unit=8192, not 16384"), "{other}");
+    let mut newer = formatted();
+    let mut block = raw(&mut newer, 0, SECTOR_BYTES);
+    block[16] = 2;
+    seal(&mut block);
+    overwrite(&mut newer, 0, &block);
+    assert!(said(&[], newer).contains("version 2; this program reads version 1"));
+    for (settings, part) in [
+        (&[("unit", "5000B")][..], "multiple of 4096"),
+        (&[("unit", "64KiB"), ("write-unit", "48KiB")], "no whole number"),
+        (&[("channels", "0")], "at least one"),
+        (&[("unit", "64KiB"), ("write-unit", "4KiB"), ("read-unit", "256B")], "multiples of 512"),
+        (&[("channels", "100")], "too few"),
+        (&[("format", "maybe")], "yes or no"),
+        (&[("channels", "2"), ("format", "no")], "not divided"),
+    ] {
+        let message = said(settings, memory(16 << 20));
+        assert!(message.contains(part), "{settings:?} gives '{message}', which lacks '{part}'");
+    }
+    // A simulated device without lanes gets them; one with lanes keeps them unless that is asked for.
+    let device = by_spec(&[("channels", "2"), ("unit", "1MiB")], memory(16 << 20)).unwrap();
+    assert_eq!(device.profile().lanes, 2);
+    assert_eq!(by_spec(&[], formatted()).unwrap().profile().lanes, 2);
+    let anew = by_spec(&[("channels", "3"), ("unit", "64KiB"), ("format", "yes")], formatted()).unwrap();
+    assert_eq!(anew.profile().lanes, 3);
+    assert!(matches!(
+        build("lanes", &[], Stack::Timing(Box::new(NullDevice::new(1 << 20))), Seed(1)),
+        Err(crate::LayerError::NeedsBytes { .. })
+    ));
+}
+
+/// A device that is not simulated, so that nothing is divided without being asked for.
+struct Real {
+    device: Memory,
+    profile: Profile,
+    /// Requests that it takes before it vanishes.
+    left: u64,
+}
+
+impl Real {
+    fn new(device: Memory, capacity_bytes: u64, depth: u32) -> Self {
+        let profile = Profile { simulated: false, capacity_bytes, depth, ..device.profile().clone() };
+        Self { device, profile, left: u64::MAX }
+    }
+}
+
+impl Device for Real {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+    fn now(&self) -> Instant {
+        self.device.now()
+    }
+    fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
+        self.device.submit(request)
+    }
+    fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
+        self.device.reap(until, out);
+    }
+}
+
+impl DataDevice for Real {
+    fn submit_with(&mut self, request: Request, buffer: Buffer) -> Result<(), (SubmitError, Buffer)> {
+        if self.left == 0 {
+            return Err((SubmitError::Gone, buffer));
+        }
+        self.left -= 1;
+        self.device.submit_with(request, buffer)
+    }
+    fn take_buffer(&mut self, id: RequestId) -> Option<Buffer> {
+        self.device.take_buffer(id)
+    }
+}
+
+#[test]
+fn a_real_device_is_divided_only_when_that_is_asked_for() {
+    let open = |device: Real, settings: &[(&str, &str)]| {
+        let settings: Vec<_> = settings.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
+        build("lanes", &settings, Stack::Data(Box::new(device)), Seed(1)).map(|stack| stack.profile().lanes)
+    };
+    let mut blank = memory(1 << 20);
+    let error = Lanes::open(Real::new(blank, 1 << 20, 8)).err().expect("there are no lanes");
+    assert!(matches!(error, LanesError::NotFormatted { .. }) && error.to_string().contains("format=yes"));
+    blank = memory(1 << 20);
+    assert!(open(Real::new(blank, 1 << 20, 8), &[("channels", "2"), ("unit", "64KiB")]).is_err());
+    let settings = [("channels", "2"), ("unit", "64KiB"), ("format", "yes")];
+    assert_eq!(open(Real::new(memory(1 << 20), 1 << 20, 8), &settings), Ok(2));
+    let shallow = open(Real::new(memory(1 << 20), 1 << 20, 1), &settings).unwrap_err().to_string();
+    assert!(shallow.contains("one request at a time"), "{shallow}");
+}
+
+#[test]
+fn a_shorter_device_is_refused_and_a_longer_one_has_the_same_lanes() {
+    let lanes = mixed();
+    let right = states(&lanes);
+    let length = 40 * 4096;
+    let error = Lanes::open(Real::new(lanes.into_inner(), length - 4096, 8)).err().expect("its end is gone");
+    let shorter = LanesError::Shorter {
+        device: "backed(null:)".into(),
+        recorded_bytes: length,
+        found_bytes: length - 4096,
+    };
+    assert_eq!(error, shorter);
+    let mut device = mixed().into_inner();
+    let mut longer = memory(length + (1 << 20));
+    let bytes = raw(&mut device, 0, length);
+    overwrite(&mut longer, 0, &bytes);
+    let lanes = Lanes::open(longer).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((states(&lanes), lanes.mended()), (right, Mended::default()));
+}
+
+#[test]
+fn lanes_opened_for_reading_write_nothing() {
+    let mut lanes = fresh(shape(2, 8192, 512, 4096), 1 << 20);
+    lanes.submit(Request::write(1, 0, 8192)).expect("it is erased");
+    settle(&mut lanes);
+    let mut device = lanes.into_inner();
+    overwrite(&mut device, 0, &[9; 4096]);
+    let before = raw(&mut device, 0, 1 << 20);
+    let mut real = Real::new(device, 1 << 20, 8);
+    real.profile.read_only = true;
+    let mut lanes = Lanes::open(real).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(lanes.mended().superblocks, 1);
+    assert!(matches!(lanes.submit(Request::erase(1, 0, 8192)), Err(SubmitError::ReadOnly { .. })));
+    lanes.submit(Request::read(2, 0, 8192)).expect("it is written");
+    settle(&mut lanes);
+    assert_eq!(raw(&mut lanes.into_inner().device, 0, 1 << 20), before);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Ask { operation: Operation, lane: u32, at: u64, count: u64 },
+    Reap,
+    Reopen,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let ask = |operation| {
+        (0..2_u32, 0..24_u64, 1..5_u64).prop_map(move |(lane, at, count)| Step::Ask {
+            operation,
+            lane,
+            at,
+            count,
+        })
+    };
+    let step = prop_oneof![
+        6 => ask(Operation::Write),
+        4 => ask(Operation::Erase),
+        2 => ask(Operation::Read),
+        3 => Just(Step::Reap),
+        1 => Just(Step::Reopen),
+    ];
+    proptest::collection::vec(step, 1..120)
+}
+
+proptest! {
+    #[test]
+    fn the_states_are_those_of_a_simple_model(steps in steps()) {
+        // Units of four write units, six on each of two lanes: (write units written, erases).
+        let mut lanes = fresh(shape(2, 16384, 4096, 4096), (3 + 48 + 1) * 4096);
+        prop_assert_eq!(lanes.layout.units_per_lane, 6);
+        let mut model = [[(0_u64, 0_u32); 6]; 2];
+        let mut busy: BTreeMap<u64, (Operation, u32, u64, u64)> = BTreeMap::new();
+        let mut next = 0;
+        for step in steps {
+            let mut out = Vec::new();
+            match step {
+                Step::Ask { operation, lane, at, count } => {
+                    let at = if operation == Operation::Erase { at / 4 * 4 } else { at };
+                    let count = if operation == Operation::Erase { 4 } else { count };
+                    let (unit, within) = ((at / 4) as usize, at % 4);
+                    let (written, _) = model[lane as usize][unit];
+                    let here = |change: bool| busy.values().any(|&(o, l, a, _)| {
+                        l == lane && a / 4 == at / 4 && (o != Operation::Read) == change
+                    });
+                    let erased = |&&(o, l, a, _): &&(Operation, u32, u64, u64)| {
+                        o == Operation::Erase && l == lane && a / 4 == at / 4
+                    };
+                    let allowed = within + count <= 4 && match operation {
+                        Operation::Read => !busy.values().any(|b| erased(&b)) && within + count <= written,
+                        Operation::Write => !here(true) && within == written,
+                        _ => !here(true) && !here(false),
+                    };
+                    let request =
+                        Request { operation, ..Request::read(next, at * 4096, count * 4096) }.on(Lane(lane));
+                    prop_assert_eq!(lanes.submit(request).is_ok(), allowed, "{:?}", request);
+                    if allowed {
+                        busy.insert(next, (operation, lane, at, count));
+                    }
+                    next += 1;
+                }
+                Step::Reap => {
+                    let soon = lanes.now() + flashlane_base::Duration::from_ns(2);
+                    lanes.reap(soon, &mut out);
+                }
+                Step::Reopen => {
+                    out = settle(&mut lanes);
+                    lanes = Lanes::open(lanes.into_inner()).unwrap();
+                    prop_assert_eq!(lanes.mended(), Mended::default());
+                }
+            }
+            for completion in out {
+                let (operation, lane, at, count) = busy.remove(&completion.id.0).expect("it was asked for");
+                let unit = &mut model[lane as usize][(at / 4) as usize];
+                match operation {
+                    Operation::Write => unit.0 += count,
+                    Operation::Erase => *unit = (0, unit.1 + 1),
+                    _ => {}
+                }
+            }
+            for (lane, units) in model.iter().enumerate() {
+                for (index, &(written, erases)) in units.iter().enumerate() {
+                    let state = UnitState::Written { bytes: written * 4096 };
+                    let expected = Some(Unit { state, erases: Some(erases) });
+                    prop_assert_eq!(lanes.unit(Lane(lane as u32), index as u64), expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn random_blocks_are_never_taken_for_lanes(seed: u64) {
+        let mut random: Random = Seed(seed).source();
+        let mut device = memory(64 * 4096);
+        let bytes: Vec<u8> = (0..64 * 4096).map(|_| random.bits() as u8).collect();
+        overwrite(&mut device, 0, &bytes);
+        let error = Lanes::open(device).err().expect("there are no lanes");
+        prop_assert!(matches!(error, LanesError::NotFormatted { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_format_cut_short_leaves_no_lanes_or_all_of_them() {
+    let new_shape = shape(3, 4096, 512, 4096);
+    let mut seen = Vec::new();
+    for served in 0.. {
+        let old = mixed();
+        let (old_shape, old_states, below) = (old.layout.shape, states(&old), old.into_inner());
+        let length = below.profile().capacity_bytes;
+        let mut real = Real { left: served, ..Real::new(below, length, 8) };
+        let mut driven = Driven { device: &mut real, next: &mut 0 };
+        let whole = open::format(&mut driven, new_shape, Seed(2)).is_ok();
+        seen.push(match Lanes::open(real.device) {
+            Ok(lanes) if lanes.layout.shape == old_shape => {
+                assert_eq!(states(&lanes), old_states, "after {served} requests");
+                "old"
+            }
+            Ok(lanes) => {
+                assert_eq!(lanes.layout.shape, new_shape);
+                let new = Unit { state: UnitState::ERASED, erases: Some(0) };
+                assert!(states(&lanes).iter().all(|&unit| unit == new), "after {served} requests");
+                "new"
+            }
+            Err(LanesError::NotFormatted { .. }) => "none",
+            Err(error) => panic!("after {served} requests: {error}"),
+        });
+        if whole {
+            break;
+        }
+    }
+    // Each superblock is cleared, each slot of the table written, each superblock written.
+    assert_eq!(seen, ["old", "old", "none", "none", "none", "new", "new"]);
+}

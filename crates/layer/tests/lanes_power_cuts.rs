@@ -1,0 +1,331 @@
+//! Power cuts under lanes over bytes over a drive with a volatile buffer, against a simple model: after a cut every unit is
+//! as the last acknowledged request left it, or as the one in flight would have, and holds those bytes.
+
+use flashlane_base::{Duration, Instant, Random, Seed};
+use flashlane_device::{
+    AtRisk, Buffer, Completion, DataDevice, Device, Failure, Lane, NullDevice, Operation, Profile, Request,
+    RequestId, SubmitError, UnitState,
+};
+use flashlane_layer::lanes::{Lanes, Mended, Shape};
+use flashlane_layer::{Backed, Fault, Faults, Faulty, Rate};
+use flashlane_sim::{Drive, config};
+use std::collections::BTreeMap;
+
+const LANES: u32 = 3;
+const UNIT: u64 = 16 << 10;
+const WRITE: u64 = 4 << 10;
+
+/// What was acknowledged of a unit: the values of its write units, and its erases.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Known {
+    values: Vec<u64>,
+    erases: u32,
+}
+
+struct Run<D> {
+    lanes: Lanes<D>,
+    units: Vec<Known>,
+    in_flight: BTreeMap<u64, Request>,
+    random: Random,
+    next: u64,
+    /// Units that a cut found as the request in flight would have left them.
+    ahead: u64,
+    mended: u64,
+}
+
+impl<D: DataDevice> Run<D> {
+    fn new(device: D, seed: Seed) -> Self {
+        let shape = Shape { lanes: LANES, unit_bytes: UNIT, read_unit_bytes: 512, write_unit_bytes: WRITE };
+        let lanes = Lanes::format(device, shape, seed).unwrap_or_else(|error| panic!("{error}"));
+        let units = lanes.profile().capacity_bytes / UNIT * u64::from(LANES);
+        Self {
+            lanes,
+            units: vec![Known::default(); units as usize],
+            in_flight: BTreeMap::new(),
+            random: seed.derive("power cuts").source(),
+            next: 1,
+            ahead: 0,
+            mended: 0,
+        }
+    }
+
+    fn number(request: &Request) -> usize {
+        (request.offset_bytes / UNIT * u64::from(LANES)) as usize + request.lane.0 as usize
+    }
+
+    /// The write units that a request covers, within its unit.
+    fn written(request: &Request) -> std::ops::Range<usize> {
+        let first = request.offset_bytes % UNIT / WRITE;
+        first as usize..(first + request.length_bytes / WRITE) as usize
+    }
+
+    /// What `request` leaves of what was known.
+    fn after(known: &Known, request: &Request) -> Known {
+        let mut known = known.clone();
+        if request.operation == Operation::Erase {
+            return Known { values: Vec::new(), erases: known.erases + 1 };
+        }
+        known.values.resize(Self::written(request).end, request.id.0);
+        known
+    }
+
+    fn submit(&mut self) {
+        let r = &mut self.random;
+        // A few units, so that they are erased again and again and share sectors of the table with others.
+        let number = if r.chance(0.7) { r.below(12) } else { r.below(self.units.len() as u64) };
+        let (lane, base) = (Lane((number % u64::from(LANES)) as u32), number / u64::from(LANES) * UNIT);
+        let id = self.next;
+        self.next += 1;
+        let written = self.units[number as usize].values.len() as u64;
+        let room = UNIT / WRITE - written;
+        let request = if room == 0 || r.chance(0.2) {
+            Request::erase(id, base, UNIT)
+        } else {
+            Request::write(id, base + written * WRITE, (1 + r.below(room)) * WRITE)
+        };
+        let request = request.on(lane);
+        let bytes: Vec<u8> = (0..request.length_bytes / 8).flat_map(|_| id.to_le_bytes()).collect();
+        let answer = self.lanes.submit_with(request, Buffer::from_slice(&bytes));
+        if self.in_flight.values().any(|other| Self::number(other) == number as usize) {
+            assert!(answer.is_err(), "one change of a unit at a time");
+        } else {
+            answer.unwrap_or_else(|(error, _)| panic!("{error}"));
+            self.in_flight.insert(id, request);
+        }
+    }
+
+    fn completed(&mut self, completion: &Completion) {
+        self.lanes.take_buffer(completion.id);
+        let request = self.in_flight.remove(&completion.id.0).expect("it was in flight");
+        assert_eq!(completion.outcome, Ok(()));
+        let unit = &mut self.units[Self::number(&request)];
+        *unit = Self::after(unit, &request);
+    }
+
+    fn reap(&mut self, until: Instant) {
+        let mut out = Vec::new();
+        self.lanes.reap(until, &mut out);
+        out.iter().for_each(|completion| self.completed(completion));
+    }
+
+    fn cut(&mut self) {
+        assert_eq!(self.lanes.at_risk(), Some(vec![]), "what has completed is not at risk");
+        assert_eq!(self.lanes.cut_power(), Some(vec![]));
+        let mut out = Vec::new();
+        self.lanes.reap(Instant::FAR, &mut out);
+        assert_eq!(out.len(), self.in_flight.len());
+        assert!(out.iter().all(|completion| completion.outcome == Err(Failure::Gone)));
+        assert_eq!(self.lanes.mended().lost_sectors, 0, "one slot always holds");
+        self.mended += self.lanes.mended().sectors;
+        let in_flight: Vec<Request> = std::mem::take(&mut self.in_flight).into_values().collect();
+        for number in 0..self.units.len() {
+            let found = self.found(number);
+            let known = &self.units[number];
+            let next = in_flight.iter().find(|request| Self::number(request) == number);
+            let next = next.map(|request| Self::after(known, request));
+            assert!(found == *known || Some(&found) == next.as_ref(), "{found:?}, of {known:?} and {next:?}");
+            self.ahead += u64::from(found != *known);
+            self.units[number] = found;
+        }
+    }
+
+    /// What is really there.
+    fn found(&mut self, number: usize) -> Known {
+        let (lane, index) = (Lane((number as u32) % LANES), number as u64 / u64::from(LANES));
+        let unit = self.lanes.unit(lane, index).expect("it is there");
+        let UnitState::Written { bytes } = unit.state else { panic!("{unit:?}") };
+        let mut values = Vec::new();
+        if bytes > 0 {
+            let read = Request::read(u64::MAX, index * UNIT, bytes).on(lane);
+            self.lanes.submit_with(read, Buffer::zeroed(bytes as usize)).map_err(|(e, _)| e).unwrap();
+            let mut out = Vec::new();
+            while out.is_empty() {
+                self.lanes.reap(Instant::FAR, &mut out);
+            }
+            let buffer = self.lanes.take_buffer(RequestId(u64::MAX)).expect("its bytes come back");
+            for unit in buffer.as_slice().chunks(WRITE as usize) {
+                let value = u64::from_le_bytes(unit[..8].try_into().expect("eight bytes"));
+                assert!(unit.chunks(8).all(|bytes| bytes == value.to_le_bytes()), "a write unit is whole");
+                values.push(value);
+            }
+        }
+        Known { values, erases: unit.erases.expect("they are counted") }
+    }
+
+    fn run(&mut self, steps: u64, cuts: f64) {
+        for _ in 0..steps {
+            self.submit();
+            while self.in_flight.len() >= 6 {
+                self.reap(Instant::FAR);
+            }
+            if self.random.chance(0.3) {
+                let until = self.lanes.now() + Duration::from_us(self.random.below(2000));
+                self.reap(until);
+            }
+            if self.random.chance(cuts) {
+                self.cut();
+            }
+        }
+        self.cut();
+    }
+}
+
+fn drive(settings: &[(&str, &str)], seed: u64) -> Backed<Drive> {
+    let mut all = vec![
+        ("capacity", "4MiB"),
+        ("flash.channels", "2"),
+        ("flash.blocks", "24"),
+        ("flash.planes", "2"),
+        ("flash.pages", "32"),
+        ("buffer.size", "64KiB"),
+    ];
+    all.extend_from_slice(settings);
+    let all: Vec<_> = all.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let config = config::load("msr-32g", &all).unwrap_or_else(|error| panic!("{error}"));
+    Backed::new(Drive::new(&config, Seed(seed)))
+}
+
+#[test]
+fn cuts_take_nothing_that_was_acknowledged() {
+    for policy in flashlane_policy::buffer::REGISTRY {
+        for placement in ["above", "below"] {
+            for seed in 0..4 {
+                let settings = [("buffer.policy", policy.name), ("buffer.placement", placement)];
+                let mut run = Run::new(drive(&settings, seed), Seed(seed));
+                run.run(800, 0.04);
+                assert_eq!(run.lanes.mended(), Mended::default(), "a cut tears no sector of this drive");
+            }
+        }
+    }
+}
+
+#[test]
+fn requests_that_are_late_and_out_of_order_change_nothing_of_that() {
+    for seed in 0..8 {
+        let delays = Faults::default().with(Fault::Delay, Rate::Share(0.3)).late_by(Duration::from_us(900));
+        let faulty = Faulty::over_data(drive(&[], seed), delays, Seed(seed));
+        let mut run = Run::new(faulty, Seed(seed));
+        for _ in 0..600 {
+            run.submit();
+            while run.in_flight.len() >= 6 {
+                run.reap(Instant::FAR);
+            }
+        }
+        while !run.in_flight.is_empty() {
+            run.reap(Instant::FAR);
+        }
+        for number in 0..run.units.len() {
+            assert_eq!(run.found(number), run.units[number]);
+        }
+    }
+}
+
+/// A drive that completes in any order, and of whose writes in flight a cut leaves any sectors.
+struct Tearing {
+    bytes: Vec<u8>,
+    profile: Profile,
+    now: Instant,
+    in_flight: Vec<(Request, Buffer, Instant)>,
+    ready: Vec<Completion>,
+    done: BTreeMap<RequestId, Buffer>,
+    random: Random,
+}
+
+const SECTOR: usize = 512;
+
+impl Tearing {
+    fn new(length_bytes: u64, seed: Seed) -> Self {
+        Self {
+            bytes: vec![0; length_bytes as usize],
+            profile: Profile { depth: 32, ..NullDevice::new(length_bytes).profile().clone() },
+            now: Instant::ZERO,
+            in_flight: Vec::new(),
+            ready: Vec::new(),
+            done: BTreeMap::new(),
+            random: seed.derive("tearing").source(),
+        }
+    }
+
+    fn end(
+        &mut self,
+        (request, buffer, submitted): (Request, Buffer, Instant),
+        outcome: Result<(), Failure>,
+    ) {
+        self.done.insert(request.id, buffer);
+        self.ready.push(Completion { id: request.id, submitted, completed: self.now, outcome });
+    }
+}
+
+impl Device for Tearing {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+    fn now(&self) -> Instant {
+        self.now
+    }
+    fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
+        let buffer = Buffer::zeroed(request.length_bytes as usize);
+        self.submit_with(request, buffer).map_err(|(error, _)| error)
+    }
+    fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
+        if self.ready.is_empty() && self.now < until && !self.in_flight.is_empty() {
+            self.now += Duration::from_ns(1);
+            let nth = self.random.below(self.in_flight.len() as u64) as usize;
+            let (request, mut buffer, submitted) = self.in_flight.swap_remove(nth);
+            let place = &mut self.bytes[request.offset_bytes as usize..][..request.length_bytes as usize];
+            match request.operation {
+                Operation::Write => place.copy_from_slice(buffer.as_slice()),
+                Operation::Read => buffer.as_mut_slice().copy_from_slice(place),
+                _ => {}
+            }
+            self.end((request, buffer, submitted), Ok(()));
+        } else if self.in_flight.is_empty() && until != Instant::FAR {
+            self.now = self.now.max(until);
+        }
+        out.append(&mut self.ready);
+    }
+    fn at_risk(&self) -> Option<Vec<AtRisk>> {
+        Some(Vec::new())
+    }
+    fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
+        for (request, buffer, submitted) in std::mem::take(&mut self.in_flight) {
+            if request.operation == Operation::Write {
+                let place = &mut self.bytes[request.offset_bytes as usize..][..buffer.len()];
+                for (there, new) in place.chunks_mut(SECTOR).zip(buffer.as_slice().chunks(SECTOR)) {
+                    if self.random.chance(0.5) {
+                        there.copy_from_slice(new);
+                    }
+                }
+            }
+            self.end((request, buffer, submitted), Err(Failure::Gone));
+        }
+        Some(Vec::new())
+    }
+}
+
+impl DataDevice for Tearing {
+    fn submit_with(&mut self, request: Request, buffer: Buffer) -> Result<(), (SubmitError, Buffer)> {
+        match self.profile.check(&request) {
+            Ok(()) if self.in_flight.len() < 32 => {}
+            Ok(()) => return Err((SubmitError::Full { depth: 32 }, buffer)),
+            Err(error) => return Err((error, buffer)),
+        }
+        self.in_flight.push((request, buffer, self.now));
+        Ok(())
+    }
+    fn take_buffer(&mut self, id: RequestId) -> Option<Buffer> {
+        self.done.remove(&id)
+    }
+}
+
+#[test]
+fn cuts_that_tear_writes_take_nothing_either() {
+    let (mut ahead, mut mended) = (0, 0);
+    for seed in 0..150 {
+        let mut run = Run::new(Tearing::new(2 << 20, Seed(seed)), Seed(seed));
+        run.run(300, 0.1);
+        ahead += run.ahead;
+        mended += run.mended;
+    }
+    assert!(ahead > 0 && mended > 0, "{ahead} units ahead, {mended} torn sectors of the table");
+}
