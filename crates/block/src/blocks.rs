@@ -17,7 +17,7 @@ use crate::status::{LaneStatus, Status};
 use crate::superblock::Superblocks;
 use flashlane_base::Instant;
 use flashlane_device::{DataDevice, RequestId, UnitState};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Names a wish until its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,6 +109,8 @@ pub struct Blocks<D> {
     next_ticket: u64,
     pub(crate) next_request: u64,
     pub(crate) flights: BTreeMap<RequestId, Flight>,
+    /// Writes whose lane has no unit for them any more, while none has, and why they would fail.
+    pub(crate) homeless: VecDeque<(Write, PutFailure)>,
     /// Whether something waits for what happens elsewhere than on its lane: the device's depth, or ids that become safe.
     pub(crate) blocked: bool,
     /// Units that failed once.
@@ -224,6 +226,7 @@ impl<D: DataDevice> Blocks<D> {
             next_ticket: 0,
             next_request: 0,
             flights: BTreeMap::new(),
+            homeless: VecDeque::new(),
             blocked: false,
             suspects: BTreeSet::new(),
             damaged: BTreeSet::new(),
@@ -330,6 +333,7 @@ impl<D: DataDevice> Blocks<D> {
         self.putting.insert(id);
         let checksums = payload.seal(self.format, sequence);
         self.enqueue_write(lane, Write::Block { asked, payload, sequence, checksums, attempts: 0 });
+        self.give_up_what_is_stuck();
         Ok(asked.ticket)
     }
 
@@ -366,7 +370,8 @@ impl<D: DataDevice> Blocks<D> {
     /// Units that can still be written, over all lanes.
     fn room(&self) -> u64 {
         let waiting = self.deleting.values().filter(|(_, block)| block.readers > 0).count() as u64;
-        self.lanes.iter().map(Lane::room).sum::<u64>() + waiting
+        let units = self.lanes.iter().map(Lane::room).sum::<u64>() + waiting;
+        units.saturating_sub(self.homeless.len() as u64)
     }
 
     /// Reads bytes of a block, with one read of the device.
@@ -424,6 +429,7 @@ impl<D: DataDevice> Blocks<D> {
         if readers == 0 {
             self.enqueue_erase(place, Some(asked));
         }
+        self.give_up_what_is_stuck();
         Ok(asked.ticket)
     }
 

@@ -13,6 +13,7 @@ use crate::placement::Placement;
 use crate::superblock::COPIES;
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, Completion, DataDevice, Failure, Lane, Request, SubmitError, UnitState};
+use std::collections::VecDeque;
 
 /// Units that a write is tried on.
 const ATTEMPTS: u32 = 4;
@@ -98,6 +99,8 @@ impl<D: DataDevice> Blocks<D> {
         } else {
             self.dispatch(lane);
         }
+        self.house();
+        self.give_up_what_is_stuck();
     }
 
     /// The device is gone: what waits for it fails.
@@ -115,6 +118,7 @@ impl<D: DataDevice> Blocks<D> {
                 self.give_up(write, PutFailure::Refused(SubmitError::Gone));
             }
         }
+        self.house();
         let erasing: Vec<u64> = self
             .flights
             .values()
@@ -298,18 +302,19 @@ impl<D: DataDevice> Blocks<D> {
         }
     }
 
-    /// Ids below this are known to have been given out, whatever is erased: the superblock says so, or a block with a
-    /// higher one.
+    /// Ids below this are known to have been given out, whatever of them is erased: the superblock says so, or the block
+    /// with the highest id, which is erased only after a superblock said so.
     fn known_below(&self) -> u64 {
-        self.superblocks.floor().max(self.stored.last_key_value().map_or(0, |(&id, _)| id))
+        let stored = self.stored.last_key_value().map(|(&id, _)| id);
+        let deleting = self.deleting.last_key_value().map(|(&id, _)| id);
+        self.superblocks.floor().max(stored.max(deleting).unwrap_or(0))
     }
 
     /// Erases a unit, if there is one that may be. Whether the next request may be tried.
     fn start_erase(&mut self, lane: u32) -> bool {
         let at = lane as usize;
         let known_below = self.known_below();
-        let may_go = |dirty: &Dirty| dirty.delete.is_none_or(|asked| asked.id < known_below);
-        let Some(nth) = self.lanes[at].dirty.iter().position(may_go) else {
+        let Some(nth) = self.lanes[at].dirty.iter().position(|dirty| dirty.is_below(known_below)) else {
             self.blocked |= !self.lanes[at].dirty.is_empty();
             return true;
         };
@@ -405,6 +410,7 @@ impl<D: DataDevice> Blocks<D> {
             return self.give_up(write, PutFailure::Write { place, failure });
         }
         self.failed(place);
+        self.counts.rewrites += 1;
         self.place_elsewhere(write, PutFailure::Write { place, failure });
     }
 
@@ -435,11 +441,49 @@ impl<D: DataDevice> Blocks<D> {
             Write::Superblock { .. } => self.lane_for_superblock(&[]),
         };
         match lane.filter(|_| !tired && !self.gone) {
-            Some(lane) => {
-                self.counts.rewrites += 1;
-                self.enqueue_write(lane, write);
+            Some(lane) => self.enqueue_write(lane, write),
+            None if tired || self.gone => self.give_up(write, failure),
+            None => self.homeless.push_back((write, failure)),
+        }
+    }
+
+    /// Nothing is in flight: what waits all the same waits for nothing, and fails. Only on a device so worn that no unit
+    /// is left for a superblock.
+    pub(crate) fn give_up_what_is_stuck(&mut self) {
+        if !self.flights.is_empty() {
+            return;
+        }
+        for lane in 0..self.layout.lanes as usize {
+            let dirty = std::mem::take(&mut self.lanes[lane].dirty);
+            let (deletes, others): (VecDeque<_>, VecDeque<_>) =
+                dirty.into_iter().partition(|dirty| dirty.delete.is_some());
+            self.lanes[lane].dirty = others;
+            for Dirty { delete, .. } in deletes {
+                let asked = delete.expect("they are deletes");
+                let (_, block) = self.deleting.remove(&asked.id).expect("it is being deleted");
+                self.stored.insert(asked.id, block);
+                self.finish(asked, Outcome::Delete(Err(DeleteFailure::NoUnit)));
             }
-            None => self.give_up(write, failure),
+        }
+        for lane in 0..self.layout.lanes as usize {
+            for write in std::mem::take(&mut self.lanes[lane].writes) {
+                self.lanes[lane].load_bytes -= self.layout.unit_bytes;
+                self.give_up(write, PutFailure::NoUnit);
+            }
+        }
+    }
+
+    /// Finds lanes for the writes that have none, as soon as there is room; where nothing is in flight that could make
+    /// any, they fail.
+    fn house(&mut self) {
+        while let Some((write, failure)) = self.homeless.pop_front() {
+            if let Some(lane) = Placement::LeastLoaded.lane(0, &self.lanes) {
+                self.enqueue_write(lane, write);
+            } else if self.flights.is_empty() || self.gone {
+                self.give_up(write, failure);
+            } else {
+                return self.homeless.push_front((write, failure));
+            }
         }
     }
 
@@ -521,11 +565,16 @@ impl<D: DataDevice> Blocks<D> {
     /// A lane for a copy of the superblock: another than those of `taken` if it can be. It needs a unit that can be
     /// written without waiting for a superblock.
     fn lane_for_superblock(&self, taken: &[u32]) -> Option<u32> {
+        let known_below = self.known_below();
         let with_unit = (0..self.layout.lanes).filter(|&lane| {
             let copies = taken.iter().filter(|&&other| other == lane).count();
-            self.lanes[lane as usize].units_without_delete() > copies
+            self.lanes[lane as usize].units_below(known_below) > copies
         });
-        with_unit.min_by_key(|lane| (taken.contains(lane), self.lanes[*lane as usize].load_bytes))
+        // Rather one where no block counts on the unit.
+        with_unit.min_by_key(|lane| {
+            let state = &self.lanes[*lane as usize];
+            (taken.contains(lane), state.room() == 0, state.load_bytes)
+        })
     }
 
     /// Begins to write new copies of the superblock.

@@ -155,4 +155,9 @@ pub enum DeleteFailure {
     /// The device vanished before it was done; the block may still be there.
     #[error("the device vanished before the block was erased")]
     Gone,
+    /// The block is there as before.
+    #[error(
+        "the block is kept: no unit is left for a superblock, which would have to say that its id was given out"
+    )]
+    NoUnit,
 }

@@ -57,6 +57,13 @@ pub(crate) struct Dirty {
     pub(crate) delete: Option<Asked>,
 }
 
+impl Dirty {
+    /// Whether it may be erased, where ids below this are known to have been given out.
+    pub(crate) fn is_below(&self, known_below: u64) -> bool {
+        self.delete.is_none_or(|asked| asked.id < known_below)
+    }
+}
+
 /// A lane.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lane {
@@ -82,9 +89,9 @@ impl Lane {
         (units as u64).saturating_sub(self.writes.len() as u64)
     }
 
-    /// Units that can be written whatever becomes of the deletes that wait.
-    pub(crate) fn units_without_delete(&self) -> usize {
-        let dirty = self.dirty.iter().filter(|dirty| dirty.delete.is_none()).count();
+    /// Units that are erased or may be, where ids below this are known to have been given out.
+    pub(crate) fn units_below(&self, known_below: u64) -> usize {
+        let dirty = self.dirty.iter().filter(|dirty| dirty.is_below(known_below)).count();
         self.erased.len() + dirty + self.erasing as usize
     }
 

@@ -38,7 +38,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "uflip", "studies", "report",
         ],
     ),
-    ("xtask", &["fuzzing"]),
+    ("xtask", &["block", "fuzzing"]),
 ];
 
 /// The part of `cargo metadata` that matters here.

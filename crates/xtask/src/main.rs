@@ -1,8 +1,9 @@
-//! Tasks of the project that are not its program: crate arrows, figures, deep fuzzing. Run as `cargo xtask TASK`.
+//! Tasks of the project that are not its program: crate arrows, figures, deep fuzzing and trials. Run as `cargo xtask TASK`.
 
 mod arrows;
 mod figures;
 mod fuzz;
+mod sim;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
@@ -39,6 +40,20 @@ enum Task {
         #[arg(long, default_value_t = 60, value_name = "N")]
         seconds: u64,
     },
+    /// Try the block layer on simulated devices, cutting their power at every step
+    ///
+    /// `cargo test` runs the same trials from fixed seeds, within a small budget; this takes new ones each time.
+    Sim {
+        /// The first seed; drawn where absent
+        #[arg(long, value_name = "SEED")]
+        first: Option<u64>,
+        /// Trials, one a seed; by default as many as it takes for the cuts
+        #[arg(long, value_name = "N")]
+        trials: Option<u64>,
+        /// Power cuts, at least
+        #[arg(long, default_value_t = 1_000_000, value_name = "N")]
+        cuts: u64,
+    },
 }
 
 fn main() -> Result<()> {
@@ -47,6 +62,7 @@ fn main() -> Result<()> {
         Task::Arrows => arrows::check(&root),
         Task::Figures { ids, list } => figures::run(&root, &ids, list),
         Task::Fuzz { target, seconds } => fuzz::run(&root, target.as_deref(), seconds),
+        Task::Sim { first, trials, cuts } => sim::run(first, trials, cuts),
     }
 }
 
