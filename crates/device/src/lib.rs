@@ -5,6 +5,7 @@
 
 mod buffer;
 pub mod conformance;
+mod lanes;
 mod memory;
 mod null;
 mod request;
@@ -13,6 +14,7 @@ mod unit;
 
 pub use buffer::{Buffer, DataDevice};
 pub use flashlane_base::Operation;
+pub use lanes::{Interleaved, OneLane};
 pub use memory::{MemoryFaults, MemoryLanes};
 pub use null::NullDevice;
 pub use request::{Completion, Failure, Lane, Request, RequestId, SubmitError};

@@ -8,13 +8,13 @@ use crate::progress::Meter;
 use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_base::units::format_bytes;
-use flashlane_device::Device;
 use flashlane_device::spec::Spec;
+use flashlane_device::{Device, Interleaved, Lane, OneLane, SubmitError};
 use flashlane_host::{Access, CreateError, DEPTH_DEFAULT, DEPTH_MAX, OpenError, OpenOptions};
 use flashlane_layer::Stack;
 use flashlane_measure::schema::Warning;
+use flashlane_sim::ConfigError;
 use flashlane_sim::config::{self, DriveConfig};
-use flashlane_sim::{ConfigError, Drive};
 use std::path::Path;
 
 /// How a device is to be opened.
@@ -52,24 +52,30 @@ pub fn profile_of(spec: &Spec) -> Result<Option<DriveConfig>, Failure> {
     }
 }
 
-/// Opens the device that `spec` names.
+/// Opens the device that `spec` names, its lanes as one run of addresses where it has several.
 pub fn open(spec: &Spec, opening: &Opening<'_>) -> Result<Opened, Failure> {
     let mut warnings = Vec::new();
-    let stack = stack(spec, opening, &mut warnings)?;
-    Ok(Opened { device: stack.into_device(), warnings })
+    let device = stack(spec, opening, &mut warnings)?.into_device();
+    let device = if device.profile().lanes > 1 { Box::new(Interleaved::new(device)) } else { device };
+    Ok(Opened { device, warnings })
 }
 
 fn stack(spec: &Spec, opening: &Opening<'_>, warnings: &mut Vec<Warning>) -> Result<Stack, Failure> {
     match spec {
         Spec::Path(path) => real(path, opening, warnings),
         Spec::Simulated { profile, overrides, lane } => {
-            if let Some(lane) = lane.filter(|&lane| lane > 0) {
-                return Err(Failure::unusable(anyhow!(
-                    "device '{spec}' has no lane {lane}: a conventional drive has lane 0 only"
-                )));
-            }
             let config = profile_named(profile, overrides)?;
-            Ok(Stack::Timing(Box::new(Drive::new(&config, opening.seed).named(spec.to_string()))))
+            let whole =
+                Spec::Simulated { profile: profile.clone(), overrides: overrides.clone(), lane: None };
+            let drive = flashlane_sim::device(&config, opening.seed, whole.to_string());
+            let Some(lane) = *lane else { return Ok(Stack::Timing(drive)) };
+            let one = OneLane::new(drive, Lane(lane)).map_err(|error| match error {
+                SubmitError::NoSuchLane { lanes: 1, .. } => {
+                    anyhow!("device '{spec}' has no lane {lane}: a conventional drive has lane 0 only")
+                }
+                _ => anyhow!("device '{spec}' cannot be: {error}"),
+            });
+            Ok(Stack::Timing(Box::new(one.map_err(Failure::unusable)?)))
         }
         Spec::Layer { name, inner, options } => {
             let inner = stack(inner, opening, warnings)?;

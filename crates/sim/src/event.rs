@@ -33,7 +33,7 @@ impl Ticket {
 }
 
 /// Scheduled events, earliest first.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct EventQueue {
     heap: BinaryHeap<Reverse<u128>>,
     sequence: u32,

@@ -1,7 +1,7 @@
 //! Numbered slots that are used again: requests and flash operations in flight, without allocation per item.
 
 /// Items by slot number.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Slab<T> {
     items: Vec<T>,
     free: Vec<u32>,

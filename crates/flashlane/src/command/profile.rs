@@ -96,6 +96,11 @@ const FIELDS: &[&str] = &[
 /// The fields of a drive by which one is chosen.
 fn portrait(drive: &DriveConfig) -> Value {
     let flash = &drive.flash;
+    let block_bytes = flash.page.0 * u64::from(flash.pages);
+    let (chunk_bytes, mapping) = match &drive.lanes {
+        None => (drive.mapping.chunk.0, drive.mapping.policy.as_str()),
+        Some(lanes) => (lanes.stripe.map_or(block_bytes, |stripe| stripe.0), "lanes"),
+    };
     json!({
         "name": drive.name,
         "description": drive.description,
@@ -105,9 +110,9 @@ fn portrait(drive: &DriveConfig) -> Value {
         "dies": flash.dies,
         "planes": flash.planes,
         "page_bytes": flash.page.0,
-        "block_bytes": flash.page.0 * u64::from(flash.pages),
-        "chunk_bytes": drive.mapping.chunk.0,
-        "mapping": drive.mapping.policy,
+        "block_bytes": block_bytes,
+        "chunk_bytes": chunk_bytes,
+        "mapping": mapping,
     })
 }
 
@@ -178,12 +183,17 @@ fn summary(drive: &DriveConfig) -> String {
     let dies = u64::from(flash.channels) * u64::from(flash.packages) * u64::from(flash.dies);
     let raw =
         dies * u64::from(flash.planes) * u64::from(flash.blocks) * u64::from(flash.pages) * flash.page.0;
-    let spare = 100.0 * (raw as f64 / drive.capacity.0 as f64 - 1.0);
-    let mut text = format!(
-        "good: {} over {dies} dies on {} channels, {spare:.0}% over-provisioned",
-        format_bytes(drive.capacity.0),
-        flash.channels
-    );
+    let (capacity, channels) = (format_bytes(drive.capacity.0), flash.channels);
+    let mut text = match &drive.lanes {
+        None => {
+            let spare = 100.0 * (raw as f64 / drive.capacity.0 as f64 - 1.0);
+            format!("good: {capacity} over {dies} dies on {channels} channels, {spare:.0}% over-provisioned")
+        }
+        Some(_) => {
+            let share = 100.0 * drive.capacity.0 as f64 / raw as f64;
+            format!("good: {capacity} over {dies} dies on {channels} lanes, {share:.1}% of the flash")
+        }
+    };
     if drive.provenance.is_empty() {
         let _ = write!(text, "; no [provenance] says where its numbers come from");
     }

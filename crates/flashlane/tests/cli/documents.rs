@@ -58,6 +58,7 @@ fn every_field_that_a_drive_can_have_is_explained() {
         "cleaning",
         "wear",
         "scheduling",
+        "lanes",
         "flash",
         "initial",
     ] {

@@ -8,7 +8,7 @@ use crate::registry::{self, Entry};
 use crate::{OptionError, Options};
 
 /// Spreads erases over the blocks of a plane.
-pub trait Wear: Send {
+pub trait Wear: Send + Sync {
     /// The position in `free` of the block to open next. Requires: `free` is not empty.
     ///
     /// `erases` has the erase count of every block of the plane.

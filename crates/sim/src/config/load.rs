@@ -1,6 +1,6 @@
 //! From a name or a file's text, and overrides, to a checked profile.
 
-use super::{ConfigError, DriveConfig, validate};
+use super::{ConfigError, DriveConfig, lanes, validate};
 use toml::de::{DeTable, DeValue};
 
 /// A profile that comes with the program.
@@ -23,7 +23,7 @@ macro_rules! profiles {
 /// All profiles that come with the program: one file in `profiles/` and one word here.
 pub const PROFILES: &[ProfileSource] = profiles![
     "ssd-s" "ssd-m" "msr-32g" "msr-64g" "nvme-tlc" "memoright-like" "mtron-like" "samsung-like" "transcend-module-like"
-    "kingston-dti-like"
+    "kingston-dti-like" "sdf"
 ];
 
 /// Their names.
@@ -59,18 +59,34 @@ pub fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> Result<D
         apply(file, &mut table, key, value)?;
     }
     if !overrides.is_empty() {
-        config = table.try_into().map_err(|error: toml::de::Error| {
+        config = table.clone().try_into().map_err(|error: toml::de::Error| {
             let given = overrides.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(",");
             ConfigError::new(file, format!("with '{given}': {}", error.to_string().trim().replace('\n', " ")))
         })?;
     }
-    validate::validate(&config).map_err(|(field, reason)| ConfigError {
+    sections(&table).and_then(|()| validate::validate(&config)).map_err(|(field, reason)| ConfigError {
         file: file.into(),
         line: line_of(text, field),
         field: Some(field.into()),
         reason,
     })?;
     Ok(config)
+}
+
+/// A drive has a translation layer or shows its flash, not both.
+fn sections(table: &toml::Table) -> Result<(), validate::Refusal> {
+    if !table.contains_key("lanes") {
+        return validate::require(table.contains_key("mapping"), "mapping", || {
+            "the section is missing; allowed: [mapping], or [lanes] for software-defined flash".into()
+        });
+    }
+    match lanes::CONVENTIONAL.iter().find(|&&field| table.contains_key(field)) {
+        None => Ok(()),
+        Some(field) => Err((
+            field,
+            "it has no meaning beside [lanes], which shows the flash as it is; leave it away".into(),
+        )),
+    }
 }
 
 fn locate(file: &str, text: &str, error: &toml::de::Error) -> ConfigError {

@@ -4,6 +4,7 @@
 //! parse, then validate, then build: what a drive cannot do is refused here, naming file, line and field.
 
 mod error;
+pub(crate) mod lanes;
 mod load;
 mod quantity;
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod tests;
 mod validate;
 
 pub use error::ConfigError;
+pub use lanes::LanesConfig;
 pub use load::{PROFILES, ProfileSource, load, names, parse};
 pub use quantity::{Bytes, Rate, Share, Time};
 
@@ -41,7 +43,8 @@ pub struct DriveConfig {
     pub readahead: Option<ReadaheadConfig>,
     /// Write-back buffer; none where absent.
     pub buffer: Option<BufferConfig>,
-    /// Which page goes where.
+    /// Which page goes where. Reading sees to it that it is given, but for software-defined flash.
+    #[serde(default)]
     pub mapping: MappingConfig,
     /// Garbage collection.
     #[serde(default)]
@@ -52,6 +55,9 @@ pub struct DriveConfig {
     /// Order of service at a die.
     #[serde(default)]
     pub scheduling: SchedulingConfig,
+    /// Software-defined flash: every channel a lane of its own, and no translation layer; a conventional drive where
+    /// absent.
+    pub lanes: Option<LanesConfig>,
     /// The flash array.
     pub flash: FlashConfig,
     /// The state in which the drive starts.
@@ -78,6 +84,8 @@ pub struct HostConfig {
 pub struct LinkConfig {
     /// Payload bytes a second in one direction; `0` for no limit.
     pub bandwidth: Rate,
+    /// The same to the drive, where it is another than from it; as `bandwidth` where absent.
+    pub write_bandwidth: Option<Rate>,
     /// Whether both directions carry data at once.
     #[serde(default)]
     pub duplex: bool,
@@ -189,7 +197,7 @@ pub enum Takes {
 }
 
 /// Mapping and allocation.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MappingConfig {
     /// The mapping policy's name.
@@ -383,13 +391,14 @@ pub enum InitialState {
 }
 
 /// A level's name in a profile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
 pub enum LevelName {
     Channel,
     Package,
     Die,
+    #[default]
     Plane,
 }
 

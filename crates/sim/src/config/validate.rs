@@ -1,6 +1,6 @@
 //! What a drive cannot be: rules over several fields, each refusal naming the field to change.
 
-use super::{DriveConfig, LevelName, PolicyOptions, Takes, Translation};
+use super::{DriveConfig, LevelName, PolicyOptions, Takes, Translation, lanes};
 use crate::buffer::{longest_page, shape};
 use crate::nand::Geometry;
 use flashlane_base::units::format_bytes;
@@ -10,7 +10,7 @@ use flashlane_policy::{
     OptionError, Options, allocation, buffer, cleaning, mapping, readahead, scheduling, wear,
 };
 
-type Refusal = (&'static str, String);
+pub(super) type Refusal = (&'static str, String);
 
 /// The most pages a drive may have: page numbers are 32 bits, with one value kept for "none".
 const MOST_PAGES: u64 = u32::MAX as u64 - 1;
@@ -26,19 +26,30 @@ const MOST_BUFFER_PAGES: u64 = 1 << 28;
 
 pub(super) fn validate(config: &DriveConfig) -> Result<(), Refusal> {
     times(config)?;
+    page(config)?;
+    if let Some(shown) = &config.lanes {
+        flash(config)?;
+        lanes::validate(config, shown)?;
+        return service(config);
+    }
     units(config)?;
     flash(config)?;
     translation(config)?;
     capacity(config)?;
     buffers(config)?;
-    policies(config)
+    policies(config)?;
+    service(config)
 }
 
-fn require(holds: bool, field: &'static str, reason: impl FnOnce() -> String) -> Result<(), Refusal> {
+pub(super) fn require(
+    holds: bool,
+    field: &'static str,
+    reason: impl FnOnce() -> String,
+) -> Result<(), Refusal> {
     if holds { Ok(()) } else { Err((field, reason())) }
 }
 
-fn range(field: &'static str, given: u32, least: u32, most: u32) -> Result<(), Refusal> {
+pub(super) fn range(field: &'static str, given: u32, least: u32, most: u32) -> Result<(), Refusal> {
     require((least..=most).contains(&given), field, || format!("it is {given}; allowed: {least} to {most}"))
 }
 
@@ -59,7 +70,11 @@ fn times(config: &DriveConfig) -> Result<(), Refusal> {
     ] {
         require(given.0 <= LONGEST, field, || format!("it is {}; allowed: at most {LONGEST}", given.0))?;
     }
-    for (field, given) in [("link.bandwidth", link.bandwidth.0), ("flash.bus", flash.bus.0)] {
+    for (field, given) in [
+        ("link.bandwidth", link.bandwidth.0),
+        ("link.write_bandwidth", link.write_bandwidth.unwrap_or_default().0),
+        ("flash.bus", flash.bus.0),
+    ] {
         require(given == 0 || given >= SLOWEST_BYTES_PER_S, field, || {
             format!("it is {given} B/s; allowed: at least 1MB/s, or 0 for no limit")
         })?;
@@ -118,8 +133,9 @@ fn flash(config: &DriveConfig) -> Result<(), Refusal> {
     require(flash.noise.0 < 1.0, "flash.noise", || "it is 100%; allowed: below 100%".into())
 }
 
-fn units(config: &DriveConfig) -> Result<(), Refusal> {
-    let (sector, page, chunk) = (config.sector.0, config.flash.page.0, config.mapping.chunk.0);
+/// Sector and page.
+fn page(config: &DriveConfig) -> Result<(), Refusal> {
+    let (sector, page) = (config.sector.0, config.flash.page.0);
     require(sector.is_power_of_two() && (512..=65536).contains(&sector), "sector", || {
         format!("it is {}; allowed: a power of two from 512 B to 64 KiB", format_bytes(sector))
     })?;
@@ -129,7 +145,12 @@ fn units(config: &DriveConfig) -> Result<(), Refusal> {
             format_bytes(page),
             format_bytes(sector)
         )
-    })?;
+    })
+}
+
+/// How pages are striped.
+fn units(config: &DriveConfig) -> Result<(), Refusal> {
+    let (page, chunk) = (config.flash.page.0, config.mapping.chunk.0);
     let unit = config.mapping.unit.unwrap_or(config.flash.page).0.max(1);
     require(chunk.is_multiple_of(unit) && chunk > 0, "mapping.chunk", || {
         format!("it is {}; allowed: whole mapping units of {}", format_bytes(chunk), format_bytes(unit))
@@ -289,22 +310,31 @@ fn buffers(config: &DriveConfig) -> Result<(), Refusal> {
 }
 
 /// Every policy is built once, so that its name and options are refused here and not in the middle of a run.
+fn check<P>(
+    fields: (&'static str, &'static str),
+    options: &PolicyOptions,
+    build: impl FnOnce(&Options) -> Result<P, OptionError>,
+) -> Result<(), Refusal> {
+    build(&options.options()).map(drop).map_err(|error| match error {
+        OptionError::Policy { .. } => (fields.0, error.to_string()),
+        // Only a buffer's policies can be unsuited, and only where the buffer stands makes them so.
+        OptionError::Unsuited { .. } => (
+            "buffer.placement",
+            format!("{error}; allowed: \"below\", or a mapping that binds a page to a place"),
+        ),
+        _ => (fields.1, error.to_string()),
+    })
+}
+
+/// The policies that every drive has.
+fn service(config: &DriveConfig) -> Result<(), Refusal> {
+    let (w, s) = (&config.wear, &config.scheduling);
+    check(("wear.policy", "wear.options"), &w.options, |o| wear::build(&w.policy, o))?;
+    check(("scheduling.policy", "scheduling.options"), &s.options, |o| scheduling::build(&s.policy, o))
+}
+
+/// Those of a drive with a translation layer.
 fn policies(config: &DriveConfig) -> Result<(), Refusal> {
-    fn check<P>(
-        fields: (&'static str, &'static str),
-        options: &PolicyOptions,
-        build: impl FnOnce(&Options) -> Result<P, OptionError>,
-    ) -> Result<(), Refusal> {
-        build(&options.options()).map(drop).map_err(|error| match error {
-            OptionError::Policy { .. } => (fields.0, error.to_string()),
-            // Only a buffer's policies can be unsuited, and only where the buffer stands makes them so.
-            OptionError::Unsuited { .. } => (
-                "buffer.placement",
-                format!("{error}; allowed: \"below\", or a mapping that binds a page to a place"),
-            ),
-            _ => (fields.1, error.to_string()),
-        })
-    }
     let c = config;
     check(("mapping.policy", "mapping.options"), &c.mapping.options, |o| {
         mapping::build(&c.mapping.policy, o)
@@ -315,10 +345,6 @@ fn policies(config: &DriveConfig) -> Result<(), Refusal> {
     })?;
     check(("cleaning.policy", "cleaning.options"), &c.cleaning.options, |o| {
         cleaning::build(&c.cleaning.policy, Seed(0), o)
-    })?;
-    check(("wear.policy", "wear.options"), &c.wear.options, |o| wear::build(&c.wear.policy, o))?;
-    check(("scheduling.policy", "scheduling.options"), &c.scheduling.options, |o| {
-        scheduling::build(&c.scheduling.policy, o)
     })?;
     if let Some(r) = &c.readahead {
         check(("readahead.policy", "readahead.options"), &r.options, |o| {

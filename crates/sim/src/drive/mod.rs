@@ -4,7 +4,6 @@
 //! One step takes whatever happens next (an event of the flash, or the end of a transfer over the link) and
 //! follows it as far as it goes without time passing. What a read does stands in `read`, a write in `write`.
 
-mod correction;
 mod cut;
 mod powered;
 mod read;
@@ -15,12 +14,11 @@ use crate::cache::ReadCache;
 use crate::config::{CommandsWait, DriveConfig, Takes};
 use crate::event::{Event, EventQueue, Ticket};
 use crate::ftl::{Clean, Ftl, FtlCounters, Placed};
-use crate::host::{Direction, Exclusion, Holder, Link, Side, Transfer};
-use crate::nand::{FlashArray, Geometry, Kind, Operation as FlashOperation, Owner};
+use crate::host::{Direction, Exclusion, Holder, Link, Side, Submission, Transfer};
+use crate::nand::{Correction, FlashArray, Geometry, Kind, Operation as FlashOperation, Owner};
 use crate::request::HostRequest;
 use crate::slab::Slab;
-use correction::Correction;
-use flashlane_base::{Duration, Instant, Random, Seed};
+use flashlane_base::{Duration, Instant, Seed};
 use flashlane_device::{AtRisk, Completion, Counters, Device, Operation, Profile, Request, SubmitError};
 use flashlane_policy::readahead::Readahead;
 use flashlane_policy::scheduling::Class;
@@ -38,7 +36,7 @@ pub struct Drive {
     trace_hash: u64,
     requests: Slab<HostRequest>,
     in_flight: u32,
-    host: HostCost,
+    host: Submission,
     link: Link,
     commands_wait: CommandsWait,
     /// Commands that wait for the link.
@@ -83,13 +81,6 @@ pub struct Drive {
     fetched: Vec<u32>,
 }
 
-/// The submission cost of the host.
-struct HostCost {
-    submission: Duration,
-    jitter: f64,
-    random: Random,
-}
-
 /// When the host counts as silent.
 struct Rest {
     /// How long after it had nothing in flight any more; never where absent.
@@ -127,7 +118,11 @@ struct Counts {
 impl Drive {
     /// A drive in its profile's initial state. Requires: `config` was loaded, and so validated, by
     /// [`crate::config::load`] or [`crate::config::parse`].
+    ///
+    /// # Panics
+    /// Where the profile has lanes: it is an [`Sdf`](crate::Sdf)'s.
     pub fn new(config: &DriveConfig, seed: Seed) -> Self {
+        assert!(config.lanes.is_none(), "a profile with [lanes] is that of an Sdf");
         let geometry = Geometry::new(config);
         let mut ftl = Ftl::new(config, seed);
         ftl.prepare(config, seed);
@@ -156,11 +151,7 @@ impl Drive {
             trace_hash: 0,
             requests: Slab::new(),
             in_flight: 0,
-            host: HostCost {
-                submission: config.host.submission.0,
-                jitter: config.host.jitter.0,
-                random: seed.derive("host jitter").source(),
-            },
+            host: Submission::new(&config.host, seed),
             link,
             completions_wait: config.link.completions_wait,
             whole_reads: config.link.whole_reads,
@@ -535,11 +526,7 @@ impl Device for Drive {
         self.in_flight += 1;
         (self.resting, self.rest.ticket) = (false, Ticket::NONE);
         let slot = self.requests.insert(HostRequest::new(&request, self.now));
-        let mut cost = self.host.submission;
-        if self.host.jitter > 0.0 {
-            let factor = 1.0 + self.host.jitter * (2.0 * self.host.random.unit() - 1.0);
-            cost = Duration::from_ns((cost.as_ns() as f64 * factor) as u64);
-        }
+        let cost = self.host.next();
         if cost.is_zero() {
             self.issue(slot);
         } else {

@@ -5,6 +5,7 @@
 
 use super::*;
 use crate::config::{DriveConfig, parse};
+use flashlane_base::Random;
 use flashlane_device::Failure;
 use flashlane_policy::buffer;
 use std::collections::BTreeSet;

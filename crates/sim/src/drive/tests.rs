@@ -83,7 +83,7 @@ fn run_part(drive: &mut Drive, requests: std::ops::Range<u64>, seed: u64) -> Vec
 fn every_profile_conforms() {
     for name in names() {
         let config = config(name, &[("initial.state", "fresh")]);
-        conformance::check(&mut || Box::new(Drive::new(&config, Seed(1))));
+        conformance::check(&mut || crate::device(&config, Seed(1), name.into()));
     }
     let config = everything();
     conformance::check(&mut || Box::new(Drive::new(&config, Seed(1))));

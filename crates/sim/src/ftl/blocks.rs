@@ -1,6 +1,7 @@
 //! Blocks and planes: what is valid, what is free, what is worn.
 
-use crate::nand::Geometry;
+use crate::config::FlashConfig;
+use crate::nand::{Geometry, endurances, good_blocks};
 use flashlane_base::Seed;
 use flashlane_policy::cleaning::View;
 use std::collections::VecDeque;
@@ -91,32 +92,21 @@ impl Blocks {
     }
 
     /// All blocks free, but for the factory-bad ones, which are drawn by lot.
-    pub(super) fn new(geometry: &Geometry, endurance: Option<(u32, f64)>, seed: Seed) -> (Self, Vec<Plane>) {
+    pub(super) fn new(geometry: &Geometry, flash: &FlashConfig, seed: Seed) -> (Self, Vec<Plane>) {
         let count = geometry.planes as usize * geometry.blocks as usize;
         let none = Open { block: Open::NO_BLOCK, written: geometry.data_pages };
         let planes = (0..geometry.planes)
             .map(|plane| {
-                let mut free: Vec<u32> = (0..geometry.blocks).collect();
-                if geometry.factory_bad_per_plane > 0 {
-                    seed.derive_nth("factory bad blocks", u64::from(plane)).source().shuffle(&mut free);
-                    free.truncate((geometry.blocks - geometry.factory_bad_per_plane) as usize);
-                    free.sort_unstable();
-                }
+                let free = good_blocks(geometry, plane, seed);
                 let good = free.len() as u32;
                 Plane { open: [none; 2], free: free.into(), valid_pages: 0, closed: 0, good }
             })
             .collect();
-        let limits = endurance.map_or_else(Vec::new, |(erases, spread)| {
-            let mut random = seed.derive("endurance").source();
-            (0..count)
-                .map(|_| (f64::from(erases) * (1.0 + spread * (2.0 * random.unit() - 1.0))).max(1.0) as u32)
-                .collect()
-        });
         let blocks = Self {
             valid: vec![View::NOT_CLOSED; count],
             erases: vec![0; count],
             closed_at: vec![0; count],
-            limits,
+            limits: endurances(flash, count, seed),
         };
         (blocks, planes)
     }

@@ -28,15 +28,17 @@ pub(crate) struct Transfer {
 }
 
 /// The link between host and drive.
+#[derive(Clone)]
 pub(crate) struct Link {
-    bytes_per_s: u64,
+    /// Out, in.
+    bytes_per_s: [u64; 2],
     duplex: bool,
     commands: [Duration; 2],
     lanes: [Lane; 2],
     busy_ns: u64,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Lane {
     free_at: Instant,
     under_way: VecDeque<(Instant, Transfer)>,
@@ -45,7 +47,7 @@ struct Lane {
 impl Link {
     pub(crate) fn new(config: &LinkConfig) -> Self {
         Self {
-            bytes_per_s: config.bandwidth.0,
+            bytes_per_s: [config.bandwidth.0, config.write_bandwidth.unwrap_or(config.bandwidth).0],
             duplex: config.duplex,
             commands: [config.read_command.0, config.write_command.0],
             lanes: Default::default(),
@@ -56,7 +58,7 @@ impl Link {
     /// Begins `transfer` of `bytes` as soon as the link is free; `command` adds the command's own time.
     #[inline]
     pub(crate) fn send(&mut self, now: Instant, transfer: Transfer, bytes: u64, command: bool) {
-        let mut time = match (bytes, self.bytes_per_s) {
+        let mut time = match (bytes, self.bytes_per_s[transfer.direction as usize]) {
             (0, _) | (_, 0) => Duration::ZERO,
             // The usual sizes fit 64-bit arithmetic.
             (_, rate) if bytes < 1 << 33 => Duration::from_ns((bytes * 1_000_000_000).div_ceil(rate)),
@@ -91,6 +93,11 @@ impl Link {
         let lane =
             self.lanes.iter_mut().find(|lane| lane.under_way.front().is_some_and(|(end, _)| *end == time))?;
         lane.under_way.pop_front()
+    }
+
+    /// Power is cut: what is under way is gone.
+    pub(crate) fn cut(&mut self) {
+        self.lanes = Default::default();
     }
 
     /// Nanoseconds that the link was busy, summed over its directions.

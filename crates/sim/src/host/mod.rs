@@ -1,7 +1,10 @@
-//! The side of the drive that faces the host: the link, and the exclusion of reads and writes.
+//! The side of the drive that faces the host: the link, what a request costs before it, and the exclusion of reads and
+//! writes.
 
 mod exclusion;
 mod link;
+mod submission;
 
 pub(crate) use exclusion::{Exclusion, Holder, Side};
 pub(crate) use link::{Direction, Link, Transfer};
+pub(crate) use submission::Submission;

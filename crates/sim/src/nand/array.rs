@@ -48,6 +48,22 @@ struct Channel {
 }
 
 impl Die {
+    fn idle(channel: u32) -> Self {
+        Self {
+            array: NONE,
+            register: NONE,
+            transferring: NONE,
+            loaded: false,
+            sensed: false,
+            ticket: Ticket::NONE,
+            array_ends: Instant::ZERO,
+            suspended: NONE,
+            suspended_left: Duration::ZERO,
+            queues: [Queue::EMPTY; RANKS],
+            channel,
+        }
+    }
+
     /// Whether anything waits that is more than cleaning which is due.
     fn is_wanted(&self, ops: &Slab<Operation>) -> bool {
         self.queues.iter().any(|queue| {
@@ -61,6 +77,7 @@ impl Die {
 }
 
 /// All dies and channels.
+#[derive(Clone)]
 pub struct FlashArray {
     ops: Slab<Operation>,
     dies: Vec<Die>,
@@ -94,29 +111,17 @@ impl FlashArray {
             .expect("validation built every policy once");
         let classes = [Class::HostRead, Class::Readahead, Class::HostWrite, Class::Cleaning];
         let ranks = classes.map(|class| scheduler.rank(class));
-        let in_order = geometry.dies == geometry.channels
+        let in_order = config.lanes.is_none()
+            && geometry.dies == geometry.channels
             && !flash.cache_mode
             && !flash.multi_plane
             && geometry.units_per_flash_page == 1
             && timing.suspend.is_none()
             && (flash.copyback && !config.cleaning.preemptible)
             && ranks.iter().all(|rank| *rank == ranks[0]);
-        let die = |die: u32| Die {
-            array: NONE,
-            register: NONE,
-            transferring: NONE,
-            loaded: false,
-            sensed: false,
-            ticket: Ticket::NONE,
-            array_ends: Instant::ZERO,
-            suspended: NONE,
-            suspended_left: Duration::ZERO,
-            queues: [Queue::EMPTY; RANKS],
-            channel: geometry.channel_of(die),
-        };
         Self {
             ops: Slab::new(),
-            dies: (0..geometry.dies).map(die).collect(),
+            dies: (0..geometry.dies).map(|die| Die::idle(geometry.channel_of(die))).collect(),
             channels: vec![
                 Channel { busy: false, die: 0, waiting: Default::default() };
                 geometry.channels as usize
@@ -134,6 +139,18 @@ impl FlashArray {
             lazy: config.cleaning.lazy,
             in_order: in_order.then(|| InOrder::new(config, geometry.dies)),
             counters: FlashCounters::default(),
+        }
+    }
+
+    /// Power is cut: whatever waits or is under way is gone.
+    pub(crate) fn cut(&mut self) {
+        self.ops = Slab::new();
+        for die in &mut self.dies {
+            *die = Die::idle(die.channel);
+        }
+        for channel in &mut self.channels {
+            channel.busy = false;
+            channel.waiting.clear();
         }
     }
 
@@ -162,6 +179,7 @@ impl FlashArray {
             return self.enqueue_in_order(die, &operation, now, events);
         }
         let class = operation.class;
+        self.counters.multi_plane += u64::from(operation.pages - 1);
         let op = self.ops.insert(operation);
         self.dies[die as usize].queues[self.ranks[class as usize]].push(&mut self.ops, op);
         if class == Class::HostRead && self.timing.suspend.is_some() {
@@ -384,7 +402,10 @@ impl FlashArray {
     /// Joins to `op` the operations of the same queue that can share its array time: like ones on other planes of
     /// the die, and programs that fill up the flash page.
     fn gather(&mut self, die: u32, op: u32) {
-        let Operation { kind, class, plane, .. } = self.ops[op];
+        let Operation { kind, class, plane, pages, .. } = self.ops[op];
+        if pages > 1 {
+            return; // on all planes already
+        }
         let each = match kind {
             Kind::Read => 1,
             Kind::Program => self.units_per_page,
@@ -402,7 +423,10 @@ impl FlashArray {
                     // A program behind it goes to a block that it has yet to free.
                     *room = each;
                 }
-                other.kind == kind && (multi_plane || other.plane == plane) && *room < each
+                other.kind == kind
+                    && other.pages == 1
+                    && (multi_plane || other.plane == plane)
+                    && *room < each
             };
             let Some(partner) = self.dies[die as usize].queues[rank].take(&mut self.ops, suits) else {
                 break;
@@ -456,6 +480,8 @@ impl FlashArray {
         match op.kind {
             // Out of one plane's register and into the controller, then back.
             Kind::Clean { moves, .. } => self.timing.bus(self.page_bytes) * 2 * self.units_at_once(moves),
+            // The pages of several planes, one after the other.
+            _ if op.pages > 1 => self.timing.bus(op.bus_bytes / op.pages) * u64::from(op.pages),
             _ => self.timing.bus(op.bus_bytes),
         }
     }

@@ -9,6 +9,7 @@ use flashlane_base::{Duration, Instant};
 use std::collections::VecDeque;
 
 /// All dies of a drive whose dies serve in order.
+#[derive(Clone)]
 pub(super) struct InOrder {
     lines: Vec<Line>,
     /// Whether cleaning that is due waits for the next operation.

@@ -55,7 +55,8 @@ pub struct Operation {
     pub plane: u32,
     /// The logical page concerned, where there is one.
     pub page: u32,
-    /// Pages of the request that this stands for: more than one only once it is done, and of dies that serve in order.
+    /// Pages of the request that this stands for: more than one of a program on all planes of a die at once; otherwise
+    /// only once it is done, and of dies that serve in order.
     pub pages: u32,
     /// Bytes over the channel's bus.
     pub bus_bytes: u32,

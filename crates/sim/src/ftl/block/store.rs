@@ -58,8 +58,7 @@ impl Store {
         for (at, &plane) in plane_at.iter().enumerate() {
             position_of[plane as usize] = at as u32;
         }
-        let endurance = config.flash.endurance.map(|erases| (erases, config.flash.endurance_spread.0));
-        let (blocks, planes) = Blocks::new(&geometry, endurance, seed);
+        let (blocks, planes) = Blocks::new(&geometry, &config.flash, seed);
         let units_per_plane = geometry.units_per_plane();
         Self {
             map: Table::zeroed(geometry.logical_pages as usize),

@@ -81,8 +81,7 @@ impl PageMapped {
             &config.cleaning.options.options(),
         );
         let wear = wear::build(&config.wear.policy, &config.wear.options.options()).expect(known);
-        let endurance = config.flash.endurance.map(|erases| (erases, config.flash.endurance_spread.0));
-        let (blocks, planes) = Blocks::new(&geometry, endurance, seed);
+        let (blocks, planes) = Blocks::new(&geometry, &config.flash, seed);
         Self {
             map: Table::zeroed(geometry.logical_pages as usize),
             reverse: Reverse::new(&geometry),

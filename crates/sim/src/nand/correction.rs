@@ -3,14 +3,15 @@
 //! What matters to the host is how often: both shares grow with a block's wear. Cleaning and readahead are spared;
 //! they read the same cells, but nobody waits for or is told of it.
 
+use super::Operation;
 use crate::config::DriveConfig;
-use crate::nand::Operation;
 use flashlane_base::{Random, Seed};
 
 /// Array reads after which a page is given up.
 const MOST_RETRIES: u32 = 8;
 
-pub(super) struct Correction {
+#[derive(Clone)]
+pub(crate) struct Correction {
     retry: f64,
     uncorrectable: f64,
     random: Random,
@@ -18,14 +19,14 @@ pub(super) struct Correction {
 
 impl Correction {
     /// `None` for a drive whose reads never fail, which then draws no lots.
-    pub(super) fn new(config: &DriveConfig, seed: Seed) -> Option<Self> {
+    pub(crate) fn new(config: &DriveConfig, seed: Seed) -> Option<Self> {
         let (retry, uncorrectable) = (config.flash.read_retry.0, config.flash.uncorrectable.0);
         let random = seed.derive("error correction").source();
         (retry > 0.0 || uncorrectable > 0.0).then_some(Self { retry, uncorrectable, random })
     }
 
     /// Decides how a read from a block of this wear (share of its endurance) will go.
-    pub(super) fn decide(&mut self, read: &mut Operation, wear: f64) {
+    pub(crate) fn decide(&mut self, read: &mut Operation, wear: f64) {
         if self.random.chance(self.uncorrectable * wear) {
             (read.retries, read.unreadable) = (MOST_RETRIES, true);
         }

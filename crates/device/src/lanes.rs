@@ -1,0 +1,163 @@
+//! Devices with lanes as devices without: one lane alone, or all of them as one run of addresses.
+
+use crate::{
+    AtRisk, Completion, Counters, Device, Lane, Operation, Profile, Request, Rule, SubmitError, Unit,
+};
+use flashlane_base::Instant;
+
+/// One lane of a device, as a device of its own: its lane 0. The others cannot be reached through it.
+#[derive(Clone, Debug)]
+pub struct OneLane<D> {
+    inner: D,
+    lane: Lane,
+    profile: Profile,
+}
+
+impl<D: Device> OneLane<D> {
+    /// Lane `lane` of `inner`, whose name then says the lane.
+    ///
+    /// # Errors
+    /// [`SubmitError::NoSuchLane`] where there is no such lane.
+    pub fn new(inner: D, lane: Lane) -> Result<Self, SubmitError> {
+        let whole = inner.profile();
+        if lane.0 >= whole.lanes {
+            return Err(SubmitError::NoSuchLane { lane, lanes: whole.lanes });
+        }
+        let profile = Profile { name: format!("{}#{}", whole.name, lane.0), lanes: 1, ..whole.clone() };
+        Ok(Self { inner, lane, profile })
+    }
+}
+
+impl<D: Device> Device for OneLane<D> {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn now(&self) -> Instant {
+        self.inner.now()
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
+        self.profile.check(&request)?;
+        self.inner.submit(request.on(self.lane)).map_err(|error| asked_for(error, &request))
+    }
+
+    fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
+        self.inner.reap(until, out);
+    }
+
+    fn counters(&self) -> Counters {
+        self.inner.counters()
+    }
+
+    fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
+        if lane == Lane(0) { self.inner.unit(self.lane, index) } else { None }
+    }
+
+    fn at_risk(&self) -> Option<Vec<AtRisk>> {
+        self.inner.at_risk().map(|all| self.ours(all))
+    }
+
+    fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
+        let lost = self.inner.cut_power()?;
+        Some(self.ours(lost))
+    }
+}
+
+impl<D> OneLane<D> {
+    fn ours(&self, all: Vec<AtRisk>) -> Vec<AtRisk> {
+        all.into_iter()
+            .filter(|risk| risk.lane == self.lane)
+            .map(|risk| AtRisk { lane: Lane(0), ..risk })
+            .collect()
+    }
+}
+
+/// All lanes of a device as one run of addresses, for those who know of one lane only: neighbouring erase units (or,
+/// where there are none, write units) lie on neighbouring lanes, so that accesses in order use all lanes in turn.
+#[derive(Clone, Debug)]
+pub struct Interleaved<D> {
+    inner: D,
+    profile: Profile,
+    unit_bytes: u64,
+    lanes: u64,
+}
+
+impl<D: Device> Interleaved<D> {
+    /// The lanes of `inner`.
+    pub fn new(inner: D) -> Self {
+        let whole = inner.profile();
+        let lanes = u64::from(whole.lanes);
+        let capacity_bytes = whole.capacity_bytes * lanes;
+        let unit_bytes = whole.erase_unit_bytes.max(whole.write_unit_bytes);
+        let profile = Profile { capacity_bytes, lanes: 1, ..whole.clone() };
+        Self { inner, profile, unit_bytes, lanes }
+    }
+
+    /// Where a request goes, if it lies within one unit.
+    fn placed(&self, request: &Request) -> Result<Request, Rule> {
+        if request.operation == Operation::Flush {
+            return Ok(*request);
+        }
+        let (unit, within) = (request.offset_bytes / self.unit_bytes, request.offset_bytes % self.unit_bytes);
+        if within + request.length_bytes > self.unit_bytes {
+            return Err(Rule::AcrossUnits { unit_bytes: self.unit_bytes });
+        }
+        let offset_bytes = unit / self.lanes * self.unit_bytes + within;
+        Ok(Request { offset_bytes, ..*request }.on(Lane((unit % self.lanes) as u32)))
+    }
+
+    /// The same place as this device has it.
+    fn place_of(&self, risk: AtRisk) -> AtRisk {
+        let (unit, within) = (risk.offset_bytes / self.unit_bytes, risk.offset_bytes % self.unit_bytes);
+        let unit = unit * self.lanes + u64::from(risk.lane.0);
+        AtRisk { lane: Lane(0), offset_bytes: unit * self.unit_bytes + within, ..risk }
+    }
+}
+
+impl<D: Device> Device for Interleaved<D> {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn now(&self) -> Instant {
+        self.inner.now()
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
+        self.profile.check(&request)?;
+        let placed = self.placed(&request).map_err(|rule| request.refused_by(rule))?;
+        self.inner.submit(placed).map_err(|error| asked_for(error, &request))
+    }
+
+    fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
+        self.inner.reap(until, out);
+    }
+
+    fn counters(&self) -> Counters {
+        self.inner.counters()
+    }
+
+    fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
+        if lane != Lane(0) || self.profile.erase_unit_bytes == 0 {
+            return None;
+        }
+        self.inner.unit(Lane((index % self.lanes) as u32), index / self.lanes)
+    }
+
+    fn at_risk(&self) -> Option<Vec<AtRisk>> {
+        Some(self.inner.at_risk()?.into_iter().map(|risk| self.place_of(risk)).collect())
+    }
+
+    fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
+        Some(self.inner.cut_power()?.into_iter().map(|risk| self.place_of(risk)).collect())
+    }
+}
+
+/// A refusal in the words of the request as it was asked for.
+fn asked_for(error: SubmitError, request: &Request) -> SubmitError {
+    match error {
+        SubmitError::Rule { rule, .. } => request.refused_by(rule),
+        other => other,
+    }
+}

@@ -1,0 +1,26 @@
+//! Which blocks are bad from the start, and how long the others last: drawn by lot, once, when a drive is made.
+
+use super::Geometry;
+use crate::config::FlashConfig;
+use flashlane_base::Seed;
+
+/// The blocks of a plane that are good from the start, in order.
+pub(crate) fn good_blocks(geometry: &Geometry, plane: u32, seed: Seed) -> Vec<u32> {
+    let mut good: Vec<u32> = (0..geometry.blocks).collect();
+    if geometry.factory_bad_per_plane > 0 {
+        seed.derive_nth("factory bad blocks", u64::from(plane)).source().shuffle(&mut good);
+        good.truncate(geometry.blocks.saturating_sub(geometry.factory_bad_per_plane) as usize);
+        good.sort_unstable();
+    }
+    good
+}
+
+/// The erase count at which each of `count` blocks wears out; empty where blocks never do.
+pub(crate) fn endurances(flash: &FlashConfig, count: usize, seed: Seed) -> Vec<u32> {
+    let Some(erases) = flash.endurance else { return Vec::new() };
+    let mut random = seed.derive("endurance").source();
+    let spread = flash.endurance_spread.0;
+    (0..count)
+        .map(|_| (f64::from(erases) * (1.0 + spread * (2.0 * random.unit() - 1.0))).max(1.0) as u32)
+        .collect()
+}
