@@ -14,6 +14,7 @@ mod error;
 mod header;
 mod lane;
 mod layout;
+pub mod load;
 mod payload;
 mod placement;
 mod recovery;

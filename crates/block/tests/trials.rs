@@ -12,7 +12,7 @@ fn no_power_cut_loses_or_halves_a_block() {
             .unwrap_or_else(|_| panic!("'cargo xtask sim --first {seed} --trials 1' breaks a promise"));
     }
     // A trial that does nothing finds nothing.
-    assert!(tally.cuts > 40_000 && tally.puts > 8_000 && tally.deletes > 4_000, "{tally:?}");
+    assert!(tally.cuts > 40_000 && tally.puts > 7_000 && tally.deletes > 4_000, "{tally:?}");
     assert!(tally.restarts > 800 && tally.failures > 0, "{tally:?}");
 }
 
