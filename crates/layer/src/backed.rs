@@ -7,16 +7,21 @@
 //! Where the device knows what a power cut takes, the bytes that writes replaced are kept for as long as it may bring
 //! them back: [`Device::cut_power`] then leaves the bytes that are on the medium. A trim is not undone, but for places
 //! that were written before it and are lost with what was written after.
+//!
+//! On media with erase units a completed write is on the medium, and a power cut tears what it meets in flight: each read
+//! unit of a write holds the new bytes, none, some of them, or garbage, and each of an erase the old bytes or none,
+//! independently and drawn by lot. That is more than flash does, which is written in order: who gets along with this
+//! gets along with that.
 
 use crate::chunks::Chunks;
 use crate::label;
 use crate::options::{LayerError, Options};
 use crate::registry::{Entry, Stack};
 use crate::undo::Undo;
-use flashlane_base::{Instant, Seed};
+use flashlane_base::{Instant, Random, Seed};
 use flashlane_device::{
     AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request,
-    RequestId, SubmitError, Unit,
+    RequestId, SubmitError, Unit, UnitState,
 };
 use std::collections::BTreeMap;
 
@@ -27,24 +32,27 @@ pub(crate) const ENTRY: Entry = Entry {
     build,
 };
 
-fn build(_: &Options<'_>, inner: Stack, _: Seed) -> Result<Stack, LayerError> {
+fn build(_: &Options<'_>, inner: Stack, seed: Seed) -> Result<Stack, LayerError> {
     match inner {
-        Stack::Timing(device) => Ok(Stack::Data(Box::new(Backed::new(device)))),
+        Stack::Timing(device) => Ok(Stack::Data(Box::new(Backed::new(device).seeded(seed)))),
         Stack::Data(device) => {
             Err(LayerError::HasBytes { layer: ENTRY.name, device: device.profile().name.clone() })
         }
     }
 }
 
-/// Bytes behind a device that models time only.
+/// Bytes behind a device that models time only. A copy shares the bytes that neither it nor the original writes to.
+#[derive(Clone)]
 pub struct Backed<D> {
     inner: D,
     profile: Profile,
     chunks: Chunks,
     /// Requests in flight whose completions change something here.
     moving: BTreeMap<RequestId, (Request, Option<Buffer>)>,
-    /// Absent where the device does not know what is at risk.
+    /// Absent where the device does not know what is at risk, and on media with erase units, where nothing is.
     undo: Option<Undo>,
+    /// What becomes of the bytes of units that a power cut tears.
+    random: Random,
     /// Buffers of completed requests that nobody took yet; one an id at most.
     done: BTreeMap<RequestId, Buffer>,
 }
@@ -55,13 +63,20 @@ impl<D: Device> Backed<D> {
         let name = label(ENTRY.name, &inner.profile().name, "");
         let profile = Profile { name, ..inner.profile().clone() };
         Self {
-            undo: inner.at_risk().map(|_| Undo::default()),
+            undo: inner.at_risk().filter(|_| profile.erase_unit_bytes == 0).map(|_| Undo::default()),
+            random: torn(Seed(0)),
             inner,
             profile,
             chunks: Chunks::default(),
             moving: BTreeMap::new(),
             done: BTreeMap::new(),
         }
+    }
+
+    /// The same with another seed for what power cuts leave of units that they tear.
+    pub fn seeded(mut self, seed: Seed) -> Self {
+        self.random = torn(seed);
+        self
     }
 
     /// The device below.
@@ -100,6 +115,31 @@ impl<D: Device> Backed<D> {
             _ => {}
         }
         self.done.insert(request.id, buffer);
+    }
+
+    /// Leaves in torn units what a power cut leaves there of the writes and erases that were in flight.
+    fn tear(&mut self) {
+        let (unit_bytes, step) = (self.profile.erase_unit_bytes, self.profile.read_unit_bytes);
+        let Self { inner, chunks, moving, random, .. } = self;
+        for (request, buffer) in moving.values() {
+            let Request { lane, offset_bytes, length_bytes, operation, .. } = *request;
+            let state = inner.unit(lane, offset_bytes / unit_bytes).map(|unit| unit.state);
+            if state != Some(UnitState::Torn) {
+                continue; // it had ended, or did nothing
+            }
+            for at in (0..length_bytes).step_by(step as usize) {
+                match (operation, buffer) {
+                    (Operation::Erase, _) if random.chance(0.5) => {
+                        chunks.clear(lane, offset_bytes + at, step);
+                    }
+                    (Operation::Write, Some(buffer)) => {
+                        let left = left_of(&buffer.as_slice()[at as usize..][..step as usize], random);
+                        chunks.write(lane, offset_bytes + at, &left);
+                    }
+                    _ => {}
+                }
+            }
+        }
     }
 
     /// Sees to it that a completed write can be undone, or that it is not: before its bytes are moved.
@@ -158,6 +198,12 @@ impl<D: Device> Device for Backed<D> {
     }
 
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
+        if self.profile.erase_unit_bytes > 0 {
+            let lost = self.inner.cut_power()?;
+            assert!(lost.is_empty(), "a completed write to an erase unit is on the medium");
+            self.tear();
+            return Some(lost);
+        }
         let undo = self.undo.as_mut()?;
         let lost = self.inner.cut_power()?;
         undo.roll_back(&mut self.chunks, &lost);
@@ -180,6 +226,22 @@ impl<D: Device> DataDevice for Backed<D> {
     fn take_buffer(&mut self, id: RequestId) -> Option<Buffer> {
         self.done.remove(&id)
     }
+}
+
+fn torn(seed: Seed) -> Random {
+    seed.derive("torn units").source()
+}
+
+/// What the medium holds of a read unit whose write was cut short: all of it, nothing, the beginning, or garbage.
+fn left_of(bytes: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut left = bytes.to_vec();
+    match random.below(4) {
+        0 => {}
+        1 => left.fill(0),
+        2 => left[random.below(bytes.len() as u64) as usize..].fill(0),
+        _ => left.iter_mut().for_each(|byte| *byte = random.bits() as u8),
+    }
+    left
 }
 
 #[cfg(test)]

@@ -1,15 +1,17 @@
 //! A sparse store of bytes: what was never written reads as zeros and costs nothing.
 //!
 //! Bytes stand in chunks of 4 KiB, the size that most drives are written in: a scattered write then costs one
-//! chunk and no more. A read or write costs one lookup a chunk, O(log n) in the chunks held.
+//! chunk and no more. A read or write costs one lookup a chunk, O(log n) in the chunks held. Copies share their chunks
+//! until one of them writes to them, so that a copy costs no bytes.
 
 use flashlane_device::Lane;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 const CHUNK_BYTES: u64 = 4096;
 
-type Chunk = Box<[u8; CHUNK_BYTES as usize]>;
+type Chunk = Arc<[u8; CHUNK_BYTES as usize]>;
 
 /// The bytes of a device's lanes.
 #[derive(Clone, Debug, Default)]
@@ -31,8 +33,8 @@ impl Chunks {
     /// Stores `bytes` from `offset_bytes` on.
     pub fn write(&mut self, lane: Lane, offset_bytes: u64, bytes: &[u8]) {
         for (index, inside, outside) in pieces(offset_bytes, bytes.len() as u64) {
-            let chunk = self.held.entry((lane, index)).or_insert_with(|| Box::new([0; CHUNK_BYTES as usize]));
-            chunk[inside].copy_from_slice(&bytes[outside]);
+            let chunk = self.held.entry((lane, index)).or_insert_with(|| Arc::new([0; CHUNK_BYTES as usize]));
+            Arc::make_mut(chunk)[inside].copy_from_slice(&bytes[outside]);
         }
     }
 
@@ -49,7 +51,7 @@ impl Chunks {
             } else {
                 let first = offset_bytes.max(start) - start;
                 let last = end.min(start + CHUNK_BYTES) - start;
-                chunk[first as usize..last as usize].fill(0);
+                Arc::make_mut(chunk)[first as usize..last as usize].fill(0);
             }
             from = index + 1;
         }

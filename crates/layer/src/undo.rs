@@ -13,6 +13,7 @@ use std::ops::Range;
 const LEAST_BYTES: usize = 1 << 20;
 
 /// Replaced bytes.
+#[derive(Clone)]
 struct Replaced {
     number: u64,
     lane: Lane,
@@ -67,7 +68,7 @@ impl Risks {
 }
 
 /// The replaced bytes of writes that may be undone, oldest first.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Undo {
     replaced: VecDeque<Replaced>,
     held_bytes: usize,
