@@ -78,6 +78,14 @@ pub enum Rule {
     /// A read of, or a write to, a unit whose last write or erase was cut short.
     #[error("the unit's last write or erase was cut short: an erase has to come first")]
     Torn,
+    /// A write to an erased unit where as many units are partly written as the device keeps open.
+    #[error(
+        "{most} units are partly written, and the device keeps no more open: one has to be filled or erased first"
+    )]
+    TooManyOpen {
+        /// Units that may be partly written at once.
+        most: u32,
+    },
     /// Something else is in flight there.
     #[error("a {operation} of the unit is in flight")]
     Busy {

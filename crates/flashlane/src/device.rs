@@ -7,10 +7,12 @@ use crate::near::nearest;
 use crate::progress::Meter;
 use anyhow::anyhow;
 use flashlane_base::Seed;
-use flashlane_base::units::format_bytes;
+use flashlane_base::units::{format_bytes, parse_bytes};
 use flashlane_device::spec::Spec;
 use flashlane_device::{Device, Interleaved, Lane, OneLane, SubmitError};
-use flashlane_host::{Access, CreateError, DEPTH_DEFAULT, DEPTH_MAX, OpenError, OpenOptions};
+use flashlane_host::{
+    Access, CreateError, DEPTH_DEFAULT, DEPTH_MAX, OpenError, OpenOptions, ZonedError, ZonedOptions,
+};
 use flashlane_layer::Stack;
 use flashlane_measure::schema::Warning;
 use flashlane_sim::ConfigError;
@@ -77,6 +79,7 @@ fn stack(spec: &Spec, opening: &Opening<'_>, warnings: &mut Vec<Warning>) -> Res
             });
             Ok(Stack::Timing(Box::new(one.map_err(Failure::unusable)?)))
         }
+        Spec::Layer { name, inner, options } if name == "zoned" => zoned(inner, options, opening, warnings),
         Spec::Layer { name, inner, options } => {
             let inner = stack(inner, opening, warnings)?;
             let seed = opening.seed.derive("layer");
@@ -112,17 +115,63 @@ fn no_such_profile(name: &str, error: ConfigError) -> Failure {
     Failure::unusable(anyhow!("{error}{hint}"))
 }
 
-fn real(path: &Path, opening: &Opening<'_>, warnings: &mut Vec<Warning>) -> Result<Stack, Failure> {
-    let options = OpenOptions {
+/// How a path is opened.
+fn options_of(path: &Path, opening: &Opening<'_>) -> OpenOptions {
+    OpenOptions {
         access: if opening.writes { Access::Destroy } else { Access::ReadOnly },
         really: opening.safety.really.clone(),
         depth: opening.depth.clamp(u64::from(DEPTH_DEFAULT), u64::from(DEPTH_MAX)) as u32,
         allow_page_cache: opening.safety.allow_page_cache,
         ..OpenOptions::read_only(path)
+    }
+}
+
+fn doubts(warnings: &[flashlane_host::Warning]) -> impl Iterator<Item = Warning> {
+    warnings.iter().map(|w| Warning { code: w.code().into(), message: w.to_string() })
+}
+
+fn real(path: &Path, opening: &Opening<'_>, warnings: &mut Vec<Warning>) -> Result<Stack, Failure> {
+    let device = options_of(path, opening).open().map_err(|error| not_opened(path, error))?;
+    warnings.extend(doubts(device.warnings()));
+    Ok(Stack::Data(Box::new(device)))
+}
+
+/// `zoned(PATH,…)`: it looks like a layer, and is a real drive.
+fn zoned(
+    inner: &Spec,
+    settings: &[(String, String)],
+    opening: &Opening<'_>,
+    warnings: &mut Vec<Warning>,
+) -> Result<Stack, Failure> {
+    let Spec::Path(path) = inner else {
+        return Err(Failure::unusable(anyhow!(
+            "'zoned' is for the path of a zoned block device, not '{inner}'"
+        )));
     };
-    let device = options.open().map_err(|error| not_opened(path, error))?;
-    warnings
-        .extend(device.warnings().iter().map(|w| Warning { code: w.code().into(), message: w.to_string() }));
+    let mut options = ZonedOptions::new(options_of(path, opening));
+    for (key, given) in settings {
+        let refused =
+            |reason: String| Failure::unusable(anyhow!("'zoned' cannot take '{key}={given}': {reason}"));
+        let twice = match key.as_str() {
+            "lanes" => {
+                let lanes = given.parse().map_err(|_| refused("a count is expected".into()))?;
+                options.lanes.replace(lanes).is_some()
+            }
+            "write-unit" => {
+                let bytes = parse_bytes(given).map_err(|error| refused(error.to_string()))?;
+                options.write_unit_bytes.replace(bytes).is_some()
+            }
+            _ => return Err(refused("it knows lanes and write-unit".into())),
+        };
+        if twice {
+            return Err(refused("it is given twice".into()));
+        }
+    }
+    let device = options.open().map_err(|error| match error {
+        ZonedError::Open(error) => not_opened(path, error),
+        error => Failure::unusable(error),
+    })?;
+    warnings.extend(doubts(device.warnings()));
     Ok(Stack::Data(Box::new(device)))
 }
 
@@ -192,9 +241,8 @@ fn described(path: &Path) -> String {
 /// Makes the file of `--create`, where that is given.
 pub fn create(spec: &Spec, safety: &SafetyOptions) -> Result<(), Failure> {
     let Some(length_bytes) = safety.create else { return Ok(()) };
-    let path = match spec {
-        Spec::Path(path) => path,
-        _ => return Err(Failure::unusable(anyhow!("--create makes a file, but '{spec}' is not a path"))),
+    let Some(path) = real_path(spec) else {
+        return Err(Failure::unusable(anyhow!("--create makes a file, but there is no path in '{spec}'")));
     };
     let meter = Meter::new(format!("making {}", path.display()));
     let created = flashlane_host::create(path, length_bytes, |done_bytes| {

@@ -69,7 +69,7 @@ pub(crate) struct Setup {
 }
 
 /// The longest request: the kernel transfers at most 2 GiB less a page at once.
-const LENGTH_MAX_BYTES: u64 = 1 << 30;
+pub(crate) const LENGTH_MAX_BYTES: u64 = 1 << 30;
 
 impl FileDevice {
     /// # Errors
@@ -79,7 +79,10 @@ impl FileDevice {
         let clock = Clock::start();
         let discards = block && trims && !profile.read_only;
         let uring = match engine {
-            EngineChoice::Automatic => Uring::new(&file, profile.depth, discards),
+            EngineChoice::Automatic => {
+                let resets = profile.erase_unit_bytes > 0 && !profile.read_only;
+                Uring::new(&file, profile.depth, discards, resets)
+            }
             EngineChoice::Threads => Err(io::Error::from_raw_os_error(0)),
         };
         let engine = match uring {
@@ -124,6 +127,11 @@ impl FileDevice {
         }
     }
 
+    /// The open file, for what is asked of it besides requests.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
     fn in_flight(&self) -> usize {
         self.slots.len() - self.free.len()
     }
@@ -162,7 +170,8 @@ impl FileDevice {
             Operation::Flush if self.profile.read_only => (Work::Nothing, false),
             Operation::Flush => (Work::Flush, false),
             Operation::Trim => (Work::Trim, false),
-            Operation::Erase => unreachable!("the profile has no erase unit, so its check refuses erases"),
+            // Only zones have an erase.
+            Operation::Erase => (Work::Reset, false),
         };
         let (memory, registered) = match &mut buffer {
             _ if !transfers => (std::ptr::null_mut(), None),

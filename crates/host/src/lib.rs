@@ -9,6 +9,7 @@
 //! | `open`, `target`, `survey`, `signature` | what a path is, who uses it, what lies on it, and the refusals |
 //! | `file_device` | requests, slots and memory over one of the two engines |
 //! | `engine/uring`, `engine/threads` | io_uring, and plain reads and writes where it is refused |
+//! | `zoned` | a zoned block device, whose zones are erase units |
 //! | `record` | what a block device is asked, recorded through the kernel's tracing |
 //! | `identity`, `clock`, `interrupt` | what a result says about the machine; time; Ctrl-C |
 
@@ -29,6 +30,7 @@ mod signature;
 mod survey;
 mod target;
 mod warning;
+mod zoned;
 
 pub use clock::{date, timed};
 pub use create::{CreateError, create};
@@ -42,3 +44,4 @@ pub use record::{Ended, Events, RecordError, Recorded, Until, record};
 pub use signature::Signature;
 pub use survey::Finding;
 pub use warning::Warning;
+pub use zoned::{ZonedDevice, ZonedError, ZonedOptions};

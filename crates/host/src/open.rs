@@ -80,6 +80,11 @@ impl OpenOptions {
     /// # Errors
     /// [`OpenError`] says what was found and what would be needed.
     pub fn open(&self) -> Result<FileDevice, OpenError> {
+        FileDevice::new(self.setup()?).map_err(|e| self.os("set up I/O on", e))
+    }
+
+    /// Everything but the engine.
+    pub(crate) fn setup(&self) -> Result<Setup, OpenError> {
         if !(1..=DEPTH_MAX).contains(&self.depth) {
             return Err(OpenError::Depth { depth: self.depth });
         }
@@ -127,11 +132,10 @@ impl OpenOptions {
         };
         let block = target.block;
         let trims = self.access == Access::Destroy && takes_trims(&target, &file, extent.length_bytes);
-        FileDevice::new(Setup { file, profile, block, trims, engine: self.engine, warnings })
-            .map_err(|e| self.os("set up I/O on", e))
+        Ok(Setup { file, profile, block, trims, engine: self.engine, warnings })
     }
 
-    fn os(&self, action: &'static str, source: io::Error) -> OpenError {
+    pub(crate) fn os(&self, action: &'static str, source: io::Error) -> OpenError {
         OpenError::Os { path: self.path.clone(), action, source }
     }
 

@@ -3,7 +3,7 @@
 //! Both take jobs and give back results, each exactly once, in the order of their completion times. Neither
 //! knows of requests, rules or buffers' owners: that is `file_device`'s part.
 
-mod discard;
+mod blocking;
 mod threads;
 mod uring;
 
@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use flashlane_base::Instant;
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 
 pub(crate) use threads::{THREADS_MAX, Threads};
 pub(crate) use uring::Uring;
@@ -36,6 +37,8 @@ pub(crate) enum Work {
     Flush,
     /// Punch a hole, or discard on a block device.
     Trim,
+    /// Set the write pointer of a zone back to its start.
+    Reset,
     /// Complete, and change nothing.
     Nothing,
 }
@@ -109,11 +112,19 @@ impl Engine {
 
 /// Tells a block device that bytes are no longer needed; a negated error number where it refuses.
 fn discard(file: &File, offset_bytes: u64, length_bytes: u64) -> i64 {
-    use std::os::fd::AsRawFd;
     const BLKDISCARD: libc::Ioctl = 0x1277;
     let range = [offset_bytes, length_bytes];
     // SAFETY: the request reads two u64 through the pointer, which is valid for them.
     let result = unsafe { libc::ioctl(file.as_raw_fd(), BLKDISCARD, range.as_ptr()) };
+    if result < 0 { negated(&io::Error::last_os_error()) } else { 0 }
+}
+
+/// Resets the zone that lies there; a negated error number where the device refuses.
+fn reset(file: &File, offset_bytes: u64, length_bytes: u64) -> i64 {
+    const BLKRESETZONE: libc::Ioctl = 0x4010_1283;
+    let sectors = [offset_bytes / 512, length_bytes / 512];
+    // SAFETY: the request reads two u64 through the pointer, which is valid for them.
+    let result = unsafe { libc::ioctl(file.as_raw_fd(), BLKRESETZONE, sectors.as_ptr()) };
     if result < 0 { negated(&io::Error::last_os_error()) } else { 0 }
 }
 

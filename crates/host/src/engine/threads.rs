@@ -4,7 +4,7 @@
 //! Threads are made as the depth is used and end with the engine. A completion is stamped under the lock that
 //! also queues it, so completions come back in the order of their times.
 
-use super::{Done, Job, Work, discard, negated};
+use super::{Done, Job, Work, discard, negated, reset};
 use crate::clock::Clock;
 use flashlane_base::Instant;
 use std::collections::VecDeque;
@@ -150,6 +150,7 @@ impl Shared {
                     // SAFETY: no memory is involved.
                     i64::from(unsafe { libc::fallocate(file, mode, offset, length as libc::off_t) })
                 }
+                Work::Reset => return reset(&self.file, job.offset_bytes, job.length_bytes),
                 Work::Nothing => 0,
             };
             if result >= 0 {

@@ -17,7 +17,7 @@
 //! already is thus stamped when the caller could first know of it, never earlier, and entries found together
 //! really were seen together: no latency is shortened, and none grows by more than the few ns of the loop.
 
-use super::discard::{Discards, MESSAGE_BYTES};
+use super::blocking::{Blocking, MESSAGE_BYTES};
 use super::{Done, Job, Work};
 use crate::clock::Clock;
 use flashlane_base::{Duration, Instant};
@@ -27,7 +27,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Marks an entry that reads a discard's result; the rest is the mailbox it reads into.
+/// Marks an entry that reads a blocking call's result; the rest is the mailbox it reads into.
 const MAILBOX: u64 = 1 << 63;
 
 /// Queued entries are handed to the kernel when they are this share (1 in …) of all in flight.
@@ -36,9 +36,11 @@ const HANDED_OVER_SHARE: u32 = 32;
 const FILE: Fixed = Fixed(0);
 
 pub(crate) struct Uring {
-    // Before `discards`: no read into a mailbox may outlive it.
+    // Before `blocking`: no read into a mailbox may outlive it.
     ring: IoUring,
-    discards: Option<Discards>,
+    blocking: Option<Blocking>,
+    /// Whether trims are discards on a block device.
+    discards: bool,
     /// Entries that the kernel has not been told of.
     queued: u32,
     /// Entries that have not completed, queued ones among them.
@@ -48,19 +50,20 @@ pub(crate) struct Uring {
 }
 
 impl Uring {
-    /// A ring for `depth` jobs on `file`; `discards` where trims are to be discards on a block device.
+    /// A ring for `depth` jobs on `file`; `discards` where trims are to be discards on a block device, `resets` where
+    /// there are zones.
     ///
     /// # Errors
     /// io_uring is missing, forbidden or too old.
-    pub(crate) fn new(file: &File, depth: u32, discards: bool) -> io::Result<Self> {
+    pub(crate) fn new(file: &File, depth: u32, discards: bool, resets: bool) -> io::Result<Self> {
         let ring = build(depth)?;
         if !ring.params().is_feature_ext_arg() || !ring.params().is_feature_nodrop() {
             return Err(io::Error::from_raw_os_error(libc::ENOSYS));
         }
         ring.submitter().register_files(&[file.as_raw_fd()])?;
         let registers = ring.submitter().register_buffers_sparse(2 * depth).is_ok();
-        let discards = discards.then(|| Discards::start(file, depth)).transpose()?;
-        Ok(Self { ring, discards, queued: 0, in_flight: 0, registers })
+        let blocking = (discards || resets).then(|| Blocking::start(file, depth)).transpose()?;
+        Ok(Self { ring, blocking, discards, queued: 0, in_flight: 0, registers })
     }
 
     /// See [`super::Engine::register`].
@@ -81,10 +84,14 @@ impl Uring {
 
     #[inline]
     pub(crate) fn queue(&mut self, job: Job) {
-        let entry = match (job.work, &mut self.discards) {
-            (Work::Trim, Some(discards)) => {
-                let mailbox = discards.queue(job);
-                let read = opcode::Read::new(Fd(discards.pipe()), mailbox, MESSAGE_BYTES as u32);
+        let blocks = match job.work {
+            Work::Trim => self.discards,
+            work => work == Work::Reset,
+        };
+        let entry = match &mut self.blocking {
+            Some(blocking) if blocks => {
+                let mailbox = blocking.queue(job);
+                let read = opcode::Read::new(Fd(blocking.pipe()), mailbox, MESSAGE_BYTES as u32);
                 // A pipe has no place to read at: the offset of all ones says so.
                 read.offset(u64::MAX).build().user_data(MAILBOX | u64::from(job.slot))
             }
@@ -157,10 +164,10 @@ impl Uring {
         for completion in completions {
             let (mut slot, mut result) = (completion.user_data(), i64::from(completion.result()));
             if slot & MAILBOX != 0 {
-                let discards = self.discards.as_ref().expect("only discards have mailboxes");
+                let blocking = self.blocking.as_ref().expect("only blocking calls have mailboxes");
                 let mailbox = (slot & !MAILBOX) as u32;
                 if result == MESSAGE_BYTES as i64 {
-                    let (of, told) = discards.message(mailbox);
+                    let (of, told) = blocking.message(mailbox);
                     (slot, result) = (u64::from(of), told);
                 } else {
                     slot = u64::from(mailbox);
@@ -225,6 +232,7 @@ fn entry(job: &Job) -> squeue::Entry {
             let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
             opcode::Fallocate::new(FILE, job.length_bytes).offset(offset).mode(mode).build()
         }
+        (Work::Reset, _) => unreachable!("a ring for zones has the thread that resets them"),
         (Work::Nothing, _) => opcode::Nop::new().build(),
     }
 }

@@ -10,3 +10,4 @@ mod interrupts;
 mod laws;
 mod recording;
 mod refusals;
+mod zones;

@@ -1,17 +1,20 @@
-//! Discards on a block device, beside io_uring: the kernel offers them as a blocking call only (until Linux
-//! 6.12), so one thread makes the calls, and the results come back through a pipe that the ring reads. The ring
-//! thus stays the one place where completions arrive, and a wait for them covers discards too.
+//! Discards and resets of zones on a block device, beside io_uring: the kernel offers them as blocking calls only (the
+//! former until Linux 6.12), so one thread makes the calls, and the results come back through a pipe that the ring reads.
+//! The ring thus stays the one place where completions arrive, and a wait for them covers these too.
 
-use super::{Job, discard};
+use super::{Job, Work, discard, reset};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
+/// What is asked of the thread: a slot, and what to do where.
+type Order = (u32, Work, u64, u64);
+
 /// The thread, and the way to and from it.
-pub(super) struct Discards {
-    jobs: Option<Sender<(u32, u64, u64)>>,
+pub(super) struct Blocking {
+    jobs: Option<Sender<Order>>,
     results: OwnedFd,
     thread: Option<JoinHandle<()>>,
     /// One place a slot for the ring to read a result into. Which slot's result arrives there is another matter.
@@ -21,15 +24,18 @@ pub(super) struct Discards {
 /// A slot and a result.
 pub(super) const MESSAGE_BYTES: usize = 12;
 
-impl Discards {
+impl Blocking {
     pub(super) fn start(file: &File, slots: u32) -> io::Result<Self> {
         let file = file.try_clone()?;
         let (results, write_end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let mut write_end = File::from(write_end);
-        let (jobs, queue) = channel::<(u32, u64, u64)>();
-        let thread = std::thread::Builder::new().name("discards".into()).spawn(move || {
-            for (slot, offset_bytes, length_bytes) in queue {
-                let result = discard(&file, offset_bytes, length_bytes);
+        let (jobs, queue) = channel::<Order>();
+        let thread = std::thread::Builder::new().name("blocking".into()).spawn(move || {
+            for (slot, work, offset_bytes, length_bytes) in queue {
+                let result = match work {
+                    Work::Reset => reset(&file, offset_bytes, length_bytes),
+                    _ => discard(&file, offset_bytes, length_bytes),
+                };
                 let mut message = [0; MESSAGE_BYTES];
                 message[..4].copy_from_slice(&slot.to_le_bytes());
                 message[4..].copy_from_slice(&result.to_le_bytes());
@@ -43,10 +49,10 @@ impl Discards {
         Ok(Self { jobs: Some(jobs), results, thread: Some(thread), mailboxes })
     }
 
-    /// Hands over a discard; the ring must then read one message from [`Discards::pipe`] into the place returned.
+    /// Hands over a job; the ring must then read one message from [`Blocking::pipe`] into the place returned.
     pub(super) fn queue(&mut self, job: Job) -> *mut u8 {
         let jobs = self.jobs.as_ref().expect("the way to the thread is closed only when this is dropped");
-        jobs.send((job.slot, job.offset_bytes, job.length_bytes))
+        jobs.send((job.slot, job.work, job.offset_bytes, job.length_bytes))
             .expect("the thread ends after the last job");
         self.mailboxes[job.slot as usize].as_mut_ptr()
     }
@@ -55,7 +61,7 @@ impl Discards {
         self.results.as_raw_fd()
     }
 
-    /// The message in a slot's mailbox: whose discard has ended, and how.
+    /// The message in a slot's mailbox: whose job has ended, and how.
     pub(super) fn message(&self, mailbox: u32) -> (u32, i64) {
         let (slot, result) = self.mailboxes[mailbox as usize].split_at(4);
         let slot = u32::from_le_bytes(slot.try_into().expect("four bytes were split off"));
@@ -63,7 +69,7 @@ impl Discards {
     }
 }
 
-impl Drop for Discards {
+impl Drop for Blocking {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {

@@ -1,0 +1,165 @@
+//! Opening a zoned drive: what it is, which of its zones are units, and what they hold.
+
+use super::ZonedDevice;
+use super::error::ZonedError;
+use super::report::{self, Condition, Zone};
+use crate::file_device::{FileDevice, LENGTH_MAX_BYTES};
+use crate::open::OpenOptions;
+use flashlane_base::units::format_bytes;
+use flashlane_device::{Device, Lane, Profile, UnitState, Units};
+use std::collections::{BTreeSet, VecDeque};
+use std::fs::File;
+use std::path::PathBuf;
+
+/// Lanes of a drive that names no limit of open zones, unless said otherwise.
+const LANES_DEFAULT: u64 = 8;
+
+/// How to open a zoned drive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZonedOptions {
+    /// Which, and what may be done to it: all rules of [`OpenOptions`] hold.
+    pub open: OpenOptions,
+    /// Lanes that its zones are dealt to. Unless given: as many as zones may be open at once, so that each lane can write
+    /// at any time; 8 where the drive has no limit.
+    pub lanes: Option<u32>,
+    /// What writes are multiples of; a whole unit unless given.
+    pub write_unit_bytes: Option<u64>,
+}
+
+impl ZonedOptions {
+    /// The usual lanes and write unit.
+    pub fn new(open: OpenOptions) -> Self {
+        Self { open, lanes: None, write_unit_bytes: None }
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// [`ZonedError`] says what was found and what would be needed.
+    pub fn open(&self) -> Result<ZonedDevice, ZonedError> {
+        let path = || self.open.path.clone();
+        let mut setup = self.open.setup()?;
+        if !setup.block {
+            return Err(ZonedError::NotZoned { path: path(), found: "a regular file" });
+        }
+        let told = report::zones_of(&setup.file).map_err(|e| self.open.os("ask for the zones of", e))?;
+        let Some((zone_bytes, count)) = told else {
+            return Err(ZonedError::NotZoned { path: path(), found: "a block device without zones" });
+        };
+        let zones = report::report(&setup.file, 0, count as usize);
+        let zones = zones.map_err(|e| self.open.os("read the zones of", e))?;
+        let most_open = most_open(&setup.file);
+        let chosen = self.choose(&zones, most_open, setup.profile.read_unit_bytes)?;
+        let Chosen { lanes, unit_bytes, write_unit_bytes, zones, left_out } = chosen;
+        let per_lane = zones.len() as u64 / u64::from(lanes);
+        setup.profile.erase_unit_bytes = zone_bytes;
+        let below = setup.profile.clone();
+        let drive = FileDevice::new(setup).map_err(|e| self.open.os("set up I/O on", e))?;
+        let write_unit = if self.write_unit_bytes.is_some() {
+            format!(",write-unit={}", format_bytes(write_unit_bytes).replace(' ', ""))
+        } else {
+            String::new()
+        };
+        let profile = Profile {
+            name: format!("zoned({},lanes={lanes}{write_unit})", below.name),
+            capacity_bytes: per_lane * unit_bytes,
+            lanes,
+            write_unit_bytes,
+            erase_unit_bytes: unit_bytes,
+            depth: drive.profile().depth,
+            ..below
+        };
+        let mut device = ZonedDevice {
+            drive,
+            book: Units::new(&profile),
+            profile,
+            zones,
+            left_out,
+            most_open,
+            open: BTreeSet::new(),
+            stay_open: BTreeSet::new(),
+            in_flight: Default::default(),
+            held: VecDeque::new(),
+            below: 0,
+            ready: Vec::new(),
+            returned: Vec::new(),
+            arrived: Vec::new(),
+        };
+        for (zone, number) in device.zones.iter().zip(0_u64..) {
+            let lane = Lane((number % u64::from(lanes)) as u32);
+            device.book.set(lane, number / u64::from(lanes), state(zone, write_unit_bytes), 0);
+            if zone.condition == Condition::Active {
+                device.open.insert(number);
+                device.stay_open.insert(number);
+            }
+        }
+        Ok(device)
+    }
+
+    fn choose(
+        &self,
+        zones: &[Zone],
+        most_open: Option<u32>,
+        read_unit_bytes: u64,
+    ) -> Result<Chosen, ZonedError> {
+        let path = || self.open.path.clone();
+        let in_order = |zone: &&Zone| zone.condition != Condition::Conventional && zone.capacity > 0;
+        let unit_bytes = zones.iter().find(in_order).map_or(0, |zone| zone.capacity);
+        let mut usable: Vec<Zone> =
+            zones.iter().filter(in_order).filter(|zone| zone.capacity == unit_bytes).copied().collect();
+        let count = usable.len() as u64;
+        let usual = most_open.map_or(LANES_DEFAULT, u64::from).clamp(1, count.max(1)) as u32;
+        let lanes = self.lanes.unwrap_or(usual);
+        if lanes == 0 || u64::from(lanes) > count {
+            return Err(ZonedError::Lanes { path: path(), lanes, zones: count });
+        }
+        let write_unit_bytes = self.write_unit_bytes.unwrap_or(unit_bytes);
+        let refuse = |reason| Err(ZonedError::WriteUnit { path: path(), write_unit_bytes, reason });
+        if write_unit_bytes == 0 || !write_unit_bytes.is_multiple_of(read_unit_bytes) {
+            return refuse(format!("the drive takes multiples of {read_unit_bytes} bytes"));
+        }
+        if !unit_bytes.is_multiple_of(write_unit_bytes) {
+            return refuse(format!("a unit of {unit_bytes} bytes is no whole number of them"));
+        }
+        if write_unit_bytes > LENGTH_MAX_BYTES {
+            return refuse(format!("a write has at most {LENGTH_MAX_BYTES} bytes: give a smaller one"));
+        }
+        // Each lane has as many as the others.
+        usable.truncate((count / u64::from(lanes) * u64::from(lanes)) as usize);
+        let left_out = (zones.len() - usable.len()) as u64;
+        Ok(Chosen { lanes, unit_bytes, write_unit_bytes, zones: usable, left_out })
+    }
+}
+
+/// What a drive is divided into.
+struct Chosen {
+    lanes: u32,
+    unit_bytes: u64,
+    write_unit_bytes: u64,
+    zones: Vec<Zone>,
+    left_out: u64,
+}
+
+/// What a zone is as a unit.
+fn state(zone: &Zone, write_unit_bytes: u64) -> UnitState {
+    match zone.condition {
+        Condition::Empty | Condition::Active | Condition::Full => {}
+        Condition::Conventional | Condition::ReadOnly | Condition::Offline | Condition::Unknown => {
+            return UnitState::Bad;
+        }
+    }
+    if zone.written.is_multiple_of(write_unit_bytes) {
+        UnitState::Written { bytes: zone.written }
+    } else {
+        UnitState::Torn
+    }
+}
+
+/// How many zones may be partly written at once: the drive's limits of open and of active zones, the smaller one.
+fn most_open(file: &File) -> Option<u32> {
+    let stat = rustix::fs::fstat(file).ok()?;
+    let (major, minor) = (rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev));
+    let queue = PathBuf::from(format!("/sys/dev/block/{major}:{minor}/queue"));
+    let limit = |name| std::fs::read_to_string(queue.join(name)).ok()?.trim().parse::<u32>().ok();
+    ["max_open_zones", "max_active_zones"].iter().filter_map(limit).filter(|&limit| limit > 0).min()
+}
