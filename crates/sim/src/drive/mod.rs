@@ -441,9 +441,9 @@ impl Drive {
         };
     }
 
-    /// Cleans a block of each plane of an idle die that is short of free blocks.
+    /// Goes on with what an idle die was cleaning, or cleans a block of each of its planes that is short of free blocks.
     fn clean_idle_die(&mut self, die: u32) {
-        if !self.flash.is_idle(die, self.now) {
+        if !self.flash.is_idle(die, self.now) || self.flash.resume_cleaning(die, self.now, &mut self.events) {
             return;
         }
         let planes = self.geometry.planes_per_die;
@@ -451,18 +451,19 @@ impl Drive {
             self.ftl.clean_in_background(plane, &mut self.cleaned);
         }
         let mut cleaned = std::mem::take(&mut self.cleaned);
-        self.queue_cleaning(&cleaned, Owner::Cleaning, Class::Cleaning);
-        cleaned.clear();
+        for clean in cleaned.drain(..) {
+            self.queue_cleaning(clean, Owner::Cleaning, Class::Cleaning, false);
+        }
         self.cleaned = cleaned;
     }
 
-    /// Turns the cleaning that the translation layer did into flash operations.
-    fn queue_cleaning(&mut self, cleaned: &[Clean], owner: Owner, class: Class) {
-        for &Clean { plane, moves, filled, erases, .. } in cleaned {
-            let kind = Kind::Clean { moves, summaries: filled, erases };
-            let operation = FlashOperation::new(kind, owner, class, plane, 0, 0);
-            self.flash.enqueue(operation, self.now, &mut self.events);
-        }
+    /// Turns cleaning that the translation layer did into a flash operation, which a lazy drive puts off if it is only
+    /// `due`.
+    fn queue_cleaning(&mut self, clean: Clean, owner: Owner, class: Class, due: bool) {
+        let kind = Kind::Clean { moves: clean.moves, summaries: clean.filled, erases: clean.erases };
+        let mut operation = FlashOperation::new(kind, owner, class, clean.plane, 0, 0);
+        operation.due = due;
+        self.flash.enqueue(operation, self.now, &mut self.events);
     }
 
     /// The counters since the last power cut, with these of the translation layer, which counts on.

@@ -65,3 +65,39 @@ fn the_mechanisms_make_the_published_numbers() {
         }
     }
 }
+
+#[test]
+fn reads_that_leave_no_die_idle_for_long_enough_are_disturbed_once() {
+    let config = config("mtron-like", &[("cleaning.idle", "2ms")]);
+    let mut drive = Drive::new(&config, Seed(1));
+    let capacity = drive.profile().capacity_bytes / IO_BYTES;
+    let mut random = Seed(2).source();
+    let reads = |drive: &mut Drive| -> Vec<u64> {
+        // A unit of 1 MiB: all on one stripe.
+        let offsets = (0..32).map(|i| (1 << 30) + i * IO_BYTES);
+        offsets.map(|offset| one_ns(drive, Request::read(0, offset, IO_BYTES))).collect()
+    };
+    let calm_ns = reads(&mut drive)[16];
+    for _ in 0..400 {
+        one_ns(&mut drive, Request::write(0, random.below(capacity) * IO_BYTES, IO_BYTES));
+    }
+    let merges = |drive: &Drive| drive.counters().get("full_merges").unwrap();
+    let (mut out, until, before) = (Vec::new(), drive.now + Duration::from_ms(200), merges(&drive));
+    while drive.now < until {
+        drive.reap(until, &mut out);
+    }
+    assert!(merges(&drive) > before + 20, "the idle drive cleans");
+    let disturbed = reads(&mut drive);
+    // The first comes upon a cleaning, which then waits; a page that was being moved is as far as it gets.
+    assert!(disturbed[2..].iter().all(|ns| *ns < calm_ns * 102 / 100), "{disturbed:?} for {calm_ns} ns");
+}
+
+/// The latency of a request to an otherwise silent drive.
+fn one_ns(drive: &mut Drive, request: Request) -> u64 {
+    let mut out = Vec::new();
+    drive.submit(request).unwrap();
+    while out.is_empty() {
+        drive.reap(Instant::FAR, &mut out);
+    }
+    out[0].latency().as_ns()
+}

@@ -274,11 +274,18 @@ impl Drive {
         let mut cleaned = std::mem::take(&mut self.cleaned);
         let (first, then): (Vec<Clean>, Vec<Clean>) = cleaned.drain(..).partition(|clean| clean.first);
         self.cleaned = cleaned;
-        self.queue_cleaning(&first, Owner::Nobody, Class::HostWrite);
+        let plane = program.map(|program| program.plane);
+        for clean in first {
+            // Other planes are merged along with the page's own, for the same write.
+            let due = plane.is_none_or(|plane| plane == clean.plane);
+            self.queue_cleaning(clean, Owner::Nobody, Class::HostWrite, due);
+        }
         if let Some(program) = program {
             self.flash.enqueue(program, self.now, &mut self.events);
         }
-        self.queue_cleaning(&then, Owner::Nobody, Class::HostWrite);
+        for clean in then {
+            self.queue_cleaning(clean, Owner::Nobody, Class::HostWrite, true);
+        }
     }
 
     /// The plane that was settled for a buffered page when it came in.

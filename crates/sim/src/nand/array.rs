@@ -34,6 +34,8 @@ struct Die {
     array_ends: Instant,
     suspended: u32,
     suspended_left: Duration,
+    /// A cleaning in the background that something better came between: it goes on once the die has been idle again.
+    paused: u32,
     queues: [Queue; RANKS],
     channel: u32,
 }
@@ -59,6 +61,7 @@ impl Die {
             array_ends: Instant::ZERO,
             suspended: NONE,
             suspended_left: Duration::ZERO,
+            paused: NONE,
             queues: [Queue::EMPTY; RANKS],
             channel,
         }
@@ -68,7 +71,7 @@ impl Die {
     fn is_wanted(&self, ops: &Slab<Operation>) -> bool {
         self.queues.iter().any(|queue| {
             let mut op = queue.first;
-            while op != NONE && ops[op].is_due_cleaning() {
+            while op != NONE && ops[op].due {
                 op = ops[op].next;
             }
             op != NONE
@@ -159,7 +162,7 @@ impl FlashArray {
         self.counters
     }
 
-    /// Whether a die neither works nor has anything waiting.
+    /// Whether a die neither works nor has anything waiting, but for a cleaning that waits for just that.
     pub fn is_idle(&self, die: u32, now: Instant) -> bool {
         if let Some(in_order) = &self.in_order {
             return in_order.is_idle(die, now);
@@ -169,6 +172,17 @@ impl FlashArray {
             && state.register == NONE
             && state.suspended == NONE
             && state.queues.iter().all(|queue| queue.first == NONE)
+    }
+
+    /// Lets an idle die go on with the cleaning that it was interrupted in; false where there is none.
+    pub fn resume_cleaning(&mut self, die: u32, now: Instant, events: &mut EventQueue) -> bool {
+        let state = &mut self.dies[die as usize];
+        let op = std::mem::replace(&mut state.paused, NONE);
+        if op != NONE {
+            state.array = op;
+            self.begin_clean(die, op, now, events);
+        }
+        op != NONE
     }
 
     /// Queues an operation at its die, which begins it at once if it can.
@@ -355,7 +369,7 @@ impl FlashArray {
         }
         let rank = state.queues.iter().position(|queue| queue.first != NONE)?;
         let first = state.queues[rank].first;
-        if self.lazy && self.ops[first].is_due_cleaning() && !state.is_wanted(&self.ops) {
+        if self.lazy && self.ops[first].due && !state.is_wanted(&self.ops) {
             return None;
         }
         let can = match self.ops[first].kind {
@@ -569,7 +583,11 @@ impl FlashArray {
                 let rank = self.ranks[self.ops[op].class as usize];
                 if self.preemptible && state.queues[..rank].iter().any(|queue| queue.first != NONE) {
                     state.array = NONE;
-                    self.dies[die as usize].queues[rank].push_front(&mut self.ops, op);
+                    if self.ops[op].class == Class::Cleaning {
+                        state.paused = op;
+                    } else {
+                        state.queues[rank].push_front(&mut self.ops, op);
+                    }
                 } else {
                     self.begin_clean(die, op, now, events);
                 }

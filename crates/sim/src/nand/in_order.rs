@@ -60,7 +60,7 @@ impl InOrder {
         events: &mut EventQueue,
     ) {
         let line = &mut self.lines[die as usize];
-        if self.lazy && operation.is_due_cleaning() {
+        if self.lazy && operation.due {
             line.due += time;
             return;
         }

@@ -66,6 +66,8 @@ pub struct Operation {
     pub unreadable: bool,
     /// Whether a program fills its block, so that the block's summary is due.
     pub fills_block: bool,
+    /// Whether it is cleaning that a write made due, which a lazy drive puts off until it wants the die.
+    pub due: bool,
     /// The next in the queue it waits in.
     pub(super) next: u32,
     /// The next of the operations on other planes of the die that go with it.
@@ -90,11 +92,6 @@ pub(super) enum Step {
 }
 
 impl Operation {
-    /// Whether this is cleaning that a write made due, and not that of an idle die.
-    pub(super) fn is_due_cleaning(&self) -> bool {
-        self.class == Class::HostWrite && matches!(self.kind, Kind::Clean { .. })
-    }
-
     /// An operation that is not yet queued.
     pub fn new(kind: Kind, owner: Owner, class: Class, plane: u32, page: u32, bus_bytes: u32) -> Self {
         Self {
@@ -108,6 +105,7 @@ impl Operation {
             retries: 0,
             unreadable: false,
             fills_block: false,
+            due: false,
             next: NONE,
             partner: NONE,
             step: Step::Whole,

@@ -8,53 +8,53 @@
 //! there are log blocks are written cheaply, and no more.
 
 use super::store::{Spot, Store};
+use super::superblock::Superblock;
 use super::{Scheme, Target};
 use crate::ftl::{Clean, NoRoom};
 
-/// A unit's log block.
-#[derive(Clone, Copy)]
+/// A unit's log block, one on each of its planes.
 struct Log {
     unit: u32,
-    block: u32,
+    blocks: Superblock,
     /// Whether every page of it is in its place.
     in_place: bool,
 }
 
 impl Log {
-    /// Joins the log with its unit's data block. `None`, and nothing changed, where there is no block for it.
-    fn merge(self, store: &mut Store, plane: u32) -> Option<Clean> {
+    /// Joins the log with its unit's data blocks. False, and nothing changed, where there is no block for it.
+    fn merge(&self, store: &mut Store, cleaned: &mut Vec<Clean>) -> bool {
         if self.in_place {
-            return Some(store.complete(plane, self.unit, self.block));
+            self.blocks.complete(store, self.unit, cleaned);
+            return true;
         }
-        let mut clean = store.gather(plane, self.unit)?;
-        store.erase(plane, self.block);
-        clean.erases += 1;
-        Some(clean)
+        self.blocks.merge(store, self.unit, cleaned)
     }
 }
 
 pub(super) struct Bast {
-    /// Of each plane, the log blocks, the one least recently written first.
+    /// Of each stripe, the logs, the one least recently written first.
     logs: Vec<Vec<Log>>,
     most: usize,
 }
 
 impl Bast {
-    /// With at most `most` log blocks a plane.
-    pub(super) fn new(planes: u32, most: usize) -> Self {
-        Self { logs: vec![Vec::new(); planes as usize], most }
+    /// With at most `most` logs a stripe.
+    pub(super) fn new(stripes: usize, most: usize) -> Self {
+        Self { logs: (0..stripes).map(|_| Vec::new()).collect(), most }
     }
 
-    /// Merges the plane's log at a position of its list.
+    /// Merges the stripe's log at a position of its list.
     fn merge(
         &mut self,
         store: &mut Store,
-        plane: u32,
+        stripe: u32,
         at: usize,
         cleaned: &mut Vec<Clean>,
     ) -> Result<(), NoRoom> {
-        let logs = &mut self.logs[plane as usize];
-        cleaned.push(logs[at].merge(store, plane).ok_or(NoRoom)?);
+        let logs = &mut self.logs[stripe as usize];
+        if !logs[at].merge(store, cleaned) {
+            return Err(NoRoom);
+        }
         logs.remove(at);
         Ok(())
     }
@@ -63,51 +63,54 @@ impl Bast {
 impl Scheme for Bast {
     fn open(&mut self, store: &mut Store, spot: Spot, cleaned: &mut Vec<Clean>) -> Result<Target, NoRoom> {
         let Spot { plane, unit, offset } = spot;
-        let found = self.logs[plane as usize].iter().position(|log| log.unit == unit);
+        let stripe = store.stripe(plane);
+        let logs = &self.logs[stripe as usize];
+        let found = logs.iter().position(|log| log.unit == unit);
         let found = match found {
-            Some(at) if store.is_full(plane, self.logs[plane as usize][at].block) => {
-                self.merge(store, plane, at, cleaned)?;
+            Some(at) if store.is_full(plane, logs[at].blocks.on(store, plane)) => {
+                self.merge(store, stripe, at, cleaned)?;
                 None
             }
             found => found,
         };
-        let log = if let Some(at) = found {
-            self.logs[plane as usize].remove(at)
+        let mut log = if let Some(at) = found {
+            self.logs[stripe as usize].remove(at)
         } else {
             // A free block is left for the next full merge.
-            while self.logs[plane as usize].len() == self.most
-                || store.free(plane) < 2 && !self.logs[plane as usize].is_empty()
+            while self.logs[stripe as usize].len() == self.most
+                || !Superblock::is_to_be_had(store, stripe, 1) && !self.logs[stripe as usize].is_empty()
             {
-                self.merge(store, plane, 0, cleaned)?;
+                self.merge(store, stripe, 0, cleaned)?;
             }
-            if store.free(plane) < 2 {
-                return Err(NoRoom);
-            }
-            Log { unit, block: store.take(plane).ok_or(NoRoom)?, in_place: true }
+            Log { unit, blocks: Superblock::take(store, stripe, 1).ok_or(NoRoom)?, in_place: true }
         };
-        let position = store.next(plane, log.block);
-        self.logs[plane as usize].push(Log { in_place: log.in_place && position == offset, ..log });
-        Ok(Target { block: log.block, position })
+        let block = log.blocks.on(store, plane);
+        let position = store.next(plane, block);
+        log.in_place &= position == offset;
+        self.logs[stripe as usize].push(log);
+        Ok(Target { block, position })
     }
 
-    fn written(&mut self, store: &mut Store, spot: Spot, _: Target, cleaned: &mut Vec<Clean>) {
-        let logs = &mut self.logs[spot.plane as usize];
-        let log = *logs.last().expect("it was just written");
-        if log.in_place && store.is_full(spot.plane, log.block) {
-            logs.pop();
-            cleaned.push(store.complete(spot.plane, log.unit, log.block));
+    fn written(&mut self, store: &mut Store, spot: Spot, target: Target, cleaned: &mut Vec<Clean>) {
+        let logs = &mut self.logs[store.stripe(spot.plane) as usize];
+        let log = logs.last().expect("it was just written");
+        if log.in_place && store.is_full(spot.plane, target.block) && log.blocks.is_full(store) {
+            let log = logs.pop().expect("it was just written");
+            log.blocks.complete(store, log.unit, cleaned);
         }
     }
 
     fn tidy(&mut self, store: &mut Store, plane: u32, high: f64, cleaned: &mut Vec<Clean>) {
-        if self.logs[plane as usize].len() as f64 > (1.0 - high) * self.most as f64 {
-            // Without a block to merge to there is nothing that an idle plane could do.
-            let _ = self.merge(store, plane, 0, cleaned);
+        let stripe = store.stripe(plane);
+        if self.logs[stripe as usize].len() as f64 > (1.0 - high) * self.most as f64 {
+            // Without a block to merge to there is nothing that an idle stripe could do.
+            let _ = self.merge(store, stripe, 0, cleaned);
         }
     }
 
     #[cfg(test)]
-    fn logs(&self, plane: u32) -> Vec<u32> {
-        self.logs[plane as usize].iter().map(|log| log.block).collect()
+    fn logs(&self, store: &Store, plane: u32) -> Vec<u32> {
+        let logs = &self.logs[store.stripe(plane) as usize];
+        logs.iter().map(|log| log.blocks.on(store, plane)).collect()
     }
 }

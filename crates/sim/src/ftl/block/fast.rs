@@ -208,7 +208,7 @@ impl Scheme for Fast {
     }
 
     #[cfg(test)]
-    fn logs(&self, plane: u32) -> Vec<u32> {
+    fn logs(&self, _: &Store, plane: u32) -> Vec<u32> {
         let lane = &self.lanes[plane as usize];
         let sequences = lane.sequences.iter().map(|sequence| sequence.block);
         sequences.chain(lane.logs.iter().map(|log| log.block)).collect()

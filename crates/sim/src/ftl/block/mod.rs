@@ -5,8 +5,9 @@
 //! the block that takes the page next, after the merging that this needs. Gupta et al. ("DFTL", ASPLOS 2009, section 2)
 //! describe the family; uFLIP (section 5) shows what it does to a drive's response times.
 //!
-//! Pages never change their plane, so merging moves them within it, on all planes of the stripe at once. The planes
-//! keep their books apart: what is written to all of them takes the same course on each.
+//! Pages never change their plane, so merging moves them within it, on all planes of the stripe at once. Where a log or a
+//! replacement belongs to a unit it is a block on each of its planes, and all of them are merged together
+//! (`superblock`). What FAST writes in sequence or to its shared log it keeps books of by the plane.
 //!
 //! Memory: 4 bytes a logical page, and 16 bytes a block. Cost: a merge looks at each page of an erase block.
 
@@ -15,6 +16,7 @@ mod fast;
 mod initial;
 mod replacement;
 mod store;
+mod superblock;
 
 use super::{Clean, FtlCounters, NoRoom, Placed};
 use crate::config::{DriveConfig, Translation};
@@ -38,7 +40,7 @@ trait Scheme: Send {
 
     /// The blocks of a plane that hold pages besides the data blocks.
     #[cfg(test)]
-    fn logs(&self, plane: u32) -> Vec<u32>;
+    fn logs(&self, store: &Store, plane: u32) -> Vec<u32>;
 }
 
 /// The block and position that a page is written to.
@@ -64,8 +66,8 @@ impl BlockMapped {
         let log_blocks = config.mapping.log_blocks.expect("validation asks for it") as usize;
         let scheme: Box<dyn Scheme> = match config.mapping.translation {
             Translation::Page => unreachable!("page mapping is not block mapping"),
-            Translation::Block => Box::new(replacement::Replacement::new(planes, log_blocks)),
-            Translation::Bast => Box::new(bast::Bast::new(planes, log_blocks)),
+            Translation::Block => Box::new(replacement::Replacement::new(store.stripes(), log_blocks)),
+            Translation::Bast => Box::new(bast::Bast::new(store.stripes(), log_blocks)),
             Translation::Fast => {
                 let sequences = config.mapping.sequence_blocks.unwrap_or(1) as usize;
                 Box::new(fast::Fast::new(planes, log_blocks, sequences, config.mapping.merge_batch))

@@ -1,81 +1,101 @@
-//! Block mapping proper: a unit that is written anew gets a replacement block, in which each page keeps its place.
+//! Block mapping proper: a unit that is written anew gets a replacement, in which each page keeps its place.
 //!
-//! Pages of a replacement block are written in ascending order: those before the first that is written are copied, and
-//! a write that does not go on where the last one ended, or needs the replacement block for another unit, has the rest
-//! copied; the replacement then takes the data block's place (Gupta et al., ASPLOS 2009, section 2.2.1, after NFTL). So
-//! a write at random costs a whole block's copy, wherever it goes; writes in sequence cost an erase a block.
+//! A replacement is written in ascending order: what is before the first page that is written is copied, and a write
+//! that does not go on where the last one ended, or needs the replacement for another unit, has the rest copied; the
+//! replacement then takes the place of the unit's data blocks (Gupta et al., ASPLOS 2009, section 2.2.1, after NFTL).
+//! So a write at random costs a whole unit's copy, wherever it goes and however small it is (uFLIP, section 5.2);
+//! writes in sequence cost an erase a block.
 
 use super::store::{Spot, Store};
+use super::superblock::Superblock;
 use super::{Scheme, Target};
 use crate::ftl::{Clean, NoRoom};
 
 /// A unit that is being replaced.
-#[derive(Clone, Copy)]
 struct Open {
     unit: u32,
-    block: u32,
+    blocks: Superblock,
 }
 
 pub(super) struct Replacement {
-    /// Of each plane, the replacement blocks, the one least recently written first.
+    /// Of each stripe, the replacements, the one least recently written first.
     open: Vec<Vec<Open>>,
     most: usize,
 }
 
 impl Replacement {
-    /// With at most `most` replacement blocks a plane.
-    pub(super) fn new(planes: u32, most: usize) -> Self {
-        Self { open: vec![Vec::new(); planes as usize], most }
+    /// With at most `most` replacements a stripe.
+    pub(super) fn new(stripes: usize, most: usize) -> Self {
+        Self { open: (0..stripes).map(|_| Vec::new()).collect(), most }
     }
+}
+
+/// Of the planes of the spot's stripe, each with the end of its offsets that come before the spot.
+fn before(store: &Store, spot: Spot) -> impl Iterator<Item = (u32, u32)> + use<> {
+    let chunk_pages = store.geometry.chunk_pages;
+    let (row, stripe) = (spot.offset / chunk_pages, store.stripe(spot.plane));
+    let at = store.position(spot.plane);
+    let ends = (0..store.geometry.stripe_planes).map(move |position| match position.cmp(&at) {
+        std::cmp::Ordering::Less => (row + 1) * chunk_pages,
+        std::cmp::Ordering::Equal => spot.offset,
+        std::cmp::Ordering::Greater => row * chunk_pages,
+    });
+    let most = store.geometry.data_pages;
+    let planes = (0..store.geometry.stripe_planes).map(|at| store.plane_of_stripe(stripe, at));
+    planes.collect::<Vec<_>>().into_iter().zip(ends.map(move |end| end.min(most)))
 }
 
 impl Scheme for Replacement {
     fn open(&mut self, store: &mut Store, spot: Spot, cleaned: &mut Vec<Clean>) -> Result<Target, NoRoom> {
         let Spot { plane, unit, offset } = spot;
-        let open = &mut self.open[plane as usize];
+        let stripe = store.stripe(plane);
+        let open = &mut self.open[stripe as usize];
         if let Some(at) = open.iter().position(|open| open.unit == unit) {
             let found = open.remove(at);
-            if store.next(plane, found.block) == offset {
+            let block = found.blocks.on(store, plane);
+            if store.next(plane, block) == offset {
                 open.push(found);
-            } else {
-                cleaned.push(store.complete(plane, unit, found.block));
+                return Ok(Target { block, position: offset });
+            }
+            found.blocks.complete(store, unit, cleaned);
+        }
+        while open.len() == self.most || !Superblock::is_to_be_had(store, stripe, 0) && !open.is_empty() {
+            let oldest = open.remove(0);
+            oldest.blocks.complete(store, oldest.unit, cleaned);
+        }
+        let blocks = Superblock::take(store, stripe, 0).ok_or(NoRoom)?;
+        for (plane, end) in before(store, spot) {
+            let copied = store.copy(plane, unit, 0..end, blocks.on(store, plane));
+            if copied.moves > 0 {
+                cleaned.push(copied);
             }
         }
-        if open.last().is_none_or(|last| last.unit != unit) {
-            if open.len() == self.most || store.free(plane) == 0 && !open.is_empty() {
-                let oldest = open.remove(0);
-                cleaned.push(store.complete(plane, oldest.unit, oldest.block));
-            }
-            let block = store.take(plane).ok_or(NoRoom)?;
-            open.push(Open { unit, block });
-        }
-        let block = open.last().expect("it was found or opened").block;
-        let before = store.copy(plane, unit, store.next(plane, block)..offset, block);
-        if before.moves > 0 {
-            cleaned.push(before);
-        }
+        let block = blocks.on(store, plane);
+        open.push(Open { unit, blocks });
         Ok(Target { block, position: offset })
     }
 
-    fn written(&mut self, store: &mut Store, spot: Spot, _: Target, cleaned: &mut Vec<Clean>) {
-        let open = &mut self.open[spot.plane as usize];
-        let &Open { unit, block } = open.last().expect("it was just written");
-        if store.is_full(spot.plane, block) {
-            open.pop();
-            cleaned.push(store.complete(spot.plane, unit, block));
+    fn written(&mut self, store: &mut Store, spot: Spot, target: Target, cleaned: &mut Vec<Clean>) {
+        let open = &mut self.open[store.stripe(spot.plane) as usize];
+        if !store.is_full(spot.plane, target.block) {
+            return;
+        }
+        if open.last().expect("it was just written").blocks.is_full(store) {
+            let full = open.pop().expect("it was just written");
+            full.blocks.complete(store, full.unit, cleaned);
         }
     }
 
     fn tidy(&mut self, store: &mut Store, plane: u32, high: f64, cleaned: &mut Vec<Clean>) {
-        let open = &mut self.open[plane as usize];
+        let open = &mut self.open[store.stripe(plane) as usize];
         if open.len() as f64 > (1.0 - high) * self.most as f64 {
             let oldest = open.remove(0);
-            cleaned.push(store.complete(plane, oldest.unit, oldest.block));
+            oldest.blocks.complete(store, oldest.unit, cleaned);
         }
     }
 
     #[cfg(test)]
-    fn logs(&self, plane: u32) -> Vec<u32> {
-        self.open[plane as usize].iter().map(|open| open.block).collect()
+    fn logs(&self, store: &Store, plane: u32) -> Vec<u32> {
+        self.open[store.stripe(plane) as usize].iter().map(|open| open.blocks.on(store, plane)).collect()
     }
 }

@@ -114,6 +114,29 @@ impl Store {
         (page < u64::from(g.logical_pages)).then_some(page as u32)
     }
 
+    /// The stripe of a plane.
+    #[inline]
+    pub(super) fn stripe(&self, plane: u32) -> u32 {
+        self.position_of[plane as usize] / self.geometry.stripe_planes
+    }
+
+    /// A plane's position in its stripe.
+    #[inline]
+    pub(super) fn position(&self, plane: u32) -> u32 {
+        self.position_of[plane as usize] % self.geometry.stripe_planes
+    }
+
+    /// The plane at a position of a stripe.
+    #[inline]
+    pub(super) fn plane_of_stripe(&self, stripe: u32, position: u32) -> u32 {
+        self.plane_at[(stripe * self.geometry.stripe_planes + position) as usize]
+    }
+
+    /// How many stripes there are.
+    pub(super) fn stripes(&self) -> usize {
+        (self.geometry.planes / self.geometry.stripe_planes) as usize
+    }
+
     /// The flash page that holds logical page `page`.
     #[inline]
     pub(super) fn physical(&self, page: u32) -> Option<u32> {

@@ -50,13 +50,13 @@ pub(crate) fn check(ftl: &BlockMapped) {
         if store.data(spot.plane, spot.unit) == Some(block) {
             assert_eq!(physical % g.pages, spot.offset, "page {page} is out of its place in a data block");
         } else {
-            assert!(ftl.scheme.logs(spot.plane).contains(&block), "page {page} is in no log");
+            assert!(ftl.scheme.logs(store, spot.plane).contains(&block), "page {page} is in no log");
         }
     }
     for plane in 0..g.planes {
         let free = store.planes[plane as usize].free.iter().copied();
         let data = (0..store.units_per_plane).filter_map(|unit| store.data(plane, unit));
-        let mut used: Vec<u32> = free.chain(data).chain(ftl.scheme.logs(plane)).collect();
+        let mut used: Vec<u32> = free.chain(data).chain(ftl.scheme.logs(store, plane)).collect();
         assert_eq!(used.len() as u32, store.planes[plane as usize].good, "blocks of plane {plane}");
         used.sort_unstable();
         used.dedup();
@@ -106,7 +106,9 @@ fn exercise(ftl: &mut BlockMapped, writes: u64, model: &mut BTreeSet<u32>, seed:
             let sum = |each: fn(&Clean) -> u32| cleaned.iter().map(|c| u64::from(each(c))).sum::<u64>();
             assert_eq!(after.erases - before.erases, sum(|clean| clean.erases));
             assert_eq!(after.moved_pages - before.moved_pages, sum(|clean| clean.moves));
-            assert!(cleaned.iter().all(|clean| clean.plane == ftl.assign(page)), "other planes rest");
+            let stripe = |plane| ftl.store.stripe(plane);
+            let of_it = |clean: &Clean| stripe(clean.plane) == stripe(ftl.assign(page));
+            assert!(cleaned.iter().all(of_it), "other stripes rest");
         }
         if random.chance(0.05) && ftl.cleans_when_idle() {
             cleaned.clear();
@@ -243,6 +245,28 @@ fn each_scheme_pays_for_what_it_cannot_take() {
     is(merges(sequences, [0, 1, 15, 2]), 0, 0, 0, 0, 0);
     // … and written again at once it begins none.
     is(merges(fast, [0, 0, 1]), 0, 0, 0, 0, 0);
+}
+
+#[test]
+fn a_page_costs_the_merge_of_its_whole_unit() {
+    let [block, bast, ..] = SCHEMES;
+    // Four planes of 15 pages each: a page of each of nine units, wherever it is in the unit.
+    let counters = |scheme| {
+        let mut ftl = BlockMapped::new(&config(scheme, &[("mapping.stripe", "4")]), Seed(1));
+        ftl.fill();
+        for unit in 0..9 {
+            ftl.place(unit * 60 + 7 + unit, &mut Vec::new()).unwrap();
+        }
+        check(&ftl);
+        ftl.counters()
+    };
+    // Seven replacements have gone to others, and two are begun: the pages before the first written are there.
+    let found = counters(block);
+    assert_eq!((found.partial_merges, found.erases), (7 * 4, 7 * 4));
+    assert_eq!(found.moved_pages, 7 * 59 + 14 + 15);
+    // Six logs have gone to others.
+    let found = counters(bast);
+    assert_eq!((found.full_merges, found.moved_pages, found.erases), (6 * 4, 6 * 60, 2 * 6 * 4));
 }
 
 #[test]
