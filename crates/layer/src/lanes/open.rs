@@ -112,7 +112,11 @@ pub(super) fn superblock<D: DataDevice>(
         });
     }
     let copy_at = recorded - SECTOR_BYTES;
-    let last = read(copy_at)?;
+    // One that names another end than where it stands is not this device's.
+    let last = read(copy_at)?.and_then(|found| match found.device_bytes {
+        bytes if bytes == recorded => Ok(found),
+        _ => Err(Flaw::Nonsense),
+    });
     let superblock = match (first, last) {
         (Ok(found), _) => found,
         (Err(Flaw::Newer(version)), _) | (Err(_), Err(Flaw::Newer(version))) => {

@@ -332,6 +332,22 @@ fn a_shorter_device_is_refused_and_a_longer_one_has_the_same_lanes() {
 }
 
 #[test]
+fn a_copy_that_names_another_end_is_not_believed() {
+    let mut device = mixed().into_inner();
+    let end = 40 * 4096 - SECTOR_BYTES;
+    let mut copy = raw(&mut device, end, SECTOR_BYTES);
+    copy[48..56].copy_from_slice(&(80 * 4096_u64).to_le_bytes());
+    seal(&mut copy);
+    overwrite(&mut device, end, &copy);
+    overwrite(&mut device, 0, &[0; 4096]);
+    let error = Lanes::open(device).err().expect("neither can be used");
+    assert!(
+        matches!(error, LanesError::Damaged { first: Flaw::Foreign, last: Flaw::Nonsense, .. }),
+        "{error}"
+    );
+}
+
+#[test]
 fn lanes_opened_for_reading_write_nothing() {
     let mut lanes = fresh(shape(2, 8192, 512, 4096), 1 << 20);
     lanes.submit(Request::write(1, 0, 8192)).expect("it is erased");
