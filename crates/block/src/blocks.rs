@@ -374,22 +374,32 @@ impl<D: DataDevice> Blocks<D> {
         units.saturating_sub(self.homeless.len() as u64)
     }
 
+    /// Whether these bytes of a block are there, without reading them.
+    ///
+    /// # Errors
+    /// [`GetError`] where the block or the bytes are not there.
+    pub fn check_range(&self, id: u64, offset_bytes: u64, length_bytes: u64) -> Result<(), GetError> {
+        if self.gone {
+            return Err(GetError::Gone);
+        }
+        let Some(block) = self.stored.get(&id) else {
+            return Err(GetError::NotFound { id, damaged_units: self.damaged.len() as u64 });
+        };
+        let block_bytes = block.length_bytes;
+        match offset_bytes.checked_add(length_bytes) {
+            Some(end) if end <= block_bytes => Ok(()),
+            _ => Err(GetError::OutOfRange { id, offset_bytes, length_bytes, block_bytes }),
+        }
+    }
+
     /// Reads bytes of a block, with one read of the device.
     ///
     /// # Errors
     /// [`GetError`] where the block or the bytes are not there.
     pub fn get(&mut self, id: u64, offset_bytes: u64, length_bytes: u64) -> Result<Ticket, GetError> {
-        if self.gone {
-            return Err(GetError::Gone);
-        }
-        let Some(block) = self.stored.get_mut(&id) else {
-            return Err(GetError::NotFound { id, damaged_units: self.damaged.len() as u64 });
-        };
-        let block_bytes = block.length_bytes;
-        let end = offset_bytes.checked_add(length_bytes).filter(|&end| end <= block_bytes);
-        let Some(end) = end else {
-            return Err(GetError::OutOfRange { id, offset_bytes, length_bytes, block_bytes });
-        };
+        self.check_range(id, offset_bytes, length_bytes)?;
+        let end = offset_bytes + length_bytes;
+        let block = self.stored.get_mut(&id).expect("it was just found");
         block.readers += 1;
         let place = block.place;
         let granule = self.layout.granule_bytes;

@@ -1,6 +1,6 @@
 //! A closed loop of puts and gets: so many in flight, for so many in all; what a benchmark of the layer needs.
 //!
-//! Ids come from the layer's counter, so that round-robin placement sees them in turn, and gets are of random blocks.
+//! Ids come from the layer's counter, so that round-robin placement sees them in turn.
 
 use crate::{Blocks, Finished, GetError, GetFailure, Outcome, Payload, PutError, PutFailure};
 use flashlane_base::{Duration, Histogram, Instant, Seed};
@@ -17,6 +17,8 @@ pub struct Load {
     pub in_flight: u32,
     /// The share that are puts, 0 to 1; the others are gets.
     pub puts: f64,
+    /// Whether gets are of random blocks; otherwise of one after the other, by their ids.
+    pub random: bool,
     /// Bytes of a get, from a random place on a multiple of so many; 0 for whole blocks.
     pub get_bytes: u64,
     /// Blocks that are kept: beyond these, each put deletes the oldest. All where absent.
@@ -97,7 +99,7 @@ pub fn run<D: DataDevice>(
     let begun = blocks.now();
     let mut done =
         Done { elapsed: Duration::ZERO, puts: Side::default(), gets: Side::default(), stopped: false };
-    let (mut asked, mut in_flight, mut out) = (0, 0, Vec::new());
+    let (mut asked, mut in_flight, mut next_get, mut out) = (0, 0, 0, Vec::new());
     while asked < load.wishes || in_flight > 0 {
         while asked < load.wishes && in_flight < load.in_flight && !done.stopped {
             // Nothing to read yet, and blocks on their way.
@@ -111,7 +113,10 @@ pub fn run<D: DataDevice>(
                 if ids.is_empty() {
                     return Err(LoadError::Empty);
                 }
-                let id = ids[random.below(ids.len() as u64) as usize];
+                let nth =
+                    if load.random { random.below(ids.len() as u64) } else { next_get % ids.len() as u64 };
+                let id = ids[nth as usize];
+                next_get += 1;
                 let length = blocks.info(id).map_or(0, |info| info.length_bytes);
                 let get_bytes = if load.get_bytes == 0 { length } else { load.get_bytes.min(length) };
                 let offset = random.below(length / get_bytes.max(1)) * get_bytes;
@@ -183,8 +188,15 @@ mod tests {
         let run_once = || {
             let device = MemoryLanes::new(4, 16, 4096, 512, Seed(1));
             let mut blocks = Blocks::format(device, 1, Options::default()).unwrap();
-            let load =
-                Load { wishes: 500, in_flight: 8, puts: 0.5, get_bytes: 512, keep: Some(20), seed: Seed(2) };
+            let load = Load {
+                wishes: 500,
+                in_flight: 8,
+                puts: 0.5,
+                random: true,
+                get_bytes: 512,
+                keep: Some(20),
+                seed: Seed(2),
+            };
             let done = run(&mut blocks, &load, &mut |_| ControlFlow::Continue(())).unwrap();
             assert_eq!(done.puts.count + done.gets.count, 500);
             assert_eq!(done.gets.bytes, done.gets.count * 512);
@@ -198,7 +210,15 @@ mod tests {
     fn reading_where_nothing_is_stored_is_refused() {
         let device = MemoryLanes::new(4, 16, 4096, 512, Seed(1));
         let mut blocks = Blocks::format(device, 1, Options::default()).unwrap();
-        let load = Load { wishes: 5, in_flight: 2, puts: 0.0, get_bytes: 0, keep: None, seed: Seed(2) };
+        let load = Load {
+            wishes: 5,
+            in_flight: 2,
+            puts: 0.0,
+            random: false,
+            get_bytes: 0,
+            keep: None,
+            seed: Seed(2),
+        };
         let answer = run(&mut blocks, &load, &mut |_| ControlFlow::Continue(()));
         assert_eq!(answer.map(|_| ()), Err(LoadError::Empty));
     }

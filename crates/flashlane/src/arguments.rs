@@ -1,6 +1,6 @@
 //! What can be typed: the commands, and the options that several of them share.
 
-use crate::command::{completions, man, probe, profile, replay, report, run, study, trace, uflip};
+use crate::command::{completions, man, probe, profile, replay, report, run, sdf, study, trace, uflip};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use flashlane_base::Seed;
@@ -30,6 +30,7 @@ Examples:
   flashlane run sim:ssd-m,initial.state=full random-read,size=4k,depth=32
   flashlane replay sim:msr-32g,initial.state=full iozone.trace.xz --out iozone
   flashlane study chen11/fig3 --out fig3
+  flashlane sdf bench sim:sdf
 
 Exit status: 0 done, 1 failed or stopped early or a verdict missed, 2 unusable arguments.";
 
@@ -39,6 +40,7 @@ pub enum Command {
     Uflip(uflip::Arguments),
     Run(run::Arguments),
     Replay(replay::Arguments),
+    Sdf(sdf::Arguments),
     Study(study::Arguments),
     Trace(trace::Arguments),
     Profile(profile::Arguments),

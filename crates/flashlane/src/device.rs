@@ -9,11 +9,11 @@ use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_base::units::{format_bytes, parse_bytes};
 use flashlane_device::spec::Spec;
-use flashlane_device::{Device, Interleaved, Lane, OneLane, SubmitError};
+use flashlane_device::{DataDevice, Device, Interleaved, Lane, OneLane, SubmitError};
 use flashlane_host::{
     Access, CreateError, DEPTH_DEFAULT, DEPTH_MAX, OpenError, OpenOptions, ZonedError, ZonedOptions,
 };
-use flashlane_layer::Stack;
+use flashlane_layer::{Backed, Stack};
 use flashlane_measure::schema::Warning;
 use flashlane_sim::ConfigError;
 use flashlane_sim::config::{self, DriveConfig};
@@ -60,6 +60,24 @@ pub fn open(spec: &Spec, opening: &Opening<'_>) -> Result<Opened, Failure> {
     let device = stack(spec, opening, &mut warnings)?.into_device();
     let device = if device.profile().lanes > 1 { Box::new(Interleaved::new(device)) } else { device };
     Ok(Opened { device, warnings })
+}
+
+/// A device that keeps bytes.
+pub struct OpenedBytes {
+    pub device: Box<dyn DataDevice>,
+    /// Doubts about what will be measured on it.
+    pub warnings: Vec<Warning>,
+}
+
+/// Opens the device that `spec` names, with its lanes as they are, for somebody who wants bytes back: those of a simulated
+/// device are kept in memory.
+pub fn open_bytes(spec: &Spec, opening: &Opening<'_>) -> Result<OpenedBytes, Failure> {
+    let mut warnings = Vec::new();
+    let device = match stack(spec, opening, &mut warnings)? {
+        Stack::Data(device) => device,
+        Stack::Timing(device) => Box::new(Backed::new(device)),
+    };
+    Ok(OpenedBytes { device, warnings })
 }
 
 fn stack(spec: &Spec, opening: &Opening<'_>, warnings: &mut Vec<Warning>) -> Result<Stack, Failure> {

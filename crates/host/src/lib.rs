@@ -19,6 +19,7 @@
 mod clock;
 mod create;
 mod engine;
+mod entropy;
 mod file_device;
 mod identity;
 mod interrupt;
@@ -35,6 +36,7 @@ mod zoned;
 pub use clock::{date, timed};
 pub use create::{CreateError, create};
 pub use engine::EngineChoice;
+pub use entropy::fresh_seed;
 pub use file_device::FileDevice;
 pub use identity::{Identity, identity, serial};
 pub use interrupt::{catch_interrupts, interrupted};

@@ -34,7 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "flashlane",
         &[
-            "base", "device", "policy", "sim", "host", "layer", "workload", "trace", "measure", "probe",
+            "base", "device", "policy", "sim", "host", "layer", "block", "workload", "trace", "measure", "probe",
             "uflip", "studies", "report",
         ],
     ),

@@ -7,6 +7,7 @@ pub mod profile;
 pub mod replay;
 pub mod report;
 pub mod run;
+pub mod sdf;
 pub mod study;
 pub mod trace;
 pub mod uflip;
@@ -23,6 +24,7 @@ pub fn call(command: Command) -> Result<Status, Failure> {
         Command::Uflip(arguments) => uflip::call(&arguments),
         Command::Run(arguments) => run::call(&arguments),
         Command::Replay(arguments) => replay::call(&arguments),
+        Command::Sdf(arguments) => sdf::call(&arguments),
         Command::Study(arguments) => study::call(&arguments),
         Command::Trace(arguments) => trace::call(&arguments),
         Command::Profile(arguments) => profile::call(&arguments),

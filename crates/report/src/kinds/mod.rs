@@ -4,6 +4,7 @@ mod probe;
 mod replay;
 mod run;
 mod score;
+mod sdf;
 mod study;
 mod sweep;
 mod trace;
@@ -37,6 +38,8 @@ pub(crate) const KINDS: &[Kind] = &[
     trace::KIND,
     uflip::KIND,
     uflip_plan::KIND,
+    sdf::STATUS,
+    sdf::BENCH,
 ];
 
 /// The kind whose schema a result carries.

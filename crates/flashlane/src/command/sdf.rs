@@ -1,0 +1,187 @@
+//! `flashlane sdf`: immutable blocks on the lanes of a device that shows its erase units.
+
+mod bench;
+mod blocks;
+mod device;
+mod status;
+
+use crate::arguments::{self, Format, OutputOptions, SafetyOptions};
+use crate::failure::{Failure, Status};
+use flashlane_base::Seed;
+use flashlane_base::units::parse_bytes;
+use flashlane_block::Placement;
+use flashlane_device::spec::Spec;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+/// Blocks on software-defined flash: format a device, put and get blocks, check them, measure
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  flashlane sdf bench sim:sdf
+  flashlane sdf format 'lanes(./flash,channels=8)' --create 1GiB
+  flashlane sdf put 'lanes(./flash)' photo.jpg
+  flashlane sdf get 'lanes(./flash)' 0 > photo.jpg
+  flashlane sdf status 'lanes(./flash)'
+
+A simulated device forgets everything when the command ends: it is for 'bench'. How blocks lie on a device: docs/layout.md.";
+
+/// Which blocks, and where.
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Make a device hold blocks: all that is on it is lost
+    Format {
+        #[command(flatten)]
+        device: DeviceOption,
+        #[command(flatten)]
+        output: OutputOptions,
+        #[command(flatten)]
+        safety: SafetyOptions,
+    },
+    /// Lanes, units, wear, bad and free units
+    Status {
+        #[command(flatten)]
+        device: DeviceOption,
+        #[command(flatten)]
+        output: OutputOptions,
+    },
+    /// Store files, one a block; prints their ids
+    Put {
+        #[command(flatten)]
+        device: DeviceOption,
+        /// The files; - for standard input
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// The id of the first, the others follow; fresh ones unless given
+        #[arg(long, value_name = "ID")]
+        id: Option<u64>,
+    },
+    /// Write a block, or some of its bytes, to standard output or a file
+    Get {
+        #[command(flatten)]
+        device: DeviceOption,
+        /// The block's id
+        id: u64,
+        /// The first byte
+        #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "0")]
+        offset: u64,
+        /// How many; to the block's end unless given
+        #[arg(long, value_name = "BYTES", value_parser = bytes)]
+        length: Option<u64>,
+        /// A new file in place of standard output
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// List the blocks: id, bytes, lane and unit
+    Ls {
+        #[command(flatten)]
+        device: DeviceOption,
+        /// How the list is printed
+        #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+        format: Format,
+    },
+    /// Delete blocks: done once their units are erased
+    Rm {
+        #[command(flatten)]
+        device: DeviceOption,
+        /// The blocks' ids
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<u64>,
+    },
+    /// Read every block and compare it with its checksums; exit status 1 where one is damaged
+    Fsck {
+        #[command(flatten)]
+        device: DeviceOption,
+        #[command(flatten)]
+        output: OutputOptions,
+    },
+    /// Measure puts, then gets, with so many in flight; a real device is formatted first
+    Bench {
+        #[command(flatten)]
+        device: DeviceOption,
+        #[command(flatten)]
+        load: LoadOptions,
+        #[command(flatten)]
+        output: OutputOptions,
+        #[command(flatten)]
+        safety: SafetyOptions,
+    },
+}
+
+/// On which device.
+#[derive(Debug, clap::Args)]
+struct DeviceOption {
+    /// Software-defined flash: lanes(FILE,…), lanes(/dev/…), zoned(/dev/…), or simulated (sim:sdf)
+    #[arg(value_parser = arguments::device)]
+    device: Spec,
+}
+
+/// What is measured.
+#[derive(Debug, clap::Args)]
+struct LoadOptions {
+    /// Puts, or gets, in flight; as many as there are lanes unless given
+    #[arg(long, value_name = "N")]
+    in_flight: Option<NonZeroU32>,
+    /// Blocks to put; four a lane unless given, at most those that fit
+    #[arg(long, value_name = "N")]
+    blocks: Option<NonZeroU32>,
+    /// Gets; as many as blocks unless given
+    #[arg(long, value_name = "N")]
+    gets: Option<u64>,
+    /// Bytes of a get; whole blocks unless given
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    get_bytes: Option<u64>,
+    /// Get random blocks; one after the other unless given
+    #[arg(long)]
+    random: bool,
+    /// Which lane a block goes to
+    #[arg(long, value_enum, default_value_t, value_name = "HOW")]
+    placement: PlacementName,
+    /// The seed of all randomness
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = arguments::seed, default_value = "1")]
+    seed: Seed,
+}
+
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum PlacementName {
+    /// The lane with the least left to do
+    #[default]
+    LeastLoaded,
+    /// By the block's id, lane after lane
+    RoundRobin,
+}
+
+impl From<PlacementName> for Placement {
+    fn from(name: PlacementName) -> Self {
+        match name {
+            PlacementName::LeastLoaded => Self::LeastLoaded,
+            PlacementName::RoundRobin => Self::RoundRobin,
+        }
+    }
+}
+
+/// A place within a block, to the byte: the unit may be left away.
+fn bytes(text: &str) -> Result<u64, String> {
+    text.parse().or_else(|_| parse_bytes(text).map_err(|error| error.to_string()))
+}
+
+pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
+    match &arguments.action {
+        Action::Format { device, output, safety } => status::format(&device.device, output, safety),
+        Action::Status { device, output } => status::status(&device.device, output),
+        Action::Put { device, files, id } => blocks::put(&device.device, files, *id),
+        Action::Get { device, id, offset, length, output } => {
+            blocks::get(&device.device, *id, *offset, *length, output.as_deref())
+        }
+        Action::Ls { device, format } => blocks::list(&device.device, *format),
+        Action::Rm { device, ids } => blocks::remove(&device.device, ids),
+        Action::Fsck { device, output } => status::fsck(&device.device, output),
+        Action::Bench { device, load, output, safety } => bench::call(&device.device, load, output, safety),
+    }
+}

@@ -1,0 +1,113 @@
+//! Puts and gets with so many in flight: bandwidth and latency of the block layer on a device.
+
+use super::LoadOptions;
+use super::device::format as format_device;
+use super::status::described;
+use crate::arguments::{OutputOptions, SafetyOptions};
+use crate::failure::{Failure, Status, tell};
+use crate::output;
+use crate::progress::Meter;
+use flashlane_block::load::{self, Load, Side};
+use flashlane_block::{Options, Placement};
+use flashlane_device::spec::Spec;
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+
+/// Blocks a lane that are put unless a number is given.
+const BLOCKS_PER_LANE: u64 = 4;
+
+pub fn call(
+    spec: &Spec,
+    given: &LoadOptions,
+    output: &OutputOptions,
+    safety: &SafetyOptions,
+) -> Result<Status, Failure> {
+    output::prepare_beside(output, spec)?;
+    let placement: Placement = given.placement.into();
+    let options = Options { placement, ..Options::default() };
+    let (mut blocks, warnings) = format_device(spec, safety, Some(given.seed), options)?;
+    let status = blocks.status();
+    let lanes = status.layout.lanes;
+    let puts = given.blocks.map_or(BLOCKS_PER_LANE * u64::from(lanes), |blocks| u64::from(blocks.get()));
+    let in_flight = given.in_flight.map_or(lanes, |n| n.get());
+    let loads = [
+        (
+            "puts",
+            Load {
+                wishes: puts.min(status.blocks_free),
+                in_flight,
+                puts: 1.0,
+                random: false,
+                get_bytes: 0,
+                keep: None,
+                seed: given.seed,
+            },
+        ),
+        (
+            "gets",
+            Load {
+                wishes: given.gets.unwrap_or(puts),
+                in_flight,
+                puts: 0.0,
+                random: given.random,
+                get_bytes: given.get_bytes.unwrap_or(0),
+                keep: None,
+                seed: given.seed,
+            },
+        ),
+    ];
+    let mut value = described(&blocks);
+    let meter = Meter::new(format!("measuring blocks on {spec}"));
+    let mut partial = None;
+    let mut phases = Vec::new();
+    for (nth, (name, load)) in loads.into_iter().enumerate().filter(|(_, (_, load))| load.wishes > 0) {
+        let mut watch = |share: f64| {
+            meter.set(Some((nth as f64 + share) / 2.0));
+            if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let done = load::run(&mut blocks, &load, &mut watch).map_err(Failure::failed)?;
+        let side = if name == "puts" { &done.puts } else { &done.gets };
+        phases.push(phase(name, &load, side, done.elapsed));
+        if done.stopped {
+            partial = Some("stopped");
+            break;
+        }
+    }
+    drop(meter);
+    value["schema"] = "flashlane.sdf_bench/1".into();
+    value["seed"] = given.seed.0.into();
+    value["in_flight"] = in_flight.into();
+    value["placement"] = placement_name(placement).into();
+    value["phases"] = phases.into();
+    value["partial"] = partial.into();
+    let doubts = warnings.iter().map(|warning| serde_json::to_value(warning).map_err(Failure::failed));
+    value["warnings"] = doubts.collect::<Result<Value, _>>()?;
+    if let Some(fields) = value.as_object_mut() {
+        // How each lane stands is a matter of status.
+        fields.remove("lanes");
+    }
+    output::deliver(output, &output::value(&value, spec)?, None)?;
+    Ok(match partial {
+        None => Status::Done,
+        Some(reason) => {
+            tell(&format!("{reason}; the result is partial"));
+            Status::Failed
+        }
+    })
+}
+
+fn placement_name(placement: Placement) -> &'static str {
+    Placement::ALL.iter().find(|(_, known)| *known == placement).expect("all have a name").0
+}
+
+fn phase(name: &str, load: &Load, side: &Side, elapsed: flashlane_base::Duration) -> Value {
+    json!({
+        "operation": name,
+        "requests": side.count,
+        "request_bytes": side.bytes / side.count.max(1),
+        "in_flight": load.in_flight,
+        "elapsed_s": elapsed.as_s_f64(),
+        "bandwidth_bytes_per_s": side.bytes_per_s(elapsed),
+        "latency_ns": side.latency.latency(),
+    })
+}

@@ -1,0 +1,156 @@
+//! Blocks in and out.
+
+use super::device::{Access, AnyBlocks, open};
+use crate::arguments::Format;
+use crate::failure::{Failure, Status, tell};
+use crate::output::{csv_line, json, print};
+use anyhow::{Context, anyhow};
+use flashlane_block::{Outcome, Payload};
+use flashlane_device::spec::Spec;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a block that are read at a time.
+const PIECE_BYTES: u64 = 1 << 20;
+
+/// Stores files, one a block.
+pub fn put(spec: &Spec, files: &[PathBuf], first: Option<u64>) -> Result<Status, Failure> {
+    let mut blocks = open(spec, Access::Write)?;
+    for (nth, file) in (0..).zip(files) {
+        let payload = read(&blocks, file).map_err(Failure::unusable)?;
+        let id = match first {
+            Some(first) => first
+                .checked_add(nth)
+                .ok_or_else(|| Failure::unusable(anyhow!("no id comes after {first}")))?,
+            None => blocks.next_id(),
+        };
+        let ticket = blocks.put(id, payload).map_err(|(error, _)| Failure::failed(error))?;
+        match blocks.wait(ticket).map(|finished| finished.outcome) {
+            Some(Outcome::Put(Ok(()), _)) => print(&format!("{id}\n"))?,
+            Some(Outcome::Put(Err(failure), _)) => return Err(Failure::failed(failure)),
+            _ => unreachable!("a put that was taken has an outcome"),
+        }
+    }
+    Ok(Status::Done)
+}
+
+fn read(blocks: &AnyBlocks, file: &Path) -> anyhow::Result<Payload> {
+    let name = file.display();
+    let mut source: Box<dyn Read> = if file.as_os_str() == "-" {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(file).with_context(|| format!("cannot open '{name}'"))?)
+    };
+    let mut payload = blocks.payload();
+    let mut length = 0;
+    loop {
+        let room = &mut payload.as_mut_slice()[length..];
+        let more = match room.is_empty() {
+            true => source.read(&mut [0])?,
+            false => source.read(room).with_context(|| format!("cannot read '{name}'"))?,
+        };
+        if more == 0 {
+            break;
+        }
+        length += more;
+        if length as u64 > blocks.block_bytes() {
+            return Err(anyhow!(
+                "'{name}' is longer than a block, which holds {} bytes",
+                blocks.block_bytes()
+            ));
+        }
+    }
+    payload.set_len(length as u64);
+    Ok(payload)
+}
+
+/// Writes a block's bytes out.
+pub fn get(
+    spec: &Spec,
+    id: u64,
+    offset: u64,
+    length: Option<u64>,
+    output: Option<&Path>,
+) -> Result<Status, Failure> {
+    let mut blocks = open(spec, Access::Read)?;
+    let whole = blocks.info(id).map_or(0, |info| info.length_bytes);
+    let length = length.unwrap_or(whole.saturating_sub(offset));
+    // Asked for as a whole first: what is not there is told before a byte is written.
+    blocks.check_range(id, offset, length).map_err(Failure::unusable)?;
+    let mut out: Box<dyn Write> = match output {
+        None => Box::new(io::stdout().lock()),
+        Some(path) => {
+            let file = File::create_new(path).with_context(|| format!("cannot make '{}'", path.display()));
+            Box::new(file.map_err(Failure::unusable)?)
+        }
+    };
+    let mut from = offset;
+    while from < offset + length {
+        let piece = PIECE_BYTES.min(offset + length - from);
+        let ticket = blocks.get(id, from, piece).map_err(Failure::failed)?;
+        let data = match blocks.wait(ticket).map(|finished| finished.outcome) {
+            Some(Outcome::Get(result)) => result.map_err(Failure::failed)?,
+            _ => unreachable!("a get that was taken has an outcome"),
+        };
+        match out.write_all(data.as_slice()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Status::Done),
+            result => result.map_err(|error| Failure::failed(anyhow!("cannot write the block: {error}")))?,
+        }
+        from += piece;
+    }
+    out.flush().map_err(|error| Failure::failed(anyhow!("cannot write the block: {error}")))?;
+    Ok(Status::Done)
+}
+
+/// Lists the blocks.
+pub fn list(spec: &Spec, format: Format) -> Result<Status, Failure> {
+    let blocks = open(spec, Access::Read)?;
+    let rows = blocks
+        .list()
+        .map(|info| [info.id, info.length_bytes, u64::from(info.place.lane), u64::from(info.place.unit)]);
+    let text = match format {
+        Format::Text => {
+            let line =
+                |[id, bytes, lane, unit]: [u64; 4]| format!("{id:>12} {bytes:>12} {lane:>6} {unit:>8}\n");
+            let head = format!("{:>12} {:>12} {:>6} {:>8}\n", "id", "bytes", "lane", "unit");
+            head + &rows.map(line).collect::<String>()
+        }
+        Format::Csv => rows.fold(csv_line(&["id", "length_bytes", "lane", "unit"]), |text, row| {
+            let cells = row.map(|number| number.to_string());
+            text + &csv_line(&cells.each_ref().map(String::as_str))
+        }),
+        Format::Json => {
+            let rows: Vec<Value> = rows
+                .map(|[id, bytes, lane, unit]| json!({ "id": id, "length_bytes": bytes, "lane": lane, "unit": unit }))
+                .collect();
+            json(&json!({ "schema": "flashlane.blocks/1", "blocks": rows }))
+        }
+    };
+    print(&text)?;
+    Ok(Status::Done)
+}
+
+/// Deletes blocks.
+pub fn remove(spec: &Spec, ids: &[u64]) -> Result<Status, Failure> {
+    let mut blocks = open(spec, Access::Write)?;
+    let mut status = Status::Done;
+    let mut tickets = Vec::new();
+    for &id in ids {
+        match blocks.delete(id) {
+            Ok(ticket) => tickets.push(ticket),
+            Err(error) => {
+                tell(&error.to_string());
+                status = Status::Failed;
+            }
+        }
+    }
+    for ticket in tickets {
+        if let Some(Outcome::Delete(Err(failure))) = blocks.wait(ticket).map(|finished| finished.outcome) {
+            tell(&failure.to_string());
+            status = Status::Failed;
+        }
+    }
+    Ok(status)
+}

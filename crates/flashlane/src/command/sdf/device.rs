@@ -1,0 +1,71 @@
+//! The device below the blocks: opened for reading only where nothing has to be written.
+
+use crate::arguments::SafetyOptions;
+use crate::device::{self as devices, OpenedBytes, Opening};
+use crate::failure::Failure;
+use anyhow::anyhow;
+use flashlane_base::Seed;
+use flashlane_block::{Blocks, OpenError, Options};
+use flashlane_device::DataDevice;
+use flashlane_device::spec::Spec;
+use flashlane_host::DEPTH_DEFAULT;
+use flashlane_measure::schema::Warning;
+
+pub type AnyBlocks = Blocks<Box<dyn DataDevice>>;
+
+/// What is to be done with the blocks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    Read,
+    Write,
+}
+
+/// The blocks on a device. They are ours, so that writing among them asks for no consent; a device that holds something
+/// else is not opened.
+pub fn open(spec: &Spec, access: Access) -> Result<AnyBlocks, Failure> {
+    let ours = SafetyOptions { destroy_data: true, really: None, create: None, allow_page_cache: true };
+    let opened = opened(spec, &ours, access, Seed(0))?;
+    Blocks::open(opened.device, Options::default()).map_err(|error| match &error {
+        OpenError::NotFormatted { .. } if devices::real_path(spec).is_none() => Failure::unusable(anyhow!(
+            "'{spec}' is simulated, and forgets everything when a command ends: 'flashlane sdf bench' puts and gets \
+             within one"
+        )),
+        OpenError::NotFormatted { .. } => {
+            Failure::unusable(anyhow!("{error}: flashlane sdf format '{spec}' --destroy-data"))
+        }
+        OpenError::Device { .. } => Failure::failed(error),
+        _ => Failure::unusable(error),
+    })
+}
+
+/// Formats a device. With it come the doubts about what will be measured on it.
+pub fn format(
+    spec: &Spec,
+    safety: &SafetyOptions,
+    seed: Option<Seed>,
+    options: Options,
+) -> Result<(AnyBlocks, Vec<Warning>), Failure> {
+    devices::consent(spec, safety, "formatting")?;
+    devices::create(spec, safety)?;
+    // Blocks of an earlier formatting must not be taken for this one's.
+    let seed = seed.map_or_else(flashlane_host::fresh_seed, Ok).map_err(Failure::failed)?;
+    let opened = opened(&divided(spec), safety, Access::Write, seed)?;
+    let name = u128::from(seed.derive("format").0) << 64 | u128::from(seed.derive("formatting").0);
+    let blocks = Blocks::format(opened.device, name, options).map_err(Failure::unusable)?;
+    Ok((blocks, opened.warnings))
+}
+
+fn opened(spec: &Spec, safety: &SafetyOptions, access: Access, seed: Seed) -> Result<OpenedBytes, Failure> {
+    let writes = access == Access::Write;
+    devices::open_bytes(spec, &Opening { safety, writes, depth: u64::from(DEPTH_DEFAULT), seed })
+}
+
+/// The same device, divided into lanes anew unless it says otherwise.
+fn divided(spec: &Spec) -> Spec {
+    let Spec::Layer { name, inner, options } = spec else { return spec.clone() };
+    let mut options = options.clone();
+    if name == "lanes" && !options.iter().any(|(key, _)| key == "format") {
+        options.push(("format".into(), "yes".into()));
+    }
+    Spec::Layer { name: name.clone(), inner: Box::new(divided(inner)), options }
+}

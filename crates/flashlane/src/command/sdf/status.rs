@@ -1,0 +1,143 @@
+//! How the device stands: after formatting, on request, and after reading everything.
+
+use super::device::{Access, AnyBlocks, format as format_device, open};
+use crate::arguments::{OutputOptions, SafetyOptions};
+use crate::failure::{Failure, Status};
+use crate::output;
+use crate::progress::Meter;
+use flashlane_block::{LaneStatus, Options, Outcome};
+use flashlane_device::Device;
+use flashlane_device::spec::Spec;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Gets in flight a lane while everything is read.
+const GETS_PER_LANE: usize = 2;
+
+/// Formats, and shows what was made.
+pub fn format(spec: &Spec, output: &OutputOptions, safety: &SafetyOptions) -> Result<Status, Failure> {
+    let (blocks, _) = format_device(spec, safety, None, Options::default())?;
+    output::deliver(output, &output::value(&described(&blocks), spec)?, None)?;
+    Ok(Status::Done)
+}
+
+/// Shows how it stands.
+pub fn status(spec: &Spec, output: &OutputOptions) -> Result<Status, Failure> {
+    let blocks = open(spec, Access::Read)?;
+    output::deliver(output, &output::value(&described(&blocks), spec)?, None)?;
+    Ok(Status::Done)
+}
+
+/// Reads every block.
+pub fn fsck(spec: &Spec, output: &OutputOptions) -> Result<Status, Failure> {
+    let mut blocks = open(spec, Access::Read)?;
+    let meter = Meter::new(format!("reading the blocks of {spec}"));
+    let all: Vec<_> = blocks.list().collect();
+    let most = GETS_PER_LANE * blocks.device().profile().lanes as usize;
+    let (mut waiting, mut reading) = (all.iter(), BTreeMap::new());
+    let (mut unreadable, mut checked, mut partial) = (Vec::new(), 0_u64, None);
+    let mut out = Vec::new();
+    loop {
+        while reading.len() < most
+            && partial.is_none()
+            && let Some(info) = waiting.next()
+        {
+            let ticket = blocks.get(info.id, 0, info.length_bytes).map_err(Failure::failed)?;
+            reading.insert(ticket, *info);
+        }
+        if reading.is_empty() {
+            break;
+        }
+        blocks.reap(flashlane_base::Instant::FAR, &mut out);
+        for finished in out.drain(..) {
+            let Some(info) = reading.remove(&finished.ticket) else { continue };
+            checked += 1;
+            if let Outcome::Get(Err(failure)) = finished.outcome {
+                let (lane, unit) = (info.place.lane, info.place.unit);
+                unreadable.push(json!({
+                    "id": info.id, "lane": lane, "unit": unit, "reason": failure.to_string(),
+                }));
+            }
+        }
+        meter.set(Some(checked as f64 / all.len().max(1) as f64));
+        if flashlane_host::interrupted() {
+            partial = Some("stopped");
+        }
+    }
+    drop(meter);
+    let mut value = described(&blocks);
+    let damaged_units: u64 = blocks.status().lanes.iter().map(|lane| lane.damaged).sum();
+    let sound = unreadable.is_empty() && damaged_units == 0 && partial.is_none();
+    value["blocks_checked"] = checked.into();
+    value["unreadable"] = unreadable.into();
+    value["partial"] = partial.into();
+    output::deliver(output, &output::value(&value, spec)?, None)?;
+    Ok(if sound { Status::Done } else { Status::Failed })
+}
+
+/// What can be told without reading blocks.
+pub fn described(blocks: &AnyBlocks) -> Value {
+    let status = blocks.status();
+    let layout = status.layout;
+    let profile = blocks.device().profile();
+    let sum = |of: fn(&LaneStatus) -> u64| status.lanes.iter().map(of).sum::<u64>();
+    let mut warnings = Vec::new();
+    let damaged = sum(|lane| lane.damaged);
+    if damaged > 0 {
+        warnings.push(json!({
+            "code": "damaged-units",
+            "message": format!(
+                "{damaged} units have a damaged header and footer: what they held cannot be told, and they are left \
+                 as they are"
+            ),
+        }));
+    }
+    if status.superblock_copies < 2 {
+        warnings.push(json!({
+            "code": "one-superblock",
+            "message": "only one copy of the superblock is left; the next put or delete writes it anew",
+        }));
+    }
+    let lanes: Vec<Value> = (0_u64..).zip(&status.lanes).map(|(lane, of)| lane_value(lane, of)).collect();
+    json!({
+        "schema": "flashlane.sdf/1",
+        "device": {
+            "name": profile.name,
+            "simulated": profile.simulated,
+            "lanes": layout.lanes,
+            "units_per_lane": layout.units,
+            "unit_bytes": layout.unit_bytes,
+            "read_unit_bytes": layout.granule_bytes,
+        },
+        "format": format!("{:032x}", status.format),
+        "block_bytes": layout.block_bytes(),
+        "blocks": status.blocks,
+        "blocks_free": status.blocks_free,
+        "user_bytes": (status.blocks + status.blocks_free) * layout.block_bytes(),
+        "next_id": status.next_id,
+        "units_erased": sum(|lane| lane.erased),
+        "units_dirty": sum(|lane| lane.dirty),
+        "units_bad": sum(|lane| lane.bad),
+        "units_damaged": damaged,
+        "superblock_copies": status.superblock_copies,
+        "lanes": lanes,
+        "warnings": warnings,
+    })
+}
+
+fn lane_value(lane: u64, of: &LaneStatus) -> Value {
+    let mut value = json!({
+        "lane": lane,
+        "blocks": of.blocks,
+        "units_erased": of.erased,
+        "units_dirty": of.dirty,
+        "units_bad": of.bad,
+        "units_damaged": of.damaged,
+    });
+    if let Some((least, mean, most)) = of.erases {
+        value["erases_least"] = least.into();
+        value["erases_mean"] = mean.into();
+        value["erases_most"] = most.into();
+    }
+    value
+}
