@@ -21,6 +21,8 @@ fn devices() {
         ("sim:", &["character 5", "profile"]),
         ("sim:ssd-s,channels", &["KEY=VALUE"]),
         ("sim:ssd-s#3", &["no lane 3", "lane 0 only"]),
+        ("sim:sdf#44", &["lane 44 does not exist", "lanes 0 to 43"]),
+        ("sim:sdf,cleaning.low=5%", &["cleaning", "beside [lanes]"]),
         ("faulty(sim:ssd-s", &["')'"]),
         ("fault(sim:ssd-s)", &["'fault'", "backed, faulty"]),
         ("faulty(sim:ssd-s,read-errors=3)", &["'read-errors=3'", "'1%'"]),

@@ -212,3 +212,115 @@ impl Plane {
         self.limits.get(block as usize).map_or(1.0, |&limit| erases / f64::from(limit))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::load;
+    use std::collections::BTreeSet;
+
+    /// One lane of two chips of two planes, 24 units and 32 blocks a plane.
+    fn engine(settings: &[(&str, &str)]) -> (Engine, Shape) {
+        let all = [
+            ("capacity", "384KiB"),
+            ("flash.channels", "1"),
+            ("flash.blocks", "32"),
+            ("flash.pages", "4"),
+            ("flash.page", "1KiB"),
+            ("lanes.stripe", "4KiB"),
+            ("lanes.read_unit", "1KiB"),
+            ("flash.factory_bad", "6%"),
+        ];
+        let all: Vec<(String, String)> =
+            all.iter().chain(settings).map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
+        let config = load("sdf", &all).unwrap_or_else(|error| panic!("{error}"));
+        let shape = Shape::new(&config);
+        (Engine::all(&config, &shape, Seed(3)).remove(0), shape)
+    }
+
+    /// What must hold at any time: on each plane a good block is some unit's or spare, and once only; what failed is
+    /// neither.
+    fn check(engine: &Engine, failed: &mut [BTreeSet<u32>]) {
+        for (plane, state) in engine.planes.iter().enumerate() {
+            let mapped = engine.map.iter().skip(plane).step_by(4).copied().filter(|&block| block != NONE);
+            let all: Vec<u32> = mapped.chain(state.spares.iter().copied()).collect();
+            let good: BTreeSet<u32> = all.iter().copied().collect();
+            assert_eq!(good.len(), all.len(), "no block is used twice");
+            assert!(good.is_disjoint(&failed[plane]), "what failed is not used again");
+            failed[plane] = (0..32).filter(|block| !good.contains(block)).collect();
+        }
+    }
+
+    #[test]
+    fn blocks_are_used_once_never_after_they_failed_and_to_the_last_spare() {
+        for settings in [
+            &[("flash.endurance", "30"), ("flash.endurance_spread", "30%")][..],
+            &[("lanes.erase_failures", "10%"), ("flash.endurance", "200")],
+            &[("lanes.write_failures", "30%"), ("flash.endurance", "100"), ("wear.policy", "none")],
+        ] {
+            let (mut engine, shape) = engine(settings);
+            let mut random = Seed(4).source();
+            let mut failed = vec![BTreeSet::new(); 4];
+            check(&engine, &mut failed);
+            let mut times = Vec::new();
+            for _ in 0..3000 {
+                let unit = random.below(u64::from(shape.units)) as u32;
+                if !engine.has(unit) {
+                    continue;
+                }
+                let spares: Vec<usize> = engine.planes.iter().map(|plane| plane.spares.len()).collect();
+                let lost = match engine.erase(unit, &mut times) {
+                    Err(Lost) => true,
+                    Ok(()) => match engine.failing_program(unit, shape.rows) {
+                        Some((row, plane)) => {
+                            assert!(row < shape.rows);
+                            engine.replace(unit, plane).is_err()
+                        }
+                        None => false,
+                    },
+                };
+                check(&engine, &mut failed);
+                assert_eq!(engine.has(unit), !lost);
+                if lost {
+                    // A plane ran out; each of its spares had its turn.
+                    let used = |plane: usize| times[plane] as usize >= spares[plane];
+                    assert!((0..4).any(used), "{times:?} erases over {spares:?} spares");
+                }
+            }
+            let counts = engine.counts();
+            assert!(counts.failed > 0 && counts.lost > 0, "{settings:?}: {counts:?}");
+            let bad: usize = failed.iter().map(BTreeSet::len).sum();
+            assert_eq!(counts.failed, bad as u64 - 8, "two blocks a plane were bad from the start");
+        }
+    }
+
+    #[test]
+    fn erases_are_spread_over_the_blocks() {
+        let spread = |skew: f64, settings: &[(&str, &str)]| {
+            let (mut engine, shape) = engine(settings);
+            let mut random = Seed(5).source();
+            for _ in 0..20_000 {
+                // A tenth of the units, or any.
+                let among = if random.chance(skew) { shape.units / 10 } else { shape.units };
+                let unit = random.below(u64::from(among)) as u32;
+                engine.erase(unit, &mut Vec::new()).unwrap();
+            }
+            engine.wear_spread()
+        };
+        let unlimited = [
+            ("flash.endurance_spread", "0%"),
+            ("lanes.erase_failures", "0%"),
+            ("flash.endurance", "1000000"),
+        ];
+        let mean = 20_000 / 30;
+        let (least, most) = spread(0.0, &unlimited);
+        assert!(most - least < mean / 10, "erased at random, blocks differ by {least} to {most}");
+        // Two units are erased nine times of ten: their blocks and the six spares of each plane share that. Data that
+        // stays keeps its blocks, since nothing moves it.
+        let (_, most) = spread(0.9, &unlimited);
+        assert!(most < 20_000 * 9 / 10 / 8 * 11 / 10, "under skew one block has {most} erases");
+        let none = [&unlimited[..], &[("wear.policy", "none")]].concat();
+        let (_, unleveled) = spread(0.9, &none);
+        assert!(unleveled > 3 * most, "{most} with leveling, {unleveled} without");
+    }
+}

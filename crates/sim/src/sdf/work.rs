@@ -114,18 +114,18 @@ impl Sdf {
         (state.next, state.under_way) = (next, under_way);
     }
 
-    /// Asks the host for as many rows of a write as the window has room for.
+    /// Asks the host for the next row of a write, if the window has room for it. One is on the link at a time, so that
+    /// lanes take turns there.
     fn write_on(&mut self, job: u32) {
-        let (planes, page_bytes) = (self.shape.planes, self.shape.page_bytes);
-        loop {
-            let state = &mut self.jobs[job];
-            if state.next == state.end || state.under_way + planes > self.shape.window_pages {
-                return;
-            }
-            state.next += 1;
-            state.under_way += planes;
-            self.send(job, planes, u64::from(planes) * page_bytes, Direction::In);
+        let planes = self.shape.planes;
+        let state = &mut self.jobs[job];
+        let waits = state.next > state.coming || state.under_way + planes > self.shape.window_pages;
+        if waits || state.next == state.end {
+            return;
         }
+        state.next += 1;
+        state.under_way += planes;
+        self.send(job, planes, u64::from(planes) * self.shape.page_bytes, Direction::In);
     }
 
     /// A transfer over the link ended.
@@ -181,6 +181,7 @@ impl Sdf {
             program.pages = shape.planes_at_once;
             self.flash.enqueue(program, self.now, &mut self.events);
         }
+        self.write_on(job);
     }
 
     /// A program of a row failed on one plane: a spare block takes the place of that plane's, and gets what was written
