@@ -1,0 +1,168 @@
+//! The block layer on the simulated SDF of the paper: what it leaves of the device's bandwidth and capacity, how many
+//! requests it needs in flight, and how long it takes to find its blocks again. All but the last line is virtual time, so
+//! that it is the same on every machine.
+//!
+//! `cargo bench -p flashlane-studies --bench blocks`; `cargo test` runs it small.
+
+use flashlane_base::{Duration, Instant, Seed};
+use flashlane_block::load::{self, Load};
+use flashlane_block::{Blocks, Options, Placement};
+use flashlane_device::{DataDevice, Device, Lane, Request};
+use flashlane_layer::Backed;
+use flashlane_sim::{config, device};
+use std::ops::ControlFlow;
+
+fn main() {
+    let quick = !std::env::args().any(|argument| argument == "--bench");
+    // As a test, four channels do.
+    let channels = if quick { 4 } else { 44 };
+    bandwidth(channels, if quick { 1 } else { 5 });
+    capacity();
+    in_flight(channels, if quick { 8 } else { 400 });
+    recovery(channels);
+}
+
+fn sdf(channels: u64, overrides: &[(&str, &str)]) -> Box<dyn Device> {
+    let lanes =
+        [("flash.channels", channels.to_string()), ("capacity", format!("{}MiB", channels * 2038 * 8))];
+    let overrides = overrides.iter().map(|&(key, value)| (key, value.to_owned()));
+    let all: Vec<(String, String)> =
+        lanes.into_iter().chain(overrides).map(|(key, value)| (key.into(), value)).collect();
+    let config = config::load("sdf", &all).expect("the bench's own profile");
+    device(&config, Seed(1), "sim:sdf".into())
+}
+
+fn formatted(channels: u64, overrides: &[(&str, &str)], options: Options) -> Blocks<impl DataDevice> {
+    Blocks::format(Backed::new(sdf(channels, overrides)), 1, options).expect("a fresh device is formatted")
+}
+
+fn watch(_: f64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+/// Bytes a second of whole units, one in flight on each lane, `rounds` times.
+fn of_the_device(device: &mut dyn Device, rounds: u64, request: fn(u64, u64, u64) -> Request) -> f64 {
+    let profile = device.profile().clone();
+    let (lanes, unit) = (u64::from(profile.lanes), profile.erase_unit_bytes);
+    let begun = device.now();
+    let mut next = vec![0; lanes as usize];
+    let mut last = begun;
+    let mut out = Vec::new();
+    let submit = |device: &mut dyn Device, lane: u64, round: u64| {
+        let request = request(lane << 32 | round, round * unit, unit).on(Lane(lane as u32));
+        device.submit(request).expect("a good unit in its order");
+    };
+    (0..lanes).for_each(|lane| submit(device, lane, 0));
+    let mut waiting = lanes;
+    while waiting > 0 {
+        device.reap(Instant::FAR, &mut out);
+        for completion in out.drain(..) {
+            completion.outcome.expect("a good unit");
+            last = completion.completed;
+            let lane = completion.id.0 >> 32;
+            next[lane as usize] += 1;
+            match next[lane as usize] {
+                round if round < rounds => submit(device, lane, round),
+                _ => waiting -= 1,
+            }
+        }
+    }
+    (lanes * rounds * unit) as f64 / last.since(begun).as_s_f64()
+}
+
+fn bandwidth(channels: u64, rounds: u64) {
+    let mut raw = sdf(channels, &[]);
+    let writes = of_the_device(&mut *raw, rounds, Request::write);
+    let reads = of_the_device(&mut *raw, rounds, Request::read);
+    let mut blocks = formatted(channels, &[], Options::default());
+    let load = |puts: f64| Load {
+        wishes: rounds * channels,
+        in_flight: channels as u32,
+        puts,
+        random: false,
+        get_bytes: 0,
+        keep: None,
+        seed: Seed(1),
+    };
+    let puts = load::run(&mut blocks, &load(1.0), &mut watch).expect("there is room");
+    let gets = load::run(&mut blocks, &load(0.0), &mut watch).expect("they are there");
+    let (put, get) = (puts.puts.bytes_per_s(puts.elapsed), gets.gets.bytes_per_s(gets.elapsed));
+    println!(
+        "blocks-puts: {:.2}% of the device's {:.3} GB/s, {channels} in flight",
+        100.0 * put / writes,
+        writes / 1e9
+    );
+    println!(
+        "blocks-gets: {:.2}% of the device's {:.3} GB/s, {channels} in flight",
+        100.0 * get / reads,
+        reads / 1e9
+    );
+    let waited = blocks.status().counts.writes_that_waited_for_an_erase;
+    println!("blocks-waits: {waited} of {} puts waited for an erase", puts.puts.count);
+}
+
+fn capacity() {
+    // 44 channels of two chips with two planes of 2048 blocks of 256 pages of 8 KiB.
+    let raw = 44.0 * 4.0 * 2048.0 * 256.0 * 8192.0;
+    let status = formatted(44, &[], Options::default()).status();
+    let user = (status.blocks + status.blocks_free) * status.layout.block_bytes();
+    println!("blocks-capacity: {:.2}% of raw flash is user data", 100.0 * user as f64 / raw);
+}
+
+/// What is measured with so many in flight: the user's bytes a second.
+fn mixed(channels: u64, placement: Placement, in_flight: u64, puts: f64, wishes: u64) -> f64 {
+    let options = Options { placement, ..Options::default() };
+    // Flash whose programs do not take all the same time: lanes part, as real ones do.
+    let mut blocks = formatted(channels, &[("flash.noise", "10%")], options);
+    let seed = Seed(1);
+    let fill = Load {
+        wishes: 2 * channels,
+        in_flight: channels as u32,
+        puts: 1.0,
+        random: true,
+        get_bytes: 0,
+        keep: None,
+        seed,
+    };
+    load::run(&mut blocks, &fill, &mut watch).expect("there is room");
+    let load = Load { wishes, in_flight: in_flight as u32, puts, keep: Some(2 * channels), ..fill };
+    let done = load::run(&mut blocks, &load, &mut watch).expect("there is room");
+    (done.puts.bytes + done.gets.bytes) as f64 / done.elapsed.as_s_f64()
+}
+
+fn in_flight(channels: u64, wishes: u64) {
+    for (puts, what) in [(1.0, "puts"), (0.5, "mixed")] {
+        let steps: Vec<u64> =
+            [2, 4, 6, 8, 10, 12, 16, 24].iter().map(|eighths| eighths * channels / 8).collect();
+        let curves = [Placement::RoundRobin, Placement::LeastLoaded].map(|placement| {
+            let curve = steps.iter().map(|&in_flight| mixed(channels, placement, in_flight, puts, wishes));
+            curve.collect::<Vec<f64>>()
+        });
+        let peak = curves.iter().flatten().copied().fold(0.0, f64::max);
+        for ((name, _), curve) in Placement::ALL.iter().zip(&curves) {
+            let points: Vec<String> = steps
+                .iter()
+                .zip(curve)
+                .map(|(in_flight, rate)| format!("{in_flight}: {:.0}%", 100.0 * rate / peak))
+                .collect();
+            let least = steps.iter().zip(curve).find(|(_, rate)| **rate >= 0.95 * peak).map(|(n, _)| *n);
+            let least =
+                least.map_or_else(|| format!("more than {}", steps.last().unwrap_or(&0)), |n| n.to_string());
+            println!("blocks-in-flight-{what}-{name}: {least} for 95% of the peak ({})", points.join(", "));
+        }
+    }
+}
+
+/// A device whose every unit is written, and has to be looked at from both ends since nothing of ours is in it: no
+/// device of this size takes longer.
+fn recovery(channels: u64) {
+    let blocks = formatted(channels, &[("initial.state", "full")], Options::default());
+    let device = blocks.into_device();
+    let (begun, units) = (device.now(), device.profile().capacity_bytes * channels / (8 << 20));
+    let blocks = Blocks::open(device, Options::default()).expect("it was formatted");
+    let elapsed: Duration = blocks.now().since(begun);
+    println!(
+        "blocks-recovery: {:.3} s of virtual time, {units} units looked at from both ends",
+        elapsed.as_s_f64()
+    );
+}
