@@ -102,6 +102,8 @@ pub(crate) struct WriteBuffer {
     newest: HashMap<u32, u32, FxBuildHasher>,
     policy: Box<dyn Replacement>,
     keeps_reads: bool,
+    /// Whether a page that is here as a whole and is written again takes the place of its copy.
+    overwrites: bool,
     /// Whether a page's plane is settled when it comes in.
     assigns: bool,
     planes_per_package: u32,
@@ -166,6 +168,7 @@ impl WriteBuffer {
             free_pads: Vec::new(),
             newest: HashMap::default(),
             keeps_reads: policy.keeps_reads(),
+            overwrites: config.overwrites,
             assigns: shape.packages.is_some(),
             planes_per_package: geometry.planes / packages,
             dirty: 0,
@@ -197,7 +200,7 @@ impl WriteBuffer {
         if let Some(&slot) = self.newest.get(&page) {
             let entry = &mut self.entries[slot as usize];
             match entry.stage {
-                Stage::Dirty => {
+                Stage::Dirty if self.overwrites || entry.present != u64::MAX => {
                     entry.present |= present;
                     // A flush waits for the pages of older periods: rewriting one must not put its turn off again and
                     // again.
@@ -213,7 +216,7 @@ impl WriteBuffer {
                     self.soil(slot, write);
                     return Admission::New;
                 }
-                // A copy that is on its way cannot take it any more.
+                // A copy that is on its way cannot take it any more, or is not to.
                 _ => {}
             }
         }
@@ -398,14 +401,22 @@ impl WriteBuffer {
                 .get_disjoint_mut([slot as usize, slot_of_older as usize])
                 .expect("a copy is not older than itself");
             next = older.older.take();
-            if older.stage != Stage::Leaving {
+            let dirty = older.stage == Stage::Dirty;
+            if !dirty && older.stage != Stage::Leaving {
                 // It is being programmed.
                 continue;
             }
-            older.stage = Stage::Void;
             newer.since = newer.since.min(older.since);
             if !older.pad {
                 std::mem::swap(&mut newer.period, &mut older.period);
+            }
+            if dirty {
+                self.policy.remove(slot_of_older);
+                self.dirty -= 1;
+                self.settle(slot_of_older);
+                self.free.push(slot_of_older);
+            } else {
+                older.stage = Stage::Void;
             }
         }
     }

@@ -155,6 +155,10 @@ pub struct BufferConfig {
     /// Which writes it takes in.
     #[serde(default)]
     pub takes: Takes,
+    /// Whether a page that is here as a whole and is written again takes the place of its copy; otherwise both are
+    /// programmed, one after the other.
+    #[serde(default = "yes")]
+    pub overwrites: bool,
     /// Pages leave in batches of so many for each package, when the buffer is full; one by one where absent.
     pub parallel_pages: Option<u32>,
     /// Pages leave one by one as long as more than this share of it is filled; `0%` for at once. Has no effect on
@@ -455,6 +459,10 @@ impl Default for InitialConfig {
 
 fn one() -> u32 {
     1
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn two() -> u32 {

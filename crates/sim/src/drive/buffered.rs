@@ -225,3 +225,33 @@ fn a_buffer_for_parts_lets_whole_pages_past() {
     latency_ns(&mut drive, Request::write(5, 4 * page, quarter));
     assert_eq!(drive.at_risk().unwrap()[0].since, 5);
 }
+
+#[test]
+fn a_buffer_that_overwrites_nothing_programs_every_copy_of_a_page() {
+    let programmed = |settings: &[(&str, &str)]| {
+        let mut drive = drive(&[settings, &[("link.completions_wait", "false")]].concat());
+        let (page, half) = (8192, 4096);
+        // Two halves make a page, which is then written twice more, and once in part.
+        for (offset, length) in [(0, half), (half, half), (0, page), (0, page), (half, half)] {
+            latency_ns(&mut drive, Request::write(0, offset, length));
+        }
+        latency_ns(&mut drive, Request::flush(1));
+        let get = |name| drive.counters().get(name).unwrap();
+        assert_eq!(drive.at_risk().unwrap(), []);
+        (get("buffer_writes_absorbed"), get("flash_pages_programmed"))
+    };
+    for policy in flashlane_policy::buffer::REGISTRY {
+        let policy = ("buffer.policy", policy.name);
+        let batches = ("buffer.parallel_pages", "8");
+        assert_eq!(programmed(&[policy, batches]), (4, 1), "{policy:?}");
+        let found = programmed(&[policy, batches, ("buffer.overwrites", "false")]);
+        // Who lets the newest go first has no use for the others any more.
+        assert_eq!(found.0, 1, "{policy:?}");
+        assert!((1..=4).contains(&found.1), "{policy:?} programmed {}", found.1);
+        assert!(
+            !matches!(policy.1, "fifo" | "parallel") || found.1 == 4,
+            "{policy:?} programmed {}",
+            found.1
+        );
+    }
+}

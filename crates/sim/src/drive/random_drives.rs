@@ -99,6 +99,7 @@ fn profile(random: &mut Random) -> String {
         ));
         field(format_args!("drain_per_die = {}", from(r, 1, 8)));
         field(format_args!("takes = \"{}\"", pick(r, &["all", "all", "parts"])));
+        field(format_args!("overwrites = {}", pick(r, &["true", "true", "false"])));
         field(format_args!("placement = \"{}\"", pick(r, &["above", "below"])));
         if r.chance(0.5) {
             field(format_args!("parallel_pages = {}", from(r, 1, 20)));
