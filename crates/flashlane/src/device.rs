@@ -100,8 +100,14 @@ fn stack(spec: &Spec, opening: &Opening<'_>, warnings: &mut Vec<Warning>) -> Res
         Spec::Layer { name, inner, options } if name == "zoned" => zoned(inner, options, opening, warnings),
         Spec::Layer { name, inner, options } => {
             let inner = stack(inner, opening, warnings)?;
+            let mut options = options.clone();
+            // The file was made a moment ago: there is nothing on it that dividing it could lose.
+            let new = name == "lanes" && opening.safety.create.is_some();
+            if new && !options.iter().any(|(key, _)| key == "format") {
+                options.push(("format".into(), "yes".into()));
+            }
             let seed = opening.seed.derive("layer");
-            flashlane_layer::build(name, options, inner, seed).map_err(Failure::unusable)
+            flashlane_layer::build(name, &options, inner, seed).map_err(Failure::unusable)
         }
     }
 }
