@@ -29,6 +29,8 @@ const FIGURES: &[&Figure] = &[
     &simulator::RANDOM_WRITES,
     &simulator::MEMORY,
     &simulator::PRECONDITION,
+    &simulator::SDF_WRITES,
+    &simulator::SDF_READS,
     &replay::IOZONE,
     &sweep::TWO_CORES,
     &sweep::TWO_CORES_SHORT,

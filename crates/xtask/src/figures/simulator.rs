@@ -35,3 +35,21 @@ pub const PRECONDITION: Figure = Figure {
     command: COMMAND,
     read: |output| number_after(output, "sim-precondition:"),
 };
+
+const SDF: &str = "cargo bench -q -p flashlane-sim --bench sdf";
+
+pub const SDF_WRITES: Figure = Figure {
+    id: "sdf-write-pages",
+    what: "8 MiB writes on all 44 lanes of `sdf`: million flash pages a second of user CPU",
+    asked: Some(Asked::AtLeast(10.0, None)),
+    command: SDF,
+    read: |output| number_after(output, "sdf-write-pages:"),
+};
+
+pub const SDF_READS: Figure = Figure {
+    id: "sdf-read-pages",
+    what: "the same of 8 MiB reads",
+    asked: None,
+    command: SDF,
+    read: |output| number_after(output, "sdf-read-pages:"),
+};
