@@ -34,8 +34,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "flashlane",
         &[
-            "base", "device", "policy", "sim", "host", "layer", "block", "workload", "trace", "measure", "probe",
-            "uflip", "studies", "report",
+            "base", "device", "policy", "sim", "host", "layer", "block", "workload", "trace", "measure",
+            "probe", "uflip", "studies", "report",
         ],
     ),
     ("xtask", &["block", "fuzzing"]),

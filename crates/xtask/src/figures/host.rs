@@ -9,3 +9,12 @@ pub const AGAINST_FIO: Figure = Figure {
     command: "cargo bench -q -p flashlane-host --bench against_fio",
     read: |output| number_after(output, "ratio"),
 };
+
+pub const LANES_AGAINST_PLAIN: Figure = Figure {
+    id: "lanes-against-plain",
+    what: "8 MB writes at depth 32 through lanes over a file, durable with their units' states: bandwidth over that of plain \
+           sequential writes, alternating runs",
+    asked: Some(Asked::AtLeast(0.95, Some(1.0))),
+    command: "cargo bench -q -p flashlane-layer --bench lanes",
+    read: |output| number_after(output, "ratio"),
+};

@@ -38,6 +38,7 @@ const FIGURES: &[&Figure] = &[
     &harness::RUN,
     &harness::ONE,
     &host::AGAINST_FIO,
+    &host::LANES_AGAINST_PLAIN,
     &probe::TIME,
     &probe::CHUNK,
     &probe::CHUNK_WRONG,
