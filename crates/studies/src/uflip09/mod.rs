@@ -4,12 +4,14 @@
 //! block mapping. uFLIP itself (`flashlane_uflip`) is run on them as on any drive, and what it says is compared with
 //! what the paper says of the drives that they are like.
 
+mod alignment;
 mod fig3;
 mod fig4;
 mod fig5;
 mod fig6;
 mod fig7;
 mod fig8;
+mod state;
 mod table3;
 
 use crate::FigureError;
@@ -29,13 +31,15 @@ pub(crate) const STUDY: Study = Study {
         fig6::FIGURE,
         fig7::FIGURE,
         fig8::FIGURE,
+        alignment::FIGURE,
+        state::FIGURE,
     ],
 };
 
 /// Runs some micro-benchmarks on a drive in a random state.
 fn uflip(lab: &mut Lab<'_>, profile: &str, benchmarks: &[Benchmark]) -> Result<Outcome, FigureError> {
     // Figures of single sizes need the whole grid of these.
-    let whole = benchmarks == [Benchmark::Granularity];
+    let whole = matches!(benchmarks, [Benchmark::Granularity | Benchmark::Alignment]);
     let effort = if whole { Effort::Full } else { lab.either(Effort::Full, Effort::Normal) };
     let options =
         Options { effort, benchmarks: benchmarks.to_vec(), state: StateMethod::Random, ..Options::default() };

@@ -1,0 +1,35 @@
+//! Section 5.2, alignment: random writes on the Samsung drive that do not begin on 16 KB.
+
+use super::{figure, mean_ms, uflip};
+use crate::lab::Lab;
+use crate::study::{FigureStudy, Outcome};
+use crate::{FigureError, Row};
+use flashlane_uflip::{Baseline, Benchmark};
+
+pub(super) const FIGURE: FigureStudy = FigureStudy {
+    id: "alignment",
+    claim: "Section 5.2: on the Samsung drive random writes that are not aligned to 16 KB take 32 ms instead of 18",
+    measure,
+};
+
+fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
+    let found = uflip(lab, "samsung-like", &[Benchmark::Alignment])?;
+    let ms = |shift_bytes: i64| mean_ms(&found, Benchmark::Alignment, Baseline::Rw, shift_bytes);
+    let aligned = ms(16 << 10);
+    let mut outcome = Outcome::default();
+    for (quantity, published, measured) in [
+        ("random writes off by 16 KiB", 18.0, aligned),
+        ("off by 8 KiB", 32.0, ms(8 << 10)),
+        ("off by 512 B", 32.0, ms(512)),
+    ] {
+        let limits = (published / 2.0, published * 2.0);
+        outcome.rows.push(Row::between(quantity, published, measured, "ms", limits));
+    }
+    for (quantity, shift_bytes) in
+        [("off by 8 KiB over off by 16 KiB", 8 << 10), ("off by 512 B over off by 16 KiB", 512)]
+    {
+        outcome.rows.push(Row::at_least(quantity, 32.0 / 18.0, ms(shift_bytes) / aligned, "", 1.25));
+    }
+    outcome.figures.extend(figure(&found, "alignment", "alignment"));
+    Ok(outcome)
+}
