@@ -117,6 +117,8 @@ pub struct Blocks<D> {
     pub(crate) suspects: BTreeSet<Place>,
     /// Units of ours that are damaged at both ends.
     damaged: BTreeSet<Place>,
+    /// Blocks that a newer one of the same id hides, until the first is written.
+    shadowed: Vec<Place>,
     pub(crate) counts: Counts,
     pub(crate) gone: bool,
     /// Whether anything may be written: not before something is put or deleted.
@@ -230,6 +232,7 @@ impl<D: DataDevice> Blocks<D> {
             blocked: false,
             suspects: BTreeSet::new(),
             damaged: BTreeSet::new(),
+            shadowed: Vec::new(),
             counts: Counts::default(),
             gone: false,
             awake: false,
@@ -244,9 +247,21 @@ impl<D: DataDevice> Blocks<D> {
             Some(other) if other.sequence > block.sequence => Some(block),
             _ => self.stored.insert(id, block),
         };
-        if let Some(Block { place, .. }) = older {
-            self.lanes[place.lane as usize].dirty.push_back(Dirty { unit: place.unit, delete: None });
+        self.shadowed.extend(older.map(|block| block.place));
+    }
+
+    /// From now on things are written. Blocks that a newer one of the same id hides go first: they would come back where
+    /// that is deleted.
+    fn wake(&mut self) {
+        if self.awake {
+            return;
         }
+        for Place { lane, unit } in std::mem::take(&mut self.shadowed) {
+            self.lanes[lane as usize].dirty.push_front(Dirty { unit, delete: None });
+            self.start_erase(lane);
+            self.settle();
+        }
+        self.awake = true;
     }
 
     /// The device below.
@@ -254,8 +269,10 @@ impl<D: DataDevice> Blocks<D> {
         &self.device
     }
 
-    /// Gives the device back. What is in flight is left to it.
-    pub fn into_device(self) -> D {
+    /// Gives the device back once everything that was asked for is done. What is still to be erased stays so.
+    pub fn into_device(mut self) -> D {
+        self.awake = false;
+        self.settle();
         self.device
     }
 
@@ -325,7 +342,7 @@ impl<D: DataDevice> Blocks<D> {
         let Some(lane) = self.options.placement.lane(id, &self.lanes) else {
             return Err((PutError::Full { blocks: self.blocks() }, payload));
         };
-        self.awake = true;
+        self.wake();
         let asked = self.asked(id);
         let sequence = self.sequence;
         self.sequence += 1;
@@ -431,7 +448,7 @@ impl<D: DataDevice> Blocks<D> {
             return Err(DeleteError::ReadOnly);
         }
         let Some(block) = self.stored.remove(&id) else { return Err(DeleteError::NotFound { id }) };
-        self.awake = true;
+        self.wake();
         let asked = self.asked(id);
         let (place, readers) = (block.place, block.readers);
         self.deleting.insert(id, (asked, block));

@@ -311,7 +311,7 @@ impl<D: DataDevice> Blocks<D> {
     }
 
     /// Erases a unit, if there is one that may be. Whether the next request may be tried.
-    fn start_erase(&mut self, lane: u32) -> bool {
+    pub(crate) fn start_erase(&mut self, lane: u32) -> bool {
         let at = lane as usize;
         let known_below = self.known_below();
         let Some(nth) = self.lanes[at].dirty.iter().position(|dirty| dirty.is_below(known_below)) else {

@@ -87,7 +87,7 @@ pub enum Rule {
         most: u32,
     },
     /// Something else is in flight there.
-    #[error("a {operation} of the unit is in flight")]
+    #[error("the unit is busy: {operation} in flight")]
     Busy {
         /// What is in flight.
         operation: Operation,

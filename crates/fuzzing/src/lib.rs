@@ -5,6 +5,7 @@
 //! coverage feedback (`fuzz/`); the smoke test here runs them over a fixed budget of seeded mutations, on any
 //! toolchain, with every `cargo test`.
 
+mod block_headers;
 mod lanes_table;
 mod mutate;
 mod profile_reader;
@@ -31,6 +32,7 @@ pub const TARGETS: &[Target] = &[
     trace_reader::TARGET,
     trace_container::TARGET,
     lanes_table::TARGET,
+    block_headers::TARGET,
 ];
 
 /// The target called `name`. Panics where there is none, which only a stub with a wrong name can bring about.

@@ -30,7 +30,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("report", &["base", "measure"]),
-    ("fuzzing", &["base", "device", "policy", "sim", "layer", "workload", "trace"]),
+    ("fuzzing", &["base", "device", "policy", "sim", "layer", "block", "workload", "trace"]),
     (
         "flashlane",
         &[
