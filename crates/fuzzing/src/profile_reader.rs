@@ -90,7 +90,8 @@ fn use_it(config: &DriveConfig) {
     let flash = &config.flash;
     let parts = [flash.channels, flash.packages, flash.dies, flash.planes, flash.blocks, flash.pages];
     let pages = parts.iter().try_fold(1_u64, |product, &part| product.checked_mul(u64::from(part)));
-    if pages.is_none_or(|pages| pages > PAGES_MAX) {
+    let buffered = config.buffer.as_ref().map_or(0, |buffer| buffer.size.0 / flash.page.0.max(1));
+    if pages.is_none_or(|pages| pages > PAGES_MAX) || buffered > PAGES_MAX {
         return;
     }
     let mut drive = flashlane_sim::device(config, Seed(1), "fuzzed".into());

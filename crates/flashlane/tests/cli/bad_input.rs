@@ -107,7 +107,7 @@ fn options() {
     unusable(&["run", "sim:ssd-s", "random-read", "--seed=many"], &["'many'", "whole number"]);
     unusable(&["run", "sim:ssd-s", "random-read", "--quick", "--full"], &["--quick", "--full"]);
     unusable(&["run", "sim:ssd-s", "random-read", "--format", "xml"], &["xml", "text, json, csv"]);
-    unusable(&["run", "sim:ssd-s", "random-read", "--create", "1MiB"], &["--create", "not a path"]);
+    unusable(&["run", "sim:ssd-s", "random-read", "--create", "1MiB"], &["--create", "no path"]);
     unusable(&["run", "./x", "random-read", "--create", "4096"], &["'4096'", "unit is missing"]);
     unusable(&["run", "sim:ssd-s", "random-read", "--really", "x"], &["--destroy-data"]);
     unusable(&["run", "sim:ssd-s"], &["WORKLOAD"]);

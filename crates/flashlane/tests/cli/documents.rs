@@ -100,6 +100,7 @@ fn every_field_of_a_result_is_explained() {
         &["replay", "sim:ssd-s", TRACE, "--limit", "2k"],
         &["uflip", "sim:ssd-s,capacity=256MiB,flash.blocks=64", "--quick", "--only", "order"],
         &["uflip", "sim:ssd-s", "--plan"],
+        &["sdf", "bench", "sim:sdf,channels=4,capacity=65216MiB", "--blocks", "4"],
     ] {
         let mut names = BTreeSet::new();
         collect(&json(arguments), &mut names);

@@ -9,6 +9,7 @@ mod program;
 mod recording;
 mod replay;
 mod safety;
+mod sdf;
 mod sweeps;
 mod traces;
 mod uflip;

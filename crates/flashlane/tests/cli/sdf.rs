@@ -1,0 +1,157 @@
+//! Blocks on software-defined flash, in a file divided into lanes.
+
+use crate::program::{command, done, flashlane, json, refused, text};
+use serde_json::Value;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+/// A file with lanes of units of 64 KiB, formatted for blocks, and how it is named.
+struct Flash {
+    dir: tempfile::TempDir,
+    spec: String,
+}
+
+impl Flash {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("flash");
+        let spec = format!("lanes({},channels=4,unit=64KiB,read-unit=4KiB)", file.display());
+        done(&["sdf", "format", &spec, "--create", "4MiB", "--allow-page-cache"]);
+        Self { dir, spec }
+    }
+
+    fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.dir.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    fn sdf(&self, action: &str, more: &[&str]) -> String {
+        done(&[&["sdf", action, &self.spec], more].concat())
+    }
+
+    fn ids(&self) -> Vec<u64> {
+        let list = json(&["sdf", "ls", &self.spec]);
+        list["blocks"].as_array().unwrap().iter().map(|block| block["id"].as_u64().unwrap()).collect()
+    }
+
+    fn block(&self, id: u64) -> Vec<u8> {
+        let output = command(&["sdf", "get", &self.spec, &id.to_string()]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    }
+}
+
+#[test]
+fn what_is_put_is_got_and_what_is_deleted_is_gone() {
+    let flash = Flash::new();
+    let (first, second) = (vec![1; 10_000], vec![2; 40_000]);
+    let (a, b) = (flash.file("a", &first), flash.file("b", &second));
+    assert_eq!(flash.sdf("put", &[text(&a), text(&b)]), "0\n1\n");
+    assert_eq!(flash.sdf("put", &[text(&a), "--id", "17"]), "17\n");
+    assert_eq!((flash.block(0), flash.block(1), flash.block(17)), (first.clone(), second, first));
+    assert_eq!(flash.sdf("get", &["0", "--offset", "9999"]), "\u{1}");
+    flash.sdf("rm", &["0", "17"]);
+    assert_eq!(flash.ids(), [1]);
+    // No id comes again, the deleted highest one neither.
+    assert_eq!(flash.sdf("put", &[text(&a)]), "18\n");
+    let status = json(&["sdf", "status", &flash.spec]);
+    assert_eq!((&status["schema"], &status["blocks"]), (&"flashlane.sdf/1".into(), &2.into()));
+    let checked = json(&["sdf", "fsck", &flash.spec]);
+    assert_eq!((&checked["blocks_checked"], &checked["unreadable"]), (&2.into(), &Value::Array(vec![])));
+    let out = flash.dir.path().join("out");
+    flash.sdf("get", &["1", "--output", text(&out)]);
+    assert_eq!(fs::read(&out).unwrap(), vec![2; 40_000]);
+    refused(2, &["sdf", "get", &flash.spec, "1", "--output", text(&out)], &["cannot make", "exists"]);
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_nothing_is_changed() {
+    let flash = Flash::new();
+    let (small, large) = (flash.file("small", &[1; 100]), flash.file("large", &[1; 70_000]));
+    flash.sdf("put", &[text(&small)]);
+    let s = flash.spec.as_str();
+    refused(1, &["sdf", "put", s, text(&small), "--id", "0"], &["block 0 is there already"]);
+    refused(2, &["sdf", "put", s, text(&large)], &["longer than a block", "57344"]);
+    refused(2, &["sdf", "get", s, "7"], &["no block 7"]);
+    refused(2, &["sdf", "get", s, "0", "--offset", "101"], &["block 0", "it has 100"]);
+    refused(1, &["sdf", "rm", s, "7"], &["no block 7"]);
+    refused(2, &["sdf", "format", s], &["would overwrite", "--destroy-data"]);
+    let plain = flash.file("plain", &[0; 1 << 20]);
+    refused(2, &["sdf", "status", text(&plain)], &["no erase units", "lanes(DEVICE)"]);
+    refused(2, &["sdf", "put", "sim:sdf", text(&small)], &["forgets everything", "sdf bench"]);
+    refused(2, &["sdf", "status", "sim:ssd-s"], &["no erase units"]);
+    assert_eq!(flash.ids(), [0]);
+}
+
+#[test]
+fn a_damaged_block_is_named_and_never_given_out() {
+    let flash = Flash::new();
+    let file = flash.file("a", &[7; 50_000]);
+    flash.sdf("put", &[text(&file)]);
+    let path = flash.dir.path().join("flash");
+    let mut bytes = fs::read(&path).unwrap();
+    let run = bytes.windows(4096).position(|window| window == [7; 4096]).expect("the block lies there");
+    bytes[run + 9000] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let ended = refused(1, &["sdf", "get", &flash.spec, "0"], &["block 0 is unreadable", "unit"]);
+    assert_eq!(ended.stdout, "");
+    let checked = flashlane(&["sdf", "fsck", &flash.spec, "--format", "json"]);
+    assert_eq!(checked.status, 1);
+    let result: Value = serde_json::from_str(&checked.stdout).unwrap();
+    assert_eq!(result["unreadable"][0]["id"], 0);
+}
+
+#[test]
+fn a_simulated_device_is_measured_and_repeats() {
+    let bench = ["sdf", "bench", "sim:sdf,channels=4,capacity=65216MiB", "--blocks", "8"];
+    let result = json(&bench);
+    assert_eq!(result["schema"], "flashlane.sdf_bench/1");
+    let phases = result["phases"].as_array().unwrap();
+    let rate = |at: usize| phases[at]["bandwidth_bytes_per_s"].as_f64().unwrap();
+    // Four channels of 22.95 and 38 MB/s (sdf14, section 3.2).
+    assert!((85e6..92e6).contains(&rate(0)) && (140e6..153e6).contains(&rate(1)), "{result}");
+    assert_eq!(done(&bench), done(&bench));
+}
+
+/// The program is killed while it puts blocks: all whose ids it has printed are there, whole, and nothing else is in a
+/// strange state.
+#[test]
+fn a_killed_put_loses_nothing_that_was_told() {
+    let flash = Flash::new();
+    let files: Vec<PathBuf> =
+        (0..40_u8).map(|nth| flash.file(&format!("file-{nth}"), &[nth; 50_000])).collect();
+    let mut told = Vec::new();
+    // Killed after so many puts: at first at once, at last after most of what there is room for.
+    for kill_after in [0, 1, 3, 8] {
+        let mut arguments = vec!["sdf", "put", flash.spec.as_str()];
+        arguments.extend(files.iter().map(|path| text(path)));
+        let mut child = command(&arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        for nth in 0..kill_after {
+            let Some(Ok(line)) = lines.next() else { break };
+            told.push((line.parse::<u64>().unwrap(), nth as u8));
+        }
+        child.kill().unwrap();
+        // What it told before it died counts as told.
+        let rest = lines.map_while(Result::ok).zip(kill_after as u8..);
+        told.extend(rest.filter_map(|(line, nth)| Some((line.parse().ok()?, nth))));
+        child.wait().unwrap();
+        let ids = flash.ids();
+        for &(id, nth) in &told {
+            assert!(ids.contains(&id), "block {id} was told and is lost: {ids:?}");
+            assert_eq!(flash.block(id), vec![nth; 50_000], "block {id}");
+        }
+        let checked = json(&["sdf", "fsck", &flash.spec]);
+        assert_eq!(checked["blocks_checked"], ids.len() as u64);
+        // Room for the next round.
+        let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
+        if !ids.is_empty() {
+            flash.sdf("rm", &ids.iter().map(String::as_str).collect::<Vec<_>>());
+        }
+        told.clear();
+    }
+    assert!(Path::new(text(&files[0])).exists());
+}
