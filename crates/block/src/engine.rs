@@ -111,7 +111,8 @@ impl<D: DataDevice> Blocks<D> {
             state.dirty.clear();
             for get in gets {
                 let place = Place { lane, unit: get.unit };
-                self.got(place, &get, Err(GetFailure::Refused(SubmitError::Gone)));
+                let id = get.asked.id;
+                self.got(place, &get, Err(GetFailure::Refused { id, place, refusal: SubmitError::Gone }));
             }
             for write in writes {
                 self.lanes[lane as usize].load_bytes -= self.layout.unit_bytes;
@@ -220,7 +221,8 @@ impl<D: DataDevice> Blocks<D> {
                 false
             }
             (Handed::Refused(error), _) => {
-                self.got(place, &get, Err(GetFailure::Refused(error)));
+                let id = get.asked.id;
+                self.got(place, &get, Err(GetFailure::Refused { id, place, refusal: error }));
                 true
             }
         }

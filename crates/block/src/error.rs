@@ -145,8 +145,15 @@ pub enum GetFailure {
         failure: Failure,
     },
     /// The device refused the read.
-    #[error("the device refused the read: {0}")]
-    Refused(SubmitError),
+    #[error("block {id} is unreadable: the device refuses it (unit {} of lane {}): {refusal}", .place.unit, .place.lane)]
+    Refused {
+        /// The id.
+        id: u64,
+        /// Where it lies.
+        place: Place,
+        /// What the device said.
+        refusal: SubmitError,
+    },
 }
 
 /// Why a delete that was taken failed.

@@ -1,0 +1,105 @@
+//! Faults that a device does not admit: writes that never arrive, arrive elsewhere or in part, bits that flip, reads from
+//! the wrong place. A block may be lost to them, and is then told as unreadable or not there; wrong bytes are never given.
+
+use flashlane_base::Seed;
+use flashlane_block::{Blocks, Options, Outcome, trial};
+use flashlane_device::{MemoryLanes, spec::Spec};
+use flashlane_layer::{Stack, build};
+use std::collections::BTreeMap;
+
+/// Lanes in memory under the faults that `settings` name.
+fn faulty(settings: &str, seed: u64) -> Box<dyn flashlane_device::DataDevice> {
+    let device = Box::new(MemoryLanes::new(4, 12, 4096, 512, Seed(seed)));
+    let Ok(Spec::Layer { name, options, .. }) = format!("faulty(x,{settings})").parse() else {
+        panic!("'{settings}' are no settings");
+    };
+    match build(&name, &options, Stack::Data(device), Seed(seed)) {
+        Ok(Stack::Data(device)) => device,
+        _ => panic!("'{settings}' cannot be"),
+    }
+}
+
+struct Seen {
+    got: u64,
+    unreadable: u64,
+}
+
+/// Puts, gets and deletes under faults; what is got is compared.
+fn try_out(settings: &str, seed: u64) -> Seen {
+    let mut blocks = match Blocks::format(faulty(settings, seed), 1, Options::default()) {
+        Ok(blocks) => blocks,
+        Err(_) => return Seen { got: 0, unreadable: 0 },
+    };
+    let mut random = Seed(seed).derive("wishes").source();
+    let mut put: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+    let mut seen = Seen { got: 0, unreadable: 0 };
+    for _ in 0..200 {
+        let known = put.keys().copied().nth(random.below(put.len().max(1) as u64) as usize);
+        match (random.below(4), known) {
+            (0 | 1, _) => {
+                let id = blocks.next_id();
+                let bytes = vec![random.bits() as u8; 1 + random.below(3000) as usize];
+                let payload = trial::payload_of(&blocks, &bytes);
+                let Ok(ticket) = blocks.put(id, payload) else { continue };
+                if let Some(Outcome::Put(Ok(()), _)) = blocks.wait(ticket).map(|finished| finished.outcome) {
+                    put.insert(id, bytes);
+                }
+            }
+            (2, Some(id)) => {
+                let bytes = &put[&id];
+                let ticket = blocks.get(id, 0, bytes.len() as u64).expect("it was put");
+                match blocks.wait(ticket).map(|finished| finished.outcome) {
+                    Some(Outcome::Get(Ok(data))) => {
+                        assert!(data.as_slice() == bytes, "block {id} has other bytes");
+                        seen.got += 1;
+                    }
+                    Some(Outcome::Get(Err(failure))) => {
+                        assert!(
+                            failure.to_string().contains(&format!("block {id} is unreadable")),
+                            "{failure}"
+                        );
+                        seen.unreadable += 1;
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+            (3, Some(id)) if put.len() > 20 => {
+                let ticket = blocks.delete(id).expect("it was put");
+                blocks.wait(ticket).expect("a delete ends");
+                put.remove(&id);
+            }
+            _ => {}
+        }
+    }
+    seen
+}
+
+#[test]
+fn wrong_bytes_are_never_given() {
+    for settings in [
+        "bit-flips=5%",
+        "misdirected-reads=5%",
+        "lost-writes=5%",
+        "misdirected-writes=5%",
+        "read-errors=5%",
+        "write-errors=5%",
+        "bit-flips=1%,misdirected-reads=1%,lost-writes=1%,misdirected-writes=1%,read-errors=1%,write-errors=1%",
+    ] {
+        let (mut got, mut unreadable) = (0, 0);
+        for seed in 0..8 {
+            let seen = try_out(settings, seed);
+            got += seen.got;
+            unreadable += seen.unreadable;
+        }
+        assert!(got > 100, "{settings}: {got} got, {unreadable} unreadable");
+        // What strikes reads alone passes: they are read once more.
+        let lasting = settings.contains("writes=") && !settings.starts_with("write-errors");
+        assert!(!lasting || unreadable > 0, "{settings}: nothing was struck");
+    }
+}
+
+#[test]
+fn late_completions_change_nothing_but_the_time() {
+    let seen = try_out("delays=10%,delay=50ms", 3);
+    assert!(seen.got > 20 && seen.unreadable == 0);
+}
