@@ -99,6 +99,31 @@ fn wrong_bytes_are_never_given() {
 }
 
 #[test]
+fn a_stuck_lane_holds_up_only_what_is_on_it() {
+    let mut blocks = Blocks::format(faulty("stuck-lane=2", 1), 1, Options::default()).unwrap();
+    let begun = blocks.now();
+    let mut out = Vec::new();
+    let (mut asked, mut done) = (0, 0);
+    // Eight at a time: a few hang, the others go where nothing waits.
+    while done < 20 {
+        while asked - done < 8 {
+            let id = blocks.next_id();
+            let payload = trial::payload_of(&blocks, &[1; 100]);
+            blocks.put(id, payload).map_err(|(error, _)| error).unwrap();
+            asked += 1;
+        }
+        blocks.reap(flashlane_base::Instant::FAR, &mut out);
+        done += out.len();
+        out.clear();
+    }
+    let elapsed = blocks.now().since(begun);
+    assert!(
+        elapsed < flashlane_base::Duration::from_ms(10),
+        "{elapsed} for what a stuck lane does not concern"
+    );
+}
+
+#[test]
 fn late_completions_change_nothing_but_the_time() {
     let seen = try_out("delays=10%,delay=50ms", 3);
     assert!(seen.got > 20 && seen.unreadable == 0);

@@ -118,13 +118,18 @@ impl fmt::Display for Rate {
 pub struct Faults {
     rates: [Rate; KINDS.len()],
     pub(super) delay: Duration,
+    /// A lane that is stuck, and for how long requests on it are.
+    pub(super) stuck: Option<(u32, Duration)>,
     pub(super) vanish_after: Option<u64>,
 }
+
+/// As long as Linux waits before it gives a command up (`/sys/block/*/queue/io_timeout`), unless said otherwise.
+const STUCK: Duration = Duration::from_s(30);
 
 impl Default for Faults {
     /// None; a delay, where one is asked for, is 10 ms.
     fn default() -> Self {
-        Self { rates: Default::default(), delay: Duration::from_ms(10), vanish_after: None }
+        Self { rates: Default::default(), delay: Duration::from_ms(10), stuck: None, vanish_after: None }
     }
 }
 
@@ -138,6 +143,11 @@ impl Faults {
     /// These, with delayed requests late by `delay`.
     pub fn late_by(self, delay: Duration) -> Self {
         Self { delay, ..self }
+    }
+
+    /// These, with a lane on which every request completes late by `time`: as one that hangs until it is reset.
+    pub fn stuck(self, lane: u32, time: Duration) -> Self {
+        Self { stuck: Some((lane, time)), ..self }
     }
 
     /// These, with a device that vanishes once `count` requests have completed: those in flight then fail with
@@ -173,6 +183,14 @@ impl Faults {
             _ => parse_duration(text).map_err(|error| error.to_string()),
         })?;
         faults.delay = delay.unwrap_or(faults.delay);
+        let lane = options.read("stuck-lane", parse_count)?;
+        let time = options.read("stuck-for", |text| match lane {
+            None => Err("it needs 'stuck-lane', which says where".to_owned()),
+            Some(_) => parse_duration(text).map_err(|error| error.to_string()),
+        })?;
+        // A lane beyond the device's is one that nobody uses.
+        let lane = lane.map(|lane| u32::try_from(lane).unwrap_or(u32::MAX));
+        faults.stuck = lane.map(|lane| (lane, time.unwrap_or(STUCK)));
         faults.vanish_after = options.read("vanish-after", parse_count)?;
         Ok(faults)
     }
@@ -187,6 +205,12 @@ impl Faults {
                     value: "TIME",
                     summary: "by how much a delayed request is late (10ms)",
                 },
+                OptionHelp {
+                    key: "stuck-lane",
+                    value: "LANE",
+                    summary: "a lane on which every request hangs",
+                },
+                OptionHelp { key: "stuck-for", value: "TIME", summary: "for how long it hangs (30s)" },
                 OptionHelp {
                     key: "vanish-after",
                     value: "COUNT",
@@ -208,6 +232,9 @@ impl fmt::Display for Faults {
             if kind.fault == Fault::Delay && self.rate(Fault::Delay) != Rate::Never {
                 write!(f, ",delay={}", self.delay.to_string().replace(' ', ""))?;
             }
+        }
+        if let Some((lane, time)) = self.stuck {
+            write!(f, ",stuck-lane={lane},stuck-for={}", time.to_string().replace(' ', ""))?;
         }
         self.vanish_after.map_or(Ok(()), |count| write!(f, ",vanish-after={count}"))
     }

@@ -163,6 +163,9 @@ impl<D: Device> Faulty<D> {
     fn fate(&self, request: &Request, has_bytes: bool) -> Fate {
         let mut random = self.seed.derive_nth("request", self.accepted.all).source();
         let mut fate = Fate { ending: Ending::default(), bytes: None, struck: Vec::new() };
+        if let Some((_, time)) = self.faults.stuck.filter(|&(lane, _)| request.lane.0 == lane) {
+            fate.ending.delay = time;
+        }
         for kind in &KINDS {
             let nth = match kind.strikes {
                 None => self.accepted.all + 1,
@@ -176,7 +179,7 @@ impl<D: Device> Faulty<D> {
             match kind.fault {
                 Fault::ReadError => fate.ending.failure = Some(Failure::Unreadable),
                 Fault::WriteError => fate.ending.failure = Some(Failure::Os(IO_ERROR)),
-                Fault::Delay => fate.ending.delay = self.faults.delay,
+                Fault::Delay => fate.ending.delay += self.faults.delay,
                 // One fault of bytes a request is enough; the first kind goes first.
                 _ if fate.bytes.is_some() || !has_bytes => continue,
                 fault => {
