@@ -21,6 +21,10 @@ pub enum Event {
     Idle(u32),
     /// The host has been silent for the time after which the buffer is drained.
     Rest,
+    /// The firmware has acknowledged the buffered write in this slot.
+    Acknowledged(u32),
+    /// The host has done with the completion of the request in this slot.
+    Returned(u32),
 }
 
 /// Names a scheduled event, to tell whether it is still the one that is waited for.
@@ -49,6 +53,8 @@ impl EventQueue {
             Event::Bus(channel) => (2, channel),
             Event::Idle(die) => (3, die),
             Event::Rest => (4, 0),
+            Event::Acknowledged(slot) => (5, slot),
+            Event::Returned(slot) => (6, slot),
         };
         debug_assert!(index < 1 << 29, "indices have 29 bits");
         // 31 bits, so that no ticket is `Ticket::NONE`. Where the sequence wraps, two events of one time and on either
@@ -77,7 +83,9 @@ impl EventQueue {
             1 => Event::Array(index),
             2 => Event::Bus(index),
             3 => Event::Idle(index),
-            _ => Event::Rest,
+            4 => Event::Rest,
+            5 => Event::Acknowledged(index),
+            _ => Event::Returned(index),
         };
         Some((Instant::from_ns((key >> 64) as u64), Ticket((key >> 32) as u32), event))
     }

@@ -32,6 +32,14 @@ pub(crate) struct HostRequest {
 }
 
 impl HostRequest {
+    /// Pages that `bytes` of data touch; none where it has no data.
+    pub(crate) fn pages_over(&self, bytes: u64, page_bytes: u64) -> u32 {
+        if bytes == 0 {
+            return 0;
+        }
+        (self.offset_bytes % page_bytes + bytes).div_ceil(page_bytes) as u32
+    }
+
     pub(crate) fn new(request: &Request, now: Instant) -> Self {
         Self {
             id: request.id,

@@ -44,6 +44,8 @@ pub(crate) fn unit_bytes(config: &DriveConfig) -> u64 {
 pub(super) fn validate(config: &DriveConfig, lanes: &LanesConfig) -> Result<(), Refusal> {
     let (flash, link) = (&config.flash, &config.link);
     for (field, is) in [
+        ("host.completion", config.host.completion != Default::default()),
+        ("link.page_command", link.page_command != Default::default()),
         ("link.read_write_exclusion", link.read_write_exclusion),
         ("link.commands_wait", link.commands_wait != Default::default()),
         ("link.completions_wait", link.completions_wait),

@@ -7,6 +7,7 @@ mod error;
 pub(crate) mod lanes;
 mod load;
 mod quantity;
+mod superblocks;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -76,6 +77,9 @@ pub struct HostConfig {
     pub submission: Time,
     /// Uniform spread of the submission cost around its value, as a share of it.
     pub jitter: Share,
+    /// From the drive's interface back to the caller: interrupt and completion path, of which the host does one after
+    /// the other.
+    pub completion: Time,
 }
 
 /// The link between host and drive.
@@ -95,6 +99,10 @@ pub struct LinkConfig {
     /// Time that a write, trim or flush command holds the link beside its data.
     #[serde(default)]
     pub write_command: Time,
+    /// Time that each page of a request holds the link beside its data: the controller makes pages of what is written
+    /// and puts together what is read.
+    #[serde(default)]
+    pub page_command: Time,
     /// Commands in flight (NCQ depth).
     pub depth: u32,
     /// Whether a read of flash and the reception of a write's data exclude each other in the controller.
@@ -159,6 +167,9 @@ pub struct BufferConfig {
     /// programmed, one after the other.
     #[serde(default = "yes")]
     pub overwrites: bool,
+    /// What the firmware takes to acknowledge a write that is wholly here; of any number of them at once.
+    #[serde(default)]
+    pub latency: Time,
     /// Pages leave in batches of so many for each package, when the buffer is full; one by one where absent.
     pub parallel_pages: Option<u32>,
     /// Pages leave one by one as long as more than this share of it is filled; `0%` for at once. Has no effect on
@@ -236,6 +247,9 @@ pub struct MappingConfig {
     /// the most free pages then takes it.
     #[serde(default = "plane")]
     pub pool: LevelName,
+    /// Channels that one more protects: pages on so many of them, and a parity page beside those, make a row, and their
+    /// erase blocks are cleaned together. No parity where absent.
+    pub parity: Option<u32>,
     /// The mapping policy's own settings.
     #[serde(default)]
     pub options: PolicyOptions,
@@ -278,6 +292,9 @@ pub struct CleaningConfig {
     pub lazy: bool,
     /// Whether moved pages go to blocks of their own instead of sharing the host's open block.
     pub separate: bool,
+    /// Whether the planes of a die are filled and cleaned block beside block, so that moves and erases on them share
+    /// array times; only with `flash.multi_plane`.
+    pub multi_plane: bool,
     /// The policy's own settings.
     pub options: PolicyOptions,
 }
@@ -434,6 +451,7 @@ impl Default for CleaningConfig {
             preemptible: false,
             lazy: false,
             separate: false,
+            multi_plane: false,
             options: PolicyOptions::default(),
         }
     }

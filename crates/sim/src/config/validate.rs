@@ -1,6 +1,6 @@
 //! What a drive cannot be: rules over several fields, each refusal naming the field to change.
 
-use super::{DriveConfig, LevelName, PolicyOptions, Takes, Translation, lanes};
+use super::{DriveConfig, LevelName, PolicyOptions, Takes, Translation, lanes, superblocks};
 use crate::buffer::{longest_page, shape};
 use crate::nand::Geometry;
 use flashlane_base::units::format_bytes;
@@ -35,6 +35,7 @@ pub(super) fn validate(config: &DriveConfig) -> Result<(), Refusal> {
     units(config)?;
     flash(config)?;
     translation(config)?;
+    superblocks::validate(config)?;
     capacity(config)?;
     buffers(config)?;
     policies(config)?;
@@ -57,10 +58,13 @@ fn times(config: &DriveConfig) -> Result<(), Refusal> {
     let (host, link, flash) = (&config.host, &config.link, &config.flash);
     for (field, given) in [
         ("host.submission", host.submission),
+        ("host.completion", host.completion),
         ("link.read_command", link.read_command),
         ("link.write_command", link.write_command),
+        ("link.page_command", link.page_command),
         ("cleaning.idle", config.cleaning.idle),
         ("buffer.idle_drain", config.buffer.as_ref().and_then(|b| b.idle_drain).unwrap_or_default()),
+        ("buffer.latency", config.buffer.as_ref().map(|b| b.latency).unwrap_or_default()),
         ("buffer.read_wait", config.buffer.as_ref().and_then(|b| b.read_wait).unwrap_or_default()),
         ("flash.read", flash.read),
         ("flash.program", flash.program),
@@ -248,7 +252,7 @@ fn capacity(config: &DriveConfig) -> Result<(), Refusal> {
     require(config.cleaning.low.0 < 0.5, "cleaning.low", || {
         format!("it is {}%; allowed: below 50%", config.cleaning.low.0 * 100.0)
     })?;
-    let geometry = Geometry::new(config);
+    let geometry = Geometry::new(config).of_superblocks();
     let blocks_needed = geometry.least_blocks_per_plane();
     let good = geometry.blocks - geometry.factory_bad_per_plane;
     require(blocks_needed <= u64::from(good), "flash.blocks", || {

@@ -37,12 +37,14 @@ impl Drive {
             completions_wait: _,
             whole_reads: _,
             takes: _,
+            buffer_latency: _,
             geometry: _,
             ftl: _,
             trace_hash: _,
             // The clock goes on, and what the host does is the host's.
             now,
             host: _,
+            returns: _,
             // What a read meets is drawn by lot, not remembered.
             correction: _,
             events,

@@ -14,7 +14,7 @@ use crate::cache::ReadCache;
 use crate::config::{CommandsWait, DriveConfig, Takes};
 use crate::event::{Event, EventQueue, Ticket};
 use crate::ftl::{Clean, Ftl, FtlCounters, Placed};
-use crate::host::{Direction, Exclusion, Holder, Link, Side, Submission, Transfer};
+use crate::host::{Direction, Exclusion, Holder, Link, Returns, Side, Submission, Transfer};
 use crate::nand::{Correction, FlashArray, Geometry, Kind, Operation as FlashOperation, Owner};
 use crate::request::HostRequest;
 use crate::slab::Slab;
@@ -37,6 +37,7 @@ pub struct Drive {
     requests: Slab<HostRequest>,
     in_flight: u32,
     host: Submission,
+    returns: Returns,
     link: Link,
     commands_wait: CommandsWait,
     /// Commands that wait for the link.
@@ -51,6 +52,8 @@ pub struct Drive {
     buffer: Option<WriteBuffer>,
     /// Which writes go to the buffer.
     takes: Takes,
+    /// What the buffer takes to acknowledge one of them.
+    buffer_latency: Duration,
     ftl: Ftl,
     flash: FlashArray,
     background: Option<Background>,
@@ -152,6 +155,7 @@ impl Drive {
             requests: Slab::new(),
             in_flight: 0,
             host: Submission::new(&config.host, seed),
+            returns: Returns::new(config.host.completion.0),
             link,
             completions_wait: config.link.completions_wait,
             whole_reads: config.link.whole_reads,
@@ -161,6 +165,7 @@ impl Drive {
             exclusion,
             readahead,
             buffer,
+            buffer_latency: config.buffer.as_ref().map(|buffer| buffer.latency.0).unwrap_or_default(),
             takes: config.buffer.as_ref().map(|buffer| buffer.takes).unwrap_or_default(),
             flash,
             ftl,
@@ -262,6 +267,14 @@ impl Drive {
                     self.drain();
                 }
             }
+            Event::Acknowledged(request) => {
+                self.advance(time, 6 << 60 | u64::from(request));
+                self.written(request, 1);
+            }
+            Event::Returned(request) => {
+                self.advance(time, 7 << 60 | u64::from(request));
+                self.hand_back(request);
+            }
         }
     }
 
@@ -354,7 +367,13 @@ impl Drive {
     #[inline]
     fn send(&mut self, request: u32, pages: u32, bytes: u64, direction: Direction) {
         let command = !std::mem::replace(&mut self.requests[request].commanded, true);
-        self.link.send(self.now, Transfer { request, pages, direction }, bytes, command);
+        // A completion that crosses the link stands for the pages of its write, but carries none.
+        let carried = match direction {
+            Direction::Out if bytes > 0 => pages,
+            Direction::Out => 0,
+            Direction::In => self.requests[request].pages_over(bytes, self.geometry.page_bytes),
+        };
+        self.link.send(self.now, Transfer { request, pages, direction }, bytes, carried, command);
     }
 
     /// A transfer over the link ended.
@@ -387,8 +406,20 @@ impl Drive {
         }
     }
 
+    /// The drive has done what was asked of it.
     #[inline]
     fn complete(&mut self, request: u32) {
+        match self.returns.next(self.now) {
+            None => self.hand_back(request),
+            Some(time) => {
+                self.events.schedule(time, Event::Returned(request));
+            }
+        }
+    }
+
+    /// The caller has its answer.
+    #[inline]
+    fn hand_back(&mut self, request: u32) {
         let state = &self.requests[request];
         // Writes past the buffer count among those that it completed, as they are told apart by no one else.
         let counts = state.operation == Operation::Write && !state.durable && !state.acknowledged;
@@ -460,8 +491,9 @@ impl Drive {
     /// Turns cleaning that the translation layer did into a flash operation, which a lazy drive puts off if it is only
     /// `due`.
     fn queue_cleaning(&mut self, clean: Clean, owner: Owner, class: Class, due: bool) {
-        let kind = Kind::Clean { moves: clean.moves, summaries: clean.filled, erases: clean.erases };
-        let mut operation = FlashOperation::new(kind, owner, class, clean.plane, 0, 0);
+        let Clean { plane, planes, moves, filled, erases, .. } = clean;
+        let kind = Kind::Clean { moves, summaries: filled, erases, planes };
+        let mut operation = FlashOperation::new(kind, owner, class, plane, 0, 0);
         operation.due = due;
         self.flash.enqueue(operation, self.now, &mut self.events);
     }
@@ -478,8 +510,9 @@ impl Drive {
             ("host_pages_read", counts.pages_read),
             (Counters::HOST_PAGES_WRITTEN, counts.pages_written),
             ("flash_pages_read", flash.reads + ftl.moved_pages),
-            (Counters::FLASH_PAGES_PROGRAMMED, ftl.host_pages + ftl.moved_pages),
+            (Counters::FLASH_PAGES_PROGRAMMED, ftl.host_pages + ftl.moved_pages + ftl.parity_pages),
             ("pages_moved_by_cleaning", ftl.moved_pages),
+            ("parity_pages_programmed", ftl.parity_pages),
             ("blocks_erased", ftl.erases),
             ("switch_merges", ftl.switch_merges),
             ("partial_merges", ftl.partial_merges),

@@ -3,6 +3,7 @@
 use super::Drive;
 use crate::buffer::Admission;
 use crate::config::Takes;
+use crate::event::Event;
 use crate::ftl::{Clean, Placed};
 use crate::host::{Direction, Side};
 use crate::nand::{Kind, Operation as FlashOperation, Owner};
@@ -92,7 +93,11 @@ impl Drive {
         self.acknowledged += 1;
         let state = &mut self.requests[request];
         (state.acknowledged, state.pending) = (true, 1);
-        self.written(request, 1);
+        if self.buffer_latency.is_zero() {
+            self.written(request, 1);
+        } else {
+            self.events.schedule(self.now + self.buffer_latency, Event::Acknowledged(request));
+        }
     }
 
     /// Sends pages from the buffer to flash, as many as should be on their way.
@@ -194,6 +199,7 @@ impl Drive {
             if let Some(place) = last {
                 let program = self.programming(pages.start, place, owner);
                 self.clean_and_do(Some(program));
+                self.program_parity(place);
                 pages.start += 1;
             } else if outcome.is_err() {
                 self.clean_and_do(None);
@@ -264,6 +270,15 @@ impl Drive {
             self.flash.enqueue(program, self.now, &mut self.events);
         } else {
             self.clean_and_do(Some(program));
+        }
+        self.program_parity(place);
+    }
+
+    /// Programs the parity of the row that a page has completed, if it has.
+    #[inline]
+    fn program_parity(&mut self, place: Placed) {
+        if let Some(plane) = place.parity {
+            self.flash.enqueue(self.flash.parity(plane), self.now, &mut self.events);
         }
     }
 

@@ -17,9 +17,11 @@ use std::ops::Range;
 /// Cleaning that was done on a plane: `moves` pages moved within it, then `erases` blocks erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clean {
-    /// The plane.
+    /// The plane, or the first of those of its die that are cleaned together.
     pub plane: u32,
-    /// Pages moved.
+    /// How many these are.
+    pub planes: u32,
+    /// Pages moved, on each of them.
     pub moves: u32,
     /// Blocks that the moved pages filled.
     pub filled: u32,
@@ -36,6 +38,8 @@ pub struct Placed {
     pub plane: u32,
     /// Whether it filled its block.
     pub fills_block: bool,
+    /// The plane that gets a parity page, where this was the last page of a row.
+    pub parity: Option<u32>,
 }
 
 /// No plane has room for another page: too many blocks have worn out.
@@ -49,6 +53,8 @@ pub struct FtlCounters {
     pub host_pages: u64,
     /// Pages moved by cleaning, merging and wear leveling.
     pub moved_pages: u64,
+    /// Parity pages placed.
+    pub parity_pages: u64,
     /// Blocks erased.
     pub erases: u64,
     /// Blocks that wore out.

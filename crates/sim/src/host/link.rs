@@ -34,6 +34,7 @@ pub(crate) struct Link {
     bytes_per_s: [u64; 2],
     duplex: bool,
     commands: [Duration; 2],
+    page_command: Duration,
     lanes: [Lane; 2],
     busy_ns: u64,
 }
@@ -50,20 +51,22 @@ impl Link {
             bytes_per_s: [config.bandwidth.0, config.write_bandwidth.unwrap_or(config.bandwidth).0],
             duplex: config.duplex,
             commands: [config.read_command.0, config.write_command.0],
+            page_command: config.page_command.0,
             lanes: Default::default(),
             busy_ns: 0,
         }
     }
 
-    /// Begins `transfer` of `bytes` as soon as the link is free; `command` adds the command's own time.
+    /// Begins `transfer` of `bytes` of so many pages as soon as the link is free; `command` adds the command's own time.
     #[inline]
-    pub(crate) fn send(&mut self, now: Instant, transfer: Transfer, bytes: u64, command: bool) {
+    pub(crate) fn send(&mut self, now: Instant, transfer: Transfer, bytes: u64, pages: u32, command: bool) {
         let mut time = match (bytes, self.bytes_per_s[transfer.direction as usize]) {
             (0, _) | (_, 0) => Duration::ZERO,
             // The usual sizes fit 64-bit arithmetic.
             (_, rate) if bytes < 1 << 33 => Duration::from_ns((bytes * 1_000_000_000).div_ceil(rate)),
             (_, rate) => Duration::of_transfer(bytes, rate),
         };
+        time += self.page_command * u64::from(pages);
         if command {
             time += self.commands[transfer.direction as usize];
         }

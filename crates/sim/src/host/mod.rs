@@ -3,8 +3,10 @@
 
 mod exclusion;
 mod link;
+mod returns;
 mod submission;
 
 pub(crate) use exclusion::{Exclusion, Holder, Side};
 pub(crate) use link::{Direction, Link, Transfer};
+pub(crate) use returns::Returns;
 pub(crate) use submission::Submission;

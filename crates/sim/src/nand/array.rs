@@ -218,7 +218,15 @@ impl FlashArray {
                 self.enqueue(program, now, events);
             }
             program.page += 1;
+            if let Some(plane) = place.parity {
+                self.enqueue(self.parity(plane), now, events);
+            }
         }
+    }
+
+    /// The program of a parity page.
+    pub fn parity(&self, plane: u32) -> Operation {
+        Operation::new(Kind::Program, Owner::Nobody, Class::HostWrite, plane, 0, self.page_bytes)
     }
 
     #[inline]
@@ -228,7 +236,7 @@ impl FlashArray {
             Kind::Read => (timing.read * u64::from(1 + operation.retries), operation.bus_bytes),
             Kind::Program if operation.fills_block => (timing.program + timing.summary, operation.bus_bytes),
             Kind::Program => (timing.program, operation.bus_bytes),
-            Kind::Clean { moves, summaries, erases } => {
+            Kind::Clean { moves, summaries, erases, .. } => {
                 let moved = (timing.read + timing.program) * u64::from(moves);
                 (moved + timing.erase * u64::from(erases) + timing.summary * u64::from(summaries), 0)
             }
@@ -430,17 +438,16 @@ impl FlashArray {
         let mut taken = [0_u32; 64];
         taken[(plane % per_die) as usize] = 1;
         let mut last = op;
-        loop {
+        // Once there is no room left nobody looks through the rest of the queue.
+        for _ in 1..each * if multi_plane { per_die } else { 1 } {
             let suits = |other: &Operation| {
-                let room = &mut taken[(other.plane % per_die) as usize];
-                if matches!(other.kind, Kind::Clean { .. }) {
+                let at = (other.plane % per_die) as usize;
+                if let Kind::Clean { planes, .. } = other.kind {
                     // A program behind it goes to a block that it has yet to free.
-                    *room = each;
+                    taken[at..at + planes as usize].fill(each);
                 }
-                other.kind == kind
-                    && other.pages == 1
-                    && (multi_plane || other.plane == plane)
-                    && *room < each
+                let room = taken[at];
+                other.kind == kind && other.pages == 1 && (multi_plane || other.plane == plane) && room < each
             };
             let Some(partner) = self.dies[die as usize].queues[rank].take(&mut self.ops, suits) else {
                 break;
@@ -492,8 +499,10 @@ impl FlashArray {
     fn bus_time(&self, op: u32) -> Duration {
         let op = &self.ops[op];
         match op.kind {
-            // Out of one plane's register and into the controller, then back.
-            Kind::Clean { moves, .. } => self.timing.bus(self.page_bytes) * 2 * self.units_at_once(moves),
+            // Out of each plane's register and into the controller, then back.
+            Kind::Clean { moves, planes, .. } => {
+                self.timing.bus(self.page_bytes) * 2 * self.units_at_once(moves) * u64::from(planes)
+            }
             // The pages of several planes, one after the other.
             _ if op.pages > 1 => self.timing.bus(op.bus_bytes / op.pages) * u64::from(op.pages),
             _ => self.timing.bus(op.bus_bytes),
@@ -534,7 +543,7 @@ impl FlashArray {
 
     /// Starts a cleaning, or goes on with the next page of one.
     fn begin_clean(&mut self, die: u32, op: u32, now: Instant, events: &mut EventQueue) {
-        let Kind::Clean { moves, summaries, erases } = self.ops[op].kind else {
+        let Kind::Clean { moves, summaries, erases, .. } = self.ops[op].kind else {
             unreachable!("only cleanings clean")
         };
         let (read, program) = (self.timing.read, self.timing.program);
@@ -563,7 +572,7 @@ impl FlashArray {
         events: &mut EventQueue,
         finished: &mut Vec<Operation>,
     ) {
-        let Kind::Clean { moves, summaries, erases } = self.ops[op].kind else {
+        let Kind::Clean { moves, summaries, erases, planes } = self.ops[op].kind else {
             unreachable!("only cleanings have steps")
         };
         let left = moves.saturating_sub(self.units_per_page);
@@ -579,7 +588,7 @@ impl FlashArray {
                 self.want_bus(die, op, now, events);
             }
             Step::Move | Step::Program => {
-                self.ops[op].kind = Kind::Clean { moves: left, summaries, erases };
+                self.ops[op].kind = Kind::Clean { moves: left, summaries, erases, planes };
                 let rank = self.ranks[self.ops[op].class as usize];
                 if self.preemptible && state.queues[..rank].iter().any(|queue| queue.first != NONE) {
                     state.array = NONE;

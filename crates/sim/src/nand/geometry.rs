@@ -46,6 +46,10 @@ pub struct Geometry {
     pub spare_blocks: u32,
     /// A plane with no more free blocks than this is cleaned before it is written.
     pub low_blocks: u32,
+    /// Channels of a row beside the one with its parity, where there is parity.
+    pub parity: Option<u32>,
+    /// Planes of a die whose blocks are filled and cleaned together.
+    pub joined_planes: u32,
     /// Blocks of each plane that are bad from the start.
     pub factory_bad_per_plane: u32,
 }
@@ -92,8 +96,24 @@ impl Geometry {
                 Translation::Fast => log_blocks + 1 + config.mapping.sequence_blocks.unwrap_or(1),
             },
             low_blocks,
+            parity: config.mapping.parity,
+            joined_planes: if config.cleaning.multi_plane { flash.planes } else { 1 },
             factory_bad_per_plane: (flash.factory_bad.0 * f64::from(flash.blocks)).ceil() as u32,
         }
+    }
+
+    /// The array as a translation layer with superblocks sees it: planes whose blocks go together count as one, whose
+    /// blocks have the data pages of all of them. The same array where there are none.
+    pub fn of_superblocks(mut self) -> Self {
+        let (protected, row) = self.parity.map_or((1, 1), |protected| (protected, protected + 1));
+        let joined = self.joined_planes;
+        (self.channels, self.dies, self.planes) =
+            (self.channels / row, self.dies / row, self.planes / row / joined);
+        self.planes_per_die /= joined;
+        self.pages *= protected * joined;
+        self.data_pages *= protected * joined;
+        self.chunk_pages *= protected;
+        self
     }
 
     /// Physical pages.

@@ -20,6 +20,8 @@ pub enum Kind {
         summaries: u32,
         /// Blocks to be erased.
         erases: u32,
+        /// Planes of the die that do all of this at once.
+        planes: u32,
     },
 }
 

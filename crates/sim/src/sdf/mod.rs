@@ -172,7 +172,9 @@ impl Sdf {
                 self.advance(time, 1 << 61 | u64::from(channel));
                 self.flash.bus_done(channel, time, &mut self.events, &mut finished);
             }
-            Event::Idle(_) | Event::Rest => unreachable!("nothing happens here of itself"),
+            Event::Idle(_) | Event::Rest | Event::Acknowledged(_) | Event::Returned(_) => {
+                unreachable!("nothing happens here of itself, and nothing is buffered")
+            }
         }
         for operation in finished.drain(..) {
             self.follow(&operation);
@@ -192,7 +194,7 @@ impl Sdf {
     #[inline]
     fn send(&mut self, job: u32, pages: u32, bytes: u64, direction: Direction) {
         let command = !std::mem::replace(&mut self.jobs[job].commanded, true);
-        self.link.send(self.now, Transfer { request: job, pages, direction }, bytes, command);
+        self.link.send(self.now, Transfer { request: job, pages, direction }, bytes, 0, command);
     }
 
     fn complete(&mut self, job: u32) {

@@ -203,7 +203,7 @@ impl Sdf {
             self.done(job, shape.planes);
             return false;
         };
-        let moved = Kind::Clean { moves: row, summaries: 0, erases };
+        let moved = Kind::Clean { moves: row, summaries: 0, erases, planes: 1 };
         let operation = FlashOperation::new(moved, Owner::Nobody, Class::HostWrite, at, row, 0);
         self.counts.pages_saved += u64::from(row);
         self.flash.enqueue(operation, self.now, &mut self.events);
@@ -225,7 +225,7 @@ impl Sdf {
         for (index, times) in operations.enumerate() {
             // A block that takes the place of one that failed is erased after it.
             let erases = *times.iter().max().expect("a chunk is never empty");
-            let kind = Kind::Clean { moves: 0, summaries: 0, erases };
+            let kind = Kind::Clean { moves: 0, summaries: 0, erases, planes: 1 };
             let plane = lane * shape.planes + index as u32 * shape.planes_at_once;
             let operation = FlashOperation::new(kind, Owner::Request(job), Class::HostWrite, plane, 0, 0);
             self.flash.enqueue(operation, self.now, &mut self.events);

@@ -1,6 +1,6 @@
 //! Room on a plane: opening, closing, cleaning and erasing blocks.
 
-use super::{Clean, PageMapped};
+use super::{Clean, PageMapped, Superblocks};
 use crate::ftl::blocks::Open;
 use flashlane_policy::cleaning::View;
 use std::ops::Range;
@@ -57,16 +57,16 @@ impl PageMapped {
             view.is_candidate(victim),
             "the cleaning policy chose block {victim}, which cannot be cleaned"
         );
-        let Some(clean) = self.empty_and_erase(plane, victim) else { return false };
-        cleaned.push(clean);
+        if !self.empty_and_erase(plane, victim, cleaned) {
+            return false;
+        }
         let state = &self.blocks;
         let erases = &state.erases[blocks.clone()];
         let closed = |block: usize| state.valid[blocks.start + block] < View::NOT_CLOSED;
         if let Some(cold) = self.wear.migrate(victim, erases, &closed) {
             assert!(closed(cold), "the wear leveling policy chose block {cold}, which holds no data");
-            if let Some(clean) = self.empty_and_erase(plane, cold) {
-                self.counters.leveled_blocks += 1;
-                cleaned.push(clean);
+            if self.empty_and_erase(plane, cold, cleaned) {
+                self.counters.leveled_blocks += u64::from(self.blocks_as_one());
             }
         }
         true
@@ -84,15 +84,15 @@ impl PageMapped {
         }
     }
 
-    /// Moves what is valid off a closed block and erases it. `None`, and nothing changed, where the plane lacks
-    /// the room to move to.
-    fn empty_and_erase(&mut self, plane: u32, block: usize) -> Option<Clean> {
+    /// Moves what is valid off a closed block and erases it. False, and nothing changed, where the plane lacks the room
+    /// to move to.
+    fn empty_and_erase(&mut self, plane: u32, block: usize, cleaned: &mut Vec<Clean>) -> bool {
         let number = self.blocks_of(plane).start + block;
         let moves = u32::from(self.blocks.valid[number]);
         let open = self.planes[plane as usize].open[self.moved_stream];
         let left = self.geometry.data_pages - open.written;
         if moves > left && self.planes[plane as usize].free.is_empty() {
-            return None;
+            return false;
         }
         let filled = u32::from(left > 0 && moves >= left);
         let first = number as u32 * self.geometry.pages;
@@ -110,7 +110,17 @@ impl PageMapped {
         debug_assert_eq!(self.blocks.valid[number], 0, "everything valid was moved");
         self.erase(plane, block);
         self.counters.moved_pages += u64::from(moves);
-        Some(Clean { plane, moves, filled, erases: 1, first: false })
+        let clean = Clean { plane, planes: 1, moves, filled, erases: 1, first: false };
+        match &mut self.superblocks {
+            None => cleaned.push(clean),
+            Some(superblocks) => superblocks.spread(clean, cleaned),
+        }
+        true
+    }
+
+    /// Blocks of flash that this layer has for one.
+    fn blocks_as_one(&self) -> u32 {
+        self.superblocks.as_ref().map_or(1, Superblocks::blocks)
     }
 
     #[inline]
@@ -121,6 +131,10 @@ impl PageMapped {
             self.open(plane, stream).expect("a free block was there when the move began");
         }
         let to = self.next_page(plane, stream);
+        let number = self.number_in_block(to);
+        if let Some(superblocks) = &mut self.superblocks {
+            self.counters.parity_pages += u64::from(superblocks.moved_to(number));
+        }
         self.reverse.set(from, plane, 0);
         self.blocks.valid[self.per_block.of(from) as usize] -= 1;
         self.planes[plane as usize].valid_pages -= 1;
@@ -171,12 +185,12 @@ impl PageMapped {
 
     fn erase(&mut self, plane: u32, block: usize) {
         let number = self.blocks_of(plane).start + block;
-        self.counters.erases += 1;
-        let wears_out = self.blocks.erase(number);
+        self.counters.erases += u64::from(self.blocks_as_one());
+        let (wears_out, blocks) = (self.blocks.erase(number), self.blocks_as_one());
         let state = &mut self.planes[plane as usize];
         if wears_out {
             state.good -= 1;
-            self.counters.worn_out_blocks += 1;
+            self.counters.worn_out_blocks += u64::from(blocks);
         } else {
             state.free.push_back(block as u32);
             self.free_pages[plane as usize] += self.geometry.data_pages;

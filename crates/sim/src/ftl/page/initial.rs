@@ -197,6 +197,9 @@ fn sample(config: &DriveConfig, full: &crate::nand::Geometry, seed: Seed) -> Vec
     small.flash.planes = 1;
     small.flash.factory_bad.0 = 0.0;
     small.flash.endurance = None;
+    // What is cleaned as one counts, and not on how many planes it lies.
+    small.flash.pages = full.pages / full.units_per_flash_page;
+    (small.mapping.parity, small.cleaning.multi_plane) = (None, false);
     small.mapping.chunk = small.mapping.unit.unwrap_or(small.flash.page);
     let good = full.blocks - full.factory_bad_per_plane;
     small.flash.blocks = good.min(SAMPLE_BLOCKS);

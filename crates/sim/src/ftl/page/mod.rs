@@ -7,6 +7,7 @@ mod cleaning;
 mod initial;
 mod reverse;
 mod run;
+mod superblocks;
 
 use super::blocks::{Blocks, Plane};
 use super::table::Table;
@@ -20,6 +21,7 @@ use flashlane_policy::cleaning::{self as cleaning_policy, Cleaning};
 use flashlane_policy::mapping::{self, Mapping};
 use flashlane_policy::wear::{self, Wear};
 use reverse::Reverse;
+use superblocks::Superblocks;
 
 /// Where an allocation pool looks for room: mostly one look is enough, because planes that are alike take turns and one
 /// that was just cleaned leads for a while.
@@ -37,7 +39,9 @@ struct Turn {
 
 /// Page-mapped translation.
 pub struct PageMapped {
+    /// With superblocks, what they make of the array.
     geometry: Geometry,
+    superblocks: Option<Superblocks>,
     /// Logical page to physical page + 1; 0 where never written.
     map: Table,
     reverse: Reverse,
@@ -70,6 +74,8 @@ impl PageMapped {
     /// The translation layer of a drive with nothing written. Requires: `config` is validated.
     pub fn new(config: &DriveConfig, seed: Seed) -> Self {
         let geometry = Geometry::new(config);
+        let superblocks = Superblocks::new(&geometry);
+        let geometry = geometry.of_superblocks();
         let known = "validation built every policy once";
         let array = geometry.array(&config.mapping.order, seed);
         let mapping = mapping::build(&config.mapping.policy, &config.mapping.options.options()).expect(known);
@@ -83,6 +89,7 @@ impl PageMapped {
         let wear = wear::build(&config.wear.policy, &config.wear.options.options()).expect(known);
         let (blocks, planes) = Blocks::new(&geometry, &config.flash, seed);
         Self {
+            superblocks,
             map: Table::zeroed(geometry.logical_pages as usize),
             reverse: Reverse::new(&geometry),
             free_pages: planes.iter().map(|plane| plane.free_pages(&geometry)).collect(),
@@ -111,8 +118,16 @@ impl PageMapped {
     /// The plane on which logical page `page` lies, if it was ever written.
     #[inline]
     pub fn plane_of(&self, page: u32) -> Option<u32> {
-        let entry = self.map[page as usize];
-        (entry != 0).then(|| self.per_plane.of(entry - 1))
+        let physical = self.map[page as usize].checked_sub(1)?;
+        let plane = self.per_plane.of(physical);
+        match &self.superblocks {
+            None => Some(plane),
+            Some(superblocks) => Some(superblocks.place(plane, self.number_in_block(physical)).0),
+        }
+    }
+
+    fn number_in_block(&self, physical: u32) -> u32 {
+        physical - self.per_block.of(physical) * self.geometry.pages
     }
 
     /// A hint that logical page `page` will be looked up soon.
@@ -163,7 +178,12 @@ impl PageMapped {
         if opens_block {
             self.restock(plane, cleaned);
         }
-        Ok(Placed { plane, fills_block })
+        let (plane, parity) = match &self.superblocks {
+            None => (plane, None),
+            Some(superblocks) => superblocks.place(plane, self.number_in_block(physical)),
+        };
+        self.counters.parity_pages += u64::from(parity.is_some());
+        Ok(Placed { plane, fills_block, parity })
     }
 
     /// Forgets logical page `page`.
@@ -226,8 +246,11 @@ impl PageMapped {
     /// Whether a plane has room for a page: where the page already lies it takes the room of its old copy.
     fn has_room(&self, plane: u32, page: u32) -> bool {
         let state = &self.planes[plane as usize];
-        state.has_room(&self.geometry)
-            || self.plane_of(page) == Some(plane) && state.has_room_in_place(&self.geometry)
+        state.has_room(&self.geometry) || self.lies_on(page, plane) && state.has_room_in_place(&self.geometry)
+    }
+
+    fn lies_on(&self, page: u32, plane: u32) -> bool {
+        self.map[page as usize].checked_sub(1).is_some_and(|physical| self.per_plane.of(physical) == plane)
     }
 
     /// The planes of the allocation pool that `plane` belongs to.

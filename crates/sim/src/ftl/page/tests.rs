@@ -4,6 +4,11 @@ use super::*;
 use crate::config::{InitialState, load};
 
 fn config(overrides: &[(&str, &str)]) -> DriveConfig {
+    of_profile("msr-32g", overrides)
+}
+
+/// A small drive like one of the profiles.
+fn of_profile(profile: &str, overrides: &[(&str, &str)]) -> DriveConfig {
     let mut all = vec![
         ("flash.channels", "2"),
         ("flash.planes", "2"),
@@ -16,7 +21,7 @@ fn config(overrides: &[(&str, &str)]) -> DriveConfig {
     ];
     all.extend_from_slice(overrides);
     let all: Vec<(String, String)> = all.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-    load("msr-32g", &all).unwrap()
+    load(profile, &all).unwrap()
 }
 
 /// Every table agrees with every other.
@@ -87,6 +92,54 @@ fn every_policy_keeps_every_page_through_long_overwriting() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn superblocks_keep_every_page_and_every_row_has_its_parity() {
+    for (parity, multi_plane, unit) in
+        [(Some("2"), "false", "4KiB"), (Some("2"), "true", "4KiB"), (None, "true", "2KiB")]
+    {
+        let mut settings = vec![
+            ("flash.channels", "6"),
+            ("flash.page", "4KiB"),
+            ("flash.multi_plane", "true"),
+            ("mapping.chunk", "4KiB"),
+            ("mapping.unit", unit),
+            ("cleaning.multi_plane", multi_plane),
+            ("cleaning.separate", "true"),
+            ("capacity", if parity.is_some() { "24MiB" } else { "36MiB" }),
+        ];
+        settings.extend(parity.map(|parity| ("mapping.parity", parity)));
+        let mut ftl = PageMapped::new(&of_profile("ssd-m", &settings), Seed(1));
+        let (mut random, mut cleaned) = (Seed(5).source(), Vec::new());
+        let pages = ftl.geometry.logical_pages;
+        let all = (0..pages).chain((0..100_000).map(|_| random.below(u64::from(pages)) as u32));
+        let (mut placed, mut moves) = ([0_u32; 12], 0);
+        for page in all {
+            let place = ftl.place(page, &mut cleaned).unwrap();
+            assert_eq!(ftl.plane_of(page), Some(place.plane));
+            placed[place.plane as usize] += 1;
+            if let Some(parity) = place.parity {
+                placed[parity as usize] += 1;
+                assert_ne!(parity / 2, place.plane / 2, "a row has its pages on different channels");
+            }
+            moves += cleaned.drain(..).map(|clean| u64::from(clean.moves * clean.planes)).sum::<u64>();
+        }
+        check(&ftl);
+        let FtlCounters { host_pages, moved_pages, parity_pages, erases, .. } = ftl.counters();
+        assert!(moved_pages > host_pages / 4 && erases > 0, "there was enough to clean");
+        let rows = (host_pages + moved_pages) / 2;
+        match parity {
+            // Rows that are not complete: of the host's and the moved pages, in each of two groups with two planes.
+            Some(_) => assert!((rows - 8..=rows).contains(&parity_pages), "{parity_pages} of {rows}"),
+            None => assert_eq!(parity_pages, 0),
+        }
+        // What the dies are given to do is what was moved, but for planes that had less to do than those beside them.
+        let written = moved_pages + if parity.is_some() { moved_pages / 2 } else { 0 };
+        assert!((written - 4..=written * 11 / 10).contains(&moves), "{moves} for {written}");
+        let (least, most) = (placed.iter().min().unwrap(), placed.iter().max().unwrap());
+        assert!(most - least <= most / 10, "no plane has more than its share: {placed:?}");
     }
 }
 

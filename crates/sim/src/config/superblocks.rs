@@ -1,0 +1,58 @@
+//! What goes with blocks that are cleaned together: over channels for parity, over the planes of a die.
+
+use super::validate::{Refusal, range, require};
+use super::{DriveConfig, LevelName, Placement, Translation};
+use crate::nand::Geometry;
+use flashlane_base::units::format_bytes;
+
+/// Requires: counts and sizes of the flash are in range.
+pub(super) fn validate(config: &DriveConfig) -> Result<(), Refusal> {
+    let (mapping, flash, cleaning) = (&config.mapping, &config.flash, &config.cleaning);
+    require(flash.multi_plane || !cleaning.multi_plane, "cleaning.multi_plane", || {
+        "it is true; allowed: only with flash.multi_plane".into()
+    })?;
+    if let Some(protected) = mapping.parity {
+        range("mapping.parity", protected, 1, 1024)?;
+        require(flash.channels.is_multiple_of(protected + 1), "mapping.parity", || {
+            let (channels, row) = (flash.channels, protected + 1);
+            format!(
+                "it is {protected}, and {row} do not divide {channels} channels; allowed: a number that does with one more"
+            )
+        })?;
+    } else if !cleaning.multi_plane {
+        return Ok(());
+    }
+    let with = if mapping.parity.is_some() { "mapping.parity" } else { "cleaning.multi_plane" };
+    let only = |holds, field, given: &str, allowed: &str| {
+        require(holds, field, || format!("it is {given}; allowed with {with}: {allowed}"))
+    };
+    let (page, unit, chunk) = (flash.page.0, mapping.unit.unwrap_or(flash.page).0, mapping.chunk.0);
+    let policy = format!("'{}'", mapping.policy);
+    only(mapping.translation == Translation::Page, "mapping.translation", "by blocks", "only 'page'")?;
+    only(mapping.policy == "write-order", "mapping.policy", &policy, "only 'write-order'")?;
+    only(chunk == page, "mapping.chunk", &format_bytes(chunk), "only the flash page")?;
+    only(
+        unit == page || mapping.parity.is_none(),
+        "mapping.unit",
+        &format_bytes(unit),
+        "only the flash page",
+    )?;
+    only(mapping.pool == LevelName::Plane, "mapping.pool", "more than a plane", "only 'plane'")?;
+    only(flash.summary_pages == 0, "flash.summary_pages", &flash.summary_pages.to_string(), "only 0")?;
+    only(!flash.copyback, "flash.copyback", "true", "only false, since a moved page changes its plane")?;
+    let idle = cleaning.high.0 > cleaning.low.0;
+    only(
+        !idle,
+        "cleaning.high",
+        "above cleaning.low",
+        "at most that, since it is not a single die that is idle",
+    )?;
+    let below = config.buffer.as_ref().is_some_and(|buffer| buffer.placement == Placement::Below);
+    only(!below, "buffer.placement", "'below'", "only 'above'")?;
+    let pages = u64::from(flash.pages) * (page / unit);
+    let together = u64::from(mapping.parity.unwrap_or(1)) * u64::from(Geometry::new(config).joined_planes);
+    require(pages * together < 1 << 15, "flash.pages", || {
+        let all = pages * together;
+        format!("blocks that are cleaned together have {all} mapping units of data; allowed: at most 32767")
+    })
+}

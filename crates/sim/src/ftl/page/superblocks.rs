@@ -1,0 +1,171 @@
+//! Superblocks: blocks of several planes that are filled in step and cleaned as one.
+//!
+//! The *planes of a die* go together so that cleaning moves and erases on all of them in one array time, as writes are
+//! programmed. *Channels* go together for the sake of parity (RAID 5 over flash; sdf14, section 2.2): a page on each of
+//! so many channels, and the parity page on one more, make a row, and from row to row the parity moves on by a channel,
+//! so that all have their share of reads. A row is there as a whole or not at all: what became invalid of it goes on
+//! protecting the rest until the superblock is erased, so that no parity page is ever read to be brought up to date.
+//!
+//! To the translation layer all this is one plane, whose blocks have the data pages of its planes; this file knows on
+//! which of them a page lies. The price of parity: of `n + 1` pages one is parity, for what cleaning moves too, and the
+//! least that can be cleaned has grown by as much.
+//!
+//! What is not modelled: the parity of a row that is not complete is in the controller, which is taken to keep it when
+//! the power goes, and a page that flash cannot correct is reported as unreadable instead of being made anew from its
+//! row.
+
+use crate::ftl::Clean;
+use crate::nand::Geometry;
+
+/// Where the pages of superblocks lie.
+pub(super) struct Superblocks {
+    /// Data pages of a row; 1 without parity.
+    protected: u32,
+    /// Channels of a row.
+    row: u32,
+    /// Planes of a die that go together.
+    planes: u32,
+    /// Mapping units of a flash page, which stay together.
+    units: u32,
+    /// Of a channel, the planes, and what of them counts as one.
+    channel_planes: u32,
+    channel_groups: u32,
+    /// Pages that the cleaning under way has written to each plane, parity with them.
+    moved: Vec<u32>,
+}
+
+/// Where a page of a superblock lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Spot {
+    /// Which of the row's channels.
+    channel: u32,
+    /// Which of the die's planes.
+    plane: u32,
+    /// The channel that has the row's parity, where the page is the last of its row.
+    parity: Option<u32>,
+}
+
+impl Superblocks {
+    /// Those of an array, if it has any. `geometry` counts single planes.
+    pub(super) fn new(geometry: &Geometry) -> Option<Self> {
+        let (row, planes) = (geometry.parity.map_or(1, |protected| protected + 1), geometry.joined_planes);
+        let channel_planes = geometry.planes / geometry.channels;
+        (row * planes > 1).then(|| Self {
+            protected: geometry.parity.unwrap_or(1),
+            row,
+            planes,
+            units: geometry.units_per_flash_page,
+            channel_planes,
+            channel_groups: channel_planes / planes,
+            moved: vec![0; (row * planes) as usize],
+        })
+    }
+
+    /// Blocks of a superblock.
+    pub(super) fn blocks(&self) -> u32 {
+        self.row * self.planes
+    }
+
+    /// The plane of a channel and plane of the superblocks that `plane` stands for.
+    fn plane(&self, plane: u32, channel: u32, of_die: u32) -> u32 {
+        let (row, place) = (plane / self.channel_groups, plane % self.channel_groups);
+        (row * self.row + channel) * self.channel_planes + place * self.planes + of_die
+    }
+
+    /// Where the data page with this number in its superblock lies.
+    fn spot(&self, page: u32) -> Spot {
+        let flash_page = page / self.units;
+        let (row, place) = (flash_page / self.protected, flash_page % self.protected);
+        let plane = row % self.planes;
+        if self.row == 1 {
+            return Spot { channel: 0, plane, parity: None };
+        }
+        let parity = row / self.planes % self.row;
+        let channel = (parity + 1 + place) % self.row;
+        Spot { channel, plane, parity: (place + 1 == self.protected).then_some(parity) }
+    }
+
+    /// The plane of a data page, and that of its row's parity if it is the last of its row.
+    pub(super) fn place(&self, plane: u32, page: u32) -> (u32, Option<u32>) {
+        let spot = self.spot(page);
+        let parity = spot.parity.map(|channel| self.plane(plane, channel, spot.plane));
+        (self.plane(plane, spot.channel, spot.plane), parity)
+    }
+
+    /// Notes that cleaning moved a page to this place; whether a parity page goes with it.
+    pub(super) fn moved_to(&mut self, page: u32) -> bool {
+        let spot = self.spot(page);
+        for channel in [Some(spot.channel), spot.parity].into_iter().flatten() {
+            self.moved[(channel * self.planes + spot.plane) as usize] += 1;
+        }
+        spot.parity.is_some()
+    }
+
+    /// What each die has to do of a cleaning, whose pages were noted. A parity page costs what a moved one does: it is
+    /// made of those that come over the bus.
+    pub(super) fn spread(&mut self, clean: Clean, cleaned: &mut Vec<Clean>) {
+        for channel in 0..self.row {
+            let first = (channel * self.planes) as usize;
+            let of_planes = &mut self.moved[first..first + self.planes as usize];
+            let moves = of_planes.iter().copied().max().unwrap_or(0);
+            of_planes.fill(0);
+            let plane = self.plane(clean.plane, channel, 0);
+            cleaned.push(Clean { plane, planes: self.planes, moves, ..clean });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_a_page_on_each_of_its_channels_and_each_has_its_turn_with_the_parity() {
+        // Channels of two dies with two planes; three channels and one with parity.
+        let superblocks = Superblocks {
+            protected: 3,
+            row: 4,
+            planes: 2,
+            units: 1,
+            channel_planes: 4,
+            channel_groups: 2,
+            moved: vec![0; 8],
+        };
+        let mut parity_of = [0; 4];
+        for row in 0..16 {
+            // The second dies of channels 4 to 7.
+            let places: Vec<_> = (0..3).map(|place| superblocks.place(3, row * 3 + place)).collect();
+            assert!(places[..2].iter().all(|(_, parity)| parity.is_none()));
+            let parity = places[2].1.expect("the third page is the last");
+            let mut planes: Vec<u32> = places.iter().map(|&(plane, _)| plane).chain([parity]).collect();
+            planes.sort_unstable();
+            let expected = if row % 2 == 0 { [18, 22, 26, 30] } else { [19, 23, 27, 31] };
+            assert_eq!(planes, expected, "row {row}");
+            parity_of[(parity as usize - 18) / 4] += 1;
+        }
+        assert_eq!(parity_of, [4; 4]);
+    }
+
+    #[test]
+    fn a_cleaning_is_spread_over_its_dies_as_its_pages_went() {
+        let mut superblocks = Superblocks {
+            protected: 2,
+            row: 3,
+            planes: 2,
+            units: 1,
+            channel_planes: 2,
+            channel_groups: 1,
+            moved: vec![0; 6],
+        };
+        // Two rows and a page of the third, which lies on plane 0 behind the parity, now of channel 1.
+        let parities = (0..5).filter(|&page| superblocks.moved_to(page)).count();
+        assert_eq!(parities, 2);
+        let mut cleaned = Vec::new();
+        let clean = Clean { plane: 1, planes: 1, moves: 5, filled: 0, erases: 1, first: false };
+        superblocks.spread(clean, &mut cleaned);
+        let moves: Vec<_> = cleaned.iter().map(|clean| (clean.plane, clean.planes, clean.moves)).collect();
+        assert_eq!(moves, [(6, 2, 1), (8, 2, 1), (10, 2, 2)]);
+        superblocks.spread(clean, &mut cleaned);
+        assert!(cleaned[3..].iter().all(|clean| clean.moves == 0), "each cleaning begins anew");
+    }
+}
