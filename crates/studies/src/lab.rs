@@ -2,10 +2,11 @@
 
 use crate::FigureError;
 use flashlane_base::Seed;
+use flashlane_device::Device;
 use flashlane_measure::schema::Warning;
 use flashlane_measure::{Interruption, Replay, ReplayOptions, replay};
 use flashlane_probe::rig::Rig;
-use flashlane_sim::{Drive, config};
+use flashlane_sim::{Drive, DriveConfig, config};
 use flashlane_trace::{OpenOptions, Record};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -74,6 +75,19 @@ impl<'a> Lab<'a> {
         Ok(experiment(&mut Rig::new(&mut drive, self.options.seed, &mut stop))?)
     }
 
+    /// A fresh device of `profile`, with `overrides` of its settings, for experiments that a [`Rig`] is not for: on lanes,
+    /// with erases.
+    pub(crate) fn device(
+        &mut self,
+        profile: &str,
+        overrides: &[(&str, &str)],
+    ) -> Result<Box<dyn Device>, FigureError> {
+        if self.options.watch.as_mut().is_some_and(|watch| watch(&self.progress).is_break()) {
+            return Err(Interruption::Stopped.into());
+        }
+        Ok(flashlane_sim::device(&profile_with(profile, overrides)?, self.options.seed, profile.into()))
+    }
+
     /// Replays `records` on a fresh drive of `profile`, with `overrides` of its settings.
     pub(crate) fn replay(
         &mut self,
@@ -136,8 +150,12 @@ impl<'a> Lab<'a> {
     }
 
     fn drive(&self, profile: &str, overrides: &[(&str, &str)]) -> Result<Drive, FigureError> {
-        let overrides: Vec<_> =
-            overrides.iter().map(|&(field, value)| (field.to_owned(), value.to_owned())).collect();
-        Ok(Drive::new(&config::load(profile, &overrides)?, self.options.seed))
+        Ok(Drive::new(&profile_with(profile, overrides)?, self.options.seed))
     }
+}
+
+fn profile_with(profile: &str, overrides: &[(&str, &str)]) -> Result<DriveConfig, FigureError> {
+    let overrides: Vec<_> =
+        overrides.iter().map(|&(field, value)| (field.to_owned(), value.to_owned())).collect();
+    Ok(config::load(profile, &overrides)?)
 }

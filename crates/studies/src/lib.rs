@@ -14,6 +14,7 @@ mod result;
 mod row;
 mod ruan12;
 pub mod score;
+mod sdf14;
 mod study;
 pub mod sweep;
 mod uflip09;
@@ -25,4 +26,4 @@ pub use row::{Row, Value, Verdict};
 pub use study::{FigureStudy, Study, run};
 
 /// All papers.
-pub const REGISTRY: &[Study] = &[chen11::STUDY, uflip09::STUDY, disksim::STUDY, ruan12::STUDY];
+pub const REGISTRY: &[Study] = &[chen11::STUDY, uflip09::STUDY, disksim::STUDY, ruan12::STUDY, sdf14::STUDY];

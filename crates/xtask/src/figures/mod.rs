@@ -60,6 +60,7 @@ const FIGURES: &[&Figure] = &[
     &papers::UFLIP09,
     &papers::DISKSIM,
     &papers::RUAN12,
+    &papers::SDF14,
     &trace::DISKSIM,
     &trace::MSR,
     &trace::SLOWEST,

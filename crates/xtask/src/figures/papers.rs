@@ -28,6 +28,14 @@ pub const RUAN12: Figure = Figure {
     read: |output| number_after(output, "ruan12-missed:"),
 };
 
+pub const SDF14: Figure = Figure {
+    id: "sdf14-missed",
+    what: "`study sdf14`: quantities not reproduced, of all",
+    asked: Some(Asked::AtMost(0.0, None)),
+    command: COMMAND,
+    read: |output| number_after(output, "sdf14-missed:"),
+};
+
 pub const DISKSIM: Figure = Figure {
     id: "disksim-farthest",
     what: "`study disksim`: the farthest of eight mean response times from DiskSim's, percent",

@@ -1,0 +1,106 @@
+//! Clients that each wait for one access before they begin the next: the paper's threads with a channel each, and as
+//! well one thread with as many requests under way.
+
+use flashlane_base::{Duration, Instant};
+use flashlane_device::{Device, Lane, Request, SubmitError};
+use flashlane_measure::Interruption;
+use flashlane_workload::Access;
+
+/// What a client does next.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    pub(super) lane: u32,
+    /// Whether the bytes are erased first, as part of the same access.
+    pub(super) erases: bool,
+    pub(super) access: Access,
+}
+
+/// An access that is done.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Done {
+    pub(super) bytes: u64,
+    pub(super) began: Instant,
+    pub(super) ended: Instant,
+}
+
+/// What many accesses come to.
+pub(super) struct Run {
+    pub(super) done: Vec<Done>,
+}
+
+/// Lets `clients` make `accesses` between them; `next` says what a client does next.
+pub(super) fn run(
+    device: &mut dyn Device,
+    clients: u32,
+    accesses: u64,
+    mut next: impl FnMut(u32, &dyn Device) -> Turn,
+) -> Result<Run, Interruption> {
+    let mut turns: Vec<Option<(Turn, Instant)>> = vec![None; clients as usize];
+    let mut run = Run { done: Vec::new() };
+    let mut left = accesses;
+    let mut begin = |device: &mut dyn Device, client: u32| {
+        let turn = next(client, device);
+        let began = device.now();
+        submit(device, client, turn, turn.erases)?;
+        Ok((turn, began))
+    };
+    for client in 0..clients.min(u32::try_from(accesses).unwrap_or(u32::MAX)) {
+        turns[client as usize] = Some(begin(device, client)?);
+        left -= 1;
+    }
+    let mut completions = Vec::new();
+    while turns.iter().any(Option::is_some) {
+        device.reap(Instant::FAR, &mut completions);
+        if completions.is_empty() {
+            let in_flight = turns.iter().flatten().count() as u64;
+            return Err(Interruption::Stalled { in_flight });
+        }
+        for completion in completions.drain(..) {
+            let client = completion.id.0 as u32;
+            let (turn, began) = turns[client as usize].take().expect("a client waits for what it asked for");
+            completion.outcome.map_err(|failure| Interruption::Failed { access: turn.access, failure })?;
+            turns[client as usize] = if turn.erases {
+                submit(device, client, turn, false)?;
+                Some((Turn { erases: false, ..turn }, began))
+            } else {
+                let bytes = turn.access.length_bytes;
+                run.done.push(Done { bytes, began, ended: completion.completed });
+                if left == 0 {
+                    None
+                } else {
+                    left -= 1;
+                    Some(begin(device, client)?)
+                }
+            };
+        }
+    }
+    Ok(run)
+}
+
+fn submit(device: &mut dyn Device, client: u32, turn: Turn, erases: bool) -> Result<(), Interruption> {
+    let Access { operation, offset_bytes, length_bytes, .. } = turn.access;
+    let id = u64::from(client);
+    let request = if erases {
+        Request::erase(id, offset_bytes, length_bytes)
+    } else {
+        Request { operation, ..Request::read(id, offset_bytes, length_bytes) }
+    };
+    let refused = |error: SubmitError| Interruption::Refused { access: turn.access, error };
+    device.submit(request.on(Lane(turn.lane))).map_err(refused)
+}
+
+impl Run {
+    /// Millions of bytes a second, from the first access that began to the last that ended.
+    pub(super) fn mb_per_s(&self) -> f64 {
+        let began = self.done.iter().map(|done| done.began).min().unwrap_or(Instant::ZERO);
+        let ended = self.done.iter().map(|done| done.ended).max().unwrap_or(Instant::ZERO);
+        let bytes: u64 = self.done.iter().map(|done| done.bytes).sum();
+        bytes as f64 / 1e6 / ended.since(began).as_s_f64()
+    }
+
+    /// Latencies in ms, in the order in which the accesses ended.
+    pub(super) fn latencies_ms(&self) -> Vec<f64> {
+        let ms = |time: Duration| time.as_ns() as f64 / 1e6;
+        self.done.iter().map(|done| ms(done.ended.since(done.began))).collect()
+    }
+}

@@ -1,0 +1,160 @@
+//! The drives and how they are asked.
+//!
+//! Conventional drives are made smaller, with all else as it is: how much cleaning moves depends on shares (of what is
+//! valid, of what is set aside), not on how many blocks there are, and a pass over the whole of such a drive takes
+//! seconds.
+
+use super::clients::{Run, Turn, run};
+use crate::FigureError;
+use crate::lab::Lab;
+use flashlane_base::{Random, Seed};
+use flashlane_device::{Device, UnitState};
+use flashlane_workload::Access;
+
+pub(super) const KIB: u64 = 1 << 10;
+pub(super) const MIB: u64 = 1 << 20;
+/// Channels of the SDF, each with a thread of its own (section 3.2).
+pub(super) const CHANNELS: u32 = 44;
+
+/// A conventional drive.
+#[derive(Clone, Copy)]
+pub(super) struct Conventional {
+    pub(super) name: &'static str,
+    pub(super) profile: &'static str,
+    /// Planes.
+    planes: u64,
+    /// Bytes of an erase block.
+    pub(super) block_bytes: u64,
+    /// Of so many pages so many hold data, and the rest parity.
+    row: (u64, u64),
+    /// Requests that its thread has under way: as many as the SDF's threads have, or as the drive takes. The paper says
+    /// of the conventional drives only that one thread issues requests asynchronously.
+    pub(super) depth: u32,
+}
+
+pub(super) const GEN3: Conventional = Conventional {
+    name: "Huawei Gen3",
+    profile: "huawei-gen3",
+    planes: 176,
+    block_bytes: 2 * MIB,
+    row: (11, 10),
+    depth: CHANNELS,
+};
+pub(super) const INTEL: Conventional = Conventional {
+    name: "Intel 320",
+    profile: "intel-320",
+    planes: 40,
+    block_bytes: 2 * MIB,
+    row: (1, 1),
+    depth: 32,
+};
+pub(super) const MEMBLAZE: Conventional = Conventional {
+    name: "Memblaze Q520",
+    profile: "memblaze-q520-like",
+    planes: 512,
+    block_bytes: MIB,
+    row: (1, 1),
+    depth: CHANNELS,
+};
+
+impl Conventional {
+    /// The drive with so many blocks a plane, of which this share of the bytes is set aside.
+    pub(super) fn with(
+        self,
+        lab: &mut Lab<'_>,
+        blocks: u64,
+        set_aside: f64,
+        state: &str,
+    ) -> Result<Box<dyn Device>, FigureError> {
+        let raw = self.planes * blocks * self.block_bytes;
+        let data = raw / self.row.0 * self.row.1;
+        let capacity = ((data as f64 * (1.0 - set_aside)) as u64) / (8 * MIB) * (8 * MIB);
+        let (blocks, capacity) = (blocks.to_string(), format!("{capacity}B"));
+        let settings = [("flash.blocks", &*blocks), ("capacity", &*capacity), ("initial.state", state)];
+        lab.device(self.profile, &settings)
+    }
+}
+
+/// Reads of a conventional drive at random places.
+pub(super) fn random(
+    device: &mut dyn Device,
+    depth: u32,
+    bytes: u64,
+    area_bytes: u64,
+    accesses: u64,
+    access: fn(u64, u64) -> Access,
+) -> Result<Run, FigureError> {
+    let mut random = Seed(1).derive("sdf14 places").source();
+    Ok(run(device, depth, accesses, |_, _| Turn {
+        lane: 0,
+        erases: false,
+        access: access(random.below(area_bytes / bytes) * bytes, bytes),
+    })?)
+}
+
+/// Accesses of a conventional drive one behind the other, from its beginning and again from there.
+pub(super) fn sequential(
+    device: &mut dyn Device,
+    depth: u32,
+    bytes: u64,
+    accesses: u64,
+    access: fn(u64, u64) -> Access,
+) -> Result<Run, FigureError> {
+    let places = device.profile().capacity_bytes / bytes;
+    let mut at = 0;
+    Ok(run(device, depth, accesses, |_, _| {
+        at += 1;
+        Turn { lane: 0, erases: false, access: access((at - 1) % places * bytes, bytes) }
+    })?)
+}
+
+/// What each thread does with its channel.
+#[derive(Clone, Copy)]
+pub(super) enum OnChannel {
+    /// Reads so many bytes at random places.
+    RandomReads(u64),
+    /// Reads whole units one behind the other.
+    Reads,
+    /// Writes whole units that are erased already, one behind the other.
+    Writes,
+    /// Erases and writes whole units at random places.
+    Rewrites,
+}
+
+/// Threads on as many channels of the SDF.
+pub(super) fn on_channels(
+    device: &mut dyn Device,
+    channels: u32,
+    work: OnChannel,
+    accesses: u64,
+) -> Result<Run, FigureError> {
+    let unit_bytes = device.profile().erase_unit_bytes;
+    let units = device.profile().capacity_bytes / unit_bytes;
+    let mut randoms: Vec<Random> =
+        (0..channels).map(|lane| Seed(1).derive_nth("sdf14 channel", lane.into()).source()).collect();
+    let mut next_unit = vec![0; channels as usize];
+    Ok(run(device, channels, accesses, |client, device| {
+        let random = &mut randoms[client as usize];
+        let at = &mut next_unit[client as usize];
+        let (erases, access) = match work {
+            OnChannel::RandomReads(bytes) => {
+                (false, Access::read(random.below(units * unit_bytes / bytes) * bytes, bytes))
+            }
+            OnChannel::Reads => {
+                *at += 1;
+                (false, Access::read((*at - 1) % units * unit_bytes, unit_bytes))
+            }
+            OnChannel::Writes => {
+                let erased = |unit: &u64| {
+                    let unit = device.unit(flashlane_device::Lane(client), *unit);
+                    unit.is_some_and(|unit| unit.state == UnitState::ERASED)
+                };
+                let unit = (*at..units).find(erased).unwrap_or(0);
+                *at = unit + 1;
+                (false, Access::write(unit * unit_bytes, unit_bytes))
+            }
+            OnChannel::Rewrites => (true, Access::write(random.below(units) * unit_bytes, unit_bytes)),
+        };
+        Turn { lane: client, erases, access }
+    })?)
+}

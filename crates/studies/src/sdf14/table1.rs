@@ -1,0 +1,64 @@
+//! Table 1: what conventional drives give of what their flash could.
+
+use super::drives::{Conventional, GEN3, INTEL, MEMBLAZE, sequential};
+use crate::lab::Lab;
+use crate::study::{FigureStudy, Outcome};
+use crate::{FigureError, Row};
+use flashlane_workload::Access;
+
+pub(super) const FIGURE: FigureStudy = FigureStudy {
+    id: "table1",
+    claim: "Section 1: read and written sequentially in erase-block units, with 20% set aside, drives give 73-81% of their raw bandwidth for reads and 41-51% for writes. The drives are in use: their state is that of random overwriting, and they are written once from beginning to end",
+    measure,
+};
+
+/// A drive's row, reads before writes.
+struct Published {
+    drive: Conventional,
+    /// Blocks that its planes have here, and in the quick form.
+    blocks: (u64, u64),
+    raw_mb_per_s: [f64; 2],
+    measured_mb_per_s: [f64; 2],
+}
+
+const PUBLISHED: [Published; 3] = [
+    Published {
+        drive: INTEL,
+        blocks: (256, 128),
+        raw_mb_per_s: [300.0, 300.0],
+        measured_mb_per_s: [219.0, 153.0],
+    },
+    Published {
+        drive: GEN3,
+        blocks: (128, 96),
+        raw_mb_per_s: [1600.0, 950.0],
+        measured_mb_per_s: [1200.0, 460.0],
+    },
+    Published {
+        drive: MEMBLAZE,
+        blocks: (96, 64),
+        raw_mb_per_s: [1600.0, 1500.0],
+        measured_mb_per_s: [1300.0, 620.0],
+    },
+];
+
+fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
+    let mut outcome = Outcome::default();
+    for Published { drive, blocks, raw_mb_per_s: raw, measured_mb_per_s: published } in PUBLISHED {
+        let blocks = lab.either(blocks.0, blocks.1);
+        let mut device = drive.with(lab, blocks, 0.20, "fragmented")?;
+        let pass = device.profile().capacity_bytes / drive.block_bytes;
+        let read = sequential(&mut *device, drive.depth, drive.block_bytes, pass / 8, Access::read)?;
+        let write = sequential(&mut *device, drive.depth, drive.block_bytes, pass, Access::write)?;
+        let percent =
+            |at: usize, measured: f64| (100.0 * published[at] / raw[at], 100.0 * measured / raw[at]);
+        for (what, (published, measured), range) in [
+            ("reads", percent(0, read.mb_per_s()), (65.0, 85.0)),
+            ("writes", percent(1, write.mb_per_s()), (35.0, 60.0)),
+        ] {
+            let quantity = format!("{}: {what}, share of raw bandwidth", drive.name);
+            outcome.rows.push(Row::between(&quantity, published.round(), measured, "%", range));
+        }
+    }
+    Ok(outcome)
+}

@@ -1,0 +1,99 @@
+//! Table 4: throughput by size of request.
+
+use super::drives::{CHANNELS, Conventional, GEN3, INTEL, KIB, MIB, OnChannel, on_channels, random};
+use crate::lab::Lab;
+use crate::study::{FigureStudy, Outcome};
+use crate::{FigureError, Row};
+use flashlane_workload::Access;
+
+pub(super) const FIGURE: FigureStudy = FigureStudy {
+    id: "table4",
+    claim: "Section 3.2: random reads of 8, 16, 64 KB and 8 MB, and writes of 8 MB: the SDF reaches 99% of the PCIe link's bandwidth and 94% of the flash's raw one, the conventional drives with the same flash or another do not. 44 threads, one a channel, on the SDF; one with asynchronous requests on the others. Figure 8's drives were almost full by design, so that these were not: here half of the drive is in use, and is written at random until it has been written once",
+    measure,
+};
+
+/// GB/s of reads by size, and of writes.
+type Published = ([f64; 4], f64);
+
+const SIZES: [(&str, u64); 4] =
+    [("8 KB", 8 * KIB), ("16 KB", 16 * KIB), ("64 KB", 64 * KIB), ("8 MB", 8 * MIB)];
+const SDF: Published = ([1.23, 1.42, 1.51, 1.59], 0.96);
+/// Of each drive, blocks that a plane has here and what is set aside (section 3.1).
+const CONVENTIONAL: [(Conventional, u64, f64, Published); 2] = [
+    (GEN3, 96, 0.25, ([0.92, 1.02, 1.15, 1.20], 0.67)),
+    (INTEL, 256, 0.125, ([0.17, 0.20, 0.22, 0.22], 0.13)),
+];
+/// The limits that the paper gives: the link's for reads, the flash's for writes, GB/s.
+const LIMITS: [f64; 2] = [1.61, 1.01];
+const TOLERANCE: f64 = 0.15;
+
+fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
+    let mut outcome = Outcome::default();
+    sdf(lab, &mut outcome)?;
+    for (drive, blocks, set_aside, published) in CONVENTIONAL {
+        conventional(lab, drive, (blocks, set_aside), published, &mut outcome)?;
+    }
+    Ok(outcome)
+}
+
+fn push(outcome: &mut Outcome, name: &str, what: &str, published: f64, mb_per_s: f64) {
+    let quantity = format!("{name}: {what}");
+    outcome.rows.push(Row::near(&quantity, published, mb_per_s / 1e3, "GB/s", TOLERANCE));
+}
+
+fn sdf(lab: &mut Lab<'_>, outcome: &mut Outcome) -> Result<(), FigureError> {
+    let mut device = lab.device("sdf", &[("initial.state", "full")])?;
+    let mut last = 0.0;
+    for ((size, bytes), published) in SIZES.into_iter().zip(SDF.0) {
+        let accesses = accesses(lab, bytes);
+        let work = OnChannel::RandomReads(bytes);
+        last = on_channels(&mut *device, CHANNELS, work, accesses)?.mb_per_s();
+        push(outcome, "SDF", &format!("{size} reads"), published, last);
+    }
+    let link = Row::at_least("SDF: 8 MB reads, share of the link", 99.0, last / 10.0 / LIMITS[0], "%", 98.0);
+    let writes = on_channels(&mut *device, CHANNELS, OnChannel::Rewrites, lab.either(2200, 880))?.mb_per_s();
+    push(outcome, "SDF", "8 MB writes, with the erase before each", SDF.1, writes);
+    let mut fresh = lab.device("sdf", &[])?;
+    let fresh = on_channels(&mut *fresh, CHANNELS, OnChannel::Writes, lab.either(2200, 880))?.mb_per_s();
+    let flash = Row::at_least(
+        "SDF: 8 MB writes to erased units, share of raw",
+        94.0,
+        fresh / 10.0 / LIMITS[1],
+        "%",
+        94.0,
+    );
+    outcome.rows.extend([link, flash]);
+    Ok(())
+}
+
+fn conventional(
+    lab: &mut Lab<'_>,
+    drive: Conventional,
+    (blocks, set_aside): (u64, f64),
+    published: Published,
+    outcome: &mut Outcome,
+) -> Result<(), FigureError> {
+    let mut device = drive.with(lab, blocks, set_aside, "full")?;
+    let capacity = device.profile().capacity_bytes;
+    for ((size, bytes), published) in SIZES.into_iter().zip(published.0) {
+        let accesses = accesses(lab, bytes);
+        let run = random(&mut *device, drive.depth, bytes, capacity, accesses, Access::read)?;
+        push(outcome, drive.name, &format!("{size} reads"), published, run.mb_per_s());
+    }
+    // Only what is written again and again is in use: the rest is trimmed.
+    super::clients::run(&mut *device, 1, 1, |_, _| super::clients::Turn {
+        lane: 0,
+        erases: false,
+        access: Access::trim(capacity / 2, capacity - capacity / 2),
+    })?;
+    let pass = capacity / 2 / (8 * MIB);
+    random(&mut *device, drive.depth, 8 * MIB, capacity / 2, pass, Access::write)?;
+    let run = random(&mut *device, drive.depth, 8 * MIB, capacity / 2, pass, Access::write)?;
+    push(outcome, drive.name, "8 MB writes", published.1, run.mb_per_s());
+    Ok(())
+}
+
+/// So many that the requests at the end, with fewer beside them, do not count.
+fn accesses(lab: &Lab<'_>, bytes: u64) -> u64 {
+    lab.either(8 * 1024 * MIB, 2 * 1024 * MIB).div_euclid(bytes).clamp(1000, lab.either(300_000, 100_000))
+}
