@@ -3,6 +3,7 @@
 //! `docs/figures.md` holds a table between two markers; everything outside them is left alone. Each row is measured
 //! by running its command and reading its output. A figure is added as one [`Figure`] and one line in [`FIGURES`].
 
+mod blocks;
 mod gate;
 mod harness;
 mod host;
@@ -39,6 +40,13 @@ const FIGURES: &[&Figure] = &[
     &harness::ONE,
     &host::AGAINST_FIO,
     &host::LANES_AGAINST_PLAIN,
+    &blocks::PUTS,
+    &blocks::GETS,
+    &blocks::IN_FLIGHT,
+    &blocks::CAPACITY,
+    &blocks::RECOVERY,
+    &blocks::AGAINST_FIO,
+    &blocks::CUTS,
     &probe::TIME,
     &probe::CHUNK,
     &probe::CHUNK_WRONG,

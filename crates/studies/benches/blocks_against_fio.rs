@@ -1,0 +1,101 @@
+//! The block layer over a file divided into lanes: puts of whole blocks, against fio's plain sequential writes of a unit's
+//! size to the same file at the same depth, with direct I/O, in alternating runs. Every put is durable and checksummed,
+//! and counts with its user's bytes alone. Prints one line: the median ratio of the rounds, and the medians of both.
+//!
+//! | variable | means | unless set |
+//! | --- | --- | --- |
+//! | `FLASHLANE_BENCH_DIR` | where the file is made | the directory for temporary files |
+//! | `FLASHLANE_BENCH_SIZE` | the file's size | `4GiB` |
+//! | `FLASHLANE_BENCH_WRITE` | an erase unit, which is a write | `8MiB` |
+//! | `FLASHLANE_BENCH_ROUNDS` | rounds of runs, each of them over the whole file | `5` |
+//! | `FLASHLANE_BENCH_DEPTH` | puts in flight | `32` |
+//!
+//! Without fio on PATH only our own figure is printed. Outside `cargo bench` it runs once, small, to be sure that it
+//! still can.
+
+use flashlane_base::Seed;
+use flashlane_base::units::{parse_bytes, parse_count};
+use flashlane_block::load::{self, Load};
+use flashlane_block::{Blocks, Options};
+use flashlane_host::{OpenOptions, create};
+use flashlane_layer::lanes::{Lanes, Shape};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::Command;
+
+fn main() {
+    let real = std::env::args().any(|argument| argument == "--bench");
+    let setting = |name: &str, full: &str, small: &str| {
+        std::env::var(name).unwrap_or(if real { full } else { small }.into())
+    };
+    let size_bytes = parse_bytes(&setting("FLASHLANE_BENCH_SIZE", "4GiB", "16MiB")).expect("a size");
+    let unit_bytes = parse_bytes(&setting("FLASHLANE_BENCH_WRITE", "8MiB", "64KiB")).expect("a size");
+    let rounds = parse_count(&setting("FLASHLANE_BENCH_ROUNDS", "5", "1")).expect("a count");
+    let depth = parse_count(&setting("FLASHLANE_BENCH_DEPTH", "32", "32")).expect("a count");
+    let folder = std::env::var_os("FLASHLANE_BENCH_DIR").unwrap_or_else(|| std::env::temp_dir().into());
+    let folder = tempfile::tempdir_in(folder).expect("a folder for the file");
+    let path = folder.path().join("data");
+    create(&path, size_bytes, |_| true).unwrap_or_else(|e| panic!("{e}"));
+
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for round in 0..rounds {
+        ours.push(puts(&path, unit_bytes, depth as u32, round));
+        if real && let Some(rate) = fio(&path, unit_bytes, depth) {
+            theirs.push(rate);
+        }
+    }
+    let mut ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(a, b)| a / b).collect();
+    let us = format!("puts of blocks at depth {depth}: {:.0} MB/s of user data", median(&mut ours) / 1e6);
+    if ratios.is_empty() {
+        println!("{us}; nothing to compare with");
+    } else {
+        let fio = median(&mut theirs) / 1e6;
+        println!("{us}, fio {fio:.0} MB/s, ratio {:.3} (median of {rounds} rounds)", median(&mut ratios));
+    }
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Fills the file with blocks; user's bytes a second.
+fn puts(path: &Path, unit_bytes: u64, depth: u32, round: u64) -> f64 {
+    // What fio left there looks like nothing; a file system below it that has no direct I/O is no place to measure.
+    let file = OpenOptions { allow_page_cache: true, ..OpenOptions::destroy(path) };
+    let file = file.open().unwrap_or_else(|e| panic!("{e}"));
+    let lanes = depth.max(44);
+    let shape = Shape { lanes, unit_bytes, read_unit_bytes: 4096, write_unit_bytes: unit_bytes };
+    let lanes = Lanes::format(file, shape, Seed(round)).unwrap_or_else(|e| panic!("{e}"));
+    let mut blocks =
+        Blocks::format(lanes, u128::from(round) + 1, Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let load = Load {
+        wishes: blocks.status().blocks_free,
+        in_flight: depth,
+        puts: 1.0,
+        random: false,
+        get_bytes: 0,
+        keep: None,
+        seed: Seed(round),
+    };
+    let done =
+        load::run(&mut blocks, &load, &mut |_| ControlFlow::Continue(())).unwrap_or_else(|e| panic!("{e}"));
+    done.puts.bytes_per_s(done.elapsed)
+}
+
+/// What fio reaches; nothing where it is not there.
+fn fio(path: &Path, write_bytes: u64, depth: u64) -> Option<f64> {
+    let output = Command::new("fio")
+        .args(["--name=pair", "--ioengine=io_uring", "--direct=1", "--rw=write"])
+        .args(["--output-format=terse", "--terse-version=3"])
+        .arg(format!("--bs={write_bytes}"))
+        .arg(format!("--iodepth={depth}"))
+        .arg(format!("--filename={}", path.display()))
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    // Field 48 of the terse format is the bandwidth of writes, in KiB/s.
+    let rate: Option<f64> = text.lines().last()?.split(';').nth(47)?.parse().ok();
+    assert!(rate.is_some(), "fio said: {text}{}", String::from_utf8_lossy(&output.stderr));
+    rate.map(|rate| rate * 1024.0)
+}
