@@ -45,7 +45,8 @@ fn sdf(lab: &mut Lab<'_>, outcome: &mut Outcome) -> Result<(), FigureError> {
     let mut device = lab.device("sdf", &[("initial.state", "full")])?;
     let mut last = 0.0;
     for ((size, bytes), published) in SIZES.into_iter().zip(SDF.0) {
-        let accesses = accesses(lab, bytes);
+        // As many on every channel: at the end none is left alone with the link.
+        let accesses = accesses(lab, bytes).next_multiple_of(CHANNELS.into());
         let work = OnChannel::RandomReads(bytes);
         last = on_channels(&mut *device, CHANNELS, work, accesses)?.mb_per_s();
         push(outcome, "SDF", &format!("{size} reads"), published, last);
