@@ -18,9 +18,10 @@ type Published = ([f64; 4], f64);
 const SIZES: [(&str, u64); 4] =
     [("8 KB", 8 * KIB), ("16 KB", 16 * KIB), ("64 KB", 64 * KIB), ("8 MB", 8 * MIB)];
 const SDF: Published = ([1.23, 1.42, 1.51, 1.59], 0.96);
-/// Of each drive, blocks that a plane has here and what is set aside (section 3.1).
+/// Of each drive, blocks that a plane has here and what is set aside (section 3.1). So many that few of its writes meet
+/// others in the buffer.
 const CONVENTIONAL: [(Conventional, u64, f64, Published); 2] = [
-    (GEN3, 96, 0.25, ([0.92, 1.02, 1.15, 1.20], 0.67)),
+    (GEN3, 384, 0.25, ([0.92, 1.02, 1.15, 1.20], 0.67)),
     (INTEL, 256, 0.125, ([0.17, 0.20, 0.22, 0.22], 0.13)),
 ];
 /// The limits that the paper gives: the link's for reads, the flash's for writes, GB/s.
