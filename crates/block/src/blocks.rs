@@ -7,7 +7,7 @@
 
 use crate::engine::Flight;
 use crate::error::{DeleteError, DeleteFailure, GetError, GetFailure, PutError, PutFailure};
-use crate::header::{Content, Place};
+use crate::header::{Content, ID_MAX, Place};
 use crate::lane::{Asked, Dirty, Get, Lane, Write};
 use crate::layout::Layout;
 use crate::payload::{Data, Payload};
@@ -18,6 +18,7 @@ use crate::superblock::Superblocks;
 use flashlane_base::Instant;
 use flashlane_device::{DataDevice, RequestId, UnitState};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::num::NonZeroU32;
 
 /// Names a wish until its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,12 +33,12 @@ pub struct Options {
     /// finds one without waiting. With an idle lane everything is erased.
     pub reserve_units: u32,
     /// Writes in flight on a lane. One keeps a channel of flash busy; a device that hides its channels may want more.
-    pub writes_per_lane: u32,
+    pub writes_per_lane: NonZeroU32,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { placement: Placement::default(), reserve_units: 2, writes_per_lane: 1 }
+        Self { placement: Placement::default(), reserve_units: 2, writes_per_lane: NonZeroU32::MIN }
     }
 }
 
@@ -117,8 +118,10 @@ pub struct Blocks<D> {
     pub(crate) suspects: BTreeSet<Place>,
     /// Units of ours that are damaged at both ends.
     damaged: BTreeSet<Place>,
-    /// Blocks that a newer one of the same id hides, until the first is written.
-    shadowed: Vec<Place>,
+    /// Units that are erased before anything is written.
+    erase_first: Vec<Place>,
+    /// Units that may hold a copy of a block that was put elsewhere when their write failed, and whose it is.
+    pub(crate) ghosts: BTreeMap<Place, u64>,
     pub(crate) counts: Counts,
     pub(crate) gone: bool,
     /// Whether anything may be written: not before something is put or deleted.
@@ -140,8 +143,8 @@ pub struct Counts {
 }
 
 impl<D: DataDevice> Blocks<D> {
-    /// Makes `device` hold blocks, none so far. Whatever was on it is lost. `format` names this formatting: blocks of
-    /// another are not taken for its own, so it has to differ from any before.
+    /// Makes `device` hold blocks, none so far. Whatever was on it is erased first. `format` names this formatting: blocks
+    /// of another, where an erase failed, are not taken for its own, so it has to differ from any before.
     ///
     /// # Errors
     /// [`FormatError`] where the device cannot hold blocks or its units cannot be written.
@@ -162,6 +165,8 @@ impl<D: DataDevice> Blocks<D> {
             }
         }
         blocks.awake = true;
+        (0..layout.lanes).for_each(|lane| blocks.dispatch(lane));
+        blocks.settle();
         blocks.renew_superblock();
         while blocks.superblocks.is_renewing() && !blocks.flights.is_empty() {
             blocks.step(Instant::FAR);
@@ -193,6 +198,7 @@ impl<D: DataDevice> Blocks<D> {
                 Found::Bad => {}
                 Found::Erased => lane.add_erased(place.unit, erases),
                 Found::Dirty => lane.dirty.push_back(dirty),
+                Found::Torn => blocks.erase_first.push(place),
                 Found::Damaged => drop(blocks.damaged.insert(place)),
                 Found::Written(header) => {
                     blocks.sequence = blocks.sequence.max(header.sequence + 1);
@@ -232,7 +238,8 @@ impl<D: DataDevice> Blocks<D> {
             blocked: false,
             suspects: BTreeSet::new(),
             damaged: BTreeSet::new(),
-            shadowed: Vec::new(),
+            erase_first: Vec::new(),
+            ghosts: BTreeMap::new(),
             counts: Counts::default(),
             gone: false,
             awake: false,
@@ -247,20 +254,23 @@ impl<D: DataDevice> Blocks<D> {
             Some(other) if other.sequence > block.sequence => Some(block),
             _ => self.stored.insert(id, block),
         };
-        self.shadowed.extend(older.map(|block| block.place));
+        self.erase_first.extend(older.map(|block| block.place));
     }
 
-    /// From now on things are written. Blocks that a newer one of the same id hides go first: they would come back where
-    /// that is deleted.
+    /// From now on things are written. Some units are erased before: blocks that a newer one of the same id hides, which
+    /// would come back where that is deleted, and torn units, which keep zones of a zoned drive open.
     fn wake(&mut self) {
         if self.awake {
             return;
         }
-        for Place { lane, unit } in std::mem::take(&mut self.shadowed) {
+        self.settle();
+        for Place { lane, unit } in std::mem::take(&mut self.erase_first) {
             self.lanes[lane as usize].dirty.push_front(Dirty { unit, delete: None });
-            self.start_erase(lane);
-            self.settle();
+            while !self.start_erase(lane) {
+                self.step(Instant::FAR);
+            }
         }
+        self.settle();
         self.awake = true;
     }
 
@@ -269,8 +279,11 @@ impl<D: DataDevice> Blocks<D> {
         &self.device
     }
 
-    /// Gives the device back once everything that was asked for is done. What is still to be erased stays so.
+    /// Gives the device back once everything that was asked for is done. What else is still to be erased stays so.
     pub fn into_device(mut self) -> D {
+        while !(self.putting.is_empty() && self.deleting.is_empty() || self.flights.is_empty()) {
+            self.step(Instant::FAR);
+        }
         self.awake = false;
         self.settle();
         self.device
@@ -292,10 +305,10 @@ impl<D: DataDevice> Blocks<D> {
     }
 
     /// A fresh id: none that was ever that of a block on this device, since it was formatted, and none given out since it
-    /// was opened.
+    /// was opened. Above [`ID_MAX`](crate::ID_MAX) there is none left, and a put is refused.
     pub fn next_id(&mut self) -> u64 {
         let id = self.next_id;
-        self.next_id += 1;
+        self.next_id = id.saturating_add(1);
         id
     }
 
@@ -317,14 +330,6 @@ impl<D: DataDevice> Blocks<D> {
         })
     }
 
-    /// Wishes that are not done yet.
-    pub fn pending(&self) -> usize {
-        self.putting.len()
-            + self.deleting.len()
-            + self.stored.values().map(|block| block.readers as usize).sum::<usize>()
-            + self.deleting.values().map(|(_, block)| block.readers as usize).sum::<usize>()
-    }
-
     fn asked(&mut self, id: u64) -> Asked {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
@@ -342,19 +347,21 @@ impl<D: DataDevice> Blocks<D> {
         let Some(lane) = self.options.placement.lane(id, &self.lanes) else {
             return Err((PutError::Full { blocks: self.blocks() }, payload));
         };
-        self.wake();
         let asked = self.asked(id);
         let sequence = self.sequence;
         self.sequence += 1;
         self.next_id = self.next_id.max(id.saturating_add(1));
         self.putting.insert(id);
         let checksums = payload.seal(self.format, sequence);
-        self.enqueue_write(lane, Write::Block { asked, payload, sequence, checksums, attempts: 0 });
+        self.enqueue_write(
+            lane,
+            Write::Block { asked, payload, sequence, checksums, attempts: 0, waited: false },
+        );
         self.give_up_what_is_stuck();
         Ok(asked.ticket)
     }
 
-    fn admit_put(&self, id: u64, payload: &Payload) -> Result<(), PutError> {
+    fn admit_put(&mut self, id: u64, payload: &Payload) -> Result<(), PutError> {
         if self.gone {
             return Err(PutError::Gone);
         }
@@ -365,6 +372,9 @@ impl<D: DataDevice> Blocks<D> {
             let (given_bytes, block_bytes) = (payload.layout.block_bytes(), self.block_bytes());
             return Err(PutError::OtherLayout { given_bytes, block_bytes });
         }
+        if id > ID_MAX {
+            return Err(PutError::NoSuchId { id, most: ID_MAX });
+        }
         if self.stored.contains_key(&id) {
             return Err(PutError::Exists { id });
         }
@@ -374,7 +384,8 @@ impl<D: DataDevice> Blocks<D> {
         if self.deleting.contains_key(&id) {
             return Err(PutError::Busy { id, doing: "deleted" });
         }
-        if self.room() <= self.superblocks.units_needed() {
+        self.wake();
+        if !self.has_room_for_blocks() {
             return Err(PutError::Full { blocks: self.blocks() });
         }
         Ok(())
@@ -384,11 +395,18 @@ impl<D: DataDevice> Blocks<D> {
         (self.stored.len() + self.putting.len()) as u64
     }
 
+    /// Whether a block can be given a unit, those for the next superblock left aside.
+    pub(crate) fn has_room_for_blocks(&self) -> bool {
+        self.room() > self.superblocks.units_needed()
+    }
+
     /// Units that can still be written, over all lanes.
     fn room(&self) -> u64 {
         let waiting = self.deleting.values().filter(|(_, block)| block.readers > 0).count() as u64;
-        let units = self.lanes.iter().map(Lane::room).sum::<u64>() + waiting;
-        units.saturating_sub(self.homeless.len() as u64)
+        let units = self.lanes.iter().map(Lane::units).sum::<u64>() + waiting;
+        // Over all lanes: where one has more waiting than units, another has to take it.
+        let writes = self.lanes.iter().map(|lane| lane.writes.len()).sum::<usize>() + self.homeless.len();
+        units.saturating_sub(writes as u64)
     }
 
     /// Whether these bytes of a block are there, without reading them.
@@ -447,8 +465,11 @@ impl<D: DataDevice> Blocks<D> {
         if self.device.profile().read_only {
             return Err(DeleteError::ReadOnly);
         }
-        let Some(block) = self.stored.remove(&id) else { return Err(DeleteError::NotFound { id }) };
+        if !self.stored.contains_key(&id) {
+            return Err(DeleteError::NotFound { id });
+        }
         self.wake();
+        let block = self.stored.remove(&id).expect("it is there");
         let asked = self.asked(id);
         let (place, readers) = (block.place, block.readers);
         self.deleting.insert(id, (asked, block));

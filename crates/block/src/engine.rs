@@ -7,12 +7,14 @@
 use crate::blocks::{Blocks, Finished, Outcome};
 use crate::error::{DeleteFailure, GetFailure, PutFailure};
 use crate::header::{Content, Header, Place, Superblock, UNCOUNTED, granule_checksum, retired_most};
-use crate::lane::{Asked, Dirty, Get, Write};
+use crate::lane::{Asked, Dirty, Get, Lane as LaneState, Write};
 use crate::payload::{Data, label};
 use crate::placement::Placement;
 use crate::superblock::COPIES;
 use flashlane_base::Instant;
-use flashlane_device::{Buffer, Completion, DataDevice, Failure, Lane, Request, SubmitError, UnitState};
+use flashlane_device::{
+    Buffer, Completion, DataDevice, Failure, Lane, Request, Rule, SubmitError, UnitState,
+};
 use std::collections::VecDeque;
 
 /// Units that a write is tried on.
@@ -95,7 +97,8 @@ impl<D: DataDevice> Blocks<D> {
         }
         self.tend_superblock();
         if std::mem::take(&mut self.blocked) {
-            self.dispatch_all(lane);
+            // It had its turn: where places are few the others come before it.
+            self.dispatch_all(lane + 1);
         } else {
             self.dispatch(lane);
         }
@@ -149,7 +152,7 @@ impl<D: DataDevice> Blocks<D> {
     }
 
     /// Hands over to the device what may go now.
-    fn dispatch(&mut self, lane: u32) {
+    pub(crate) fn dispatch(&mut self, lane: u32) {
         let at = lane as usize;
         if self.gone {
             return self.abandon();
@@ -165,7 +168,8 @@ impl<D: DataDevice> Blocks<D> {
         if self.awake && short && self.lanes[at].reading == 0 && !self.start_erase(lane) {
             return;
         }
-        while self.lanes[at].writing < self.options.writes_per_lane && !self.lanes[at].writes.is_empty() {
+        while self.lanes[at].writing < self.options.writes_per_lane.get() && !self.lanes[at].writes.is_empty()
+        {
             if !self.start_write(lane) {
                 return;
             }
@@ -191,7 +195,11 @@ impl<D: DataDevice> Blocks<D> {
         };
         match answer {
             Ok(()) => (Handed::Over, None),
-            Err((SubmitError::Full { .. }, buffer)) if !self.flights.is_empty() => {
+            // Both pass when something in flight has ended.
+            Err((
+                SubmitError::Full { .. } | SubmitError::Rule { rule: Rule::TooManyOpen { .. }, .. },
+                buffer,
+            )) if !self.flights.is_empty() => {
                 self.blocked = true;
                 (Handed::Full, buffer)
             }
@@ -228,15 +236,35 @@ impl<D: DataDevice> Blocks<D> {
         }
     }
 
+    /// Whether a block may take an erased unit: those for the next superblock have to be there after a power cut too, when
+    /// blocks whose delete was not done are back.
+    fn may_take_unit(&self) -> bool {
+        let copies = self.lanes.iter().flat_map(|lane| &lane.writes);
+        let copies = copies.filter(|write| matches!(write, Write::Superblock { .. })).count();
+        let kept = self.superblocks.units_needed() as usize + copies;
+        let erased: usize = self.lanes.iter().map(LaneState::erased).sum();
+        let others = || self.lanes.iter().flat_map(|lane| &lane.dirty).filter(|dirty| dirty.delete.is_none());
+        erased > kept || erased + others().count() > kept
+    }
+
     /// Whether the next may be tried.
     fn start_write(&mut self, lane: u32) -> bool {
         let at = lane as usize;
-        let Some(unit) = self.lanes[at].take_erased() else {
-            if !self.lanes[at].dirty.is_empty() || self.lanes[at].erasing > 0 {
+        let is_block = matches!(self.lanes[at].writes.front(), Some(Write::Block { .. }));
+        let kept_back = is_block && !self.may_take_unit();
+        let unit = if kept_back { None } else { self.lanes[at].take_erased() };
+        let Some(unit) = unit else {
+            let to_come = !self.lanes[at].dirty.is_empty() || self.lanes[at].erasing > 0;
+            if kept_back || to_come {
+                if let Some(Write::Block { waited, .. }) = self.lanes[at].writes.front_mut() {
+                    self.counts.writes_that_waited_for_an_erase += u64::from(!*waited);
+                    *waited = true;
+                }
                 if self.lanes[at].erasing == 0 {
-                    self.counts.writes_that_waited_for_an_erase += 1;
                     self.start_erase(lane);
                 }
+                // Another lane's erase helps as well.
+                self.blocked |= kept_back;
                 return false;
             }
             // Its units went bad while it waited.
@@ -271,12 +299,7 @@ impl<D: DataDevice> Blocks<D> {
                 self.lanes[at].load_bytes -= self.layout.unit_bytes;
                 // Whatever the unit is, it is not what it was taken for.
                 self.lanes[at].dirty.push_back(Dirty { unit, delete: None });
-                match write {
-                    Write::Block { .. } if !self.gone => {
-                        self.place_elsewhere(write, PutFailure::Refused(error))
-                    }
-                    write => self.give_up(write, PutFailure::Refused(error)),
-                }
+                self.place_elsewhere(write, PutFailure::Refused(error));
                 true
             }
         }
@@ -315,31 +338,39 @@ impl<D: DataDevice> Blocks<D> {
     /// Erases a unit, if there is one that may be. Whether the next request may be tried.
     pub(crate) fn start_erase(&mut self, lane: u32) -> bool {
         let at = lane as usize;
-        let known_below = self.known_below();
-        let Some(nth) = self.lanes[at].dirty.iter().position(|dirty| dirty.is_below(known_below)) else {
-            self.blocked |= !self.lanes[at].dirty.is_empty();
-            return true;
-        };
-        let Dirty { unit, delete } = self.lanes[at].dirty.remove(nth).expect("it was found there");
-        let place = Place { lane, unit };
-        let offset = u64::from(unit) * self.layout.unit_bytes;
-        let request = Request::erase(self.fresh_request(), offset, self.layout.unit_bytes).on(Lane(lane));
-        match self.hand_over(request, None) {
-            (Handed::Over, _) => {
-                self.lanes[at].erasing += 1;
-                self.flights.insert(request.id, Flight::Erase { place, delete });
-                true
-            }
-            (Handed::Full, _) => {
-                self.lanes[at].dirty.push_front(Dirty { unit, delete });
-                false
-            }
-            (Handed::Refused(_), _) => {
-                let outcome = if self.gone { Failure::Gone } else { Failure::BadUnit };
-                self.erased(place, delete, Err(outcome));
-                true
+        loop {
+            let Some(nth) = self.lanes[at].dirty.iter().position(|dirty| self.may_erase(dirty)) else {
+                self.blocked |= !self.lanes[at].dirty.is_empty();
+                return true;
+            };
+            let Dirty { unit, delete } = self.lanes[at].dirty.remove(nth).expect("it was found there");
+            let place = Place { lane, unit };
+            let offset = u64::from(unit) * self.layout.unit_bytes;
+            let request = Request::erase(self.fresh_request(), offset, self.layout.unit_bytes).on(Lane(lane));
+            match self.hand_over(request, None).0 {
+                Handed::Over => {
+                    self.lanes[at].erasing += 1;
+                    self.flights.insert(request.id, Flight::Erase { place, delete });
+                    return true;
+                }
+                Handed::Full => {
+                    self.lanes[at].dirty.push_front(Dirty { unit, delete });
+                    return false;
+                }
+                // The next may be in a better state.
+                Handed::Refused(_) => {
+                    let outcome = if self.gone { Failure::Gone } else { Failure::BadUnit };
+                    self.erased(place, delete, Err(outcome));
+                }
             }
         }
+    }
+
+    /// Whether a unit may be erased: of a block that is deleted, not before it is known otherwise that its id was given
+    /// out, and not before a copy of it that may lie elsewhere.
+    fn may_erase(&self, dirty: &Dirty) -> bool {
+        dirty.is_below(self.known_below())
+            && dirty.delete.is_none_or(|asked| !self.ghosts.values().any(|&id| id == asked.id))
     }
 
     /// A read came back.
@@ -411,6 +442,9 @@ impl<D: DataDevice> Blocks<D> {
         if failure == Failure::Gone {
             return self.give_up(write, PutFailure::Write { place, failure });
         }
+        if let Write::Block { asked, .. } = &write {
+            self.ghosts.insert(place, asked.id);
+        }
         self.failed(place);
         self.counts.rewrites += 1;
         self.place_elsewhere(write, PutFailure::Write { place, failure });
@@ -439,6 +473,7 @@ impl<D: DataDevice> Blocks<D> {
         *attempts += 1;
         let tired = *attempts >= ATTEMPTS;
         let lane = match write {
+            Write::Block { .. } if !self.has_room_for_blocks() => None,
             Write::Block { .. } => Placement::LeastLoaded.lane(0, &self.lanes),
             Write::Superblock { .. } => self.lane_for_superblock(&[]),
         };
@@ -479,7 +514,8 @@ impl<D: DataDevice> Blocks<D> {
     /// any, they fail.
     fn house(&mut self) {
         while let Some((write, failure)) = self.homeless.pop_front() {
-            if let Some(lane) = Placement::LeastLoaded.lane(0, &self.lanes) {
+            let lane = Placement::LeastLoaded.lane(0, &self.lanes).filter(|_| self.has_room_for_blocks());
+            if let Some(lane) = lane {
                 self.enqueue_write(lane, write);
             } else if self.flights.is_empty() || self.gone {
                 self.give_up(write, failure);
@@ -503,10 +539,11 @@ impl<D: DataDevice> Blocks<D> {
     fn failed(&mut self, place: Place) {
         let known = self.device.unit(place.on(), place.unit.into());
         if known.is_none_or(|unit| unit.state == UnitState::Bad) {
+            self.ghosts.remove(&place);
             return;
         }
         if self.suspects.insert(place) {
-            self.lanes[place.lane as usize].dirty.push_back(Dirty { unit: place.unit, delete: None });
+            self.lanes[place.lane as usize].dirty.push_front(Dirty { unit: place.unit, delete: None });
         } else {
             self.retire(place);
         }
@@ -514,6 +551,7 @@ impl<D: DataDevice> Blocks<D> {
 
     /// A unit is used no more; where the device does not say so itself, the superblock does.
     fn retire(&mut self, place: Place) {
+        self.ghosts.remove(&place);
         let known = self.device.unit(place.on(), place.unit.into());
         if !self.gone && known.is_some_and(|unit| unit.state != UnitState::Bad) {
             self.superblocks.retire(place);
@@ -522,6 +560,9 @@ impl<D: DataDevice> Blocks<D> {
 
     /// An erase came back.
     fn erased(&mut self, place: Place, delete: Option<Asked>, outcome: Result<(), Failure>) {
+        if outcome != Err(Failure::Gone) {
+            self.ghosts.remove(&place);
+        }
         match outcome {
             Ok(()) => {
                 let erases = self.erases_of(place);
@@ -534,10 +575,18 @@ impl<D: DataDevice> Blocks<D> {
                     self.finish(asked, Outcome::Delete(Err(DeleteFailure::Gone)));
                 }
             }
-            // The unit is bad or torn, so nobody reads it again.
-            Err(_) => {
+            Err(failure) => {
+                let known = self.device.unit(place.on(), place.unit.into());
+                // Nobody reads a bad unit again; of another the device may have another opinion after a restart.
+                let certain = known.is_none_or(|unit| unit.state == UnitState::Bad);
                 self.retire(place);
-                self.deleted(delete);
+                match delete {
+                    Some(asked) if !certain => {
+                        self.deleting.remove(&asked.id);
+                        self.finish(asked, Outcome::Delete(Err(DeleteFailure::Erase { failure })));
+                    }
+                    delete => self.deleted(delete),
+                }
             }
         }
     }

@@ -22,6 +22,14 @@ pub enum PutError {
         /// What happens to it.
         doing: &'static str,
     },
+    /// No block can have this id.
+    #[error("there can be no block {id}: the highest id is {most}")]
+    NoSuchId {
+        /// The id.
+        id: u64,
+        /// The highest.
+        most: u64,
+    },
     /// No unit is left.
     #[error("the device is full: it holds {blocks} blocks")]
     Full {
@@ -162,6 +170,13 @@ pub enum DeleteFailure {
     /// The device vanished before it was done; the block may still be there.
     #[error("the device vanished before the block was erased")]
     Gone,
+    /// The unit could not be erased. The block is not given out any more, and may be there again once the device was
+    /// opened anew.
+    #[error("the block's unit could not be erased: {failure}")]
+    Erase {
+        /// What the device said.
+        failure: Failure,
+    },
     /// The block is there as before.
     #[error(
         "the block is kept: no unit is left for a superblock, which would have to say that its id was given out"

@@ -7,6 +7,8 @@ use crate::layout::{FIXED_BYTES, Layout};
 const MAGIC: [u8; 8] = *b"FLBLOCKS";
 /// The version of the layout that is written, and the newest that is read.
 pub const VERSION: u32 = 1;
+/// The highest id that a block can have: a floor above it can still be written.
+pub const ID_MAX: u64 = u64::MAX - 1;
 /// In place of an erase count that the device does not tell.
 pub(crate) const UNCOUNTED: u32 = u32::MAX;
 
@@ -190,15 +192,23 @@ impl Header {
             return Err(HeaderError::Damaged { found, expected });
         }
         let impossible = |field, found| Err(HeaderError::Impossible { field, found });
+        let sequence = u64_at(bytes, 32);
+        // Another has to be able to follow.
+        if sequence == u64::MAX {
+            return impossible("sequence", sequence);
+        }
         let content = match u32_at(bytes, 12) {
             KIND_BLOCK => {
-                let length_bytes = u64_at(bytes, BODY_AT + 8);
+                let (id, length_bytes) = (u64_at(bytes, BODY_AT), u64_at(bytes, BODY_AT + 8));
+                if id > ID_MAX {
+                    return impossible("id", id);
+                }
                 if length_bytes > layout.block_bytes() {
                     return impossible("length", length_bytes);
                 }
                 let checksum_of = |nth| u32_at(bytes, FIXED_BYTES as usize + 4 * nth as usize);
                 let checksums = (0..layout.granules).map(checksum_of).collect();
-                Content::Block { id: u64_at(bytes, BODY_AT), length_bytes, checksums }
+                Content::Block { id, length_bytes, checksums }
             }
             KIND_SUPERBLOCK => {
                 let count = u32_at(bytes, 88);
@@ -222,7 +232,7 @@ impl Header {
         };
         Ok(Self {
             format: u128::from_le_bytes(bytes[16..32].try_into().expect("sixteen bytes")),
-            sequence: u64_at(bytes, 32),
+            sequence,
             place: Place { lane: u32_at(bytes, 40), unit: u32_at(bytes, 44) },
             erases: u32_at(bytes, 48),
             content,

@@ -39,14 +39,11 @@ pub(crate) enum Write {
         sequence: u64,
         checksums: Box<[u32]>,
         attempts: u32,
+        /// Whether it is counted among those that wait for an erase.
+        waited: bool,
     },
     /// A copy of the superblock.
-    Superblock {
-        buffer: Buffer,
-        superblock: Superblock,
-        sequence: u64,
-        attempts: u32,
-    },
+    Superblock { buffer: Buffer, superblock: Superblock, sequence: u64, attempts: u32 },
 }
 
 /// A unit that has to be erased before it can be written.
@@ -83,10 +80,14 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
+    /// Units that are erased or will be.
+    pub(crate) fn units(&self) -> u64 {
+        (self.erased.len() + self.dirty.len() + self.erasing as usize) as u64
+    }
+
     /// Units that a write can still be given, besides those that wait.
     pub(crate) fn room(&self) -> u64 {
-        let units = self.erased.len() + self.dirty.len() + self.erasing as usize;
-        (units as u64).saturating_sub(self.writes.len() as u64)
+        self.units().saturating_sub(self.writes.len() as u64)
     }
 
     /// Units that are erased or may be, where ids below this are known to have been given out.

@@ -24,7 +24,7 @@ pub mod trial;
 
 pub use blocks::{BlockInfo, Blocks, Counts, Finished, FormatError, Options, Outcome, Ticket};
 pub use error::{DeleteError, DeleteFailure, GetError, GetFailure, PutError, PutFailure};
-pub use header::{Content, Header, HeaderError, Place, Superblock, VERSION, seal_header};
+pub use header::{Content, Header, HeaderError, ID_MAX, Place, Superblock, VERSION, seal_header};
 pub use layout::{Layout, Unsuitable};
 pub use payload::{Data, Payload};
 pub use placement::Placement;

@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 pub struct Load {
     /// Puts and gets in all.
     pub wishes: u64,
-    /// Of these at once.
+    /// Of these at once, at least one.
     pub in_flight: u32,
     /// The share that are puts, 0 to 1; the others are gets.
     pub puts: f64,
@@ -96,14 +96,15 @@ pub fn run<D: DataDevice>(
     let mut random = load.seed.derive("load").source();
     let mut ids: VecDeque<u64> = blocks.list().map(|info| info.id).collect();
     // Made before the clock is read: a page of memory costs its first user more than the device takes for it.
-    let at_once = if load.puts > 0.0 { u64::from(load.in_flight).min(load.wishes) } else { 0 };
+    let at_once = if load.puts > 0.0 { u64::from(load.in_flight.max(1)).min(load.wishes) } else { 0 };
     let mut payloads: Vec<Payload> = (0..at_once).map(|_| filled(blocks.payload(), load.seed)).collect();
     let begun = blocks.now();
     let mut done =
         Done { elapsed: Duration::ZERO, puts: Side::default(), gets: Side::default(), stopped: false };
     let (mut asked, mut in_flight, mut next_get, mut out) = (0, 0, 0, Vec::new());
+    let at_most = load.in_flight.max(1);
     while asked < load.wishes || in_flight > 0 {
-        while asked < load.wishes && in_flight < load.in_flight && !done.stopped {
+        while asked < load.wishes && in_flight < at_most && !done.stopped {
             // Nothing to read yet, and blocks on their way.
             let put = random.chance(load.puts) || (ids.is_empty() && load.puts > 0.0);
             if put {
@@ -121,7 +122,7 @@ pub fn run<D: DataDevice>(
                 next_get += 1;
                 let length = blocks.info(id).map_or(0, |info| info.length_bytes);
                 let get_bytes = if load.get_bytes == 0 { length } else { load.get_bytes.min(length) };
-                let offset = random.below(length / get_bytes.max(1)) * get_bytes;
+                let offset = random.below((length / get_bytes.max(1)).max(1)) * get_bytes;
                 blocks.get(id, offset, get_bytes)?;
             }
             asked += 1;

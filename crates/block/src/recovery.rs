@@ -21,6 +21,8 @@ pub(crate) enum Found {
     Erased,
     /// Neither erased nor in use.
     Dirty,
+    /// Cut short while it was written or erased.
+    Torn,
     /// Bad.
     Bad,
     /// Written, and its header says this.
@@ -150,7 +152,7 @@ pub(crate) fn survey<D: DataDevice>(device: &mut D, layout: &Layout) -> Result<S
             let found = match known.map(|unit| unit.state) {
                 Some(UnitState::Written { bytes: 0 }) => Some(Found::Erased),
                 Some(UnitState::Written { bytes }) if bytes == layout.unit_bytes => None,
-                Some(UnitState::Written { .. } | UnitState::Torn) => Some(Found::Dirty),
+                Some(UnitState::Written { .. } | UnitState::Torn) => Some(Found::Torn),
                 Some(UnitState::Bad) | None => Some(Found::Bad),
             };
             match found {
@@ -174,6 +176,13 @@ pub(crate) fn survey<D: DataDevice>(device: &mut D, layout: &Layout) -> Result<S
         (Some(Look::Header(header)), _) | (_, Some(Look::Header(header))) => Some(header),
         _ => None,
     };
+    let given = Geometry::of_layout(layout);
+    let other = places.iter().filter_map(headers).find_map(|header| match &header.content {
+        Content::Superblock(superblock) => {
+            Some(Geometry::of_superblock(superblock)).filter(|of| *of != given)
+        }
+        Content::Block { .. } => None,
+    });
     let in_place = |place: &Place| headers(place).filter(|header| header.place == *place);
     let superblock = newest_superblock(places.iter().filter_map(in_place));
     let Some((format, sequence, superblock, copies)) = superblock else {
@@ -184,11 +193,16 @@ pub(crate) fn survey<D: DataDevice>(device: &mut D, layout: &Layout) -> Result<S
         let ours = places.iter().any(|place| headers(place).is_some());
         return Err(match newer {
             Some(found) => OpenError::Newer { device: name, found, known: crate::header::VERSION },
+            // With a lane missing nothing is where it was written.
+            None if other.is_some() => {
+                let formatted = other.unwrap_or(given);
+                OpenError::OtherGeometry { device: name, formatted, given }
+            }
             None if ours => OpenError::NoSuperblock { device: name },
             None => OpenError::NotFormatted { device: name, written: written.len() as u64 },
         });
     };
-    let (formatted, given) = (Geometry::of_superblock(&superblock), Geometry::of_layout(layout));
+    let formatted = Geometry::of_superblock(&superblock);
     if formatted != given {
         return Err(OpenError::OtherGeometry { device: name, formatted, given });
     }
@@ -208,7 +222,7 @@ pub(crate) fn survey<D: DataDevice>(device: &mut D, layout: &Layout) -> Result<S
                     }
                 }
             }
-            (Some(Look::Foreign), Some(Look::Foreign)) => Found::Dirty,
+            // Formatting erased everything: what is written since is ours, whatever it looks like now.
             _ => Found::Damaged,
         };
         units.push((place, found));
@@ -282,13 +296,14 @@ impl Scan {
                         let bytes = buffer.as_ref().map_or(&[][..], Buffer::as_slice);
                         let look = match Header::decode(bytes, &self.layout) {
                             Ok(header) => Look::Header(header),
-                            Err(HeaderError::Foreign) => Look::Foreign,
-                            Err(HeaderError::Newer { found }) => Look::Newer(found),
+                            // Here too: another place's bytes may look like nothing of ours.
                             Err(_) if attempt == 0 => {
                                 waiting.push_back((place, 1));
                                 spare.extend(buffer);
                                 continue;
                             }
+                            Err(HeaderError::Foreign) => Look::Foreign,
+                            Err(HeaderError::Newer { found }) => Look::Newer(found),
                             Err(_) => Look::Damaged,
                         };
                         self.looks.insert(place, look);

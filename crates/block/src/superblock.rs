@@ -26,6 +26,7 @@ pub(crate) struct Superblocks {
 #[derive(Clone, Debug)]
 struct Renewal {
     floor: u64,
+    copies: usize,
     waiting: usize,
     written: Vec<Place>,
 }
@@ -64,13 +65,11 @@ impl Superblocks {
         self.renewal.is_some()
     }
 
-    /// Units that blocks must leave for the next copies.
+    /// Units that blocks must leave, so that there can always be two copies and two that follow them: what those that are
+    /// there, on their way or in line do not hold already.
     pub(crate) fn units_needed(&self) -> u64 {
-        match self.renewal {
-            None => COPIES as u64,
-            // Those on their way have taken theirs, or wait in line where that was counted.
-            Some(_) => 0,
-        }
+        let coming = self.renewal.as_ref().map_or(0, |renewal| renewal.copies);
+        (2 * COPIES).saturating_sub(self.places.len() + coming) as u64
     }
 
     /// Notes a unit that is used no more; with the next copies this becomes durable.
@@ -87,7 +86,7 @@ impl Superblocks {
     pub(crate) fn begin(&mut self, floor: u64, copies: usize) {
         debug_assert!(self.renewal.is_none(), "one renewal at a time");
         self.stale = false;
-        self.renewal = Some(Renewal { floor, waiting: copies, written: Vec::new() });
+        self.renewal = Some(Renewal { floor, copies, waiting: copies, written: Vec::new() });
     }
 
     /// Notes how a copy fared; once all are known and one is written, gives the places of the old ones.
@@ -98,11 +97,21 @@ impl Superblocks {
         if renewal.waiting > 0 {
             return None;
         }
-        let Renewal { floor, written, .. } = self.renewal.take().expect("it was there");
+        let Renewal { floor, mut written, .. } = self.renewal.take().expect("it was there");
         if written.is_empty() {
+            // What it was to say is still to be said.
+            self.stale = true;
             return None;
         }
         self.floor = floor;
-        Some(std::mem::replace(&mut self.places, written))
+        let mut old = std::mem::take(&mut self.places);
+        // Where one of the new copies failed, an old one is better than none beside the other.
+        while written.len() < COPIES
+            && let Some(place) = old.pop()
+        {
+            written.push(place);
+        }
+        self.places = written;
+        Some(old)
     }
 }

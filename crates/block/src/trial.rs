@@ -7,10 +7,13 @@
 //!
 //! Any device that can be copied can be tried; [`MemoryLanes`] with units of a few KiB takes some tens of microseconds a cut.
 
-use crate::{Blocks, DeleteError, GetError, Options, Outcome, Payload, Placement, PutError, Ticket};
+use crate::{
+    Blocks, DeleteError, DeleteFailure, GetError, Options, Outcome, Payload, Placement, PutError, Ticket,
+};
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{DataDevice, MemoryFaults, MemoryLanes};
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 /// What happened in a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,7 +105,7 @@ fn options(random: &mut Random) -> Options {
     Options {
         placement: if random.chance(0.5) { Placement::RoundRobin } else { Placement::LeastLoaded },
         reserve_units: random.below(3) as u32,
-        writes_per_lane: 1 + random.below(2) as u32,
+        writes_per_lane: NonZeroU32::MIN.saturating_add(random.below(2) as u32),
     }
 }
 
@@ -130,6 +133,8 @@ struct Model {
     putting: BTreeMap<u64, (Ticket, Body)>,
     deleting: BTreeMap<u64, (Ticket, Body)>,
     getting: BTreeMap<Ticket, (Body, u64, u64)>,
+    /// Blocks whose erase failed.
+    uncertain: BTreeMap<u64, Body>,
     /// The highest id of a block that was ever acknowledged.
     highest: Option<u64>,
 }
@@ -222,6 +227,8 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
 
     /// What must be refused, and change nothing.
     fn nonsense(&mut self) {
+        let payload = self.blocks.payload();
+        assert!(matches!(self.blocks.put(u64::MAX, payload), Err((PutError::NoSuchId { .. }, _))));
         let unknown = u64::MAX - self.random.below(3);
         assert!(matches!(self.blocks.get(unknown, 0, 1), Err(GetError::NotFound { .. })));
         assert_eq!(self.blocks.delete(unknown), Err(DeleteError::NotFound { id: unknown }));
@@ -290,7 +297,10 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
                         Ok(()) => self.tally.deletes += 1,
                         Err(failure) => {
                             self.lawful(&failure);
-                            self.model.stored.insert(id, body);
+                            match failure {
+                                DeleteFailure::Erase { .. } => self.model.uncertain.insert(id, body),
+                                _ => self.model.stored.insert(id, body),
+                            };
                         }
                     }
                 }
@@ -350,7 +360,7 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
             let id = info.id;
             let model = &self.model;
             let moving = || model.putting.get(&id).or_else(|| model.deleting.get(&id)).map(|(_, body)| body);
-            let body = model.stored.get(&id).or_else(moving);
+            let body = model.stored.get(&id).or_else(moving).or_else(|| model.uncertain.get(&id));
             let Some(&body) = body else { panic!("block {id} came from nowhere") };
             assert_eq!(info.length_bytes, body.length_bytes, "block {id} has another length");
             let ticket = copy.get(id, 0, body.length_bytes).expect("a listed block is there");

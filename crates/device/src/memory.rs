@@ -1,8 +1,8 @@
 //! Lanes of erase units in memory: the simplest device that has them, for tests of what stands on lanes.
 //!
 //! Every request takes a random time of its own, so that completions come in any order; what fails, fails by seeded
-//! chance. A power cut leaves what was being written or erased in any mixture of what was there, what was to be there,
-//! and neither. It is plain data: a clone is the same device, with the same future.
+//! chance. After a power cut what was being written or erased is done, or not begun, or any mixture of what was there,
+//! what was to be there, and neither. It is plain data: a clone is the same device, with the same future.
 
 use crate::{
     AtRisk, Buffer, Completion, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// What goes wrong, as chances from 0 to 1 a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MemoryFaults {
-    /// A write or an erase makes its unit bad.
+    /// A write or an erase fails; half of those make the unit bad.
     pub unit_fails: f64,
     /// A read fails, once.
     pub read_fails: f64,
@@ -32,6 +32,8 @@ pub struct MemoryLanes {
     accepted: u64,
     in_flight: BTreeMap<(Instant, u64), Flying>,
     returned: BTreeMap<RequestId, Buffer>,
+    /// What a power cut ended, to be told with the next reap.
+    cut_off: Vec<Completion>,
 }
 
 #[derive(Clone, Debug)]
@@ -42,6 +44,8 @@ struct Flying {
     buffer: Option<Buffer>,
 }
 
+/// What Linux reports for a failed request: EIO.
+const IO_ERROR: i32 = 5;
 /// The longest that a request takes.
 const LONGEST: Duration = Duration::from_us(100);
 
@@ -74,6 +78,7 @@ impl MemoryLanes {
             accepted: 0,
             in_flight: BTreeMap::new(),
             returned: BTreeMap::new(),
+            cut_off: Vec::new(),
         }
     }
 
@@ -106,7 +111,8 @@ impl MemoryLanes {
         let outcome = match request.operation {
             Operation::Read if self.random.chance(self.faults.read_fails) => Err(Failure::Unreadable),
             Operation::Write | Operation::Erase if self.random.chance(self.faults.unit_fails) => {
-                Err(Failure::BadUnit)
+                // Half of the units are bad from then on, the others may do better when they are erased.
+                Err(if self.random.chance(0.5) { Failure::BadUnit } else { Failure::Os(IO_ERROR) })
             }
             _ => Ok(()),
         };
@@ -141,6 +147,9 @@ impl MemoryLanes {
     }
 
     fn finish(&mut self, flying: Flying) -> Completion {
+        if flying.outcome == Err(Failure::Os(IO_ERROR)) {
+            self.tear(&flying);
+        }
         let Flying { request, submitted, outcome, mut buffer } = flying;
         self.units.ended(&request, &outcome);
         let span = self.span(&request);
@@ -191,6 +200,9 @@ impl Device for MemoryLanes {
     }
 
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
+        if !self.cut_off.is_empty() {
+            return out.append(&mut self.cut_off);
+        }
         let next = self.in_flight.first_key_value().map(|(&(time, _), _)| time);
         match next {
             None if until == Instant::FAR => return,
@@ -212,11 +224,24 @@ impl Device for MemoryLanes {
     }
 
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
-        // What is lost completes next, as failed.
-        for (key, mut flying) in std::mem::take(&mut self.in_flight) {
-            self.tear(&flying);
-            flying.outcome = Err(Failure::Gone);
-            self.in_flight.insert((self.now, key.1), flying);
+        for (_, flying) in std::mem::take(&mut self.in_flight) {
+            let Flying { request, submitted, .. } = flying;
+            let index = request.offset_bytes / self.profile.erase_unit_bytes;
+            let changes = matches!(request.operation, Operation::Write | Operation::Erase);
+            match (self.random.below(4), self.units.get(request.lane, index)) {
+                // It was done, and nobody was told.
+                (0, _) => drop(self.finish(flying)),
+                // It had not begun.
+                (1, Some(unit)) if changes => {
+                    self.units.set(request.lane, index, unit.state, unit.erases.unwrap_or(0));
+                }
+                _ => {
+                    self.tear(&flying);
+                    self.units.ended(&request, &Err(Failure::Gone));
+                }
+            }
+            let (completed, outcome) = (self.now, Err(Failure::Gone));
+            self.cut_off.push(Completion { id: request.id, submitted, completed, outcome });
         }
         Some(Vec::new())
     }
@@ -261,13 +286,38 @@ mod tests {
         device.submit_with(kept, Buffer::from_slice(&[7; 4096])).unwrap();
         let mut out = Vec::new();
         device.reap(Instant::FAR, &mut out);
+        let mut before = device.clone();
         device.submit_with(Request::write(2, 4096, 4096), Buffer::from_slice(&[9; 4096])).unwrap();
         let mut other = device.clone();
+        // Done, not begun, torn: each happens to some of these.
+        let mut seen = std::collections::BTreeSet::new();
+        for seed in 0..40 {
+            let mut device = device.clone();
+            device.random = Seed(seed).source();
+            device.cut_power();
+            let unit = device.unit(Lane(0), 1).unwrap().state;
+            let bytes = device.lane_mut(Lane(0))[4096..8192].to_vec();
+            let kind = match unit {
+                UnitState::Torn => 0,
+                UnitState::Written { bytes: 4096 } => {
+                    assert_eq!(bytes, [9; 4096]);
+                    1
+                }
+                _ => {
+                    assert_eq!(
+                        (unit, &bytes[..]),
+                        (UnitState::ERASED, &before.lane_mut(Lane(0))[4096..8192])
+                    );
+                    2
+                }
+            };
+            seen.insert(kind);
+        }
+        assert_eq!(seen.len(), 3);
         assert_eq!(device.cut_power(), Some(Vec::new()));
         out.clear();
         device.reap(Instant::FAR, &mut out);
         assert_eq!(out.iter().map(|c| c.outcome).collect::<Vec<_>>(), [Err(Failure::Gone)]);
-        assert_eq!(device.unit(Lane(0), 1).unwrap().state, UnitState::Torn);
         assert_eq!(device.unit(Lane(0), 0).unwrap().state, UnitState::Written { bytes: 4096 });
         assert_eq!(device.lane_mut(Lane(0))[..4096], [7; 4096]);
         // The clone goes on as if nothing had happened.

@@ -7,7 +7,7 @@
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_block::load::{self, Load};
 use flashlane_block::{Blocks, Options, Placement};
-use flashlane_device::{DataDevice, Device, Lane, Request};
+use flashlane_device::{DataDevice, Device, Lane, Request, UnitState};
 use flashlane_layer::Backed;
 use flashlane_sim::{config, device};
 use std::ops::ControlFlow;
@@ -19,7 +19,10 @@ fn main() {
     bandwidth(channels, if quick { 1 } else { 5 });
     capacity();
     in_flight(channels, if quick { 8 } else { 400 });
-    recovery(channels);
+    // As a test it would take as long as all others together.
+    if !quick {
+        recovery(channels);
+    }
 }
 
 fn sdf(channels: u64, overrides: &[(&str, &str)]) -> Box<dyn Device> {
@@ -153,16 +156,32 @@ fn in_flight(channels: u64, wishes: u64) {
     }
 }
 
-/// A device whose every unit is written, and has to be looked at from both ends since nothing of ours is in it: no
-/// device of this size takes longer.
+/// A device whose every unit is written and has to be looked at twice from both ends, since nothing of ours is in it: none
+/// of this size takes longer.
 fn recovery(channels: u64) {
-    let blocks = formatted(channels, &[("initial.state", "full")], Options::default());
-    let device = blocks.into_device();
-    let (begun, units) = (device.now(), device.profile().capacity_bytes * channels / (8 << 20));
+    let mut device = formatted(channels, &[], Options::default()).into_device();
+    let (lanes, units) = (channels as u32, device.profile().capacity_bytes / (8 << 20));
+    let mut out = Vec::new();
+    let mut written = 0;
+    for unit in 0..units {
+        for lane in (0..lanes).map(Lane) {
+            let known = device.unit(lane, unit).map(|unit| unit.state);
+            if known == Some(UnitState::ERASED) {
+                let write = Request::write(written, unit * (8 << 20), 8 << 20).on(lane);
+                device.submit(write).expect("an erased unit");
+                written += 1;
+            }
+        }
+        while out.len() < written as usize {
+            device.reap(Instant::FAR, &mut out);
+        }
+    }
+    let begun = device.now();
     let blocks = Blocks::open(device, Options::default()).expect("it was formatted");
     let elapsed: Duration = blocks.now().since(begun);
     println!(
-        "blocks-recovery: {:.3} s of virtual time, {units} units looked at from both ends",
-        elapsed.as_s_f64()
+        "blocks-recovery: {:.3} s of virtual time, {written} units without a header among {}",
+        elapsed.as_s_f64(),
+        units * channels
     );
 }

@@ -79,6 +79,12 @@ fn what_cannot_be_is_refused_and_nothing_is_changed() {
     refused(2, &["sdf", "get", s, "0", "--offset", "101"], &["block 0", "it has 100"]);
     refused(1, &["sdf", "rm", s, "7"], &["no block 7"]);
     refused(2, &["sdf", "format", s], &["would overwrite", "--destroy-data"]);
+    let anew = s.replace(')', ",format=yes)");
+    for action in [&["put", &anew, text(&small)][..], &["rm", &anew, "0"], &["ls", &anew]] {
+        refused(2, &[&["sdf"], action].concat(), &["format=yes", "sdf format"]);
+    }
+    let most = "18446744073709551615";
+    refused(1, &["sdf", "put", s, text(&small), "--id", most], &["no block", most]);
     let plain = flash.file("plain", &[0; 1 << 20]);
     refused(2, &["sdf", "status", text(&plain)], &["no erase units", "lanes(DEVICE)"]);
     refused(2, &["sdf", "put", "sim:sdf", text(&small)], &["forgets everything", "sdf bench"]);

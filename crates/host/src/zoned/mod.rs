@@ -181,17 +181,17 @@ impl ZonedDevice {
             && (self.below == 0 || !self.must_wait(request))
         {
             let (request, buffer) = self.held.pop_front().expect("there is one");
-            if let Err((_, buffer)) = self.hand_over(request, buffer) {
+            if let Err((error, buffer)) = self.hand_over(request, buffer) {
                 self.returned.extend(buffer.map(|buffer| (request.id, buffer)));
                 let completed = self.drive.now();
-                let gone = Completion {
-                    id: request.id,
-                    submitted: completed,
-                    completed,
-                    outcome: Err(Failure::Gone),
+                let failure = match error {
+                    SubmitError::Gone => Failure::Gone,
+                    _ => Failure::Os(libc::EIO),
                 };
-                let gone = self.finish(gone);
-                self.ready.push(gone);
+                let refused =
+                    Completion { id: request.id, submitted: completed, completed, outcome: Err(failure) };
+                let refused = self.finish(refused);
+                self.ready.push(refused);
             }
         }
     }

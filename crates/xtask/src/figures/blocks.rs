@@ -39,7 +39,7 @@ pub const IN_FLIGHT: Figure = Figure {
 
 pub const RECOVERY: Figure = Figure {
     id: "blocks-recovery",
-    what: "opening 704 GB whose every unit has to be looked at from both ends: seconds of virtual time",
+    what: "opening 704 GB whose every unit has to be looked at twice from both ends: seconds of virtual time",
     asked: Some(Asked::AtMost(2.0, None)),
     command: COMMAND,
     read: |output| number_after(output, "blocks-recovery:"),

@@ -4,6 +4,7 @@ use super::LoadOptions;
 use super::device::format as format_device;
 use super::status::described;
 use crate::arguments::{OutputOptions, SafetyOptions};
+use crate::device::real_path;
 use crate::failure::{Failure, Status, tell};
 use crate::output;
 use crate::progress::Meter;
@@ -15,6 +16,8 @@ use std::ops::ControlFlow;
 
 /// Blocks a lane that are put unless a number is given.
 const BLOCKS_PER_LANE: u64 = 4;
+/// Of simulated devices no more bytes than this, unless a number is given.
+const MEMORY_BYTES: u64 = 2 << 30;
 
 pub fn call(
     spec: &Spec,
@@ -25,10 +28,17 @@ pub fn call(
     output::prepare_beside(output, spec)?;
     let placement: Placement = given.placement.into();
     let options = Options { placement, ..Options::default() };
-    let (mut blocks, warnings) = format_device(spec, safety, Some(given.seed), options)?;
+    // Of a real device no formatting may be taken for an earlier one.
+    let seed = real_path(spec).is_none().then_some(given.seed);
+    let (mut blocks, warnings) = format_device(spec, safety, seed, options)?;
     let status = blocks.status();
     let lanes = status.layout.lanes;
-    let puts = given.blocks.map_or(BLOCKS_PER_LANE * u64::from(lanes), |blocks| u64::from(blocks.get()));
+    // Bytes of simulated devices are kept in memory.
+    let usual = match real_path(spec) {
+        Some(_) => BLOCKS_PER_LANE * u64::from(lanes),
+        None => (BLOCKS_PER_LANE * u64::from(lanes)).min(MEMORY_BYTES / blocks.block_bytes()).max(1),
+    };
+    let puts = given.blocks.map_or(usual, |blocks| u64::from(blocks.get()));
     let in_flight = given.in_flight.map_or(lanes, |n| n.get());
     let loads = [
         (
@@ -65,11 +75,17 @@ pub fn call(
             meter.set(Some((nth as f64 + share) / 2.0));
             if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let done = load::run(&mut blocks, &load, &mut watch).map_err(Failure::failed)?;
+        let done = match load::run(&mut blocks, &load, &mut watch) {
+            Ok(done) => done,
+            Err(error) => {
+                partial = Some(format!("the {name} ended early: {error}"));
+                break;
+            }
+        };
         let side = if name == "puts" { &done.puts } else { &done.gets };
         phases.push(phase(name, &load, side, done.elapsed));
         if done.stopped {
-            partial = Some("stopped");
+            partial = Some("stopped".to_owned());
             break;
         }
     }
@@ -79,7 +95,7 @@ pub fn call(
     value["in_flight"] = in_flight.into();
     value["placement"] = placement_name(placement).into();
     value["phases"] = phases.into();
-    value["partial"] = partial.into();
+    value["partial"] = partial.clone().into();
     let doubts = warnings.iter().map(|warning| serde_json::to_value(warning).map_err(Failure::failed));
     value["warnings"] = doubts.collect::<Result<Value, _>>()?;
     if let Some(fields) = value.as_object_mut() {

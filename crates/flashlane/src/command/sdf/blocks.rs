@@ -19,11 +19,14 @@ const PIECE_BYTES: u64 = 1 << 20;
 pub fn put(spec: &Spec, files: &[PathBuf], first: Option<u64>) -> Result<Status, Failure> {
     let mut blocks = open(spec, Access::Write)?;
     for (nth, file) in (0..).zip(files) {
-        let payload = read(&blocks, file).map_err(Failure::unusable)?;
+        // What was stored before stays, and its ids are told.
+        let unusable =
+            |error: anyhow::Error| if nth == 0 { Failure::unusable(error) } else { Failure::failed(error) };
+        let payload = read(&blocks, file).map_err(unusable)?;
         let id = match first {
-            Some(first) => first
-                .checked_add(nth)
-                .ok_or_else(|| Failure::unusable(anyhow!("no id comes after {first}")))?,
+            Some(first) => {
+                first.checked_add(nth).ok_or_else(|| unusable(anyhow!("no id comes after {first}")))?
+            }
             None => blocks.next_id(),
         };
         let ticket = blocks.put(id, payload).map_err(|(error, _)| Failure::failed(error))?;
@@ -100,8 +103,12 @@ pub fn get(
         }
         from += piece;
     }
-    out.flush().map_err(|error| Failure::failed(anyhow!("cannot write the block: {error}")))?;
-    Ok(Status::Done)
+    match out.flush() {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::failed(anyhow!("cannot write the block: {error}")))
+        }
+        _ => Ok(Status::Done),
+    }
 }
 
 /// Lists the blocks.

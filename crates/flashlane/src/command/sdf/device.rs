@@ -24,6 +24,11 @@ pub enum Access {
 /// else is not opened.
 pub fn open(spec: &Spec, access: Access) -> Result<AnyBlocks, Failure> {
     let ours = SafetyOptions { destroy_data: true, really: None, create: None, allow_page_cache: true };
+    if asks_to_format(spec) {
+        return Err(Failure::unusable(anyhow!(
+            "'{spec}' asks for format=yes, which loses all that is on it: only 'flashlane sdf format' and 'bench' do that"
+        )));
+    }
     let opened = opened(spec, &ours, access, Seed(0))?;
     Blocks::open(opened.device, Options::default()).map_err(|error| match &error {
         OpenError::NotFormatted { .. } if devices::real_path(spec).is_none() => Failure::unusable(anyhow!(
@@ -58,6 +63,12 @@ pub fn format(
 fn opened(spec: &Spec, safety: &SafetyOptions, access: Access, seed: Seed) -> Result<OpenedBytes, Failure> {
     let writes = access == Access::Write;
     devices::open_bytes(spec, &Opening { safety, writes, depth: u64::from(DEPTH_DEFAULT), seed })
+}
+
+/// Whether a layer in it would make the device anew.
+fn asks_to_format(spec: &Spec) -> bool {
+    let Spec::Layer { inner, options, .. } = spec else { return false };
+    options.iter().any(|(key, value)| key == "format" && value != "no") || asks_to_format(inner)
 }
 
 /// The same device, divided into lanes anew unless it says otherwise.

@@ -92,6 +92,15 @@ pub fn described(blocks: &AnyBlocks) -> Value {
             ),
         }));
     }
+    if status.counts.second_looks > 0 {
+        warnings.push(json!({
+            "code": "damaged-headers",
+            "message": format!(
+                "{} blocks have a damaged header, and were found by their footer: put them anew while that is sound",
+                status.counts.second_looks
+            ),
+        }));
+    }
     if status.superblock_copies < 2 {
         warnings.push(json!({
             "code": "one-superblock",
