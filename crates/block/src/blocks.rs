@@ -79,6 +79,12 @@ pub(crate) struct Block {
     pub(crate) readers: u32,
 }
 
+impl Block {
+    fn info(&self, id: u64) -> BlockInfo {
+        BlockInfo { id, length_bytes: self.length_bytes, place: self.place }
+    }
+}
+
 /// What can be told of a block without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockInfo {
@@ -314,20 +320,12 @@ impl<D: DataDevice> Blocks<D> {
 
     /// The blocks that are stored, by id.
     pub fn list(&self) -> impl Iterator<Item = BlockInfo> + '_ {
-        self.stored.iter().map(|(&id, block)| BlockInfo {
-            id,
-            length_bytes: block.length_bytes,
-            place: block.place,
-        })
+        self.stored.iter().map(|(&id, block)| block.info(id))
     }
 
     /// The block `id`, if it is stored.
     pub fn info(&self, id: u64) -> Option<BlockInfo> {
-        self.stored.get(&id).map(|block| BlockInfo {
-            id,
-            length_bytes: block.length_bytes,
-            place: block.place,
-        })
+        self.stored.get(&id).map(|block| block.info(id))
     }
 
     fn asked(&mut self, id: u64) -> Asked {

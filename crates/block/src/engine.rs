@@ -2,15 +2,15 @@
 //!
 //! On a lane reads go first; then writes, as many at a time as the options say; erases when the lane has nothing else to
 //! do, or when there are too few erased units left for the writes to come. All of it is decided when a wish comes in or
-//! a request completes: there is no other clock.
+//! a request completes: there is no other clock. The file is long since what starts a request and what follows from its
+//! end belong together.
 
 use crate::blocks::{Blocks, Finished, Outcome};
 use crate::error::{DeleteFailure, GetFailure, PutFailure};
-use crate::header::{Content, Header, Place, Superblock, UNCOUNTED, granule_checksum, retired_most};
-use crate::lane::{Asked, Dirty, Get, Lane as LaneState, Write};
+use crate::header::{Content, Header, Place, UNCOUNTED, granule_checksum};
+use crate::lane::{Asked, Dirty, Get, Write};
 use crate::payload::{Data, label};
 use crate::placement::Placement;
-use crate::superblock::COPIES;
 use flashlane_base::Instant;
 use flashlane_device::{
     Buffer, Completion, DataDevice, Failure, Lane, Request, Rule, SubmitError, UnitState,
@@ -144,7 +144,7 @@ impl<D: DataDevice> Blocks<D> {
     }
 
     /// Every lane, `first` before the others.
-    fn dispatch_all(&mut self, first: u32) {
+    pub(crate) fn dispatch_all(&mut self, first: u32) {
         let count = self.layout.lanes;
         for step in 0..count {
             self.dispatch((first + step) % count);
@@ -184,9 +184,15 @@ impl<D: DataDevice> Blocks<D> {
         self.next_request
     }
 
+    /// Whether the device takes another request; where it does not, this waits for one to end.
+    fn has_place(&mut self) -> bool {
+        let full = self.flights.len() >= self.device.profile().depth as usize;
+        self.blocked |= full;
+        !full
+    }
+
     fn hand_over(&mut self, request: Request, buffer: Option<Buffer>) -> (Handed, Option<Buffer>) {
-        if self.flights.len() >= self.device.profile().depth as usize {
-            self.blocked = true;
+        if !self.has_place() {
             return (Handed::Full, buffer);
         }
         let answer = match buffer {
@@ -236,17 +242,6 @@ impl<D: DataDevice> Blocks<D> {
         }
     }
 
-    /// Whether a block may take an erased unit: those for the next superblock have to be there after a power cut too, when
-    /// blocks whose delete was not done are back.
-    fn may_take_unit(&self) -> bool {
-        let copies = self.lanes.iter().flat_map(|lane| &lane.writes);
-        let copies = copies.filter(|write| matches!(write, Write::Superblock { .. })).count();
-        let kept = self.superblocks.units_needed() as usize + copies;
-        let erased: usize = self.lanes.iter().map(LaneState::erased).sum();
-        let others = || self.lanes.iter().flat_map(|lane| &lane.dirty).filter(|dirty| dirty.delete.is_none());
-        erased > kept || erased + others().count() > kept
-    }
-
     /// Whether the next may be tried.
     fn start_write(&mut self, lane: u32) -> bool {
         let at = lane as usize;
@@ -274,6 +269,11 @@ impl<D: DataDevice> Blocks<D> {
             return true;
         };
         let place = Place { lane, unit };
+        if !self.has_place() {
+            let erases = self.erases_of(place);
+            self.lanes[at].add_erased(unit, erases);
+            return false;
+        }
         let mut write = self.lanes[at].writes.pop_front().expect("there is one");
         let buffer = self.labelled(place, &mut write);
         let offset = u64::from(unit) * self.layout.unit_bytes;
@@ -329,7 +329,7 @@ impl<D: DataDevice> Blocks<D> {
 
     /// Ids below this are known to have been given out, whatever of them is erased: the superblock says so, or the block
     /// with the highest id, which is erased only after a superblock said so.
-    fn known_below(&self) -> u64 {
+    pub(crate) fn known_below(&self) -> u64 {
         let stored = self.stored.last_key_value().map(|(&id, _)| id);
         let deleting = self.deleting.last_key_value().map(|(&id, _)| id);
         self.superblocks.floor().max(stored.max(deleting).unwrap_or(0))
@@ -601,71 +601,6 @@ impl<D: DataDevice> Blocks<D> {
     fn finish(&mut self, asked: Asked, outcome: Outcome) {
         let Asked { ticket, id, at } = asked;
         self.finished.push(Finished { ticket, id, asked: at, done: self.device.now(), outcome });
-    }
-
-    /// Writes new copies of the superblock where something it has to say is not durable yet: that an id was given out
-    /// whose block is to be erased, or that a unit is not to be used.
-    pub(crate) fn tend_superblock(&mut self) {
-        let deleted = self.deleting.last_key_value().map(|(&id, _)| id);
-        let due = self.superblocks.is_stale() || deleted.is_some_and(|id| id >= self.known_below());
-        if due && self.awake && !self.superblocks.is_renewing() {
-            self.renew_superblock();
-        }
-    }
-
-    /// A lane for a copy of the superblock: another than those of `taken` if it can be. It needs a unit that can be
-    /// written without waiting for a superblock.
-    fn lane_for_superblock(&self, taken: &[u32]) -> Option<u32> {
-        let known_below = self.known_below();
-        let with_unit = (0..self.layout.lanes).filter(|&lane| {
-            let copies = taken.iter().filter(|&&other| other == lane).count();
-            self.lanes[lane as usize].units_below(known_below) > copies
-        });
-        // Rather one where no block counts on the unit.
-        with_unit.min_by_key(|lane| {
-            let state = &self.lanes[*lane as usize];
-            (taken.contains(lane), state.room() == 0, state.load_bytes)
-        })
-    }
-
-    /// Begins to write new copies of the superblock.
-    pub(crate) fn renew_superblock(&mut self) {
-        let mut places = Vec::new();
-        for _ in 0..COPIES {
-            places.extend(self.lane_for_superblock(&places));
-        }
-        if places.is_empty() {
-            return;
-        }
-        let mut retired: Vec<Place> = self.superblocks.retired().iter().copied().collect();
-        retired.truncate(retired_most(&self.layout));
-        let superblock = Superblock {
-            lanes: self.layout.lanes,
-            units: self.layout.units,
-            unit_bytes: self.layout.unit_bytes,
-            granule_bytes: self.layout.granule_bytes,
-            id_floor: self.next_id,
-            retired,
-        };
-        let sequence = self.sequence;
-        self.sequence += 1;
-        self.superblocks.begin(self.next_id, places.len());
-        for lane in places {
-            let buffer = Buffer::zeroed(self.layout.unit_bytes as usize);
-            let superblock = superblock.clone();
-            self.enqueue_write(lane, Write::Superblock { buffer, sequence, superblock, attempts: 0 });
-        }
-    }
-
-    /// A copy of the superblock is written, or will not be.
-    fn superblock_ended(&mut self, place: Option<Place>) {
-        let Some(old) = self.superblocks.ended(place) else { return };
-        for place in old {
-            self.lanes[place.lane as usize].dirty.push_back(Dirty { unit: place.unit, delete: None });
-        }
-        self.tend_superblock();
-        // Erases waited for it, on any lane.
-        self.dispatch_all(0);
     }
 }
 

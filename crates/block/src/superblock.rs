@@ -4,7 +4,10 @@
 //! a restart, that its id was given out), and units that fail only where the device does not tell that they are bad. The
 //! new copies are written before the old ones are erased, and one of them is enough.
 
-use crate::header::{Place, Superblock};
+use crate::blocks::Blocks;
+use crate::header::{Place, Superblock, retired_most};
+use crate::lane::{Dirty, Lane, Write};
+use flashlane_device::{Buffer, DataDevice};
 use std::collections::BTreeSet;
 
 /// Copies that are kept.
@@ -113,5 +116,83 @@ impl Superblocks {
         }
         self.places = written;
         Some(old)
+    }
+}
+
+impl<D: DataDevice> Blocks<D> {
+    /// Writes new copies of the superblock where something it has to say is not durable yet: that an id was given out
+    /// whose block is to be erased, or that a unit is not to be used.
+    pub(crate) fn tend_superblock(&mut self) {
+        let deleted = self.deleting.last_key_value().map(|(&id, _)| id);
+        let due = self.superblocks.is_stale() || deleted.is_some_and(|id| id >= self.known_below());
+        if due && self.awake && !self.superblocks.is_renewing() {
+            self.renew_superblock();
+        }
+    }
+
+    /// A lane for a copy of the superblock: another than those of `taken` if it can be. It needs a unit that can be
+    /// written without waiting for a superblock.
+    pub(crate) fn lane_for_superblock(&self, taken: &[u32]) -> Option<u32> {
+        let known_below = self.known_below();
+        let with_unit = (0..self.layout.lanes).filter(|&lane| {
+            let copies = taken.iter().filter(|&&other| other == lane).count();
+            self.lanes[lane as usize].units_below(known_below) > copies
+        });
+        // Rather one where no block counts on the unit.
+        with_unit.min_by_key(|lane| {
+            let state = &self.lanes[*lane as usize];
+            (taken.contains(lane), state.room() == 0, state.load_bytes)
+        })
+    }
+
+    /// Begins to write new copies of the superblock.
+    pub(crate) fn renew_superblock(&mut self) {
+        let mut places = Vec::new();
+        for _ in 0..COPIES {
+            places.extend(self.lane_for_superblock(&places));
+        }
+        if places.is_empty() {
+            return;
+        }
+        let mut retired: Vec<Place> = self.superblocks.retired().iter().copied().collect();
+        retired.truncate(retired_most(&self.layout));
+        let superblock = Superblock {
+            lanes: self.layout.lanes,
+            units: self.layout.units,
+            unit_bytes: self.layout.unit_bytes,
+            granule_bytes: self.layout.granule_bytes,
+            id_floor: self.next_id,
+            retired,
+        };
+        let sequence = self.sequence;
+        self.sequence += 1;
+        self.superblocks.begin(self.next_id, places.len());
+        for lane in places {
+            let buffer = Buffer::zeroed(self.layout.unit_bytes as usize);
+            let superblock = superblock.clone();
+            self.enqueue_write(lane, Write::Superblock { buffer, sequence, superblock, attempts: 0 });
+        }
+    }
+
+    /// A copy of the superblock is written, or will not be.
+    pub(crate) fn superblock_ended(&mut self, place: Option<Place>) {
+        let Some(old) = self.superblocks.ended(place) else { return };
+        for place in old {
+            self.lanes[place.lane as usize].dirty.push_back(Dirty { unit: place.unit, delete: None });
+        }
+        self.tend_superblock();
+        // Erases waited for it, on any lane.
+        self.dispatch_all(0);
+    }
+
+    /// Whether a block may take an erased unit: those for the next superblock have to be there after a power cut too, when
+    /// blocks whose delete was not done are back.
+    pub(crate) fn may_take_unit(&self) -> bool {
+        let copies = self.lanes.iter().flat_map(|lane| &lane.writes);
+        let copies = copies.filter(|write| matches!(write, Write::Superblock { .. })).count();
+        let kept = self.superblocks.units_needed() as usize + copies;
+        let erased: usize = self.lanes.iter().map(Lane::erased).sum();
+        let others = || self.lanes.iter().flat_map(|lane| &lane.dirty).filter(|dirty| dirty.delete.is_none());
+        erased > kept || erased + others().count() > kept
     }
 }

@@ -94,11 +94,6 @@ impl MemoryLanes {
         &mut self.bytes[lane.0 as usize * size..][..size]
     }
 
-    /// Marks a unit bad.
-    pub fn retire(&mut self, lane: Lane, index: u64) {
-        self.units.retire(lane, index);
-    }
-
     fn take(
         &mut self,
         request: Request,

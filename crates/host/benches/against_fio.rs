@@ -13,12 +13,14 @@
 //! Without fio on PATH only our own figure is printed. Outside `cargo bench` it runs once, small, to be sure that
 //! it still can.
 
+mod fio;
+
+use fio::{fio, median};
 use flashlane_base::units::{parse_bytes, parse_count, parse_duration};
 use flashlane_base::{Duration, Histogram, Seed};
 use flashlane_device::{Device, Request};
 use flashlane_host::{EngineChoice, OpenOptions, create};
 use std::path::Path;
-use std::process::Command;
 
 const SIZE_BYTES: u64 = 4096;
 
@@ -39,7 +41,7 @@ fn main() {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for pair in 0..pairs {
         ours.push(run(&path, depth, time, pair));
-        if real && let Some(iops) = fio(&path, depth, time) {
+        if real && let Some(iops) = fio_iops(&path, depth, time) {
             theirs.push(iops);
         }
     }
@@ -55,11 +57,6 @@ fn main() {
         let fio = median(&mut theirs);
         println!("{us}, fio {fio:.0} IOPS, ratio {:.3} (median of {pairs} pairs)", median(&mut ratios));
     }
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// IOPS, and all latencies.
@@ -93,26 +90,8 @@ fn run(path: &Path, depth: u64, time: Duration, pair: u64) -> (f64, Histogram) {
     (histogram.len() as f64 / now.since(began).as_s_f64(), histogram)
 }
 
-/// What fio reaches; nothing where it is not there.
-fn fio(path: &Path, depth: u64, time: Duration) -> Option<f64> {
-    let output = Command::new("fio")
-        .args([
-            "--name=pair",
-            "--ioengine=io_uring",
-            "--direct=1",
-            "--rw=randread",
-            "--bs=4k",
-            "--time_based",
-        ])
-        .args(["--output-format=terse", "--terse-version=3"])
-        .arg(format!("--iodepth={depth}"))
-        .arg(format!("--runtime={}ms", time.as_ns() / 1_000_000))
-        .arg(format!("--filename={}", path.display()))
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    // Field 8 of the terse format is the IOPS of reads.
-    let iops = text.lines().last()?.split(';').nth(7)?.parse().ok();
-    assert!(iops.is_some(), "fio said: {text}{}", String::from_utf8_lossy(&output.stderr));
-    iops
+/// IOPS that fio reaches: field 8 of its terse format.
+fn fio_iops(path: &Path, depth: u64, time: Duration) -> Option<f64> {
+    let runtime = format!("--runtime={}ms", time.as_ns() / 1_000_000);
+    fio(path, depth, &["--rw=randread", "--bs=4k", "--time_based", &runtime], 7)
 }

@@ -12,13 +12,16 @@
 //!
 //! Without fio on PATH its figure is left out. Outside `cargo bench` it runs once, small, to be sure that it still can.
 
+#[path = "../../host/benches/fio/mod.rs"]
+mod fio;
+
+use fio::{fio, median};
 use flashlane_base::units::{parse_bytes, parse_count};
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{Buffer, DataDevice, Lane, Request};
 use flashlane_host::{FileDevice, OpenOptions, create};
 use flashlane_layer::lanes::{Lanes, Shape};
 use std::path::Path;
-use std::process::Command;
 
 fn main() {
     let real = std::env::args().any(|argument| argument == "--bench");
@@ -50,7 +53,7 @@ fn main() {
         drop(lanes);
         plain.push(run(&mut open(&path), write_bytes, depth, false));
         durable.push(run(&mut open(&path), write_bytes, depth, true));
-        if real && let Some(rate) = fio(&path, write_bytes, depth) {
+        if real && let Some(rate) = fio_writes(&path, write_bytes, depth) {
             fios.push(rate);
         }
     }
@@ -77,11 +80,6 @@ fn open(path: &Path) -> FileDevice {
     OpenOptions { allow_page_cache: true, ..OpenOptions::destroy(path) }
         .open()
         .unwrap_or_else(|e| panic!("{e}"))
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// Writes the whole device once, the lanes in turn, from buffers that go round; bytes a second.
@@ -114,19 +112,8 @@ fn run(device: &mut dyn DataDevice, write_bytes: u64, depth: u64, durable: bool)
     (count * write_bytes) as f64 / device.now().since(began).as_s_f64()
 }
 
-/// What fio reaches; nothing where it is not there.
-fn fio(path: &Path, write_bytes: u64, depth: u64) -> Option<f64> {
-    let output = Command::new("fio")
-        .args(["--name=pair", "--ioengine=io_uring", "--direct=1", "--rw=write"])
-        .args(["--output-format=terse", "--terse-version=3"])
-        .arg(format!("--bs={write_bytes}"))
-        .arg(format!("--iodepth={depth}"))
-        .arg(format!("--filename={}", path.display()))
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    // Field 48 of the terse format is the bandwidth of writes, in KiB/s.
-    let rate: Option<f64> = text.lines().last()?.split(';').nth(47)?.parse().ok();
-    assert!(rate.is_some(), "fio said: {text}{}", String::from_utf8_lossy(&output.stderr));
-    rate.map(|rate| rate * 1024.0)
+/// Bytes a second that fio writes: field 48 of its terse format, in KiB.
+fn fio_writes(path: &Path, write_bytes: u64, depth: u64) -> Option<f64> {
+    let rate = fio(path, depth, &["--rw=write", &format!("--bs={write_bytes}")], 47)?;
+    Some(rate * 1024.0)
 }

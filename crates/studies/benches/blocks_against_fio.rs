@@ -13,6 +13,10 @@
 //! Without fio on PATH only our own figure is printed. Outside `cargo bench` it runs once, small, to be sure that it
 //! still can.
 
+#[path = "../../host/benches/fio/mod.rs"]
+mod fio;
+
+use fio::{fio, median};
 use flashlane_base::Seed;
 use flashlane_base::units::{parse_bytes, parse_count};
 use flashlane_block::load::{self, Load};
@@ -21,7 +25,6 @@ use flashlane_host::{OpenOptions, create};
 use flashlane_layer::lanes::{Lanes, Shape};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::process::Command;
 
 fn main() {
     let real = std::env::args().any(|argument| argument == "--bench");
@@ -40,7 +43,7 @@ fn main() {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..rounds {
         ours.push(puts(&path, unit_bytes, depth as u32, round));
-        if real && let Some(rate) = fio(&path, unit_bytes, depth) {
+        if real && let Some(rate) = fio_writes(&path, unit_bytes, depth) {
             theirs.push(rate);
         }
     }
@@ -52,11 +55,6 @@ fn main() {
         let fio = median(&mut theirs) / 1e6;
         println!("{us}, fio {fio:.0} MB/s, ratio {:.3} (median of {rounds} rounds)", median(&mut ratios));
     }
-}
-
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }
 
 /// Fills the file with blocks; user's bytes a second.
@@ -83,19 +81,8 @@ fn puts(path: &Path, unit_bytes: u64, depth: u32, round: u64) -> f64 {
     done.puts.bytes_per_s(done.elapsed)
 }
 
-/// What fio reaches; nothing where it is not there.
-fn fio(path: &Path, write_bytes: u64, depth: u64) -> Option<f64> {
-    let output = Command::new("fio")
-        .args(["--name=pair", "--ioengine=io_uring", "--direct=1", "--rw=write"])
-        .args(["--output-format=terse", "--terse-version=3"])
-        .arg(format!("--bs={write_bytes}"))
-        .arg(format!("--iodepth={depth}"))
-        .arg(format!("--filename={}", path.display()))
-        .output()
-        .ok()?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    // Field 48 of the terse format is the bandwidth of writes, in KiB/s.
-    let rate: Option<f64> = text.lines().last()?.split(';').nth(47)?.parse().ok();
-    assert!(rate.is_some(), "fio said: {text}{}", String::from_utf8_lossy(&output.stderr));
-    rate.map(|rate| rate * 1024.0)
+/// Bytes a second that fio writes: field 48 of its terse format, in KiB.
+fn fio_writes(path: &Path, write_bytes: u64, depth: u64) -> Option<f64> {
+    let rate = fio(path, depth, &["--rw=write", &format!("--bs={write_bytes}")], 47)?;
+    Some(rate * 1024.0)
 }

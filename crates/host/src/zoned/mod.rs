@@ -69,11 +69,6 @@ impl ZonedDevice {
         self.drive.warnings()
     }
 
-    /// Zones of the drive that are no units: conventional ones, and those of another capacity than the first.
-    pub fn zones_left_out(&self) -> u64 {
-        self.left_out
-    }
-
     /// Units that may be partly written at once; `None` where the drive names no limit.
     pub fn most_open(&self) -> Option<u32> {
         self.most_open

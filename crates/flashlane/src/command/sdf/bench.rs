@@ -40,32 +40,17 @@ pub fn call(
     };
     let puts = given.blocks.map_or(usual, |blocks| u64::from(blocks.get()));
     let in_flight = given.in_flight.map_or(lanes, |n| n.get());
-    let loads = [
-        (
-            "puts",
-            Load {
-                wishes: puts.min(status.blocks_free),
-                in_flight,
-                puts: 1.0,
-                random: false,
-                get_bytes: 0,
-                keep: None,
-                seed: given.seed,
-            },
-        ),
-        (
-            "gets",
-            Load {
-                wishes: given.gets.unwrap_or(puts),
-                in_flight,
-                puts: 0.0,
-                random: given.random,
-                get_bytes: given.get_bytes.unwrap_or(0),
-                keep: None,
-                seed: given.seed,
-            },
-        ),
-    ];
+    let filling = Load {
+        wishes: puts.min(status.blocks_free),
+        in_flight,
+        puts: 1.0,
+        random: given.random,
+        get_bytes: given.get_bytes.unwrap_or(0),
+        keep: None,
+        seed: given.seed,
+    };
+    let reading = Load { wishes: given.gets.unwrap_or(puts), puts: 0.0, ..filling };
+    let loads = [("puts", filling), ("gets", reading)];
     let mut value = described(&blocks);
     let meter = Meter::new(format!("measuring blocks on {spec}"));
     let mut partial = None;

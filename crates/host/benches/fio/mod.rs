@@ -1,0 +1,27 @@
+//! What the benches against fio share: calling it, and the middle of several runs.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Runs fio's io_uring engine with direct I/O on a file and reads a field of its terse output (version 3), counted from 0;
+/// nothing where fio is not there.
+pub fn fio(path: &Path, depth: u64, arguments: &[&str], field: usize) -> Option<f64> {
+    let output = Command::new("fio")
+        .args(["--name=pair", "--ioengine=io_uring", "--direct=1"])
+        .args(["--output-format=terse", "--terse-version=3"])
+        .args(arguments)
+        .arg(format!("--iodepth={depth}"))
+        .arg(format!("--filename={}", path.display()))
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let value = text.lines().last()?.split(';').nth(field)?.parse().ok();
+    assert!(value.is_some(), "fio said: {text}{}", String::from_utf8_lossy(&output.stderr));
+    value
+}
+
+/// The middle one.
+pub fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
