@@ -10,7 +10,7 @@ use std::fmt;
 
 /// Bytes that travel with a request, aligned for direct I/O.
 ///
-/// Backed by 4 KiB-aligned units, the strictest alignment that drives ask of O_DIRECT buffers; from [2 MiB](HUGE_BYTES)
+/// Backed by 4 KiB-aligned units, the strictest alignment that drives ask of O_DIRECT buffers; from 2 MiB
 /// on by huge pages where the system has them.
 #[derive(Default)]
 pub struct Buffer {
