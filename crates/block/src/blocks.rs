@@ -135,6 +135,10 @@ pub struct Blocks<D> {
     pub(crate) finished: Vec<Finished>,
 }
 
+/// How far fresh ids leap where units are damaged, which may have held higher ones than any that is known: further than
+/// the ids of a counter that fit into units.
+const ID_LEAP: u64 = 1 << 32;
+
 /// What the layer counted since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -177,9 +181,9 @@ impl<D: DataDevice> Blocks<D> {
         while blocks.superblocks.is_renewing() && !blocks.flights.is_empty() {
             blocks.step(Instant::FAR);
         }
-        match blocks.superblocks.is_durable() {
-            true => Ok(blocks),
-            false => Err(FormatError::Failed),
+        match blocks.superblocks.missing() {
+            None => Ok(blocks),
+            Some(failure) => Err(FormatError::Failed(failure)),
         }
     }
 
@@ -200,7 +204,7 @@ impl<D: DataDevice> Blocks<D> {
             let lane = &mut blocks.lanes[place.lane as usize];
             let dirty = Dirty { unit: place.unit, delete: None };
             match found {
-                _ if superblock.retired.contains(&place) => {}
+                _ if superblock.retired.contains(&place) || copies.contains(&place) => {}
                 Found::Bad => {}
                 Found::Erased => lane.add_erased(place.unit, erases),
                 Found::Dirty => lane.dirty.push_back(dirty),
@@ -209,7 +213,6 @@ impl<D: DataDevice> Blocks<D> {
                 Found::Written(header) => {
                     blocks.sequence = blocks.sequence.max(header.sequence + 1);
                     match header.content {
-                        Content::Superblock(_) if copies.contains(&place) => {}
                         Content::Superblock(_) => lane.dirty.push_back(dirty),
                         Content::Block { id, length_bytes, checksums } => {
                             let sequence = header.sequence;
@@ -221,6 +224,9 @@ impl<D: DataDevice> Blocks<D> {
             }
         }
         blocks.superblocks = Superblocks::found(superblock, copies);
+        if !blocks.damaged.is_empty() {
+            blocks.next_id = blocks.next_id.saturating_add(ID_LEAP);
+        }
         Ok(blocks)
     }
 
@@ -311,7 +317,8 @@ impl<D: DataDevice> Blocks<D> {
     }
 
     /// A fresh id: none that was ever that of a block on this device, since it was formatted, and none given out since it
-    /// was opened. Above [`ID_MAX`](crate::ID_MAX) there is none left, and a put is refused.
+    /// was opened. Where units are damaged nobody knows which ids they held, and this is far above those that are known:
+    /// what it promises then it promises of ids that came from here. Above [`ID_MAX`](crate::ID_MAX) there is none left, and a put is refused.
     pub fn next_id(&mut self) -> u64 {
         let id = self.next_id;
         self.next_id = id.saturating_add(1);
@@ -457,12 +464,7 @@ impl<D: DataDevice> Blocks<D> {
     /// # Errors
     /// [`DeleteError`] where there is no such block.
     pub fn delete(&mut self, id: u64) -> Result<Ticket, DeleteError> {
-        if self.gone {
-            return Err(DeleteError::Gone);
-        }
-        if self.device.profile().read_only {
-            return Err(DeleteError::ReadOnly);
-        }
+        self.admit_change()?;
         if !self.stored.contains_key(&id) {
             return Err(DeleteError::NotFound { id });
         }
@@ -477,6 +479,38 @@ impl<D: DataDevice> Blocks<D> {
         }
         self.give_up_what_is_stuck();
         Ok(asked.ticket)
+    }
+
+    fn admit_change(&self) -> Result<(), DeleteError> {
+        match self.device.profile().read_only {
+            _ if self.gone => Err(DeleteError::Gone),
+            true => Err(DeleteError::ReadOnly),
+            false => Ok(()),
+        }
+    }
+
+    /// Gives up what damaged units may hold: they are erased, in time, and can be written again. How many there are.
+    ///
+    /// # Errors
+    /// [`DeleteError`] where nothing can be erased.
+    pub fn discard_damaged(&mut self) -> Result<u64, DeleteError> {
+        self.admit_change()?;
+        if self.damaged.is_empty() {
+            return Ok(0);
+        }
+        self.wake();
+        // Which ids they held is forgotten with them: it has to be durable that fresh ones are above. Where no unit is left
+        // to write that to, one of them is what it takes.
+        self.superblocks.outdated();
+        self.tend_superblock();
+        while self.superblocks.is_renewing() && !self.flights.is_empty() {
+            self.step(Instant::FAR);
+        }
+        let damaged = std::mem::take(&mut self.damaged);
+        for &place in &damaged {
+            self.enqueue_erase(place, None);
+        }
+        Ok(damaged.len() as u64)
     }
 
     /// Appends to `out` what is done. Returns as soon as something is, or the clock has reached `until`; with nothing in
@@ -573,6 +607,6 @@ pub enum FormatError {
     #[error("the device was opened read-only")]
     ReadOnly,
     /// No unit took the superblock.
-    #[error("the superblock could not be written: no unit of the device takes it")]
-    Failed,
+    #[error("no unit of the device takes the superblock: {0}")]
+    Failed(PutFailure),
 }

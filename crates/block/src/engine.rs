@@ -461,7 +461,7 @@ impl<D: DataDevice> Blocks<D> {
                 self.stored.insert(asked.id, block);
                 self.finish(asked, Outcome::Put(Ok(()), payload));
             }
-            Write::Superblock { .. } => self.superblock_ended(Some(place)),
+            Write::Superblock { .. } => self.superblock_ended(Ok(place)),
         }
     }
 
@@ -531,7 +531,7 @@ impl<D: DataDevice> Blocks<D> {
                 self.putting.remove(&asked.id);
                 self.finish(asked, Outcome::Put(Err(failure), payload));
             }
-            Write::Superblock { .. } => self.superblock_ended(None),
+            Write::Superblock { .. } => self.superblock_ended(Err(failure)),
         }
     }
 

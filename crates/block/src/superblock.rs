@@ -5,6 +5,7 @@
 //! new copies are written before the old ones are erased, and one of them is enough.
 
 use crate::blocks::Blocks;
+use crate::error::PutFailure;
 use crate::header::{Place, Superblock, retired_most};
 use crate::lane::{Dirty, Lane, Write};
 use flashlane_device::{Buffer, DataDevice};
@@ -23,6 +24,8 @@ pub(crate) struct Superblocks {
     renewal: Option<Renewal>,
     /// Whether something changed that the copies, those on their way included, do not have.
     stale: bool,
+    /// Why the last copy that failed did.
+    failure: Option<PutFailure>,
 }
 
 /// New copies on their way.
@@ -45,11 +48,13 @@ impl Superblocks {
             retired: superblock.retired.into_iter().collect(),
             renewal: None,
             stale,
+            failure: None,
         }
     }
 
-    pub(crate) fn is_durable(&self) -> bool {
-        !self.places.is_empty()
+    /// Why there is no copy, where there is none.
+    pub(crate) fn missing(&self) -> Option<PutFailure> {
+        self.places.is_empty().then(|| self.failure.unwrap_or(PutFailure::NoUnit))
     }
 
     pub(crate) fn copies(&self) -> usize {
@@ -80,6 +85,11 @@ impl Superblocks {
         self.stale |= self.retired.insert(place);
     }
 
+    /// Notes that the copies do not say what they should.
+    pub(crate) fn outdated(&mut self) {
+        self.stale = true;
+    }
+
     /// Whether new copies ought to be written although nobody waits for them.
     pub(crate) fn is_stale(&self) -> bool {
         self.stale && self.renewal.is_none()
@@ -93,9 +103,10 @@ impl Superblocks {
     }
 
     /// Notes how a copy fared; once all are known and one is written, gives the places of the old ones.
-    pub(crate) fn ended(&mut self, place: Option<Place>) -> Option<Vec<Place>> {
+    pub(crate) fn ended(&mut self, outcome: Result<Place, PutFailure>) -> Option<Vec<Place>> {
         let renewal = self.renewal.as_mut().expect("a copy belongs to a renewal");
-        renewal.written.extend(place);
+        self.failure = outcome.err().or(self.failure);
+        renewal.written.extend(outcome);
         renewal.waiting -= 1;
         if renewal.waiting > 0 {
             return None;
@@ -154,6 +165,7 @@ impl<D: DataDevice> Blocks<D> {
         if places.is_empty() {
             return;
         }
+        // Those that a header has no room for are tried again after a restart, and fail again.
         let mut retired: Vec<Place> = self.superblocks.retired().iter().copied().collect();
         retired.truncate(retired_most(&self.layout));
         let superblock = Superblock {
@@ -175,8 +187,8 @@ impl<D: DataDevice> Blocks<D> {
     }
 
     /// A copy of the superblock is written, or will not be.
-    pub(crate) fn superblock_ended(&mut self, place: Option<Place>) {
-        let Some(old) = self.superblocks.ended(place) else { return };
+    pub(crate) fn superblock_ended(&mut self, outcome: Result<Place, PutFailure>) {
+        let Some(old) = self.superblocks.ended(outcome) else { return };
         for place in old {
             self.lanes[place.lane as usize].dirty.push_back(Dirty { unit: place.unit, delete: None });
         }

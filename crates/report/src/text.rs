@@ -26,7 +26,7 @@ pub(crate) fn render(document: &Document, width: usize) -> String {
         push_wrapped(&mut out, &format!("Partial result: {reason}"), width, 0);
     }
     push_facts(&mut out, document);
-    for table in document.tables.iter().filter(|table| !table.is_for_page) {
+    for table in document.tables.iter().filter(|table| !table.is_for_page && !table.rows.is_empty()) {
         out.push(String::new());
         out.push(table.title.clone());
         push_table(&mut out, table, width);

@@ -17,8 +17,10 @@ use crate::failure::{Failure, Status};
 
 /// Calls the command.
 pub fn call(command: Command) -> Result<Status, Failure> {
-    // Where no handler can be installed, Ctrl-C ends the program at once, as without one.
-    let _ = flashlane_host::catch_interrupts();
+    if keeps_what_is_done(&command) {
+        // Where no handler can be installed, Ctrl-C ends the program at once, as without one.
+        let _ = flashlane_host::catch_interrupts();
+    }
     match command {
         Command::Probe(arguments) => probe::call(&arguments),
         Command::Uflip(arguments) => uflip::call(&arguments),
@@ -31,5 +33,19 @@ pub fn call(command: Command) -> Result<Status, Failure> {
         Command::Report(arguments) => report::call(&arguments),
         Command::Completions(arguments) => completions::call(&arguments),
         Command::Man(arguments) => man::call(&arguments),
+    }
+}
+
+/// Whether a command that is cut short has something to show for it, or to clean up. Others end at once.
+fn keeps_what_is_done(command: &Command) -> bool {
+    match command {
+        Command::Sdf(arguments) => arguments.keeps_what_is_done(),
+        Command::Profile(_) | Command::Report(_) | Command::Completions(_) | Command::Man(_) => false,
+        Command::Probe(_)
+        | Command::Uflip(_)
+        | Command::Run(_)
+        | Command::Replay(_)
+        | Command::Study(_)
+        | Command::Trace(_) => true,
     }
 }

@@ -91,8 +91,11 @@ enum Action {
         #[command(flatten)]
         device: DeviceOption,
         /// The blocks' ids
-        #[arg(required = true, value_name = "ID")]
+        #[arg(required_unless_present = "damaged", value_name = "ID")]
         ids: Vec<u64>,
+        /// Erase the damaged units too: what they hold cannot be told, and is lost with that
+        #[arg(long)]
+        damaged: bool,
     },
     /// Read every block and compare it with its checksums; exit status 1 where one is damaged
     Fsck {
@@ -171,6 +174,13 @@ fn bytes(text: &str) -> Result<u64, String> {
     text.parse().or_else(|_| parse_bytes(text).map_err(|error| error.to_string()))
 }
 
+impl Arguments {
+    /// As of all commands. A put, a get or a delete is wholly done or not at all.
+    pub fn keeps_what_is_done(&self) -> bool {
+        matches!(self.action, Action::Format { .. } | Action::Fsck { .. } | Action::Bench { .. })
+    }
+}
+
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     match &arguments.action {
         Action::Format { device, output, safety } => status::format(&device.device, output, safety),
@@ -180,7 +190,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
             blocks::get(&device.device, *id, *offset, *length, output.as_deref())
         }
         Action::Ls { device, format } => blocks::list(&device.device, *format),
-        Action::Rm { device, ids } => blocks::remove(&device.device, ids),
+        Action::Rm { device, ids, damaged } => blocks::remove(&device.device, ids, *damaged),
         Action::Fsck { device, output } => status::fsck(&device.device, output),
         Action::Bench { device, load, output, safety } => bench::call(&device.device, load, output, safety),
     }

@@ -61,6 +61,7 @@ fn what_is_put_is_got_and_what_is_deleted_is_gone() {
     assert_eq!((&status["schema"], &status["blocks"]), (&"flashlane.sdf/1".into(), &2.into()));
     let checked = json(&["sdf", "fsck", &flash.spec]);
     assert_eq!((&checked["blocks_checked"], &checked["unreadable"]), (&2.into(), &Value::Array(vec![])));
+    assert_eq!(flash.sdf("fsck", &["--format", "csv"]), "id,lane,unit,reason\r\n");
     let out = flash.dir.path().join("out");
     flash.sdf("get", &["1", "--output", text(&out)]);
     assert_eq!(fs::read(&out).unwrap(), vec![2; 40_000]);
@@ -74,6 +75,7 @@ fn what_cannot_be_is_refused_and_nothing_is_changed() {
     flash.sdf("put", &[text(&small)]);
     let s = flash.spec.as_str();
     refused(1, &["sdf", "put", s, text(&small), "--id", "0"], &["block 0 is there already"]);
+    refused(2, &["sdf", "put", s, "-", "-"], &["standard input (-) can be stored once"]);
     refused(2, &["sdf", "put", s, text(&large)], &["longer than a block", "57344"]);
     refused(2, &["sdf", "get", s, "7"], &["no block 7"]);
     refused(2, &["sdf", "get", s, "0", "--offset", "101"], &["block 0", "it has 100"]);
@@ -104,10 +106,53 @@ fn a_damaged_block_is_named_and_never_given_out() {
     fs::write(&path, bytes).unwrap();
     let ended = refused(1, &["sdf", "get", &flash.spec, "0"], &["block 0 is unreadable", "unit"]);
     assert_eq!(ended.stdout, "");
+    let out = flash.dir.path().join("out");
+    refused(1, &["sdf", "get", &flash.spec, "0", "--output", text(&out)], &["block 0 is unreadable"]);
+    assert!(!out.exists(), "half a block is left as a file");
+    let table = flashlane(&["sdf", "fsck", &flash.spec, "--format", "csv"]).stdout;
+    assert!(table.starts_with("id,lane,unit,reason\r\n0,"), "{table}");
     let checked = flashlane(&["sdf", "fsck", &flash.spec, "--format", "json"]);
     assert_eq!(checked.status, 1);
     let result: Value = serde_json::from_str(&checked.stdout).unwrap();
     assert_eq!(result["unreadable"][0]["id"], 0);
+}
+
+#[test]
+fn a_lost_table_of_units_costs_no_data_until_its_owner_says_so() {
+    let flash = Flash::new();
+    let file = flash.file("a", &[7; 50_000]);
+    flash.sdf("put", &[text(&file), "--id", "5"]);
+    let path = flash.dir.path().join("flash");
+    let mut bytes = fs::read(&path).unwrap();
+    // Its only sector lies behind the superblock, twice.
+    bytes[4096..3 * 4096].fill(0x5a);
+    fs::write(&path, &bytes).unwrap();
+    refused(2, &["sdf", "get", &flash.spec, "5"], &["no block 5", "damaged"]);
+    let status = json(&["sdf", "status", &flash.spec]);
+    assert!(
+        status["warnings"].as_array().unwrap().iter().any(|warning| warning["code"] == "table-lost"),
+        "{status}"
+    );
+    assert_eq!(status["next_id"], 1_u64 << 32);
+    let units = status["units_damaged"].as_u64().unwrap();
+    assert_eq!(
+        units,
+        4 * status["device"]["units_per_lane"].as_u64().unwrap() - 2,
+        "all but the superblock's"
+    );
+    // Nothing is free, and nothing is made free unasked.
+    refused(1, &["sdf", "put", &flash.spec, text(&file)], &["full"]);
+    let after = fs::read(&path).unwrap();
+    assert!(after.windows(4096).any(|window| window == [7; 4096]), "the block's bytes are still there");
+    let ended = flashlane(&["sdf", "rm", &flash.spec, "--damaged"]);
+    assert!(
+        ended.status == 0 && ended.stderr.contains(&format!("{units} damaged units")),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(json(&["sdf", "status", &flash.spec])["units_damaged"], 0);
+    assert_eq!(flash.sdf("put", &[text(&file)]), format!("{}\n", 1_u64 << 32));
+    assert_eq!(flash.block(1 << 32), vec![7; 50_000]);
 }
 
 #[test]

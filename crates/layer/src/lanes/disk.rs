@@ -123,14 +123,21 @@ impl Superblock {
 pub struct Record {
     /// What may be done with it.
     pub state: UnitState,
-    /// How often it was erased.
+    /// How often it was erased; [`UNCOUNTED`] where that is lost.
     pub erases: u32,
 }
 
+/// Of a unit of which nobody knows how often it was erased. More erases do not change that.
+pub const UNCOUNTED: u32 = u32::MAX;
+
 impl Record {
     pub(super) const NEW: Self = Self { state: UnitState::ERASED, erases: 0 };
-    /// Of a unit whose record is lost.
-    pub(super) const LOST: Self = Self { state: UnitState::Torn, erases: 0 };
+
+    /// Of a unit whose record is lost. It may hold the only copy of something: it is taken for written, so that nobody
+    /// has to erase it unread.
+    pub(super) fn lost(shape: &Shape) -> Self {
+        Self { state: UnitState::Written { bytes: shape.unit_bytes }, erases: UNCOUNTED }
+    }
 
     fn encode(&self, place: &mut [u8]) {
         let (kind, written_bytes) = match self.state {

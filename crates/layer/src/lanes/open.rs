@@ -73,7 +73,8 @@ pub struct Mended {
     pub superblocks: u32,
     /// Sectors of the table with one damaged slot: the other has them.
     pub sectors: u64,
-    /// Sectors of the table with both slots damaged: their units are torn, and their erases no longer known.
+    /// Sectors of the table with both slots damaged: their units are taken for written, as somebody's data may be there, and
+    /// how often they were erased is not known any more.
     pub lost_sectors: u64,
 }
 
@@ -177,7 +178,7 @@ pub(super) fn table<D: DataDevice>(
             let newest = u64::from(sequence(&decoded[1]) > sequence(&decoded[0]));
             let [slot_0, slot_1] = decoded;
             let (sequence, these) = (if newest == 1 { slot_1 } else { slot_0 })
-                .unwrap_or_else(|| (0, vec![Record::LOST; of as usize]));
+                .unwrap_or_else(|| (0, vec![Record::lost(&layout.shape); of as usize]));
             records.extend(these);
             found.push(Found { sequence, newest, settled: settled && flawed == 0 });
         }

@@ -1,8 +1,8 @@
 //! `flashlane.sdf/1` and `flashlane.sdf_bench/1`: a device that holds blocks, and how fast puts and gets of them are.
 
 use super::{Kind, device_name, fact, field_table, items, object_table};
-use crate::document::{Column, Document, Fact, Tone};
-use crate::wording::{capitalised, plain_value};
+use crate::document::{Cell, Column, Document, Fact, Row, Table, Tone};
+use crate::wording::{capitalised, exact, plain_value};
 use serde_json::{Map, Value};
 
 pub(super) const STATUS: Kind = Kind { schema: "flashlane.sdf/1", document: status, singles: None };
@@ -15,18 +15,15 @@ fn status(result: &Value) -> Document {
         fact(result, "user_bytes", "User data at most"),
         fact(result, "units_erased", "Units erased"),
         fact(result, "units_bad", "Units bad").map(|fact| tinted(fact, &result["units_bad"])),
+        fact(result, "units_damaged", "Units damaged").map(|fact| tinted(fact, &result["units_damaged"])),
         fact(result, "blocks_checked", "Blocks read"),
     ];
     let lanes =
         items(&result["lanes"]).map(|lane| (plain_value("lane", &lane["lane"]), without(lane, "lane")));
     let lanes: Vec<(String, Value)> = lanes.collect();
     let lanes = lanes.iter().map(|(name, lane)| (name.clone(), lane));
-    let unreadable: Vec<(String, Value)> = items(&result["unreadable"])
-        .map(|block| (plain_value("id", &block["id"]), without(block, "id")))
-        .collect();
-    let unreadable = unreadable.iter().map(|(id, block)| (id.clone(), block));
     let tables = [
-        object_table("Unreadable blocks", Column::right("Block", "id"), unreadable),
+        result["unreadable"].as_array().map(|blocks| unreadable(blocks)),
         object_table("Lanes", Column::right("Lane", "lane"), lanes),
         result["device"].as_object().and_then(|device| field_table("Device", device)),
         field_table("Layout", &layout(result)),
@@ -40,6 +37,22 @@ fn status(result: &Value) -> Document {
     }
 }
 
+/// What a check found; for programs also where it found nothing.
+fn unreadable(blocks: &[Value]) -> Table {
+    let columns =
+        [("Block", "id"), ("Lane", "lane"), ("Unit", "unit")].map(|(title, key)| Column::right(title, key));
+    let columns: Vec<Column> = columns.into_iter().chain([Column::left("Reason", "reason")]).collect();
+    let row = |block: &Value| {
+        let cells = columns.iter().map(|column| {
+            let value = &block[column.key.as_str()];
+            Cell::exact(plain_value(&column.key, value), exact(value))
+        });
+        Row::new(cells.collect())
+    };
+    let rows = blocks.iter().map(row).collect();
+    Table { title: "Unreadable blocks".into(), rows, columns, ..Table::default() }
+}
+
 fn tinted(fact: Fact, count: &Value) -> Fact {
     if count.as_u64() == Some(0) { fact } else { fact.tone(Tone::Bad) }
 }
@@ -51,7 +64,7 @@ fn without(object: &Value, name: &str) -> Value {
 }
 
 fn layout(result: &Value) -> Map<String, Value> {
-    let names = ["block_bytes", "next_id", "format", "superblock_copies", "units_dirty", "units_damaged"];
+    let names = ["block_bytes", "next_id", "format", "superblock_copies", "units_dirty"];
     names.iter().map(|&name| (name.to_owned(), result[name].clone())).collect()
 }
 

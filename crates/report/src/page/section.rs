@@ -89,7 +89,8 @@ impl<'a> Layout<'a> {
     }
 
     fn tables(&self, tables: &[Table]) -> String {
-        let drawn: String = tables.iter().map(|table| self.table(table)).collect();
+        let drawn: String =
+            tables.iter().filter(|table| !table.rows.is_empty()).map(|table| self.table(table)).collect();
         if drawn.is_empty() { drawn } else { format!("<div class=\"tables\">\n{drawn}</div>\n") }
     }
 

@@ -17,6 +17,11 @@ const PIECE_BYTES: u64 = 1 << 20;
 
 /// Stores files, one a block.
 pub fn put(spec: &Spec, files: &[PathBuf], first: Option<u64>) -> Result<Status, Failure> {
+    if files.iter().filter(|file| is_standard_input(file)).count() > 1 {
+        return Err(Failure::unusable(anyhow!(
+            "standard input (-) can be stored once, it is read to its end"
+        )));
+    }
     let mut blocks = open(spec, Access::Write)?;
     for (nth, file) in (0..).zip(files) {
         // What was stored before stays, and its ids are told.
@@ -39,9 +44,13 @@ pub fn put(spec: &Spec, files: &[PathBuf], first: Option<u64>) -> Result<Status,
     Ok(Status::Done)
 }
 
+fn is_standard_input(file: &Path) -> bool {
+    file.as_os_str() == "-"
+}
+
 fn read(blocks: &AnyBlocks, file: &Path) -> anyhow::Result<Payload> {
     let name = file.display();
-    let mut source: Box<dyn Read> = if file.as_os_str() == "-" {
+    let mut source: Box<dyn Read> = if is_standard_input(file) {
         Box::new(io::stdin().lock())
     } else {
         Box::new(File::open(file).with_context(|| format!("cannot open '{name}'"))?)
@@ -82,13 +91,26 @@ pub fn get(
     let length = length.unwrap_or(whole.saturating_sub(offset));
     // Asked for as a whole first: what is not there is told before a byte is written.
     blocks.check_range(id, offset, length).map_err(Failure::unusable)?;
-    let mut out: Box<dyn Write> = match output {
-        None => Box::new(io::stdout().lock()),
-        Some(path) => {
-            let file = File::create_new(path).with_context(|| format!("cannot make '{}'", path.display()));
-            Box::new(file.map_err(Failure::unusable)?)
-        }
+    let Some(path) = output else {
+        return write_out(&mut blocks, id, offset, length, &mut io::stdout().lock());
     };
+    let file = File::create_new(path).with_context(|| format!("cannot make '{}'", path.display()));
+    let mut file = file.map_err(Failure::unusable)?;
+    let result = write_out(&mut blocks, id, offset, length, &mut file);
+    if result.is_err() {
+        // Half a block must not be taken for a whole one. Where it cannot be removed, the error was told anyway.
+        let _ = std::fs::remove_file(path);
+    }
+    result
+}
+
+fn write_out(
+    blocks: &mut AnyBlocks,
+    id: u64,
+    offset: u64,
+    length: u64,
+    out: &mut dyn Write,
+) -> Result<Status, Failure> {
     let mut from = offset;
     while from < offset + length {
         let piece = PIECE_BYTES.min(offset + length - from);
@@ -140,8 +162,13 @@ pub fn list(spec: &Spec, format: Format) -> Result<Status, Failure> {
 }
 
 /// Deletes blocks.
-pub fn remove(spec: &Spec, ids: &[u64]) -> Result<Status, Failure> {
+pub fn remove(spec: &Spec, ids: &[u64], damaged: bool) -> Result<Status, Failure> {
     let mut blocks = open(spec, Access::Write)?;
+    if damaged {
+        let units = blocks.discard_damaged().map_err(Failure::failed)?;
+        tell(&format!("{units} damaged units are erased"));
+        blocks.settle();
+    }
     let mut status = Status::Done;
     let mut tickets = Vec::new();
     for &id in ids {

@@ -75,6 +75,26 @@ pub fn fsck(spec: &Spec, output: &OutputOptions) -> Result<Status, Failure> {
     Ok(if sound { Status::Done } else { Status::Failed })
 }
 
+/// What a device that keeps its own table of units counts as it is opened, and what that means.
+const REPAIRS: [(&str, &str, &str); 3] = [
+    (
+        "table_sectors_lost",
+        "table-lost",
+        "sectors of the lanes' table are damaged in both copies: their units count as written, and cannot be trusted",
+    ),
+    (
+        "table_sectors_mended",
+        "table-mended",
+        "sectors of the lanes' table had a damaged copy (a crash cut its write short, or damage), which the next put or \
+         delete writes anew",
+    ),
+    (
+        "superblocks_mended",
+        "lanes-superblock-mended",
+        "copies of the lanes' superblock were damaged, and the next put or delete writes them anew",
+    ),
+];
+
 /// What can be told without reading blocks.
 pub fn described(blocks: &AnyBlocks) -> Value {
     let status = blocks.status();
@@ -88,7 +108,7 @@ pub fn described(blocks: &AnyBlocks) -> Value {
             "code": "damaged-units",
             "message": format!(
                 "{damaged} units have a damaged header and footer: what they held cannot be told, and they are left \
-                 as they are"
+                 as they are ('flashlane sdf rm DEVICE --damaged' erases them)"
             ),
         }));
     }
@@ -106,6 +126,12 @@ pub fn described(blocks: &AnyBlocks) -> Value {
             "code": "one-superblock",
             "message": "only one copy of the superblock is left; the next put or delete writes it anew",
         }));
+    }
+    for (counter, code, what) in REPAIRS {
+        let count = blocks.device().counters().get(counter).unwrap_or(0);
+        if count > 0 {
+            warnings.push(json!({ "code": code, "message": format!("{count} {what}") }));
+        }
     }
     let lanes: Vec<Value> = (0_u64..).zip(&status.lanes).map(|(lane, of)| lane_value(lane, of)).collect();
     json!({
