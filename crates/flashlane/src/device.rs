@@ -62,6 +62,19 @@ pub fn open(spec: &Spec, opening: &Opening<'_>) -> Result<Opened, Failure> {
     Ok(Opened { device, warnings })
 }
 
+/// The same for `what`, which writes and reads anywhere: devices with erase units are refused.
+pub fn open_rewritable(spec: &Spec, opening: &Opening<'_>, what: &str) -> Result<Opened, Failure> {
+    let opened = open(spec, opening)?;
+    match opened.device.profile().erase_unit_bytes {
+        0 => Ok(opened),
+        unit_bytes => Err(Failure::unusable(anyhow!(
+            "{what} writes and reads anywhere, and '{spec}' has erase units of {}, which are written in order and \
+             erased as a whole: 'flashlane sdf bench' measures it",
+            format_bytes(unit_bytes)
+        ))),
+    }
+}
+
 /// A device that keeps bytes.
 pub struct OpenedBytes {
     pub device: Box<dyn DataDevice>,
@@ -231,8 +244,8 @@ fn instead_of(path: &Path) -> String {
 }
 
 /// Refuses to write to somebody's data before anything is opened, unless that was asked for. `what` is what would
-/// write, and where.
-pub fn consent(spec: &Spec, safety: &SafetyOptions, what: &str) -> Result<(), Failure> {
+/// write, `alternative` what to do instead, if anything.
+pub fn consent(spec: &Spec, safety: &SafetyOptions, what: &str, alternative: &str) -> Result<(), Failure> {
     let Some(path) = real_path(spec).filter(|_| !safety.destroy_data && safety.create.is_none()) else {
         return Ok(());
     };
@@ -242,9 +255,10 @@ pub fn consent(spec: &Spec, safety: &SafetyOptions, what: &str) -> Result<(), Fa
     }
     Err(Failure::unusable(anyhow!(
         "{what} would overwrite data on '{}'{}; nothing was touched. Give --destroy-data if all that is on it may be \
-         lost, or use a workload that only reads",
+         lost{}",
         path.display(),
-        described(path)
+        described(path),
+        if alternative.is_empty() { String::new() } else { format!(", or {alternative}") }
     )))
 }
 

@@ -77,7 +77,7 @@ pub fn call(
     let tasks = tasks(experiment, device, &grid, out.out.is_some())?;
     for task in tasks.iter().flatten() {
         if let Some(what) = experiment.writes(&task.plan) {
-            devices::consent(device, safety, &what)?;
+            devices::consent(device, safety, &what, "sweep a workload that only reads")?;
         }
     }
     output::prepare_beside(out, device)?;

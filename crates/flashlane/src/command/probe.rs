@@ -77,7 +77,7 @@ fn probe(arguments: &Arguments, spec: &Spec) -> Result<Status, Failure> {
     output::prepare_beside(&arguments.output, spec)?;
     devices::create(spec, safety)?;
     let opening = Opening { safety, writes, depth: DEPTH, seed: arguments.seed };
-    let mut opened = devices::open(spec, &opening)?;
+    let mut opened = devices::open_rewritable(spec, &opening, "the probe")?;
     let mut result = measure(&mut *opened.device, arguments, writes)?;
     let warnings = opened.warnings.into_iter();
     result.warnings.extend(warnings.map(|w| Warning { code: w.code, message: w.message }));

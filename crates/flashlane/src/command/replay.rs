@@ -359,7 +359,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let trace = plan.open()?;
     let writes = plan.changes(spec)?;
     if writes {
-        devices::consent(spec, safety, &plan.described())?;
+        devices::consent(spec, safety, &plan.described(), "replay a trace that only reads")?;
     }
     output::prepare_beside(&arguments.output, spec)?;
     devices::create(spec, safety)?;

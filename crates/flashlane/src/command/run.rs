@@ -83,7 +83,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     }
     let workload = arguments.changed(written.workload()?);
     if workload.changes() {
-        devices::consent(spec, safety, &described(&workload))?;
+        devices::consent(spec, safety, &described(&workload), "use a workload that only reads")?;
     }
     output::prepare_beside(&arguments.output, spec)?;
     devices::create(spec, safety)?;

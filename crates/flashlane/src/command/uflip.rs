@@ -177,7 +177,7 @@ impl Arguments {
     ) -> Result<(Outcome, Option<PathBuf>), Failure> {
         let writes = self.writes(spec);
         let opening = Opening { safety: &self.safety, writes, depth: DEPTH, seed };
-        let mut opened = devices::open(spec, &opening)?;
+        let mut opened = devices::open_rewritable(spec, &opening, "uFLIP")?;
         let path = out.filter(|_| devices::real_path(spec).is_some()).map(|out| out.join(JOURNAL));
         let mut journal = match &path {
             None => None,

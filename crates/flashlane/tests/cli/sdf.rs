@@ -91,6 +91,10 @@ fn what_cannot_be_is_refused_and_nothing_is_changed() {
     refused(2, &["sdf", "status", text(&plain)], &["no erase units", "lanes(DEVICE)"]);
     refused(2, &["sdf", "put", "sim:sdf", text(&small)], &["forgets everything", "sdf bench"]);
     refused(2, &["sdf", "status", "sim:ssd-s"], &["no erase units"]);
+    for command in ["probe", "uflip"] {
+        refused(2, &[command, "sim:sdf"], &["erase units of 8 MiB", "sdf bench"]);
+        refused(2, &[command, s, "--destroy-data"], &["erase units of 64 KiB"]);
+    }
     assert_eq!(flash.ids(), [0]);
 }
 

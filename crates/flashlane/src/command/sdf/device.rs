@@ -50,7 +50,7 @@ pub fn format(
     seed: Option<Seed>,
     options: Options,
 ) -> Result<(AnyBlocks, Vec<Warning>), Failure> {
-    devices::consent(spec, safety, "formatting")?;
+    devices::consent(spec, safety, "formatting", "")?;
     devices::create(spec, safety)?;
     // Blocks of an earlier formatting must not be taken for this one's.
     let seed = seed.map_or_else(flashlane_host::fresh_seed, Ok).map_err(Failure::failed)?;

@@ -20,7 +20,7 @@ const READ_BYTES: u64 = 32 << 10;
 
 pub(super) fn call(arguments: &Arguments, spec: &Spec) -> Result<Status, Failure> {
     let opening = Opening { safety: &arguments.safety, writes: false, depth: 1, seed: arguments.seed };
-    let mut opened = devices::open(spec, &opening)?;
+    let mut opened = devices::open_rewritable(spec, &opening, "uFLIP")?;
     let profile = opened.device.profile().clone();
     let job = Job::new("plan", Pattern::Random, Mix::READ, READ_BYTES.min(profile.capacity_bytes));
     let reads = Generator::new(&job, profile.capacity_bytes, Seed(0)).take(READS);
