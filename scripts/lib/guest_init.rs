@@ -1,4 +1,4 @@
-//! The one program of the guest in `zoned-drive`: mounts what tests look at, loads modules if there are any, runs the tests
+//! The first program of the guest in `zoned-drive`: mounts what tests look at, loads modules if there are any, runs all tests
 //! on each zoned drive, says how they ended, and turns the machine off. Built with rustc alone, statically.
 
 use std::ffi::{CString, c_char, c_int, c_long, c_ulong, c_void};
@@ -41,14 +41,16 @@ fn main() {
             failed += i32::from(expected);
             continue;
         }
-        println!("== {drive}");
-        let run = Command::new("/tests")
-            .args(["zones::", "--skip", "what_is_no_zoned_drive", "--nocapture", "--test-threads=1"])
-            .env("FLASHLANE_ZONED_DEVICE", drive)
-            .status();
-        let passed = run.as_ref().is_ok_and(|status| status.success());
-        println!("== {drive}: {}", if passed { "passed" } else { "FAILED" });
-        failed += i32::from(!passed);
+        for program in fs::read_dir("/tests").unwrap().map(|entry| entry.unwrap().path()) {
+            println!("== {drive}: {}", program.display());
+            let run = Command::new(&program)
+                .args(["zones", "--skip", "what_is_no_zoned_drive", "--nocapture", "--test-threads=1"])
+                .env("FLASHLANE_ZONED_DEVICE", drive)
+                .status();
+            let passed = run.as_ref().is_ok_and(|status| status.success());
+            println!("== {drive}: {}", if passed { "passed" } else { "FAILED" });
+            failed += i32::from(!passed);
+        }
     }
     println!("verdict: {}", if failed == 0 { "passed" } else { "FAILED" });
     // SAFETY: plain calls.

@@ -68,8 +68,8 @@ pub(crate) struct Setup {
     pub warnings: Vec<Warning>,
 }
 
-/// The longest request: the kernel transfers at most 2 GiB less a page at once.
-pub(crate) const LENGTH_MAX_BYTES: u64 = 1 << 30;
+/// The longest request: the kernel transfers no more at once.
+pub(crate) const LENGTH_MAX_BYTES: u64 = (2 << 30) - 4096;
 
 impl FileDevice {
     /// # Errors

@@ -11,6 +11,10 @@
 //! - A drive keeps so many zones partly written at once. A write to an erased unit waits for a place where one will come
 //!   free by writes that are in flight, and is refused ([`Rule::TooManyOpen`]) where none will.
 //!
+//! Zones are opened by their first write and finished by their last. The kernel's other two ioctls are not used: a zone that
+//! is opened before its first write gains nothing, since the places are kept count of here; one that is finished before its
+//! end would look, to whoever opens the drive next, as if it had been written whole.
+//!
 //! Writes are always durable when they complete. One write a zone is in flight, as the book of units has it, so nothing
 //! depends on the kernel's order among several; a long one is split by the kernel, in order.
 
