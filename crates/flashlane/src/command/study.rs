@@ -4,6 +4,7 @@ use crate::arguments::{EffortOptions, Format, OutputOptions, seed};
 use crate::failure::{Failure, Status, tell};
 use crate::output::{self, csv_line, width};
 use crate::progress::Meter;
+use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_studies::{Options, Progress, REGISTRY, Study, StudyError, StudyResult, Verdict};
 use serde_json::{Value, json};
@@ -52,6 +53,9 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         Some((paper, figure)) => (paper, Some(figure)),
         None => (&*arguments.study, None),
     };
+    if let Some(folder) = arguments.traces.as_deref().filter(|folder| !folder.is_dir()) {
+        return Err(Failure::unusable(anyhow!("--traces: there is no folder '{}'", folder.display())));
+    }
     output::prepare(&arguments.output)?;
     let study = measure(arguments, paper, figure)?;
     let result = serde_json::to_value(&study).map_err(Failure::failed)?;

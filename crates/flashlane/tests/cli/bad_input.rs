@@ -138,6 +138,7 @@ fn results_to_report() {
 fn studies() {
     unusable(&["study", "chen12"], &["'chen12'", "chen11"]);
     unusable(&["study", "chen11/fig33"], &["'fig33'", "fig2, fig3"]);
+    unusable(&["study", "ruan12", "--traces", "/no/such/folder"], &["--traces", "/no/such/folder"]);
     unusable(&["study", "chen11/"], &["no figure ''", "fig2, fig3"]);
 }
 

@@ -55,8 +55,15 @@ pub fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> Result<D
     let mut table: toml::Table = toml::from_str(text).map_err(|error| locate(file, text, &error))?;
     // Read the file as it stands first, so that its own mistakes are reported with their lines.
     let mut config: DriveConfig = toml::from_str(text).map_err(|error| locate(file, text, &error))?;
+    let mut set: Vec<(Vec<String>, &str)> = Vec::new();
     for (key, value) in overrides {
-        apply(file, &mut table, key, value)?;
+        let path = apply(file, &mut table, key, value)?;
+        // Of one name the last counts; of two names nobody can say what was meant.
+        if let Some((_, other)) = set.iter().find(|(known, other)| *known == path && other != key) {
+            let reason = format!("'{other}' and '{key}' are the same field; allowed: one of them");
+            return Err(ConfigError { field: Some(path.join(".")), ..ConfigError::new(file, reason) });
+        }
+        set.push((path, key));
     }
     if !overrides.is_empty() {
         config = table.clone().try_into().map_err(|error: toml::de::Error| {
@@ -135,8 +142,8 @@ fn field_at(text: &str, byte: usize) -> Option<String> {
     search(DeTable::parse(text).ok()?.get_ref(), byte)
 }
 
-/// Puts an override into the table. A plain name stands for the one field of that name, wherever it is.
-fn apply(file: &str, table: &mut toml::Table, key: &str, value: &str) -> Result<(), ConfigError> {
+/// Puts an override into the table, and says where. A plain name stands for the one field of that name, wherever it is.
+fn apply(file: &str, table: &mut toml::Table, key: &str, value: &str) -> Result<Vec<String>, ConfigError> {
     let fail = |reason: String| ConfigError { field: Some(key.into()), ..ConfigError::new(file, reason) };
     let path: Vec<String> = if key.contains('.') {
         key.split('.').map(str::to_owned).collect()
@@ -166,7 +173,7 @@ fn apply(file: &str, table: &mut toml::Table, key: &str, value: &str) -> Result<
             .ok_or_else(|| fail(format!("'{part}' is no section")))?;
     }
     section.insert(last.clone(), typed(value, section.get(last)));
-    Ok(())
+    Ok(path)
 }
 
 fn find_fields(table: &toml::Table, path: &mut Vec<String>, key: &str, found: &mut Vec<Vec<String>>) {

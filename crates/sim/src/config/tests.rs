@@ -72,6 +72,7 @@ fn impossible_drives_are_refused_by_the_field_that_is_wrong() {
         ),
         ("mapping.translation=block,mapping.policy=write-order", "mapping.policy"),
         ("mapping.translation=block,cleaning.policy=d-choice", "cleaning.policy"),
+        ("channels=4,flash.channels=8", "flash.channels"),
         // Times that add up to the end of the clock.
         ("flash.read=2500000h", "flash.read"),
         ("flash.program=1h", "flash.program"),
