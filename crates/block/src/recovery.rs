@@ -165,11 +165,10 @@ pub(crate) fn survey<D: DataDevice>(device: &mut D, layout: &Layout) -> Result<S
     scan.look(device, &places, 0).map_err(|reason| OpenError::Device { device: name.clone(), reason })?;
     scan.first = std::mem::take(&mut scan.looks);
     // The other end of what could not be read, or looks like nothing of ours: a block whose header is lost is still ours.
-    let doubtful: Vec<Place> = places
-        .iter()
-        .copied()
-        .filter(|place| !matches!(scan.first.get(place), Some(Look::Header(_))))
-        .collect();
+    // And of what the device has forgotten, which may have been cut short.
+    let is_sure = |(place, erases): &(Place, u32)| matches!(scan.first.get(place), Some(Look::Header(header)) if header.erases == *erases);
+    let doubtful: Vec<Place> =
+        written.iter().filter(|unit| !is_sure(unit)).map(|(place, _)| *place).collect();
     scan.look(device, &doubtful, layout.footer_offset())
         .map_err(|reason| OpenError::Device { device: name.clone(), reason })?;
     let headers = |place: &Place| match (scan.first.get(place), scan.looks.get(place)) {
@@ -210,6 +209,14 @@ pub(crate) fn survey<D: DataDevice>(device: &mut D, layout: &Layout) -> Result<S
         let (first, second) = (scan.first.remove(&place), scan.looks.remove(&place));
         let from_footer = !matches!(first, Some(Look::Header(_)));
         let found = match (first, second) {
+            // The device counts erases, and has lost the count of this unit's: what is whole is taken for what it says.
+            (Some(Look::Header(header)), Some(Look::Header(footer)))
+                if erases == UNCOUNTED
+                    && header == footer
+                    && (header.format, header.place) == (format, place) =>
+            {
+                Found::Written(header)
+            }
             (Some(Look::Header(header)), _) | (_, Some(Look::Header(header))) => {
                 let here = header.place == place && header.erases == erases;
                 match header.format == format {

@@ -80,7 +80,8 @@ const REPAIRS: [(&str, &str, &str); 3] = [
     (
         "table_sectors_lost",
         "table-lost",
-        "sectors of the lanes' table are damaged in both copies: their units count as written, and cannot be trusted",
+        "sectors of the lanes' table are damaged in both copies: which of their units were erased is not known, and \
+         blocks that were deleted may be there again",
     ),
     (
         "table_sectors_mended",
