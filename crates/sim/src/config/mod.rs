@@ -290,6 +290,9 @@ pub struct CleaningConfig {
     /// Whether cleaning that is due waits until the die is wanted for something else, and then goes first; otherwise
     /// it begins as soon as the die is free.
     pub lazy: bool,
+    /// Whether cleaning that no write waits for yet lets the host's operations past it, between any two moves, until
+    /// the next block is opened; what is left of it then goes first.
+    pub yields: bool,
     /// Whether moved pages go to blocks of their own instead of sharing the host's open block.
     pub separate: bool,
     /// Whether the planes of a die are filled and cleaned block beside block, so that moves and erases on them share
@@ -450,6 +453,7 @@ impl Default for CleaningConfig {
             idle: Time::default(),
             preemptible: false,
             lazy: false,
+            yields: false,
             separate: false,
             multi_plane: false,
             options: PolicyOptions::default(),

@@ -249,6 +249,8 @@ fn capacity(config: &DriveConfig) -> Result<(), Refusal> {
             config.sector.0
         )
     })?;
+    let both = config.cleaning.lazy && config.cleaning.yields;
+    require(!both, "cleaning.yields", || "it is true; allowed with cleaning.lazy: only false".into())?;
     require(config.cleaning.low.0 < 0.5, "cleaning.low", || {
         format!("it is {}%; allowed: below 50%", config.cleaning.low.0 * 100.0)
     })?;

@@ -255,3 +255,24 @@ fn a_buffer_that_overwrites_nothing_programs_every_copy_of_a_page() {
         );
     }
 }
+
+#[test]
+fn pages_that_go_together_are_programmed_together_whenever_they_come() {
+    let settings = [("flash.blocks", "64"), ("capacity", "1GiB"), ("initial.state", "fresh")];
+    let mut drive = Drive::new(&config("intel-320", &settings), Seed(1));
+    let programs = |drive: &Drive| drive.counters().get("array_busy_ns").unwrap() as f64 / 1_092_000.0;
+    // Twenty dies, each with two halves of a page on two planes, one write at a time.
+    for id in 0..80 {
+        assert!(latency_ns(&mut drive, Request::write(id, id * 4096, 4096)) < 100_000);
+    }
+    latency_ns(&mut drive, Request::flush(80));
+    assert_eq!(programs(&drive), 20.0);
+    // What is alone waits for company, unless somebody waits for it.
+    latency_ns(&mut drive, Request::write(81, 0, 4096));
+    pause(&mut drive, Duration::from_s(1));
+    assert_eq!(programs(&drive), 20.0);
+    assert_eq!(drive.at_risk().unwrap().len(), 1);
+    latency_ns(&mut drive, Request::flush(82));
+    assert_eq!(programs(&drive), 21.0);
+    assert_eq!(drive.at_risk().unwrap(), []);
+}

@@ -56,6 +56,7 @@ impl Drive {
             readahead,
             buffer,
             flash,
+            moves_in_runs: _,
             background,
             stalled,
             lost,

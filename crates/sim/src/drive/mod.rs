@@ -56,6 +56,8 @@ pub struct Drive {
     buffer_latency: Duration,
     ftl: Ftl,
     flash: FlashArray,
+    /// Whether cleaning reads what it moves into the controller's memory before it programs it again.
+    moves_in_runs: bool,
     background: Option<Background>,
     /// Writes that wait for room in the buffer, first come first.
     stalled: VecDeque<u32>,
@@ -169,6 +171,7 @@ impl Drive {
             takes: config.buffer.as_ref().map(|buffer| buffer.takes).unwrap_or_default(),
             flash,
             ftl,
+            moves_in_runs: config.flash.cache_mode && geometry.has_superblocks(),
             geometry,
             background,
             stalled: VecDeque::new(),
@@ -482,20 +485,36 @@ impl Drive {
             self.ftl.clean_in_background(plane, &mut self.cleaned);
         }
         let mut cleaned = std::mem::take(&mut self.cleaned);
-        for clean in cleaned.drain(..) {
-            self.queue_cleaning(clean, Owner::Cleaning, Class::Cleaning, false);
-        }
+        let like = FlashOperation::new(Kind::Read, Owner::Cleaning, Class::Cleaning, 0, 0, 0);
+        cleaned.drain(..).for_each(|clean| self.queue_cleaning(clean, like));
         self.cleaned = cleaned;
     }
 
-    /// Turns cleaning that the translation layer did into a flash operation, which a lazy drive puts off if it is only
-    /// `due`.
-    fn queue_cleaning(&mut self, clean: Clean, owner: Owner, class: Class, due: bool) {
-        let Clean { plane, planes, moves, filled, erases, .. } = clean;
-        let kind = Kind::Clean { moves, summaries: filled, erases, planes };
-        let mut operation = FlashOperation::new(kind, owner, class, plane, 0, 0);
-        operation.due = due;
-        self.flash.enqueue(operation, self.now, &mut self.events);
+    /// Turns cleaning that the translation layer did into flash operations like this one.
+    fn queue_cleaning(&mut self, clean: Clean, mut like: FlashOperation) {
+        let Clean { plane, planes, mut moves, filled, erases, .. } = clean;
+        like.plane = plane;
+        if self.moves_in_runs {
+            self.queue_moves(std::mem::take(&mut moves), planes, like);
+        }
+        like.kind = Kind::Clean { moves, summaries: filled, erases, planes };
+        self.flash.enqueue(like, self.now, &mut self.events);
+    }
+
+    /// Queues what a cleaning moves on so many planes as reads, then programs, which overlap as the host's do.
+    fn queue_moves(&mut self, moves: u32, planes: u32, mut like: FlashOperation) {
+        let page_bytes = self.geometry.page_bytes as u32;
+        let together = self.geometry.units_per_flash_page;
+        like.pages = planes;
+        (like.kind, like.bus_bytes) = (Kind::Read, page_bytes * planes);
+        for _ in 0..moves {
+            self.flash.enqueue(like, self.now, &mut self.events);
+        }
+        like.kind = Kind::Program;
+        for at in (0..moves).step_by(together as usize) {
+            like.bus_bytes = page_bytes * planes * together.min(moves - at);
+            self.flash.enqueue(like, self.now, &mut self.events);
+        }
     }
 
     /// The counters since the last power cut, with these of the translation layer, which counts on.
@@ -612,6 +631,8 @@ impl Device for Drive {
 
 #[cfg(test)]
 mod buffered;
+#[cfg(test)]
+mod cleaning;
 #[cfg(test)]
 mod of_uflip;
 #[cfg(test)]

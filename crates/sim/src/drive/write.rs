@@ -107,7 +107,10 @@ impl Drive {
             while let Some(slot) = self.lost.pop() {
                 self.release(slot);
             }
-            let forced = !self.stalled.is_empty() || !self.flushing.is_empty() || self.resting;
+            let forced = self.is_forced();
+            if forced {
+                self.flash.recall_all(self.now, &mut self.events);
+            }
             let Some(buffer) = &mut self.buffer else { return };
             let Some((slot, entry)) = buffer.drain(forced, self.now) else { return };
             let nothing_to_pad = entry.pad && self.ftl.plane_of(entry.page).is_none();
@@ -117,6 +120,11 @@ impl Drive {
                 self.write_page(entry.page, entry.present, Owner::DrainFill(slot), Owner::Drain(slot));
             }
         }
+    }
+
+    /// Whether somebody waits for buffered pages to be on flash.
+    fn is_forced(&self) -> bool {
+        !self.stalled.is_empty() || !self.flushing.is_empty() || self.resting
     }
 
     /// The rest of a buffered page has come from flash.
@@ -199,7 +207,7 @@ impl Drive {
             if let Some(place) = last {
                 let program = self.programming(pages.start, place, owner);
                 self.clean_and_do(Some(program));
-                self.program_parity(place);
+                self.program_parity(place, owner);
                 pages.start += 1;
             } else if outcome.is_err() {
                 self.clean_and_do(None);
@@ -218,7 +226,14 @@ impl Drive {
         let mut program =
             FlashOperation::new(Kind::Program, owner, Class::HostWrite, place.plane, page, bytes);
         program.fills_block = place.fills_block;
+        program.awaits = self.may_await(place, owner);
         program
+    }
+
+    /// Whether a program can wait for those that go along with it: only from the buffer, where nobody waits for it.
+    #[inline]
+    fn may_await(&self, place: Placed, owner: Owner) -> bool {
+        place.awaits && matches!(owner, Owner::Drain(_)) && !self.is_forced()
     }
 
     /// A page of a request is on flash, or several.
@@ -271,36 +286,41 @@ impl Drive {
         } else {
             self.clean_and_do(Some(program));
         }
-        self.program_parity(place);
+        self.program_parity(place, owner);
     }
 
     /// Programs the parity of the row that a page has completed, if it has.
     #[inline]
-    fn program_parity(&mut self, place: Placed) {
+    fn program_parity(&mut self, place: Placed, owner: Owner) {
         if let Some(plane) = place.parity {
-            self.flash.enqueue(self.flash.parity(plane), self.now, &mut self.events);
+            let mut parity = self.flash.parity(plane);
+            parity.awaits = self.may_await(place, owner);
+            self.flash.enqueue(parity, self.now, &mut self.events);
         }
     }
 
-    /// Queues a program and the cleaning that goes with it, whatever the ranks: before it what frees its block, behind
-    /// it the rest.
+    /// Queues a program and the cleaning that goes with it, whatever the ranks: before it what frees its block, and what
+    /// has yielded since the block before was opened; behind it the rest.
     #[cold]
     fn clean_and_do(&mut self, program: Option<FlashOperation>) {
         let mut cleaned = std::mem::take(&mut self.cleaned);
+        if self.config.cleaning.yields {
+            cleaned.iter().for_each(|clean| self.flash.insist(self.geometry.die_of(clean.plane)));
+        }
         let (first, then): (Vec<Clean>, Vec<Clean>) = cleaned.drain(..).partition(|clean| clean.first);
         self.cleaned = cleaned;
         let plane = program.map(|program| program.plane);
+        let mut like = FlashOperation::new(Kind::Read, Owner::Nobody, Class::HostWrite, 0, 0, 0);
         for clean in first {
-            // Other planes are merged along with the page's own, for the same write.
-            let due = plane.is_none_or(|plane| plane == clean.plane);
-            self.queue_cleaning(clean, Owner::Nobody, Class::HostWrite, due);
+            // Other planes are merged along with the page's own, for the same write: a lazy drive does not put them off.
+            like.due = plane.is_none_or(|plane| plane == clean.plane);
+            self.queue_cleaning(clean, like);
         }
         if let Some(program) = program {
             self.flash.enqueue(program, self.now, &mut self.events);
         }
-        for clean in then {
-            self.queue_cleaning(clean, Owner::Nobody, Class::HostWrite, true);
-        }
+        (like.due, like.yields) = (true, self.config.cleaning.yields);
+        then.into_iter().for_each(|clean| self.queue_cleaning(clean, like));
     }
 
     /// The plane that was settled for a buffered page when it came in.

@@ -40,6 +40,8 @@ pub struct Placed {
     pub fills_block: bool,
     /// The plane that gets a parity page, where this was the last page of a row.
     pub parity: Option<u32>,
+    /// Whether pages that are placed later are to be programmed along with it.
+    pub awaits: bool,
 }
 
 /// No plane has room for another page: too many blocks have worn out.

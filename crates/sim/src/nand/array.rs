@@ -5,6 +5,7 @@
 //! holds both from beginning to end; with it the next one of the same direction may use what is free. Suspended
 //! programs and erases let reads pass. Like operations on several planes may share one array time.
 
+use super::awaiting::Awaiting;
 use super::in_order::InOrder;
 use super::operation::{FlashCounters, Kind, NONE, Operation, Owner, Step};
 use super::queue::Queue;
@@ -16,6 +17,9 @@ use crate::ftl::Placed;
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_policy::scheduling::{self, Class, RANKS};
+
+/// The queue of cleaning that yields.
+const YIELDING: usize = RANKS;
 
 #[derive(Clone, Debug)]
 struct Die {
@@ -36,7 +40,8 @@ struct Die {
     suspended_left: Duration,
     /// A cleaning in the background that something better came between: it goes on once the die has been idle again.
     paused: u32,
-    queues: [Queue; RANKS],
+    /// What waits, by rank; behind all others cleaning that yields to them.
+    queues: [Queue; RANKS + 1],
     channel: u32,
 }
 
@@ -62,7 +67,7 @@ impl Die {
             suspended: NONE,
             suspended_left: Duration::ZERO,
             paused: NONE,
-            queues: [Queue::EMPTY; RANKS],
+            queues: [Queue::EMPTY; RANKS + 1],
             channel,
         }
     }
@@ -84,6 +89,7 @@ impl Die {
 pub struct FlashArray {
     ops: Slab<Operation>,
     dies: Vec<Die>,
+    awaiting: Awaiting,
     channels: Vec<Channel>,
     timing: Timing,
     ranks: [usize; 4],
@@ -120,11 +126,12 @@ impl FlashArray {
             && !flash.multi_plane
             && geometry.units_per_flash_page == 1
             && timing.suspend.is_none()
-            && (flash.copyback && !config.cleaning.preemptible)
+            && (flash.copyback && !config.cleaning.preemptible && !config.cleaning.yields)
             && ranks.iter().all(|rank| *rank == ranks[0]);
         Self {
             ops: Slab::new(),
             dies: (0..geometry.dies).map(|die| Die::idle(geometry.channel_of(die))).collect(),
+            awaiting: Awaiting::new(geometry.dies),
             channels: vec![
                 Channel { busy: false, die: 0, waiting: Default::default() };
                 geometry.channels as usize
@@ -151,6 +158,7 @@ impl FlashArray {
         for die in &mut self.dies {
             *die = Die::idle(die.channel);
         }
+        self.awaiting.clear();
         for channel in &mut self.channels {
             channel.busy = false;
             channel.waiting.clear();
@@ -185,21 +193,65 @@ impl FlashArray {
         op != NONE
     }
 
-    /// Queues an operation at its die, which begins it at once if it can.
+    /// Queues an operation at its die, which begins it at once if it can; a program that awaits others with the first
+    /// that does not.
     #[inline]
     pub fn enqueue(&mut self, operation: Operation, now: Instant, events: &mut EventQueue) {
         let die = self.per_die.of(operation.plane);
         if self.in_order.is_some() {
             return self.enqueue_in_order(die, &operation, now, events);
         }
+        if operation.awaits {
+            return self.awaiting.push(die, operation);
+        }
+        if operation.kind == Kind::Program && !self.awaiting.is_empty() {
+            self.recall(die);
+        }
         let class = operation.class;
         self.counters.multi_plane += u64::from(operation.pages - 1);
-        let op = self.ops.insert(operation);
-        self.dies[die as usize].queues[self.ranks[class as usize]].push(&mut self.ops, op);
+        self.push(die, operation);
         if class == Class::HostRead && self.timing.suspend.is_some() {
             self.suspend(die, now);
         }
         self.begin(die, now, events);
+    }
+
+    fn push(&mut self, die: u32, operation: Operation) {
+        let rank = if operation.yields { YIELDING } else { self.ranks[operation.class as usize] };
+        let op = self.ops.insert(operation);
+        self.dies[die as usize].queues[rank].push(&mut self.ops, op);
+    }
+
+    /// Lets cleaning on a die yield no longer: it goes before what comes from now on.
+    pub fn insist(&mut self, die: u32) {
+        let state = &mut self.dies[die as usize];
+        let under_way = [state.array, state.register, state.suspended];
+        for op in under_way.into_iter().filter(|&op| op != NONE) {
+            self.ops[op].yields = false;
+        }
+        while let Some(op) = state.queues[YIELDING].pop(&self.ops) {
+            self.ops[op].yields = false;
+            let rank = self.ranks[self.ops[op].class as usize];
+            state.queues[rank].push(&mut self.ops, op);
+        }
+    }
+
+    /// Queues the programs of a die that have waited for others.
+    fn recall(&mut self, die: u32) {
+        let waiting = self.awaiting.take(die);
+        waiting.iter().for_each(|&operation| self.push(die, operation));
+        self.awaiting.give_back(die, waiting);
+    }
+
+    /// Lets no program wait for others any longer.
+    pub fn recall_all(&mut self, now: Instant, events: &mut EventQueue) {
+        if self.awaiting.is_empty() {
+            return;
+        }
+        for die in 0..self.dies.len() as u32 {
+            self.recall(die);
+            self.begin(die, now, events);
+        }
     }
 
     /// Queues a program for each of these places, which are those of pages that follow each other from `program`'s on.
@@ -549,7 +601,7 @@ impl FlashArray {
         let (read, program) = (self.timing.read, self.timing.program);
         // When in a cleaning the summaries are written is left open: with the erase, where steps are apart.
         let erase = self.timing.erase * u64::from(erases) + self.timing.summary * u64::from(summaries);
-        let (step, time) = if self.copyback && !self.preemptible {
+        let (step, time) = if self.copyback && !self.preemptible && !self.ops[op].yields {
             let programs = u64::from(moves.div_ceil(self.units_per_page));
             (Step::Whole, read * u64::from(moves) + program * programs + erase)
         } else if moves == 0 {
@@ -590,7 +642,11 @@ impl FlashArray {
             Step::Move | Step::Program => {
                 self.ops[op].kind = Kind::Clean { moves: left, summaries, erases, planes };
                 let rank = self.ranks[self.ops[op].class as usize];
-                if self.preemptible && state.queues[..rank].iter().any(|queue| queue.first != NONE) {
+                let wanted = state.queues[..YIELDING].iter().any(|queue| queue.first != NONE);
+                if self.ops[op].yields && wanted {
+                    state.array = NONE;
+                    state.queues[YIELDING].push_front(&mut self.ops, op);
+                } else if self.preemptible && state.queues[..rank].iter().any(|queue| queue.first != NONE) {
                     state.array = NONE;
                     if self.ops[op].class == Class::Cleaning {
                         state.paused = op;
@@ -616,6 +672,8 @@ impl FlashArray {
     #[inline]
     fn report(&mut self, operation: Operation, finished: &mut Vec<Operation>) {
         match operation.kind {
+            // Those of cleaning are counted by the translation layer.
+            Kind::Read if operation.owner == Owner::Nobody => {}
             Kind::Read => self.counters.reads += u64::from(operation.pages),
             Kind::Program => self.counters.programs += u64::from(operation.pages),
             Kind::Clean { .. } => {}

@@ -116,6 +116,11 @@ impl Geometry {
         self
     }
 
+    /// Whether blocks of several planes are filled and cleaned together.
+    pub fn has_superblocks(&self) -> bool {
+        self.parity.is_some() || self.joined_planes > 1
+    }
+
     /// Physical pages.
     pub fn physical_pages(&self) -> u64 {
         u64::from(self.planes) * u64::from(self.blocks) * u64::from(self.pages)

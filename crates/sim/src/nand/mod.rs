@@ -1,6 +1,7 @@
 //! Flash: what the array looks like, how long its operations take, and the dies and channels that perform them.
 
 mod array;
+mod awaiting;
 mod correction;
 mod geometry;
 mod in_order;

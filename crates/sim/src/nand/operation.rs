@@ -68,6 +68,10 @@ pub struct Operation {
     pub unreadable: bool,
     /// Whether a program fills its block, so that the block's summary is due.
     pub fills_block: bool,
+    /// Whether it waits for others to be programmed along with it.
+    pub awaits: bool,
+    /// Whether it is cleaning that lets the host's operations past it.
+    pub yields: bool,
     /// Whether it is cleaning that a write made due, which a lazy drive puts off until it wants the die.
     pub due: bool,
     /// The next in the queue it waits in.
@@ -107,6 +111,8 @@ impl Operation {
             retries: 0,
             unreadable: false,
             fills_block: false,
+            awaits: false,
+            yields: false,
             due: false,
             next: NONE,
             partner: NONE,

@@ -101,7 +101,7 @@ impl BlockMapped {
         self.store.counters.host_pages += 1;
         let fills_block = self.store.is_full(spot.plane, target.block);
         self.scheme.written(&mut self.store, spot, target, cleaned);
-        Ok(Placed { plane: spot.plane, fills_block, parity: None })
+        Ok(Placed { plane: spot.plane, fills_block, parity: None, awaits: false })
     }
 
     /// The plane that logical page `page` will be written to: always the same.

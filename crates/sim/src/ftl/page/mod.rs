@@ -178,12 +178,16 @@ impl PageMapped {
         if opens_block {
             self.restock(plane, cleaned);
         }
-        let (plane, parity) = match &self.superblocks {
-            None => (plane, None),
-            Some(superblocks) => superblocks.place(plane, self.number_in_block(physical)),
+        let (plane, parity, awaits) = match &self.superblocks {
+            None => (plane, None, false),
+            Some(superblocks) => {
+                let number = self.number_in_block(physical);
+                let (plane, parity) = superblocks.place(plane, number);
+                (plane, parity, superblocks.awaits(number))
+            }
         };
         self.counters.parity_pages += u64::from(parity.is_some());
-        Ok(Placed { plane, fills_block, parity })
+        Ok(Placed { plane, fills_block, parity, awaits })
     }
 
     /// Forgets logical page `page`.

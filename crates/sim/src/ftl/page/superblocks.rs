@@ -92,6 +92,12 @@ impl Superblocks {
         (self.plane(plane, spot.channel, spot.plane), parity)
     }
 
+    /// Whether the data page with this number, and the parity of its row, are programmed along with pages of higher
+    /// numbers: the rest of its flash page, and those beside it on further planes of the die.
+    pub(super) fn awaits(&self, page: u32) -> bool {
+        self.spot(page).plane + 1 < self.planes || page % self.units + 1 < self.units
+    }
+
     /// Notes that cleaning moved a page to this place; whether a parity page goes with it.
     pub(super) fn moved_to(&mut self, page: u32) -> bool {
         let spot = self.spot(page);
