@@ -98,6 +98,23 @@ impl Run {
         bytes as f64 / 1e6 / ended.since(began).as_s_f64()
     }
 
+    /// Throughput of so many parts of as many accesses, in the order in which they ended: the share of all that had
+    /// ended by then, and millions of bytes a second.
+    pub(super) fn course(&self, parts: usize) -> Vec<(f64, f64)> {
+        let count = self.done.len();
+        let mut before = self.done.iter().map(|done| done.began).min().unwrap_or(Instant::ZERO);
+        (1..=parts)
+            .map(|part| {
+                let of_part = &self.done[count * (part - 1) / parts..count * part / parts];
+                let ended = of_part.iter().map(|done| done.ended).max().unwrap_or(before);
+                let bytes: u64 = of_part.iter().map(|done| done.bytes).sum();
+                let mb_per_s = bytes as f64 / 1e6 / ended.since(before).as_s_f64();
+                before = ended;
+                (part as f64 / parts as f64, mb_per_s)
+            })
+            .collect()
+    }
+
     /// Latencies in ms, in the order in which the accesses ended.
     pub(super) fn latencies_ms(&self) -> Vec<f64> {
         let ms = |time: Duration| time.as_ns() as f64 / 1e6;

@@ -1,7 +1,7 @@
 //! Figure 8: how long a write takes on a drive that is almost full.
 
 use super::clients::Run;
-use super::drives::{CHANNELS, GEN3, MIB, OnChannel, on_channels, random, sequential};
+use super::drives::{CHANNELS, GEN3, MIB, OnChannel, on_channels, places, random, sequential};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, Row};
@@ -20,8 +20,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut sdf = lab.device("sdf", &[("initial.state", "full")])?;
     let sdf = on_channels(&mut *sdf, CHANNELS, OnChannel::Rewrites, total / (8 * MIB))?;
     let mut gen3 = GEN3.with(lab, blocks, 0.25, "fragmented")?;
-    let capacity = gen3.profile().capacity_bytes;
-    let small = random(&mut *gen3, 1, 8 * MIB, capacity, total / (8 * MIB), Access::write)?;
+    let small = random(&mut *gen3, 1, 8 * MIB, total / (8 * MIB), &mut places(), Access::write)?;
     let mut gen3 = GEN3.with(lab, blocks, 0.25, "fragmented")?;
     let large = sequential(&mut *gen3, 1, 352 * MIB, total / (352 * MIB), Access::write)?;
 

@@ -1,7 +1,13 @@
 //! The quick form of what is quick, and the arithmetic.
 
+use super::clients::{Done, Run};
+use super::drives::{GEN3, INTEL, MEMBLAZE};
 use super::fig7::r_squared;
+use crate::lab::Lab;
 use crate::{Options, StudyResult, run};
+use flashlane_base::Instant;
+use flashlane_sim::config::load;
+use flashlane_sim::nand::Geometry;
 
 fn quick(figure: &str) -> StudyResult {
     run("sdf14", Some(figure), Options { quick: true, ..Options::default() }).unwrap()
@@ -21,4 +27,35 @@ fn channels_add_up_and_their_flash_is_the_users() {
         let result = quick(figure);
         assert!(result.is_reproduced() && result.rows.len() == 2, "{:#?}", result.rows);
     }
+}
+
+#[test]
+fn a_smaller_drive_has_as_much_for_cleaning() {
+    let mut lab = Lab::new(Options::default());
+    for drive in [GEN3, INTEL, MEMBLAZE] {
+        // Valid pages of those that blocks can have which are neither bad nor open nor kept free.
+        let mut valid = |blocks: u64| {
+            let capacity = drive.with(&mut lab, blocks, 0.20, "fresh").unwrap().profile().capacity_bytes;
+            let mut config = load(drive.profile, &[]).unwrap();
+            config.flash.blocks = blocks as u32;
+            let geometry = Geometry::new(&config).of_superblocks();
+            let closed = geometry.blocks - geometry.factory_bad_per_plane - geometry.spare_blocks;
+            let pages = u64::from(geometry.planes * closed) * u64::from(geometry.data_pages);
+            capacity as f64 / (pages * geometry.page_bytes) as f64
+        };
+        let whole = valid(2048);
+        for blocks in [128, 512] {
+            let small = valid(blocks);
+            assert!((small / whole - 1.0).abs() < 0.001, "{}: {small} instead of {whole}", drive.name);
+        }
+    }
+}
+
+#[test]
+fn a_course_is_told_part_by_part() {
+    let at = |ms: u64| Instant::ZERO + flashlane_base::Duration::from_ms(ms);
+    let done = |began, ended| Done { bytes: 1_000_000, began: at(began), ended: at(ended) };
+    // Two accesses in 2 ms, then two in 8.
+    let run = Run { done: vec![done(0, 1), done(0, 2), done(1, 6), done(2, 10)] };
+    assert_eq!(run.course(2), [(0.5, 1000.0), (1.0, 250.0)]);
 }
