@@ -1,11 +1,15 @@
 # What the scripts that copy files share: the files are made elsewhere (holes: nothing is read from a disk for them)
 # and copied onto the drive, which is recorded. Sourced, not run.
+#
+# A fresh file system knows where it is empty; one that is used has to be read before it is written.
 
 source "$(dirname "${BASH_SOURCE[0]}")/recording.sh"
 
 option memory 512MiB 'memory of the copying with its page cache; 0 for no limit'
 # In the traces of ruan12 (table III) files of 5.7 GB are 94,000 requests: none was larger than 64 KiB.
 option request 64KiB 'the largest request that the drive takes; 0 for what the kernel has for it'
+option before 0 'times that the same files were copied onto the drive before, and every second one deleted'
+option ahead 32 "blocks of an inode table that are read at once, ext4's inode_readahead_blks"
 option seed 1 'of the sizes between the smallest and the largest'
 
 # copied OPTIONS...: the whole recording.
@@ -25,6 +29,12 @@ copied() {
         truncate -s "$length" "$WORK/source/$name"
     done
     file_system "${OPTION[size]}"
+    local copy
+    for ((copy = 0; copy < OPTION[before]; copy++)); do
+        cp -r --sparse=never "$WORK/source" "$MOUNT/before-$copy"
+    done
+    find "$MOUNT" -type f -name '*[02468]' -delete
+    mounted_anew "inode_readahead_blks=${OPTION[ahead]}"
     memory "${OPTION[memory]}"
     # Holes are written as zeros: what lies in the files makes no request different.
     recorded cp -r --sparse=never "$WORK/source" "$MOUNT/copied"

@@ -145,6 +145,12 @@ file_system() {
     MOUNT="$WORK/mount"
 }
 
+# mounted_anew OPTIONS: the same with these options, and nothing of it in memory.
+mounted_anew() {
+    umount "$MOUNT"
+    mount -o "$1" "$DRIVE" "$MOUNT"
+}
+
 # memory SIZE: what `recorded` runs has this much memory for itself and the page cache. Either version of control
 # groups; 0 for no limit.
 memory() {

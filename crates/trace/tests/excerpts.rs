@@ -18,7 +18,7 @@ const EXCERPTS: &[(&str, Counts)] = &[
     ("large-files", Counts { reads: 2, writes: 29_986, flushes: 2 }),
     ("mp3-files", Counts { reads: 0, writes: 29_998, flushes: 2 }),
     ("pgbench", Counts { reads: 9_340, writes: 12_522, flushes: 2_095 }),
-    ("small-files", Counts { reads: 7, writes: 20_097, flushes: 4 }),
+    ("small-files", Counts { reads: 1_271, writes: 20_179, flushes: 4 }),
     ("word-count", Counts { reads: 25_563, writes: 4_435, flushes: 0 }),
 ];
 

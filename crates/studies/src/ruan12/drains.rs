@@ -18,11 +18,11 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();
     let requests_at_random = lab.either(250_000, 50_000);
-    let pair = compare(lab, Buffer::of(1), 1.0, || synthetic(false, requests_at_random).records())?;
+    let pair = compare(lab, Buffer::of(1), || synthetic(false, requests_at_random).records())?;
     judge("rw250k", &pair, &mut outcome);
     for program in [KERNEL_BUILD, WORD_COUNT, POSTMARK, IOZONE] {
         let Some(records) = requests(lab, &program, &mut outcome)? else { continue };
-        let pair = compare(lab, Buffer::of(1), 1.0, || records.iter().copied())?;
+        let pair = compare(lab, Buffer::of(1), || records.iter().copied())?;
         judge(program.name, &pair, &mut outcome);
     }
     Ok(outcome)

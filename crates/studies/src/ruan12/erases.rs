@@ -23,7 +23,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
             records.last().map(|last| Record { operation: Operation::Flush, length_bytes: 0, ..*last });
         let mut with = |size| {
             let records = records.iter().copied().chain(flush);
-            replay(lab, "parallel", Buffer::of(size), 1.0, records)
+            replay(lab, "parallel", Buffer::of(size), records)
         };
         let (small, large) = (with(1)?, with(64)?);
         let saved =

@@ -39,7 +39,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         let Some(records) = requests(lab, &program, &mut outcome)? else { continue };
         let pairs = sizes
             .iter()
-            .map(|&size| compare(lab, Buffer::of(size), 1.0, || records.iter().copied()))
+            .map(|&size| compare(lab, Buffer::of(size), || records.iter().copied()))
             .collect::<Result<Vec<Pair>, _>>()?;
         judge(program.name, crosses, &pairs, &mut outcome);
         outcome.figures.push(Figure {

@@ -16,7 +16,7 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();
     for (name, requests) in [("sw250k", 250_000), ("sw5m", lab.either(5_000_000, 500_000))] {
-        let pair = compare(lab, Buffer::of(1), 1.0, || synthetic(true, requests).records())?;
+        let pair = compare(lab, Buffer::of(1), || synthetic(true, requests).records())?;
         let ratio = mean_ms(&pair.parallel) / mean_ms(&pair.lru);
         let quantity = format!("{name}: mean response, parallel over lru");
         outcome.rows.push(Row::between(&quantity, "alike", ratio, "", (0.9, 1.1)));

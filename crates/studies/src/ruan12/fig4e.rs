@@ -24,7 +24,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();
     for (name, requests, least) in [("rw250k", 250_000, 0.0), ("rw5m", lab.either(5_000_000, 500_000), 70.0)]
     {
-        let pair = compare(lab, Buffer::of(1), 1.0, || synthetic(false, requests).records())?;
+        let pair = compare(lab, Buffer::of(1), || synthetic(false, requests).records())?;
         let quantity = format!("{name}: less mean response time by parallel");
         outcome.rows.push(Row::between(
             &quantity,

@@ -16,7 +16,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();
     for (program, published) in [(IOZONE, 27.0), (POSTMARK, 45.0)] {
         let Some(records) = requests(lab, &program, &mut outcome)? else { continue };
-        let pair = compare(lab, Buffer::of(1), 1.0, || records.iter().copied())?;
+        let pair = compare(lab, Buffer::of(1), || records.iter().copied())?;
         let quantity = format!("{}: less mean response time by parallel", program.name);
         outcome.rows.push(Row::between(&quantity, published, pair.gain_percent(), "%", (20.0, 60.0)));
     }

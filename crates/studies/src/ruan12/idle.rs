@@ -19,7 +19,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         let Some(records) = requests(lab, &program, &mut outcome)? else { continue };
         let mut with = |idle_drain| {
             let buffer = Buffer { idle_drain, ..Buffer::of(64) };
-            replay(lab, "parallel", buffer, 1.0, records.iter().copied())
+            replay(lab, "parallel", buffer, records.iter().copied())
         };
         let ratio = read_ms(&with(Some("1ms"))?) / read_ms(&with(None)?);
         let quantity = format!("{}: mean response of reads, draining in idle time over not", program.name);

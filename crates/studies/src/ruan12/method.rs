@@ -9,7 +9,7 @@ use crate::FigureError;
 use crate::lab::Lab;
 use crate::study::Outcome;
 use flashlane_base::Operation;
-use flashlane_measure::{Pace, Replay, ReplayOptions};
+use flashlane_measure::{Replay, ReplayOptions};
 use flashlane_trace::Record;
 
 /// A buffer, but for its policy.
@@ -57,27 +57,24 @@ pub(super) fn counted(replay: &Replay, counter: &str) -> f64 {
 pub(super) fn compare<I: Iterator<Item = Record>>(
     lab: &mut Lab<'_>,
     buffer: Buffer,
-    speed: f64,
     records: impl Fn() -> I,
 ) -> Result<Pair, FigureError> {
-    let mut by = |policy| replay(lab, policy, buffer, speed, records());
+    let mut by = |policy| replay(lab, policy, buffer, records());
     Ok(Pair { lru: by("lru")?, parallel: by("parallel")? })
 }
 
-/// Replays requests by one policy, `speed` times as fast as recorded.
+/// Replays requests by one policy.
 pub(super) fn replay(
     lab: &mut Lab<'_>,
     policy: &str,
     buffer: Buffer,
-    speed: f64,
     records: impl Iterator<Item = Record>,
 ) -> Result<Replay, FigureError> {
     let (size, pages) = (format!("{}MiB", buffer.size_mib), buffer.parallel_pages.to_string());
     let mut overrides =
         vec![("buffer.policy", policy), ("buffer.size", &*size), ("buffer.parallel_pages", &*pages)];
     overrides.extend(buffer.idle_drain.map(|time| ("buffer.idle_drain", time)));
-    let how = ReplayOptions { pace: Pace::Open { speed }, ..ReplayOptions::default() };
-    lab.replay("msr-64g", &overrides, records, &how)
+    lab.replay("msr-64g", &overrides, records, &ReplayOptions::default())
 }
 
 /// The requests of a program, or a warning in the outcome where its trace is not there.

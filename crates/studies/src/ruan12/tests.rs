@@ -1,9 +1,11 @@
 //! The quick form, and what needs the simulator's traces where they are.
 
+use super::fig4abc::{DISK_BYTES_PER_S, from_disk};
 use super::workload::{KERNEL_BUILD, LARGE_FILES, MP3_FILES, SMALL_FILES, WORD_COUNT};
 use crate::lab::Lab;
 use crate::{Options, Row, StudyResult, Value, Verdict, run};
 use flashlane_base::Operation;
+use flashlane_trace::Record;
 use std::path::Path;
 
 fn quick(figure: &str, traces: Option<&Path>) -> StudyResult {
@@ -74,4 +76,23 @@ fn recordings_are_whole_and_fit_the_drive() {
         assert_eq!(written.len(), records.len());
         assert!(written.iter().all(|record| record.operation == Operation::Write));
     }
+}
+
+#[test]
+fn a_copy_arrives_no_sooner_than_its_disk_has_read_it_and_no_later_than_that() {
+    let lab = Lab::new(Options::default());
+    let recorded = SMALL_FILES.records(&lab).unwrap().unwrap();
+    let copied = from_disk(recorded.clone());
+    assert_eq!(copied.len(), recorded.len());
+    let mut late = 0;
+    for (at, record) in copied.iter().enumerate() {
+        let read_at = copied[..at].last().map_or(0.0, |before| {
+            before.at.as_ns() as f64 + before.length_bytes as f64 / DISK_BYTES_PER_S * 1e9
+        });
+        let due = read_at.max(recorded[at].at.as_ns() as f64);
+        assert!((record.at.as_ns() as f64 - due).abs() <= 1.0, "{record:?}");
+        assert_eq!(Record { at: recorded[at].at, ..*record }, recorded[at]);
+        late += u32::from(record.at > recorded[at].at);
+    }
+    assert!(late > 10_000, "the recording is faster than the disk: {late}");
 }
