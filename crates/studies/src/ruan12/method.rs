@@ -41,6 +41,11 @@ impl Pair {
     pub(super) fn gain_percent(&self) -> f64 {
         100.0 * (1.0 - mean_ms(&self.parallel) / mean_ms(&self.lru))
     }
+
+    /// How many times as long as by `parallel` all drains together take by `lru`.
+    pub(super) fn drains_longer(&self) -> f64 {
+        counted(&self.lru, "buffer_drain_ns") / counted(&self.parallel, "buffer_drain_ns").max(1.0)
+    }
 }
 
 /// The mean response time in ms.
