@@ -20,6 +20,10 @@ use flashlane_device::{DataDevice, RequestId, UnitState};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::num::NonZeroU32;
 
+/// How far numbers leap that must not come again, where some that were given out are not found: further than anybody counts
+/// between two openings. Of sequences at each opening; of fresh ids where units are damaged.
+const LEAP: u64 = 1 << 32;
+
 /// Names a wish until its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
@@ -122,8 +126,8 @@ pub struct Blocks<D> {
     pub(crate) blocked: bool,
     /// Units that failed once.
     pub(crate) suspects: BTreeSet<Place>,
-    /// Units of ours that are damaged at both ends.
-    damaged: BTreeSet<Place>,
+    /// Units of ours that are damaged at both ends, until they are erased.
+    pub(crate) damaged: BTreeSet<Place>,
     /// Units that are erased before anything is written.
     erase_first: Vec<Place>,
     /// Units that may hold a copy of a block that was put elsewhere when their write failed, and whose it is.
@@ -134,10 +138,6 @@ pub struct Blocks<D> {
     pub(crate) awake: bool,
     pub(crate) finished: Vec<Finished>,
 }
-
-/// How far fresh ids leap where units are damaged, which may have held higher ones than any that is known: further than
-/// the ids of a counter that fit into units.
-const ID_LEAP: u64 = 1 << 32;
 
 /// What the layer counted since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -198,7 +198,7 @@ impl<D: DataDevice> Blocks<D> {
         let mut blocks = Self::empty(device, layout, format, options);
         blocks.counts.second_looks = second_looks;
         blocks.next_id = superblock.id_floor;
-        blocks.sequence = sequence + 1;
+        blocks.sequence = sequence;
         for (place, found) in units {
             let erases = blocks.erases_of(place);
             let lane = &mut blocks.lanes[place.lane as usize];
@@ -207,11 +207,10 @@ impl<D: DataDevice> Blocks<D> {
                 _ if superblock.retired.contains(&place) || copies.contains(&place) => {}
                 Found::Bad => {}
                 Found::Erased => lane.add_erased(place.unit, erases),
-                Found::Dirty => lane.dirty.push_back(dirty),
                 Found::Torn => blocks.erase_first.push(place),
                 Found::Damaged => drop(blocks.damaged.insert(place)),
                 Found::Written(header) => {
-                    blocks.sequence = blocks.sequence.max(header.sequence + 1);
+                    blocks.sequence = blocks.sequence.max(header.sequence);
                     match header.content {
                         Content::Superblock(_) => lane.dirty.push_back(dirty),
                         Content::Block { id, length_bytes, checksums } => {
@@ -224,8 +223,13 @@ impl<D: DataDevice> Blocks<D> {
             }
         }
         blocks.superblocks = Superblocks::found(superblock, copies);
+        // Puts that were cut short had numbers too, which are not found.
+        blocks.sequence = blocks.sequence.saturating_add(LEAP);
         if !blocks.damaged.is_empty() {
-            blocks.next_id = blocks.next_id.saturating_add(ID_LEAP);
+            // It becomes durable before anything is put.
+            blocks.superblocks.outdated();
+            blocks.next_id =
+                blocks.next_id.checked_add(LEAP).filter(|&id| id <= ID_MAX).unwrap_or(blocks.next_id);
         }
         Ok(blocks)
     }
@@ -284,6 +288,7 @@ impl<D: DataDevice> Blocks<D> {
         }
         self.settle();
         self.awake = true;
+        self.tend_superblock();
     }
 
     /// The device below.
@@ -489,28 +494,47 @@ impl<D: DataDevice> Blocks<D> {
         }
     }
 
-    /// Gives up what damaged units may hold: they are erased, in time, and can be written again. How many there are.
+    /// Units of ours that are damaged at both ends, or of which the device has forgotten whether they were erased since:
+    /// what they hold cannot be told, and they are left as they are.
+    pub fn damaged(&self) -> impl Iterator<Item = Place> + '_ {
+        self.damaged.iter().copied()
+    }
+
+    /// Gives up what damaged units may hold, waits until they are erased, and says how many are. Those that are not stay
+    /// damaged.
     ///
     /// # Errors
-    /// [`DeleteError`] where nothing can be erased.
+    /// [`DeleteError`] where nothing can be erased, or a superblock cannot be written: the ids that they held are
+    /// forgotten with them, so it has to be durable that fresh ones are above.
     pub fn discard_damaged(&mut self) -> Result<u64, DeleteError> {
         self.admit_change()?;
-        if self.damaged.is_empty() {
-            return Ok(0);
-        }
         self.wake();
-        // Which ids they held is forgotten with them: it has to be durable that fresh ones are above. Where no unit is left
-        // to write that to, one of them is what it takes.
+        let before = self.damaged.len();
+        while let Some(&first) = self.damaged.first() {
+            if self.superblocks.floor() < self.next_id {
+                self.superblocks.outdated();
+                self.tend_superblock();
+                self.settle();
+            }
+            let has_unit = self.lanes.iter().any(|lane| lane.erased() > 0);
+            if self.superblocks.floor() < self.next_id && has_unit {
+                return Err(DeleteError::NoSuperblock);
+            }
+            // With no unit to write a superblock to, one of them is what it takes.
+            let discard = if has_unit { self.damaged.clone() } else { BTreeSet::from([first]) };
+            for &place in &discard {
+                self.enqueue_erase(place, None);
+            }
+            self.settle();
+            if !discard.is_disjoint(&self.damaged) {
+                break;
+            }
+        }
+        // A copy of it may be one of those that the device has forgotten.
         self.superblocks.outdated();
         self.tend_superblock();
-        while self.superblocks.is_renewing() && !self.flights.is_empty() {
-            self.step(Instant::FAR);
-        }
-        let damaged = std::mem::take(&mut self.damaged);
-        for &place in &damaged {
-            self.enqueue_erase(place, None);
-        }
-        Ok(damaged.len() as u64)
+        self.settle();
+        Ok((before - self.damaged.len()) as u64)
     }
 
     /// Appends to `out` what is done. Returns as soon as something is, or the clock has reached `until`; with nothing in

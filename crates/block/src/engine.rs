@@ -472,6 +472,12 @@ impl<D: DataDevice> Blocks<D> {
         };
         *attempts += 1;
         let tired = *attempts >= ATTEMPTS;
+        if let Write::Block { payload, sequence, checksums, .. } = &mut write {
+            // The unit that failed may hold all of it or half: it must not pass for what is written now.
+            *sequence = self.sequence;
+            *checksums = payload.seal(self.format, self.sequence);
+            self.sequence += 1;
+        }
         let lane = match write {
             Write::Block { .. } if !self.has_room_for_blocks() => None,
             Write::Block { .. } => Placement::LeastLoaded.lane(0, &self.lanes),
@@ -565,6 +571,7 @@ impl<D: DataDevice> Blocks<D> {
         }
         match outcome {
             Ok(()) => {
+                self.damaged.remove(&place);
                 let erases = self.erases_of(place);
                 self.lanes[place.lane as usize].add_erased(place.unit, erases);
                 self.deleted(delete);

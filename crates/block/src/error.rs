@@ -99,6 +99,9 @@ pub enum DeleteError {
         /// The id.
         id: u64,
     },
+    /// Which ids were given out could not be made durable.
+    #[error("no superblock can be written, which would have to say which ids were given out")]
+    NoSuperblock,
     /// The device was opened for reading.
     #[error("the device was opened read-only")]
     ReadOnly,
@@ -107,7 +110,8 @@ pub enum DeleteError {
     Gone,
 }
 
-/// Why a put that was taken failed. No such block is there.
+/// Why a put that was taken failed. No such block is there; what its writes may have left is erased in time, and where even
+/// that fails it may be there once the device is opened anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PutFailure {
     /// The device failed to write it, wherever it was tried.

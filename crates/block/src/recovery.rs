@@ -19,8 +19,6 @@ const READS_PER_LANE: u32 = 4;
 pub(crate) enum Found {
     /// Erased.
     Erased,
-    /// Neither erased nor in use.
-    Dirty,
     /// Cut short while it was written or erased.
     Torn,
     /// Bad.
@@ -165,10 +163,11 @@ pub(crate) fn survey<D: DataDevice>(device: &mut D, layout: &Layout) -> Result<S
     scan.look(device, &places, 0).map_err(|reason| OpenError::Device { device: name.clone(), reason })?;
     scan.first = std::mem::take(&mut scan.looks);
     // The other end of what could not be read, or looks like nothing of ours: a block whose header is lost is still ours.
-    // And of what the device has forgotten, which may have been cut short.
-    let is_sure = |(place, erases): &(Place, u32)| matches!(scan.first.get(place), Some(Look::Header(header)) if header.erases == *erases);
-    let doubtful: Vec<Place> =
-        written.iter().filter(|unit| !is_sure(unit)).map(|(place, _)| *place).collect();
+    let doubtful: Vec<Place> = places
+        .iter()
+        .copied()
+        .filter(|place| !matches!(scan.first.get(place), Some(Look::Header(_))))
+        .collect();
     scan.look(device, &doubtful, layout.footer_offset())
         .map_err(|reason| OpenError::Device { device: name.clone(), reason })?;
     let headers = |place: &Place| match (scan.first.get(place), scan.looks.get(place)) {
@@ -182,8 +181,20 @@ pub(crate) fn survey<D: DataDevice>(device: &mut D, layout: &Layout) -> Result<S
         }
         Content::Block { .. } => None,
     });
-    let in_place = |place: &Place| headers(place).filter(|header| header.place == *place);
-    let superblock = newest_superblock(places.iter().filter_map(in_place));
+    // What stands where it was written and is no older than its unit's last erase. A device that has forgotten how often it
+    // erased its units may bring back any that was ever on them: of such superblocks one counts only where there is no
+    // other, and nothing speaks for another formatting.
+    let in_place = |is_sure: bool| {
+        written.iter().filter_map(move |(place, erases)| {
+            headers(place).filter(|header| header.place == *place && (header.erases == *erases || !is_sure))
+        })
+    };
+    let superblock = newest_superblock(in_place(true)).or_else(|| {
+        let of_blocks = in_place(true).map(|header| header.format).next();
+        let format = of_blocks.or_else(|| in_place(false).map(|header| header.format).next())?;
+        let others = in_place(of_blocks.is_some()).any(|header| header.format != format);
+        newest_superblock(in_place(false).filter(|header| header.format == format)).filter(|_| !others)
+    });
     let Some((format, sequence, superblock, copies)) = superblock else {
         let newer = scan.first.values().find_map(|look| match look {
             Look::Newer(found) => Some(*found),
@@ -209,27 +220,20 @@ pub(crate) fn survey<D: DataDevice>(device: &mut D, layout: &Layout) -> Result<S
         let (first, second) = (scan.first.remove(&place), scan.looks.remove(&place));
         let from_footer = !matches!(first, Some(Look::Header(_)));
         let found = match (first, second) {
-            // The device counts erases, and has lost the count of this unit's: what is whole is taken for what it says.
-            (Some(Look::Header(header)), Some(Look::Header(footer)))
-                if erases == UNCOUNTED
-                    && header == footer
-                    && (header.format, header.place) == (format, place) =>
-            {
-                Found::Written(header)
-            }
             (Some(Look::Header(header)), _) | (_, Some(Look::Header(header))) => {
-                let here = header.place == place && header.erases == erases;
-                match header.format == format {
-                    false => Found::Dirty,
-                    // A header of ours that was written elsewhere, or before the last erase: what should be here got lost.
-                    true if !here => Found::Damaged,
+                let known = (format, place, erases);
+                match (header.format, header.place, header.erases) == known {
+                    // Formatting erased everything. What was written since got lost where another's header stands, one
+                    // that was written elsewhere, or before the last erase. Or the device has forgotten how often it
+                    // erased the unit, and nobody knows whether this was deleted since.
+                    false => Found::Damaged,
                     true => {
                         scan.second_looks += u64::from(from_footer);
                         Found::Written(header)
                     }
                 }
             }
-            // Formatting erased everything: what is written since is ours, whatever it looks like now.
+            // Ours, whatever it looks like now.
             _ => Found::Damaged,
         };
         units.push((place, found));

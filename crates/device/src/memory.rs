@@ -228,7 +228,7 @@ impl Device for MemoryLanes {
                 (0, _) => drop(self.finish(flying)),
                 // It had not begun.
                 (1, Some(unit)) if changes => {
-                    self.units.set(request.lane, index, unit.state, unit.erases.unwrap_or(0));
+                    self.units.set(request.lane, index, unit.state, unit.erases);
                 }
                 _ => {
                     self.tear(&flying);

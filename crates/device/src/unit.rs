@@ -98,7 +98,7 @@ pub enum Rule {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     state: UnitState,
-    erases: u32,
+    erases: Option<u32>,
     /// Reads in flight.
     reads: u32,
     /// The write or erase in flight.
@@ -125,7 +125,7 @@ impl Units {
         assert!(profile.erase_unit_bytes > 0, "a device with erase units has a size for them");
         assert!(profile.capacity_bytes.is_multiple_of(profile.erase_unit_bytes), "a lane is whole units");
         let per_lane = profile.capacity_bytes / profile.erase_unit_bytes;
-        let entry = Entry { state: UnitState::ERASED, erases: 0, reads: 0, changing: None };
+        let entry = Entry { state: UnitState::ERASED, erases: Some(0), reads: 0, changing: None };
         let entries = vec![entry; (per_lane * u64::from(profile.lanes)) as usize];
         Self { unit_bytes: profile.erase_unit_bytes, per_lane, entries }
     }
@@ -149,12 +149,13 @@ impl Units {
         let there = index < self.per_lane && (u64::from(lane.0) * self.per_lane) < self.entries.len() as u64;
         there.then(|| {
             let entry = &self.entries[self.at(lane, index)];
-            Unit { state: entry.state, erases: Some(entry.erases) }
+            Unit { state: entry.state, erases: entry.erases }
         })
     }
 
-    /// Sets down what a unit is, as the device finds it when it is opened.
-    pub fn set(&mut self, lane: Lane, index: u64, state: UnitState, erases: u32) {
+    /// Sets down what a unit is, as the device finds it when it is opened. Where nobody knows how often it was erased the
+    /// next erase is counted as its first.
+    pub fn set(&mut self, lane: Lane, index: u64, state: UnitState, erases: Option<u32>) {
         let at = self.at(lane, index);
         self.entries[at] = Entry { state, erases, reads: 0, changing: None };
     }
@@ -241,7 +242,7 @@ impl Units {
             (_, Err(_)) => UnitState::Torn,
         };
         if request.operation == Operation::Erase && outcome.is_ok() {
-            entry.erases = entry.erases.saturating_add(1);
+            entry.erases = Some(entry.erases.map_or(1, |erases| erases.saturating_add(1)));
         }
     }
 }

@@ -64,15 +64,24 @@ pub fn open(spec: &Spec, opening: &Opening<'_>) -> Result<Opened, Failure> {
 
 /// The same for `what`, which writes and reads anywhere: devices with erase units are refused.
 pub fn open_rewritable(spec: &Spec, opening: &Opening<'_>, what: &str) -> Result<Opened, Failure> {
-    let opened = open(spec, opening)?;
-    match opened.device.profile().erase_unit_bytes {
-        0 => Ok(opened),
-        unit_bytes => Err(Failure::unusable(anyhow!(
-            "{what} writes and reads anywhere, and '{spec}' has erase units of {}, which are written in order and \
-             erased as a whole: 'flashlane sdf bench' measures it",
-            format_bytes(unit_bytes)
-        ))),
+    let refused = || {
+        Failure::unusable(anyhow!(
+            "{what} writes and reads anywhere, and '{spec}' has erase units, which are written in order and erased as a \
+             whole: 'flashlane sdf bench' measures it"
+        ))
+    };
+    // Before it is opened, which may divide it anew.
+    if is_divided(spec) {
+        return Err(refused());
     }
+    let opened = open(spec, opening)?;
+    if opened.device.profile().erase_unit_bytes > 0 { Err(refused()) } else { Ok(opened) }
+}
+
+/// Whether a layer in it gives a device erase units.
+fn is_divided(spec: &Spec) -> bool {
+    let Spec::Layer { name, inner, .. } = spec else { return false };
+    name == "lanes" || name == "zoned" || is_divided(inner)
 }
 
 /// A device that keeps bytes.

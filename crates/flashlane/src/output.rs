@@ -21,7 +21,9 @@ pub fn prepare(options: &OutputOptions) -> Result<(), Failure> {
 pub fn prepare_beside(options: &OutputOptions, spec: &Spec) -> Result<(), Failure> {
     prepare(options)?;
     let (Some(dir), Some(device)) = (&options.out, real_path(spec)) else { return Ok(()) };
-    let folder = device.canonicalize().ok().and_then(|device| device.parent().map(Path::to_owned));
+    // One that is not there yet will be made in its folder.
+    let place = device.canonicalize().or_else(|_| std::path::absolute(device)).ok();
+    let folder = place.and_then(|device| device.parent()?.canonicalize().ok());
     if folder.is_some() && folder == dir.canonicalize().ok() {
         return Err(Failure::unusable(anyhow!(
             "'{}' lies in the directory of --out, where files of the result could take its place; nothing was touched. \

@@ -72,7 +72,7 @@ impl Tiny {
             if profile.read_only {
                 // Somebody else wrote it full.
                 let full = UnitState::Written { bytes: profile.erase_unit_bytes };
-                (1..units.per_lane()).for_each(|index| units.set(Lane(0), index, full, 1));
+                (1..units.per_lane()).for_each(|index| units.set(Lane(0), index, full, Some(1)));
             }
         }
         Self {

@@ -175,9 +175,15 @@ fn bytes(text: &str) -> Result<u64, String> {
 }
 
 impl Arguments {
-    /// As of all commands. A put, a get or a delete is wholly done or not at all.
+    /// As `keeps_what_is_done` of all commands. A put or a delete is wholly done or not at all, whenever it is cut short.
     pub fn keeps_what_is_done(&self) -> bool {
-        matches!(self.action, Action::Format { .. } | Action::Fsck { .. } | Action::Bench { .. })
+        match &self.action {
+            Action::Fsck { .. } | Action::Bench { .. } => true,
+            // A file that is half made, or half a block.
+            Action::Format { safety, .. } => safety.create.is_some(),
+            Action::Get { output, .. } => output.is_some(),
+            Action::Status { .. } | Action::Put { .. } | Action::Ls { .. } | Action::Rm { .. } => false,
+        }
     }
 }
 

@@ -92,8 +92,8 @@ fn what_cannot_be_is_refused_and_nothing_is_changed() {
     refused(2, &["sdf", "put", "sim:sdf", text(&small)], &["forgets everything", "sdf bench"]);
     refused(2, &["sdf", "status", "sim:ssd-s"], &["no erase units"]);
     for command in ["probe", "uflip"] {
-        refused(2, &[command, "sim:sdf"], &["erase units of 8 MiB", "sdf bench"]);
-        refused(2, &[command, s, "--destroy-data"], &["erase units of 64 KiB"]);
+        refused(2, &[command, "sim:sdf"], &["erase units", "sdf bench"]);
+        refused(2, &[command, &anew, "--destroy-data"], &["erase units", "sdf bench"]);
     }
     assert_eq!(flash.ids(), [0]);
 }
@@ -126,37 +126,51 @@ fn a_lost_table_of_units_costs_no_data_until_its_owner_says_so() {
     let flash = Flash::new();
     let file = flash.file("a", &[7; 50_000]);
     flash.sdf("put", &[text(&file), "--id", "5"]);
-    let other = flash.file("b", &[8; 50_000]);
-    flash.sdf("put", &[text(&other), "--id", "6"]);
     let path = flash.dir.path().join("flash");
     let mut bytes = fs::read(&path).unwrap();
-    // Its only sector lies behind the superblock, twice; and the other block was cut short.
+    // Its only sector lies behind the superblock, twice.
     bytes[4096..3 * 4096].fill(0x5a);
-    let run = bytes.windows(4096).position(|window| window == [8; 4096]).expect("the block lies there");
-    let header = run - 4096;
-    bytes[header..header + 4096].fill(0);
     fs::write(&path, &bytes).unwrap();
+    refused(2, &["sdf", "get", &flash.spec, "5"], &["no block 5", "damaged"]);
     let status = json(&["sdf", "status", &flash.spec]);
     let warnings = status["warnings"].as_array().unwrap();
     assert!(warnings.iter().any(|warning| warning["code"] == "table-lost"), "{status}");
+    assert_eq!(status["next_id"], 1_u64 << 32);
     let units = status["units_damaged"].as_u64().unwrap();
-    let all = 4 * status["device"]["units_per_lane"].as_u64().unwrap();
-    assert_eq!(units, all - 3, "all but the superblock's and one block's");
-    assert_eq!(status["next_id"], 6 + (1_u64 << 32));
-    refused(2, &["sdf", "get", &flash.spec, "6"], &["no block 6", "damaged"]);
+    assert_eq!(
+        units,
+        4 * status["device"]["units_per_lane"].as_u64().unwrap() - 2,
+        "all but the superblock's"
+    );
+    let checked = flashlane(&["sdf", "fsck", &flash.spec, "--format", "csv"]);
+    assert_eq!((checked.status, checked.stdout.lines().count() as u64), (1, 1 + units));
     // Nothing is free, and nothing is made free unasked.
     refused(1, &["sdf", "put", &flash.spec, text(&file)], &["full"]);
-    assert_eq!(flash.block(5), vec![7; 50_000]);
+    refused(1, &["sdf", "rm", &flash.spec, "99", "--damaged"], &["no block 99"]);
+    let after = fs::read(&path).unwrap();
+    assert!(after.windows(4096).any(|window| window == [7; 4096]), "the block's bytes are still there");
     let ended = flashlane(&["sdf", "rm", &flash.spec, "--damaged"]);
-    assert!(
-        ended.status == 0 && ended.stderr.contains(&format!("{units} damaged units")),
-        "{}",
-        ended.stderr
-    );
+    assert!(ended.status == 0 && ended.stderr.contains(&format!("erased: {units}")), "{}", ended.stderr);
     assert_eq!(json(&["sdf", "status", &flash.spec])["units_damaged"], 0);
-    assert_eq!(flash.sdf("put", &[text(&file)]), format!("{}\n", 6 + (1_u64 << 32)));
-    assert_eq!(flash.ids(), [5, 6 + (1 << 32)]);
-    assert_eq!((flash.block(5), flash.block(6 + (1 << 32))), (vec![7; 50_000], vec![7; 50_000]));
+    assert_eq!(flash.sdf("put", &[text(&file)]), format!("{}\n", 1_u64 << 32));
+    assert_eq!(flash.block(1 << 32), vec![7; 50_000]);
+}
+
+#[test]
+fn a_result_never_takes_the_place_of_the_device() {
+    let dir = tempfile::tempdir().unwrap();
+    let (out, file) = (text(dir.path()), dir.path().join("result.json"));
+    let spec = format!("lanes({},channels=2,unit=64KiB)", file.display());
+    let format = ["sdf", "format", &spec, "--create", "4MiB", "--allow-page-cache", "--out"];
+    refused(2, &[&format[..], &[out]].concat(), &["lies in the directory of --out"]);
+    assert!(!file.exists());
+    let elsewhere = tempfile::tempdir().unwrap();
+    done(&[&format[..], &[text(elsewhere.path())]].concat());
+    let bytes = fs::read(&file).unwrap();
+    for action in ["status", "fsck"] {
+        refused(2, &["sdf", action, &spec, "--out", out], &["lies in the directory of --out"]);
+    }
+    assert!(fs::read(&file).unwrap() == bytes);
 }
 
 #[test]

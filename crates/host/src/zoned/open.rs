@@ -87,7 +87,7 @@ impl ZonedOptions {
         };
         for (zone, number) in device.zones.iter().zip(0_u64..) {
             let lane = Lane((number % u64::from(lanes)) as u32);
-            device.book.set(lane, number / u64::from(lanes), state(zone, write_unit_bytes), 0);
+            device.book.set(lane, number / u64::from(lanes), state(zone, write_unit_bytes), None);
             if zone.condition == Condition::Active {
                 device.open.insert(number);
                 device.stay_open.insert(number);

@@ -53,6 +53,9 @@ pub enum Flaw {
     /// Its checksum is right, and yet it makes no sense.
     #[error("makes no sense")]
     Nonsense,
+    /// The device cannot read it.
+    #[error("cannot be read")]
+    Unreadable,
     /// It is of a later version.
     #[error("is of version {0}")]
     Newer(u32),
@@ -123,20 +126,20 @@ impl Superblock {
 pub struct Record {
     /// What may be done with it.
     pub state: UnitState,
-    /// How often it was erased; [`UNCOUNTED`] where that is lost.
-    pub erases: u32,
+    /// How often it was erased; `None` where that is lost, until it is erased again.
+    pub erases: Option<u32>,
 }
 
-/// Of a unit of which nobody knows how often it was erased. More erases do not change that.
-pub const UNCOUNTED: u32 = u32::MAX;
+/// As it is written where nobody knows how often a unit was erased.
+const UNCOUNTED: u32 = u32::MAX;
 
 impl Record {
-    pub(super) const NEW: Self = Self { state: UnitState::ERASED, erases: 0 };
+    pub(super) const NEW: Self = Self { state: UnitState::ERASED, erases: Some(0) };
 
     /// Of a unit whose record is lost. It may hold the only copy of something: it is taken for written, so that nobody
     /// has to erase it unread.
     pub(super) fn lost(shape: &Shape) -> Self {
-        Self { state: UnitState::Written { bytes: shape.unit_bytes }, erases: UNCOUNTED }
+        Self { state: UnitState::Written { bytes: shape.unit_bytes }, erases: None }
     }
 
     fn encode(&self, place: &mut [u8]) {
@@ -146,7 +149,7 @@ impl Record {
             UnitState::Bad => (2, 0),
         };
         place[0] = kind;
-        place[4..8].copy_from_slice(&self.erases.to_le_bytes());
+        place[4..8].copy_from_slice(&self.erases.unwrap_or(UNCOUNTED).to_le_bytes());
         place[8..16].copy_from_slice(&written_bytes.to_le_bytes());
     }
 
@@ -160,7 +163,8 @@ impl Record {
             2 => UnitState::Bad,
             _ => return None,
         };
-        Some(Self { state, erases: u32_at(place, 4) })
+        let erases = Some(u32_at(place, 4)).filter(|&erases| erases != UNCOUNTED);
+        Some(Self { state, erases })
     }
 }
 
@@ -250,7 +254,7 @@ mod tests {
     fn a_table_sector_comes_back_only_where_it_belongs() {
         let superblock = superblock();
         let states = [UnitState::ERASED, UnitState::Written { bytes: 4096 }, UnitState::Torn, UnitState::Bad];
-        let records = states.map(|state| Record { state, erases: 70_000 });
+        let records = states.map(|state| Record { state, erases: Some(70_000) });
         let mut block = vec![0; SECTOR_BYTES as usize];
         TableSector { sector: 3, sequence: 9, records: &records }.encode(&superblock.id, &mut block);
         assert_eq!(decode_table(&block, &superblock, 3, 4), Some((9, records.to_vec())));

@@ -22,7 +22,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use disk::{Flaw, Record, Superblock, UNCOUNTED, VERSION, seal};
+pub use disk::{Flaw, Record, Superblock, VERSION, seal};
 pub use error::LanesError;
 pub use layout::{RECORDS, SECTOR_BYTES, Shape, UNITS_MAX};
 pub use open::Mended;
@@ -199,8 +199,8 @@ impl<D: DataDevice> Lanes<D> {
                 self.done.insert(request.id, buffer);
             }
             let number = self.layout.number(&request);
-            let erases = self.table.record(number).erases.saturating_add(1);
-            self.table.change(number, Record { state: UnitState::ERASED, erases }, asked);
+            let erases = self.table.record(number).erases.map_or(1, |erases| erases.saturating_add(1));
+            self.table.change(number, Record { state: UnitState::ERASED, erases: Some(erases) }, asked);
             self.write_sectors();
             return Ok(());
         }
@@ -295,7 +295,7 @@ impl<D: DataDevice> Lanes<D> {
     fn known(&self, request: &Request) -> Record {
         let unit = self.book.get(request.lane, request.offset_bytes / self.layout.shape.unit_bytes);
         let unit = unit.expect("an accepted request is on a unit");
-        Record { state: unit.state, erases: unit.erases.unwrap_or(UNCOUNTED) }
+        Record { state: unit.state, erases: unit.erases }
     }
 
     /// Goes on with what completed below.
@@ -383,8 +383,7 @@ impl<D: DataDevice> Device for Lanes<D> {
     }
 
     fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
-        let unit = self.book.get(lane, index)?;
-        Some(Unit { erases: unit.erases.filter(|&erases| erases != UNCOUNTED), ..unit })
+        self.book.get(lane, index)
     }
 
     fn at_risk(&self) -> Option<Vec<AtRisk>> {

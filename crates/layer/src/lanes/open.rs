@@ -5,7 +5,7 @@ use super::error::LanesError;
 use super::layout::{Layout, SECTOR_BYTES, Shape};
 use super::table::Found;
 use flashlane_base::{Instant, Seed};
-use flashlane_device::{Buffer, Completion, DataDevice, Profile, Request, RequestId};
+use flashlane_device::{Buffer, Completion, DataDevice, Failure, Profile, Request, RequestId};
 
 /// What a device must be so that it can be divided.
 fn check_below(below: &Profile) -> Result<(), LanesError> {
@@ -57,8 +57,34 @@ impl<D: DataDevice> Driven<'_, D> {
         Ok(buffer.expect("a completed request gives its buffer back"))
     }
 
-    fn read(&mut self, action: &'static str, at: u64, length: u64) -> Result<Buffer, LanesError> {
-        self.carry_out(action, Request::read(0, at, length), Buffer::zeroed(length as usize))
+    /// Nothing where the device cannot read it, though it is there.
+    fn read(&mut self, action: &'static str, at: u64, length: u64) -> Result<Option<Buffer>, LanesError> {
+        match self.carry_out(action, Request::read(0, at, length), Buffer::zeroed(length as usize)) {
+            Err(LanesError::Failed { failure, .. }) if failure != Failure::Gone => Ok(None),
+            result => result.map(Some),
+        }
+    }
+
+    /// Sectors one after the other; those that cannot be read are nothing.
+    fn read_sectors(
+        &mut self,
+        action: &'static str,
+        at: u64,
+        count: u64,
+    ) -> Result<Vec<Option<Vec<u8>>>, LanesError> {
+        if let Some(all) = self.read(action, at, count * SECTOR_BYTES)? {
+            return Ok(all
+                .as_slice()
+                .chunks(SECTOR_BYTES as usize)
+                .map(|sector| Some(sector.to_vec()))
+                .collect());
+        }
+        // One that cannot be read takes none of the others with it.
+        let one = |nth| {
+            let sector = self.read(action, at + nth * SECTOR_BYTES, SECTOR_BYTES)?;
+            Ok(sector.map(|sector| sector.as_slice().to_vec()))
+        };
+        (0..count).map(one).collect()
     }
 
     fn write(&mut self, action: &'static str, at: u64, buffer: Buffer) -> Result<Buffer, LanesError> {
@@ -100,7 +126,7 @@ pub(super) fn superblock<D: DataDevice>(
     }
     let mut read = |at| -> Result<Result<Superblock, Flaw>, LanesError> {
         let block = driven.read("read the superblock of the lanes", at, SECTOR_BYTES)?;
-        Ok(Superblock::decode(block.as_slice()))
+        Ok(block.map_or(Err(Flaw::Unreadable), |block| Superblock::decode(block.as_slice())))
     };
     let first = read(0)?;
     // The copy lies at the end that the device had then.
@@ -157,17 +183,12 @@ pub(super) fn table<D: DataDevice>(
     let portion = PORTION_BYTES / SECTOR_BYTES;
     for first in (0..layout.sectors()).step_by(portion as usize) {
         let count = portion.min(layout.sectors() - first);
-        let slots = [0, 1].map(|slot| driven.read(ACTION, layout.slot(first, slot), count * SECTOR_BYTES));
-        let [slots_0, slots_1] = slots;
-        let (slots_0, slots_1) = (slots_0?, slots_1?);
-        let blocks = |slots: &'_ Buffer, nth: u64| -> Vec<u8> {
-            slots.as_slice()[(nth * SECTOR_BYTES) as usize..][..SECTOR_BYTES as usize].to_vec()
-        };
-        for nth in 0..count {
-            let sector = first + nth;
+        let slots_0 = driven.read_sectors(ACTION, layout.slot(first, 0), count)?;
+        let slots_1 = driven.read_sectors(ACTION, layout.slot(first, 1), count)?;
+        for ((slot_0, slot_1), sector) in slots_0.iter().zip(&slots_1).zip(first..) {
             let of = layout.records_of(sector);
-            let decoded =
-                [&slots_0, &slots_1].map(|slots| decode_table(&blocks(slots, nth), &superblock, sector, of));
+            let decoded = [slot_0, slot_1]
+                .map(|block| block.as_ref().and_then(|block| decode_table(block, &superblock, sector, of)));
             let flawed = decoded.iter().filter(|slot| slot.is_none()).count();
             match flawed {
                 0 => {}

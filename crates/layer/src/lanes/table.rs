@@ -164,7 +164,7 @@ mod tests {
         Table::new(layout, [7; 16], records, &vec![found; layout.sectors() as usize])
     }
 
-    const WRITTEN: Record = Record { state: UnitState::Written { bytes: 4096 }, erases: 0 };
+    const WRITTEN: Record = Record { state: UnitState::Written { bytes: 4096 }, erases: Some(0) };
 
     #[test]
     fn changes_share_a_write_and_the_slots_take_turns() {

@@ -189,7 +189,7 @@ fn damage_to_both_slots_leaves_what_units_hold_and_both_superblocks_are_an_error
     settle(&mut lanes);
     let lanes = reopened(lanes);
     assert_eq!(lanes.mended(), Mended::default());
-    assert_eq!(lanes.unit(Lane(0), 0), Some(Unit { state: UnitState::ERASED, erases: None }));
+    assert_eq!(lanes.unit(Lane(0), 0), Some(Unit { state: UnitState::ERASED, erases: Some(1) }));
     assert_eq!(lanes.unit(Lane(1), 0), Some(lost));
     let mut device = lanes.into_inner();
     for at in [20, layout.last_superblock() + 20] {
@@ -203,6 +203,26 @@ fn damage_to_both_slots_leaves_what_units_hold_and_both_superblocks_are_an_error
         matches!(error, LanesError::Damaged { first: Flaw::Damaged, last: Flaw::Damaged, .. }),
         "{error}"
     );
+}
+
+#[test]
+fn what_cannot_be_read_is_read_from_its_copy() {
+    let mut lanes = mixed();
+    settle(&mut lanes);
+    let expected = states(&lanes);
+    let device = lanes.into_inner();
+    // Both superblocks, both slots.
+    for nth in ["@1", "@2", "@3", "@4"] {
+        let faults = [("read-errors".to_owned(), nth.to_owned())];
+        let Ok(Stack::Data(device)) =
+            build("faulty", &faults, Stack::Data(Box::new(device.clone())), Seed(1))
+        else {
+            panic!("no device that fails a read");
+        };
+        let lanes = Lanes::open(device).unwrap_or_else(|error| panic!("read {nth}: {error}"));
+        assert_eq!(states(&lanes), expected, "read {nth}");
+        assert!(lanes.mended().superblocks == 1 || nth > "@2", "{:?}", lanes.mended());
+    }
 }
 
 /// Lanes by their spec, over a device.

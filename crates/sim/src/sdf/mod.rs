@@ -96,7 +96,7 @@ impl Sdf {
         for (lane, engine) in engines.iter().enumerate() {
             for unit in 0..shape.units {
                 let state = if engine.has(unit) { state } else { UnitState::Bad };
-                units.set(Lane(lane as u32), u64::from(unit), state, 0);
+                units.set(Lane(lane as u32), u64::from(unit), state, Some(0));
             }
         }
         Self {

@@ -41,6 +41,8 @@ pub fn put(spec: &Spec, files: &[PathBuf], first: Option<u64>) -> Result<Status,
             _ => unreachable!("a put that was taken has an outcome"),
         }
     }
+    // What is to be mended or erased behind it is.
+    blocks.settle();
     Ok(Status::Done)
 }
 
@@ -113,6 +115,9 @@ fn write_out(
 ) -> Result<Status, Failure> {
     let mut from = offset;
     while from < offset + length {
+        if flashlane_host::interrupted() {
+            return Err(Failure::failed(anyhow!("interrupted")));
+        }
         let piece = PIECE_BYTES.min(offset + length - from);
         let ticket = blocks.get(id, from, piece).map_err(Failure::failed)?;
         let data = match blocks.wait(ticket).map(|finished| finished.outcome) {
@@ -164,11 +169,6 @@ pub fn list(spec: &Spec, format: Format) -> Result<Status, Failure> {
 /// Deletes blocks.
 pub fn remove(spec: &Spec, ids: &[u64], damaged: bool) -> Result<Status, Failure> {
     let mut blocks = open(spec, Access::Write)?;
-    if damaged {
-        let units = blocks.discard_damaged().map_err(Failure::failed)?;
-        tell(&format!("{units} damaged units are erased"));
-        blocks.settle();
-    }
     let mut status = Status::Done;
     let mut tickets = Vec::new();
     for &id in ids {
@@ -186,5 +186,14 @@ pub fn remove(spec: &Spec, ids: &[u64], damaged: bool) -> Result<Status, Failure
             status = Status::Failed;
         }
     }
+    if damaged && status == Status::Done {
+        let units = blocks.discard_damaged().map_err(Failure::failed)?;
+        tell(&format!("damaged units erased: {units}"));
+        let kept = blocks.damaged().count();
+        if kept > 0 {
+            return Err(Failure::failed(anyhow!("damaged units that could not be erased: {kept}")));
+        }
+    }
+    blocks.settle();
     Ok(status)
 }

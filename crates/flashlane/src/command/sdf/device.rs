@@ -5,7 +5,7 @@ use crate::device::{self as devices, OpenedBytes, Opening};
 use crate::failure::Failure;
 use anyhow::anyhow;
 use flashlane_base::Seed;
-use flashlane_block::{Blocks, OpenError, Options};
+use flashlane_block::{Blocks, FormatError, OpenError, Options};
 use flashlane_device::DataDevice;
 use flashlane_device::spec::Spec;
 use flashlane_host::DEPTH_DEFAULT;
@@ -35,8 +35,8 @@ pub fn open(spec: &Spec, access: Access) -> Result<AnyBlocks, Failure> {
             "'{spec}' is simulated, and forgets everything when a command ends: 'flashlane sdf bench' puts and gets \
              within one"
         )),
-        OpenError::NotFormatted { .. } => {
-            Failure::unusable(anyhow!("{error}: flashlane sdf format '{spec}' --destroy-data"))
+        OpenError::NotFormatted { device, .. } => {
+            Failure::unusable(anyhow!("{error}: flashlane sdf format '{device}' --destroy-data"))
         }
         OpenError::Device { .. } => Failure::failed(error),
         _ => Failure::unusable(error),
@@ -56,7 +56,10 @@ pub fn format(
     let seed = seed.map_or_else(flashlane_host::fresh_seed, Ok).map_err(Failure::failed)?;
     let opened = opened(&divided(spec), safety, Access::Write, seed)?;
     let name = u128::from(seed.derive("format").0) << 64 | u128::from(seed.derive("formatting").0);
-    let blocks = Blocks::format(opened.device, name, options).map_err(Failure::unusable)?;
+    let blocks = Blocks::format(opened.device, name, options).map_err(|error| match error {
+        FormatError::Failed(_) => Failure::failed(error),
+        FormatError::Unsuitable(_) | FormatError::ReadOnly => Failure::unusable(error),
+    })?;
     Ok((blocks, opened.warnings))
 }
 

@@ -16,6 +16,7 @@ const GETS_PER_LANE: usize = 2;
 
 /// Formats, and shows what was made.
 pub fn format(spec: &Spec, output: &OutputOptions, safety: &SafetyOptions) -> Result<Status, Failure> {
+    output::prepare_beside(output, spec)?;
     let (blocks, _) = format_device(spec, safety, None, Options::default())?;
     output::deliver(output, &output::value(&described(&blocks), spec)?, None)?;
     Ok(Status::Done)
@@ -23,6 +24,7 @@ pub fn format(spec: &Spec, output: &OutputOptions, safety: &SafetyOptions) -> Re
 
 /// Shows how it stands.
 pub fn status(spec: &Spec, output: &OutputOptions) -> Result<Status, Failure> {
+    output::prepare_beside(output, spec)?;
     let blocks = open(spec, Access::Read)?;
     output::deliver(output, &output::value(&described(&blocks), spec)?, None)?;
     Ok(Status::Done)
@@ -30,6 +32,7 @@ pub fn status(spec: &Spec, output: &OutputOptions) -> Result<Status, Failure> {
 
 /// Reads every block.
 pub fn fsck(spec: &Spec, output: &OutputOptions) -> Result<Status, Failure> {
+    output::prepare_beside(output, spec)?;
     let mut blocks = open(spec, Access::Read)?;
     let meter = Meter::new(format!("reading the blocks of {spec}"));
     let all: Vec<_> = blocks.list().collect();
@@ -66,8 +69,10 @@ pub fn fsck(spec: &Spec, output: &OutputOptions) -> Result<Status, Failure> {
     }
     drop(meter);
     let mut value = described(&blocks);
-    let damaged_units: u64 = blocks.status().lanes.iter().map(|lane| lane.damaged).sum();
-    let sound = unreadable.is_empty() && damaged_units == 0 && partial.is_none();
+    unreadable.extend(blocks.damaged().map(|place| {
+        json!({ "id": null, "lane": place.lane, "unit": place.unit, "reason": "what the unit holds cannot be told" })
+    }));
+    let sound = unreadable.is_empty() && partial.is_none();
     value["blocks_checked"] = checked.into();
     value["unreadable"] = unreadable.into();
     value["partial"] = partial.into();
@@ -80,21 +85,25 @@ const REPAIRS: [(&str, &str, &str); 3] = [
     (
         "table_sectors_lost",
         "table-lost",
-        "sectors of the lanes' table are damaged in both copies: which of their units were erased is not known, and \
-         blocks that were deleted may be there again",
+        "table of units: damaged in both copies. Which of their units were erased is not known",
     ),
     (
         "table_sectors_mended",
         "table-mended",
-        "sectors of the lanes' table had a damaged copy (a crash cut its write short, or damage), which the next put or \
-         delete writes anew",
+        "table of units: one copy damaged (a crash cut its write short, or damage). It is written anew while the device \
+         is used",
     ),
     (
         "superblocks_mended",
         "lanes-superblock-mended",
-        "copies of the lanes' superblock were damaged, and the next put or delete writes them anew",
+        "superblock: damaged. It is written anew as soon as the device is opened to be written",
     ),
 ];
+
+/// So many of them, in words.
+fn counted(count: u64, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
+}
 
 /// What can be told without reading blocks.
 pub fn described(blocks: &AnyBlocks) -> Value {
@@ -108,8 +117,9 @@ pub fn described(blocks: &AnyBlocks) -> Value {
         warnings.push(json!({
             "code": "damaged-units",
             "message": format!(
-                "{damaged} units have a damaged header and footer: what they held cannot be told, and they are left \
-                 as they are ('flashlane sdf rm DEVICE --damaged' erases them)"
+                "{} damaged at both ends, or the device has forgotten whether they were erased since: what they \
+                 hold cannot be told, and they are left as they are ('flashlane sdf rm DEVICE --damaged' erases them)",
+                counted(damaged, "unit is", "units are")
             ),
         }));
     }
@@ -117,8 +127,9 @@ pub fn described(blocks: &AnyBlocks) -> Value {
         warnings.push(json!({
             "code": "damaged-headers",
             "message": format!(
-                "{} blocks have a damaged header, and were found by their footer: put them anew while that is sound",
-                status.counts.second_looks
+                "{} a damaged header, and what is there was found by the footer: put such blocks anew while that is \
+                 sound",
+                counted(status.counts.second_looks, "unit has", "units have")
             ),
         }));
     }
@@ -131,7 +142,8 @@ pub fn described(blocks: &AnyBlocks) -> Value {
     for (counter, code, what) in REPAIRS {
         let count = blocks.device().counters().get(counter).unwrap_or(0);
         if count > 0 {
-            warnings.push(json!({ "code": code, "message": format!("{count} {what}") }));
+            let sectors = counted(count, "copy or sector", "copies or sectors");
+            warnings.push(json!({ "code": code, "message": format!("{sectors} of the lanes' {what}") }));
         }
     }
     let lanes: Vec<Value> = (0_u64..).zip(&status.lanes).map(|(lane, of)| lane_value(lane, of)).collect();
