@@ -38,11 +38,18 @@ pub struct Options {
     pub reserve_units: u32,
     /// Writes in flight on a lane. One keeps a channel of flash busy; a device that hides its channels may want more.
     pub writes_per_lane: NonZeroU32,
+    /// Whether opening reads the footer of every unit too, which nothing needs as long as its header is sound.
+    pub both_ends: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { placement: Placement::default(), reserve_units: 2, writes_per_lane: NonZeroU32::MIN }
+        Self {
+            placement: Placement::default(),
+            reserve_units: 2,
+            writes_per_lane: NonZeroU32::MIN,
+            both_ends: false,
+        }
     }
 }
 
@@ -148,8 +155,9 @@ pub struct Counts {
     pub rewrites: u64,
     /// Gets that were read a second time, the first having failed.
     pub rereads: u64,
-    /// Headers read from the unit's other end when the device was opened.
-    pub second_looks: u64,
+    /// Units whose header or footer was found damaged when the device was opened, and that rest on the other. Of footers
+    /// only what [`Options::both_ends`] looked at.
+    pub one_ended: u64,
 }
 
 impl<D: DataDevice> Blocks<D> {
@@ -193,10 +201,10 @@ impl<D: DataDevice> Blocks<D> {
     /// [`OpenError`] where there are none, or the device is not as it was.
     pub fn open(mut device: D, options: Options) -> Result<Self, OpenError> {
         let layout = Layout::new(device.profile())?;
-        let Survey { units, superblock: (format, sequence, superblock, copies), second_looks } =
-            survey(&mut device, &layout)?;
+        let Survey { units, superblock: (format, sequence, superblock, copies), one_ended } =
+            survey(&mut device, &layout, options.both_ends)?;
         let mut blocks = Self::empty(device, layout, format, options);
-        blocks.counts.second_looks = second_looks;
+        blocks.counts.one_ended = one_ended;
         blocks.next_id = superblock.id_floor;
         blocks.sequence = sequence;
         for (place, found) in units {

@@ -35,8 +35,8 @@ pub(crate) struct Survey {
     pub(crate) units: Vec<(Place, Found)>,
     /// The newest superblock: its format, and where its copies lie.
     pub(crate) superblock: (u128, u64, Superblock, Vec<Place>),
-    /// Headers that were read from the unit's other end.
-    pub(crate) second_looks: u64,
+    /// Units that rest on one of their ends, as far as both were looked at.
+    pub(crate) one_ended: u64,
 }
 
 /// Why there are no blocks on a device.
@@ -137,9 +137,13 @@ enum Look {
 }
 
 /// Looks at every unit of `device`.
-pub(crate) fn survey<D: DataDevice>(device: &mut D, layout: &Layout) -> Result<Survey, OpenError> {
+pub(crate) fn survey<D: DataDevice>(
+    device: &mut D,
+    layout: &Layout,
+    both_ends: bool,
+) -> Result<Survey, OpenError> {
     let name = device.profile().name.clone();
-    let mut scan = Scan { layout: *layout, first: BTreeMap::new(), looks: BTreeMap::new(), second_looks: 0 };
+    let mut scan = Scan { layout: *layout, first: BTreeMap::new(), looks: BTreeMap::new(), one_ended: 0 };
     let mut units = Vec::with_capacity(layout.all_units() as usize);
     let mut written = Vec::new();
     // Unit by unit over all lanes, so that all of them are read at once.
@@ -166,7 +170,7 @@ pub(crate) fn survey<D: DataDevice>(device: &mut D, layout: &Layout) -> Result<S
     let doubtful: Vec<Place> = places
         .iter()
         .copied()
-        .filter(|place| !matches!(scan.first.get(place), Some(Look::Header(_))))
+        .filter(|place| both_ends || !matches!(scan.first.get(place), Some(Look::Header(_))))
         .collect();
     scan.look(device, &doubtful, layout.footer_offset())
         .map_err(|reason| OpenError::Device { device: name.clone(), reason })?;
@@ -218,7 +222,11 @@ pub(crate) fn survey<D: DataDevice>(device: &mut D, layout: &Layout) -> Result<S
     }
     for (place, erases) in written {
         let (first, second) = (scan.first.remove(&place), scan.looks.remove(&place));
-        let from_footer = !matches!(first, Some(Look::Header(_)));
+        let one_end = match (&first, &second) {
+            (Some(Look::Header(header)), Some(Look::Header(footer))) => header != footer,
+            (Some(Look::Header(_)), None) => false,
+            _ => true,
+        };
         let found = match (first, second) {
             (Some(Look::Header(header)), _) | (_, Some(Look::Header(header))) => {
                 let known = (format, place, erases);
@@ -228,7 +236,7 @@ pub(crate) fn survey<D: DataDevice>(device: &mut D, layout: &Layout) -> Result<S
                     // erased the unit, and nobody knows whether this was deleted since.
                     false => Found::Damaged,
                     true => {
-                        scan.second_looks += u64::from(from_footer);
+                        scan.one_ended += u64::from(one_end);
                         Found::Written(header)
                     }
                 }
@@ -239,7 +247,7 @@ pub(crate) fn survey<D: DataDevice>(device: &mut D, layout: &Layout) -> Result<S
         units.push((place, found));
     }
     units.sort_by_key(|(place, _)| *place);
-    Ok(Survey { units, superblock: (format, sequence, superblock, copies), second_looks: scan.second_looks })
+    Ok(Survey { units, superblock: (format, sequence, superblock, copies), one_ended: scan.one_ended })
 }
 
 fn newest_superblock<'a>(
@@ -265,7 +273,7 @@ struct Scan {
     layout: Layout,
     first: BTreeMap<Place, Look>,
     looks: BTreeMap<Place, Look>,
-    second_looks: u64,
+    one_ended: u64,
 }
 
 impl Scan {

@@ -106,6 +106,7 @@ fn options(random: &mut Random) -> Options {
         placement: if random.chance(0.5) { Placement::RoundRobin } else { Placement::LeastLoaded },
         reserve_units: random.below(3) as u32,
         writes_per_lane: NonZeroU32::MIN.saturating_add(random.below(2) as u32),
+        both_ends: random.chance(0.5),
     }
 }
 

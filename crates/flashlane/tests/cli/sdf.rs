@@ -122,6 +122,22 @@ fn a_damaged_block_is_named_and_never_given_out() {
 }
 
 #[test]
+fn a_damaged_footer_is_found_before_it_is_needed() {
+    let flash = Flash::new();
+    flash.sdf("put", &[text(&flash.file("a", &[7; 57_344]))]);
+    let path = flash.dir.path().join("flash");
+    let mut bytes = fs::read(&path).unwrap();
+    let run = bytes.windows(4096).rposition(|window| window == [7; 4096]).expect("the block lies there");
+    bytes[run + 4096] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(json(&["sdf", "status", &flash.spec])["warnings"], Value::Array(vec![]));
+    let checked = flashlane(&["sdf", "fsck", &flash.spec, "--format", "json"]);
+    let result: Value = serde_json::from_str(&checked.stdout).unwrap();
+    assert_eq!((checked.status, &result["warnings"][0]["code"]), (1, &"damaged-headers".into()), "{result}");
+    assert_eq!(flash.block(0), vec![7; 57_344]);
+}
+
+#[test]
 fn a_lost_table_of_units_costs_no_data_until_its_owner_says_so() {
     let flash = Flash::new();
     let file = flash.file("a", &[7; 50_000]);

@@ -23,6 +23,11 @@ pub enum Access {
 /// The blocks on a device. They are ours, so that writing among them asks for no consent; a device that holds something
 /// else is not opened.
 pub fn open(spec: &Spec, access: Access) -> Result<AnyBlocks, Failure> {
+    open_with(spec, access, Options::default())
+}
+
+/// The same with other options than the usual ones.
+pub fn open_with(spec: &Spec, access: Access, options: Options) -> Result<AnyBlocks, Failure> {
     let ours = SafetyOptions { destroy_data: true, really: None, create: None, allow_page_cache: true };
     if asks_to_format(spec) {
         return Err(Failure::unusable(anyhow!(
@@ -30,7 +35,7 @@ pub fn open(spec: &Spec, access: Access) -> Result<AnyBlocks, Failure> {
         )));
     }
     let opened = opened(spec, &ours, access, Seed(0))?;
-    Blocks::open(opened.device, Options::default()).map_err(|error| match &error {
+    Blocks::open(opened.device, options).map_err(|error| match &error {
         OpenError::NotFormatted { .. } if devices::real_path(spec).is_none() => Failure::unusable(anyhow!(
             "'{spec}' is simulated, and forgets everything when a command ends: 'flashlane sdf bench' puts and gets \
              within one"

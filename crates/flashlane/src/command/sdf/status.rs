@@ -1,6 +1,6 @@
 //! How the device stands: after formatting, on request, and after reading everything.
 
-use super::device::{Access, AnyBlocks, format as format_device, open};
+use super::device::{Access, AnyBlocks, format as format_device, open, open_with};
 use crate::arguments::{OutputOptions, SafetyOptions};
 use crate::failure::{Failure, Status};
 use crate::output;
@@ -33,7 +33,7 @@ pub fn status(spec: &Spec, output: &OutputOptions) -> Result<Status, Failure> {
 /// Reads every block.
 pub fn fsck(spec: &Spec, output: &OutputOptions) -> Result<Status, Failure> {
     output::prepare_beside(output, spec)?;
-    let mut blocks = open(spec, Access::Read)?;
+    let mut blocks = open_with(spec, Access::Read, Options { both_ends: true, ..Options::default() })?;
     let meter = Meter::new(format!("reading the blocks of {spec}"));
     let all: Vec<_> = blocks.list().collect();
     let most = GETS_PER_LANE * blocks.device().profile().lanes as usize;
@@ -72,7 +72,7 @@ pub fn fsck(spec: &Spec, output: &OutputOptions) -> Result<Status, Failure> {
     unreadable.extend(blocks.damaged().map(|place| {
         json!({ "id": null, "lane": place.lane, "unit": place.unit, "reason": "what the unit holds cannot be told" })
     }));
-    let sound = unreadable.is_empty() && partial.is_none();
+    let sound = unreadable.is_empty() && blocks.status().counts.one_ended == 0 && partial.is_none();
     value["blocks_checked"] = checked.into();
     value["unreadable"] = unreadable.into();
     value["partial"] = partial.into();
@@ -123,13 +123,13 @@ pub fn described(blocks: &AnyBlocks) -> Value {
             ),
         }));
     }
-    if status.counts.second_looks > 0 {
+    if status.counts.one_ended > 0 {
         warnings.push(json!({
             "code": "damaged-headers",
             "message": format!(
-                "{} a damaged header, and what is there was found by the footer: put such blocks anew while that is \
-                 sound",
-                counted(status.counts.second_looks, "unit has", "units have")
+                "{} a damaged header or footer, and what is there was found by the other: put such blocks anew while \
+                 that is sound",
+                counted(status.counts.one_ended, "unit has", "units have")
             ),
         }));
     }
