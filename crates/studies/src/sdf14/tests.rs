@@ -1,7 +1,7 @@
 //! The quick form of what is quick, and the arithmetic.
 
 use super::clients::{Done, Run};
-use super::drives::{GEN3, INTEL, MEMBLAZE};
+use super::drives::{GEN3, INTEL, MEMBLAZE, MIB, course, passes};
 use super::fig7::r_squared;
 use crate::lab::Lab;
 use crate::{Options, StudyResult, run};
@@ -58,4 +58,31 @@ fn a_course_is_told_part_by_part() {
     // Two accesses in 2 ms, then two in 8.
     let run = Run { done: vec![done(0, 1), done(0, 2), done(1, 6), done(2, 10)] };
     assert_eq!(run.course(2), [(0.5, 1000.0), (1.0, 250.0)]);
+}
+
+#[test]
+fn each_pass_writes_the_whole_drive_after_the_one_before() {
+    let mut device = INTEL.with(&mut Lab::new(Options::default()), 64, 0.20, "fresh").unwrap();
+    let [first, second] = passes(&mut *device, INTEL.depth, 8 * MIB).unwrap();
+    for pass in [&first, &second] {
+        let bytes: u64 = pass.done.iter().map(|done| done.bytes).sum();
+        assert_eq!(bytes, device.profile().capacity_bytes);
+    }
+    let ended = first.done.iter().map(|done| done.ended).max();
+    assert!(ended <= second.done.iter().map(|done| done.began).min());
+}
+
+#[test]
+fn the_second_pass_is_drawn_behind_the_first() {
+    // A million bytes every so many ms.
+    let pass = |began_ms: u64, each_ms: u64| {
+        let at = |nth: u64| Instant::ZERO + flashlane_base::Duration::from_ms(began_ms + nth * each_ms);
+        let done = |nth| Done { bytes: 1_000_000, began: at(nth), ended: at(nth + 1) };
+        Run { done: (0..32).map(done).collect() }
+    };
+    let figure = course("id", "title", &[("drive", [pass(0, 4), pass(200, 1)])]);
+    let points = &figure.series[0].points;
+    assert_eq!((points[0], points[15]), ((1.0 / 16.0, 250.0), (1.0, 250.0)));
+    assert_eq!((points[16], points[31]), ((17.0 / 16.0, 1000.0), (2.0, 1000.0)));
+    assert!(figure.caption.ends_with("drive 250 and 1000 MB/s."), "{}", figure.caption);
 }
