@@ -138,7 +138,7 @@ struct LoadOptions {
     #[arg(long, value_name = "N")]
     gets: Option<u64>,
     /// Bytes of a get; whole blocks unless given
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
     get_bytes: Option<u64>,
     /// Get random blocks; one after the other unless given
     #[arg(long)]

@@ -8,6 +8,7 @@ use crate::device::real_path;
 use crate::failure::{Failure, Status, tell};
 use crate::output;
 use crate::progress::Meter;
+use anyhow::anyhow;
 use flashlane_block::load::{self, Load, Side};
 use flashlane_block::{Options, Placement};
 use flashlane_device::spec::Spec;
@@ -39,6 +40,12 @@ pub fn call(
         None => (BLOCKS_PER_LANE * u64::from(lanes)).min(MEMORY_BYTES / blocks.block_bytes()).max(1),
     };
     let puts = given.blocks.map_or(usual, |blocks| u64::from(blocks.get()));
+    if let Some(given_bytes) = given.get_bytes.filter(|bytes| !(1..=blocks.block_bytes()).contains(bytes)) {
+        return Err(Failure::unusable(anyhow!(
+            "--get-bytes {given_bytes}: a block here has 1 to {} bytes to get",
+            blocks.block_bytes()
+        )));
+    }
     let in_flight = given.in_flight.map_or(lanes, |n| n.get());
     let filling = Load {
         wishes: puts.min(status.blocks_free),
