@@ -17,8 +17,11 @@ pub(super) struct Blocking {
     jobs: Option<Sender<Order>>,
     results: OwnedFd,
     thread: Option<JoinHandle<()>>,
-    /// One place a slot for the ring to read a result into. Which slot's result arrives there is another matter.
+    /// Places for the ring to read results into, as many as there can be jobs. Any result may arrive in any place that is
+    /// read into, so that they belong to no slot.
     mailboxes: Vec<[u8; MESSAGE_BYTES]>,
+    /// Those that nothing is read into.
+    free: Vec<u32>,
 }
 
 /// A slot and a result.
@@ -46,23 +49,25 @@ impl Blocking {
             }
         })?;
         let mailboxes = vec![[0; MESSAGE_BYTES]; slots as usize];
-        Ok(Self { jobs: Some(jobs), results, thread: Some(thread), mailboxes })
+        Ok(Self { jobs: Some(jobs), results, thread: Some(thread), mailboxes, free: (0..slots).collect() })
     }
 
-    /// Hands over a job; the ring must then read one message from [`Blocking::pipe`] into the place returned.
-    pub(super) fn queue(&mut self, job: Job) -> *mut u8 {
+    /// Hands over a job; the ring must then read one message from [`Blocking::pipe`] into the mailbox returned.
+    pub(super) fn queue(&mut self, job: Job) -> (u32, *mut u8) {
         let jobs = self.jobs.as_ref().expect("the way to the thread is closed only when this is dropped");
         jobs.send((job.slot, job.work, job.offset_bytes, job.length_bytes))
             .expect("the thread ends after the last job");
-        self.mailboxes[job.slot as usize].as_mut_ptr()
+        let mailbox = self.free.pop().expect("as many results are awaited as jobs are in flight");
+        (mailbox, self.mailboxes[mailbox as usize].as_mut_ptr())
     }
 
     pub(super) fn pipe(&self) -> RawFd {
         self.results.as_raw_fd()
     }
 
-    /// The message in a slot's mailbox: whose job has ended, and how.
-    pub(super) fn message(&self, mailbox: u32) -> (u32, i64) {
+    /// Takes the message out of a mailbox that was read into: which slot's job has ended, and how.
+    pub(super) fn take(&mut self, mailbox: u32) -> (u32, i64) {
+        self.free.push(mailbox);
         let (slot, result) = self.mailboxes[mailbox as usize].split_at(4);
         let slot = u32::from_le_bytes(slot.try_into().expect("four bytes were split off"));
         (slot, i64::from_le_bytes(result.try_into().expect("eight bytes are left")))
