@@ -331,7 +331,8 @@ impl<D: DataDevice> Blocks<D> {
 
     /// A fresh id: none that was ever that of a block on this device, since it was formatted, and none given out since it
     /// was opened. Where units are damaged nobody knows which ids they held, and this is far above those that are known:
-    /// what it promises then it promises of ids that came from here. Above [`ID_MAX`](crate::ID_MAX) there is none left, and a put is refused.
+    /// what it promises then it promises of ids that came from here. Above [`ID_MAX`](crate::ID_MAX) there is none left,
+    /// and a put is refused.
     pub fn next_id(&mut self) -> u64 {
         let id = self.next_id;
         self.next_id = id.saturating_add(1);
