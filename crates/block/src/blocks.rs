@@ -234,7 +234,7 @@ impl<D: DataDevice> Blocks<D> {
         // Puts that were cut short had numbers too, which are not found.
         blocks.sequence = blocks.sequence.saturating_add(LEAP);
         if !blocks.damaged.is_empty() {
-            // It becomes durable before anything is put.
+            // With the first put or delete it becomes durable.
             blocks.superblocks.outdated();
             blocks.next_id =
                 blocks.next_id.checked_add(LEAP).filter(|&id| id <= ID_MAX).unwrap_or(blocks.next_id);
@@ -296,7 +296,6 @@ impl<D: DataDevice> Blocks<D> {
         }
         self.settle();
         self.awake = true;
-        self.tend_superblock();
     }
 
     /// The device below.

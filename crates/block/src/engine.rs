@@ -249,7 +249,9 @@ impl<D: DataDevice> Blocks<D> {
         let kept_back = is_block && !self.may_take_unit();
         let unit = if kept_back { None } else { self.lanes[at].take_erased() };
         let Some(unit) = unit else {
-            let to_come = !self.lanes[at].dirty.is_empty() || self.lanes[at].erasing > 0;
+            // A superblock must not wait for a unit that is erased only after it.
+            let is_to_come = |dirty| is_block || self.may_erase(dirty);
+            let to_come = self.lanes[at].erasing > 0 || self.lanes[at].dirty.iter().any(is_to_come);
             if kept_back || to_come {
                 if let Some(Write::Block { waited, .. }) = self.lanes[at].writes.front_mut() {
                     self.counts.writes_that_waited_for_an_erase += u64::from(!*waited);

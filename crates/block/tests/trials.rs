@@ -6,7 +6,8 @@ use std::panic::catch_unwind;
 #[test]
 fn no_power_cut_loses_or_halves_a_block() {
     let mut tally = Tally::default();
-    for seed in 0..200 {
+    // The last one found a superblock that waited for a unit whose erase waited for it.
+    for seed in (0..200).chain([8525]) {
         let of_seed = catch_unwind(|| trial::of_seed(seed));
         tally += of_seed
             .unwrap_or_else(|_| panic!("'cargo xtask sim --first {seed} --trials 1' breaks a promise"));
