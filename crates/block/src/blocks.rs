@@ -133,7 +133,7 @@ pub struct Blocks<D> {
     pub(crate) blocked: bool,
     /// Units that failed once.
     pub(crate) suspects: BTreeSet<Place>,
-    /// Units of ours that are damaged at both ends, until they are erased.
+    /// Units of ours that hold nothing that can be told, until they are erased.
     pub(crate) damaged: BTreeSet<Place>,
     /// Units that are erased before anything is written.
     erase_first: Vec<Place>,
@@ -516,8 +516,11 @@ impl<D: DataDevice> Blocks<D> {
     /// forgotten with them, so it has to be durable that fresh ones are above.
     pub fn discard_damaged(&mut self) -> Result<u64, DeleteError> {
         self.admit_change()?;
-        self.wake();
         let before = self.damaged.len();
+        if before == 0 {
+            return Ok(0);
+        }
+        self.wake();
         while let Some(&first) = self.damaged.first() {
             if self.superblocks.floor() < self.next_id {
                 self.superblocks.outdated();

@@ -25,7 +25,7 @@ pub(crate) enum Found {
     Bad,
     /// Written, and its header says this.
     Written(Header),
-    /// Ours, and damaged at both ends.
+    /// Ours, and what it holds cannot be told: it is damaged at both ends, or what should be here got lost.
     Damaged,
 }
 

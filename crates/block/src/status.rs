@@ -35,7 +35,7 @@ pub struct LaneStatus {
     pub dirty: u64,
     /// Units that can be used no more.
     pub bad: u64,
-    /// Units of ours whose header and footer are both damaged: they are left as they are.
+    /// Units of ours that hold nothing that can be told: they are left as they are.
     pub damaged: u64,
     /// Least, mean and most erases of a unit, where the device counts.
     pub erases: Option<(u32, f64, u32)>,

@@ -138,7 +138,7 @@ struct LoadOptions {
     #[arg(long, value_name = "N")]
     gets: Option<u64>,
     /// Bytes of a get; whole blocks unless given
-    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = some_bytes)]
     get_bytes: Option<u64>,
     /// Get random blocks; one after the other unless given
     #[arg(long)]
@@ -172,6 +172,14 @@ impl From<PlacementName> for Placement {
 /// A place within a block, to the byte: the unit may be left away.
 fn bytes(text: &str) -> Result<u64, String> {
     text.parse().or_else(|_| parse_bytes(text).map_err(|error| error.to_string()))
+}
+
+/// At least one.
+fn some_bytes(text: &str) -> Result<u64, String> {
+    match bytes(text)? {
+        0 => Err("at least one byte is to be got".into()),
+        some => Ok(some),
+    }
 }
 
 impl Arguments {

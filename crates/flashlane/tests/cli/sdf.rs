@@ -85,6 +85,7 @@ fn what_cannot_be_is_refused_and_nothing_is_changed() {
     for action in [&["put", &anew, text(&small)][..], &["rm", &anew, "0"], &["ls", &anew]] {
         refused(2, &[&["sdf"], action].concat(), &["format=yes", "sdf format"]);
     }
+    refused(2, &["sdf", "bench", "sim:sdf", "--get-bytes", "0"], &["--get-bytes", "at least one byte"]);
     let most = "18446744073709551615";
     refused(1, &["sdf", "put", s, text(&small), "--id", most], &["no block", most]);
     let plain = flash.file("plain", &[0; 1 << 20]);

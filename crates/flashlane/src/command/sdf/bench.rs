@@ -40,9 +40,10 @@ pub fn call(
         None => (BLOCKS_PER_LANE * u64::from(lanes)).min(MEMORY_BYTES / blocks.block_bytes()).max(1),
     };
     let puts = given.blocks.map_or(usual, |blocks| u64::from(blocks.get()));
-    if let Some(given_bytes) = given.get_bytes.filter(|bytes| !(1..=blocks.block_bytes()).contains(bytes)) {
-        return Err(Failure::unusable(anyhow!(
-            "--get-bytes {given_bytes}: a block here has 1 to {} bytes to get",
+    if let Some(given_bytes) = given.get_bytes.filter(|&bytes| bytes > blocks.block_bytes()) {
+        // How long blocks are follows from the formatting, which is done.
+        return Err(Failure::failed(anyhow!(
+            "--get-bytes {given_bytes} is more than a block has: {} bytes",
             blocks.block_bytes()
         )));
     }

@@ -85,18 +85,18 @@ const REPAIRS: [(&str, &str, &str); 3] = [
     (
         "table_sectors_lost",
         "table-lost",
-        "table of units: damaged in both copies. Which of their units were erased is not known",
+        "both copies of a sector of the lanes' table are damaged, and which of its units were erased is not known",
     ),
     (
         "table_sectors_mended",
         "table-mended",
-        "table of units: one copy damaged (a crash cut its write short, or damage). It is written anew while the device \
+        "one copy of a sector of the lanes' table was damaged (by a crash, or later), and is written anew while the device \
          is used",
     ),
     (
         "superblocks_mended",
         "lanes-superblock-mended",
-        "superblock: damaged. It is written anew as soon as the device is opened to be written",
+        "a copy of the lanes' superblock was damaged, and is written anew once the device is opened to be written",
     ),
 ];
 
@@ -142,8 +142,8 @@ pub fn described(blocks: &AnyBlocks) -> Value {
     for (counter, code, what) in REPAIRS {
         let count = blocks.device().counters().get(counter).unwrap_or(0);
         if count > 0 {
-            let sectors = counted(count, "copy or sector", "copies or sectors");
-            warnings.push(json!({ "code": code, "message": format!("{sectors} of the lanes' {what}") }));
+            let times = counted(count, "time", "times");
+            warnings.push(json!({ "code": code, "message": format!("{what} ({times})") }));
         }
     }
     let lanes: Vec<Value> = (0_u64..).zip(&status.lanes).map(|(lane, of)| lane_value(lane, of)).collect();
