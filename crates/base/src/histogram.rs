@@ -1,8 +1,8 @@
 //! The latency of many requests: a high-dynamic-range histogram for the tail, exact sums for the moments.
 //!
 //! The histogram keeps three significant digits from 1 ns to over four hours, so a quantile is within 0.1% of a
-//! sample, in a third of a megabyte; a coarse one keeps one digit in some kilobytes, where there are many of them.
-//! Minimum, maximum, mean and standard deviation are exact in both.
+//! sample, in a third of a megabyte at most; a coarse one keeps one digit in some kilobytes, where there are many of
+//! them. Minimum, maximum, mean and standard deviation are exact in both.
 
 use crate::time::Duration;
 
@@ -56,8 +56,8 @@ impl Histogram {
     }
 
     fn with_digits(digits: u8) -> Self {
-        let counts = hdrhistogram::Histogram::new_with_bounds(1, Self::LONGEST_NS, digits)
-            .expect("the bounds are constants that the library accepts");
+        // It grows with the longest latency: most runs have many histograms, and none of them lasts hours.
+        let counts = hdrhistogram::Histogram::new(digits).expect("the library accepts one digit and three");
         Self { counts, sum_ns: 0, sum_squares_ns2: 0.0, min_ns: u64::MAX, max_ns: 0 }
     }
 
@@ -65,7 +65,7 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, latency: Duration) {
         let ns = latency.as_ns();
-        self.counts.saturating_record(ns.min(Self::LONGEST_NS));
+        self.counts.record(ns.min(Self::LONGEST_NS)).expect("the histogram grows as far as that");
         self.sum_ns += u128::from(ns);
         self.sum_squares_ns2 += (ns as f64) * (ns as f64);
         self.min_ns = self.min_ns.min(ns);
@@ -74,7 +74,7 @@ impl Histogram {
 
     /// Adds all that `other` recorded.
     pub fn merge(&mut self, other: &Self) {
-        self.counts.add(&other.counts).expect("all histograms have the same bounds");
+        self.counts.add(&other.counts).expect("the histogram grows as far as any");
         self.sum_ns += other.sum_ns;
         self.sum_squares_ns2 += other.sum_squares_ns2;
         self.min_ns = self.min_ns.min(other.min_ns);
@@ -173,6 +173,23 @@ mod tests {
         let mut merged = Histogram::new();
         merged.merge(&coarse);
         assert_eq!(merged.len(), 10_000);
+    }
+
+    #[test]
+    fn a_latency_beyond_the_longest_counts_as_the_longest_and_enters_the_moments_as_it_is() {
+        let mut histogram = Histogram::new();
+        let longer = Duration::from_ns(u64::MAX / 2);
+        histogram.record(longer);
+        histogram.record(Duration::ZERO);
+        assert_eq!(histogram.buckets().map(|(_, count)| count).collect::<Vec<_>>(), [1, 1]);
+        let last =
+            histogram.buckets().last().map(|(edge_ns, _)| edge_ns as f64 / Histogram::LONGEST_NS as f64);
+        assert!(last.is_some_and(|ratio| (1.0..1.001).contains(&ratio)), "{last:?}");
+        assert_eq!(histogram.latency().max, longer.as_ns() as f64);
+        // A histogram grows for what another has seen, too.
+        let mut merged = Histogram::new();
+        merged.merge(&histogram);
+        assert_eq!(merged.latency(), histogram.latency());
     }
 
     #[test]
