@@ -55,6 +55,7 @@ pub fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> Result<D
     let mut table: toml::Table = toml::from_str(text).map_err(|error| locate(file, text, &error))?;
     // Read the file as it stands first, so that its own mistakes are reported with their lines.
     let mut config: DriveConfig = toml::from_str(text).map_err(|error| locate(file, text, &error))?;
+    let own: Vec<String> = table.keys().cloned().collect();
     let mut set: Vec<(Vec<String>, &str)> = Vec::new();
     for (key, value) in overrides {
         let path = apply(file, &mut table, key, value)?;
@@ -68,7 +69,14 @@ pub fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> Result<D
     if !overrides.is_empty() {
         config = table.clone().try_into().map_err(|error: toml::de::Error| {
             let given = overrides.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(",");
-            ConfigError::new(file, format!("with '{given}': {}", error.to_string().trim().replace('\n', " ")))
+            let mut reason = format!("with '{given}': {}", error.to_string().trim().replace('\n', " "));
+            // What is missing is missing because the section is new.
+            if let Some((path, _)) = set.iter().find(|(path, _)| path.len() > 1 && !own.contains(&path[0])) {
+                let section = &path[0];
+                reason +=
+                    &format!("; {file} has no [{section}] of its own, so that all of it is to be given");
+            }
+            ConfigError::new(file, reason)
         })?;
     }
     sections(&table).and_then(|()| validate::validate(&config)).map_err(|(field, reason)| ConfigError {
