@@ -9,11 +9,11 @@ use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_base::units::{format_bytes, parse_bytes};
 use flashlane_device::spec::Spec;
-use flashlane_device::{DataDevice, Device, Interleaved, Lane, OneLane, SubmitError};
+use flashlane_device::{DataDevice, Device, Interleaved, Lane, OneLane, Profile, SubmitError};
 use flashlane_host::{
     Access, CreateError, DEPTH_DEFAULT, DEPTH_MAX, OpenError, OpenOptions, ZonedError, ZonedOptions,
 };
-use flashlane_layer::{Backed, Stack};
+use flashlane_layer::{Backed, Stack, lanes};
 use flashlane_measure::schema::Warning;
 use flashlane_sim::ConfigError;
 use flashlane_sim::config::{self, DriveConfig};
@@ -57,7 +57,7 @@ pub fn profile_of(spec: &Spec) -> Result<Option<DriveConfig>, Failure> {
 /// Opens the device that `spec` names, its lanes as one run of addresses where it has several.
 pub fn open(spec: &Spec, opening: &Opening<'_>) -> Result<Opened, Failure> {
     let mut warnings = Vec::new();
-    let device = stack(spec, opening, &mut warnings)?.into_device();
+    let device = stack(spec, opening, &|_| Ok(()), &mut warnings)?.into_device();
     let device = if device.profile().lanes > 1 { Box::new(Interleaved::new(device)) } else { device };
     Ok(Opened { device, warnings })
 }
@@ -91,18 +91,27 @@ pub struct OpenedBytes {
     pub warnings: Vec<Warning>,
 }
 
+/// Asked of what a device will be, before it is divided into lanes and all that is on it is lost: nothing was written
+/// where the answer is a refusal.
+pub type Accept<'a> = dyn Fn(&Profile) -> Result<(), Failure> + 'a;
+
 /// Opens the device that `spec` names, with its lanes as they are, for somebody who wants bytes back: those of a simulated
-/// device are kept in memory.
-pub fn open_bytes(spec: &Spec, opening: &Opening<'_>) -> Result<OpenedBytes, Failure> {
+/// device are kept in memory. Lanes that are made anew are made if `accept` has nothing against them.
+pub fn open_bytes(spec: &Spec, opening: &Opening<'_>, accept: &Accept<'_>) -> Result<OpenedBytes, Failure> {
     let mut warnings = Vec::new();
-    let device = match stack(spec, opening, &mut warnings)? {
+    let device = match stack(spec, opening, accept, &mut warnings)? {
         Stack::Data(device) => device,
         Stack::Timing(device) => Box::new(Backed::new(device)),
     };
     Ok(OpenedBytes { device, warnings })
 }
 
-fn stack(spec: &Spec, opening: &Opening<'_>, warnings: &mut Vec<Warning>) -> Result<Stack, Failure> {
+fn stack(
+    spec: &Spec,
+    opening: &Opening<'_>,
+    accept: &Accept<'_>,
+    warnings: &mut Vec<Warning>,
+) -> Result<Stack, Failure> {
     match spec {
         Spec::Path(path) => real(path, opening, warnings),
         Spec::Simulated { profile, overrides, lane } => {
@@ -121,12 +130,17 @@ fn stack(spec: &Spec, opening: &Opening<'_>, warnings: &mut Vec<Warning>) -> Res
         }
         Spec::Layer { name, inner, options } if name == "zoned" => zoned(inner, options, opening, warnings),
         Spec::Layer { name, inner, options } => {
-            let inner = stack(inner, opening, warnings)?;
+            let inner = stack(inner, opening, accept, warnings)?;
             let mut options = options.clone();
             // The file was made a moment ago: there is nothing on it that dividing it could lose.
             let new = name == "lanes" && opening.safety.create.is_some();
             if new && !options.iter().any(|(key, _)| key == "format") {
                 options.push(("format".into(), "yes".into()));
+            }
+            if name == "lanes"
+                && let Some(lanes) = lanes::planned(&options, &inner).map_err(Failure::unusable)?
+            {
+                accept(&lanes)?;
             }
             let seed = opening.seed.derive("layer");
             flashlane_layer::build(name, &options, inner, seed).map_err(Failure::unusable)

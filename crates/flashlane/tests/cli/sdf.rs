@@ -99,6 +99,40 @@ fn what_cannot_be_is_refused_and_nothing_is_changed() {
     assert_eq!(flash.ids(), [0]);
 }
 
+/// All bytes of a real device that cannot hold blocks, or not blocks of the size asked for, are as they were.
+#[test]
+fn a_device_that_cannot_hold_such_blocks_is_not_divided() {
+    let flash = Flash::new();
+    flash.sdf("put", &[text(&flash.file("a", &[7; 50_000]))]);
+    let (divided, fresh) = (flash.dir.path().join("flash"), flash.file("fresh", &[0xa5; 1 << 20]));
+    let few = &["erase units, and at least 5 are needed"][..];
+    for path in [&divided, &fresh] {
+        let (before, file) = (fs::read(path).unwrap(), text(path));
+        // Four units, and what is left over.
+        let unit = format!("{}KiB", before.len() / 1024 / 4 - 8);
+        for (spec, more, parts) in [
+            (format!("lanes({file},channels=4,unit={unit})"), "1", few),
+            (format!("faulty(lanes({file},channels=1,unit={unit}),read-errors=1%)"), "1", few),
+            (format!("lanes({file},unit=4KiB)"), "1", &["leave nothing for a block"]),
+            (file.into(), "1", &["no erase units", "lanes(DEVICE)"]),
+            (format!("lanes({file},unit=64KiB,channels=1)"), "64KiB", &["--get-bytes", "49152", "nothing"]),
+        ] {
+            let safe = ["--destroy-data", "--allow-page-cache"];
+            let bench = ["sdf", "bench", &spec, "--get-bytes", more];
+            refused(2, &[&bench[..], &safe].concat(), parts);
+            if more == "1" {
+                refused(2, &[&["sdf", "format", &spec], &safe[..]].concat(), parts);
+            }
+            assert!(fs::read(path).unwrap() == before, "{spec}: the file was changed");
+        }
+    }
+    assert_eq!(flash.block(0), [7; 50_000]);
+    let none = flash.dir.path().join("none");
+    let spec = format!("lanes({},channels=4,unit=256KiB)", text(&none));
+    refused(2, &["sdf", "format", &spec, "--create", "2MiB", "--allow-page-cache"], few);
+    assert!(!none.exists(), "a file that nobody can use is left behind");
+}
+
 #[test]
 fn a_damaged_block_is_named_and_never_given_out() {
     let flash = Flash::new();

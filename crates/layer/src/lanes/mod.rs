@@ -27,6 +27,7 @@ pub use error::LanesError;
 pub use layout::{RECORDS, SECTOR_BYTES, Shape, UNITS_MAX};
 pub use open::Mended;
 pub(crate) use settings::ENTRY;
+pub use settings::planned;
 
 use crate::label;
 use flashlane_base::{Instant, Seed};
@@ -82,6 +83,22 @@ pub struct Lanes<D> {
     ended: Vec<Asked>,
 }
 
+/// What lanes over such a device say of themselves.
+fn profile(below: &Profile, layout: &Layout) -> Profile {
+    let Shape { lanes, unit_bytes, read_unit_bytes, write_unit_bytes } = layout.shape;
+    Profile {
+        name: label(ENTRY.name, &below.name, &layout.shape.settings()),
+        capacity_bytes: layout.units_per_lane * unit_bytes,
+        lanes,
+        read_unit_bytes,
+        write_unit_bytes,
+        erase_unit_bytes: unit_bytes,
+        // One place below is left to sectors that nobody waits for.
+        depth: below.depth - 1,
+        ..below.clone()
+    }
+}
+
 impl<D: DataDevice> Lanes<D> {
     /// The lanes that are on `below`.
     ///
@@ -103,18 +120,7 @@ impl<D: DataDevice> Lanes<D> {
         let mut opened = open::superblock(&mut driven, accept)?;
         let (records, found) = open::table(&mut driven, &mut opened)?;
         let Opened { superblock, layout, mended } = opened;
-        let Shape { lanes, unit_bytes, read_unit_bytes, write_unit_bytes } = layout.shape;
-        let profile = Profile {
-            name: label(ENTRY.name, &below.profile().name, &layout.shape.settings()),
-            capacity_bytes: layout.units_per_lane * unit_bytes,
-            lanes,
-            read_unit_bytes,
-            write_unit_bytes,
-            erase_unit_bytes: unit_bytes,
-            // One place below is left to sectors that nobody waits for.
-            depth: below.profile().depth - 1,
-            ..below.profile().clone()
-        };
+        let profile = profile(below.profile(), &layout);
         let mut lanes = Self {
             book: book(&profile, &layout, &records),
             table: Table::new(layout, superblock.id, records, &found),

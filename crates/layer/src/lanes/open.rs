@@ -212,6 +212,14 @@ fn sequence(slot: &Option<(u64, Vec<Record>)>) -> Option<u64> {
     slot.as_ref().map(|(sequence, _)| *sequence)
 }
 
+/// Where everything comes to lie on a device that is divided into `shape`. Nothing is asked of it.
+pub(super) fn planned(below: &Profile, shape: Shape) -> Result<Layout, LanesError> {
+    check_below(below)?;
+    shape.check()?;
+    shape.fits(below)?;
+    Layout::new(shape, below.capacity_bytes)
+}
+
 /// Divides a device: its table first, the superblock at its beginning last, so that what is cut short is no device with
 /// lanes, or a whole one.
 pub(super) fn format<D: DataDevice>(
@@ -220,11 +228,7 @@ pub(super) fn format<D: DataDevice>(
     seed: Seed,
 ) -> Result<(), LanesError> {
     const ACTION: &str = "write the table of units";
-    let below = driven.device.profile().clone();
-    check_below(&below)?;
-    shape.check()?;
-    shape.fits(&below)?;
-    let layout = Layout::new(shape, below.capacity_bytes)?;
+    let layout = planned(driven.device.profile(), shape)?;
     let mut random = seed.derive("id of lanes").source();
     let mut id = [0; 16];
     id[..8].copy_from_slice(&random.bits().to_le_bytes());

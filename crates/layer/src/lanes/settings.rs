@@ -8,7 +8,7 @@ use crate::options::{LayerError, OptionHelp, Options};
 use crate::registry::{Entry, Stack};
 use flashlane_base::Seed;
 use flashlane_base::units::{parse_bytes, parse_count};
-use flashlane_device::DataDevice;
+use flashlane_device::{DataDevice, Profile};
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "lanes",
@@ -27,51 +27,67 @@ pub(crate) const ENTRY: Entry = Entry {
 };
 
 fn build(options: &Options<'_>, inner: Stack, seed: Seed) -> Result<Stack, LayerError> {
-    let lanes = |text: &str| {
-        let count = parse_count(text).map_err(|error| error.to_string())?;
-        u32::try_from(count).map_err(|_| format!("there are at most {} lanes", u32::MAX))
-    };
-    let yes = |text: &str| match text {
-        "yes" => Ok(true),
-        "no" => Ok(false),
-        _ => Err("it is yes or no"),
-    };
-    let asked = Asked {
-        lanes: options.read("channels", lanes)?,
-        unit_bytes: options.read("unit", parse_bytes)?,
-        read_unit_bytes: options.read("read-unit", parse_bytes)?,
-        write_unit_bytes: options.read("write-unit", parse_bytes)?,
-    };
-    let format = options.read("format", yes)?;
+    let asked = Asked::read(options)?;
     match inner {
-        Stack::Data(device) => Ok(Stack::Data(Box::new(asked.open(device, format, seed)?))),
+        Stack::Data(device) => Ok(Stack::Data(Box::new(asked.open(device, seed)?))),
         Stack::Timing(device) => {
             Err(LayerError::NeedsBytes { key: ENTRY.name, device: device.profile().name.clone() })
         }
     }
 }
 
-/// A shape of which some is left open.
+/// What lanes will say of themselves that these settings, with `format=yes` among them, divide `inner` into: so that
+/// somebody who cannot use them can say so before all that is on it is lost. Nothing where they do not divide it.
+///
+/// # Errors
+/// [`LayerError`] where it cannot be divided so.
+pub fn planned(settings: &[(String, String)], inner: &Stack) -> Result<Option<Profile>, LayerError> {
+    let asked = Asked::read(&Options::new(ENTRY.name, &(ENTRY.options)(), settings)?)?;
+    match inner {
+        Stack::Data(device) if asked.format == Some(true) => {
+            let layout = open::planned(device.profile(), asked.shape())?;
+            Ok(Some(super::profile(device.profile(), &layout)))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// A shape of which some is left open, and whether it is made anew.
 struct Asked {
     lanes: Option<u32>,
     unit_bytes: Option<u64>,
     read_unit_bytes: Option<u64>,
     write_unit_bytes: Option<u64>,
+    format: Option<bool>,
 }
 
 impl Asked {
+    fn read(options: &Options<'_>) -> Result<Self, LayerError> {
+        let lanes = |text: &str| {
+            let count = parse_count(text).map_err(|error| error.to_string())?;
+            u32::try_from(count).map_err(|_| format!("there are at most {} lanes", u32::MAX))
+        };
+        let yes = |text: &str| match text {
+            "yes" => Ok(true),
+            "no" => Ok(false),
+            _ => Err("it is yes or no"),
+        };
+        Ok(Self {
+            lanes: options.read("channels", lanes)?,
+            unit_bytes: options.read("unit", parse_bytes)?,
+            read_unit_bytes: options.read("read-unit", parse_bytes)?,
+            write_unit_bytes: options.read("write-unit", parse_bytes)?,
+            format: options.read("format", yes)?,
+        })
+    }
+
     /// The lanes on a device. A simulated one begins blank and has nothing to lose: it is divided without being asked for.
-    fn open<D: DataDevice>(
-        &self,
-        mut device: D,
-        format: Option<bool>,
-        seed: Seed,
-    ) -> Result<Lanes<D>, LanesError> {
-        let blank = format.is_none() && device.profile().simulated && {
+    fn open<D: DataDevice>(&self, mut device: D, seed: Seed) -> Result<Lanes<D>, LanesError> {
+        let blank = self.format.is_none() && device.profile().simulated && {
             let mut driven = Driven { device: &mut device, next: &mut 0 };
             matches!(open::superblock(&mut driven, |_| Ok(())), Err(LanesError::NotFormatted { .. }))
         };
-        if blank || format == Some(true) {
+        if blank || self.format == Some(true) {
             return Lanes::format(device, self.shape(), seed);
         }
         let name = device.profile().name.clone();

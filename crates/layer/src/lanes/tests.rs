@@ -478,6 +478,19 @@ proptest! {
     }
 
     #[test]
+    fn what_is_said_before_dividing_is_what_comes_of_it(
+        lanes in 0_u32..6, unit in 0_u64..40, write in 1_u64..9, device in 0_u64..600
+    ) {
+        let settings = [("channels", lanes.to_string()), ("unit", format!("{}B", unit * 2048)),
+            ("write-unit", format!("{}B", write * 1024)), ("format", "yes".into())]
+            .map(|(key, value)| (key.to_owned(), value));
+        let below = || Stack::Data(Box::new(memory(device * 4096)));
+        let made = build("lanes", &settings, below(), Seed(1));
+        prop_assert_eq!(planned(&settings, &below()), made.map(|stack| Some(stack.profile().clone())));
+        prop_assert_eq!(planned(&settings[..0], &below()), Ok(None), "it would not be divided");
+    }
+
+    #[test]
     fn random_blocks_are_never_taken_for_lanes(seed: u64) {
         let mut random: Random = Seed(seed).source();
         let mut device = memory(64 * 4096);

@@ -10,7 +10,7 @@ use crate::output;
 use crate::progress::Meter;
 use anyhow::anyhow;
 use flashlane_block::load::{self, Load, Side};
-use flashlane_block::{Options, Placement};
+use flashlane_block::{Layout, Options, Placement};
 use flashlane_device::spec::Spec;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -31,7 +31,14 @@ pub fn call(
     let options = Options { placement, ..Options::default() };
     // Of a real device no formatting may be taken for an earlier one.
     let seed = real_path(spec).is_none().then_some(given.seed);
-    let (mut blocks, warnings) = format_device(spec, safety, seed, options)?;
+    let accept = |layout: &Layout| match given.get_bytes.filter(|&bytes| bytes > layout.block_bytes()) {
+        Some(given) => Err(Failure::unusable(anyhow!(
+            "--get-bytes {given} is more than a block has: {} bytes; nothing was touched",
+            layout.block_bytes()
+        ))),
+        None => Ok(()),
+    };
+    let (mut blocks, warnings) = format_device(spec, safety, seed, options, &accept)?;
     let status = blocks.status();
     let lanes = status.layout.lanes;
     // Bytes of simulated devices are kept in memory.
@@ -40,13 +47,6 @@ pub fn call(
         None => (BLOCKS_PER_LANE * u64::from(lanes)).min(MEMORY_BYTES / blocks.block_bytes()).max(1),
     };
     let puts = given.blocks.map_or(usual, |blocks| u64::from(blocks.get()));
-    if let Some(given_bytes) = given.get_bytes.filter(|&bytes| bytes > blocks.block_bytes()) {
-        // How long blocks are follows from the formatting, which is done.
-        return Err(Failure::failed(anyhow!(
-            "--get-bytes {given_bytes} is more than a block has: {} bytes",
-            blocks.block_bytes()
-        )));
-    }
     let in_flight = given.in_flight.map_or(lanes, |n| n.get());
     let filling = Load {
         wishes: puts.min(status.blocks_free),
