@@ -12,7 +12,7 @@ use flashlane_base::units::parse_bytes;
 use flashlane_block::Placement;
 use flashlane_device::spec::Spec;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Blocks on software-defined flash: format a device, put and get blocks, check them, measure
 #[derive(Debug, clap::Args)]
@@ -74,7 +74,7 @@ enum Action {
         /// How many; to the block's end unless given
         #[arg(long, value_name = "BYTES", value_parser = bytes)]
         length: Option<u64>,
-        /// A new file in place of standard output
+        /// A new file in place of standard output; - for standard output
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
@@ -174,6 +174,16 @@ fn bytes(text: &str) -> Result<u64, String> {
     text.parse().or_else(|_| parse_bytes(text).map_err(|error| error.to_string()))
 }
 
+/// The file to be made; none for standard output.
+fn new_file(output: &Option<PathBuf>) -> Option<&Path> {
+    output.as_deref().filter(|path| !is_standard(path))
+}
+
+/// Whether it is no file, but standard input or output.
+fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
 /// At least one.
 fn some_bytes(text: &str) -> Result<u64, String> {
     match bytes(text)? {
@@ -189,7 +199,7 @@ impl Arguments {
             Action::Fsck { .. } | Action::Bench { .. } => true,
             // A file that is half made, or half a block.
             Action::Format { safety, .. } => safety.create.is_some(),
-            Action::Get { output, .. } => output.is_some(),
+            Action::Get { output, .. } => new_file(output).is_some(),
             Action::Status { .. } | Action::Put { .. } | Action::Ls { .. } | Action::Rm { .. } => false,
         }
     }
@@ -201,7 +211,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         Action::Status { device, output } => status::status(&device.device, output),
         Action::Put { device, files, id } => blocks::put(&device.device, files, *id),
         Action::Get { device, id, offset, length, output } => {
-            blocks::get(&device.device, *id, *offset, *length, output.as_deref())
+            blocks::get(&device.device, *id, *offset, *length, new_file(output))
         }
         Action::Ls { device, format } => blocks::list(&device.device, *format),
         Action::Rm { device, ids, damaged } => blocks::remove(&device.device, ids, *damaged),

@@ -1,6 +1,7 @@
 //! Blocks in and out.
 
 use super::device::{Access, AnyBlocks, open};
+use super::is_standard;
 use crate::arguments::Format;
 use crate::failure::{Failure, Status, tell};
 use crate::output::{csv_line, json, print};
@@ -17,7 +18,7 @@ const PIECE_BYTES: u64 = 1 << 20;
 
 /// Stores files, one a block.
 pub fn put(spec: &Spec, files: &[PathBuf], first: Option<u64>) -> Result<Status, Failure> {
-    if files.iter().filter(|file| is_standard_input(file)).count() > 1 {
+    if files.iter().filter(|file| is_standard(file)).count() > 1 {
         return Err(Failure::unusable(anyhow!(
             "standard input (-) can be stored once, it is read to its end"
         )));
@@ -46,13 +47,9 @@ pub fn put(spec: &Spec, files: &[PathBuf], first: Option<u64>) -> Result<Status,
     Ok(Status::Done)
 }
 
-fn is_standard_input(file: &Path) -> bool {
-    file.as_os_str() == "-"
-}
-
 fn read(blocks: &AnyBlocks, file: &Path) -> anyhow::Result<Payload> {
     let name = file.display();
-    let mut source: Box<dyn Read> = if is_standard_input(file) {
+    let mut source: Box<dyn Read> = if is_standard(file) {
         Box::new(io::stdin().lock())
     } else {
         Box::new(File::open(file).with_context(|| format!("cannot open '{name}'"))?)
