@@ -89,7 +89,7 @@ pub fn get(
     let whole = blocks.info(id).map_or(0, |info| info.length_bytes);
     let length = length.unwrap_or(whole.saturating_sub(offset));
     // Asked for as a whole first: what is not there is told before a byte is written.
-    blocks.check_range(id, offset, length).map_err(Failure::unusable)?;
+    blocks.check_range(id, offset, length).map_err(Failure::failed)?;
     let Some(path) = output else {
         return write_out(&mut blocks, id, offset, length, &mut io::stdout().lock());
     };
