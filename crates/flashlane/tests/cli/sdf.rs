@@ -238,6 +238,12 @@ fn a_simulated_device_is_measured_and_repeats() {
     let rate = |at: usize| phases[at]["bandwidth_bytes_per_s"].as_f64().unwrap();
     // Four channels of 22.95 and 38 MB/s (sdf14, section 3.2).
     assert!((85e6..92e6).contains(&rate(0)) && (140e6..153e6).contains(&rate(1)), "{result}");
+    let free = result["user_bytes"].as_u64().unwrap() / result["block_bytes"].as_u64().unwrap() - 8;
+    assert_eq!(
+        [&result["blocks"], &result["blocks_free"], &result["next_id"]],
+        [&Value::from(8), &free.into(), &8.into()],
+        "the device as the bench leaves it"
+    );
     assert_eq!(done(&bench), done(&bench));
 }
 

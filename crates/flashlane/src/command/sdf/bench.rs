@@ -59,7 +59,6 @@ pub fn call(
     };
     let reading = Load { wishes: given.gets.unwrap_or(puts), puts: 0.0, ..filling };
     let loads = [("puts", filling), ("gets", reading)];
-    let mut value = described(&blocks);
     let meter = Meter::new(format!("measuring blocks on {spec}"));
     let mut partial = None;
     let mut phases = Vec::new();
@@ -83,6 +82,7 @@ pub fn call(
         }
     }
     drop(meter);
+    let mut value = described(&blocks);
     value["schema"] = "flashlane.sdf_bench/1".into();
     value["seed"] = given.seed.0.into();
     value["in_flight"] = in_flight.into();
