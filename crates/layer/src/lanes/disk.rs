@@ -211,6 +211,18 @@ pub(super) fn decode_table(
     Some((u64_at(block, 16), records?)).filter(|(sequence, _)| *sequence < u64::MAX / 2)
 }
 
+/// The id and the number of a block that looks like a sector of a table, whatever device's, and how many bytes are written
+/// of each of its units.
+pub(super) fn table_sector(block: &[u8]) -> Option<([u8; 16], u64, Vec<u64>)> {
+    let count = u64::from(u32_at(block, 28));
+    if !(1..=RECORDS).contains(&count) || !is_sealed(block) {
+        return None;
+    }
+    let places = block[RECORDS_AT..].chunks_exact(RECORD_BYTES).take(count as usize);
+    let id = block[..16].try_into().expect("sixteen bytes");
+    Some((id, u32_at(block, 24).into(), places.map(|place| u64_at(place, 8)).collect()))
+}
+
 const _: () = assert!(RECORDS_AT + RECORDS as usize * RECORD_BYTES <= SEALED);
 
 #[cfg(test)]

@@ -48,6 +48,16 @@ pub enum LanesError {
         /// The device below.
         device: String,
     },
+    /// A table of units is there, and nothing that says what it is the table of.
+    #[error(
+        "'{device}' was divided into lanes, or was being divided: its table of units is there, and no superblock is, \
+         neither at its beginning nor at its end or any earlier end. Where the device was shortened, make it as long as it \
+         was; 'format=yes' divides it anew, and all that is on it is lost"
+    )]
+    NoSuperblock {
+        /// The device below.
+        device: String,
+    },
     /// Both superblocks are of no use.
     #[error(
         "the lanes of '{device}' cannot be opened: the superblock at its beginning {first}, the one at its end {last}"

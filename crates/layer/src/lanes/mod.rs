@@ -17,6 +17,7 @@ mod disk;
 mod error;
 mod layout;
 mod open;
+mod search;
 mod settings;
 mod table;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use super::disk::{Flaw, Record, Superblock, TableSector, decode_table};
 use super::error::LanesError;
 use super::layout::{Layout, SECTOR_BYTES, Shape};
+use super::search::{self, Sought};
 use super::table::Found;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{Buffer, Completion, DataDevice, Failure, Profile, Request, RequestId};
@@ -29,7 +30,7 @@ fn check_below(below: &Profile) -> Result<(), LanesError> {
 }
 
 /// Bytes that are moved at once.
-const PORTION_BYTES: u64 = 1 << 20;
+pub(super) const PORTION_BYTES: u64 = 1 << 20;
 
 /// A device that is driven from one request to the next. Requests get ids from `next` on.
 pub(super) struct Driven<'a, D> {
@@ -66,7 +67,7 @@ impl<D: DataDevice> Driven<'_, D> {
     }
 
     /// Sectors one after the other; those that cannot be read are nothing.
-    fn read_sectors(
+    pub(super) fn read_sectors(
         &mut self,
         action: &'static str,
         at: u64,
@@ -138,18 +139,30 @@ pub(super) fn superblock<D: DataDevice>(
             found_bytes: device_bytes,
         });
     }
-    let copy_at = recorded - SECTOR_BYTES;
+    let mut copy_at = recorded - SECTOR_BYTES;
     // One that names another end than where it stands is not this device's.
-    let last = read(copy_at)?.and_then(|found| match found.device_bytes {
+    let mut last = read(copy_at)?.and_then(|found| match found.device_bytes {
         bytes if bytes == recorded => Ok(found),
         _ => Err(Flaw::Nonsense),
     });
+    let is_flawed = |found| !matches!(found, Ok(_) | Err(Flaw::Newer(_)));
+    let mut has_table = false;
+    if is_flawed(first) && is_flawed(last) {
+        match search::copy(driven, device_bytes)? {
+            Sought::Copy(found) => (copy_at, last) = (found.device_bytes - SECTOR_BYTES, Ok(found)),
+            Sought::TableOnly => has_table = true,
+            Sought::Nothing => {}
+        }
+    }
     let superblock = match (first, last) {
         (Ok(found), _) => found,
         (Err(Flaw::Newer(version)), _) | (Err(_), Err(Flaw::Newer(version))) => {
             return Err(LanesError::Newer { device: device(), version });
         }
         (Err(_), Ok(found)) => found,
+        (Err(Flaw::Foreign), Err(Flaw::Foreign)) if has_table => {
+            return Err(LanesError::NoSuperblock { device: device() });
+        }
         (Err(Flaw::Foreign), Err(Flaw::Foreign)) => {
             return Err(LanesError::NotFormatted { device: device() });
         }

@@ -352,6 +352,71 @@ fn a_shorter_device_is_refused_and_a_longer_one_has_the_same_lanes() {
     assert_eq!((states(&lanes), lanes.mended()), (right, Mended::default()));
 }
 
+/// `device` with so many more bytes, which hold anything.
+fn grown(mut device: Memory, by_bytes: u64) -> Memory {
+    let length = device.profile().capacity_bytes;
+    let mut longer = memory(length + by_bytes);
+    let bytes = raw(&mut device, 0, length);
+    overwrite(&mut longer, 0, &bytes);
+    let mut random = Seed(length).source();
+    let anything: Vec<u8> = (0..by_bytes).map(|_| random.bits() as u8).collect();
+    overwrite(&mut longer, length, &anything);
+    longer
+}
+
+#[test]
+fn on_a_device_that_has_grown_the_copy_is_found_at_the_old_end() {
+    // Nothing written, a unit written in part, and one written whole: the table tells ever more of where to look. Of the
+    // first two shapes the table has one sector, of the last four.
+    for (shape, length, writes) in [
+        (shape(2, 8192, 512, 4096), 40 * 4096, &[][..]),
+        (shape(2, 8192, 512, 4096), 40 * 4096, &[4096][..]),
+        (shape(3, 1 << 20, 4096, 1 << 20), 32 << 20, &[1 << 20][..]),
+        (shape(5, 4096, 512, 4096), 4 << 20, &[4096][..]),
+    ] {
+        for by_bytes in [4096, 3 << 20] {
+            let mut lanes = fresh(shape, length);
+            for &bytes in writes {
+                lanes.submit(Request::write(1, 0, bytes).on(Lane(1))).expect("it is erased");
+                settle(&mut lanes);
+            }
+            let right = states(&lanes);
+            let sectors = lanes.layout.sectors();
+            let mut device = grown(lanes.into_inner(), by_bytes);
+            overwrite(&mut device, 0, &[0; 4096]);
+            // The table is told by what is left of it.
+            overwrite(&mut device, 4096, &[7; 4096]);
+            let lanes = Lanes::open(device).unwrap_or_else(|error| panic!("{error}"));
+            let mended = Mended { superblocks: 1, sectors: 1, lost_sectors: 0 };
+            assert_eq!((states(&lanes), lanes.mended()), (right.clone(), mended), "{sectors} sectors");
+            // It was written anew.
+            let lanes = reopened(lanes);
+            assert_eq!((states(&lanes), lanes.mended().superblocks), (right, 0));
+        }
+    }
+}
+
+#[test]
+fn a_table_without_a_superblock_is_told_and_nobody_elses_copy_is_taken() {
+    let length = 40 * 4096;
+    let mut lanes = fresh(shape(2, 8192, 512, 4096), length);
+    settle(&mut lanes);
+    let mut device = grown(lanes.into_inner(), 1 << 20);
+    overwrite(&mut device, 0, &[0; 4096]);
+    // Sound, in its place, and of another division.
+    let other = Lanes::format(memory(length), shape(4, 4096, 512, 4096), Seed(2));
+    let mut other = other.unwrap_or_else(|error| panic!("{error}")).into_inner();
+    let copy = raw(&mut other, length - 4096, 4096);
+    overwrite(&mut device, length - 4096, &copy);
+    let error = Lanes::open(device).err().expect("there is no superblock");
+    assert!(matches!(error, LanesError::NoSuperblock { .. }), "{error}");
+    // What was cut off took the copy with it.
+    let mut device = mixed().into_inner();
+    overwrite(&mut device, 0, &[0; 4096]);
+    let error = Lanes::open(Real::new(device, length - 4096, 8)).err().expect("there is no superblock");
+    assert!(error.to_string().contains("make it as long as it was"), "{error}");
+}
+
 #[test]
 fn a_copy_that_names_another_end_is_not_believed() {
     let mut device = mixed().into_inner();
@@ -523,7 +588,7 @@ fn a_format_cut_short_leaves_no_lanes_or_all_of_them() {
                 assert!(states(&lanes).iter().all(|&unit| unit == new), "after {served} requests");
                 "new"
             }
-            Err(LanesError::NotFormatted { .. }) => "none",
+            Err(LanesError::NoSuperblock { .. }) => "none",
             Err(error) => panic!("after {served} requests: {error}"),
         });
         if whole {
