@@ -122,6 +122,8 @@ pub struct Blocks<D> {
     pub(crate) superblocks: Superblocks,
     /// The id that is given out next.
     pub(crate) next_id: u64,
+    /// Where fresh ids leaped to when the device was opened: no block is put before a superblock says so.
+    leaped_to: u64,
     /// The sequence number that is written next.
     pub(crate) sequence: u64,
     next_ticket: u64,
@@ -234,10 +236,11 @@ impl<D: DataDevice> Blocks<D> {
         // Puts that were cut short had numbers too, which are not found.
         blocks.sequence = blocks.sequence.saturating_add(LEAP);
         if !blocks.damaged.is_empty() {
-            // With the first put or delete it becomes durable.
+            // It becomes durable before a block has such an id: if that were damaged too, the next opening would leap from
+            // where this one did.
             blocks.superblocks.outdated();
-            blocks.next_id =
-                blocks.next_id.checked_add(LEAP).filter(|&id| id <= ID_MAX).unwrap_or(blocks.next_id);
+            blocks.next_id = blocks.next_id.saturating_add(LEAP);
+            blocks.leaped_to = blocks.next_id;
         }
         Ok(blocks)
     }
@@ -254,6 +257,7 @@ impl<D: DataDevice> Blocks<D> {
             deleting: BTreeMap::new(),
             superblocks: Superblocks::default(),
             next_id: 0,
+            leaped_to: 0,
             sequence: 0,
             next_ticket: 0,
             next_request: 0,
@@ -329,9 +333,9 @@ impl<D: DataDevice> Blocks<D> {
     }
 
     /// A fresh id: none that was ever that of a block on this device, since it was formatted, and none given out since it
-    /// was opened. Where units are damaged nobody knows which ids they held, and this is far above those that are known:
-    /// what it promises then it promises of ids that came from here. Above [`ID_MAX`](crate::ID_MAX) there is none left,
-    /// and a put is refused.
+    /// was opened. Where units are damaged nobody knows which ids they held, and this is far above those that are known
+    /// (2³²): what it promises then it promises of ids that came from here. Above [`ID_MAX`](crate::ID_MAX) there is
+    /// none left, where that is nearer than the leap too, and a put is refused; lower ids that are free can still be chosen.
     pub fn next_id(&mut self) -> u64 {
         let id = self.next_id;
         self.next_id = id.saturating_add(1);
@@ -403,10 +407,26 @@ impl<D: DataDevice> Blocks<D> {
             return Err(PutError::Busy { id, doing: "deleted" });
         }
         self.wake();
+        let is_durable = self.has_durable_leap();
         if !self.has_room_for_blocks() {
             return Err(PutError::Full { blocks: self.blocks() });
         }
+        if !is_durable {
+            return Err(PutError::NoSuperblock);
+        }
         Ok(())
+    }
+
+    /// Whether a superblock says that fresh ids have leaped, or they have not. Waits for one where it can be written.
+    fn has_durable_leap(&mut self) -> bool {
+        let is_due = self.superblocks.floor() < self.leaped_to;
+        if is_due {
+            self.tend_superblock();
+            while self.superblocks.is_renewing() && !self.flights.is_empty() {
+                self.step(Instant::FAR);
+            }
+        }
+        !is_due || self.superblocks.floor() >= self.leaped_to
     }
 
     fn blocks(&self) -> u64 {
@@ -528,10 +548,10 @@ impl<D: DataDevice> Blocks<D> {
                 self.settle();
             }
             let has_unit = self.lanes.iter().any(|lane| lane.erased() > 0);
-            if self.superblocks.floor() < self.next_id && has_unit {
+            if self.superblocks.floor() < self.next_id && (has_unit || self.damaged.len() == 1) {
                 return Err(DeleteError::NoSuperblock);
             }
-            // With no unit to write a superblock to, one of them is what it takes.
+            // With no unit to write a superblock to, one of them is what it takes. While another is left an opening leaps.
             let discard = if has_unit { self.damaged.clone() } else { BTreeSet::from([first]) };
             for &place in &discard {
                 self.enqueue_erase(place, None);

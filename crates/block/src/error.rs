@@ -23,7 +23,10 @@ pub enum PutError {
         doing: &'static str,
     },
     /// No block can have this id.
-    #[error("there can be no block {id}: the highest id is {most}")]
+    #[error(
+        "there can be no block {id}: the highest id is {most}. Where fresh ids are used up, a lower one that is free can \
+         still be chosen"
+    )]
     NoSuchId {
         /// The id.
         id: u64,
@@ -36,6 +39,11 @@ pub enum PutError {
         /// Blocks that are stored or on their way.
         blocks: u64,
     },
+    /// Units are damaged, and from where on fresh ids are given out could not be made durable.
+    #[error(
+        "no superblock can be written, which would have to say that fresh ids are above those of damaged units"
+    )]
+    NoSuperblock,
     /// The payload was made for a device of another shape.
     #[error("the payload is one of {given_bytes} bytes at most, blocks here have {block_bytes}")]
     OtherLayout {

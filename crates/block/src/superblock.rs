@@ -61,6 +61,11 @@ impl Superblocks {
         self.places.len()
     }
 
+    /// Where the copies lie.
+    pub(crate) fn places(&self) -> &[Place] {
+        &self.places
+    }
+
     pub(crate) fn floor(&self) -> u64 {
         self.floor
     }

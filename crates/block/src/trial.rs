@@ -3,17 +3,23 @@
 //! Power is cut at every point where a cut can make a difference: after each completion of the device and each wish, on
 //! a copy of the device, which is then opened and compared with the model. What was acknowledged must be there, whole;
 //! what was on its way may be there, whole; nothing else may. Now and then the copy is gone on with, so that cuts follow
-//! cuts. All of it follows from one seed: a trial that fails, fails again.
+//! cuts. In half of the trials units are damaged while the power is off, and discarded later: what was not damaged stays,
+//! and what was damaged is told until it is erased. All of it follows from one seed: a trial that fails, fails again.
 //!
 //! Any device that can be copied can be tried; [`MemoryLanes`] with units of a few KiB takes some tens of microseconds a cut.
 
+mod damage;
+mod watched;
+
 use crate::{
-    Blocks, DeleteError, DeleteFailure, GetError, Options, Outcome, Payload, Placement, PutError, Ticket,
+    Blocks, DeleteError, DeleteFailure, GetError, Options, Outcome, Payload, Place, Placement, PutError,
+    PutFailure, Ticket,
 };
 use flashlane_base::{Duration, Instant, Random, Seed};
-use flashlane_device::{DataDevice, MemoryFaults, MemoryLanes};
-use std::collections::BTreeMap;
+use flashlane_device::{DataDevice, Device, MemoryFaults, MemoryLanes, UnitState};
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
+use watched::Watched;
 
 /// What happened in a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +38,10 @@ pub struct Tally {
     pub failures: u64,
     /// Times that the layer was closed and opened again, or that a copy whose power was cut was gone on with.
     pub restarts: u64,
+    /// Units that were damaged.
+    pub damaged: u64,
+    /// Damaged units that were discarded.
+    pub discarded: u64,
 }
 
 impl std::ops::AddAssign for Tally {
@@ -43,6 +53,8 @@ impl std::ops::AddAssign for Tally {
         self.deletes += other.deletes;
         self.failures += other.failures;
         self.restarts += other.restarts;
+        self.damaged += other.damaged;
+        self.discarded += other.discarded;
     }
 }
 
@@ -87,12 +99,15 @@ pub fn run<D: DataDevice + Clone>(
 ) -> Tally {
     let mut random = seed.derive("trial").source();
     let options = options(&mut random);
-    let blocks = match Blocks::format(device, u128::from(seed.0) + 1, options) {
+    let blocks = match Blocks::format(Watched::new(device), u128::from(seed.0) + 1, options) {
         Ok(blocks) => blocks,
         Err(_) if health == Health::Failing => return Tally::default(),
         Err(error) => panic!("a sound device cannot be formatted: {error}"),
     };
-    let mut trial = Trial { blocks, calm, health, random, model: Model::default(), tally: Tally::default() };
+    let damages = health == Health::Sound && seed.0.is_multiple_of(2);
+    let damage = damages.then(|| seed.derive("damage").source());
+    let (model, tally) = (Model::default(), Tally::default());
+    let mut trial = Trial { blocks, calm, health, random, damage, model, tally };
     for _ in 0..steps {
         trial.step();
     }
@@ -136,29 +151,45 @@ struct Model {
     getting: BTreeMap<Ticket, (Body, u64, u64)>,
     /// Blocks whose erase failed.
     uncertain: BTreeMap<u64, Body>,
-    /// The highest id of a block that was ever acknowledged.
+    /// The highest id of a block that was ever acknowledged, or found.
     highest: Option<u64>,
+    /// Damaged units, and how often each had been erased when it was damaged.
+    damaged: BTreeMap<Place, Option<u32>>,
 }
 
 struct Trial<'a, D> {
-    blocks: Blocks<D>,
+    blocks: Blocks<Watched<D>>,
     calm: &'a dyn Fn(D) -> D,
     health: Health,
     random: Random,
+    /// Whether and when units are damaged and discarded, and how.
+    damage: Option<Random>,
     model: Model,
     tally: Tally,
 }
 
 impl<D: DataDevice + Clone> Trial<'_, D> {
     fn step(&mut self) {
+        let drawn = self.damage.as_mut().map(|random| random.below(100));
+        match drawn {
+            Some(0) => return self.damage(),
+            Some(1..4) if !self.model.damaged.is_empty() => return self.discard(),
+            // What units are erased before the first put or delete is the call's own.
+            Some(_) => self.blocks.device.watch(),
+            None => {}
+        }
         match self.random.below(100) {
             0..30 => self.put(),
             30..50 => self.get(),
             50..65 => self.delete(),
             65..68 => self.nonsense(),
             68 => self.restart(),
-            _ => self.advance(),
+            _ => {
+                self.blocks.device.take_seen();
+                self.advance();
+            }
         }
+        self.cut_within();
         self.cut();
     }
 
@@ -186,13 +217,15 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
             Err((PutError::Busy { .. }, _)) => assert!(busy, "nobody puts or deletes block {id}"),
             Err((PutError::Full { .. }, _)) => {
                 let model = &self.model;
-                let used = (model.stored.len() + model.putting.len() + model.deleting.len()) as u64;
+                let used = model.stored.len() + model.putting.len() + model.deleting.len();
+                let used = (used + model.damaged.len()) as u64;
                 let room = self.blocks.layout.all_units() - crate::Layout::RESERVED_UNITS;
                 assert!(
                     self.health == Health::Failing || used >= room,
                     "full with {used} of {room} blocks in use"
                 );
             }
+            Err((PutError::NoSuperblock, _)) if !self.model.damaged.is_empty() => {}
             Err((error, _)) => panic!("block {id} was refused: {error}"),
         }
     }
@@ -216,7 +249,8 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
         let ticket = self.blocks.delete(id).expect("a stored block is deleted");
         self.model.stored.remove(&id);
         self.model.deleting.insert(id, (ticket, body));
-        if self.health == Health::Failing {
+        // Where there is no unit for a superblock it is back at once.
+        if self.health == Health::Failing || !self.model.damaged.is_empty() {
             return;
         }
         let gone = self.blocks.get(id, 0, 0).map(drop);
@@ -276,6 +310,7 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
                             self.model.highest = self.model.highest.max(Some(id));
                             self.model.stored.insert(id, body);
                         }
+                        Err(PutFailure::NoUnit) if !self.model.damaged.is_empty() => {}
                         Err(failure) => self.lawful(&failure),
                     }
                 }
@@ -296,6 +331,10 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
                     assert_eq!(ticket, finished.ticket);
                     match result {
                         Ok(()) => self.tally.deletes += 1,
+                        // Damaged units may be those that were kept for superblocks.
+                        Err(DeleteFailure::NoUnit) if !self.model.damaged.is_empty() => {
+                            self.model.stored.insert(id, body);
+                        }
                         Err(failure) => {
                             self.lawful(&failure);
                             match failure {
@@ -316,45 +355,123 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
 
     /// Closes in order and opens again.
     fn restart(&mut self) {
+        self.blocks.settle();
+        if self.cut_within() {
+            return;
+        }
         self.settle();
         let options = options(&mut self.random);
-        let device = (self.calm)(self.blocks.device().clone());
+        let device = (self.calm)(self.blocks.device().copy());
         if self.health == Health::Sound {
-            self.blocks = Blocks::open(device, options).expect("what was closed is opened");
+            self.blocks = Blocks::open(Watched::new(device), options).expect("what was closed is opened");
             self.tally.restarts += 1;
         }
     }
 
-    /// Cuts the power of a copy, opens it, and compares.
+    /// Damages a few units while the power is off, and goes on. One sound copy of the superblock is left.
+    fn damage(&mut self) {
+        let mut random = self.damage.take().expect("units are damaged in this trial");
+        let mut copy = self.without_power(self.blocks.device().copy());
+        let mut stored = self.compare_all(&mut copy);
+        let mut damaged: BTreeSet<Place> = copy.damaged().collect();
+        let layout = copy.layout;
+        let mut superblocks = copy.superblocks.places().to_vec();
+        let blocks: BTreeMap<Place, u64> = copy.list().map(|info| (info.place, info.id)).collect();
+        let mut device = copy.into_device().into_inner();
+        for _ in 0..1 + random.below(3) {
+            let [place, other] = [0; 2].map(|_| Place {
+                lane: random.below(layout.lanes.into()) as u32,
+                unit: random.below(layout.units.into()) as u32,
+            });
+            if superblocks == [place] {
+                continue;
+            }
+            superblocks.retain(|copy| *copy != place);
+            damage::damage(&mut device, place, other, &mut random);
+            self.tally.damaged += u64::from(damaged.insert(place));
+            stored.retain(|id, _| blocks.get(&place) != Some(id));
+        }
+        let options = options(&mut random);
+        let copy = Blocks::open(Watched::new(device), options).expect("a copy of the superblock is left");
+        let told: BTreeSet<Place> = copy.damaged().collect();
+        assert_eq!(told, damaged, "these are told as damaged, and those are");
+        self.go_on(copy, stored);
+        self.damage = Some(random);
+        self.cut();
+    }
+
+    /// Erases damaged units, with cuts at every step of it.
+    fn discard(&mut self) {
+        self.blocks.device.watch();
+        let before = self.model.damaged.len();
+        let result = self.blocks.discard_damaged();
+        if self.cut_within() {
+            return;
+        }
+        self.collect();
+        let left: BTreeSet<Place> = self.blocks.damaged().collect();
+        self.model.damaged.retain(|place, _| left.contains(place));
+        self.tally.discarded += (before - left.len()) as u64;
+        match result {
+            Ok(count) => assert_eq!((count as usize, left.len()), (before, 0), "discarded, and left"),
+            Err(DeleteError::NoSuperblock) => assert!(!left.is_empty(), "nothing was left to say"),
+            Err(error) => panic!("damaged units cannot be discarded: {error}"),
+        }
+        self.cut();
+    }
+
+    /// Cuts the power of a copy now, opens it, and compares.
     fn cut(&mut self) {
-        let mut device = (self.calm)(self.blocks.device().clone());
+        self.cut_at(self.blocks.device().copy());
+    }
+
+    /// The same at each step that was watched, the model being as it was before. Whether one of them is gone on with.
+    fn cut_within(&mut self) -> bool {
+        let seen = self.blocks.device.take_seen();
+        seen.into_iter().any(|device| self.cut_at(device))
+    }
+
+    /// What is found on a device whose power is cut.
+    fn without_power(&mut self, device: D) -> Blocks<Watched<D>> {
+        let mut device = (self.calm)(device);
         let could = device.cut_power().is_some();
         assert!(could, "a device that cannot be cut off cannot be tried");
         // What was in flight ends, in failure.
         let mut ended = Vec::new();
         device.reap(device.now(), &mut ended);
         let options = options(&mut self.random);
-        let mut copy = match Blocks::open(device, options) {
+        match Blocks::open(Watched::new(device), options) {
             Ok(copy) => copy,
             Err(error) => panic!("after a power cut: {error}"),
-        };
-        self.tally.cuts += 1;
-        let found = self.compare_all(&mut copy);
-        let highest = self.model.highest.map_or(0, |id| id + 1);
-        assert!(copy.next_id >= highest, "id {} was given out, and {} comes next", highest, copy.next_id);
-        if self.health == Health::Sound && self.random.chance(0.02) {
-            // Somebody goes on from here.
-            self.model.stored = found;
-            self.model.putting.clear();
-            self.model.deleting.clear();
-            self.model.getting.clear();
-            self.blocks = copy;
-            self.tally.restarts += 1;
         }
     }
 
+    /// Whether it is gone on with.
+    fn cut_at(&mut self, device: D) -> bool {
+        let mut copy = self.without_power(device);
+        self.tally.cuts += 1;
+        let found = self.compare_all(&mut copy);
+        let goes_on = self.health == Health::Sound && self.random.chance(0.02);
+        if goes_on {
+            self.go_on(copy, found);
+        }
+        goes_on
+    }
+
+    /// Somebody goes on from here.
+    fn go_on(&mut self, copy: Blocks<Watched<D>>, stored: BTreeMap<u64, Body>) {
+        self.model.highest = self.model.highest.max(copy.list().map(|info| info.id).max());
+        self.model.damaged = copy.damaged().map(|place| (place, erases_of(&copy, place))).collect();
+        self.model.stored = stored;
+        self.model.putting.clear();
+        self.model.deleting.clear();
+        self.model.getting.clear();
+        self.blocks = copy;
+        self.tally.restarts += 1;
+    }
+
     /// Compares all that a copy holds with the model; what it holds is given back.
-    fn compare_all(&mut self, copy: &mut Blocks<D>) -> BTreeMap<u64, Body> {
+    fn compare_all(&mut self, copy: &mut Blocks<Watched<D>>) -> BTreeMap<u64, Body> {
         let mut found = BTreeMap::new();
         let listed: Vec<_> = copy.list().collect();
         for info in listed {
@@ -375,8 +492,24 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
         for id in self.model.stored.keys() {
             assert!(found.contains_key(id), "block {id} was acknowledged and is lost");
         }
+        let highest = self.model.highest.map_or(0, |id| id + 1);
+        assert!(copy.next_id >= highest, "id {} was given out, and {} comes next", highest, copy.next_id);
+        // Damaged is what was damaged and has not been erased since.
+        let told: BTreeSet<Place> = copy.damaged().collect();
+        let written = UnitState::Written { bytes: copy.layout.unit_bytes };
+        let is_left = |place: Place| copy.device.unit(place.on(), place.unit.into()).map(|unit| unit.state);
+        let left =
+            self.model.damaged.iter().filter(|&(&place, &erases)| {
+                is_left(place) == Some(written) && erases_of(copy, place) == erases
+            });
+        assert_eq!(told, left.map(|(&place, _)| place).collect(), "these are told as damaged, and those are");
         found
     }
+}
+
+/// How often a unit was erased, where the device counts.
+fn erases_of<D: DataDevice>(blocks: &Blocks<D>, place: Place) -> Option<u32> {
+    blocks.device.unit(place.on(), place.unit.into()).and_then(|unit| unit.erases)
 }
 
 fn compare(id: u64, body: Body, offset: u64, length: u64, seen: &[u8]) {

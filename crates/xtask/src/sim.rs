@@ -31,10 +31,11 @@ pub fn run(first: Option<u64>, trials: Option<u64>, cuts: u64) -> Result<()> {
         results.iter().filter_map(|(_, tally)| *tally).for_each(|of_seed| tally += of_seed);
         done += count;
     }
-    let Tally { cuts, blocks_compared, puts, gets, deletes, failures, restarts } = tally;
+    let Tally { cuts, blocks_compared, puts, gets, deletes, failures, restarts, damaged, discarded } = tally;
     println!(
         "{done} trials, {cuts} power cuts, {restarts} restarts: no acknowledged block lost, none half-written\n\
-         {puts} puts, {gets} gets, {deletes} deletes, {failures} lawful failures, {blocks_compared} blocks compared"
+         {puts} puts, {gets} gets, {deletes} deletes, {failures} lawful failures, {blocks_compared} blocks compared\n\
+         {damaged} units damaged, {discarded} of them discarded"
     );
     Ok(())
 }

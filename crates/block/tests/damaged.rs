@@ -1,0 +1,70 @@
+//! Units that are damaged at both ends: from where on ids are given out then.
+
+use flashlane_base::Seed;
+use flashlane_block::{Blocks, ID_MAX, Options, Outcome, PutError, trial};
+use flashlane_device::{DataDevice, Device, Lane, MemoryLanes};
+
+const UNIT_BYTES: usize = 4096;
+
+fn put<D: DataDevice>(blocks: &mut Blocks<D>, id: u64) -> Result<(), PutError> {
+    let payload = trial::payload_of(blocks, &[1; 100]);
+    let ticket = blocks.put(id, payload).map_err(|(error, _)| error)?;
+    let done = blocks.wait(ticket).expect("it was taken").outcome;
+    assert!(matches!(done, Outcome::Put(Ok(()), _)), "{done:?}");
+    Ok(())
+}
+
+/// The same device after a power cut, with which the unit of the block `id` has lost its header and footer.
+fn damaged(blocks: &Blocks<MemoryLanes>, id: u64) -> Blocks<MemoryLanes> {
+    let place = blocks.info(id).expect("it was put").place;
+    let mut device = blocks.device().clone();
+    device.cut_power();
+    device.reap(device.now(), &mut Vec::new());
+    device.lane_mut(Lane(place.lane))[place.unit as usize * UNIT_BYTES..][..UNIT_BYTES].fill(9);
+    let blocks = Blocks::open(device, Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    assert!(blocks.damaged().any(|damaged| damaged == place));
+    blocks
+}
+
+fn formatted(seed: u64) -> Blocks<MemoryLanes> {
+    let device = MemoryLanes::new(4, 8, UNIT_BYTES as u64, 512, Seed(seed));
+    Blocks::format(device, 1, Options::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn fresh_ids_leap_and_the_leap_is_durable_before_a_block_has_one() {
+    for seed in 0..16 {
+        let mut blocks = formatted(seed);
+        put(&mut blocks, 6).unwrap();
+        let mut blocks = damaged(&blocks, 6);
+        let first = blocks.next_id();
+        assert!(first >= 1 << 32, "{first}");
+        put(&mut blocks, first).unwrap();
+        // Nothing is left that would tell the second but a superblock.
+        let second = damaged(&blocks, first).next_id();
+        assert!(second > first, "{second} comes after {first}");
+    }
+}
+
+#[test]
+fn where_ids_end_before_the_leap_there_are_no_fresh_ones() {
+    let mut blocks = formatted(1);
+    let known = ID_MAX - (1 << 32) + 1;
+    put(&mut blocks, 0).unwrap();
+    put(&mut blocks, known).unwrap();
+    // Which of the ids above was that of the damaged block nobody knows: none is given out.
+    let mut blocks = damaged(&blocks, 0);
+    let fresh = blocks.next_id();
+    assert!(fresh > ID_MAX, "{fresh}");
+    let refused = put(&mut blocks, fresh).unwrap_err();
+    assert_eq!(refused, PutError::NoSuchId { id: u64::MAX, most: ID_MAX });
+    assert!(refused.to_string().contains("a lower one that is free can still be chosen"), "{refused}");
+    // Nothing else is in the way: what is there is there, ids can be chosen, and units discarded.
+    put(&mut blocks, 5).unwrap();
+    put(&mut blocks, ID_MAX).unwrap();
+    assert_eq!(blocks.discard_damaged(), Ok(1));
+    let device = blocks.into_device();
+    let mut blocks = Blocks::open(device, Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(blocks.list().map(|info| info.id).collect::<Vec<_>>(), [5, known, ID_MAX]);
+    assert!(blocks.next_id() > ID_MAX, "that they are used up outlives the damage");
+}
