@@ -23,6 +23,9 @@ pub struct Load {
     pub get_bytes: u64,
     /// Blocks that are kept: beyond these, each put deletes the oldest. All where absent.
     pub keep: Option<u64>,
+    /// Whether a put block holds zeros behind its id, for a device that keeps bytes in memory, where these need none, and
+    /// takes as long for any; otherwise bytes that no medium can shorten.
+    pub zeros: bool,
     /// What the choices follow from.
     pub seed: Seed,
 }
@@ -97,7 +100,7 @@ pub fn run<D: DataDevice>(
     let mut ids: VecDeque<u64> = blocks.list().map(|info| info.id).collect();
     // Made before the clock is read: a page of memory costs its first user more than the device takes for it.
     let at_once = if load.puts > 0.0 { u64::from(load.in_flight.max(1)).min(load.wishes) } else { 0 };
-    let mut payloads: Vec<Payload> = (0..at_once).map(|_| filled(blocks.payload(), load.seed)).collect();
+    let mut payloads: Vec<Payload> = (0..at_once).map(|_| filled(blocks.payload(), load)).collect();
     let begun = blocks.now();
     let mut done =
         Done { elapsed: Duration::ZERO, puts: Side::default(), gets: Side::default(), stopped: false };
@@ -170,9 +173,12 @@ pub fn run<D: DataDevice>(
     Ok(done)
 }
 
-/// Bytes that no medium can shorten.
-fn filled(mut payload: Payload, seed: Seed) -> Payload {
-    let mut random = seed.derive("payload").source();
+/// What blocks hold behind their ids.
+fn filled(mut payload: Payload, load: &Load) -> Payload {
+    if load.zeros {
+        return payload; // as it comes
+    }
+    let mut random = load.seed.derive("payload").source();
     for piece in payload.as_mut_slice().chunks_mut(8) {
         let word = random.bits().to_le_bytes();
         piece.copy_from_slice(&word[..piece.len()]);
@@ -198,6 +204,7 @@ mod tests {
                 random: true,
                 get_bytes: 512,
                 keep: Some(20),
+                zeros: false,
                 seed: Seed(2),
             };
             let done = run(&mut blocks, &load, &mut |_| ControlFlow::Continue(())).unwrap();
@@ -220,6 +227,7 @@ mod tests {
             random: false,
             get_bytes: 0,
             keep: None,
+            zeros: false,
             seed: Seed(2),
         };
         let answer = run(&mut blocks, &load, &mut |_| ControlFlow::Continue(()));

@@ -1,4 +1,4 @@
-//! A sparse store of bytes: what was never written reads as zeros and costs nothing.
+//! A sparse store of bytes: what was never written, and what was written as zeros, reads as zeros and costs nothing.
 //!
 //! Bytes stand in chunks of 4 KiB, the size that most drives are written in: a scattered write then costs one
 //! chunk and no more. A read or write costs one lookup a chunk, O(log n) in the chunks held. Copies share their chunks
@@ -10,6 +10,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 const CHUNK_BYTES: u64 = 4096;
+
+static ZEROS: [u8; CHUNK_BYTES as usize] = [0; CHUNK_BYTES as usize];
 
 type Chunk = Arc<[u8; CHUNK_BYTES as usize]>;
 
@@ -33,6 +35,10 @@ impl Chunks {
     /// Stores `bytes` from `offset_bytes` on.
     pub fn write(&mut self, lane: Lane, offset_bytes: u64, bytes: &[u8]) {
         for (index, inside, outside) in pieces(offset_bytes, bytes.len() as u64) {
+            if bytes[outside.clone()] == ZEROS[inside.clone()] {
+                self.clear(lane, offset_bytes + outside.start as u64, outside.len() as u64);
+                continue;
+            }
             let chunk = self.held.entry((lane, index)).or_insert_with(|| Arc::new([0; CHUNK_BYTES as usize]));
             Arc::make_mut(chunk)[inside].copy_from_slice(&bytes[outside]);
         }
@@ -94,7 +100,7 @@ mod tests {
         fn it_holds_what_a_plain_vector_holds(
             steps in prop::collection::vec(
                 (
-                    prop_oneof![any::<u8>().prop_map(Step::Write), Just(Step::Clear), Just(Step::Read)],
+                    prop_oneof![(0..3_u8).prop_map(Step::Write), Just(Step::Clear), Just(Step::Read)],
                     0..2_u32,
                     0..AREA,
                     0..3 * CHUNK_BYTES as usize,
@@ -131,6 +137,9 @@ mod tests {
             chunks.write(Lane(0), i << 30, &[1; 4096]);
         }
         assert_eq!(chunks.held_bytes(), 100 * 4096);
+        chunks.write(Lane(0), 0, &[0; 3 * 4096]);
+        chunks.write(Lane(1), 100, &[0; 9000]);
+        assert_eq!(chunks.held_bytes(), 99 * 4096, "zeros need no chunk, and give one back");
         chunks.clear(Lane(0), 0, u64::MAX >> 1);
         assert_eq!(chunks.held_bytes(), 0);
     }

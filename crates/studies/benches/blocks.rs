@@ -85,6 +85,7 @@ fn bandwidth(channels: u64, rounds: u64) {
         random: false,
         get_bytes: 0,
         keep: None,
+        zeros: false,
         seed: Seed(1),
     };
     let puts = load::run(&mut blocks, &load(1.0), &mut watch).expect("there is room");
@@ -125,6 +126,7 @@ fn mixed(channels: u64, placement: Placement, in_flight: u64, puts: f64, wishes:
         random: true,
         get_bytes: 0,
         keep: None,
+        zeros: false,
         seed,
     };
     load::run(&mut blocks, &fill, &mut watch).expect("there is room");

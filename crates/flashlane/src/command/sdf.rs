@@ -131,7 +131,7 @@ struct LoadOptions {
     /// Puts, or gets, in flight; as many as there are lanes unless given
     #[arg(long, value_name = "N")]
     in_flight: Option<NonZeroU32>,
-    /// Blocks to put; four a lane unless given (of a simulated device at most 2 GiB, which are kept in memory), at most those that fit
+    /// Blocks to put; four a lane unless given, at most those that fit
     #[arg(long, value_name = "N")]
     blocks: Option<NonZeroU32>,
     /// Gets; as many as blocks unless given

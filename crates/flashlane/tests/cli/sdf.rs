@@ -247,6 +247,19 @@ fn a_simulated_device_is_measured_and_repeats() {
     assert_eq!(done(&bench), done(&bench));
 }
 
+/// A whole device's blocks are many times what there is of memory.
+#[test]
+fn measuring_a_simulated_device_takes_no_memory_for_the_bytes_of_its_blocks() {
+    let bench = "ulimit -v 1500000 && exec \"$0\" sdf bench sim:sdf,channels=4,capacity=65216MiB --blocks 400 --format json";
+    let output = std::process::Command::new("sh")
+        .args(["-c", bench, env!("CARGO_BIN_EXE_flashlane")])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(result["blocks"], 400, "3.3 GB of them within 1.5 GB");
+}
+
 /// The program is killed while it puts blocks: all whose ids it has printed are there, whole, and nothing else is in a
 /// strange state.
 #[test]

@@ -17,8 +17,6 @@ use std::ops::ControlFlow;
 
 /// Blocks a lane that are put unless a number is given.
 const BLOCKS_PER_LANE: u64 = 4;
-/// Of simulated devices no more bytes than this, unless a number is given.
-const MEMORY_BYTES: u64 = 2 << 30;
 
 pub fn call(
     spec: &Spec,
@@ -41,12 +39,7 @@ pub fn call(
     let (mut blocks, warnings) = format_device(spec, safety, seed, options, &accept)?;
     let status = blocks.status();
     let lanes = status.layout.lanes;
-    // Bytes of simulated devices are kept in memory.
-    let usual = match real_path(spec) {
-        Some(_) => BLOCKS_PER_LANE * u64::from(lanes),
-        None => (BLOCKS_PER_LANE * u64::from(lanes)).min(MEMORY_BYTES / blocks.block_bytes()).max(1),
-    };
-    let puts = given.blocks.map_or(usual, |blocks| u64::from(blocks.get()));
+    let puts = given.blocks.map_or(BLOCKS_PER_LANE * u64::from(lanes), |blocks| blocks.get().into());
     let in_flight = given.in_flight.map_or(lanes, |n| n.get());
     let filling = Load {
         wishes: puts.min(status.blocks_free),
@@ -55,6 +48,8 @@ pub fn call(
         random: given.random,
         get_bytes: given.get_bytes.unwrap_or(0),
         keep: None,
+        // Bytes of simulated devices are kept in memory.
+        zeros: real_path(spec).is_none(),
         seed: given.seed,
     };
     let reading = Load { wishes: given.gets.unwrap_or(puts), puts: 0.0, ..filling };
