@@ -190,6 +190,8 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
             }
         }
         self.cut_within();
+        // A put may wait for a superblock, and other wishes are done meanwhile.
+        self.collect();
         self.cut();
     }
 
