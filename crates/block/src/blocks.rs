@@ -441,7 +441,8 @@ impl<D: DataDevice> Blocks<D> {
     /// Units that can still be written, over all lanes.
     fn room(&self) -> u64 {
         let waiting = self.deleting.values().filter(|(_, block)| block.readers > 0).count() as u64;
-        let units = self.lanes.iter().map(Lane::units).sum::<u64>() + waiting;
+        let first = self.erase_first.len() as u64;
+        let units = self.lanes.iter().map(Lane::units).sum::<u64>() + waiting + first;
         // Over all lanes: where one has more waiting than units, another has to take it.
         let writes = self.lanes.iter().map(|lane| lane.writes.len()).sum::<usize>() + self.homeless.len();
         units.saturating_sub(writes as u64)
@@ -621,6 +622,9 @@ impl<D: DataDevice> Blocks<D> {
         }
         for place in &self.damaged {
             lanes[place.lane as usize].damaged += 1;
+        }
+        for place in &self.erase_first {
+            lanes[place.lane as usize].dirty += 1;
         }
         for (index, lane) in lanes.iter_mut().enumerate() {
             let mut erases = Vec::new();

@@ -315,6 +315,14 @@ mod tests {
     }
 
     #[test]
+    fn room_for_retired_units_worked_out_by_hand() {
+        // The least header, one of a read unit of 512 bytes, and that of units of 8 MiB read in 8 KiB (sdf14, section 2).
+        for (header_bytes, most) in [(256, 20), (512, 52), (8192, 1012)] {
+            assert_eq!(retired_most(&Layout { header_bytes, ..LAYOUT }), most);
+        }
+    }
+
+    #[test]
     fn a_granule_is_known_by_its_block_and_place() {
         let sums = [(1, 1, 0), (2, 1, 0), (1, 2, 0), (1, 1, 1)]
             .map(|(format, sequence, nth)| granule_checksum(format, sequence, nth, &[3; 512]));

@@ -170,7 +170,8 @@ impl<D: DataDevice> Blocks<D> {
         if places.is_empty() {
             return;
         }
-        // Those that a header has no room for are tried again after a restart, and fail again.
+        // Those that a header has no room for are torn: after a restart they are erased before a block is written to them,
+        // and fail again.
         let mut retired: Vec<Place> = self.superblocks.retired().iter().copied().collect();
         retired.truncate(retired_most(&self.layout));
         let superblock = Superblock {
