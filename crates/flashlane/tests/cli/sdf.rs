@@ -91,6 +91,8 @@ fn what_cannot_be_is_refused_and_nothing_is_changed() {
         refused(2, &[&["sdf"], action].concat(), &["format=yes", "sdf format"]);
     }
     refused(2, &["sdf", "bench", "sim:sdf", "--get-bytes", "0"], &["--get-bytes", "at least one byte"]);
+    let many = ["sdf", "bench", "sim:sdf-tlc", "--blocks", "21000", "--in-flight", "21000"];
+    refused(2, &many, &["3.86 TiB of memory", "--in-flight"]);
     let most = "18446744073709551615";
     refused(1, &["sdf", "put", s, text(&small), "--id", most], &["no block", most]);
     let plain = flash.file("plain", &[0; 1 << 20]);

@@ -9,6 +9,7 @@ use crate::failure::{Failure, Status, tell};
 use crate::output;
 use crate::progress::Meter;
 use anyhow::anyhow;
+use flashlane_base::units::format_bytes;
 use flashlane_block::load::{self, Load, Side};
 use flashlane_block::{Layout, Options, Placement};
 use flashlane_device::spec::Spec;
@@ -27,32 +28,26 @@ pub fn call(
     output::prepare_beside(output, spec)?;
     let placement: Placement = given.placement.into();
     let options = Options { placement, ..Options::default() };
+    let simulated = real_path(spec).is_none();
     // Of a real device no formatting may be taken for an earlier one.
-    let seed = real_path(spec).is_none().then_some(given.seed);
-    let accept = |layout: &Layout| match given.get_bytes.filter(|&bytes| bytes > layout.block_bytes()) {
-        Some(given) => Err(Failure::unusable(anyhow!(
-            "--get-bytes {given} is more than a block has: {} bytes; nothing was touched",
-            layout.block_bytes()
-        ))),
-        None => Ok(()),
-    };
+    let seed = simulated.then_some(given.seed);
+    let accept =
+        |layout: &Layout| Wishes::new(given, layout).check(layout, simulated).map_err(Failure::unusable);
     let (mut blocks, warnings) = format_device(spec, safety, seed, options, &accept)?;
     let status = blocks.status();
-    let lanes = status.layout.lanes;
-    let puts = given.blocks.map_or(BLOCKS_PER_LANE * u64::from(lanes), |blocks| blocks.get().into());
-    let in_flight = given.in_flight.map_or(lanes, |n| n.get());
+    let Wishes { puts, gets, get_bytes, in_flight } = Wishes::new(given, &status.layout);
     let filling = Load {
         wishes: puts.min(status.blocks_free),
         in_flight,
         puts: 1.0,
         random: given.random,
-        get_bytes: given.get_bytes.unwrap_or(0),
+        get_bytes,
         keep: None,
         // Bytes of simulated devices are kept in memory.
-        zeros: real_path(spec).is_none(),
+        zeros: simulated,
         seed: given.seed,
     };
-    let reading = Load { wishes: given.gets.unwrap_or(puts), puts: 0.0, ..filling };
+    let reading = Load { wishes: gets, puts: 0.0, ..filling };
     let loads = [("puts", filling), ("gets", reading)];
     let meter = Meter::new(format!("measuring blocks on {spec}"));
     let mut partial = None;
@@ -98,6 +93,56 @@ pub fn call(
             Status::Failed
         }
     })
+}
+
+/// What is asked for, once it is known what blocks there are.
+struct Wishes {
+    puts: u64,
+    gets: u64,
+    get_bytes: u64,
+    in_flight: u32,
+}
+
+impl Wishes {
+    fn new(given: &LoadOptions, layout: &Layout) -> Self {
+        let usual = BLOCKS_PER_LANE * u64::from(layout.lanes);
+        let puts = given.blocks.map_or(usual, |blocks| blocks.get().into());
+        Self {
+            puts,
+            gets: given.gets.unwrap_or(puts),
+            get_bytes: given.get_bytes.unwrap_or(layout.block_bytes()),
+            in_flight: given.in_flight.map_or(layout.lanes, |n| n.get()),
+        }
+    }
+
+    fn check(&self, layout: &Layout, simulated: bool) -> anyhow::Result<()> {
+        if self.get_bytes > layout.block_bytes() {
+            return Err(anyhow!(
+                "--get-bytes {} is more than a block has: {} bytes; nothing was touched",
+                self.get_bytes,
+                layout.block_bytes()
+            ));
+        }
+        let (needed, there) = (self.least_memory_bytes(layout, simulated), flashlane_host::memory_bytes());
+        if needed > there {
+            return Err(anyhow!(
+                "so many requests in flight, or blocks, take {} of memory at least, and the machine has {}; nothing was \
+                 touched. Give a smaller --in-flight, or fewer --blocks",
+                format_bytes(needed),
+                format_bytes(there)
+            ));
+        }
+        Ok(())
+    }
+
+    /// A buffer for each request in flight, and of every block the checksums; of a simulated device both its ends, too.
+    fn least_memory_bytes(&self, layout: &Layout, simulated: bool) -> u64 {
+        let at_once = |requests: u64, bytes| requests.min(self.in_flight.into()).saturating_mul(bytes);
+        let puts = self.puts.min(layout.all_units());
+        let buffers = at_once(puts, layout.unit_bytes).max(at_once(self.gets, self.get_bytes));
+        let ends = if simulated { 2 * layout.header_bytes } else { 0 };
+        buffers.saturating_add(puts.saturating_mul(4 * u64::from(layout.granules) + ends))
+    }
 }
 
 fn placement_name(placement: Placement) -> &'static str {
