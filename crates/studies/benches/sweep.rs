@@ -53,7 +53,11 @@ fn in_one_process(id: &str, requests: usize, rounds: usize) {
     for _ in 0..rounds {
         for at in 0..2 {
             let before = user_cpu_s();
-            let (swept, took) = flashlane_host::timed(|| sweep(&tasks, &workload, at + 1));
+            // On a thread that has made no drives yet, as a program's is: one that has keeps their memory.
+            let (swept, took) = flashlane_host::timed(|| {
+                std::thread::scope(|scope| scope.spawn(|| sweep(&tasks, &workload, at + 1)).join())
+            });
+            let swept = swept.expect("the sweep ends");
             fastest[at] = took.min(fastest[at]);
             least_cpu_s[at] = least_cpu_s[at].min(user_cpu_s() - before);
             outcomes.push(swept);
