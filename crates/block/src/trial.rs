@@ -8,55 +8,21 @@
 //!
 //! Any device that can be copied can be tried; [`MemoryLanes`] with units of a few KiB takes some tens of microseconds a cut.
 
+mod cut;
 mod damage;
+mod model;
+mod tally;
 mod watched;
 
 use crate::{
-    Blocks, DeleteError, DeleteFailure, GetError, Options, Outcome, Payload, Place, Placement, PutError,
-    PutFailure, Ticket,
+    Blocks, DeleteError, DeleteFailure, GetError, Options, Outcome, Payload, Placement, PutError, PutFailure,
 };
 use flashlane_base::{Duration, Instant, Random, Seed};
-use flashlane_device::{DataDevice, Device, MemoryFaults, MemoryLanes, UnitState};
-use std::collections::{BTreeMap, BTreeSet};
+use flashlane_device::{DataDevice, MemoryFaults, MemoryLanes};
+use model::{Body, Model, compare};
 use std::num::NonZeroU32;
+pub use tally::Tally;
 use watched::Watched;
-
-/// What happened in a trial.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Power cuts, each followed by an opening and a comparison.
-    pub cuts: u64,
-    /// Blocks compared byte by byte.
-    pub blocks_compared: u64,
-    /// Puts that were done.
-    pub puts: u64,
-    /// Gets that were done.
-    pub gets: u64,
-    /// Deletes that were done.
-    pub deletes: u64,
-    /// Puts and gets that failed, lawfully.
-    pub failures: u64,
-    /// Times that the layer was closed and opened again, or that a copy whose power was cut was gone on with.
-    pub restarts: u64,
-    /// Units that were damaged.
-    pub damaged: u64,
-    /// Damaged units that were discarded.
-    pub discarded: u64,
-}
-
-impl std::ops::AddAssign for Tally {
-    fn add_assign(&mut self, other: Self) {
-        self.cuts += other.cuts;
-        self.blocks_compared += other.blocks_compared;
-        self.puts += other.puts;
-        self.gets += other.gets;
-        self.deletes += other.deletes;
-        self.failures += other.failures;
-        self.restarts += other.restarts;
-        self.damaged += other.damaged;
-        self.discarded += other.discarded;
-    }
-}
 
 /// Whether the device under trial does what it accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,38 +89,6 @@ fn options(random: &mut Random) -> Options {
         writes_per_lane: NonZeroU32::MIN.saturating_add(random.below(2) as u32),
         both_ends: random.chance(0.5),
     }
-}
-
-/// What is known of a block: its bytes follow from this.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Body {
-    seed: u64,
-    length_bytes: u64,
-}
-
-impl Body {
-    fn fill(self, bytes: &mut [u8]) {
-        let mut random = Seed(self.seed).source();
-        for piece in bytes.chunks_mut(8) {
-            let word = random.bits().to_le_bytes();
-            piece.copy_from_slice(&word[..piece.len()]);
-        }
-    }
-}
-
-/// The simple model: a map, and what is on its way.
-#[derive(Clone, Debug, Default)]
-struct Model {
-    stored: BTreeMap<u64, Body>,
-    putting: BTreeMap<u64, (Ticket, Body)>,
-    deleting: BTreeMap<u64, (Ticket, Body)>,
-    getting: BTreeMap<Ticket, (Body, u64, u64)>,
-    /// Blocks whose erase failed.
-    uncertain: BTreeMap<u64, Body>,
-    /// The highest id of a block that was ever acknowledged, or found.
-    highest: Option<u64>,
-    /// Damaged units, and how often each had been erased when it was damaged.
-    damaged: BTreeMap<Place, Option<u32>>,
 }
 
 struct Trial<'a, D> {
@@ -369,156 +303,6 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
             self.tally.restarts += 1;
         }
     }
-
-    /// Damages a few units while the power is off, and goes on. One sound copy of the superblock is left.
-    fn damage(&mut self) {
-        let mut random = self.damage.take().expect("units are damaged in this trial");
-        let mut copy = self.without_power(self.blocks.device().copy());
-        let mut stored = self.compare_all(&mut copy);
-        let mut damaged: BTreeSet<Place> = copy.damaged().collect();
-        let layout = copy.layout;
-        let mut superblocks = copy.superblocks.places().to_vec();
-        let blocks: BTreeMap<Place, u64> = copy.list().map(|info| (info.place, info.id)).collect();
-        let mut device = copy.into_device().into_inner();
-        for _ in 0..1 + random.below(3) {
-            let [place, other] = [0; 2].map(|_| Place {
-                lane: random.below(layout.lanes.into()) as u32,
-                unit: random.below(layout.units.into()) as u32,
-            });
-            if superblocks == [place] {
-                continue;
-            }
-            superblocks.retain(|copy| *copy != place);
-            damage::damage(&mut device, place, other, &mut random);
-            self.tally.damaged += u64::from(damaged.insert(place));
-            stored.retain(|id, _| blocks.get(&place) != Some(id));
-        }
-        let options = options(&mut random);
-        let copy = Blocks::open(Watched::new(device), options).expect("a copy of the superblock is left");
-        let told: BTreeSet<Place> = copy.damaged().collect();
-        assert_eq!(told, damaged, "these are told as damaged, and those are");
-        self.go_on(copy, stored);
-        self.damage = Some(random);
-        self.cut();
-    }
-
-    /// Erases damaged units, with cuts at every step of it.
-    fn discard(&mut self) {
-        self.blocks.device.watch();
-        let before = self.model.damaged.len();
-        let result = self.blocks.discard_damaged();
-        if self.cut_within() {
-            return;
-        }
-        self.collect();
-        let left: BTreeSet<Place> = self.blocks.damaged().collect();
-        self.model.damaged.retain(|place, _| left.contains(place));
-        self.tally.discarded += (before - left.len()) as u64;
-        match result {
-            Ok(count) => assert_eq!((count as usize, left.len()), (before, 0), "discarded, and left"),
-            Err(DeleteError::NoSuperblock) => assert!(!left.is_empty(), "nothing was left to say"),
-            Err(error) => panic!("damaged units cannot be discarded: {error}"),
-        }
-        self.cut();
-    }
-
-    /// Cuts the power of a copy now, opens it, and compares.
-    fn cut(&mut self) {
-        self.cut_at(self.blocks.device().copy());
-    }
-
-    /// The same at each step that was watched, the model being as it was before. Whether one of them is gone on with.
-    fn cut_within(&mut self) -> bool {
-        let seen = self.blocks.device.take_seen();
-        seen.into_iter().any(|device| self.cut_at(device))
-    }
-
-    /// What is found on a device whose power is cut.
-    fn without_power(&mut self, device: D) -> Blocks<Watched<D>> {
-        let mut device = (self.calm)(device);
-        let could = device.cut_power().is_some();
-        assert!(could, "a device that cannot be cut off cannot be tried");
-        // What was in flight ends, in failure.
-        let mut ended = Vec::new();
-        device.reap(device.now(), &mut ended);
-        let options = options(&mut self.random);
-        match Blocks::open(Watched::new(device), options) {
-            Ok(copy) => copy,
-            Err(error) => panic!("after a power cut: {error}"),
-        }
-    }
-
-    /// Whether it is gone on with.
-    fn cut_at(&mut self, device: D) -> bool {
-        let mut copy = self.without_power(device);
-        self.tally.cuts += 1;
-        let found = self.compare_all(&mut copy);
-        let goes_on = self.health == Health::Sound && self.random.chance(0.02);
-        if goes_on {
-            self.go_on(copy, found);
-        }
-        goes_on
-    }
-
-    /// Somebody goes on from here.
-    fn go_on(&mut self, copy: Blocks<Watched<D>>, stored: BTreeMap<u64, Body>) {
-        self.model.highest = self.model.highest.max(copy.list().map(|info| info.id).max());
-        self.model.damaged = copy.damaged().map(|place| (place, erases_of(&copy, place))).collect();
-        self.model.stored = stored;
-        self.model.putting.clear();
-        self.model.deleting.clear();
-        self.model.getting.clear();
-        self.blocks = copy;
-        self.tally.restarts += 1;
-    }
-
-    /// Compares all that a copy holds with the model; what it holds is given back.
-    fn compare_all(&mut self, copy: &mut Blocks<Watched<D>>) -> BTreeMap<u64, Body> {
-        let mut found = BTreeMap::new();
-        let listed: Vec<_> = copy.list().collect();
-        for info in listed {
-            let id = info.id;
-            let model = &self.model;
-            let moving = || model.putting.get(&id).or_else(|| model.deleting.get(&id)).map(|(_, body)| body);
-            let body = model.stored.get(&id).or_else(moving).or_else(|| model.uncertain.get(&id));
-            let Some(&body) = body else { panic!("block {id} came from nowhere") };
-            assert_eq!(info.length_bytes, body.length_bytes, "block {id} has another length");
-            let ticket = copy.get(id, 0, body.length_bytes).expect("a listed block is there");
-            match copy.wait(ticket).map(|finished| finished.outcome) {
-                Some(Outcome::Get(Ok(data))) => compare(id, body, 0, body.length_bytes, data.as_slice()),
-                other => panic!("block {id} is listed, and a get gives {other:?}"),
-            }
-            found.insert(id, body);
-            self.tally.blocks_compared += 1;
-        }
-        for id in self.model.stored.keys() {
-            assert!(found.contains_key(id), "block {id} was acknowledged and is lost");
-        }
-        let highest = self.model.highest.map_or(0, |id| id + 1);
-        assert!(copy.next_id >= highest, "id {} was given out, and {} comes next", highest, copy.next_id);
-        // Damaged is what was damaged and has not been erased since.
-        let told: BTreeSet<Place> = copy.damaged().collect();
-        let written = UnitState::Written { bytes: copy.layout.unit_bytes };
-        let is_left = |place: Place| copy.device.unit(place.on(), place.unit.into()).map(|unit| unit.state);
-        let left =
-            self.model.damaged.iter().filter(|&(&place, &erases)| {
-                is_left(place) == Some(written) && erases_of(copy, place) == erases
-            });
-        assert_eq!(told, left.map(|(&place, _)| place).collect(), "these are told as damaged, and those are");
-        found
-    }
-}
-
-/// How often a unit was erased, where the device counts.
-fn erases_of<D: DataDevice>(blocks: &Blocks<D>, place: Place) -> Option<u32> {
-    blocks.device.unit(place.on(), place.unit.into()).and_then(|unit| unit.erases)
-}
-
-fn compare(id: u64, body: Body, offset: u64, length: u64, seen: &[u8]) {
-    let mut all = vec![0; body.length_bytes as usize];
-    body.fill(&mut all);
-    let expected = &all[offset as usize..(offset + length) as usize];
-    assert!(seen == expected, "block {id} has other bytes than were put, within {length} from {offset}");
 }
 
 /// A block's payload of given bytes; for tests.
