@@ -1,9 +1,10 @@
 //! The block layer: what is asked of it, and what comes back.
 //!
 //! It is a device of its own kind: [`put`](Blocks::put), [`get`](Blocks::get) and [`delete`](Blocks::delete) take a wish
-//! and answer at once, [`reap`](Blocks::reap) gives out what is done. Everything in between follows from completions of
-//! the device below (`engine`), so that it runs alike in virtual and in real time, and a simulated run is the same every
-//! time.
+//! and answer at once, [`reap`](Blocks::reap) gives out what is done. Only the first put or delete after an opening may
+//! wait: for erases of torn units, and for a superblock where units are damaged. Everything in between follows from
+//! completions of the device below (`engine`), so that it runs alike in virtual and in real time, and a simulated run is
+//! the same every time.
 
 use crate::engine::Flight;
 use crate::error::{DeleteError, DeleteFailure, GetError, GetFailure, PutError, PutFailure};
@@ -123,7 +124,7 @@ pub struct Blocks<D> {
     /// The id that is given out next.
     pub(crate) next_id: u64,
     /// Where fresh ids leaped to when the device was opened: no block is put before a superblock says so.
-    leaped_to: u64,
+    pub(crate) leaped_to: u64,
     /// The sequence number that is written next.
     pub(crate) sequence: u64,
     next_ticket: u64,
@@ -287,7 +288,7 @@ impl<D: DataDevice> Blocks<D> {
 
     /// From now on things are written. Some units are erased before: blocks that a newer one of the same id hides, which
     /// would come back where that is deleted, and torn units, which keep zones of a zoned drive open.
-    fn wake(&mut self) {
+    pub(crate) fn wake(&mut self) {
         if self.awake {
             return;
         }
@@ -408,6 +409,9 @@ impl<D: DataDevice> Blocks<D> {
         }
         self.wake();
         let is_durable = self.has_durable_leap();
+        if self.gone {
+            return Err(PutError::Gone);
+        }
         if !self.has_room_for_blocks() {
             return Err(PutError::Full { blocks: self.blocks() });
         }
@@ -415,18 +419,6 @@ impl<D: DataDevice> Blocks<D> {
             return Err(PutError::NoSuperblock);
         }
         Ok(())
-    }
-
-    /// Whether a superblock says that fresh ids have leaped, or they have not. Waits for one where it can be written.
-    fn has_durable_leap(&mut self) -> bool {
-        let is_due = self.superblocks.floor() < self.leaped_to;
-        if is_due {
-            self.tend_superblock();
-            while self.superblocks.is_renewing() && !self.flights.is_empty() {
-                self.step(Instant::FAR);
-            }
-        }
-        !is_due || self.superblocks.floor() >= self.leaped_to
     }
 
     fn blocks(&self) -> u64 {
@@ -515,58 +507,12 @@ impl<D: DataDevice> Blocks<D> {
         Ok(asked.ticket)
     }
 
-    fn admit_change(&self) -> Result<(), DeleteError> {
+    pub(crate) fn admit_change(&self) -> Result<(), DeleteError> {
         match self.device.profile().read_only {
             _ if self.gone => Err(DeleteError::Gone),
             true => Err(DeleteError::ReadOnly),
             false => Ok(()),
         }
-    }
-
-    /// Units of ours that are damaged at both ends, or of which the device has forgotten whether they were erased since:
-    /// what they hold cannot be told, and they are left as they are.
-    pub fn damaged(&self) -> impl Iterator<Item = Place> + '_ {
-        self.damaged.iter().copied()
-    }
-
-    /// Gives up what damaged units may hold, waits until they are erased, and says how many are. Those that are not stay
-    /// damaged.
-    ///
-    /// # Errors
-    /// [`DeleteError`] where nothing can be erased, or a superblock cannot be written: the ids that they held are
-    /// forgotten with them, so it has to be durable that fresh ones are above.
-    pub fn discard_damaged(&mut self) -> Result<u64, DeleteError> {
-        self.admit_change()?;
-        let before = self.damaged.len();
-        if before == 0 {
-            return Ok(0);
-        }
-        self.wake();
-        while let Some(&first) = self.damaged.first() {
-            if self.superblocks.floor() < self.next_id {
-                self.superblocks.outdated();
-                self.tend_superblock();
-                self.settle();
-            }
-            let has_unit = self.lanes.iter().any(|lane| lane.erased() > 0);
-            if self.superblocks.floor() < self.next_id && (has_unit || self.damaged.len() == 1) {
-                return Err(DeleteError::NoSuperblock);
-            }
-            // With no unit to write a superblock to, one of them is what it takes. While another is left an opening leaps.
-            let discard = if has_unit { self.damaged.clone() } else { BTreeSet::from([first]) };
-            for &place in &discard {
-                self.enqueue_erase(place, None);
-            }
-            self.settle();
-            if !discard.is_disjoint(&self.damaged) {
-                break;
-            }
-        }
-        // A copy of it may be one of those that the device has forgotten.
-        self.superblocks.outdated();
-        self.tend_superblock();
-        self.settle();
-        Ok((before - self.damaged.len()) as u64)
     }
 
     /// Appends to `out` what is done. Returns as soon as something is, or the clock has reached `until`; with nothing in

@@ -41,7 +41,8 @@ pub enum PutError {
     },
     /// Units are damaged, and from where on fresh ids are given out could not be made durable.
     #[error(
-        "no superblock can be written, which would have to say that fresh ids are above those of damaged units"
+        "no superblock can be written, which would have to say that fresh ids are above those of damaged units; \
+         delete a block, or have damaged units discarded"
     )]
     NoSuperblock,
     /// The payload was made for a device of another shape.
@@ -68,7 +69,7 @@ pub enum GetError {
     NotFound {
         /// The id.
         id: u64,
-        /// Units whose header and footer are both damaged: one of them may have held it.
+        /// Units that hold nothing that can be told: one of them may have held it.
         damaged_units: u64,
     },
     /// Bytes beyond the block's end.

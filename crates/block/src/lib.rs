@@ -9,6 +9,7 @@
 //! A block is wholly there or not at all. [`Blocks`] is where to begin.
 
 mod blocks;
+mod damaged;
 mod engine;
 mod error;
 mod header;

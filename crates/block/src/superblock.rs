@@ -1,8 +1,8 @@
 //! The superblock: two copies on different lanes, written anew where something in it changes.
 //!
-//! It changes seldom. Ids need it only when the block with the highest one is deleted (its header would have told, after
-//! a restart, that its id was given out), and units that fail only where the device does not tell that they are bad. The
-//! new copies are written before the old ones are erased, and one of them is enough.
+//! It changes seldom. Ids need it when the block with the highest one is deleted (its header would have told, after a
+//! restart, that its id was given out), and where units are damaged (`damaged`); units that fail only where the device
+//! does not tell that they are bad. The new copies are written before the old ones are erased, and one of them is enough.
 
 use crate::blocks::Blocks;
 use crate::error::PutFailure;

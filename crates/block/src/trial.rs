@@ -3,7 +3,7 @@
 //! Power is cut at every point where a cut can make a difference: after each completion of the device and each wish, on
 //! a copy of the device, which is then opened and compared with the model. What was acknowledged must be there, whole;
 //! what was on its way may be there, whole; nothing else may. Now and then the copy is gone on with, so that cuts follow
-//! cuts. In half of the trials units are damaged while the power is off, and discarded later: what was not damaged stays,
+//! cuts. In half of the trials of sound devices units are damaged while the power is off, and discarded later: what was not damaged stays,
 //! and what was damaged is told until it is erased. All of it follows from one seed: a trial that fails, fails again.
 //!
 //! Any device that can be copied can be tried; [`MemoryLanes`] with units of a few KiB takes some tens of microseconds a cut.

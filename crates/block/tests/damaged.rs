@@ -1,8 +1,9 @@
 //! Units that are damaged at both ends: from where on ids are given out then.
 
 use flashlane_base::Seed;
-use flashlane_block::{Blocks, ID_MAX, Options, Outcome, PutError, trial};
+use flashlane_block::{Blocks, DeleteError, ID_MAX, Options, Outcome, PutError, trial};
 use flashlane_device::{DataDevice, Device, Lane, MemoryLanes};
+use flashlane_layer::faulty::{Faults, Faulty};
 
 const UNIT_BYTES: usize = 4096;
 
@@ -67,4 +68,33 @@ fn where_ids_end_before_the_leap_there_are_no_fresh_ones() {
     let mut blocks = Blocks::open(device, Options::default()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(blocks.list().map(|info| info.id).collect::<Vec<_>>(), [5, known, ID_MAX]);
     assert!(blocks.next_id() > ID_MAX, "that they are used up outlives the damage");
+}
+
+#[test]
+fn a_device_that_vanishes_meanwhile_is_gone_and_not_short_of_a_superblock() {
+    let mut blocks = formatted(1);
+    put(&mut blocks, 6).unwrap();
+    let device = damaged(&blocks, 6).into_device();
+    let (mut puts, mut discards) = (0, 0);
+    for requests in 0..100 {
+        let vanishing = || {
+            let faulty =
+                Faulty::over_data(device.clone(), Faults::default().vanishing_after(requests), Seed(1));
+            Blocks::open(faulty, Options::default()).ok()
+        };
+        if let Some(mut blocks) = vanishing() {
+            let id = blocks.next_id();
+            match blocks.put(id, trial::payload_of(&blocks, &[1])) {
+                Err((error, _)) => assert_eq!(error, PutError::Gone, "after {requests} requests"),
+                Ok(_) => puts += 1,
+            }
+        }
+        if let Some(mut blocks) = vanishing() {
+            match blocks.discard_damaged() {
+                Err(error) => assert_eq!(error, DeleteError::Gone, "after {requests} requests"),
+                Ok(_) => discards += 1,
+            }
+        }
+    }
+    assert!((1..100).contains(&puts) && (1..100).contains(&discards), "{puts} puts, {discards} discards");
 }

@@ -33,5 +33,6 @@ fn power_cuts_over_simulated_flash() {
         let device = Backed::new(Sdf::new(&config, Seed(seed))).seeded(Seed(seed));
         tally += trial::run(device, &|device| device, Health::Sound, Seed(seed), 200);
     }
+    assert!(tally.damaged > 10 && tally.discarded > 10, "{tally:?}");
     assert!(tally.cuts > 2_000 && tally.puts > 300 && tally.restarts > 30, "{tally:?}");
 }

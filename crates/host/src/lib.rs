@@ -43,7 +43,7 @@ pub use identity::{Identity, identity, serial};
 pub use interrupt::{catch_interrupts, interrupted};
 pub use open::{Access, DEPTH_DEFAULT, DEPTH_MAX, OpenOptions};
 pub use open_error::OpenError;
-pub use ram::memory_bytes;
+pub use ram::machine_memory_bytes;
 pub use record::{Ended, Events, RecordError, Recorded, Until, record};
 pub use signature::Signature;
 pub use survey::Finding;

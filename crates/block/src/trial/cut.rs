@@ -85,11 +85,10 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
         // Damaged is what was damaged and has not been erased since.
         let told: BTreeSet<Place> = copy.damaged().collect();
         let written = UnitState::Written { bytes: copy.layout.unit_bytes };
-        let is_left = |place: Place| copy.device.unit(place.on(), place.unit.into()).map(|unit| unit.state);
-        let left =
-            self.model.damaged.iter().filter(|&(&place, &erases)| {
-                is_left(place) == Some(written) && erases_of(copy, place) == erases
-            });
+        let state_of = |place: Place| copy.device.unit(place.on(), place.unit.into()).map(|unit| unit.state);
+        let left = self.model.damaged.iter().filter(|&(&place, &erases)| {
+            state_of(place) == Some(written) && erases_of(copy, place) == erases
+        });
         assert_eq!(told, left.map(|(&place, _)| place).collect(), "these are told as damaged, and those are");
         found
     }

@@ -70,8 +70,8 @@ pub fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> Result<D
         config = table.clone().try_into().map_err(|error: toml::de::Error| {
             let given = overrides.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(",");
             let mut reason = format!("with '{given}': {}", error.to_string().trim().replace('\n', " "));
-            // What is missing is missing because the section is new.
-            if let Some((path, _)) = set.iter().find(|(path, _)| path.len() > 1 && !own.contains(&path[0])) {
+            let new = set.iter().find(|(path, _)| path.len() > 1 && !own.contains(&path[0]));
+            if let Some((path, _)) = new.filter(|_| error.message().starts_with("missing field")) {
                 let section = &path[0];
                 reason +=
                     &format!("; {file} has no [{section}] of its own, so that all of it is to be given");

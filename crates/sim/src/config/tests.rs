@@ -96,7 +96,11 @@ fn impossible_drives_are_refused_by_the_field_that_is_wrong() {
 fn a_section_that_the_profile_does_not_have_is_to_be_given_whole() {
     let reason = refusal("buffer.policy=lru").reason;
     assert!(reason.contains("`size`") && reason.contains("msr-32g has no [buffer]"), "{reason}");
-    // Where it has one, it is not to blame.
-    let reason = refusal("flash.noise=much").reason;
-    assert!(!reason.contains("has no ["), "{reason}");
+    // For nothing else that is to blame.
+    for settings in
+        ["flash.noise=much", "bufer.size=1MiB", "buffer.policy=lru,buffer.size=1MiB,flash.noise=much"]
+    {
+        let reason = refusal(settings).reason;
+        assert!(!reason.contains("has no ["), "{settings}: {reason}");
+    }
 }

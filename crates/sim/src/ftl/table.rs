@@ -1,4 +1,4 @@
-//! Large tables of 32-bit entries, zeroed, committed as they are touched, and in huge pages where the system has them.
+//! Large tables of 32-bit entries, zeroed, in huge pages where the system has them, and committed as they are touched.
 //!
 //! Random writes touch both tables of the translation layer at random places. With pages of 4 KiB nearly every touch
 //! misses the processor's address translation too; huge pages spare that. They are a hint: a system
@@ -6,7 +6,8 @@
 //!
 //! A thread keeps the memory of its last drive for its next one, zeroed again. A sweep makes a drive for each point;
 //! having the system take back a hundred megabytes and hand them out each time costs as much as a short run does, and
-//! several threads that do so wait for each other, since they change one address space.
+//! several threads that do so wait for each other, since they change one address space. The price: a table whose memory was
+//! another's is zeroed whole, up to 128 MiB, however little of it is used.
 
 use memmap2::{Advice, MmapMut};
 use std::cell::RefCell;
@@ -33,7 +34,7 @@ pub(super) struct Table {
 impl Table {
     /// A table of `entries` zeros.
     pub(super) fn zeroed(entries: usize) -> Self {
-        let bytes = memory_bytes(entries);
+        let bytes = mapped_bytes(entries);
         if let Some(mut map) = spare(bytes) {
             map[..entries * 4].fill(0);
             return Self { map: ManuallyDrop::new(map), entries };
@@ -87,8 +88,8 @@ impl Drop for Table {
 
 /// What is mapped for so many entries: few sizes, so that memory fits again, and whole huge pages, so that the system
 /// lays it on their boundaries. Nothing is committed for what is not touched.
-fn memory_bytes(entries: usize) -> usize {
-    let bytes = (entries * 4).max(1);
+fn mapped_bytes(entries: usize) -> usize {
+    let bytes = (entries * 4).max(4);
     if bytes > KEPT_BYTES { bytes.next_multiple_of(HUGE_PAGE_BYTES) } else { bytes.next_power_of_two() }
 }
 
@@ -136,6 +137,7 @@ mod tests {
         assert_ne!(other.as_ptr(), memory);
         drop((again, other));
         assert!(Table::zeroed(1000).iter().all(|&entry| entry == 0));
+        assert_eq!(Table::zeroed(0).len(), 0);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use anyhow::anyhow;
 use flashlane_base::units::format_bytes;
 use flashlane_block::load::{self, Load, Side};
 use flashlane_block::{Layout, Options, Placement};
+use flashlane_device::Profile;
 use flashlane_device::spec::Spec;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -31,8 +32,9 @@ pub fn call(
     let simulated = real_path(spec).is_none();
     // Of a real device no formatting may be taken for an earlier one.
     let seed = simulated.then_some(given.seed);
-    let accept =
-        |layout: &Layout| Wishes::new(given, layout).check(layout, simulated).map_err(Failure::unusable);
+    let accept = |profile: &Profile, layout: &Layout| {
+        Wishes::new(given, layout).check(profile, layout).map_err(Failure::unusable)
+    };
     let (mut blocks, warnings) = format_device(spec, safety, seed, options, &accept)?;
     let status = blocks.status();
     let Wishes { puts, gets, get_bytes, in_flight } = Wishes::new(given, &status.layout);
@@ -115,7 +117,7 @@ impl Wishes {
         }
     }
 
-    fn check(&self, layout: &Layout, simulated: bool) -> anyhow::Result<()> {
+    fn check(&self, profile: &Profile, layout: &Layout) -> anyhow::Result<()> {
         if self.get_bytes > layout.block_bytes() {
             return Err(anyhow!(
                 "--get-bytes {} is more than a block has: {} bytes; nothing was touched",
@@ -123,7 +125,8 @@ impl Wishes {
                 layout.block_bytes()
             ));
         }
-        let (needed, there) = (self.least_memory_bytes(layout, simulated), flashlane_host::memory_bytes());
+        let (needed, there) =
+            (self.least_memory_bytes(profile, layout), flashlane_host::machine_memory_bytes());
         if needed > there {
             return Err(anyhow!(
                 "so many requests in flight, or blocks, take {} of memory at least, and the machine has {}; nothing was \
@@ -135,12 +138,14 @@ impl Wishes {
         Ok(())
     }
 
-    /// A buffer for each request in flight, and of every block the checksums; of a simulated device both its ends, too.
-    fn least_memory_bytes(&self, layout: &Layout, simulated: bool) -> u64 {
+    /// A buffer for each put in flight, and each get that the device has taken; of every block the checksums, and of a
+    /// simulated device both its ends, too.
+    fn least_memory_bytes(&self, profile: &Profile, layout: &Layout) -> u64 {
         let at_once = |requests: u64, bytes| requests.min(self.in_flight.into()).saturating_mul(bytes);
         let puts = self.puts.min(layout.all_units());
-        let buffers = at_once(puts, layout.unit_bytes).max(at_once(self.gets, self.get_bytes));
-        let ends = if simulated { 2 * layout.header_bytes } else { 0 };
+        let gets = self.gets.min(profile.depth.into());
+        let buffers = at_once(puts, layout.unit_bytes).max(at_once(gets, self.get_bytes));
+        let ends = if profile.simulated { 2 * layout.header_bytes } else { 0 };
         buffers.saturating_add(puts.saturating_mul(4 * u64::from(layout.granules) + ends))
     }
 }

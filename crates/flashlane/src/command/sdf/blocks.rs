@@ -184,9 +184,12 @@ pub fn remove(spec: &Spec, ids: &[u64], damaged: bool) -> Result<Status, Failure
         }
     }
     if damaged && status == Status::Done {
-        let units = blocks.discard_damaged().map_err(Failure::failed)?;
-        tell(&format!("damaged units erased: {units}"));
+        let before = blocks.damaged().count();
+        let discarded = blocks.discard_damaged();
         let kept = blocks.damaged().count();
+        // Where it ends early, too, some are gone.
+        tell(&format!("damaged units erased: {}", before - kept));
+        discarded.map_err(Failure::failed)?;
         if kept > 0 {
             return Err(Failure::failed(anyhow!("damaged units that could not be erased: {kept}")));
         }

@@ -55,7 +55,7 @@ pub fn format(
     safety: &SafetyOptions,
     seed: Option<Seed>,
     options: Options,
-    accept: &dyn Fn(&Layout) -> Result<(), Failure>,
+    accept: &dyn Fn(&Profile, &Layout) -> Result<(), Failure>,
 ) -> Result<(AnyBlocks, Vec<Warning>), Failure> {
     devices::consent(spec, safety, "formatting", "")?;
     devices::create(spec, safety)?;
@@ -72,11 +72,11 @@ fn format_made(
     safety: &SafetyOptions,
     seed: Option<Seed>,
     options: Options,
-    accept: &dyn Fn(&Layout) -> Result<(), Failure>,
+    accept: &dyn Fn(&Profile, &Layout) -> Result<(), Failure>,
 ) -> Result<(AnyBlocks, Vec<Warning>), Failure> {
     // Blocks of an earlier formatting must not be taken for this one's.
     let seed = seed.map_or_else(flashlane_host::fresh_seed, Ok).map_err(Failure::failed)?;
-    let accept = |profile: &Profile| accept(&Layout::new(profile).map_err(Failure::unusable)?);
+    let accept = |profile: &Profile| accept(profile, &Layout::new(profile).map_err(Failure::unusable)?);
     let opened = opened(&divided(spec), safety, Access::Write, seed, &accept)?;
     // One that did not have to be divided was not asked yet.
     accept(opened.device.profile())?;

@@ -17,7 +17,7 @@ const GETS_PER_LANE: usize = 2;
 /// Formats, and shows what was made.
 pub fn format(spec: &Spec, output: &OutputOptions, safety: &SafetyOptions) -> Result<Status, Failure> {
     output::prepare_beside(output, spec)?;
-    let (blocks, _) = format_device(spec, safety, None, Options::default(), &|_| Ok(()))?;
+    let (blocks, _) = format_device(spec, safety, None, Options::default(), &|_, _| Ok(()))?;
     output::deliver(output, &output::value(&described(&blocks), spec)?, None)?;
     Ok(Status::Done)
 }
