@@ -25,8 +25,9 @@ pub(crate) enum Found {
     Bad,
     /// Written, and its header says this.
     Written(Header),
-    /// Ours, and what it holds cannot be told: it is damaged at both ends, or what should be here got lost.
-    Damaged,
+    /// Ours, and what it holds cannot be told: it is damaged at both ends, or what should be here got lost. Where a header
+    /// of this formatting stands there the block it names may be gone, but it was once.
+    Damaged { once: Option<u64> },
 }
 
 /// All that was found.
@@ -234,7 +235,12 @@ pub(crate) fn survey<D: DataDevice>(
                     // Formatting erased everything. What was written since got lost where another's header stands, one
                     // that was written elsewhere, or before the last erase. Or the device has forgotten how often it
                     // erased the unit, and nobody knows whether this was deleted since.
-                    false => Found::Damaged,
+                    false => Found::Damaged {
+                        once: match header.content {
+                            Content::Block { id, .. } if header.format == format => Some(id),
+                            _ => None,
+                        },
+                    },
                     true => {
                         scan.one_ended += u64::from(one_end);
                         Found::Written(header)
@@ -242,7 +248,7 @@ pub(crate) fn survey<D: DataDevice>(
                 }
             }
             // Ours, whatever it looks like now.
-            _ => Found::Damaged,
+            _ => Found::Damaged { once: None },
         };
         units.push((place, found));
     }

@@ -30,8 +30,15 @@ fn use_it<D: DataDevice>(
             assert!(matches!(done, Outcome::Delete(Ok(()))), "{done:?}");
             there.remove(&id);
         } else if blocks.status().blocks_free > 0 {
-            let (id, bytes) = (blocks.next_id(), vec![random.bits() as u8; 1 + random.below(6000) as usize]);
-            assert!(!ever.contains_key(&id), "id {id} comes again");
+            let (fresh, bytes) =
+                (blocks.next_id(), vec![random.bits() as u8; 1 + random.below(6000) as usize]);
+            assert!(!ever.contains_key(&fresh), "id {fresh} comes again");
+            // Now and then one of the caller's own, where a leap would land or far beyond.
+            let id = match random.below(20) {
+                0 => fresh + (1 << 32),
+                1 => fresh + random.below(1 << 40),
+                _ => fresh,
+            };
             let payload = trial::payload_of(blocks, &bytes);
             let ticket = blocks.put(id, payload).unwrap_or_else(|(error, _)| panic!("{error}"));
             let done = blocks.wait(ticket).expect("it was taken").outcome;
