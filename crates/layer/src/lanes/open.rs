@@ -112,6 +112,15 @@ pub(super) struct Opened {
     pub mended: Mended,
 }
 
+/// The superblock that stands somewhere, or why none does.
+fn superblock_at<D: DataDevice>(
+    driven: &mut Driven<'_, D>,
+    at: u64,
+) -> Result<Result<Superblock, Flaw>, LanesError> {
+    let block = driven.read("read the superblock of the lanes", at, SECTOR_BYTES)?;
+    Ok(block.map_or(Err(Flaw::Unreadable), |block| Superblock::decode(block.as_slice())))
+}
+
 /// Finds the superblock. One that is damaged is written anew where the device can be written, and `accept` has nothing
 /// against the shape.
 pub(super) fn superblock<D: DataDevice>(
@@ -125,11 +134,7 @@ pub(super) fn superblock<D: DataDevice>(
     if device_bytes < 2 * SECTOR_BYTES {
         return Err(LanesError::TooSmall { device_bytes, needed_bytes: 2 * SECTOR_BYTES });
     }
-    let mut read = |at| -> Result<Result<Superblock, Flaw>, LanesError> {
-        let block = driven.read("read the superblock of the lanes", at, SECTOR_BYTES)?;
-        Ok(block.map_or(Err(Flaw::Unreadable), |block| Superblock::decode(block.as_slice())))
-    };
-    let first = read(0)?;
+    let first = superblock_at(driven, 0)?;
     // The copy lies at the end that the device had then.
     let recorded = first.map_or(device_bytes, |found| found.device_bytes);
     if recorded > device_bytes {
@@ -141,11 +146,18 @@ pub(super) fn superblock<D: DataDevice>(
     }
     let mut copy_at = recorded - SECTOR_BYTES;
     // One that names another end than where it stands is not this device's.
-    let mut last = read(copy_at)?.and_then(|found| match found.device_bytes {
+    let mut last = superblock_at(driven, copy_at)?.and_then(|found| match found.device_bytes {
         bytes if bytes == recorded => Ok(found),
         _ => Err(Flaw::Nonsense),
     });
     let is_flawed = |found| !matches!(found, Ok(_) | Err(Flaw::Newer(_)));
+    // Nor is one that a longer device kept here, which was shortened, divided anew and made as long again.
+    if is_flawed(first)
+        && let Ok(found) = last
+        && search::table_id(driven, device_bytes)?.is_some_and(|id| id != found.id)
+    {
+        last = Err(Flaw::Nonsense);
+    }
     let mut has_table = false;
     if is_flawed(first) && is_flawed(last) {
         match search::copy(driven, device_bytes)? {
@@ -247,7 +259,11 @@ pub(super) fn format<D: DataDevice>(
     id[..8].copy_from_slice(&random.bits().to_le_bytes());
     id[8..].copy_from_slice(&random.bits().to_le_bytes());
     let superblock = Superblock { id, shape, device_bytes: layout.device_bytes };
-    for at in [0, layout.last_superblock()] {
+    // A copy at an earlier end goes first, while it is known of: it would be found again as long as the table is the old
+    // one, or has its id.
+    let earlier = superblock_at(driven, 0)?.ok().filter(|old| old.device_bytes < layout.device_bytes);
+    let earlier = earlier.map(|old| old.device_bytes - SECTOR_BYTES);
+    for at in earlier.into_iter().chain([0, layout.last_superblock()]) {
         driven.write("clear the superblock of the lanes", at, Buffer::zeroed(SECTOR_BYTES as usize))?;
     }
     let portion = PORTION_BYTES / SECTOR_BYTES;

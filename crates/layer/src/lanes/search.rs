@@ -12,6 +12,8 @@ use super::layout::{RECORDS, SECTOR_BYTES};
 use super::open::{Driven, PORTION_BYTES};
 use flashlane_device::DataDevice;
 
+const ACTION: &str = "look for the table of units";
+
 /// What was found.
 pub(super) enum Sought {
     /// A superblock: where it lies follows from it.
@@ -36,12 +38,25 @@ pub(super) fn copy<D: DataDevice>(
     Ok(found.map_or(Sought::TableOnly, Sought::Copy))
 }
 
+/// The id of the table of units, where there is one: that of the first sector which looks like one of a table's.
+pub(super) fn table_id<D: DataDevice>(
+    driven: &mut Driven<'_, D>,
+    device_bytes: u64,
+) -> Result<Option<[u8; 16]>, LanesError> {
+    let mut id = None;
+    let to = device_bytes.min(SECTOR_BYTES + PORTION_BYTES);
+    each_sector(driven, ACTION, (SECTOR_BYTES, to), |_, block| {
+        id = table_sector(block).map(|(id, ..)| id);
+        id.is_none()
+    })?;
+    Ok(id)
+}
+
 /// The id of a table of units, and where at the earliest the units end of which it has records.
 fn table<D: DataDevice>(
     driven: &mut Driven<'_, D>,
     device_bytes: u64,
 ) -> Result<Option<([u8; 16], u64)>, LanesError> {
-    const ACTION: &str = "look for the table of units";
     let (mut known, mut units, mut unit_bytes) = (None, 0, SECTOR_BYTES);
     let mut from = SECTOR_BYTES;
     // As far as there is any of it.

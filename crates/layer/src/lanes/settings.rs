@@ -37,7 +37,8 @@ fn build(options: &Options<'_>, inner: Stack, seed: Seed) -> Result<Stack, Layer
 }
 
 /// What lanes will say of themselves that these settings, with `format=yes` among them, divide `inner` into: so that
-/// somebody who cannot use them can say so before all that is on it is lost. Nothing where they do not divide it.
+/// somebody who cannot use them can say so before all that is on it is lost. Nothing unless `format=yes` is among them: a
+/// blank simulated device is divided without it, and has nothing to lose.
 ///
 /// # Errors
 /// [`LayerError`] where it cannot be divided so.

@@ -1,5 +1,7 @@
 //! Lanes over memory: the laws, what reopening finds, and damage to every byte of what is kept.
 
+mod ends;
+
 use super::*;
 use crate::Backed;
 use crate::registry::{Stack, build};
@@ -278,12 +280,14 @@ struct Real {
     profile: Profile,
     /// Requests that it takes before it vanishes.
     left: u64,
+    /// Whether of the write during which it vanishes all but the first sector is written.
+    torn: bool,
 }
 
 impl Real {
     fn new(device: Memory, capacity_bytes: u64, depth: u32) -> Self {
         let profile = Profile { simulated: false, capacity_bytes, depth, ..device.profile().clone() };
-        Self { device, profile, left: u64::MAX }
+        Self { device, profile, left: u64::MAX, torn: false }
     }
 }
 
@@ -305,6 +309,11 @@ impl Device for Real {
 impl DataDevice for Real {
     fn submit_with(&mut self, request: Request, buffer: Buffer) -> Result<(), (SubmitError, Buffer)> {
         if self.left == 0 {
+            let rest = buffer.as_slice().get(SECTOR_BYTES as usize..).filter(|rest| !rest.is_empty());
+            if let Some(rest) = rest.filter(|_| self.torn && request.operation == Operation::Write) {
+                overwrite(&mut self.device, request.offset_bytes + SECTOR_BYTES, rest);
+            }
+            self.torn = false;
             return Err((SubmitError::Gone, buffer));
         }
         self.left -= 1;
@@ -330,107 +339,6 @@ fn a_real_device_is_divided_only_when_that_is_asked_for() {
     assert_eq!(open(Real::new(memory(1 << 20), 1 << 20, 8), &settings), Ok(2));
     let shallow = open(Real::new(memory(1 << 20), 1 << 20, 1), &settings).unwrap_err().to_string();
     assert!(shallow.contains("one request at a time"), "{shallow}");
-}
-
-#[test]
-fn a_shorter_device_is_refused_and_a_longer_one_has_the_same_lanes() {
-    let lanes = mixed();
-    let right = states(&lanes);
-    let length = 40 * 4096;
-    let error = Lanes::open(Real::new(lanes.into_inner(), length - 4096, 8)).err().expect("its end is gone");
-    let shorter = LanesError::Shorter {
-        device: "backed(null:)".into(),
-        recorded_bytes: length,
-        found_bytes: length - 4096,
-    };
-    assert_eq!(error, shorter);
-    let mut device = mixed().into_inner();
-    let mut longer = memory(length + (1 << 20));
-    let bytes = raw(&mut device, 0, length);
-    overwrite(&mut longer, 0, &bytes);
-    let lanes = Lanes::open(longer).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!((states(&lanes), lanes.mended()), (right, Mended::default()));
-}
-
-/// `device` with so many more bytes, which hold anything.
-fn grown(mut device: Memory, by_bytes: u64) -> Memory {
-    let length = device.profile().capacity_bytes;
-    let mut longer = memory(length + by_bytes);
-    let bytes = raw(&mut device, 0, length);
-    overwrite(&mut longer, 0, &bytes);
-    let mut random = Seed(length).source();
-    let anything: Vec<u8> = (0..by_bytes).map(|_| random.bits() as u8).collect();
-    overwrite(&mut longer, length, &anything);
-    longer
-}
-
-#[test]
-fn on_a_device_that_has_grown_the_copy_is_found_at_the_old_end() {
-    // Nothing written, a unit written in part, and one written whole: the table tells ever more of where to look. Of the
-    // first two shapes the table has one sector, of the last four.
-    for (shape, length, writes) in [
-        (shape(2, 8192, 512, 4096), 40 * 4096, &[][..]),
-        (shape(2, 8192, 512, 4096), 40 * 4096, &[4096][..]),
-        (shape(3, 1 << 20, 4096, 1 << 20), 32 << 20, &[1 << 20][..]),
-        (shape(5, 4096, 512, 4096), 4 << 20, &[4096][..]),
-    ] {
-        for by_bytes in [4096, 3 << 20] {
-            let mut lanes = fresh(shape, length);
-            for &bytes in writes {
-                lanes.submit(Request::write(1, 0, bytes).on(Lane(1))).expect("it is erased");
-                settle(&mut lanes);
-            }
-            let right = states(&lanes);
-            let sectors = lanes.layout.sectors();
-            let mut device = grown(lanes.into_inner(), by_bytes);
-            overwrite(&mut device, 0, &[0; 4096]);
-            // The table is told by what is left of it.
-            overwrite(&mut device, 4096, &[7; 4096]);
-            let lanes = Lanes::open(device).unwrap_or_else(|error| panic!("{error}"));
-            let mended = Mended { superblocks: 1, sectors: 1, lost_sectors: 0 };
-            assert_eq!((states(&lanes), lanes.mended()), (right.clone(), mended), "{sectors} sectors");
-            // It was written anew.
-            let lanes = reopened(lanes);
-            assert_eq!((states(&lanes), lanes.mended().superblocks), (right, 0));
-        }
-    }
-}
-
-#[test]
-fn a_table_without_a_superblock_is_told_and_nobody_elses_copy_is_taken() {
-    let length = 40 * 4096;
-    let mut lanes = fresh(shape(2, 8192, 512, 4096), length);
-    settle(&mut lanes);
-    let mut device = grown(lanes.into_inner(), 1 << 20);
-    overwrite(&mut device, 0, &[0; 4096]);
-    // Sound, in its place, and of another division.
-    let other = Lanes::format(memory(length), shape(4, 4096, 512, 4096), Seed(2));
-    let mut other = other.unwrap_or_else(|error| panic!("{error}")).into_inner();
-    let copy = raw(&mut other, length - 4096, 4096);
-    overwrite(&mut device, length - 4096, &copy);
-    let error = Lanes::open(device).err().expect("there is no superblock");
-    assert!(matches!(error, LanesError::NoSuperblock { .. }), "{error}");
-    // What was cut off took the copy with it.
-    let mut device = mixed().into_inner();
-    overwrite(&mut device, 0, &[0; 4096]);
-    let error = Lanes::open(Real::new(device, length - 4096, 8)).err().expect("there is no superblock");
-    assert!(error.to_string().contains("make it as long as it was"), "{error}");
-}
-
-#[test]
-fn a_copy_that_names_another_end_is_not_believed() {
-    let mut device = mixed().into_inner();
-    let end = 40 * 4096 - SECTOR_BYTES;
-    let mut copy = raw(&mut device, end, SECTOR_BYTES);
-    copy[48..56].copy_from_slice(&(80 * 4096_u64).to_le_bytes());
-    seal(&mut copy);
-    overwrite(&mut device, end, &copy);
-    overwrite(&mut device, 0, &[0; 4096]);
-    let error = Lanes::open(device).err().expect("neither can be used");
-    assert!(
-        matches!(error, LanesError::Damaged { first: Flaw::Foreign, last: Flaw::Nonsense, .. }),
-        "{error}"
-    );
 }
 
 #[test]
@@ -552,7 +460,7 @@ proptest! {
         let below = || Stack::Data(Box::new(memory(device * 4096)));
         let made = build("lanes", &settings, below(), Seed(1));
         prop_assert_eq!(planned(&settings, &below()), made.map(|stack| Some(stack.profile().clone())));
-        prop_assert_eq!(planned(&settings[..0], &below()), Ok(None), "it would not be divided");
+        prop_assert_eq!(planned(&settings[..0], &below()), Ok(None), "nobody asked for it");
     }
 
     #[test]
@@ -564,37 +472,4 @@ proptest! {
         let error = Lanes::open(device).err().expect("there are no lanes");
         prop_assert!(matches!(error, LanesError::NotFormatted { .. }), "{error}");
     }
-}
-
-#[test]
-fn a_format_cut_short_leaves_no_lanes_or_all_of_them() {
-    let new_shape = shape(3, 4096, 512, 4096);
-    let mut seen = Vec::new();
-    for served in 0.. {
-        let old = mixed();
-        let (old_shape, old_states, below) = (old.layout.shape, states(&old), old.into_inner());
-        let length = below.profile().capacity_bytes;
-        let mut real = Real { left: served, ..Real::new(below, length, 8) };
-        let mut driven = Driven { device: &mut real, next: &mut 0 };
-        let whole = open::format(&mut driven, new_shape, Seed(2)).is_ok();
-        seen.push(match Lanes::open(real.device) {
-            Ok(lanes) if lanes.layout.shape == old_shape => {
-                assert_eq!(states(&lanes), old_states, "after {served} requests");
-                "old"
-            }
-            Ok(lanes) => {
-                assert_eq!(lanes.layout.shape, new_shape);
-                let new = Unit { state: UnitState::ERASED, erases: Some(0) };
-                assert!(states(&lanes).iter().all(|&unit| unit == new), "after {served} requests");
-                "new"
-            }
-            Err(LanesError::NoSuperblock { .. }) => "none",
-            Err(error) => panic!("after {served} requests: {error}"),
-        });
-        if whole {
-            break;
-        }
-    }
-    // Each superblock is cleared, each slot of the table written, each superblock written.
-    assert_eq!(seen, ["old", "old", "none", "none", "none", "new", "new"]);
 }

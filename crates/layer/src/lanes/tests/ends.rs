@@ -1,0 +1,201 @@
+//! Superblocks where the device's end is another than it was, and divisions that are cut short.
+
+use super::*;
+
+#[test]
+fn a_shorter_device_is_refused_and_a_longer_one_has_the_same_lanes() {
+    let lanes = mixed();
+    let right = states(&lanes);
+    let length = 40 * 4096;
+    let error = Lanes::open(Real::new(lanes.into_inner(), length - 4096, 8)).err().expect("its end is gone");
+    let shorter = LanesError::Shorter {
+        device: "backed(null:)".into(),
+        recorded_bytes: length,
+        found_bytes: length - 4096,
+    };
+    assert_eq!(error, shorter);
+    let mut device = mixed().into_inner();
+    let mut longer = memory(length + (1 << 20));
+    let bytes = raw(&mut device, 0, length);
+    overwrite(&mut longer, 0, &bytes);
+    let lanes = Lanes::open(longer).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((states(&lanes), lanes.mended()), (right, Mended::default()));
+}
+
+/// `device` with so many more bytes, which hold anything.
+fn grown(mut device: Memory, by_bytes: u64) -> Memory {
+    let length = device.profile().capacity_bytes;
+    let mut longer = memory(length + by_bytes);
+    let bytes = raw(&mut device, 0, length);
+    overwrite(&mut longer, 0, &bytes);
+    if by_bytes == 0 {
+        return longer;
+    }
+    let mut random = Seed(length).source();
+    let anything: Vec<u8> = (0..by_bytes).map(|_| random.bits() as u8).collect();
+    overwrite(&mut longer, length, &anything);
+    longer
+}
+
+#[test]
+fn on_a_device_that_has_grown_the_copy_is_found_at_the_old_end() {
+    // Nothing written, a unit written in part, and one written whole: the table tells ever more of where to look. Of the
+    // first two shapes the table has one sector, of the last four.
+    for (shape, length, writes) in [
+        (shape(2, 8192, 512, 4096), 40 * 4096, &[][..]),
+        (shape(2, 8192, 512, 4096), 40 * 4096, &[4096][..]),
+        (shape(3, 1 << 20, 4096, 1 << 20), 32 << 20, &[1 << 20][..]),
+        (shape(5, 4096, 512, 4096), 4 << 20, &[4096][..]),
+    ] {
+        for by_bytes in [4096, 3 << 20] {
+            let mut lanes = fresh(shape, length);
+            for &bytes in writes {
+                lanes.submit(Request::write(1, 0, bytes).on(Lane(1))).expect("it is erased");
+                settle(&mut lanes);
+            }
+            let right = states(&lanes);
+            let sectors = lanes.layout.sectors();
+            let mut device = grown(lanes.into_inner(), by_bytes);
+            overwrite(&mut device, 0, &[0; 4096]);
+            // The table is told by what is left of it.
+            overwrite(&mut device, 4096, &[7; 4096]);
+            let lanes = Lanes::open(device).unwrap_or_else(|error| panic!("{error}"));
+            let mended = Mended { superblocks: 1, sectors: 1, lost_sectors: 0 };
+            assert_eq!((states(&lanes), lanes.mended()), (right.clone(), mended), "{sectors} sectors");
+            // It was written anew.
+            let lanes = reopened(lanes);
+            assert_eq!((states(&lanes), lanes.mended().superblocks), (right, 0));
+        }
+    }
+}
+
+#[test]
+fn a_table_without_a_superblock_is_told_and_nobody_elses_copy_is_taken() {
+    let length = 40 * 4096;
+    let mut lanes = fresh(shape(2, 8192, 512, 4096), length);
+    settle(&mut lanes);
+    let mut device = grown(lanes.into_inner(), 1 << 20);
+    overwrite(&mut device, 0, &[0; 4096]);
+    // Sound, in its place, and of another division.
+    let other = Lanes::format(memory(length), shape(4, 4096, 512, 4096), Seed(2));
+    let mut other = other.unwrap_or_else(|error| panic!("{error}")).into_inner();
+    let copy = raw(&mut other, length - 4096, 4096);
+    overwrite(&mut device, length - 4096, &copy);
+    let error = Lanes::open(device).err().expect("there is no superblock");
+    assert!(matches!(error, LanesError::NoSuperblock { .. }), "{error}");
+    // What was cut off took the copy with it.
+    let mut device = mixed().into_inner();
+    overwrite(&mut device, 0, &[0; 4096]);
+    let error = Lanes::open(Real::new(device, length - 4096, 8)).err().expect("there is no superblock");
+    assert!(error.to_string().contains("make it as long as it was"), "{error}");
+}
+
+#[test]
+fn a_copy_that_names_another_end_is_not_believed() {
+    let mut device = mixed().into_inner();
+    let end = 40 * 4096 - SECTOR_BYTES;
+    let mut copy = raw(&mut device, end, SECTOR_BYTES);
+    copy[48..56].copy_from_slice(&(80 * 4096_u64).to_le_bytes());
+    seal(&mut copy);
+    overwrite(&mut device, end, &copy);
+    overwrite(&mut device, 0, &[0; 4096]);
+    let error = Lanes::open(device).err().expect("neither can be used");
+    assert!(
+        matches!(error, LanesError::Damaged { first: Flaw::Foreign, last: Flaw::Nonsense, .. }),
+        "{error}"
+    );
+}
+
+/// What is found after each number of requests that dividing `old` anew was served.
+fn cut_short(old: impl Fn() -> Lanes<Memory>, by_bytes: u64, seed: Seed, torn: bool) -> Vec<&'static str> {
+    let new_shape = shape(3, 4096, 512, 4096);
+    let mut seen = Vec::new();
+    for served in 0.. {
+        let old = old();
+        let (old_shape, old_states) = (old.layout.shape, states(&old));
+        let below = grown(old.into_inner(), by_bytes);
+        let length = below.profile().capacity_bytes;
+        let mut real = Real { left: served, torn, ..Real::new(below, length, 8) };
+        let mut driven = Driven { device: &mut real, next: &mut 0 };
+        let whole = open::format(&mut driven, new_shape, seed).is_ok();
+        seen.push(match Lanes::open(real.device) {
+            Ok(lanes) if lanes.layout.shape == old_shape => {
+                assert!(states(&lanes) == old_states, "after {served} requests: {:?}", lanes.mended());
+                "old"
+            }
+            Ok(lanes) => {
+                assert_eq!(lanes.layout.shape, new_shape);
+                let new = Unit { state: UnitState::ERASED, erases: Some(0) };
+                assert!(states(&lanes).iter().all(|&unit| unit == new), "after {served} requests");
+                "new"
+            }
+            Err(LanesError::NoSuperblock { .. }) => "none",
+            Err(error) => panic!("after {served} requests: {error}"),
+        });
+        if whole {
+            return seen;
+        }
+    }
+    unreachable!("it is divided in the end")
+}
+
+#[test]
+fn a_format_cut_short_leaves_no_lanes_or_all_of_them() {
+    // The old superblock is read, each cleared, each slot of the table written, each superblock written.
+    let seen = cut_short(mixed, 0, Seed(2), false);
+    assert_eq!(seen, ["old", "old", "old", "none", "none", "none", "new", "new"]);
+    // On a device that has grown the copy at its old end goes first. The new table is so much longer that its slots 0 lie
+    // over both of the old one's. From the same seed it has the old one's id.
+    let many = || {
+        let mut lanes = fresh(shape(5, 4096, 512, 4096), 4 << 20);
+        lanes.submit(Request::write(1, 0, 4096).on(Lane(1))).expect("it is erased");
+        settle(&mut lanes);
+        lanes
+    };
+    for (seed, torn) in [(1, false), (1, true), (2, false), (2, true)] {
+        let seen = cut_short(many, 4 << 20, Seed(seed), torn);
+        let expected = ["old", "old", "old", "none", "none", "none", "none", "new", "new"];
+        assert_eq!(seen, expected, "seed {seed}, torn {torn}");
+    }
+}
+
+#[test]
+fn a_copy_at_the_end_that_is_older_than_the_table_is_not_believed() {
+    let (length, shorter) = (1 << 20, 1 << 19);
+    let mut first = fresh(shape(5, 4096, 512, 4096), length).into_inner();
+    let mut second = memory(shorter);
+    overwrite(&mut second, 0, &raw(&mut first, 0, shorter));
+    let second = Lanes::format(second, shape(2, 8192, 512, 4096), Seed(2));
+    let mut second = second.unwrap_or_else(|error| panic!("{error}"));
+    second.submit(Request::write(1, 0, 8192)).expect("it is erased");
+    settle(&mut second);
+    let right = states(&second);
+    let mut second = second.into_inner();
+    // As long as it was at first, with what was there.
+    let mut device = memory(length);
+    overwrite(&mut device, 0, &raw(&mut second, 0, shorter));
+    overwrite(&mut device, shorter, &raw(&mut first, shorter, length - shorter));
+    overwrite(&mut device, 0, &[0; 4096]);
+    let lanes = Lanes::open(device.clone()).unwrap_or_else(|error| panic!("{error}"));
+    assert!(states(&lanes) == right && lanes.mended().superblocks == 1, "{:?}", lanes.mended());
+    // Without the right copy nothing is opened.
+    overwrite(&mut device, shorter - 4096, &[0; 4096]);
+    let error = Lanes::open(device).err().expect("there is no superblock of this table");
+    assert!(
+        matches!(error, LanesError::Damaged { first: Flaw::Foreign, last: Flaw::Nonsense, .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_copy_at_the_end_is_believed_where_no_table_is_left() {
+    let lanes = mixed();
+    let (shape, slots) = (lanes.layout.shape, [lanes.layout.slot(0, 0), lanes.layout.slot(0, 1)]);
+    let mut device = lanes.into_inner();
+    for at in [0, slots[0], slots[1]] {
+        overwrite(&mut device, at, &[0x5a; 4096]);
+    }
+    let lanes = Lanes::open(device).unwrap_or_else(|error| panic!("{error}"));
+    let mended = Mended { superblocks: 1, sectors: 0, lost_sectors: 1 };
+    assert_eq!((lanes.layout.shape, lanes.mended()), (shape, mended));
+}
