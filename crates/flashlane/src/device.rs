@@ -142,8 +142,12 @@ fn stack(
             {
                 accept(&lanes)?;
             }
-            let seed = opening.seed.derive("layer");
-            flashlane_layer::build(name, &options, inner, seed).map_err(Failure::unusable)
+            // What a layer writes to a medium outlasts the run: no two divisions may have one id.
+            let seed = match real_path(spec) {
+                Some(_) if name == "lanes" => flashlane_host::fresh_seed().map_err(Failure::failed)?,
+                _ => opening.seed,
+            };
+            flashlane_layer::build(name, &options, inner, seed.derive("layer")).map_err(Failure::unusable)
         }
     }
 }
