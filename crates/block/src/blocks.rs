@@ -221,7 +221,9 @@ impl<D: DataDevice> Blocks<D> {
                 Found::Torn => blocks.erase_first.push(place),
                 Found::Damaged { once } => {
                     blocks.damaged.insert(place);
-                    blocks.given_out(once);
+                    if let Some(id) = once {
+                        blocks.given_out(id);
+                    }
                 }
                 Found::Written(header) => {
                     blocks.sequence = blocks.sequence.max(header.sequence);
@@ -280,13 +282,13 @@ impl<D: DataDevice> Blocks<D> {
     }
 
     /// Fresh ids are above this one.
-    fn given_out(&mut self, id: Option<u64>) {
-        self.next_id = self.next_id.max(id.map_or(0, |id| id.saturating_add(1)));
+    fn given_out(&mut self, id: u64) {
+        self.next_id = self.next_id.max(id.saturating_add(1));
     }
 
     /// Takes in a block that was found on the device. Of two with one id the newer is it.
     fn found(&mut self, id: u64, block: Block) {
-        self.given_out(Some(id));
+        self.given_out(id);
         let older = match self.stored.get(&id) {
             Some(other) if other.sequence > block.sequence => Some(block),
             _ => self.stored.insert(id, block),

@@ -1,7 +1,7 @@
 //! Units that hold nothing that can be told: what they may have held, and how they are given up.
 //!
-//! Which ids they held is not known. Fresh ids leap over them (`recovery`), and that they have must be durable before one
-//! is used, and before the units are erased: afterwards nothing else would tell.
+//! Which ids they held is not known. Fresh ids leap over them when the device is opened, and that they have must be durable
+//! before one is used, and before the units are erased: afterwards nothing else would tell.
 
 use crate::blocks::Blocks;
 use crate::error::DeleteError;
@@ -32,9 +32,7 @@ impl<D: DataDevice> Blocks<D> {
         self.wake();
         while let Some(&first) = self.damaged.first() {
             if self.superblocks.floor() < self.next_id {
-                self.superblocks.outdated();
-                self.tend_superblock();
-                self.settle();
+                self.settle_superblock();
             }
             if self.gone {
                 return Err(DeleteError::Gone);
@@ -54,10 +52,15 @@ impl<D: DataDevice> Blocks<D> {
             }
         }
         // A copy of it may be one of those that the device has forgotten.
+        self.settle_superblock();
+        Ok((before - self.damaged.len()) as u64)
+    }
+
+    /// Writes the superblock anew, if it can be, and waits for all there is to do.
+    fn settle_superblock(&mut self) {
         self.superblocks.outdated();
         self.tend_superblock();
         self.settle();
-        Ok((before - self.damaged.len()) as u64)
     }
 
     /// Whether a superblock says that fresh ids have leaped, or they have not. Waits for one where it can be written.

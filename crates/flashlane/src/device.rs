@@ -137,16 +137,16 @@ fn stack(
             if new && !options.iter().any(|(key, _)| key == "format") {
                 options.push(("format".into(), "yes".into()));
             }
+            let mut seed = opening.seed;
             if name == "lanes"
                 && let Some(lanes) = lanes::planned(&options, &inner).map_err(Failure::unusable)?
             {
                 accept(&lanes)?;
+                // On a real device the lanes outlast the run: no two divisions may have one id.
+                if real_path(spec).is_some() {
+                    seed = flashlane_host::fresh_seed().map_err(Failure::failed)?;
+                }
             }
-            // What a layer writes to a medium outlasts the run: no two divisions may have one id.
-            let seed = match real_path(spec) {
-                Some(_) if name == "lanes" => flashlane_host::fresh_seed().map_err(Failure::failed)?,
-                _ => opening.seed,
-            };
             flashlane_layer::build(name, &options, inner, seed.derive("layer")).map_err(Failure::unusable)
         }
     }

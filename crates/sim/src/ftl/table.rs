@@ -86,8 +86,8 @@ impl Drop for Table {
     }
 }
 
-/// What is mapped for so many entries: few sizes, so that memory fits again, and whole huge pages, so that the system
-/// lays it on their boundaries. Nothing is committed for what is not touched.
+/// What is mapped for so many entries: few sizes, so that memory fits again, and from a huge page on whole ones, so that
+/// the system lays it on their boundaries. Nothing is committed for what is not touched.
 fn mapped_bytes(entries: usize) -> usize {
     let bytes = (entries * 4).max(4);
     if bytes > KEPT_BYTES { bytes.next_multiple_of(HUGE_PAGE_BYTES) } else { bytes.next_power_of_two() }
