@@ -5,7 +5,8 @@ use crate::buffer::WriteBuffer;
 use crate::cache::Hit;
 use crate::host::{Direction, Holder, Side};
 use crate::nand::{Kind, Operation as FlashOperation, Owner};
-use crate::pages::pieces;
+use crate::pages::{piece, pieces};
+use crate::request::HostRequest;
 use flashlane_device::Failure;
 use flashlane_policy::scheduling::Class;
 
@@ -111,8 +112,8 @@ impl Drive {
     /// Keeps what was read of a page, if there was room for it.
     fn keep(&mut self, request: u32, page: u32) {
         let page_bytes = self.geometry.page_bytes;
-        let piece =
-            self.pieces_of(request).find(|piece| piece.page == page).expect("it is the request's page");
+        let HostRequest { offset_bytes, length_bytes, .. } = self.requests[request];
+        let piece = piece(page, offset_bytes, offset_bytes + length_bytes, page_bytes);
         if let Some(buffer) = &mut self.buffer {
             buffer.came(page, piece.touched(page_bytes));
         }

@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::ftl::{Clean, Placed};
 use crate::host::{Direction, Side};
 use crate::nand::{Kind, Operation as FlashOperation, Owner};
-use crate::pages::{Piece, pieces, split};
+use crate::pages::{Piece, pieces, pieces_behind, split};
 use crate::request::HostRequest;
 use flashlane_device::{Failure, Operation};
 use flashlane_policy::scheduling::Class;
@@ -73,8 +73,8 @@ impl Drive {
     /// Takes a write's pages into the buffer as far as there is room; true once all of them are in.
     fn admit(&mut self, request: u32) -> bool {
         let page_bytes = self.geometry.page_bytes;
-        let skip = self.requests[request].admitted as usize;
-        for piece in self.pieces_of(request).skip(skip) {
+        let HostRequest { offset_bytes, length_bytes, admitted, .. } = self.requests[request];
+        for piece in pieces_behind(admitted, offset_bytes, length_bytes, page_bytes) {
             let buffer = self.buffer.as_mut().expect("writes are admitted to a buffer");
             let ftl = &mut self.ftl;
             let assign = || ftl.assign(piece.page).ok();
