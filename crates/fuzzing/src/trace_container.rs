@@ -28,7 +28,7 @@ fn body(data: &[u8]) {
         b'x' => b"\xfd7zXZ\0",
         _ => b"",
     };
-    let options = OpenOptions { format: Some("disksim"), every_device: true, device: None };
+    let options = OpenOptions { format: Some("disksim"), every_device: true, ..OpenOptions::default() };
     let bytes = [magic, data].concat();
     match Trace::from_reader(Cursor::new(bytes), "fuzzed", &options) {
         Ok(mut trace) => {

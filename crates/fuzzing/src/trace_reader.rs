@@ -29,7 +29,8 @@ pub(crate) const TARGET: Target = Target {
 fn body(data: &[u8]) {
     let Some((&choice, data)) = data.split_first() else { return };
     let named = FORMATS.get(usize::from(choice.wrapping_sub(b'a')));
-    let options = OpenOptions { format: named.map(|format| format.name), every_device: true, device: None };
+    let options =
+        OpenOptions { format: named.map(|format| format.name), every_device: true, ..OpenOptions::default() };
     let (records, summary) = match read(Cursor::new(data.to_vec()), &options) {
         Ok(read) => read,
         Err(error) => return assert!(error.to_string().len() > 10, "{error} says nothing"),
@@ -88,7 +89,7 @@ fn rewrite(records: &[Record], format: &'static Format) {
     if written.records == 0 {
         return;
     }
-    let options = OpenOptions { format: Some(format.name), every_device: true, device: None };
+    let options = OpenOptions { format: Some(format.name), every_device: true, ..OpenOptions::default() };
     let (again, summary) = read(Cursor::new(bytes), &options).expect("what was written can be read");
     assert_eq!((again.len() as u64, summary.refused), (written.records, 0));
 }

@@ -75,6 +75,16 @@ pub enum ReadError {
         /// What the system or the decompressor says.
         source: io::Error,
     },
+    /// Whoever reads it wanted no more.
+    #[error("stopped on request after {units} {unit}s; {records} requests were read until then")]
+    Stopped {
+        /// `line` or `event`.
+        unit: &'static str,
+        /// How many of these were read whole.
+        units: u64,
+        /// How many requests were found in them.
+        records: u64,
+    },
     /// There are requests of several devices, and none was asked for.
     #[error(
         "it has requests of several devices, {} among its first {records} requests: ask for one of them by its number",

@@ -29,14 +29,16 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    /// Reading its content fails once `stop` says so.
+    ///
     /// # Errors
     /// What the system says about the first bytes; damage behind them is told when it is reached.
-    pub fn new(mut raw: Input) -> io::Result<Self> {
+    pub fn new(mut raw: Input, stop: fn() -> bool) -> io::Result<Self> {
         let mut first = Vec::new();
         raw.by_ref().take(6).read_to_end(&mut first)?;
         let compression = MAGICS.iter().find(|(magic, _)| first.starts_with(magic)).map(|(_, name)| *name);
         let whole = Cursor::new(first).chain(raw);
-        let mut input: Input = match compression {
+        let content: Input = match compression {
             Some("gz") => Box::new(MultiGzDecoder::new(BufReader::with_capacity(CHUNK_BYTES, whole))),
             Some("xz") => {
                 let stream = Stream::new_stream_decoder(MEMORY_MOST, CONCATENATED)?;
@@ -45,9 +47,10 @@ impl Source {
             Some(_) => Box::new(zstd::Decoder::with_buffer(BufReader::with_capacity(CHUNK_BYTES, whole))?),
             None => Box::new(whole),
         };
+        let mut input = Stoppable { input: content, stop };
         let mut head = Vec::new();
         let damage = input.by_ref().take(HEAD_BYTES).read_to_end(&mut head).err();
-        let rest = Damaged { damage, input };
+        let rest = Damaged { damage, input: Box::new(input) };
         Ok(Self { input: Box::new(Cursor::new(head.clone()).chain(rest)), head, compression })
     }
 }
@@ -64,6 +67,21 @@ impl Read for Damaged {
             Some(damage) => Err(damage),
             None => self.input.read(buffer),
         }
+    }
+}
+
+/// Fails once it is to stop. Readers go on as long as they find no request, and nobody else is asked meanwhile.
+struct Stoppable {
+    input: Input,
+    stop: fn() -> bool,
+}
+
+impl Read for Stoppable {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if (self.stop)() {
+            return Err(io::Error::other("stopped on request"));
+        }
+        self.input.read(buffer)
     }
 }
 

@@ -22,6 +22,10 @@ pub struct OpenOptions<'a> {
     pub device: Option<u32>,
     /// The requests of all devices are wanted; `device` is then of no meaning.
     pub every_device: bool,
+    /// Asked before each piece that is read of the content, so that even input without end or request can be stopped;
+    /// once it says so, and it must not take that back, the trace ends with [`ReadError::Stopped`]. Input that gives
+    /// nothing and does not end is waited for all the same.
+    pub stop: Option<fn() -> bool>,
 }
 
 /// The requests of a trace, in its order, in constant memory.
@@ -37,6 +41,7 @@ pub struct Trace {
     next: usize,
     end: Option<Result<(), ReadError>>,
     options: Wanted,
+    stop: fn() -> bool,
     read_bytes: Arc<AtomicU64>,
     file_bytes: Option<u64>,
 }
@@ -79,11 +84,16 @@ impl Trace {
 
     fn from_inputs(inputs: Vec<Input>, name: &str, options: &OpenOptions<'_>) -> Result<Self, OpenError> {
         let named = options.format.map(Format::named).transpose()?;
+        let stop = options.stop.unwrap_or(|| false);
         let mut sources: Vec<Source> = inputs
             .into_iter()
-            .map(Source::new)
+            .map(|input| Source::new(input, stop))
             .collect::<io::Result<_>>()
             .map_err(|source| OpenError::File { path: name.into(), source })?;
+        if stop() {
+            let source = ReadError::Stopped { unit: "line", units: 0, records: 0 };
+            return Err(OpenError::Read { name: name.into(), source });
+        }
         let format = match named {
             Some(format) => format,
             None if sources[0].head.is_empty() => {
@@ -107,6 +117,7 @@ impl Trace {
             next: 0,
             end: None,
             options: wanted,
+            stop,
             read_bytes: Arc::default(),
             file_bytes: None,
         };
@@ -176,6 +187,7 @@ impl Trace {
             self.end = match self.reader.fill(&mut self.sink) {
                 Ok(true) => None,
                 Ok(false) => Some(self.verdict()),
+                Err(_) if (self.stop)() => Some(Err(self.stopped())),
                 Err(source) => Some(Err(self.damage(source))),
             };
             if self.sink.has_too_many_devices() && !matches!(self.end, Some(Err(_))) {
@@ -202,6 +214,11 @@ impl Trace {
                 refusals: sink.refusals.clone(),
             },
         })
+    }
+
+    fn stopped(&self) -> ReadError {
+        let unit = self.format.unit;
+        ReadError::Stopped { unit, units: self.sink.lines, records: self.sink.total() }
     }
 
     fn damage(&self, source: io::Error) -> ReadError {

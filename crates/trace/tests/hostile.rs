@@ -3,7 +3,8 @@
 
 use flashlane_base::{Duration, Instant, Operation};
 use flashlane_trace::{OpenError, OpenOptions, Output, ReadError, Record, Summary, Trace, open};
-use std::io::{Cursor, Write};
+use std::io::{Cursor, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn opened(text: &[u8], options: &OpenOptions<'_>) -> Result<Trace, OpenError> {
     Trace::from_reader(Cursor::new(text.to_vec()), "trace", options)
@@ -193,7 +194,7 @@ fn line_endings_may_be_mixed() {
 fn lines_are_whole_wherever_a_read_stops() {
     /// Gives a few bytes at a time.
     struct Drops(Cursor<Vec<u8>>, usize);
-    impl std::io::Read for Drops {
+    impl Read for Drops {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
             self.1 = self.1 % 7 + 1;
             let length = buffer.len().min(self.1);
@@ -374,4 +375,64 @@ fn a_request_that_never_completes_does_not_hold_up_the_others_for_ever() {
     let (records, _) = read("blkparse", text.as_bytes());
     assert_eq!(records.len(), 40_001);
     assert_eq!((records[0].took, records[40_000].took), (None, Some(Duration::ZERO)));
+}
+
+#[test]
+fn input_without_end_and_without_a_request_can_be_stopped() {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    /// The beginning once, then the rest again and again; wants to be stopped after some reads.
+    struct Endless {
+        beginning: Cursor<Vec<u8>>,
+        rest: Vec<u8>,
+        at: usize,
+        reads: usize,
+    }
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            self.reads += 1;
+            assert!(self.reads <= 100, "nobody stops");
+            STOP.store(self.reads == 100, Ordering::Relaxed);
+            let read = self.beginning.read(buffer)?;
+            for byte in &mut buffer[read..] {
+                *byte = self.rest[self.at];
+                self.at = (self.at + 1) % self.rest.len();
+            }
+            Ok(buffer.len())
+        }
+    }
+    let event = [&b"\x07tae"[..], &[0; 44]].concat();
+    let good = b"0.5 3 1 8 0\n";
+    let other = OpenOptions { device: Some(4), ..named("disksim") };
+    for (beginning, rest, options, records) in [
+        (&b""[..], &b"# a comment\n"[..], named("disksim"), 0),
+        (b"", b"no request at all\n", named("msr"), 0),
+        (b"", b"9", named("disksim"), 0),
+        (b"", good, other, 0),
+        (good, b"\n", named("disksim"), 1),
+        (b"", &event, named("blktrace"), 0),
+        (b"", b"\0", named("blktrace"), 0),
+    ] {
+        STOP.store(false, Ordering::Relaxed);
+        let options = OpenOptions { stop: Some(|| STOP.load(Ordering::Relaxed)), ..options };
+        let source = Endless { beginning: Cursor::new(beginning.into()), rest: rest.into(), at: 0, reads: 0 };
+        let error = match Trace::from_reader(source, "endless", &options) {
+            Ok(mut trace) => {
+                assert_eq!(trace.by_ref().count(), records);
+                trace.finish().unwrap_err()
+            }
+            Err(OpenError::Read { name, source }) if name == "endless" => source,
+            Err(error) => panic!("{error}"),
+        };
+        assert!(
+            matches!(error, ReadError::Stopped { records: told, .. } if told as usize == records),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn who_wants_nothing_is_told_nothing_of_the_format() {
+    let options = OpenOptions { stop: Some(|| true), ..OpenOptions::default() };
+    let error = opened(b"neither fish nor fowl", &options).err().unwrap();
+    assert!(matches!(error, OpenError::Read { source: ReadError::Stopped { .. }, .. }), "{error}");
 }

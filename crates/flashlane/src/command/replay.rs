@@ -176,7 +176,8 @@ impl Arguments {
             opening: OpenOptions {
                 format: self.trace_format.as_deref(),
                 device: self.trace_device,
-                ..OpenOptions::default()
+                every_device: false,
+                stop: Some(flashlane_host::interrupted),
             },
             limit: self.limit,
             how: ReplayOptions { pace, beyond, unaligned, seed: self.seed },
@@ -211,11 +212,10 @@ impl Plan<'_> {
             left -= 1;
             if (left as u64).is_multiple_of(LOOK_EVERY) {
                 meter.set(trace.progress());
-                if flashlane_host::interrupted() {
-                    return Err(Failure::failed(anyhow!("stopped on request, before anything was replayed")));
-                }
             }
         }
+        // A trace that is stopped ends.
+        go_on()?;
         Ok(false)
     }
 
@@ -279,8 +279,11 @@ impl Plan<'_> {
             watch(share.map(|share| share.min(1.0)))
         };
         let options = Options { samples, watch: Some(&mut watch) };
-        let replay = replay(&mut *opened.device, records.take(self.limit()), &self.how, options)
-            .map_err(Failure::unusable)?;
+        let replay = match replay(&mut *opened.device, records.take(self.limit()), &self.how, options) {
+            Ok(replay) => replay,
+            // There may have been more to replay.
+            Err(error) => return go_on().and(Err(Failure::unusable(error))),
+        };
         let mut result = ReplayResult::from(&replay);
         result.warnings.extend(opened.warnings);
         if !replay.profile.simulated {
@@ -295,6 +298,14 @@ enum Requests<'a> {
     Opened(Box<Trace>),
     /// They were read before.
     Kept(&'a Kept),
+}
+
+/// Says whether to go on before anything is replayed.
+fn go_on() -> Result<(), Failure> {
+    if flashlane_host::interrupted() {
+        return Err(Failure::failed(anyhow!("stopped on request, before anything was replayed")));
+    }
+    Ok(())
 }
 
 /// What is to be said of a trace that was read.

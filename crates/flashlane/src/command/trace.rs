@@ -101,6 +101,7 @@ fn opened(input: &Input) -> Result<Trace, Failure> {
         format: input.from.as_deref(),
         device: input.device,
         every_device: input.device.is_none(),
+        stop: Some(flashlane_host::interrupted),
     };
     open(&input.trace, &options).map_err(|error| unopened(error, "--from"))
 }
@@ -111,17 +112,18 @@ pub(super) fn unopened(error: OpenError, option: &str) -> Failure {
         OpenError::NotRecognised { .. } | OpenError::Ambiguous { .. } => {
             Failure::unusable(anyhow!("{error} ({option} NAME)"))
         }
+        OpenError::Read { source: ReadError::Stopped { .. }, .. } => Failure::failed(error),
         error => Failure::unusable(error),
     }
 }
 
-/// Hands each request to `take`, until the trace's end, an interruption, or its failure. Says why it ended early.
+/// Hands each request to `take`, until the trace's end, which may be early, or a failure of `take`.
 fn read(
     trace: &mut Trace,
     path: &Path,
     mut take: impl FnMut(&Record) -> Result<(), Failure>,
-) -> Result<Option<String>, Failure> {
-    /// Requests between two looks at the clock and the keyboard.
+) -> Result<(), Failure> {
+    /// Requests between two looks at how much of the trace is read.
     const STEP: u64 = 1 << 20;
     let meter = Meter::new(format!("reading {}", path.display()));
     let mut count = 0_u64;
@@ -130,12 +132,9 @@ fn read(
         count += 1;
         if count.is_multiple_of(STEP) {
             meter.set(trace.progress());
-            if flashlane_host::interrupted() {
-                return Ok(Some("interrupted".into()));
-            }
         }
     }
-    Ok(None)
+    Ok(())
 }
 
 fn info(arguments: &InfoArguments) -> Result<Status, Failure> {
@@ -143,12 +142,12 @@ fn info(arguments: &InfoArguments) -> Result<Status, Failure> {
     output::prepare(&arguments.output)?;
     let mut trace = opened(&arguments.input)?;
     let mut portrait = Portrait::new();
-    let interrupted = read(&mut trace, path, |record| {
+    read(&mut trace, path, |record| {
         portrait.add(record);
         Ok(())
     })?;
     let summary = trace.summary();
-    let partial = interrupted.or(trace.finish().err().map(|error: ReadError| error.to_string()));
+    let partial = trace.finish().err().map(|error| error.to_string());
     let result = result(path, &summary, &portrait, partial.as_deref());
     output::deliver(&arguments.output, &result, None)?;
     Ok(match partial {
@@ -260,10 +259,10 @@ fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {
     })?;
     let mut writer = Writer::new(format, file).map_err(Failure::unusable)?;
     let failed = |source| Failure::failed(WriteError::File { path: out.clone(), source });
-    let interrupted = read(&mut trace, &input.trace, |record| writer.push(record).map_err(failed))?;
+    read(&mut trace, &input.trace, |record| writer.push(record).map_err(failed))?;
     let (file, written) = writer.finish().map_err(failed)?;
     let summary = trace.summary();
-    let partial = interrupted.or(trace.finish().err().map(|error| error.to_string()));
+    let partial = trace.finish().err().map(|error| error.to_string());
     file.close().map_err(Failure::failed)?;
     let mut text = format!(
         "{}: {} requests, {} written as {}\n",

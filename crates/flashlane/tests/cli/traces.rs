@@ -1,8 +1,10 @@
 //! `flashlane trace`: what traces hold, and what they become.
 
-use crate::program::{done, flashlane, json, refused, text};
+use crate::endings::interrupt;
+use crate::program::{command, done, flashlane, json, refused, text};
 use std::fs;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 fn sample(name: &str) -> String {
     format!("{}/../trace/tests/samples/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -131,5 +133,37 @@ fn the_document_has_every_format_with_what_the_program_says() {
             format.name
         );
         assert!(done(&["trace", "--help"]).contains(format.name));
+    }
+}
+
+#[test]
+fn ctrl_c_ends_the_wait_for_a_request_that_never_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.disksim");
+    let commands: [&[&str]; 4] = [
+        &["trace", "info", "/dev/stdin", "--from", "disksim"],
+        &["trace", "convert", "/dev/stdin", text(&out), "--from", "disksim", "--to", "disksim"],
+        &["replay", "sim:ssd-s", "/dev/stdin", "--trace-format", "disksim"],
+        &["replay", text(&out), "/dev/stdin", "--trace-format", "disksim", "--destroy-data"],
+    ];
+    for arguments in commands {
+        for line in ["# a comment", "no request"] {
+            let mut lines = Command::new("yes").arg(line).stdout(Stdio::piped()).spawn().unwrap();
+            let child = command(arguments)
+                .stdin(lines.stdout.take().unwrap())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            interrupt(&child);
+            let ended = child.wait_with_output().unwrap();
+            lines.wait().unwrap();
+            let stderr = String::from_utf8_lossy(&ended.stderr);
+            assert_eq!(ended.status.code(), Some(1), "{stderr}");
+            for part in ["'/dev/stdin'", "stopped on request"] {
+                assert!(stderr.contains(part), "{stderr}");
+            }
+            assert!(!out.exists() && ended.stdout.is_empty());
+        }
     }
 }

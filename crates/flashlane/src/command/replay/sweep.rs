@@ -3,7 +3,7 @@
 //! The trace is read once, and its requests are kept in memory for all points where they fit into [`KEPT_BYTES`]; a
 //! longer trace is read anew by each point, in constant memory.
 
-use super::{Arguments, BeyondName, PaceName, Plan, Requests, Told, UnalignedName, depth, speed};
+use super::{Arguments, BeyondName, PaceName, Plan, Requests, Told, UnalignedName, depth, go_on, speed};
 use crate::device as devices;
 use crate::failure::{Failure, Status};
 use crate::progress::Meter;
@@ -13,7 +13,6 @@ use clap::ValueEnum;
 use flashlane_base::Seed;
 use flashlane_base::units::{Quantity, parse_count};
 use flashlane_device::spec::Spec;
-use flashlane_measure::Interruption;
 use flashlane_studies::sweep::{Halt, fingerprint, fingerprint_of};
 use flashlane_trace::Record;
 use serde_json::Value;
@@ -115,11 +114,9 @@ impl Kept {
             records.push(record);
             if records.len().is_multiple_of(LOOK_EVERY) {
                 meter.set(trace.progress());
-                if flashlane_host::interrupted() {
-                    return Err(Failure::failed(anyhow!("stopped on request, before anything was replayed")));
-                }
             }
         }
+        go_on()?;
         Ok(Some(Self { records, told: Told::of(plan.trace, trace) }))
     }
 }
@@ -185,16 +182,17 @@ impl<'a> sweep::Experiment for Experiment<'a> {
 
     fn measure(&self, point: &Point<'a>, watch: sweep::Watch<'_>) -> Result<Value, Halt> {
         let safety = &self.arguments.safety;
-        let failed = |failure: Failure| Halt::Failed(failure.reason());
         let requests = match &self.kept {
-            Some(kept) => Requests::Kept(kept),
-            None => Requests::Opened(Box::new(point.plan.open().map_err(failed)?)),
+            Some(kept) => Ok(Requests::Kept(kept)),
+            None => point.plan.open().map(|trace| Requests::Opened(Box::new(trace))),
         };
-        let measured = point.plan.measure(&point.device, safety, self.changes, requests, 0, watch);
-        let (replay, result) = measured.map_err(failed)?;
-        if replay.partial == Some(Interruption::Stopped) {
+        let measured = requests
+            .and_then(|requests| point.plan.measure(&point.device, safety, self.changes, requests, 0, watch));
+        // Whichever was stopped, the replay or its trace: it is not the whole point.
+        if watch(None).is_break() {
             return Err(Halt::Stopped);
         }
+        let (_, result) = measured.map_err(|failure| Halt::Failed(failure.reason()))?;
         serde_json::to_value(&result).map_err(|error| Halt::Failed(error.to_string()))
     }
 }
