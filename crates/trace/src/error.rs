@@ -21,6 +21,16 @@ pub enum OpenError {
         /// The name as it was given.
         given: String,
     },
+    /// It is packed in a way that is not read.
+    #[error(
+        "the trace '{name}' is {packing}: unpack it first; gz, xz and zst of a single trace are read as they are"
+    )]
+    Packed {
+        /// The trace's path or name.
+        name: String,
+        /// In what: `a tar archive`.
+        packing: &'static str,
+    },
     /// The content is of no known format.
     #[error(
         "the format of '{name}' is not recognised{hint}; name it, if it is one of {}",

@@ -107,9 +107,6 @@ impl Format {
 
 /// What unrecognised content looks like.
 fn hint(head: &[u8]) -> String {
-    if head.get(257..262) == Some(b"ustar") {
-        return ": it is a tar archive, to be unpacked first".into();
-    }
     let line = first_line(head);
     if line.is_empty() {
         return ": it has no line with anything in it".into();

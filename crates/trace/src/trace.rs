@@ -94,6 +94,9 @@ impl Trace {
             let source = ReadError::Stopped { unit: "line", units: 0, records: 0 };
             return Err(OpenError::Read { name: name.into(), source });
         }
+        if let Some(packing) = sources.iter().find_map(Source::packing) {
+            return Err(OpenError::Packed { name: name.into(), packing });
+        }
         let format = match named {
             Some(format) => format,
             None if sources[0].head.is_empty() => {

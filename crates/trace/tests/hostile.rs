@@ -287,13 +287,42 @@ fn formats_that_are_not_told_apart_are_named() {
     }
     let error = opened(b"once upon a time\n", &OpenOptions::default()).err().unwrap().to_string();
     assert!(error.contains("'once upon a time'") && error.contains("disksim, blkparse"), "{error}");
-    let mut tar = vec![0; 512];
-    tar[257..262].copy_from_slice(b"ustar");
-    assert!(opened(&tar, &OpenOptions::default()).err().unwrap().to_string().contains("tar archive"));
     let error = opened(whole_numbers, &named("xml")).err().unwrap().to_string();
     assert!(error.contains("'xml'") && error.contains("tencent"), "{error}");
     let error = open("/no/such/trace".as_ref(), &OpenOptions::default()).err().unwrap().to_string();
     assert!(error.contains("/no/such/trace"), "{error}");
+}
+
+#[test]
+fn an_archive_is_no_trace_whatever_its_lines_look_like() {
+    for (at, magic, what) in [
+        (257, &b"ustar\000"[..], "a tar archive"),
+        (257, b"ustar  \0", "a tar archive"),
+        (0, b"PK\x03\x04", "a zip archive"),
+        (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+        (0, b"BZh91AY&SY", "compressed by bzip2"),
+        (0, b"\x04\"M\x18", "compressed by lz4"),
+    ] {
+        let mut packed = vec![0; 512];
+        packed[at..at + magic.len()].copy_from_slice(magic);
+        packed.extend(text());
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gz.write_all(&packed).unwrap();
+        for bytes in [packed, gz.finish().unwrap()] {
+            for options in [OpenOptions::default(), named("disksim")] {
+                let error = opened(&bytes, &options).err().unwrap().to_string();
+                for part in ["'trace'", what, "unpack it first", "gz, xz and zst"] {
+                    assert!(error.contains(part), "{error}");
+                }
+            }
+        }
+    }
+    // Without what only an archive has, the same lines are a trace.
+    let mut lines = vec![b'#'; 512];
+    lines[257..262].copy_from_slice(b"ustar");
+    lines.push(b'\n');
+    lines.extend(text());
+    assert_eq!(opened(&lines, &OpenOptions::default()).unwrap().count(), 30_000);
 }
 
 /// A DiskSim trace of 30,000 lines that does not compress to nothing.
