@@ -296,7 +296,7 @@ fn formats_that_are_not_told_apart_are_named() {
 #[test]
 fn an_archive_is_no_trace_whatever_its_lines_look_like() {
     for (at, magic, what) in [
-        (257, &b"ustar\000"[..], "a tar archive"),
+        (257, &b"ustar\x0000"[..], "a tar archive"),
         (257, b"ustar  \0", "a tar archive"),
         (0, b"PK\x03\x04", "a zip archive"),
         (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
