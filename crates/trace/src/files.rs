@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// The files that `path` stands for: itself where it is there, else `PATH.blktrace.0` and all after it, plain or
 /// compressed; itself where there are none either, so that opening it says so.
-pub(crate) fn of(path: &Path) -> Vec<PathBuf> {
+pub fn files(path: &Path) -> Vec<PathBuf> {
     if path.exists() {
         return vec![path.to_owned()];
     }

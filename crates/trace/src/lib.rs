@@ -21,6 +21,7 @@ mod trace;
 mod write;
 
 pub use error::{OpenError, ReadError};
+pub use files::files;
 pub use format::{FORMATS, Format};
 pub use portrait::{Portrait, Share, SizeClass};
 pub use record::Record;

@@ -1,12 +1,13 @@
 //! A trace that is being read.
 
+use crate::Record;
 use crate::error::{OpenError, ReadError};
+use crate::files::files;
 use crate::format::{Format, Input};
 use crate::sink::{Sink, Wanted};
 use crate::source::{Counted, Source};
 use crate::summary::Summary;
 use crate::text::Reader;
-use crate::{Record, files};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -55,7 +56,7 @@ pub fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Trace, OpenError> 
     let read_bytes = Arc::new(AtomicU64::new(0));
     let mut file_bytes = Some(0);
     let mut inputs = Vec::new();
-    for part in files::of(path) {
+    for part in files(path) {
         let file = File::open(&part).map_err(|error| cannot(&part, error))?;
         let meta = file.metadata().map_err(|error| cannot(&part, error))?;
         if meta.is_dir() {

@@ -3,7 +3,7 @@
 use crate::program::{command, done, flashlane, json, refused, text};
 use serde_json::Value;
 use std::fs;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 const RUN: [&str; 3] = ["run", "sim:ssd-s", "mixed,depth=4,requests=500,area=4MiB"];
 const SWEEP: [&str; 4] = ["--sweep", "workload.depth=1..8*2", "--sweep", "mapping.policy=lba,write-order"];
@@ -250,8 +250,63 @@ fn a_replay_is_swept_by_its_own_options_too() {
     done(&kept);
     assert_eq!(points(), 4);
 
+    // A pipe is gone once it is read.
+    let pipe = dir.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let of_pipe = ["replay", "sim:ssd-s", text(&pipe), "--sweep", "replay.limit=50,100"];
+    refused(2, &of_pipe, &[text(&pipe), "no regular file"]);
+
     refused(2, &[&replay[..], &["--sweep", "replay.sped=1,2"]].concat(), &["replay.sped", "replay.speed"]);
     refused(2, &[&replay[..], &["--sweep", "replay.depth=1,2"]].concat(), &["--pace closed"]);
     let closed = [&replay[..], &["--pace", "closed", "--sweep", "replay.depth=1,0"]].concat();
     refused(1, &closed, &["replay.depth=0", "1 of 2 points"]);
+}
+
+#[test]
+fn a_trace_of_several_files_is_swept_as_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let (name, out) = (dir.path().join("sda"), dir.path().join("out"));
+    let event = |time_ns: u64, processor: u8| {
+        let [magic, sequence, action] = [0x6561_7407_u32, 0, 1 << 16 | 7].map(u32::to_le_bytes);
+        let (sector, bytes) = (u64::from(processor) * 8, 4096_u32);
+        let [process, device, cpu] = [1, 8 << 20, u32::from(processor)].map(u32::to_le_bytes);
+        let head =
+            [&magic[..], &sequence, &time_ns.to_le_bytes(), &sector.to_le_bytes(), &bytes.to_le_bytes()];
+        [&head.concat()[..], &action, &process, &device, &cpu, &[0; 4]].concat()
+    };
+    let write = |processor: u8, events: u64| {
+        let events = (0..events).flat_map(|n| event(n * 1_000_000 + u64::from(processor), processor));
+        fs::write(dir.path().join(format!("sda.blktrace.{processor}")), events.collect::<Vec<u8>>()).unwrap();
+    };
+    write(0, 30);
+    write(1, 20);
+    let sweep = ["replay", "sim:ssd-s", text(&name), "--sweep", "replay.limit=10,100", "--out", text(&out)];
+    let requests = || {
+        let result = json(&sweep);
+        let rows = result["rows"].as_array().unwrap();
+        rows.iter().map(|row| row["requests"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(requests(), [10, 50]);
+    // The second file counts as the first one does, and nobody is given what was measured before.
+    write(1, 25);
+    assert_eq!(requests(), [10, 55]);
+    let nothing = dir.path().join("nothing");
+    refused(
+        2,
+        &["replay", "sim:ssd-s", text(&nothing), "--sweep", "seed=1"],
+        &[text(&nothing), "cannot open"],
+    );
+}
+
+#[test]
+fn a_field_by_two_names_is_refused_with_both() {
+    let both = ["'channels'", "'flash.channels'", "same field"];
+    for (device, sweep) in [
+        ("sim:ssd-s,flash.channels=4", &["channels=8,16"][..]),
+        ("sim:ssd-s,channels=4", &["flash.channels=8,16"]),
+        ("sim:ssd-s", &["channels=8,16", "flash.channels=8,16"]),
+    ] {
+        let sweep: Vec<&str> = sweep.iter().flat_map(|key| ["--sweep", key]).collect();
+        refused(2, &[&["run", device, RUN[2]][..], &sweep].concat(), &both);
+    }
 }

@@ -14,8 +14,10 @@ use flashlane_base::Seed;
 use flashlane_base::units::{Quantity, parse_count};
 use flashlane_device::spec::Spec;
 use flashlane_studies::sweep::{Halt, fingerprint, fingerprint_of};
-use flashlane_trace::Record;
+use flashlane_trace::{Record, files};
 use serde_json::Value;
+use std::io;
+use std::path::PathBuf;
 
 /// The most memory for the requests of a trace.
 const KEPT_BYTES: usize = 1 << 30;
@@ -34,8 +36,8 @@ struct Experiment<'a> {
     arguments: &'a Arguments,
     plan: Plan<'a>,
     kept: Option<Kept>,
-    /// Of the trace's file; zero where nothing is kept that it could be compared with.
-    trace: u64,
+    /// Of the trace's files; none where nothing is kept that they could be compared with.
+    fingerprints: Vec<u64>,
     changes: bool,
 }
 
@@ -78,24 +80,24 @@ fn set<T>(option: &mut T, value: Result<T, String>) -> Result<(), String> {
 
 pub(super) fn call<'a>(arguments: &'a Arguments, plan: Plan<'a>) -> Result<Status, Failure> {
     let Arguments { device, trace, safety, output, .. } = arguments;
-    if !trace.exists() {
-        // Told as without a sweep.
-        drop(plan.open()?);
-    }
-    if !trace.metadata().is_ok_and(|meta| meta.is_file()) {
+    let files = files(trace);
+    let other = |file: &&PathBuf| file.metadata().is_ok_and(|meta| !meta.is_file());
+    if let Some(other) = files.iter().find(other) {
         return Err(Failure::unusable(anyhow!(
             "a sweep replays its trace more than once, but '{}' is no regular file",
-            trace.display()
+            other.display()
         )));
     }
-    let fingerprint = output.out.as_ref().map_or(Ok(0), |_| fingerprint_of(trace)).map_err(|error| {
+    let compared = output.out.as_ref().map_or(&[][..], |_| &files);
+    let fingerprints = compared.iter().map(|file| fingerprint_of(file)).collect::<io::Result<_>>();
+    let fingerprints = fingerprints.map_err(|error| {
         Failure::unusable(anyhow!("cannot read the trace '{}': {error}", trace.display()))
     })?;
     let changes = plan.changes(device)?;
     let limit_is_swept = arguments.sweep.keys.iter().any(|key| key.trim_start().starts_with("replay.limit"));
     let limit = if limit_is_swept { usize::MAX } else { plan.limit() };
     let kept = Kept::read(&plan, limit)?;
-    let experiment = Experiment { arguments, plan, kept, trace: fingerprint, changes };
+    let experiment = Experiment { arguments, plan, kept, fingerprints, changes };
     sweep::call(&experiment, device, &arguments.sweep, safety, output)
 }
 
@@ -174,9 +176,9 @@ impl<'a> sweep::Experiment for Experiment<'a> {
         let Plan { trace, limit, how, .. } = plan;
         let Arguments { trace_format, trace_device, .. } = self.arguments;
         format!(
-            "replay\n{device} {profile:016x}\n{} {:016x} {trace_format:?} {trace_device:?}\n{how:?} {limit:?}",
+            "replay\n{device} {profile:016x}\n{} {:016x?} {trace_format:?} {trace_device:?}\n{how:?} {limit:?}",
             trace.display(),
-            self.trace
+            self.fingerprints
         )
     }
 
