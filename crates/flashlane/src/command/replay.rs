@@ -37,7 +37,7 @@ pub struct Arguments {
     /// Replay so many times as fast as recorded: 2 for twice as fast; not with --pace closed
     #[arg(long, value_name = "FACTOR", value_parser = speed)]
     speed: Option<f64>,
-    /// Requests in flight with --pace closed; 32 unless given
+    /// Requests in flight with --pace closed; unless given 32, or what the device takes if that is less
     #[arg(long, value_name = "N", value_parser = depth)]
     depth: Option<u32>,
     /// What becomes of requests beyond the end of the device
@@ -115,7 +115,7 @@ enum UnalignedName {
     Refuse,
 }
 
-/// Requests in flight in a closed loop, unless told.
+/// Requests in flight in a closed loop, unless told, of a device that takes so many.
 const DEPTH: u32 = 32;
 
 /// Requests between two looks at how much of the trace is read.
@@ -141,6 +141,8 @@ pub struct Plan<'a> {
     opening: OpenOptions<'a>,
     limit: Option<u64>,
     how: ReplayOptions,
+    /// Requests in flight in a closed loop, where that was told.
+    depth: Option<u32>,
 }
 
 impl Arguments {
@@ -181,6 +183,7 @@ impl Arguments {
             },
             limit: self.limit,
             how: ReplayOptions { pace, beyond, unaligned, seed: self.seed },
+            depth: self.depth,
         })
     }
 }
@@ -279,7 +282,12 @@ impl Plan<'_> {
             watch(share.map(|share| share.min(1.0)))
         };
         let options = Options { samples, watch: Some(&mut watch) };
-        let replay = match replay(&mut *opened.device, records.take(self.limit()), &self.how, options) {
+        let mut how = self.how;
+        if let (Pace::Closed { depth }, None) = (&mut how.pace, self.depth) {
+            // More would only wait for room in the device.
+            *depth = (*depth).min(opened.device.profile().depth);
+        }
+        let replay = match replay(&mut *opened.device, records.take(self.limit()), &how, options) {
             Ok(replay) => replay,
             // There may have been more to replay.
             Err(error) => return go_on().and(Err(Failure::unusable(error))),

@@ -55,6 +55,29 @@ fn a_replay_at_its_time_stamps() {
 }
 
 #[test]
+fn a_closed_loop_asks_no_more_of_a_device_than_it_takes_unless_told_to() {
+    let (_dir, path) = mixed(2000);
+    let closed = ["sim:msr-32g,initial.state=full", text(&path), "--pace", "closed"];
+    let replayed = |more: &[&str]| json(&[&["replay"][..], &closed, more].concat());
+    let result = replayed(&[]);
+    assert_eq!((&result["in_flight"], &result["device"]["depth"]), (&20.into(), &20.into()));
+    assert_eq!(codes(&result), [""; 0]);
+    let told = replayed(&["--depth", "32"]);
+    assert_eq!((&told["in_flight"], codes(&told)), (&32.into(), vec!["device-full"]));
+    let on_more = json(&["replay", DRIVE, text(&path), "--pace", "closed"]);
+    assert_eq!((&on_more["in_flight"], &on_more["device"]["depth"]), (&32.into(), &32.into()));
+    // At each point of a sweep what its own device takes.
+    let swept = replayed(&["--sweep", "link.depth=4,1000"]);
+    let alone = |depth| {
+        json(&["replay", &format!("{},link.depth={depth}", closed[0]), closed[1], "--pace", "closed"])
+    };
+    for (row, depth) in [(0, 4), (1, 1000)] {
+        assert_eq!(swept["rows"][row]["mean_ns"], alone(depth)["latency_ns"]["mean"]);
+    }
+    assert_eq!(alone(4)["in_flight"], 4);
+}
+
+#[test]
 fn a_replay_in_a_closed_loop_or_with_its_pauses() {
     let (_dir, path) = mixed(2000);
     let closed = json(&["replay", DRIVE, text(&path), "--pace", "closed", "--depth", "4", "--limit", "1k"]);

@@ -160,7 +160,7 @@ impl<'a> sweep::Experiment for Experiment<'a> {
                 .map_err(|reason| Failure::unusable(anyhow!("replay.{name}={value}: {reason}")))?;
         }
         let changed = arguments.plan()?;
-        let mut plan = Plan { limit: changed.limit, how: changed.how, ..self.plan };
+        let mut plan = Plan { limit: changed.limit, how: changed.how, depth: changed.depth, ..self.plan };
         plan.how.seed = settings.seed.unwrap_or(plan.how.seed);
         let profile = devices::profile_of(&settings.device)?;
         let profile = fingerprint(format!("{profile:?}").as_bytes());
@@ -173,10 +173,10 @@ impl<'a> sweep::Experiment for Experiment<'a> {
 
     fn definition(&self, point: &Point<'a>) -> String {
         let Point { device, plan, profile } = point;
-        let Plan { trace, limit, how, .. } = plan;
+        let Plan { trace, limit, how, depth, .. } = plan;
         let Arguments { trace_format, trace_device, .. } = self.arguments;
         format!(
-            "replay\n{device} {profile:016x}\n{} {:016x?} {trace_format:?} {trace_device:?}\n{how:?} {limit:?}",
+            "replay\n{device} {profile:016x}\n{} {:016x?} {trace_format:?} {trace_device:?}\n{how:?} {depth:?} {limit:?}",
             trace.display(),
             self.fingerprints
         )
