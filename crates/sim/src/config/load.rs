@@ -66,6 +66,14 @@ pub fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> Result<D
         }
         set.push((path, key));
     }
+    let refused = |(field, reason): validate::Refusal| ConfigError {
+        file: file.into(),
+        line: line_of(text, field),
+        field: Some(field.into()),
+        reason,
+    };
+    // Before what a section lacks is asked for that has no place here.
+    sections(&table).map_err(refused)?;
     if !overrides.is_empty() {
         config = table.clone().try_into().map_err(|error: toml::de::Error| {
             let given = overrides.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(",");
@@ -79,12 +87,7 @@ pub fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> Result<D
             ConfigError::new(file, reason)
         })?;
     }
-    sections(&table).and_then(|()| validate::validate(&config)).map_err(|(field, reason)| ConfigError {
-        file: file.into(),
-        line: line_of(text, field),
-        field: Some(field.into()),
-        reason,
-    })?;
+    validate::validate(&config).map_err(refused)?;
     Ok(config)
 }
 

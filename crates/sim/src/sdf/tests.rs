@@ -369,4 +369,9 @@ fn what_has_no_meaning_beside_lanes_is_refused_by_name() {
         let named = error.field.as_deref() == Some(field) || error.reason.contains(field);
         assert!(named, "{setting}={value} gives {error}");
     }
+    // Also where it would be refused for what it lacks.
+    for (setting, value) in [("mapping.chunk", "8KiB"), ("buffer.policy", "lru"), ("cleaning.pages", "1")] {
+        let error = config::load("sdf", &[(setting.into(), value.into())]).unwrap_err();
+        assert!(error.reason.contains("no meaning beside [lanes]"), "{setting}={value} gives {error}");
+    }
 }
