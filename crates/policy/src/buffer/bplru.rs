@@ -71,7 +71,8 @@ impl Bplru {
         self.groups.remove(&run);
         self.free.push(group);
         let mut slots: Vec<u32> = std::iter::from_fn(|| self.pages.pop_oldest(group)).collect();
-        slots.sort_unstable_by_key(|&slot| self.number[slot as usize]);
+        // Copies of one page stay in the order in which they came.
+        slots.sort_by_key(|&slot| self.number[slot as usize]);
         if self.padding {
             let here =
                 |page: &u32| slots.binary_search_by_key(page, |&slot| self.number[slot as usize]).is_ok();

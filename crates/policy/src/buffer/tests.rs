@@ -41,6 +41,32 @@ fn every_policy_gives_back_each_slot_once() {
     }
 }
 
+#[test]
+fn copies_of_a_page_leave_in_the_order_in_which_they_came() {
+    for (entry, seed) in REGISTRY.iter().flat_map(|entry| (0..100).map(move |seed| (entry, seed))) {
+        let mut random = Seed(seed).source();
+        // So many that a sort that does not keep their order would show.
+        let shape = Shape { slots: 64, ..SHAPE };
+        let mut policy = build(entry.name, shape, &Options::default()).unwrap();
+        // Slots of three pages' copies, and those that left, in order.
+        let mut copies = vec![Vec::new(); 3];
+        let mut out = Vec::new();
+        for slot in 0..shape.slots {
+            let number = random.below(3);
+            policy.insert(slot, page(number as u32));
+            copies[number as usize].push(slot);
+            if random.chance(0.02) {
+                policy.batch(4, &mut out);
+            }
+        }
+        out.extend(rest(policy.as_mut()));
+        for (number, slots) in copies.iter().enumerate() {
+            let left: Vec<u32> = out.iter().copied().filter(|slot| slots.contains(slot)).collect();
+            assert_eq!(&left, slots, "{}, seed {seed}, page {number}", entry.name);
+        }
+    }
+}
+
 /// A policy as plainly as it can be written: pages in the order in which they leave, if nothing else happens.
 struct Model {
     name: &'static str,

@@ -341,8 +341,8 @@ impl WriteBuffer {
     }
 
     fn choose_batch(&mut self, most: u32, forced: bool) {
-        // Where clean pages are kept, a buffer without a free slot need not be full.
-        let full = self.free.is_empty() && !self.keeps_reads;
+        // Without a free slot it need not be full: there may be pages that were only read.
+        let full = self.dirty == self.slots as usize;
         if self.leaving > 0 || self.dirty == 0 || !(forced || full) {
             return;
         }
