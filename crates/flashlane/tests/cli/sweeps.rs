@@ -1,5 +1,6 @@
 //! One command at every point of a grid.
 
+use crate::endings::interrupt;
 use crate::program::{command, done, flashlane, json, refused, text};
 use serde_json::Value;
 use std::fs;
@@ -207,6 +208,22 @@ fn ctrl_c_leaves_what_is_needed_to_go_on() {
         (&result["rows"][0]["requests"], &result["rows"][1]["status"]),
         (&100.into(), &"not-run".into())
     );
+}
+
+#[test]
+fn a_benchmark_that_is_stopped_has_not_failed() {
+    let arguments =
+        ["uflip", "sim:ssd-s", "--full", "--sweep", "seed=1,2", "--jobs", "2", "--format", "json"];
+    let child = command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("stopped on request after 0 of 2 points"), "{stderr}");
+    let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for row in [0, 1] {
+        assert_eq!(result["rows"][row]["status"], "not-run");
+    }
 }
 
 /// Two hundred requests in the format of the MSR traces.

@@ -11,6 +11,7 @@ use flashlane_device::spec::Spec;
 use flashlane_studies::sweep::{Halt, fingerprint};
 use flashlane_uflip::Progress;
 use serde_json::Value;
+use std::ops::ControlFlow;
 
 pub(super) fn call(arguments: &Arguments, spec: &Spec) -> Result<Status, Failure> {
     sweep::call(&Experiment(arguments), spec, &arguments.sweep, &arguments.safety, &arguments.output)
@@ -79,9 +80,12 @@ impl sweep::Experiment for Experiment<'_> {
     }
 
     fn measure(&self, plan: &Plan, watch: Watch<'_>) -> Result<Value, Halt> {
-        let mut watch = |progress: &Progress| watch(Some(progress.share));
-        let measured = self.0.measure(&plan.device, plan.seed, None, &mut watch);
-        let (outcome, _) = measured.map_err(|failure| Halt::Failed(failure.reason()))?;
+        let mut told = |progress: &Progress| watch(Some(progress.share));
+        let measured = self.0.measure(&plan.device, plan.seed, None, &mut told);
+        let (outcome, _) = measured.map_err(|failure| match watch(None) {
+            ControlFlow::Break(()) => Halt::Stopped,
+            ControlFlow::Continue(()) => Halt::Failed(failure.reason()),
+        })?;
         serde_json::to_value(&outcome.result).map_err(|error| Halt::Failed(error.to_string()))
     }
 }
