@@ -1,18 +1,14 @@
 //! The synthetic workloads of DiskSim's SSD extension: open loop, requests of whole pages, in order or at random.
 //!
-//! The time between requests is uniform from 0 to 1 ms; sizes are exponential with a mean of 8 sectors, in whole steps and
-//! at least one; addresses lie within the first 7,018,904 sectors. A sequential request follows on from the one before and
-//! has its size; where the region ends, a new stretch begins at a random place with a new size. As in DiskSim the numbers
-//! come from POSIX's `drand48`, drawn in the same order, so that a seed gives sizes and places like those of a run there;
-//! some of its draws decide nothing in these workloads.
+//! The time between requests is uniform from 0 to 1 ms; sizes are in whole steps and at least one. A sequential request
+//! follows on from the one before and has its size; where the region ends, a new stretch begins at a random place with a
+//! new size. As in DiskSim the numbers come from POSIX's `drand48`, drawn in the same order, so that a seed gives sizes and
+//! places like those of a run there; some of its draws decide nothing in these workloads.
 
 use flashlane_base::{Instant, Operation};
 use flashlane_trace::Record;
 
-/// Sectors that are addressed.
-const REGION_SECTORS: u64 = 7_018_904;
 const SECTOR_BYTES: u64 = 512;
-const MEAN_SECTORS: f64 = 8.0;
 const MEAN_GAP_NS: f64 = 500_000.0;
 
 /// Which requests.
@@ -24,16 +20,38 @@ pub(crate) struct Synthetic {
     pub(crate) sequential: bool,
     /// How many there are.
     pub(crate) requests: u64,
+    /// Sectors that are addressed, from the first.
+    pub(crate) region_sectors: u64,
+    /// Sectors of a request, before they are made whole steps.
+    pub(crate) size: Size,
     /// Requests are whole steps of so many sectors: the drive's page.
     pub(crate) step_sectors: u64,
     /// The seed of `drand48`; 42 in DiskSim's parameter files.
     pub(crate) seed: u32,
 }
 
+/// How large requests are, in sectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// Distributed exponentially with this mean.
+    Exponential(u64),
+    /// All of them alike.
+    Fixed(u64),
+}
+
+impl Size {
+    fn draw(self, random: &mut Rand48) -> u64 {
+        match self {
+            Self::Exponential(mean) => (-(mean as f64) * (1.0 - random.unit()).ln()) as u64,
+            Self::Fixed(sectors) => sectors,
+        }
+    }
+}
+
 impl Synthetic {
     /// The requests, in order of time.
     pub(crate) fn records(self) -> impl Iterator<Item = Record> {
-        let steps = REGION_SECTORS / self.step_sectors;
+        let steps = self.region_sectors / self.step_sectors;
         let step_bytes = self.step_sectors * SECTOR_BYTES;
         let mut random = Rand48::new(self.seed);
         let mut at_ns = 0.0;
@@ -51,8 +69,7 @@ impl Synthetic {
                 random.skip();
                 loop {
                     first = (random.unit() * steps as f64) as u64;
-                    let sectors = (-MEAN_SECTORS * (1.0 - random.unit()).ln()) as u64;
-                    count = sectors.div_ceil(self.step_sectors);
+                    count = self.size.draw(&mut random).div_ceil(self.step_sectors);
                     if count > 0 && first + count < steps {
                         break;
                     }
@@ -106,11 +123,15 @@ mod tests {
         assert_eq!(format!("{:.6} {:.6}", random.unit(), random.unit()), "0.744525 0.342701");
     }
 
-    fn workload(sequential: bool) -> Vec<Record> {
+    const REGION_SECTORS: u64 = 7_018_904;
+
+    fn workload(sequential: bool, size: Size) -> Vec<Record> {
         let of = Synthetic {
             operation: Operation::Write,
             sequential,
             requests: 200_000,
+            region_sectors: REGION_SECTORS,
+            size,
             step_sectors: 8,
             seed: 42,
         };
@@ -119,8 +140,11 @@ mod tests {
 
     #[test]
     fn requests_are_what_they_are_said_to_be() {
-        for sequential in [false, true] {
-            let records = workload(sequential);
+        for (sequential, size) in [false, true]
+            .into_iter()
+            .flat_map(|order| [Size::Exponential(8), Size::Fixed(20)].map(|size| (order, size)))
+        {
+            let records = workload(sequential, size);
             let end = records.iter().map(|record| record.offset_bytes + record.length_bytes).max().unwrap();
             assert!(end <= REGION_SECTORS * SECTOR_BYTES);
             assert!(
@@ -134,9 +158,12 @@ mod tests {
                 .filter(|pair| pair[0].offset_bytes + pair[0].length_bytes == pair[1].offset_bytes)
                 .count();
             assert!(if sequential { following > 199_990 } else { following < 10 }, "{following}");
+            if size == Size::Fixed(20) {
+                assert!(records.iter().all(|record| record.length_bytes == 24 * SECTOR_BYTES));
+            }
         }
         // A mean of 1 / (1 - 1/e) steps of an exponential distribution with the mean of one step, rounded up.
-        let random = workload(false);
+        let random = workload(false, Size::Exponential(8));
         let pages: u64 = random.iter().map(|record| record.length_bytes / 4096).sum();
         assert!((pages as f64 / 200_000.0 - 1.582).abs() < 0.01, "{pages}");
     }

@@ -1,7 +1,7 @@
 //! The six synthetic workloads, the two long ones until cleaning has gone on for most of the run.
 
 use super::NEAR;
-use super::synthetic::Synthetic;
+use super::synthetic::{Size, Synthetic};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, Row};
@@ -27,6 +27,10 @@ const WORKLOADS: [(&str, flashlane_base::Operation, bool, u64, f64); 6] = [
     ("rw5m: random writes", Write, false, 5_000_000, 0.593_438),
 ];
 
+/// Sectors that are addressed, and the mean of a request's.
+const REGION_SECTORS: u64 = 7_018_904;
+const MEAN_SECTORS: u64 = 8;
+
 /// DiskSim's seed, and others for runs whose mean depends on few draws.
 const SEED: u32 = 42;
 const LONG_SEQUENTIAL_RUNS: u32 = 4;
@@ -42,7 +46,15 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         let runs = if long && sequential { LONG_SEQUENTIAL_RUNS } else { 1 };
         let mut sum_ns = 0.0;
         for run in 0..runs {
-            let workload = Synthetic { operation, sequential, requests, step_sectors: 8, seed: SEED + run };
+            let workload = Synthetic {
+                operation,
+                sequential,
+                requests,
+                region_sectors: REGION_SECTORS,
+                size: Size::Exponential(MEAN_SECTORS),
+                step_sectors: 8,
+                seed: SEED + run,
+            };
             let replay = lab.replay("msr-32g", &[], workload.records(), &ReplayOptions::default())?;
             sum_ns += replay.device_latencies.mean_ns();
         }

@@ -4,7 +4,9 @@
 //! eight for eight sooner or later, so that its time says more.
 
 use super::method::{Buffer, Pair, compare, counted, requests};
-use super::workload::{IOZONE, KERNEL_BUILD, POSTMARK, WORD_COUNT, synthetic};
+use super::workload::{
+    IOZONE, KERNEL_BUILD, POSTMARK, SYNTHETIC_REQUESTS, SYNTHETIC_SIZES, WORD_COUNT, synthetic,
+};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, Row};
@@ -17,9 +19,10 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();
-    let requests_at_random = lab.either(250_000, 50_000);
-    let pair = compare(lab, Buffer::of(1), || synthetic(false, requests_at_random).records())?;
-    judge("rw250k", &pair, &mut outcome);
+    let (name, size_kib, few) = SYNTHETIC_SIZES[0];
+    let at_random = synthetic(false, size_kib, lab.either(SYNTHETIC_REQUESTS, few));
+    let pair = compare(lab, Buffer::of(1), || at_random.records())?;
+    judge(&format!("rw{name}"), &pair, &mut outcome);
     for program in [KERNEL_BUILD, WORD_COUNT, POSTMARK, IOZONE] {
         let Some(records) = requests(lab, &program, &mut outcome)? else { continue };
         let pair = compare(lab, Buffer::of(1), || records.iter().copied())?;

@@ -2,19 +2,39 @@
 //! simulator, where they are given.
 
 use crate::FigureError;
-use crate::disksim::synthetic::Synthetic;
+use crate::disksim::synthetic::{Size, Synthetic};
 use crate::lab::Lab;
 use flashlane_base::Operation;
 use flashlane_trace::{OpenOptions, Record, Trace};
 
 /// Sectors of a page: DiskSim takes requests of whole pages.
 const STEP_SECTORS: u64 = 16;
+/// Sectors of the drive, `msr-64g`.
+const DRIVE_SECTORS: u64 = 57_505_480_704 / 512;
 /// The seed of DiskSim's parameter files.
 const SEED: u32 = 42;
 
-/// Synthetic writes, 0.5 ms apart in the mean (section III.B).
-pub(super) fn synthetic(sequential: bool, requests: u64) -> Synthetic {
-    Synthetic { operation: Operation::Write, sequential, requests, step_sectors: STEP_SECTORS, seed: SEED }
+/// The sizes of table II: its name for them, KiB, and how many requests a first look takes instead of
+/// [`SYNTHETIC_REQUESTS`].
+pub(super) const SYNTHETIC_SIZES: [(&str, u64, u64); 2] = [("250k", 250, 60_000), ("5m", 5 * 1024, 5_000)];
+/// How many requests a synthetic workload has (table II).
+pub(super) const SYNTHETIC_REQUESTS: u64 = 250_000;
+
+/// Synthetic writes of one size over the whole drive (table II).
+///
+/// They come 0.5 ms apart in the mean, as those that DiskSim's SSD extension is delivered with; the paper does not say.
+/// Either size is more than the drive can take at that rate, so that requests queue up from the first to the last and
+/// their mean response time goes with how fast the drive is, whatever the rate.
+pub(super) fn synthetic(sequential: bool, size_kib: u64, requests: u64) -> Synthetic {
+    Synthetic {
+        operation: Operation::Write,
+        sequential,
+        requests,
+        region_sectors: DRIVE_SECTORS,
+        size: Size::Fixed(2 * size_kib),
+        step_sectors: STEP_SECTORS,
+        seed: SEED,
+    }
 }
 
 /// A program that was recorded.
