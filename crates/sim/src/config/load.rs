@@ -72,14 +72,17 @@ pub fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> Result<D
         field: Some(field.into()),
         reason,
     };
-    // Before what a section lacks is asked for that has no place here.
-    sections(&table).map_err(refused)?;
     if !overrides.is_empty() {
         config = table.clone().try_into().map_err(|error: toml::de::Error| {
+            let lacks = error.message().starts_with("missing field");
+            // Before more is asked for of a section that has no place here.
+            if lacks && let Err(refusal) = sections(&table) {
+                return refused(refusal);
+            }
             let given = overrides.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(",");
             let mut reason = format!("with '{given}': {}", error.to_string().trim().replace('\n', " "));
             let new = set.iter().find(|(path, _)| path.len() > 1 && !own.contains(&path[0]));
-            if let Some((path, _)) = new.filter(|_| error.message().starts_with("missing field")) {
+            if let Some((path, _)) = new.filter(|_| lacks) {
                 let section = &path[0];
                 reason +=
                     &format!("; {file} has no [{section}] of its own, so that all of it is to be given");
@@ -87,7 +90,7 @@ pub fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> Result<D
             ConfigError::new(file, reason)
         })?;
     }
-    validate::validate(&config).map_err(refused)?;
+    sections(&table).and_then(|()| validate::validate(&config)).map_err(refused)?;
     Ok(config)
 }
 

@@ -370,7 +370,7 @@ fn what_has_no_meaning_beside_lanes_is_refused_by_name() {
         assert!(named, "{setting}={value} gives {error}");
     }
     // Also where it would be refused for what it lacks.
-    for (setting, value) in [("mapping.chunk", "8KiB"), ("buffer.policy", "lru"), ("cleaning.pages", "1")] {
+    for (setting, value) in [("mapping.chunk", "8KiB"), ("buffer.policy", "lru"), ("cleaning.low", "5%")] {
         let error = config::load("sdf", &[(setting.into(), value.into())]).unwrap_err();
         assert!(error.reason.contains("no meaning beside [lanes]"), "{setting}={value} gives {error}");
     }
