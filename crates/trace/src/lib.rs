@@ -4,6 +4,7 @@
 //! compression; [`Writer`] writes them. A format is one file in `formats/` and one line in [`FORMATS`].
 
 mod cursor;
+mod doubt;
 mod error;
 mod files;
 mod footprint;
@@ -20,6 +21,7 @@ mod text;
 mod trace;
 mod write;
 
+pub use doubt::Doubt;
 pub use error::{OpenError, ReadError};
 pub use files::files;
 pub use format::{FORMATS, Format};

@@ -16,7 +16,7 @@ use flashlane_base::{Operation, Seed};
 use flashlane_device::spec::Spec;
 use flashlane_measure::schema::{ReplayResult, TraceRow, Warning};
 use flashlane_measure::{Beyond, Options, Pace, Progress, Replay, ReplayOptions, Unaligned, replay};
-use flashlane_trace::{FORMATS, OpenOptions, Record, Summary, Trace};
+use flashlane_trace::{Doubt, FORMATS, OpenOptions, Record, Trace};
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -320,7 +320,7 @@ fn go_on() -> Result<(), Failure> {
 #[derive(Clone)]
 struct Told {
     row: TraceRow,
-    doubts: Vec<Warning>,
+    doubts: Vec<Doubt>,
     /// Why it could not be read to its end.
     incomplete: Option<String>,
 }
@@ -335,37 +335,32 @@ impl Told {
                 lines: summary.lines,
                 lines_refused: summary.refused,
             },
-            doubts: doubts(&summary).collect(),
+            doubts: summary.doubts().collect(),
             incomplete: trace.finish().err().map(|error| format!("the trace ends early: {error}")),
         }
     }
 
     fn put(self, result: &mut ReplayResult) {
         result.trace = Some(self.row);
-        result.warnings.extend(self.doubts);
+        for doubt in self.doubts {
+            let (code, message) = (doubt.code(), doubt.to_string());
+            match doubt {
+                // The replay tells it, if it has looked at the time; where that is, only the trace knows.
+                Doubt::TimeBackwards { unit, backward } => {
+                    if let Some(told) = result.warnings.iter_mut().find(|warning| warning.code == code) {
+                        told.message +=
+                            &format!("; the first in the trace is {unit} {}", backward.first_line);
+                    }
+                }
+                _ => result.warnings.push(Warning { code: code.into(), message }),
+            }
+        }
         if let Some(reason) = self.incomplete {
             // What was replayed until there stands.
             result.warnings.insert(0, Warning { code: "trace-incomplete".into(), message: reason.clone() });
             result.partial.get_or_insert(reason);
         }
     }
-}
-
-/// What there is to doubt in what was read.
-fn doubts(summary: &Summary) -> impl Iterator<Item = Warning> {
-    let Summary { lines, refused, ends_inside_line, .. } = *summary;
-    let unit = summary.format.unit;
-    let refused = summary.refusals.first().map(|first| Warning {
-        code: "lines-refused".into(),
-        message: format!(
-            "{refused} of {lines} {unit}s of the trace are no requests and were left out; {first}"
-        ),
-    });
-    let cut = ends_inside_line.then(|| Warning {
-        code: "ends-inside-line".into(),
-        message: "the last line of the trace has no end: it may have been cut".into(),
-    });
-    [refused, cut].into_iter().flatten()
 }
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {

@@ -182,6 +182,8 @@ fn result(path: &Path, summary: &Summary, portrait: &Portrait, partial: Option<&
     let sizes = portrait.sizes().map(
         |class| json!({ "at_most_bytes": class.at_most_bytes, "reads": class.reads, "writes": class.writes }),
     );
+    let warnings =
+        summary.doubts().map(|doubt| json!({ "code": doubt.code(), "message": doubt.to_string() }));
     let total = portrait.operations().map(|(_, share)| share.bytes).fold(0, u64::saturating_add);
     json!({
         "schema": "flashlane.trace/1",
@@ -206,7 +208,7 @@ fn result(path: &Path, summary: &Summary, portrait: &Portrait, partial: Option<&
         "between_ns": portrait.between().latency(),
         "took_ns": (!portrait.took().is_empty()).then(|| portrait.took().latency()),
         "devices": devices.collect::<Vec<_>>(),
-        "warnings": warnings(summary),
+        "warnings": warnings.collect::<Vec<_>>(),
         "partial": partial,
     })
 }
@@ -219,31 +221,6 @@ fn fields(share: &Share) -> Value {
         "longest_bytes": share.longest_bytes,
         "durable": share.durable,
     })
-}
-
-/// Doubts about the trace.
-fn warnings(summary: &Summary) -> Vec<Value> {
-    let unit = summary.format.unit;
-    let mut warnings = Vec::new();
-    let mut warn = |code: &str, message: String| warnings.push(json!({ "code": code, "message": message }));
-    if summary.refused > 0 {
-        let first =
-            summary.refusals.first().map(|refusal| format!("; the first is {refusal}")).unwrap_or_default();
-        warn("refused", format!("{} of {} {unit}s are no request{first}", summary.refused, summary.lines));
-    }
-    if let Some(backward) = summary.backward {
-        warn(
-            "time-runs-backwards",
-            format!(
-                "{} requests are earlier than the one before them, by {} at most; the first is {unit} {}",
-                backward.count, backward.longest, backward.first_line
-            ),
-        );
-    }
-    if summary.ends_inside_line {
-        warn("ends-inside-line", format!("the last {unit} has no end: it may have been cut"));
-    }
-    warnings
 }
 
 fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {
@@ -275,12 +252,8 @@ fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {
         let _ = writeln!(text, "  {requests} {loss}");
     }
     output::print(&text)?;
-    for warning in warnings(&summary) {
-        tell(&format!(
-            "the trace '{}': {}",
-            input.trace.display(),
-            warning["message"].as_str().unwrap_or_default()
-        ));
+    for doubt in summary.doubts() {
+        tell(&format!("'{}': {doubt}", input.trace.display()));
     }
     if let Some(reason) = partial {
         tell(&format!("the trace '{}': {reason}; what was read is written", input.trace.display()));

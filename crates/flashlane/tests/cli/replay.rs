@@ -196,6 +196,17 @@ fn lines_that_are_no_requests_are_told_and_a_trace_that_ends_early_is_partial() 
     assert!(result["warnings"][0]["message"].as_str().unwrap().contains("line 2"), "{result}");
     assert_eq!(codes(&result), ["lines-refused"]);
 
+    // Told once, with what the replay made of it and where it is; in a closed loop no time stamp is looked at.
+    let (_back_dir, back) = trace((0..2000).map(|i| (if i == 4 { 0.0 } else { i as f64 }, i * 8, 8, true)));
+    let result = json(&["replay", DRIVE, text(&back)]);
+    assert_eq!(codes(&result), ["time-runs-backwards"]);
+    let message = result["warnings"][0]["message"].as_str().unwrap();
+    assert!(
+        message.contains("arrived together") && message.ends_with("the first in the trace is line 5"),
+        "{message}"
+    );
+    assert_eq!(codes(&json(&["replay", DRIVE, text(&back), "--pace", "closed"])), [""; 0]);
+
     let packed = dir.path().join("cut.trace.gz");
     let gzip = Command::new("gzip").arg("-c").arg(&path).output();
     let Ok(whole) = gzip.map(|output| output.stdout).map(|bytes| bytes[..bytes.len() / 2].to_vec()) else {

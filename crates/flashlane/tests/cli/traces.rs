@@ -43,7 +43,7 @@ fn what_is_refused_is_told_and_the_rest_is_read() {
     assert_eq!(result["refusals"][0]["line"], 2);
     let codes: Vec<&str> =
         result["warnings"].as_array().unwrap().iter().map(|w| w["code"].as_str().unwrap()).collect();
-    assert_eq!(codes, ["refused", "time-runs-backwards"]);
+    assert_eq!(codes, ["lines-refused", "time-runs-backwards"]);
     assert_eq!(result["devices"].as_array().unwrap().len(), 2, "several devices are no error here");
     assert_eq!(json(&["trace", "info", text(&file), "--device", "1"])["requests"], 1);
     let shown = done(&["trace", "info", text(&file)]);

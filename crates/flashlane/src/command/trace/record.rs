@@ -1,6 +1,5 @@
 //! `flashlane trace record`: what a block device is asked, while a program runs or for a time.
 
-use super::warnings;
 use crate::failure::{Failure, Status, tell};
 use crate::output;
 use anyhow::anyhow;
@@ -140,8 +139,8 @@ fn convert(events: Events, device: &Path, file: Output, format: &'static Format)
     if written.records > 0 {
         file.close().map_err(Failure::failed)?;
     }
-    for warning in warnings(&trace.summary()) {
-        tell(warning["message"].as_str().unwrap_or_default());
+    for doubt in trace.summary().doubts() {
+        tell(&doubt.to_string());
     }
     trace.finish().map_err(Failure::failed)?;
     let losses = written.losses.iter().fold(String::new(), |mut text, (loss, requests)| {

@@ -1,0 +1,60 @@
+//! What there is to doubt in what was read of a trace: typed, told in the same words by whoever reads one.
+
+use crate::{Backward, Refusal, Summary};
+
+/// A reason not to take a trace at face value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Doubt {
+    /// Lines that should be a request and are not.
+    #[error("{refused} of {lines} {}s of the trace are no requests and were left out; the first is {first}", first.unit)]
+    LinesRefused {
+        /// How many.
+        refused: u64,
+        /// Of how many.
+        lines: u64,
+        /// The first of them.
+        first: Refusal,
+    },
+    /// Requests that stand behind later ones.
+    #[error(
+        "{} requests are earlier than one that stands before them, by {} at most; the first is {unit} {}",
+        backward.count, backward.longest, backward.first_line
+    )]
+    TimeBackwards {
+        /// `line` or `event`.
+        unit: &'static str,
+        /// Which.
+        backward: Backward,
+    },
+    /// The last line has no end.
+    #[error("the last {unit} of the trace has no end: it may have been cut")]
+    EndsInsideLine {
+        /// `line` or `event`.
+        unit: &'static str,
+    },
+}
+
+impl Doubt {
+    /// A short, stable name for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::LinesRefused { .. } => "lines-refused",
+            Self::TimeBackwards { .. } => "time-runs-backwards",
+            Self::EndsInsideLine { .. } => "ends-inside-line",
+        }
+    }
+}
+
+impl Summary {
+    /// What there is to doubt, gravest first.
+    pub fn doubts(&self) -> impl Iterator<Item = Doubt> {
+        let (unit, refused, lines) = (self.format.unit, self.refused, self.lines);
+        let first = self.refusals.first().cloned();
+        let doubts = [
+            first.map(|first| Doubt::LinesRefused { refused, lines, first }),
+            self.backward.map(|backward| Doubt::TimeBackwards { unit, backward }),
+            self.ends_inside_line.then_some(Doubt::EndsInsideLine { unit }),
+        ];
+        doubts.into_iter().flatten()
+    }
+}
