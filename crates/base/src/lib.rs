@@ -1,14 +1,16 @@
-//! Units, time, seeded randomness and histograms: what every other crate counts in.
+//! Units, time, seeded randomness and histograms: what every other crate counts in. And the one way to write a file.
 //!
-//! Nothing here knows of devices. Everything is plain data, the same on every machine.
+//! Nothing here knows of devices. Everything but files is plain data, the same on every machine.
 
 pub mod histogram;
 mod operation;
 pub mod random;
 pub mod time;
 pub mod units;
+mod whole;
 
 pub use histogram::{Histogram, Latency};
 pub use operation::Operation;
 pub use random::{Random, Seed};
 pub use time::{Duration, Instant};
+pub use whole::WholeFile;

@@ -2,10 +2,9 @@
 
 use crate::Record;
 use crate::format::Format;
-use flashlane_base::{Instant, Operation};
+use flashlane_base::{Instant, Operation, WholeFile};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -173,19 +172,19 @@ impl<W: Write> Writer<W> {
 
 /// A file, compressed as its name ends: `.gz`, `.xz`, `.zst`, or not.
 ///
-/// It is written beside its place and moved there when it is closed, so that what fails half-way leaves neither half a
-/// trace nor a lost one.
+/// It takes its place when it is closed, so that what fails half-way leaves neither half a trace nor a lost one. Where
+/// the place is a link, it is what the link leads to.
 pub struct Output {
-    compressor: Option<Compressor>,
+    compressor: Compressor,
     path: PathBuf,
-    part: PathBuf,
+    force: bool,
 }
 
 enum Compressor {
-    Plain(File),
-    Gz(flate2::write::GzEncoder<File>),
-    Xz(liblzma::write::XzEncoder<File>),
-    Zstd(zstd::Encoder<'static, File>),
+    Plain(WholeFile),
+    Gz(flate2::write::GzEncoder<WholeFile>),
+    Xz(liblzma::write::XzEncoder<WholeFile>),
+    Zstd(zstd::Encoder<'static, WholeFile>),
 }
 
 impl Output {
@@ -200,9 +199,7 @@ impl Output {
             Ok(_) if !force => return Err(WriteError::Exists { path: path.to_owned() }),
             _ => {}
         }
-        let name = path.file_name().ok_or_else(|| cannot(io::ErrorKind::InvalidFilename.into()))?;
-        let part = path.with_file_name(format!(".{}.part", name.to_string_lossy()));
-        let file = File::create(&part).map_err(cannot)?;
+        let file = WholeFile::begin(path).map_err(cannot)?;
         let compressor = match path.extension().and_then(|extension| extension.to_str()) {
             Some("gz") => Compressor::Gz(flate2::write::GzEncoder::new(file, flate2::Compression::default())),
             Some("xz") => Compressor::Xz(liblzma::write::XzEncoder::new(file, 6)),
@@ -215,44 +212,37 @@ impl Output {
             }
             _ => Compressor::Plain(file),
         };
-        Ok(Self { compressor: Some(compressor), path: path.to_owned(), part })
+        Ok(Self { compressor, path: path.to_owned(), force })
     }
 
     /// Ends the compression and puts the file in its place.
     ///
     /// # Errors
+    /// [`WriteError::Exists`] where another one has come there meanwhile that is not to be overwritten, and
     /// [`WriteError::File`] with what the system says; the place is then as it was.
-    pub fn close(mut self) -> Result<(), WriteError> {
-        let Some(compressor) = self.compressor.take() else { return Ok(()) };
+    pub fn close(self) -> Result<(), WriteError> {
+        let Self { compressor, path, force } = self;
         let ended = match compressor {
             Compressor::Plain(file) => Ok(file),
             Compressor::Gz(encoder) => encoder.finish(),
             Compressor::Xz(encoder) => encoder.finish(),
             Compressor::Zstd(encoder) => encoder.finish(),
         };
-        let placed = ended.and_then(|file| file.sync_all()).and_then(|()| fs::rename(&self.part, &self.path));
-        placed.map_err(|source| {
-            // What is told is the first failure.
-            let _ = fs::remove_file(&self.part);
-            WriteError::File { path: self.path.clone(), source }
+        ended.and_then(if force { WholeFile::put } else { WholeFile::put_new }).map_err(|source| {
+            if source.kind() == io::ErrorKind::AlreadyExists {
+                WriteError::Exists { path }
+            } else {
+                WriteError::File { path, source }
+            }
         })
     }
 
     fn out(&mut self) -> &mut dyn Write {
-        match self.compressor.as_mut().expect("it is taken only when the output is closed") {
+        match &mut self.compressor {
             Compressor::Plain(out) => out,
             Compressor::Gz(out) => out,
             Compressor::Xz(out) => out,
             Compressor::Zstd(out) => out,
-        }
-    }
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        if self.compressor.take().is_some() {
-            // Not closed: something failed, and has been told.
-            let _ = fs::remove_file(&self.part);
         }
     }
 }

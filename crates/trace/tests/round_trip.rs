@@ -1,7 +1,7 @@
 //! What is written is read again, but for what the format cannot hold, which the writer has counted.
 
 use flashlane_base::{Duration, Instant, Operation};
-use flashlane_trace::{FORMATS, Format, Loss, OpenOptions, Output, Record, Trace, Writer, open};
+use flashlane_trace::{FORMATS, Format, Loss, OpenOptions, Output, Record, Trace, WriteError, Writer, open};
 use proptest::prelude::*;
 use std::io::{Cursor, Write};
 
@@ -227,5 +227,17 @@ fn nothing_is_overwritten_unasked_and_nothing_half_is_left() {
     drop(out);
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    // Two at once are both whole, and only who may overwrites the other.
+    let (mut one, mut two) = (Output::create(&path, true).unwrap(), Output::create(&path, true).unwrap());
+    one.write_all(b"one").unwrap();
+    two.write_all(b"two, which is longer").unwrap();
+    two.close().unwrap();
+    one.close().unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"one");
+    let fresh = folder.path().join("fresh.trace.gz");
+    let (one, two) = (Output::create(&fresh, false).unwrap(), Output::create(&fresh, false).unwrap());
+    one.close().unwrap();
+    assert!(matches!(two.close(), Err(WriteError::Exists { .. })));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
     assert!(Output::create(folder.path(), true).err().unwrap().to_string().contains("no plain file"));
 }

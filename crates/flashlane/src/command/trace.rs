@@ -73,7 +73,7 @@ struct ConvertArguments {
     /// The format to write
     #[arg(long, value_name = "NAME")]
     to: String,
-    /// Overwrite OUT where it is there already
+    /// Overwrite OUT where it is there already; where it is a link, what that leads to
     #[arg(long)]
     force: bool,
 }

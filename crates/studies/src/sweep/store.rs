@@ -2,12 +2,13 @@
 //!
 //! One file a point: the point's own result, with what defines it (`definition`) and a checksum beside it. A file is
 //! used again where its definition is the same to the letter, so whatever else may change the result has to stand in
-//! the definition. A file is written under a temporary name and renamed: it is there whole or not at all, and one that
-//! is damaged all the same is told from a good one by its checksum.
+//! the definition. A file is there whole or not at all, and one that is damaged all the same is told from a good one by
+//! its checksum.
 
+use flashlane_base::WholeFile;
 use serde_json::Value;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// A directory of points.
@@ -59,10 +60,12 @@ impl Store {
     /// The result of the point, where it is kept.
     pub fn load(&self, name: &str, definition: &str) -> Loaded {
         let file = self.file(name, definition);
-        let read = match fs::read(&file) {
+        let read = match fs::metadata(&file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Loaded::Nothing,
             Err(error) => Err(error.to_string()),
-            Ok(bytes) => opened(&bytes),
+            // Of a device or a pipe there may be no end.
+            Ok(meta) if !meta.is_file() => Err("it is no plain file".into()),
+            Ok(_) => fs::read(&file).map_err(|error| error.to_string()).and_then(|bytes| opened(&bytes)),
         };
         match read {
             Ok((found, result)) if found == definition => Loaded::Result(result),
@@ -81,13 +84,9 @@ impl Store {
         let mut kept = result.clone();
         kept[DEFINITION] = definition.into();
         kept[CHECKSUM] = checksum(result).into();
-        let part = file.with_extension("part");
-        let written = fs::write(&part, format!("{kept:#}\n")).and_then(|()| fs::rename(&part, &file));
-        if written.is_err() {
-            // The error to report is the first one.
-            let _ = fs::remove_file(&part);
-        }
-        written
+        let mut whole = WholeFile::begin(&file)?;
+        writeln!(whole, "{kept:#}")?;
+        whole.put()
     }
 }
 

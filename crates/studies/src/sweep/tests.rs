@@ -283,6 +283,14 @@ fn another_definition_is_another_point() {
     store.keep("a point", "one", &result).unwrap();
     assert_eq!(store.load("a point", "one"), Loaded::Result(result));
     assert_eq!(store.load("a point", "two"), Loaded::Nothing);
+    // A device has no end to be read to, and is not replaced either.
+    let file = store.file("a point", "device");
+    std::os::unix::fs::symlink("/dev/full", &file).unwrap();
+    let Loaded::Damaged { file: told, reason } = store.load("a point", "device") else {
+        panic!("it has an end")
+    };
+    assert_eq!((told, reason.as_str()), (file, "it is no plain file"));
+    assert!(store.keep("a point", "device", &serde_json::json!({})).is_err());
     let file = store.file("a/b=../1%", "one");
     assert_eq!(file.parent(), Some(dir.path()), "no name leaves the directory");
 }

@@ -23,7 +23,7 @@ pub struct Arguments {
     /// The format to write; blktrace keeps all that is recorded
     #[arg(long, value_name = "NAME", default_value = RAW)]
     to: String,
-    /// Overwrite FILE where it is there already
+    /// Overwrite FILE where it is there already; where it is a link, what that leads to
     #[arg(long)]
     force: bool,
     /// For how long; without it and without a COMMAND, until Ctrl-C
