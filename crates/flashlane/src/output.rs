@@ -12,26 +12,30 @@ use serde_json::Value;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
-/// Makes the directory of `--out` before anything is measured: a slip of the pen must not cost a long run.
+/// Makes the directory of `--out` before anything is measured, and sees to it that a result may lie there: a slip of
+/// the pen must not cost a long run.
 pub fn prepare(options: &OutputOptions) -> Result<(), Failure> {
-    options.out.as_deref().map_or(Ok(()), make_directory)
+    let Some(dir) = &options.out else { return Ok(()) };
+    make_directory(dir)?;
+    flashlane_report::check_place(dir)
+        .map_err(|error| Failure::unusable(anyhow!("{error}; give --out another directory")))
 }
 
 /// The same for a result of a device, which may not lie where its result will.
 pub fn prepare_beside(options: &OutputOptions, spec: &Spec) -> Result<(), Failure> {
-    prepare(options)?;
-    let (Some(dir), Some(device)) = (&options.out, real_path(spec)) else { return Ok(()) };
-    // One that is not there yet will be made in its folder.
-    let place = device.canonicalize().or_else(|_| std::path::absolute(device)).ok();
-    let folder = place.and_then(|device| device.parent()?.canonicalize().ok());
-    if folder.is_some() && folder == dir.canonicalize().ok() {
-        return Err(Failure::unusable(anyhow!(
-            "'{}' lies in the directory of --out, where files of the result could take its place; nothing was touched. \
-             Give another directory",
-            device.display()
-        )));
+    if let (Some(dir), Some(device)) = (&options.out, real_path(spec)) {
+        // One that is not there yet will be made in its folder.
+        let place = device.canonicalize().or_else(|_| std::path::absolute(device)).ok();
+        let folder = place.and_then(|device| device.parent()?.canonicalize().ok());
+        if folder.is_some() && folder == dir.canonicalize().ok() {
+            return Err(Failure::unusable(anyhow!(
+                "'{}' lies in the directory of --out, where files of the result could take its place; nothing was \
+                 touched. Give another directory",
+                device.display()
+            )));
+        }
     }
-    Ok(())
+    prepare(options)
 }
 
 pub fn make_directory(dir: &Path) -> Result<(), Failure> {

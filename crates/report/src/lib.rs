@@ -17,7 +17,7 @@ mod write;
 pub use flashlane_measure::figure::Figure;
 pub use samples::{Samples, Values};
 pub use svg::svg;
-pub use write::{write_all, write_page};
+pub use write::{check_place, write_all, write_page};
 
 use serde_json::Value;
 use std::io;
@@ -49,6 +49,12 @@ pub enum ReportError {
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
+    },
+    /// A file of somebody else's has the name of a result's.
+    #[error("'{}' is there already and is no result of Flashlane: it is not overwritten", path.display())]
+    Foreign {
+        /// Which one.
+        path: PathBuf,
     },
     /// A directory or file could not be written.
     #[error("{doing} failed for {}: {source}{}", path.display(), already(written))]

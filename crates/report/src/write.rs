@@ -1,20 +1,67 @@
 //! A result as files in a directory: `result.json`, `samples.parquet`, one SVG a figure, `report.html`.
 //!
-//! Every file is written under a temporary name beside its place, synced, and renamed: after a crash it is the
-//! old one or the new one, never half of it. What cannot be replaced is written first, what can be drawn again
-//! last. Files of other names are left alone.
+//! After a crash every file is the old one or the new one, never half of it. What cannot be replaced is written first,
+//! what can be drawn again last. Files of other names are left alone.
 
 use crate::{ReportError, Samples, Shown, kinds, page, svg};
+use flashlane_base::WholeFile;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
+
+/// Sees to it that the files of a result take the place of no others in `dir`: they may go where there are none of
+/// their names, and where the directory holds a result or a page of results already.
+///
+/// # Errors
+/// [`ReportError::Foreign`] with the first file that is neither.
+pub fn check_place(dir: &Path) -> Result<(), ReportError> {
+    if !is_ours(dir)? {
+        check_free(dir.join("samples.parquet"))?;
+    }
+    Ok(())
+}
+
+/// Whether `dir` holds a result or a page of results.
+fn is_ours(dir: &Path) -> Result<bool, ReportError> {
+    for name in ["result.json", "report.html"] {
+        let path = dir.join(name);
+        let is_known = if name == "result.json" { is_result } else { is_page };
+        match path.symlink_metadata() {
+            Err(_) => {}
+            // Opening a pipe would wait for somebody to write.
+            Ok(_) if path.is_file() && File::open(&path).is_ok_and(is_known) => return Ok(true),
+            Ok(_) => return Err(ReportError::Foreign { path }),
+        }
+    }
+    Ok(false)
+}
+
+fn is_result(file: File) -> bool {
+    /// More than any result has.
+    const BYTES: u64 = 1 << 30;
+    let value: Option<Value> = serde_json::from_reader(BufReader::new(file.take(BYTES))).ok();
+    value.is_some_and(|value| value["schema"].as_str().is_some_and(|schema| schema.starts_with("flashlane.")))
+}
+
+fn is_page(file: File) -> bool {
+    /// More than the longest title.
+    const BYTES: u64 = 1 << 16;
+    let mut begin = Vec::new();
+    let read = file.take(BYTES).read_to_end(&mut begin);
+    read.is_ok() && String::from_utf8_lossy(&begin).contains(page::TITLE_END)
+}
+
+fn check_free(path: PathBuf) -> Result<(), ReportError> {
+    if path.symlink_metadata().is_ok() { Err(ReportError::Foreign { path }) } else { Ok(()) }
+}
 
 /// Writes everything that a result can be shown as into `dir`, which is made where it is missing, and says which
 /// files those are. Files of an earlier result with the same names are replaced.
 ///
 /// # Errors
+/// [`ReportError::Foreign`] where a file of another kind stands in the way (see [`check_place`]), and
 /// [`ReportError::Write`] where the directory or a file cannot be written; the files before it stay.
 pub fn write_all(dir: &Path, result: &Value, samples: Option<&Samples>) -> Result<Vec<PathBuf>, ReportError> {
     let mut files = Files::begin(dir)?;
@@ -48,6 +95,8 @@ pub fn write_page(dir: &Path, results: &[Shown<'_>]) -> Result<PathBuf, ReportEr
 /// The files written so far.
 struct Files<'a> {
     dir: &'a Path,
+    /// Whether files of their names may be there, which are an earlier result's.
+    replaces: bool,
     written: Vec<PathBuf>,
 }
 
@@ -60,24 +109,26 @@ impl<'a> Files<'a> {
             written: Vec::new(),
             source,
         })?;
-        Ok(Self { dir, written: Vec::new() })
+        Ok(Self { dir, replaces: is_ours(dir)?, written: Vec::new() })
     }
 
     fn put(
         &mut self,
         name: &str,
-        write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+        write: impl FnOnce(&mut BufWriter<WholeFile>) -> io::Result<()>,
     ) -> Result<(), ReportError> {
         let path = self.dir.join(name);
-        let temporary = self.dir.join(format!(".{name}.part"));
+        if !self.replaces {
+            check_free(path.clone())?;
+        }
         let mut doing = "making the file";
-        let outcome = File::create(&temporary).and_then(|file| {
+        let outcome = WholeFile::begin(&path).and_then(|whole| {
             doing = "writing";
-            let mut out = BufWriter::new(file);
+            let mut out = BufWriter::new(whole);
             write(&mut out)?;
-            out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+            let whole = out.into_inner().map_err(io::IntoInnerError::into_error)?;
             doing = "putting the file in its place";
-            fs::rename(&temporary, &path)
+            whole.put()
         });
         match outcome {
             Ok(()) => {
@@ -85,8 +136,6 @@ impl<'a> Files<'a> {
                 Ok(())
             }
             Err(source) => {
-                // The error to report is the first one; a leftover part is overwritten by the next result.
-                let _ = fs::remove_file(&temporary);
                 Err(ReportError::Write { path, doing, written: std::mem::take(&mut self.written), source })
             }
         }
@@ -121,10 +170,37 @@ mod tests {
     }
 
     #[test]
+    fn an_earlier_result_is_replaced_and_a_file_of_somebody_else_is_not() {
+        let result = serde_json::json!({ "schema": "flashlane.run/1", "device": "null" });
+        for name in ["result.json", "report.html", "samples.parquet"] {
+            let dir = tempfile::tempdir().unwrap();
+            for _ in 0..2 {
+                check_place(dir.path()).unwrap();
+                write_all(dir.path(), &result, None).unwrap();
+            }
+            write_page(dir.path(), &[]).unwrap();
+            fs::remove_file(dir.path().join("result.json")).unwrap();
+            // A page alone is known, too.
+            check_place(dir.path()).unwrap();
+            fs::remove_file(dir.path().join("report.html")).unwrap();
+            for precious in ["precious\n", "{\"precious\": \"flashlane.run/1\"}"] {
+                fs::write(dir.path().join(name), precious).unwrap();
+                let error = check_place(dir.path()).unwrap_err();
+                assert!(matches!(&error, ReportError::Foreign { path } if path.ends_with(name)), "{error}");
+                let samples = Samples::new().with_u64("latency_ns", vec![1]).unwrap();
+                let error = write_all(dir.path(), &result, Some(&samples)).unwrap_err();
+                assert!(error.to_string().contains(name), "{error}");
+                assert_eq!(fs::read_to_string(dir.path().join(name)).unwrap(), precious);
+                let _ = fs::remove_file(dir.path().join("result.json"));
+            }
+        }
+    }
+
+    #[test]
     fn a_full_disk_is_told_with_its_path_and_leaves_the_old_file_whole() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("b"), "old").unwrap();
-        let mut files = Files { dir: dir.path(), written: Vec::new() };
+        let mut files = Files { dir: dir.path(), replaces: true, written: Vec::new() };
         files.put("a", |out| out.write_all(b"new")).unwrap();
         let error = files
             .put("b", |out| {

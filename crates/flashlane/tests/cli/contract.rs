@@ -1,6 +1,6 @@
 //! What programs rely on: the JSON of each command, and that the same seed gives the same bytes.
 
-use crate::program::{done, flashlane, json, text};
+use crate::program::{done, flashlane, json, refused, text};
 use serde_json::Value;
 use std::fs;
 
@@ -156,6 +156,26 @@ fn out_keeps_all_that_a_report_needs() {
     let page = fs::read_to_string(again.join("report.html")).unwrap();
     assert!(page.contains("</html>"));
     assert_eq!(page.matches("class=\"singles").count(), 2, "the requests beside each result are on the page");
+}
+
+#[test]
+fn a_result_takes_the_place_of_an_earlier_one_and_of_no_other_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("result.json");
+    let arguments = ["run", "sim:ssd-s", "random-read,requests=100", "--out", text(dir.path())];
+    fs::write(&file, "precious\n").unwrap();
+    refused(2, &arguments, &["result.json' is there already", "another directory"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "precious\n");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    fs::remove_file(&file).unwrap();
+    for _ in 0..2 {
+        done(&arguments);
+        fs::remove_file(dir.path().join("report.html")).unwrap();
+    }
+    // Nor is a file, behind a link, that is none.
+    fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink("/dev/full", &file).unwrap();
+    refused(2, &arguments, &["result.json' is there already"]);
 }
 
 #[test]

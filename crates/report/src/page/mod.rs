@@ -34,6 +34,9 @@ const SCRIPT: &str = concat!(
     include_str!("script/start.js"),
 );
 
+/// What the title of every page of ours ends in.
+pub(crate) const TITLE_END: &str = " – Flashlane</title>";
+
 /// A result to be drawn.
 pub(crate) struct Sheet {
     pub document: Document,
@@ -65,7 +68,7 @@ pub(crate) fn render(sheets: &[Sheet]) -> String {
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta http-equiv=\"Content-Security-Policy\" \
          content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
-         <title>{} – Flashlane</title>\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n<main>\n{main}</main>\n\
+         <title>{}{TITLE_END}\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n<main>\n{main}</main>\n\
          <footer>Flashlane {}</footer>\n<script>\n\"use strict\";\n(() => {{\n{SCRIPT}}})();\n</script>\n{blocks}</body>\n</html>\n",
         escape(&title),
         svg::STYLE,
