@@ -1,20 +1,78 @@
 //! The files of a trace: mostly one; blktrace writes one a processor.
 
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The files that `path` stands for: itself where it is there, else `PATH.blktrace.0` and all after it, plain or
-/// compressed; itself where there are none either, so that opening it says so.
+/// The files that `path` stands for: itself where it is there, else every `PATH.blktrace.N`, plain or compressed, by
+/// number (of a processor that was off there is none); itself where there are none either, so that opening it says so.
 pub fn files(path: &Path) -> Vec<PathBuf> {
     if path.exists() {
         return vec![path.to_owned()];
     }
-    let part = |number: u32| {
-        ["", ".gz", ".xz", ".zst"].iter().find_map(|ending| {
-            let mut name = path.as_os_str().to_owned();
-            name.push(format!(".blktrace.{number}{ending}"));
-            Some(PathBuf::from(name)).filter(|part| part.exists())
-        })
-    };
-    let parts: Vec<PathBuf> = (0..).map_while(part).collect();
+    let parts = parts(path).unwrap_or_default();
     if parts.is_empty() { vec![path.to_owned()] } else { parts }
+}
+
+fn parts(path: &Path) -> Option<Vec<PathBuf>> {
+    let mut begin = path.file_name()?.to_owned();
+    begin.push(".blktrace.");
+    let dir = path.parent().filter(|dir| *dir != OsStr::new("")).unwrap_or(Path::new("."));
+    let mut parts: BTreeMap<(u32, usize), PathBuf> = BTreeMap::new();
+    for entry in dir.read_dir().ok()?.flatten() {
+        let name = entry.file_name();
+        let Some(rest) = name.as_encoded_bytes().strip_prefix(begin.as_encoded_bytes()) else { continue };
+        if let Some(part) = std::str::from_utf8(rest).ok().and_then(number) {
+            parts.insert(part, path.with_file_name(name));
+        }
+    }
+    // Beside its compressed copy a file is read once.
+    let mut earlier = None;
+    parts.retain(|(number, _), _| earlier.replace(*number) != Some(*number));
+    Some(parts.into_values().collect())
+}
+
+/// The processor, as blktrace writes it, and the place of the ending among those that are read.
+fn number(rest: &str) -> Option<(u32, usize)> {
+    let (digits, ending) = rest.split_once('.').unwrap_or((rest, ""));
+    let number: u32 = digits.parse().ok().filter(|number: &u32| number.to_string() == digits)?;
+    let ending = if ending.is_empty() && rest.ends_with('.') { None } else { Some(ending) };
+    Some((number, ["", "gz", "xz", "zst"].iter().position(|known| Some(*known) == ending)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_files_of_a_name_are_found_by_number_and_no_others() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in [
+            "sda.blktrace.10",
+            "sda.blktrace.0",
+            "sda.blktrace.3.xz",
+            "sda.blktrace.3.gz",
+            "sda.blktrace.1.zst",
+            "sda.blktrace.1",
+            "sda.blktrace.02",
+            "sda.blktrace.",
+            "sda.blktrace.5.",
+            "sda.blktrace.6.bz2",
+            "sda.blktrace.+7",
+            "sdb.blktrace.4",
+            "asda.blktrace.8",
+            "sda.blktrace.x",
+        ] {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        let found = |name: &str| {
+            let names = files(&dir.path().join(name)).into_iter();
+            names.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let numbered = ["sda.blktrace.0", "sda.blktrace.1", "sda.blktrace.3.gz", "sda.blktrace.10"];
+        assert_eq!(found("sda"), numbered);
+        // One that is there stands for itself, and what is not there, too.
+        assert_eq!(found("sda.blktrace.0"), ["sda.blktrace.0"]);
+        assert_eq!(found("sdc"), ["sdc"]);
+    }
 }

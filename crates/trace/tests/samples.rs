@@ -228,8 +228,9 @@ fn blktrace() {
     for (is_big, is_wide) in [(false, false), (true, false), (false, true), (true, true)] {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().join("sda");
-        for processor in 0..2 {
-            let path = folder.path().join(format!("sda.blktrace.{processor}"));
+        // Processors between them were off.
+        for (processor, number) in [(0, 0), (1, 12)] {
+            let path = folder.path().join(format!("sda.blktrace.{number}"));
             std::fs::write(path, blktrace_file(processor, is_big, is_wide)).unwrap();
         }
         let mut trace = open(&base, &OpenOptions::default()).unwrap();
