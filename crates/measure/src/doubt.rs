@@ -84,8 +84,8 @@ pub enum Doubt {
     },
     /// Requests of a trace were moved to lie within the device.
     #[error(
-        "{requests} requests of the trace lay beyond the end of the device and were folded back into it (modulo its \
-         {capacity_bytes} bytes): requests that were apart may now meet"
+        "{requests} requests of the trace reached beyond the end of the device and were folded back into it (offset \
+         modulo its {capacity_bytes} bytes, or ending there): requests that were apart may now meet"
     )]
     Folded {
         /// How many.

@@ -102,7 +102,7 @@ enum BeyondName {
     /// Left out, counted, and the first ones named
     #[default]
     Refuse,
-    /// Moved to their offset modulo the capacity, and counted
+    /// Moved to their offset modulo the capacity, or to end at it where they would still reach beyond, and counted
     Fold,
 }
 

@@ -102,6 +102,7 @@ impl Fit {
                     if !folded && self.beyond == Beyond::Fold && access.length_bytes <= capacity_bytes =>
                 {
                     folded = true;
+                    // One request stays one: what would reach over the end ends at it.
                     access.offset_bytes %= capacity_bytes;
                     access.offset_bytes = access.offset_bytes.min(capacity_bytes - access.length_bytes);
                 }

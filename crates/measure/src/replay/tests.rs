@@ -213,6 +213,39 @@ fn what_lies_beyond_the_end_is_refused_or_folded_and_what_is_unaligned_widened_o
     assert_eq!((fitted.refused, fitted.widened, fitted.folded), (1, 3, 5));
 }
 
+proptest! {
+    /// Modulo the capacity, or ending at it: what is folded keeps its length, and nothing else is moved.
+    #[test]
+    fn a_folded_request_is_one_request_of_its_length_within_the_device(
+        asked in prop::collection::vec((0_u64..1 << 24, 1_u64..1 << 13), 1..40)
+    ) {
+        let capacity = 1_u64 << 30;
+        // Around multiples of the capacity, where it matters.
+        let asked: Vec<(u64, u64)> = asked
+            .into_iter()
+            .map(|(at, sectors)| ((at % 4 * capacity + at * 512).saturating_sub(1 << 22), sectors * 512))
+            .collect();
+        let records = asked.iter().map(|&(offset_bytes, length_bytes)| Record { offset_bytes, length_bytes, ..read(0, 0) });
+        let mut device = Scripted::new(32, 1, 1);
+        let how = ReplayOptions { beyond: Beyond::Fold, unaligned: Unaligned::Refuse, ..ReplayOptions::default() };
+        let fitted = replayed(&mut device, records.collect(), &how).fitted;
+        prop_assert_eq!(device.log.len(), asked.len());
+        let mut folded = 0;
+        for (taken, &(offset, length)) in device.log.iter().zip(&asked) {
+            prop_assert_eq!(taken.length_bytes, length);
+            let reaches_beyond = offset + length > capacity;
+            folded += u64::from(reaches_beyond);
+            let expected = match offset % capacity {
+                _ if !reaches_beyond => offset,
+                modulo if modulo + length > capacity => capacity - length,
+                modulo => modulo,
+            };
+            prop_assert_eq!(taken.offset_bytes, expected);
+        }
+        prop_assert_eq!(fitted.folded, folded);
+    }
+}
+
 #[test]
 fn a_trace_of_nothing_that_can_be_asked_is_an_error() {
     let mut device = Scripted::new(8, 1, 100);
