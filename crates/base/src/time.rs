@@ -148,23 +148,29 @@ impl Div<u64> for Duration {
 }
 
 impl fmt::Display for Duration {
-    /// The largest unit in which at least one whole stands, with three significant digits at most.
+    /// The largest unit in which at least one whole stands, with three significant digits at most; as `{:#}` with all
+    /// digits that it has.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (scale, unit) = match self.0 {
+        let (places, unit) = match self.0 {
             0..1_000 => return write!(f, "{} ns", self.0),
-            1_000..1_000_000 => (1e3, "us"),
-            1_000_000..1_000_000_000 => (1e6, "ms"),
-            _ => (1e9, "s"),
+            1_000..1_000_000 => (3, "us"),
+            1_000_000..1_000_000_000 => (6, "ms"),
+            _ => (9, "s"),
         };
-        let value = self.0 as f64 / scale;
-        let digits = if value >= 100.0 {
-            0
-        } else if value >= 10.0 {
-            1
+        let scale = 10_u64.pow(places);
+        let text = if f.alternate() {
+            format!("{}.{:0places$}", self.0 / scale, self.0 % scale, places = places as usize)
         } else {
-            2
+            let value = self.0 as f64 / scale as f64;
+            let digits = if value >= 100.0 {
+                0
+            } else if value >= 10.0 {
+                1
+            } else {
+                2
+            };
+            format!("{value:.digits$}")
         };
-        let text = format!("{value:.digits$}");
         let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
         write!(f, "{text} {unit}")
     }
@@ -186,6 +192,19 @@ mod tests {
             (60_000_000_000, "60 s"),
         ] {
             assert_eq!(Duration::from_ns(ns).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn all_digits_of_a_duration_are_shown_where_they_matter() {
+        for (ns, text) in [
+            (0, "0 ns"),
+            (227_020, "227.02 us"),
+            (1_000_001, "1.000001 ms"),
+            (3_600_000_000_001, "3600.000000001 s"),
+            (60_000_000_000, "60 s"),
+        ] {
+            assert_eq!(format!("{:#}", Duration::from_ns(ns)), text);
         }
     }
 

@@ -72,7 +72,7 @@ fn times(config: &DriveConfig) -> Result<(), Refusal> {
         ("flash.bus_command", flash.bus_command),
         ("flash.suspend", flash.suspend.unwrap_or_default()),
     ] {
-        require(given.0 <= LONGEST, field, || format!("it is {}; allowed: at most {LONGEST}", given.0))?;
+        require(given.0 <= LONGEST, field, || format!("it is {:#}; allowed: at most {LONGEST:#}", given.0))?;
     }
     for (field, given) in [
         ("link.bandwidth", link.bandwidth.0),
@@ -297,7 +297,7 @@ fn buffers(config: &DriveConfig) -> Result<(), Refusal> {
         let longest = longest_page(config, &Geometry::new(config));
         require(buffer.read_wait.is_none_or(|wait| wait.0 >= longest), "buffer.read_wait", || {
             let given = buffer.read_wait.unwrap_or_default().0;
-            format!("it is {given}; allowed: at least {longest}, the time of one page")
+            format!("it is {given:#}; allowed: at least {longest:#}, the time of one page")
         })?;
     }
     if let Some(readahead) = &config.readahead {
