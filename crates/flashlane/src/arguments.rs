@@ -4,11 +4,12 @@ use crate::command::{completions, man, probe, profile, replay, report, run, sdf,
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use flashlane_base::Seed;
-use flashlane_base::units::parse_bytes;
+use flashlane_base::units::{parse_bytes, parse_count};
 use flashlane_device::spec::Spec;
 use flashlane_studies::sweep::METRICS;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// See inside an SSD, simulate its firmware, use its parallelism.
 #[derive(Debug, Parser)]
@@ -115,8 +116,21 @@ pub struct SweepOptions {
     )]
     pub y: Option<String>,
     /// Points of a sweep measured at a time: as many as there are cores, unless given
-    #[arg(long, value_name = "N", help_heading = "Sweeps", requires = "sweep")]
+    #[arg(long, value_name = "N", help_heading = "Sweeps", requires = "sweep", value_parser = at_least_one::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
+}
+
+/// A number of things that cannot be none, as it is typed.
+pub fn at_least_one<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "allowed: a whole number, at least 1".to_owned())
+}
+
+/// How many of something, of which there must be one: `1`, `32`, `100k`.
+pub fn some(text: &str) -> Result<u64, String> {
+    match parse_count(text) {
+        Ok(0) => Err("allowed: at least 1".into()),
+        count => count.map_err(|error| error.to_string()),
+    }
 }
 
 /// A seed as it is typed.

@@ -62,6 +62,9 @@ pub struct Settings<'a> {
     pub seed: Option<Seed>,
 }
 
+/// The commands that have keys of their own, and what these begin with.
+const WORDS: [(&str, &str); 2] = [("run", "workload"), ("replay", "replay")];
+
 const SEED: &str = "seed";
 
 /// Sweeps `experiment` over the keys of `options`.
@@ -100,7 +103,19 @@ fn grid(experiment: &impl Experiment, options: &SweepOptions) -> Result<Grid, Fa
         None => (key == SEED).then_some(Quantity::Count),
     };
     let keys: Result<Vec<Key>, _> = options.keys.iter().map(|text| Key::parse(text, quantity)).collect();
-    Grid::new(keys.map_err(Failure::unusable)?).map_err(Failure::unusable)
+    let keys = keys.map_err(Failure::unusable)?;
+    for key in &keys {
+        let of =
+            |(_, word): &&(&str, &str)| key.name.strip_prefix(word).is_some_and(|rest| rest.starts_with('.'));
+        if let Some((command, _)) = WORDS.iter().find(of).filter(|(_, word)| *word != experiment.word()) {
+            return Err(Failure::unusable(anyhow!(
+                "'{}' is a key of 'flashlane {command}', and this is a sweep of 'flashlane {}'",
+                key.name,
+                experiment.command()
+            )));
+        }
+    }
+    Grid::new(keys).map_err(Failure::unusable)
 }
 
 /// A command's own key without its word.

@@ -2,7 +2,7 @@
 
 mod sweep;
 
-use crate::arguments::{OutputOptions, SafetyOptions, SweepOptions, device, seed};
+use crate::arguments::{OutputOptions, SafetyOptions, SweepOptions, device, seed, some};
 use crate::command::trace::unopened;
 use crate::device::{self as devices, Opened, Opening};
 use crate::failure::{Failure, Status, tell};
@@ -47,7 +47,7 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t, value_name = "WAY")]
     unaligned: UnalignedName,
     /// Replay only the first N requests of the trace
-    #[arg(long, value_name = "N", value_parser = parse_count)]
+    #[arg(long, value_name = "N", value_parser = some)]
     limit: Option<u64>,
     /// The format of the trace; recognised by its content unless given
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(FORMATS.iter().map(|format| format.name)))]

@@ -129,10 +129,10 @@ struct DeviceOption {
 #[derive(Debug, clap::Args)]
 struct LoadOptions {
     /// Puts, or gets, in flight; as many as there are lanes unless given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = arguments::at_least_one::<NonZeroU32>)]
     in_flight: Option<NonZeroU32>,
     /// Blocks to put; four a lane unless given, at most those that fit
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = arguments::at_least_one::<NonZeroU32>)]
     blocks: Option<NonZeroU32>,
     /// Gets; as many as blocks unless given
     #[arg(long, value_name = "N")]

@@ -170,7 +170,9 @@ fn unusable_replays_are_refused() {
         (&[DRIVE, path, "--pace", "fast"], &["fast", "open, closed, think"]),
         (&[DRIVE, path, "--trace-format", "dream"], &["dream", "disksim"]),
         (&[DRIVE, path, "--trace-device", "7"], &["device 7"]),
-        (&[DRIVE, path, "--limit", "0"], &["none can be replayed"]),
+        (&[DRIVE, path, "--limit", "0"], &["allowed: at least 1"]),
+        (&[DRIVE, path, "--sweep", "workload.depth=1,2"], &["'workload.depth' is a key of 'flashlane run'"]),
+        (&[DRIVE, path, "--sweep", "seed=1,2", "--jobs", "0"], &["at least 1"]),
         (&["sim:ssd-z", path], &["'ssd-z'"]),
     ] {
         let ended = refused(2, &[&["replay"], arguments].concat(), parts);

@@ -12,6 +12,7 @@
 use super::decimal::Decimal;
 use super::grid::POINTS_MAX;
 use flashlane_base::units::Quantity;
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 /// A key and its values, in the order given.
@@ -60,12 +61,11 @@ impl Key {
                 Some((from, rest)) => range(item, from, rest, known),
                 None => Ok(vec![item.to_owned()]),
             };
-            for value in added.map_err(error)? {
-                if values.contains(&value) {
-                    return Err(error(format!("the value '{value}' is given twice")));
-                }
-                values.push(value);
-            }
+            values.extend(added.map_err(error)?);
+        }
+        if let Some((value, first)) = twice(&values, known) {
+            let also = if value == first { String::new() } else { format!(", as '{first}' too") };
+            return Err(error(format!("the value '{value}' is given twice{also}")));
         }
         let numbers = numbers(&values, known);
         Ok(Self { name: name.into(), values, numbers })
@@ -120,7 +120,9 @@ fn range(item: &str, from: &str, rest: &str, known: Option<Quantity>) -> Result<
     let step = rest[at + 1..].trim();
     let step = if rest[at..].starts_with('*') {
         let factor = Decimal::parse(step).filter(|factor| *factor > Decimal::ONE);
-        Step::Times(factor.ok_or_else(|| format!("the factor '{step}' of '{item}' is no number above 1"))?)
+        Step::Times(factor.ok_or_else(|| format!(
+                "the factor '{step}' of '{item}' is no number above 1 with at most nine places behind its point"
+            ))?)
     } else {
         let step = Written::parse(step)?;
         if step.number == Decimal::ZERO {
@@ -218,6 +220,26 @@ impl<'a> Units<'a> {
         let (number, unit) = whole.unwrap_or_else(smallest);
         format!("{number}{unit}")
     }
+}
+
+/// A value that is there twice, if one is, with how it is written the first time: `1MiB` and `1024KiB` are one value
+/// where they are so for each quantity that all of the values can be of.
+fn twice(values: &[String], known: Option<Quantity>) -> Option<(&String, &String)> {
+    let mut suitable = known.map_or(Quantity::ALL.to_vec(), |quantity| vec![quantity]);
+    suitable.retain(|quantity| values.iter().all(|value| exact(value, *quantity).is_some()));
+    let mut seen = BTreeMap::new();
+    values.iter().find_map(|value| {
+        let word = suitable.is_empty().then_some(value);
+        let numbers: Vec<_> = suitable.iter().map(|quantity| exact(value, *quantity)).collect();
+        Some((value, seen.insert((word, numbers), value)?))
+    })
+}
+
+/// How many of the smallest unit a value is; of a share, how many percent.
+fn exact(value: &str, quantity: Quantity) -> Option<Decimal> {
+    let Written { number, unit } = Written::parse(value).ok()?;
+    let scale = quantity.scale(unit)?;
+    number.times(if scale < 1.0 { Decimal::ONE } else { Decimal::whole(scale as u64) })
 }
 
 /// The values as numbers of one quantity, where all of them are.

@@ -4,6 +4,7 @@
 //! longer trace is read anew by each point, in constant memory.
 
 use super::{Arguments, BeyondName, PaceName, Plan, Requests, Told, UnalignedName, depth, go_on, speed};
+use crate::arguments::some;
 use crate::device as devices;
 use crate::failure::{Failure, Status};
 use crate::progress::Meter;
@@ -11,7 +12,7 @@ use crate::sweep::{self, Settings};
 use anyhow::anyhow;
 use clap::ValueEnum;
 use flashlane_base::Seed;
-use flashlane_base::units::{Quantity, parse_count};
+use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
 use flashlane_studies::sweep::{Halt, fingerprint, fingerprint_of};
 use flashlane_trace::{Record, files};
@@ -66,11 +67,7 @@ const KEYS: &[Key] = &[
         quantity: None,
         set: |a, v| set(&mut a.unaligned, UnalignedName::from_str(v, false)),
     },
-    Key {
-        name: "limit",
-        quantity: Some(Quantity::Count),
-        set: |a, v| set(&mut a.limit, parse_count(v).map(Some).map_err(|error| error.to_string())),
-    },
+    Key { name: "limit", quantity: Some(Quantity::Count), set: |a, v| set(&mut a.limit, some(v).map(Some)) },
 ];
 
 fn set<T>(option: &mut T, value: Result<T, String>) -> Result<(), String> {
