@@ -1,6 +1,8 @@
 //! What can be wrong with a trace: it cannot be opened, it cannot be read to its end, it cannot be written.
 
+use crate::source::{self as packed, MEMORY_MOST};
 use crate::{Device, FORMATS, Refusal};
+use flashlane_base::units::format_bytes;
 use std::io;
 use std::path::PathBuf;
 
@@ -63,10 +65,13 @@ pub enum OpenError {
 /// Why a trace was not read to its end, or gave nothing.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file ended early, is damaged, or cannot be read.
+    /// The file ended early, is damaged, or cannot be read or unpacked.
     #[error(
         "{}after {units} {unit}s (byte {bytes} of its content): {source}; {records} requests were read until then",
         match compression {
+            Some(name) if packed::wants_memory(source) => {
+                format!("unpacking the {name} data takes more than {} of memory ", format_bytes(MEMORY_MOST))
+            }
             Some(name) => format!("the {name} data ends early or is damaged "),
             None => "reading failed ".into(),
         }

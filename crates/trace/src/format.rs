@@ -71,6 +71,14 @@ impl Format {
         format.ok_or_else(|| OpenError::UnknownFormat { given: name.into() })
     }
 
+    /// The format that a new file of this name is to have, by its ending: the one of those that are written.
+    pub fn of_new(path: &Path) -> Option<&'static Self> {
+        let name = path.to_str()?;
+        let mut fitting =
+            FORMATS.iter().copied().filter(|format| format.is_written() && format.has_extension_of(name));
+        fitting.next().filter(|_| fitting.next().is_none())
+    }
+
     /// Whether traces of this format can be written.
     pub fn is_written(&self) -> bool {
         self.writing.is_some()
@@ -108,6 +116,9 @@ impl Format {
 /// What unrecognised content looks like.
 fn hint(head: &[u8]) -> String {
     let line = first_line(head);
+    if [b"\xff\xfe", b"\xfe\xff"].iter().any(|mark| head.starts_with(*mark)) {
+        return ": it is text in UTF-16, and traces are read in UTF-8".into();
+    }
     if line.is_empty() {
         return ": it has no line with anything in it".into();
     }

@@ -122,8 +122,9 @@ impl Sink {
         }
         if record.at < self.latest {
             self.step_back(record.at);
+        } else {
+            self.latest = record.at;
         }
-        self.latest = record.at;
         if let Wanted::Numbered(number) = self.wanted
             && number != record.device
         {

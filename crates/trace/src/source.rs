@@ -4,17 +4,17 @@
 //! frames one after the other, as parallel compressors and `cat` make them.
 
 use crate::format::Input;
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use liblzma::bufread::XzDecoder;
 use liblzma::stream::{CONCATENATED, Stream};
-use std::io::{self, BufReader, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Compressed bytes read at a time.
 const CHUNK_BYTES: usize = 1 << 17;
 /// What a decompressor may take; xz -9 needs 65 MiB, zstd --long=27 128 MiB.
-const MEMORY_MOST: u64 = 256 << 20;
+pub(crate) const MEMORY_MOST: u64 = 256 << 20;
 /// How much of the content decides about its format.
 const HEAD_BYTES: u64 = 1 << 16;
 
@@ -49,15 +49,23 @@ impl Source {
     pub fn new(mut raw: Input, stop: fn() -> bool) -> io::Result<Self> {
         let mut first = Vec::new();
         raw.by_ref().take(6).read_to_end(&mut first)?;
-        let compression = MAGICS.iter().find(|(magic, _)| first.starts_with(magic)).map(|(_, name)| *name);
+        // Two bytes are enough to know one that was cut within them.
+        let is = |(magic, _): &&(&[u8], _)| {
+            first.starts_with(magic) || first.len() >= 2 && magic.starts_with(&first)
+        };
+        let compression = MAGICS.iter().find(is).map(|(_, name)| *name);
         let whole = Cursor::new(first).chain(raw);
         let content: Input = match compression {
-            Some("gz") => Box::new(MultiGzDecoder::new(BufReader::with_capacity(CHUNK_BYTES, whole))),
+            Some("gz") => Box::new(Members::new(BufReader::with_capacity(CHUNK_BYTES, whole))),
             Some("xz") => {
                 let stream = Stream::new_stream_decoder(MEMORY_MOST, CONCATENATED)?;
                 Box::new(XzDecoder::new_stream(BufReader::with_capacity(CHUNK_BYTES, whole), stream))
             }
-            Some(_) => Box::new(zstd::Decoder::with_buffer(BufReader::with_capacity(CHUNK_BYTES, whole))?),
+            Some(_) => {
+                let mut decoder = zstd::Decoder::with_buffer(BufReader::with_capacity(CHUNK_BYTES, whole))?;
+                decoder.window_log_max(MEMORY_MOST.ilog2())?;
+                Box::new(decoder)
+            }
             None => Box::new(whole),
         };
         let mut input = Stoppable { input: content, stop };
@@ -72,6 +80,55 @@ impl Source {
         let is = |(at, magic, _): &&(usize, &[u8], _)| self.head.get(*at..at + magic.len()) == Some(magic);
         PACKINGS.iter().find(is).map(|(_, _, name)| *name)
     }
+}
+
+/// The members of gz data, one after the other, with zeros behind them: so they are padded on tapes and devices.
+struct Members<R> {
+    /// None only while one gives its input to the next.
+    member: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Members<R> {
+    fn new(input: R) -> Self {
+        Self { member: Some(GzDecoder::new(input)) }
+    }
+
+    /// Goes on to the next member, if there is one.
+    fn next(&mut self) -> io::Result<bool> {
+        let Some(member) = &mut self.member else { return Ok(false) };
+        loop {
+            let rest = member.get_mut().fill_buf()?;
+            let (zeros, length) = (rest.iter().take_while(|byte| **byte == 0).count(), rest.len());
+            member.get_mut().consume(zeros);
+            if length == 0 {
+                return Ok(false);
+            }
+            if zeros < length {
+                break;
+            }
+        }
+        self.member = self.member.take().map(|member| GzDecoder::new(member.into_inner()));
+        Ok(true)
+    }
+}
+
+impl<R: BufRead> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let read = member.read(buffer)?;
+            if read > 0 || buffer.is_empty() || !self.next()? {
+                return Ok(read);
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// Whether a decompressor has refused to take as much memory as the data wants.
+pub(crate) fn wants_memory(error: &io::Error) -> bool {
+    let xz = error.get_ref().and_then(|inner| inner.downcast_ref::<liblzma::stream::Error>());
+    // zstd gives only words.
+    matches!(xz, Some(liblzma::stream::Error::MemLimit)) || error.to_string().contains("too much memory")
 }
 
 /// Tells the damage that looking ahead met, when reading comes to it.

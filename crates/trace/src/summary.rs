@@ -57,14 +57,14 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Requests that are recorded before the one that stands before them.
+/// Requests whose time is before that of any request that stands before them, of whatever device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backward {
     /// How many.
     pub count: u64,
     /// The first one's line, from 1.
     pub first_line: u64,
-    /// The longest step back.
+    /// The longest that one lies before the latest request ahead of it.
     pub longest: Duration,
 }
 

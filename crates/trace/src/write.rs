@@ -2,11 +2,11 @@
 
 use crate::Record;
 use crate::format::Format;
-use flashlane_base::{Instant, Operation, WholeFile};
+use flashlane_base::{Instant, Operation};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Bytes that are gathered before they are written.
 const CHUNK_BYTES: usize = 1 << 16;
@@ -167,93 +167,6 @@ impl<W: Write> Writer<W> {
         self.out.write_all(&self.chunk)?;
         self.out.flush()?;
         Ok((self.out, self.written))
-    }
-}
-
-/// A file, compressed as its name ends: `.gz`, `.xz`, `.zst`, or not.
-///
-/// It takes its place when it is closed, so that what fails half-way leaves neither half a trace nor a lost one. Where
-/// the place is a link, it is what the link leads to.
-pub struct Output {
-    compressor: Compressor,
-    path: PathBuf,
-    force: bool,
-}
-
-enum Compressor {
-    Plain(WholeFile),
-    Gz(flate2::write::GzEncoder<WholeFile>),
-    Xz(liblzma::write::XzEncoder<WholeFile>),
-    Zstd(zstd::Encoder<'static, WholeFile>),
-}
-
-impl Output {
-    /// Begins a file; one that is there already is overwritten only where `force` says so, and only a plain file.
-    ///
-    /// # Errors
-    /// [`WriteError::Exists`], or [`WriteError::File`] where it cannot be made.
-    pub fn create(path: &Path, force: bool) -> Result<Self, WriteError> {
-        let cannot = |source| WriteError::File { path: path.to_owned(), source };
-        match path.metadata() {
-            Ok(meta) if !meta.is_file() => return Err(cannot(io::Error::other("it is no plain file"))),
-            Ok(_) if !force => return Err(WriteError::Exists { path: path.to_owned() }),
-            _ => {}
-        }
-        let file = WholeFile::begin(path).map_err(cannot)?;
-        let compressor = match path.extension().and_then(|extension| extension.to_str()) {
-            Some("gz") => Compressor::Gz(flate2::write::GzEncoder::new(file, flate2::Compression::default())),
-            Some("xz") => Compressor::Xz(liblzma::write::XzEncoder::new(file, 6)),
-            Some("zst") => {
-                let mut encoder =
-                    zstd::Encoder::new(file, zstd::DEFAULT_COMPRESSION_LEVEL).map_err(cannot)?;
-                // As the zstd program does: without it, damage would go unseen.
-                encoder.include_checksum(true).map_err(cannot)?;
-                Compressor::Zstd(encoder)
-            }
-            _ => Compressor::Plain(file),
-        };
-        Ok(Self { compressor, path: path.to_owned(), force })
-    }
-
-    /// Ends the compression and puts the file in its place.
-    ///
-    /// # Errors
-    /// [`WriteError::Exists`] where another one has come there meanwhile that is not to be overwritten, and
-    /// [`WriteError::File`] with what the system says; the place is then as it was.
-    pub fn close(self) -> Result<(), WriteError> {
-        let Self { compressor, path, force } = self;
-        let ended = match compressor {
-            Compressor::Plain(file) => Ok(file),
-            Compressor::Gz(encoder) => encoder.finish(),
-            Compressor::Xz(encoder) => encoder.finish(),
-            Compressor::Zstd(encoder) => encoder.finish(),
-        };
-        ended.and_then(if force { WholeFile::put } else { WholeFile::put_new }).map_err(|source| {
-            if source.kind() == io::ErrorKind::AlreadyExists {
-                WriteError::Exists { path }
-            } else {
-                WriteError::File { path, source }
-            }
-        })
-    }
-
-    fn out(&mut self) -> &mut dyn Write {
-        match &mut self.compressor {
-            Compressor::Plain(out) => out,
-            Compressor::Gz(out) => out,
-            Compressor::Xz(out) => out,
-            Compressor::Zstd(out) => out,
-        }
-    }
-}
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.out().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out().flush()
     }
 }
 

@@ -238,7 +238,7 @@ fn time_that_runs_backwards_is_counted_and_the_requests_stand() {
     let (records, summary) = read("disksim", b"5.0 0 1 8 0\n3.0 0 1 8 0\n4.0 0 1 8 0\n1.5 0 1 8 0\n");
     assert_eq!(records[1].at, Instant::from_ns(3_000_000));
     let backward = summary.backward.unwrap();
-    assert_eq!((backward.count, backward.first_line, backward.longest), (2, 2, Duration::from_us(2500)));
+    assert_eq!((backward.count, backward.first_line, backward.longest), (3, 2, Duration::from_us(3500)));
 }
 
 #[test]
@@ -369,6 +369,52 @@ fn truncated_and_damaged_compression_says_where_and_gives_what_it_has() {
         let error = opened(&whole[..20], &named("disksim")).err().unwrap().to_string();
         assert!(error.contains(&format!("the {ending} data")), "{error}");
     }
+}
+
+#[test]
+fn what_was_cut_within_its_first_bytes_is_known_by_them() {
+    for (magic, name) in [(&b"\xfd7zXZ"[..], "xz"), (b"\x1f\x8b", "gz"), (b"\x28\xb5\x2f", "zst")] {
+        for length in 2..=magic.len() {
+            let error = opened(&magic[..length], &OpenOptions::default()).err().unwrap().to_string();
+            assert!(error.contains(&format!("the {name} data ends early")), "{error}");
+        }
+    }
+}
+
+#[test]
+fn zeros_behind_gz_data_are_padding_and_members_may_follow_them() {
+    let whole = text();
+    let gz = |text: &[u8]| {
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gz.write_all(text).unwrap();
+        gz.finish().unwrap()
+    };
+    // More than is read at a time.
+    for zeros in [0, 1, 511, 300_000] {
+        let half = whole.len() / 2;
+        let packed = [gz(&whole[..half]), vec![0; zeros], gz(&whole[half..]), vec![0; zeros]].concat();
+        let mut trace = opened(&packed, &OpenOptions::default()).unwrap();
+        assert_eq!(trace.by_ref().count(), 30_000);
+        assert!(trace.finish().unwrap().complete);
+    }
+    let mut trace = opened(&[gz(&whole), vec![0; 9], b"x".into()].concat(), &OpenOptions::default()).unwrap();
+    assert_eq!(trace.by_ref().count(), 30_000);
+    assert!(trace.finish().is_err());
+}
+
+#[test]
+fn what_wants_too_much_memory_to_be_unpacked_is_not_called_damaged() {
+    // A frame with a window of 2 GiB (RFC 8878, 3.1.1.1.2), and an empty last block.
+    let frame = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 21 << 3, 0x01, 0x00, 0x00];
+    let error = opened(&frame, &OpenOptions::default()).err().unwrap().to_string();
+    assert!(error.contains("takes more than 256 MiB of memory") && !error.contains("damaged"), "{error}");
+}
+
+#[test]
+fn text_in_utf_16_is_called_so() {
+    let text: Vec<u8> = "\u{feff}0.5 0 1 8 0\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let error = opened(&text, &OpenOptions::default()).err().unwrap().to_string();
+    assert!(error.contains("UTF-16"), "{error}");
 }
 
 #[test]

@@ -10,10 +10,11 @@ use anyhow::anyhow;
 use clap::Subcommand;
 use flashlane_trace::{
     FORMATS, Format, OpenError, OpenOptions, Output, Portrait, ReadError, Record, Share, Summary, Trace,
-    WriteError, Writer, open,
+    WriteError, Writer, is_standard_output, open,
 };
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Look at recorded traces, and write them in other formats
@@ -29,6 +30,8 @@ Examples:
   flashlane trace info iozone.trace.xz
   flashlane trace info sda --device 8388624          # sda.blktrace.0, sda.blktrace.1 …
   flashlane trace convert prxy_0.csv.gz prxy_0.trace.zst --to disksim
+  flashlane trace convert prxy_0.csv.gz prxy_0.spc.xz    # the format of its ending
+  flashlane trace convert day.msr - --to disksim | head
   flashlane trace info requests.txt --from mqsim --format json";
 
 #[derive(Debug, Subcommand)]
@@ -44,7 +47,7 @@ enum Action {
 /// A trace as it is named on the command line.
 #[derive(Debug, clap::Args)]
 struct Input {
-    /// The trace: a file, compressed (gz, xz, zstd) or not, or NAME of NAME.blktrace.0 and so on
+    /// The trace: a file, compressed (gz, xz, zstd) or not, NAME of NAME.blktrace.0 and so on, or - for standard input
     trace: PathBuf,
     /// The trace's format, where its content does not tell
     #[arg(long, value_name = "NAME")]
@@ -68,11 +71,11 @@ struct InfoArguments {
 struct ConvertArguments {
     #[command(flatten)]
     input: Input,
-    /// Where to: a new file, compressed if it ends in .gz, .xz or .zst
+    /// Where to: a new file, compressed if it ends in .gz, .xz or .zst; a pipe, or - for standard output
     out: PathBuf,
-    /// The format to write
+    /// The format to write; that of OUT's ending, as in OUT.msr.gz, unless given
     #[arg(long, value_name = "NAME")]
-    to: String,
+    to: Option<String>,
     /// Overwrite OUT where it is there already; where it is a link, what that leads to
     #[arg(long)]
     force: bool,
@@ -103,7 +106,12 @@ fn opened(input: &Input) -> Result<Trace, Failure> {
         every_device: input.device.is_none(),
         stop: Some(flashlane_host::interrupted),
     };
-    open(&input.trace, &options).map_err(|error| unopened(error, "--from"))
+    let trace = if input.trace == Path::new("-") {
+        Trace::from_reader(io::stdin(), "standard input", &options)
+    } else {
+        open(&input.trace, &options)
+    };
+    trace.map_err(|error| unopened(error, "--from"))
 }
 
 /// Why a trace was not opened; where naming its format would help, with the `option` that does.
@@ -223,12 +231,38 @@ fn fields(share: &Share) -> Value {
     })
 }
 
+/// The format to write `out` in: the one that is named, else that of its ending.
+fn target(out: &Path, to: Option<&str>) -> Result<&'static Format, Failure> {
+    let format = match to {
+        Some(name) => Format::named(name).map_err(Failure::unusable)?,
+        None => Format::of_new(out).ok_or_else(|| {
+            let written = FORMATS.iter().filter(|format| format.is_written());
+            Failure::unusable(anyhow!(
+                "the ending of '{}' does not say in which format to write: --to NAME, one of {}",
+                out.display(),
+                written.map(|format| format.name).collect::<Vec<_>>().join(", ")
+            ))
+        })?,
+    };
+    if format.is_written() {
+        Ok(format)
+    } else {
+        Err(Failure::unusable(WriteError::NotWritten { given: format.name }))
+    }
+}
+
+/// Says what was written to `out`, beside it.
+fn say(out: &Path, text: &str) -> Result<(), Failure> {
+    if is_standard_output(out) {
+        tell(text);
+        return Ok(());
+    }
+    output::print(&format!("{text}\n"))
+}
+
 fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {
     let ConvertArguments { input, out, to, force } = arguments;
-    let format = Format::named(to).map_err(Failure::unusable)?;
-    if !format.is_written() {
-        return Err(Failure::unusable(WriteError::NotWritten { given: format.name }));
-    }
+    let format = target(out, to.as_deref())?;
     let mut trace = opened(input)?;
     let file = Output::create(out, *force).map_err(|error| match error {
         WriteError::Exists { .. } => Failure::unusable(anyhow!("{error}: --force overwrites it")),
@@ -236,22 +270,33 @@ fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {
     })?;
     let mut writer = Writer::new(format, file).map_err(Failure::unusable)?;
     let failed = |source| Failure::failed(WriteError::File { path: out.clone(), source });
-    read(&mut trace, &input.trace, |record| writer.push(record).map_err(failed))?;
+    let mut is_enough = false;
+    let pushed = read(&mut trace, &input.trace, |record| {
+        writer.push(record).map_err(|error| {
+            is_enough = error.kind() == io::ErrorKind::BrokenPipe;
+            failed(error)
+        })
+    });
+    if is_enough {
+        // A reader that has seen enough (`| head`) is no error.
+        return Ok(Status::Done);
+    }
+    pushed?;
     let (file, written) = writer.finish().map_err(failed)?;
     let summary = trace.summary();
     let partial = trace.finish().err().map(|error| error.to_string());
     file.close().map_err(Failure::failed)?;
     let mut text = format!(
-        "{}: {} requests, {} written as {}\n",
+        "{}: {} requests, {} written as {}",
         out.display(),
         summary.records,
         written.records,
         format.name
     );
     for (loss, requests) in &written.losses {
-        let _ = writeln!(text, "  {requests} {loss}");
+        let _ = write!(text, "\n  {requests} {loss}");
     }
-    output::print(&text)?;
+    say(out, &text)?;
     for doubt in summary.doubts() {
         tell(&format!("'{}': {doubt}", input.trace.display()));
     }

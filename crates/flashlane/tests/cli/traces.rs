@@ -114,8 +114,54 @@ fn mistakes_are_answered_with_what_would_do() {
     fs::write(&whole_numbers, "500 0 100 8 1\n").unwrap();
     refused(2, &["trace", "info", text(&whole_numbers)], &["disksim, mqsim"]);
     assert_eq!(json(&["trace", "info", text(&whole_numbers), "--from", "mqsim"])["requests"], 1);
+    refused(2, &["trace", "convert", &msr, text(&out)], &["'", "out' does not say", "--to NAME", "spc"]);
+    // Three formats are in files so called.
+    refused(2, &["trace", "convert", &msr, text(&out.with_extension("csv.gz"))], &["does not say"]);
     assert!(!out.exists());
     assert_eq!(flashlane(&["trace"]).status, 2);
+}
+
+#[test]
+fn a_conversion_reads_and_writes_streams_and_knows_the_format_by_the_ending() {
+    let folder = tempfile::tempdir().unwrap();
+    let (msr, out) = (sample("msr.csv"), folder.path().join("out.spc.zst"));
+    done(&["trace", "convert", &msr, text(&out)]);
+    assert_eq!(json(&["trace", "info", text(&out)])["format"], "spc");
+
+    let streamed = command(&["trace", "convert", "-", "-", "--from", "msr", "--to", "spc"])
+        .stdin(fs::File::open(&msr).unwrap())
+        .output()
+        .unwrap();
+    assert!(streamed.status.success(), "{streamed:?}");
+    let plain = folder.path().join("plain.spc");
+    done(&["trace", "convert", &msr, text(&plain)]);
+    assert_eq!(fs::read(&plain).unwrap(), streamed.stdout);
+    // What is to be said is no part of the trace.
+    assert!(String::from_utf8_lossy(&streamed.stderr).contains("written as spc"));
+
+    let pipe = folder.path().join("pipe.spc");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = Command::new("cat").arg(&pipe).stdout(Stdio::piped()).spawn().unwrap();
+    done(&["trace", "convert", &msr, text(&pipe)]);
+    assert_eq!(reader.wait_with_output().unwrap().stdout, streamed.stdout);
+}
+
+#[test]
+fn a_link_stays_when_what_it_leads_to_is_overwritten_and_one_beside_the_place_is_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let [link, target, precious] = ["link.spc", "target", "precious"].map(|name| folder.path().join(name));
+    for path in [&target, &precious] {
+        fs::write(path, "precious").unwrap();
+    }
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    std::os::unix::fs::symlink(&precious, folder.path().join(".link.spc.part")).unwrap();
+    let msr = sample("msr.csv");
+    refused(2, &["trace", "convert", &msr, text(&link)], &["there already", "--force"]);
+    done(&["trace", "convert", &msr, text(&link), "--force"]);
+    assert!(link.is_symlink());
+    assert_ne!(fs::read(&target).unwrap(), b"precious");
+    assert_eq!(fs::read(&precious).unwrap(), b"precious");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
 }
 
 #[test]

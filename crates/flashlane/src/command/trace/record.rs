@@ -1,7 +1,7 @@
 //! `flashlane trace record`: what a block device is asked, while a program runs or for a time.
 
+use super::say;
 use crate::failure::{Failure, Status, tell};
-use crate::output;
 use anyhow::anyhow;
 use flashlane_base::Duration;
 use flashlane_base::units::parse_duration;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub struct Arguments {
     /// The block device, or a partition
     device: PathBuf,
-    /// Where to: a new file, compressed if it ends in .gz, .xz or .zst
+    /// Where to: a new file, compressed if it ends in .gz, .xz or .zst; a pipe, or - for standard output
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// The format to write; blktrace keeps all that is recorded
@@ -79,12 +79,8 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     } else {
         convert(recorded.events, device, file, format)?
     };
-    output::print(&format!(
-        "{}: {written} requests of {} in {took}, as {}\n",
-        out.display(),
-        device.display(),
-        format.name
-    ))?;
+    let (name, device_name) = (out.display(), device.display());
+    say(out, &format!("{name}: {written} requests of {device_name} in {took}, as {}", format.name))?;
     if lost_events > 0 {
         tell(&format!("{lost_events} events were lost: the processors were too busy to fetch them in time"));
     }

@@ -1,0 +1,131 @@
+//! Where a trace is written: a file, compressed as its name ends, that is there whole or not at all; or a stream.
+
+use crate::write::WriteError;
+use flashlane_base::WholeFile;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+/// A file, compressed as its name ends: `.gz`, `.xz`, `.zst`, or not.
+///
+/// It takes its place when it is closed, so that what fails half-way leaves neither half a trace nor a lost one. Where
+/// the place is a link, it is what the link leads to. Into a pipe, and into standard output, which is called `-`, it
+/// is written as one goes.
+pub struct Output {
+    compressor: Compressor,
+    path: PathBuf,
+    force: bool,
+}
+
+enum Compressor {
+    Plain(Place),
+    Gz(flate2::write::GzEncoder<Place>),
+    Xz(liblzma::write::XzEncoder<Place>),
+    Zstd(zstd::Encoder<'static, Place>),
+}
+
+enum Place {
+    File(WholeFile),
+    Stream(Box<dyn Write + Send>),
+}
+
+impl Output {
+    /// Begins a file; one that is there already is overwritten only where `force` says so, and only a plain file.
+    ///
+    /// # Errors
+    /// [`WriteError::Exists`], or [`WriteError::File`] where it cannot be made.
+    pub fn create(path: &Path, force: bool) -> Result<Self, WriteError> {
+        let cannot = |source| WriteError::File { path: path.to_owned(), source };
+        let place = match path.metadata() {
+            _ if is_standard_output(path) => Place::Stream(Box::new(io::stdout())),
+            Ok(meta) if meta.file_type().is_fifo() => {
+                Place::Stream(Box::new(File::options().write(true).open(path).map_err(cannot)?))
+            }
+            Ok(meta) if meta.is_file() && !force => return Err(WriteError::Exists { path: path.to_owned() }),
+            _ => Place::File(WholeFile::begin(path).map_err(cannot)?),
+        };
+        let compressor = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("gz") => {
+                Compressor::Gz(flate2::write::GzEncoder::new(place, flate2::Compression::default()))
+            }
+            Some("xz") => Compressor::Xz(liblzma::write::XzEncoder::new(place, 6)),
+            Some("zst") => {
+                let mut encoder =
+                    zstd::Encoder::new(place, zstd::DEFAULT_COMPRESSION_LEVEL).map_err(cannot)?;
+                // As the zstd program does: without it, damage would go unseen.
+                encoder.include_checksum(true).map_err(cannot)?;
+                Compressor::Zstd(encoder)
+            }
+            _ => Compressor::Plain(place),
+        };
+        Ok(Self { compressor, path: path.to_owned(), force })
+    }
+
+    /// Ends the compression and puts the file in its place.
+    ///
+    /// # Errors
+    /// [`WriteError::Exists`] where another one has come there meanwhile that is not to be overwritten, and
+    /// [`WriteError::File`] with what the system says; the place is then as it was.
+    pub fn close(self) -> Result<(), WriteError> {
+        let Self { compressor, path, force } = self;
+        let ended = match compressor {
+            Compressor::Plain(place) => Ok(place),
+            Compressor::Gz(encoder) => encoder.finish(),
+            Compressor::Xz(encoder) => encoder.finish(),
+            Compressor::Zstd(encoder) => encoder.finish(),
+        };
+        let put = ended.and_then(|place| match place {
+            Place::File(file) if force => file.put(),
+            Place::File(file) => file.put_new(),
+            Place::Stream(mut stream) => stream.flush(),
+        });
+        put.map_err(|source| {
+            if source.kind() == io::ErrorKind::AlreadyExists {
+                WriteError::Exists { path }
+            } else {
+                WriteError::File { path, source }
+            }
+        })
+    }
+
+    fn out(&mut self) -> &mut dyn Write {
+        match &mut self.compressor {
+            Compressor::Plain(out) => out,
+            Compressor::Gz(out) => out,
+            Compressor::Xz(out) => out,
+            Compressor::Zstd(out) => out,
+        }
+    }
+}
+
+/// Whether that is what stands for standard output.
+pub fn is_standard_output(path: &Path) -> bool {
+    path == Path::new("-") || path == Path::new("/dev/stdout")
+}
+
+impl Write for Place {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.write(bytes),
+            Self::Stream(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.flush(),
+            Self::Stream(stream) => stream.flush(),
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out().flush()
+    }
+}
