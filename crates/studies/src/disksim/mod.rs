@@ -5,6 +5,8 @@
 //! it, and the mean response times are compared with those published there. They count from when a request is handed to
 //! the drive, which holds 20 of them; what waits before is the host's.
 
+mod model;
+mod others;
 pub(crate) mod synthetic;
 mod synthetics;
 mod traces;
@@ -14,7 +16,7 @@ use crate::study::Study;
 pub(crate) const STUDY: Study = Study {
     paper: "disksim",
     title: "Agrawal et al.: Design Tradeoffs for SSD Performance, USENIX ATC 2008; the SSD extension for DiskSim 4.0",
-    figures: &[synthetics::FIGURE, traces::FIGURE],
+    figures: &[synthetics::FIGURE, traces::FIGURE, others::FIGURE],
 };
 
 /// How near the simulators have to be, as a share of the published mean.

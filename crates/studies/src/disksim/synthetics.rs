@@ -31,9 +31,31 @@ const WORKLOADS: [(&str, flashlane_base::Operation, bool, u64, f64); 6] = [
 const REGION_SECTORS: u64 = 7_018_904;
 const MEAN_SECTORS: u64 = 8;
 
+/// Sectors of a page of the drive: requests are of whole pages.
+const PAGE_SECTORS: u64 = 8;
+
 /// DiskSim's seed, and others for runs whose mean depends on few draws.
 const SEED: u32 = 42;
 const LONG_SEQUENTIAL_RUNS: u32 = 4;
+
+/// One of these workloads, on a drive with pages of so many sectors.
+pub(super) fn workload(
+    operation: flashlane_base::Operation,
+    sequential: bool,
+    requests: u64,
+    page_sectors: u64,
+    run: u32,
+) -> Synthetic {
+    Synthetic {
+        operation,
+        sequential,
+        requests,
+        region_sectors: REGION_SECTORS,
+        size: Size::Exponential(MEAN_SECTORS),
+        step_sectors: page_sectors,
+        seed: SEED + run,
+    }
+}
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut rows = Vec::new();
@@ -46,16 +68,8 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         let runs = if long && sequential { LONG_SEQUENTIAL_RUNS } else { 1 };
         let mut sum_ns = 0.0;
         for run in 0..runs {
-            let workload = Synthetic {
-                operation,
-                sequential,
-                requests,
-                region_sectors: REGION_SECTORS,
-                size: Size::Exponential(MEAN_SECTORS),
-                step_sectors: 8,
-                seed: SEED + run,
-            };
-            let replay = lab.replay("msr-32g", &[], workload.records(), &ReplayOptions::default())?;
+            let records = workload(operation, sequential, requests, PAGE_SECTORS, run).records();
+            let replay = lab.replay("msr-32g", &[], records, &ReplayOptions::default())?;
             sum_ns += replay.device_latencies.mean_ns();
         }
         let measured_ms = sum_ns / f64::from(runs) / 1e6;

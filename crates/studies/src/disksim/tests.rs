@@ -1,6 +1,8 @@
-//! The quick form, and the traces where they are.
+//! The quick form, and the traces where they are; the model of other configurations against what is published.
 
+use super::others::{DRIVE, OTHERS, settings};
 use crate::{Options, run};
+use flashlane_sim::config;
 use std::path::Path;
 
 #[test]
@@ -22,5 +24,28 @@ fn the_traces_agree_where_they_are() {
     } else {
         eprintln!("skipped: there are no reference traces beside the checkout");
         assert_eq!((result.rows.len(), result.warnings.len()), (0, 2));
+    }
+}
+
+#[test]
+fn other_configurations_agree() {
+    let options = Options { quick: true, ..Options::default() };
+    let result = run("disksim", Some("others"), options).unwrap();
+    // The model's own row first.
+    assert_eq!(result.rows.len(), 3);
+    assert!(result.is_reproduced(), "{:#?}", result.rows);
+}
+
+#[test]
+fn a_configuration_of_the_model_is_one_of_the_profile() {
+    let with = |parameters| {
+        let settings = settings(parameters);
+        let settings: Vec<_> = settings.into_iter().map(|(field, value)| (field.to_owned(), value)).collect();
+        format!("{:?}", config::load("msr-32g", &settings).unwrap_or_else(|error| panic!("{error}")))
+    };
+    let of_profile = format!("{:?}", config::load("msr-32g", &[]).unwrap());
+    assert_eq!(with(&DRIVE), of_profile, "the published drive is the profile itself");
+    for (name, parameters) in &OTHERS {
+        assert_ne!(with(parameters), of_profile, "{name}");
     }
 }

@@ -13,7 +13,7 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
 };
 
 /// The trace, what it recorded, published mean in ms.
-const TRACES: [(&str, &str, f64); 2] = [
+pub(super) const TRACES: [(&str, &str, f64); 2] = [
     ("ssd-iozone-aligned2-100K.trace", "IOzone", 6.394_276),
     ("ssd-postmark-aligned2.trace", "PostMark", 4.140_330),
 ];

@@ -67,6 +67,7 @@ const FIGURES: &[&Figure] = &[
     &papers::CHEN11,
     &papers::UFLIP09,
     &papers::DISKSIM,
+    &papers::DISKSIM_OTHERS,
     &papers::RUAN12,
     &papers::SDF14,
     &trace::DISKSIM,

@@ -43,3 +43,11 @@ pub const DISKSIM: Figure = Figure {
     command: COMMAND,
     read: |output| number_after(output, "disksim-farthest:"),
 };
+
+pub const DISKSIM_OTHERS: Figure = Figure {
+    id: "disksim-others",
+    what: "other configurations of that drive: the farthest mean response time from that of a model of DiskSim's extension, percent",
+    asked: Some(Asked::AtMost(10.0, Some(5.0))),
+    command: COMMAND,
+    read: |output| number_after(output, "disksim-others:"),
+};

@@ -1,0 +1,143 @@
+//! Other configurations of the drive, for which nothing is published: beside what a step-by-step model of that simulator
+//! reckons, which is first held to the means that are.
+
+use super::model::{Parameters, SPARE_BYTES, mean_response_ms};
+use super::synthetics::workload;
+use crate::lab::Lab;
+use crate::study::{FigureStudy, Outcome};
+use crate::{FigureError, Row};
+use flashlane_base::Operation::Write;
+use flashlane_measure::ReplayOptions;
+use flashlane_trace::Record;
+
+pub(super) const FIGURE: FigureStudy = FigureStudy {
+    id: "others",
+    claim: "Not published: other packages, pages, blocks, times, reserves and ways to clean, beside a plain model of the extension that meets its published means; with --traces DIR under its traces, too",
+    measure,
+};
+
+/// How near another configuration has to be, as a share of the model's mean.
+const NEAR: f64 = 0.1;
+/// How near the model has to be to what is published.
+const MODEL_NEAR: f64 = 0.005;
+
+pub(super) const DRIVE: Parameters = Parameters {
+    packages: 8,
+    planes: 8,
+    blocks: 2048,
+    pages: 64,
+    page_sectors: 8,
+    reserve_percent: 15,
+    low_percent: 5,
+    read_us: 25.0,
+    program_us: 200.0,
+    erase_us: 1500.0,
+    bus_mb_per_s: 40.0,
+    copyback: true,
+};
+
+pub(super) const OTHERS: [(&str, Parameters); 14] = [
+    ("4 packages", Parameters { packages: 4, ..DRIVE }),
+    ("16 packages", Parameters { packages: 16, ..DRIVE }),
+    ("4 planes", Parameters { planes: 4, ..DRIVE }),
+    ("pages of 2 KB", Parameters { page_sectors: 4, ..DRIVE }),
+    ("pages of 8 KB", Parameters { page_sectors: 16, ..DRIVE }),
+    ("128 pages a block", Parameters { pages: 128, blocks: 1024, ..DRIVE }),
+    ("reads of 60 us", Parameters { read_us: 60.0, ..DRIVE }),
+    ("programs of 800 us", Parameters { program_us: 800.0, ..DRIVE }),
+    ("erases of 5 ms", Parameters { erase_us: 5000.0, ..DRIVE }),
+    ("buses of 160 MB/s", Parameters { bus_mb_per_s: 160.0, ..DRIVE }),
+    ("reserve 8%", Parameters { reserve_percent: 8, ..DRIVE }),
+    ("reserve 25%", Parameters { reserve_percent: 25, ..DRIVE }),
+    ("cleaning below 10%", Parameters { low_percent: 10, ..DRIVE }),
+    ("copyback off", Parameters { copyback: false, ..DRIVE }),
+];
+
+/// The extension's traces, and what is published for them.
+const TRACES: [(&str, &str, f64); 2] = super::traces::TRACES;
+
+fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
+    let mut outcome = Outcome::default();
+    let mut traces = Vec::new();
+    for (file, program, published_ms) in TRACES {
+        match lab.trace(file)? {
+            Some(records) => traces.push((program, published_ms, records)),
+            None => outcome.warnings.push(lab.no_trace(file)),
+        }
+    }
+    // Long enough for cleaning, which is what differs.
+    let random = |parameters: &Parameters, requests| {
+        workload(Write, false, requests, parameters.page_sectors, 0).records()
+    };
+    let long = lab.either(2_500_000, 250_000);
+    let short_ms = mean_response_ms(DRIVE, random(&DRIVE, 250_000));
+    outcome.rows.push(Row::near("the model: rw250k", 0.329, short_ms, "ms", MODEL_NEAR));
+    for (program, published_ms, records) in &traces {
+        let reckoned_ms = mean_response_ms(DRIVE, records.iter().copied());
+        outcome.rows.push(Row::near(
+            &format!("the model: {program} trace"),
+            *published_ms,
+            reckoned_ms,
+            "ms",
+            MODEL_NEAR,
+        ));
+    }
+    let others = lab.either(&OTHERS[..], &OTHERS[..2]);
+    for (name, parameters) in others {
+        let quantity = format!("{name}: {long} random writes");
+        outcome.rows.push(compare(lab, &quantity, parameters, || random(parameters, long))?);
+        for (program, _, records) in &traces {
+            let records = || records.iter().filter_map(|record| in_pages(record, parameters));
+            outcome.rows.push(compare(lab, &format!("{name}: {program} trace"), parameters, records)?);
+        }
+    }
+    Ok(outcome)
+}
+
+/// A request in whole pages of a drive, as that simulator takes them; none where it does not fit there.
+fn in_pages(record: &Record, parameters: &Parameters) -> Option<Record> {
+    let page_bytes = parameters.page_sectors * 512;
+    let first = record.offset_bytes / page_bytes;
+    let end_bytes = (record.offset_bytes + record.length_bytes).next_multiple_of(page_bytes);
+    let offset_bytes = first * page_bytes;
+    (end_bytes <= parameters.capacity_bytes()).then_some(Record {
+        offset_bytes,
+        length_bytes: end_bytes - offset_bytes,
+        ..*record
+    })
+}
+
+/// The model's mean beside the drive's, of the same requests.
+fn compare<I: Iterator<Item = Record>>(
+    lab: &mut Lab<'_>,
+    quantity: &str,
+    parameters: &Parameters,
+    records: impl Fn() -> I,
+) -> Result<Row, FigureError> {
+    let reckoned_ms = mean_response_ms(*parameters, records());
+    let settings = settings(parameters);
+    let overrides: Vec<(&str, &str)> = settings.iter().map(|(field, value)| (*field, &**value)).collect();
+    let replay = lab.replay("msr-32g", &overrides, records(), &ReplayOptions::default())?;
+    Ok(Row::near(quantity, reckoned_ms, replay.device_latencies.mean_ns() / 1e6, "ms", NEAR))
+}
+
+/// The same drive as settings of the profile.
+pub(super) fn settings(parameters: &Parameters) -> Vec<(&'static str, String)> {
+    let page_bytes = parameters.page_sectors * 512;
+    vec![
+        ("capacity", format!("{}B", parameters.capacity_bytes())),
+        ("mapping.chunk", format!("{page_bytes}B")),
+        ("cleaning.low", format!("{}%", parameters.low_percent)),
+        ("flash.channels", parameters.packages.to_string()),
+        ("flash.planes", parameters.planes.to_string()),
+        ("flash.blocks", parameters.blocks.to_string()),
+        ("flash.pages", parameters.pages.to_string()),
+        ("flash.page", format!("{page_bytes}B")),
+        ("flash.spare", format!("{}B", parameters.page_sectors * SPARE_BYTES)),
+        ("flash.read", format!("{}us", parameters.read_us)),
+        ("flash.program", format!("{}us", parameters.program_us)),
+        ("flash.erase", format!("{}us", parameters.erase_us)),
+        ("flash.bus", format!("{}MB/s", parameters.bus_mb_per_s)),
+        ("flash.copyback", parameters.copyback.to_string()),
+    ]
+}
