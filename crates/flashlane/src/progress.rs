@@ -1,5 +1,6 @@
 //! How far a command has come, with a time to go, on standard error where that is a terminal; silence elsewhere.
 
+use flashlane_trace::{Record, Trace};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// A line that is rewritten in place and removed at the end.
@@ -41,6 +42,19 @@ impl Drop for Meter {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// The requests of a trace, with a meter that says what is done with them and how much of it is read.
+pub fn metered(trace: &mut Trace, what: impl Into<String>) -> impl Iterator<Item = Record> {
+    /// Requests from one look at how much that is to the next.
+    const STEP: u64 = 1024;
+    let (meter, progress) = (Meter::new(what), trace.progress());
+    trace.zip(1_u64..).map(move |(record, count)| {
+        if count.is_multiple_of(STEP) {
+            meter.set(progress.share());
+        }
+        record
+    })
 }
 
 fn style(template: &str) -> ProgressStyle {

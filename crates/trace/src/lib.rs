@@ -29,6 +29,7 @@ pub use format::{FORMATS, Format};
 pub use output::{Output, is_standard_output};
 pub use portrait::{Portrait, Share, SizeClass};
 pub use record::Record;
+pub use source::Progress;
 pub use summary::{Backward, Device, Refusal, Summary};
 pub use trace::{OpenOptions, Trace, open};
 pub use write::{Loss, WriteError, Writer, Written};

@@ -161,7 +161,23 @@ impl Read for Stoppable {
     }
 }
 
-/// Counts what is read of a file, so that others can say how far it is.
+/// How much of a trace's files has been read; it can be asked while somebody else reads on.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    pub(crate) read_bytes: Arc<AtomicU64>,
+    /// None where that cannot be known.
+    pub(crate) file_bytes: Option<u64>,
+}
+
+impl Progress {
+    /// The share, 0 to 1; nothing where that cannot be known.
+    pub fn share(&self) -> Option<f64> {
+        let whole = self.file_bytes.filter(|bytes| *bytes > 0)?;
+        Some((self.read_bytes.load(Ordering::Relaxed) as f64 / whole as f64).min(1.0))
+    }
+}
+
+/// Counts what is read of a file.
 pub(crate) struct Counted<R> {
     pub input: R,
     pub count: Arc<AtomicU64>,

@@ -5,14 +5,12 @@ use crate::error::{OpenError, ReadError};
 use crate::files::files;
 use crate::format::{Format, Input};
 use crate::sink::{Sink, Wanted};
-use crate::source::{Counted, Source};
+use crate::source::{Counted, Progress, Source};
 use crate::summary::Summary;
 use crate::text::Reader;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What is asked of a trace.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,8 +41,7 @@ pub struct Trace {
     end: Option<Result<(), ReadError>>,
     options: Wanted,
     stop: fn() -> bool,
-    read_bytes: Arc<AtomicU64>,
-    file_bytes: Option<u64>,
+    progress: Progress,
 }
 
 /// Opens a trace: a file, or `NAME` where blktrace left `NAME.blktrace.0` and so on.
@@ -53,8 +50,7 @@ pub struct Trace {
 /// [`OpenError`] where there is no such file, its format is not known, or there is nothing in it to give out.
 pub fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Trace, OpenError> {
     let cannot = |path: &Path, source| OpenError::File { path: path.to_owned(), source };
-    let read_bytes = Arc::new(AtomicU64::new(0));
-    let mut file_bytes = Some(0);
+    let mut progress = Progress { file_bytes: Some(0), ..Progress::default() };
     let mut inputs = Vec::new();
     for part in files(path) {
         let file = File::open(&part).map_err(|error| cannot(&part, error))?;
@@ -62,11 +58,11 @@ pub fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Trace, OpenError> 
         if meta.is_dir() {
             return Err(cannot(&part, io::ErrorKind::IsADirectory.into()));
         }
-        file_bytes = file_bytes.filter(|_| meta.is_file()).map(|bytes| bytes + meta.len());
-        inputs.push(Box::new(Counted { input: file, count: read_bytes.clone() }) as Input);
+        progress.file_bytes = progress.file_bytes.filter(|_| meta.is_file()).map(|bytes| bytes + meta.len());
+        inputs.push(Box::new(Counted { input: file, count: progress.read_bytes.clone() }) as Input);
     }
     let trace = Trace::from_inputs(inputs, &path.display().to_string(), options)?;
-    Ok(Trace { read_bytes, file_bytes, ..trace })
+    Ok(Trace { progress, ..trace })
 }
 
 impl Trace {
@@ -122,8 +118,7 @@ impl Trace {
             end: None,
             options: wanted,
             stop,
-            read_bytes: Arc::default(),
-            file_bytes: None,
+            progress: Progress::default(),
         };
         // The first batch now, so that a trace without anything to give out is not opened at all.
         trace.fill();
@@ -146,10 +141,9 @@ impl Trace {
         self.format
     }
 
-    /// How much of the file has been read, 0 to 1; nothing where that cannot be known.
-    pub fn progress(&self) -> Option<f64> {
-        let whole = self.file_bytes.filter(|bytes| *bytes > 0)?;
-        Some((self.read_bytes.load(Ordering::Relaxed) as f64 / whole as f64).min(1.0))
+    /// How much of its files has been read, now and later.
+    pub fn progress(&self) -> Progress {
+        self.progress.clone()
     }
 
     /// What was read. Called before the end, it speaks of what was read until then.

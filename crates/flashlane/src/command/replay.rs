@@ -6,7 +6,7 @@ use crate::arguments::{OutputOptions, SafetyOptions, SweepOptions, device, seed,
 use crate::command::trace::unopened;
 use crate::device::{self as devices, Opened, Opening};
 use crate::failure::{Failure, Status, tell};
-use crate::progress::Meter;
+use crate::progress::{Meter, metered};
 use crate::{harness, output};
 use anyhow::anyhow;
 use clap::ValueEnum;
@@ -17,7 +17,6 @@ use flashlane_device::spec::Spec;
 use flashlane_measure::schema::{ReplayResult, TraceRow, Warning};
 use flashlane_measure::{Beyond, Options, Pace, Progress, Replay, ReplayOptions, Unaligned, replay};
 use flashlane_trace::{Doubt, FORMATS, OpenOptions, Record, Trace};
-use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use sweep::Kept;
@@ -118,9 +117,6 @@ enum UnalignedName {
 /// Requests in flight in a closed loop, unless told, of a device that takes so many.
 const DEPTH: u32 = 32;
 
-/// Requests between two looks at how much of the trace is read.
-const LOOK_EVERY: u64 = 1024;
-
 /// A factor, which the replay checks.
 fn speed(text: &str) -> Result<f64, String> {
     let factor = text.parse().map_err(|_| "a factor is a number above 0, like 10 or 0.5".to_owned())?;
@@ -203,19 +199,11 @@ impl Plan<'_> {
         if devices::real_path(spec).is_none() || self.trace.metadata().is_ok_and(|meta| !meta.is_file()) {
             return Ok(true);
         }
-        let meter = Meter::new(format!("looking for writes in {}", self.trace.display()));
         let mut trace = self.open()?;
-        let mut left = self.limit();
-        while left > 0
-            && let Some(record) = trace.next()
-        {
-            if !matches!(record.operation, Operation::Read | Operation::Flush) {
-                return Ok(true);
-            }
-            left -= 1;
-            if (left as u64).is_multiple_of(LOOK_EVERY) {
-                meter.set(trace.progress());
-            }
+        let what = format!("looking for writes in {}", self.trace.display());
+        let writes = |record: Record| !matches!(record.operation, Operation::Read | Operation::Flush);
+        if metered(&mut trace, what).take(self.limit()).any(writes) {
+            return Ok(true);
         }
         // A trace that is stopped ends.
         go_on()?;
@@ -254,15 +242,9 @@ impl Plan<'_> {
             }
         };
         let opened = devices::open(spec, &opening)?;
-        let (mut taken, share) = (0_u64, Cell::new(trace.progress()));
-        let records = std::iter::from_fn(|| {
-            if taken.is_multiple_of(LOOK_EVERY) {
-                share.set(trace.progress());
-            }
-            taken += 1;
-            trace.next()
-        });
-        let (replay, mut result) = self.replayed(opened, records, samples, &|_| share.get(), watch)?;
+        let progress = trace.progress();
+        let (replay, mut result) =
+            self.replayed(opened, trace.by_ref(), samples, &|_| progress.share(), watch)?;
         Told::of(self.trace, trace).put(&mut result);
         Ok((replay, result))
     }

@@ -5,12 +5,12 @@ mod record;
 use crate::arguments::OutputOptions;
 use crate::failure::{Failure, Status, tell};
 use crate::output;
-use crate::progress::Meter;
+use crate::progress::metered;
 use anyhow::anyhow;
 use clap::Subcommand;
 use flashlane_trace::{
-    FORMATS, Format, OpenError, OpenOptions, Output, Portrait, ReadError, Record, Share, Summary, Trace,
-    WriteError, Writer, is_standard_output, open,
+    FORMATS, Format, OpenError, OpenOptions, Output, Portrait, ReadError, Share, Summary, Trace, WriteError,
+    Writer, is_standard_output, open,
 };
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -125,35 +125,14 @@ pub(super) fn unopened(error: OpenError, option: &str) -> Failure {
     }
 }
 
-/// Hands each request to `take`, until the trace's end, which may be early, or a failure of `take`.
-fn read(
-    trace: &mut Trace,
-    path: &Path,
-    mut take: impl FnMut(&Record) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    /// Requests between two looks at how much of the trace is read.
-    const STEP: u64 = 1 << 20;
-    let meter = Meter::new(format!("reading {}", path.display()));
-    let mut count = 0_u64;
-    while let Some(record) = trace.next() {
-        take(&record)?;
-        count += 1;
-        if count.is_multiple_of(STEP) {
-            meter.set(trace.progress());
-        }
-    }
-    Ok(())
-}
-
 fn info(arguments: &InfoArguments) -> Result<Status, Failure> {
     let path = &arguments.input.trace;
     output::prepare(&arguments.output)?;
     let mut trace = opened(&arguments.input)?;
     let mut portrait = Portrait::new();
-    read(&mut trace, path, |record| {
-        portrait.add(record);
-        Ok(())
-    })?;
+    for record in metered(&mut trace, format!("reading {}", path.display())) {
+        portrait.add(&record);
+    }
     let summary = trace.summary();
     let partial = trace.finish().err().map(|error| error.to_string());
     let result = result(path, &summary, &portrait, partial.as_deref());
@@ -270,18 +249,14 @@ fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {
     })?;
     let mut writer = Writer::new(format, file).map_err(Failure::unusable)?;
     let failed = |source| Failure::failed(WriteError::File { path: out.clone(), source });
-    let mut is_enough = false;
-    let pushed = read(&mut trace, &input.trace, |record| {
-        writer.push(record).map_err(|error| {
-            is_enough = error.kind() == io::ErrorKind::BrokenPipe;
-            failed(error)
-        })
-    });
-    if is_enough {
-        // A reader that has seen enough (`| head`) is no error.
-        return Ok(Status::Done);
+    for record in metered(&mut trace, format!("reading {}", input.trace.display())) {
+        match writer.push(&record) {
+            Ok(()) => {}
+            // A reader that has seen enough (`| head`) is no error.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Status::Done),
+            Err(error) => return Err(failed(error)),
+        }
     }
-    pushed?;
     let (file, written) = writer.finish().map_err(failed)?;
     let summary = trace.summary();
     let partial = trace.finish().err().map(|error| error.to_string());

@@ -7,7 +7,7 @@ use super::{Arguments, BeyondName, PaceName, Plan, Requests, Told, UnalignedName
 use crate::arguments::some;
 use crate::device as devices;
 use crate::failure::{Failure, Status};
-use crate::progress::Meter;
+use crate::progress::metered;
 use crate::sweep::{self, Settings};
 use anyhow::anyhow;
 use clap::ValueEnum;
@@ -22,9 +22,6 @@ use std::path::PathBuf;
 
 /// The most memory for the requests of a trace.
 const KEPT_BYTES: usize = 1 << 30;
-
-/// Requests between two looks at the time.
-const LOOK_EVERY: usize = 1024;
 
 /// A trace's requests, for many replays.
 pub(super) struct Kept {
@@ -101,19 +98,13 @@ pub(super) fn call<'a>(arguments: &'a Arguments, plan: Plan<'a>) -> Result<Statu
 impl Kept {
     /// The first `limit` requests of the trace; `None` where they are too many.
     fn read(plan: &Plan<'_>, limit: usize) -> Result<Option<Self>, Failure> {
-        let meter = Meter::new(format!("reading {}", plan.trace.display()));
         let mut trace = plan.open()?;
         let mut records = Vec::new();
-        while records.len() < limit
-            && let Some(record) = trace.next()
-        {
+        for record in metered(&mut trace, format!("reading {}", plan.trace.display())).take(limit) {
             if records.len() == KEPT_BYTES / size_of::<Record>() {
                 return Ok(None);
             }
             records.push(record);
-            if records.len().is_multiple_of(LOOK_EVERY) {
-                meter.set(trace.progress());
-            }
         }
         go_on()?;
         Ok(Some(Self { records, told: Told::of(plan.trace, trace) }))

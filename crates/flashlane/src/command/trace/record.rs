@@ -2,6 +2,7 @@
 
 use super::say;
 use crate::failure::{Failure, Status, tell};
+use crate::progress::metered;
 use anyhow::anyhow;
 use flashlane_base::Duration;
 use flashlane_base::units::parse_duration;
@@ -128,7 +129,7 @@ fn convert(events: Events, device: &Path, file: Output, format: &'static Format)
     let mut trace =
         Trace::from_reader(events, &device.display().to_string(), &options).map_err(|_| nothing(device))?;
     let mut writer = Writer::new(format, file).map_err(Failure::unusable)?;
-    for record in trace.by_ref() {
+    for record in metered(&mut trace, format!("writing the recording as {}", format.name)) {
         writer.push(&record).map_err(Failure::failed)?;
     }
     let (file, written) = writer.finish().map_err(Failure::failed)?;
