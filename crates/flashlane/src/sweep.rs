@@ -14,7 +14,7 @@ use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
 use flashlane_studies::sweep::{
     Grid, Halt, Key, METRICS, Metric, Options, Planned, PointStatus, Progress, Store, SweepResult, Swept,
-    Task, fingerprint_of, run,
+    Task, fingerprint, fingerprint_of, run,
 };
 use serde_json::Value;
 use std::ops::ControlFlow;
@@ -25,7 +25,7 @@ pub type Watch<'a> = &'a mut dyn FnMut(Option<f64>) -> ControlFlow<()>;
 
 /// What a command does at a point.
 pub trait Experiment: Sync {
-    /// A point's device and what is asked of it, read and checked.
+    /// What is asked of the device at a point, read and checked.
     type Plan: Sync;
 
     /// The command's name.
@@ -42,20 +42,22 @@ pub trait Experiment: Sync {
     fn subject(&self) -> String;
     /// The seed, unless it is swept.
     fn seed(&self) -> Seed;
-    /// A point.
+    /// What is asked at a point.
     fn plan(&self, settings: &Settings<'_>) -> Result<Self::Plan, Failure>;
+    /// Reads what the points need, these being all of them. Called once, before any is asked whether it writes.
+    fn prepare(&mut self, _: &[&Self::Plan]) -> Result<(), Failure> {
+        Ok(())
+    }
     /// Whether the point writes, and in what words.
     fn writes(&self, plan: &Self::Plan) -> Option<String>;
-    /// All that the point's result depends on, the program aside.
+    /// All that the point's result depends on, program and device aside.
     fn definition(&self, plan: &Self::Plan) -> String;
-    /// Measures a point; its result as it would be alone.
-    fn measure(&self, plan: &Self::Plan, watch: Watch<'_>) -> Result<Value, Halt>;
+    /// Measures a point; its result as it would be alone. What comes of one that `watch` ended is not looked at.
+    fn measure(&self, device: &Spec, plan: &Self::Plan, watch: Watch<'_>) -> Result<Value, Failure>;
 }
 
-/// A point's settings, by what they are settings of.
+/// A point's settings of what is asked.
 pub struct Settings<'a> {
-    /// The device, with the point's fields in it.
-    pub device: Spec,
     /// The command's own keys, without its word.
     pub own: Vec<(&'a str, &'a str)>,
     /// The point's seed, where it is swept.
@@ -65,21 +67,29 @@ pub struct Settings<'a> {
 /// The commands that have keys of their own, and what these begin with.
 const WORDS: [(&str, &str); 2] = [("run", "workload"), ("replay", "replay")];
 
+/// A point: the device, with the point's fields in it, and what is asked of it.
+struct Point<P> {
+    device: Spec,
+    plan: P,
+}
+
 const SEED: &str = "seed";
 
 /// Sweeps `experiment` over the keys of `options`.
 pub fn call(
-    experiment: &impl Experiment,
+    mut experiment: impl Experiment,
     device: &Spec,
     options: &SweepOptions,
     safety: &SafetyOptions,
     out: &OutputOptions,
 ) -> Result<Status, Failure> {
-    let grid = grid(experiment, options)?;
+    let grid = grid(&experiment, options)?;
     let jobs = jobs(device, options)?;
-    let tasks = tasks(experiment, device, &grid, out.out.is_some())?;
-    for task in tasks.iter().flatten() {
-        if let Some(what) = experiment.writes(&task.plan) {
+    let tasks = tasks(&experiment, device, &grid, out.out.is_some())?;
+    let plans: Vec<_> = tasks.iter().flatten().map(|task| &task.plan.plan).collect();
+    experiment.prepare(&plans)?;
+    for plan in plans {
+        if let Some(what) = experiment.writes(plan) {
             devices::consent(device, safety, &what, "sweep a workload that only reads")?;
         }
     }
@@ -88,7 +98,7 @@ pub fn call(
     let is_simulated = devices::real_path(device).is_none();
     let store = out.out.as_deref().filter(|_| is_simulated).map(store).transpose()?;
 
-    let swept = measure(experiment, &tasks, jobs, store.as_ref());
+    let swept = measure(&experiment, &tasks, jobs, store.as_ref());
     let y = options.y.as_deref().unwrap_or(experiment.y());
     let y = Metric::named(y).expect("only names of metrics are taken");
     let about = (experiment.command(), device.to_string(), experiment.subject(), experiment.seed().0);
@@ -143,17 +153,23 @@ fn tasks<E: Experiment>(
     device: &Spec,
     grid: &Grid,
     is_kept: bool,
-) -> Result<Vec<Planned<E::Plan>>, Failure> {
+) -> Result<Vec<Planned<Point<E::Plan>>>, Failure> {
     let program = if is_kept { program()? } else { String::new() };
     let mut first_refusal = None;
     let mut tasks = Vec::with_capacity(grid.len());
     for at in 0..grid.len() {
         let point = grid.point(at);
-        let plan = settings(experiment, device, &point).and_then(|settings| experiment.plan(&settings));
-        tasks.push(match plan {
-            Ok(plan) => {
+        let planned = settings(experiment, device, &point).and_then(|(device, settings)| {
+            let plan = experiment.plan(&settings)?;
+            // Its spec does not say all of a simulated drive.
+            let profile = fingerprint(format!("{:?}", devices::profile_of(&device)?).as_bytes());
+            let (command, asked) = (experiment.command(), experiment.definition(&plan));
+            let definition = format!("{program}\n{command}\n{device} {profile:016x}\n{asked}");
+            Ok((definition, Point { device, plan }))
+        });
+        tasks.push(match planned {
+            Ok((definition, plan)) => {
                 let name: Vec<String> = point.iter().map(|(key, value)| format!("{key}={value}")).collect();
-                let definition = format!("{program}\n{}", experiment.definition(&plan));
                 Ok(Task { name: name.join(","), definition, plan })
             }
             Err(failure) => {
@@ -173,8 +189,8 @@ fn settings<'a>(
     experiment: &impl Experiment,
     device: &Spec,
     point: &[(&'a str, &'a str)],
-) -> Result<Settings<'a>, Failure> {
-    let mut settings = Settings { device: device.clone(), own: Vec::new(), seed: None };
+) -> Result<(Spec, Settings<'a>), Failure> {
+    let (mut changed, mut settings) = (device.clone(), Settings { own: Vec::new(), seed: None });
     for &(key, value) in point {
         if let Some(own) = own(experiment, key) {
             settings.own.push((own, value));
@@ -183,11 +199,11 @@ fn settings<'a>(
             settings.seed =
                 Some(seed.map_err(|reason| Failure::unusable(anyhow!("seed={value}: {reason}")))?);
         } else {
-            let with = settings.device.with_setting(key, value);
-            settings.device = with.ok_or_else(|| not_simulated(device, key, experiment.word()))?;
+            let with = changed.with_setting(key, value);
+            changed = with.ok_or_else(|| not_simulated(device, key, experiment.word()))?;
         }
     }
-    Ok(settings)
+    Ok((changed, settings))
 }
 
 fn not_simulated(device: &Spec, key: &str, word: &str) -> Failure {
@@ -216,7 +232,7 @@ fn store(out: &Path) -> Result<Store, Failure> {
 
 fn measure<E: Experiment>(
     experiment: &E,
-    tasks: &[Planned<E::Plan>],
+    tasks: &[Planned<Point<E::Plan>>],
     jobs: usize,
     store: Option<&Store>,
 ) -> Swept {
@@ -226,7 +242,14 @@ fn measure<E: Experiment>(
         if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let options = Options { jobs, store, watch: &watch };
-    run(tasks, &options, |plan, watch| experiment.measure(plan, watch))
+    run(tasks, &options, |Point { device, plan }, watch| {
+        let measured = experiment.measure(device, plan, watch);
+        // Whatever comes of a point that was stopped, it is not the whole point.
+        if watch(None).is_break() {
+            return Err(Halt::Stopped);
+        }
+        measured.map_err(|failure| Halt::Failed(failure.reason()))
+    })
 }
 
 /// How a sweep ended, and what is to be said of it; `out` is where its points are kept.

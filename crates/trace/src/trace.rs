@@ -136,6 +136,11 @@ impl Trace {
         OpenError::Read { name: self.name.clone(), source }
     }
 
+    /// Its path, or what stands for it in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The trace's format.
     pub fn format(&self) -> &'static Format {
         self.format

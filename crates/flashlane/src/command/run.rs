@@ -11,8 +11,8 @@ use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
 use flashlane_measure::schema::RunResult;
-use flashlane_measure::{Interruption, MeasureError, Options, Progress, Run};
-use flashlane_studies::sweep::{Halt, fingerprint};
+use flashlane_measure::{MeasureError, Options, Progress, Run};
+use flashlane_studies::sweep::fingerprint;
 use flashlane_workload::{KEYS, NAMED, Scope, Workload};
 use serde_json::Value;
 use std::fmt::Write;
@@ -79,7 +79,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     if !arguments.sweep.keys.is_empty() {
         let base = arguments.changed(written.workload()?);
         let experiment = Experiment { arguments, written, base };
-        return sweep::call(&experiment, spec, &arguments.sweep, safety, &arguments.output);
+        return sweep::call(experiment, spec, &arguments.sweep, safety, &arguments.output);
     }
     let workload = arguments.changed(written.workload()?);
     if workload.changes() {
@@ -157,16 +157,8 @@ struct Experiment<'a> {
     base: Workload,
 }
 
-/// One of its points.
-struct Plan {
-    device: Spec,
-    workload: Workload,
-    /// Of all that the profile of a simulated drive says.
-    profile: u64,
-}
-
 impl sweep::Experiment for Experiment<'_> {
-    type Plan = Plan;
+    type Plan = Workload;
 
     fn command(&self) -> &'static str {
         "run"
@@ -188,37 +180,27 @@ impl sweep::Experiment for Experiment<'_> {
         self.base.seed
     }
 
-    fn plan(&self, settings: &Settings<'_>) -> Result<Plan, Failure> {
+    fn plan(&self, settings: &Settings<'_>) -> Result<Workload, Failure> {
         let mut workload = self.arguments.changed(self.written.with_settings(&settings.own)?);
         workload.seed = settings.seed.unwrap_or(workload.seed);
-        let profile = devices::profile_of(&settings.device)?;
-        Ok(Plan {
-            device: settings.device.clone(),
-            workload,
-            profile: fingerprint(format!("{profile:?}").as_bytes()),
-        })
+        Ok(workload)
     }
 
-    fn writes(&self, plan: &Plan) -> Option<String> {
-        plan.workload.changes().then(|| described(&plan.workload))
+    fn writes(&self, workload: &Workload) -> Option<String> {
+        workload.changes().then(|| described(workload))
     }
 
-    fn definition(&self, plan: &Plan) -> String {
-        let Plan { device, workload, profile } = plan;
-        // Neither text says all of it.
+    fn definition(&self, workload: &Workload) -> String {
+        // Its text does not say all of it.
         let whole = fingerprint(format!("{workload:?}").as_bytes());
-        format!("run\n{device} {profile:016x}\n{workload} {whole:016x}")
+        format!("{workload} {whole:016x}")
     }
 
-    fn measure(&self, plan: &Plan, watch: sweep::Watch<'_>) -> Result<Value, Halt> {
+    fn measure(&self, device: &Spec, workload: &Workload, watch: sweep::Watch<'_>) -> Result<Value, Failure> {
         let mut watch = |progress: &Progress| watch(progress.share());
         // Single requests are for one run's plots and samples, which no sweep draws.
         let options = Options { samples: 0, watch: Some(&mut watch) };
-        let measured = measure(&plan.device, &plan.workload, &self.arguments.safety, options);
-        let (run, result) = measured.map_err(|failure| Halt::Failed(failure.reason()))?;
-        if run.partial == Some(Interruption::Stopped) {
-            return Err(Halt::Stopped);
-        }
-        serde_json::to_value(&result).map_err(|error| Halt::Failed(error.to_string()))
+        let (_, result) = measure(device, workload, &self.arguments.safety, options)?;
+        serde_json::to_value(&result).map_err(Failure::failed)
     }
 }

@@ -247,6 +247,15 @@ fn a_real_drive_is_read_without_leave_and_written_only_with_it() {
     // Without the write it reads only.
     assert_eq!(json(&[&arguments[..], &["--limit", "499"]].concat())["requests"], 499);
     assert!(whole(&drive));
+    // Of a sweep it is what its points replay that counts, and not what they would without it.
+    let swept = |limits| [&arguments[..], &["--limit", "499", "--sweep", limits]].concat();
+    assert_eq!(json(&swept("replay.limit=400,499"))["rows"][1]["status"], "measured");
+    assert_eq!(
+        json(&[&arguments[..], &["--sweep", "replay.limit=400,499"]].concat())["rows"][1]["requests"],
+        499
+    );
+    refused(2, &swept("replay.limit=400,500"), &["the trace", "would overwrite", "nothing was touched"]);
+    assert!(whole(&drive));
     assert_eq!(json(&[&arguments[..], &["--destroy-data"]].concat())["requests"], 500);
     assert!(!whole(&drive));
 }

@@ -1,35 +1,25 @@
 //! `flashlane uflip DEVICE --sweep`: the benchmark at each point of a grid.
 
 use super::Arguments;
-use crate::device as devices;
 use crate::failure::{Failure, Status};
 use crate::sweep::{self, Settings, Watch};
 use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
-use flashlane_studies::sweep::{Halt, fingerprint};
 use flashlane_uflip::Progress;
 use serde_json::Value;
-use std::ops::ControlFlow;
 
 pub(super) fn call(arguments: &Arguments, spec: &Spec) -> Result<Status, Failure> {
-    sweep::call(&Experiment(arguments), spec, &arguments.sweep, &arguments.safety, &arguments.output)
+    sweep::call(Experiment(arguments), spec, &arguments.sweep, &arguments.safety, &arguments.output)
 }
 
 /// A benchmark at each point.
 struct Experiment<'a>(&'a Arguments);
 
-/// One of its points.
-struct Plan {
-    device: Spec,
-    seed: Seed,
-    /// Of all that the profile of a simulated drive says.
-    profile: u64,
-}
-
 impl sweep::Experiment for Experiment<'_> {
-    type Plan = Plan;
+    /// The seed: all else is the same at each point.
+    type Plan = Seed;
 
     fn command(&self) -> &'static str {
         "uflip"
@@ -56,36 +46,26 @@ impl sweep::Experiment for Experiment<'_> {
         self.0.seed
     }
 
-    fn plan(&self, settings: &Settings<'_>) -> Result<Plan, Failure> {
+    fn plan(&self, settings: &Settings<'_>) -> Result<Seed, Failure> {
         if let Some((key, _)) = settings.own.first() {
             return Err(Failure::unusable(anyhow!(
                 "'uflip.{key}' is no key: swept are fields of a simulated drive and 'seed'"
             )));
         }
-        let profile = devices::profile_of(&settings.device)?;
-        Ok(Plan {
-            device: settings.device.clone(),
-            seed: settings.seed.unwrap_or(self.0.seed),
-            profile: fingerprint(format!("{profile:?}").as_bytes()),
-        })
+        Ok(settings.seed.unwrap_or(self.0.seed))
     }
 
-    fn writes(&self, _: &Plan) -> Option<String> {
+    fn writes(&self, _: &Seed) -> Option<String> {
         Some("a sweep of uFLIP".into())
     }
 
-    fn definition(&self, plan: &Plan) -> String {
-        let Plan { device, seed, profile } = plan;
-        format!("uflip\n{device} {profile:016x}\n{} {}", self.subject(), seed.0)
+    fn definition(&self, seed: &Seed) -> String {
+        format!("{} {}", self.subject(), seed.0)
     }
 
-    fn measure(&self, plan: &Plan, watch: Watch<'_>) -> Result<Value, Halt> {
+    fn measure(&self, device: &Spec, seed: &Seed, watch: Watch<'_>) -> Result<Value, Failure> {
         let mut told = |progress: &Progress| watch(Some(progress.share));
-        let measured = self.0.measure(&plan.device, plan.seed, None, &mut told);
-        let (outcome, _) = measured.map_err(|failure| match watch(None) {
-            ControlFlow::Break(()) => Halt::Stopped,
-            ControlFlow::Continue(()) => Halt::Failed(failure.reason()),
-        })?;
-        serde_json::to_value(&outcome.result).map_err(|error| Halt::Failed(error.to_string()))
+        let (outcome, _) = self.0.measure(device, *seed, None, &mut told)?;
+        serde_json::to_value(&outcome.result).map_err(Failure::failed)
     }
 }

@@ -1,0 +1,83 @@
+//! One replay, and what came of it.
+
+use super::how::How;
+use super::recording::{Kept, Requests, Told, go_on};
+use crate::arguments::SafetyOptions;
+use crate::device::{self as devices, Opened, Opening};
+use crate::failure::Failure;
+use crate::harness;
+use flashlane_device::spec::Spec;
+use flashlane_measure::schema::ReplayResult;
+use flashlane_measure::{Options, Pace, Progress, Replay, replay};
+use flashlane_trace::Record;
+use std::ops::ControlFlow;
+
+/// Told the share done, where that is known; says whether to go on.
+type Watch<'a> = &'a mut dyn FnMut(Option<f64>) -> ControlFlow<()>;
+
+impl How {
+    /// Opens the device to be replayed on; `writes` is whether the trace changes what it holds.
+    pub(super) fn open(&self, spec: &Spec, safety: &SafetyOptions, writes: bool) -> Result<Opened, Failure> {
+        let depth = match self.options.pace {
+            Pace::Closed { depth } => u64::from(depth),
+            _ => u64::MAX,
+        };
+        devices::open(spec, &Opening { safety, writes, depth, seed: self.options.seed })
+    }
+
+    /// Replays `requests`, and says what came of it; at most so many `samples` are kept of single ones.
+    pub(super) fn measure(
+        &self,
+        opened: Opened,
+        requests: Requests<'_>,
+        samples: usize,
+        watch: Watch<'_>,
+    ) -> Result<(Replay, ReplayResult), Failure> {
+        let ((replay, mut result), told) = match requests {
+            Requests::Kept(Kept { records, told }) => {
+                let share = |replayed: u64| Some(replayed as f64 / records.len().max(1) as f64);
+                (self.replayed(opened, records.iter().copied(), &share, samples, watch)?, told.clone())
+            }
+            Requests::Opened(mut trace) => {
+                let progress = trace.progress();
+                let share = |_| progress.share();
+                (self.replayed(opened, trace.by_ref(), &share, samples, watch)?, Told::of(*trace))
+            }
+        };
+        told.put(&mut result);
+        Ok((replay, result))
+    }
+
+    /// Replays `records`; `share` says how much of them has been taken once so many requests are measured.
+    fn replayed(
+        &self,
+        mut opened: Opened,
+        records: impl Iterator<Item = Record>,
+        share: &dyn Fn(u64) -> Option<f64>,
+        samples: usize,
+        watch: Watch<'_>,
+    ) -> Result<(Replay, ReplayResult), Failure> {
+        let mut watch = |progress: &Progress| {
+            let of_limit = self.limit.map(|limit| progress.requests as f64 / limit.max(1) as f64);
+            let share = [of_limit, share(progress.requests)].into_iter().flatten().reduce(f64::max);
+            watch(share.map(|share| share.min(1.0)))
+        };
+        let options = Options { samples, watch: Some(&mut watch) };
+        let mut how = self.options;
+        if let (Pace::Closed { depth }, None) = (&mut how.pace, self.depth) {
+            // More would only wait for room in the device.
+            *depth = (*depth).min(opened.device.profile().depth);
+        }
+        let replay = match replay(&mut *opened.device, records.take(self.most()), &how, options) {
+            Ok(replay) => replay,
+            // There may have been more to replay.
+            Err(error) => return go_on().and(Err(Failure::unusable(error))),
+        };
+        let mut result = ReplayResult::from(&replay);
+        result.warnings.extend(opened.warnings);
+        if !replay.profile.simulated {
+            result.harness_ns_per_request = Some(harness::ns_per_request(32));
+        }
+        Ok((replay, result))
+    }
+}

@@ -1,0 +1,133 @@
+//! The trace that is replayed: opened, looked through for writes, kept for many replays, and what is told of it.
+
+use crate::command::trace::unopened;
+use crate::device as devices;
+use crate::failure::Failure;
+use crate::progress::metered;
+use anyhow::anyhow;
+use flashlane_base::Operation;
+use flashlane_device::spec::Spec;
+use flashlane_measure::schema::{ReplayResult, TraceRow, Warning};
+use flashlane_trace::{Doubt, OpenOptions, Record, Trace};
+use std::path::Path;
+
+/// The most memory for the requests of a trace that are kept.
+const KEPT_BYTES: usize = 1 << 30;
+
+/// A trace as it is named on the command line.
+#[derive(Clone, Copy)]
+pub(super) struct Recording<'a> {
+    pub(super) path: &'a Path,
+    pub(super) opening: OpenOptions<'a>,
+}
+
+/// Where requests come from.
+pub(super) enum Requests<'a> {
+    /// They are still to be read.
+    Opened(Box<Trace>),
+    /// They were read before.
+    Kept(&'a Kept),
+}
+
+/// A trace's requests, for many replays.
+pub(super) struct Kept {
+    pub(super) records: Vec<Record>,
+    pub(super) told: Told,
+}
+
+/// What is to be said of a trace that was read.
+#[derive(Clone)]
+pub(super) struct Told {
+    row: TraceRow,
+    doubts: Vec<Doubt>,
+    /// Why it could not be read to its end.
+    incomplete: Option<String>,
+}
+
+impl Recording<'_> {
+    pub(super) fn described(&self) -> String {
+        format!("the trace '{}'", self.path.display())
+    }
+
+    pub(super) fn open(&self) -> Result<Trace, Failure> {
+        flashlane_trace::open(self.path, &self.opening).map_err(|error| unopened(error, "--trace-format"))
+    }
+
+    /// Whether its first `most` requests change what the device holds. On a simulated device that does not matter, and
+    /// the trace is not looked through for it; one that cannot be read twice counts as writing.
+    pub(super) fn changes(&self, spec: &Spec, most: usize) -> Result<bool, Failure> {
+        if devices::real_path(spec).is_none() || self.path.metadata().is_ok_and(|meta| !meta.is_file()) {
+            return Ok(true);
+        }
+        let mut trace = self.open()?;
+        let what = format!("looking for writes in {}", self.path.display());
+        let writes = |record: Record| !matches!(record.operation, Operation::Read | Operation::Flush);
+        if metered(&mut trace, what).take(most).any(writes) {
+            return Ok(true);
+        }
+        // A trace that is stopped ends.
+        go_on()?;
+        Ok(false)
+    }
+
+    /// Its first `most` requests; `None` where they are too many.
+    pub(super) fn kept(&self, most: usize) -> Result<Option<Kept>, Failure> {
+        let mut trace = self.open()?;
+        let mut records = Vec::new();
+        for record in metered(&mut trace, format!("reading {}", self.path.display())).take(most) {
+            if records.len() == KEPT_BYTES / size_of::<Record>() {
+                return Ok(None);
+            }
+            records.push(record);
+        }
+        go_on()?;
+        Ok(Some(Kept { records, told: Told::of(trace) }))
+    }
+}
+
+/// Says whether to go on before anything is replayed.
+pub(super) fn go_on() -> Result<(), Failure> {
+    if flashlane_host::interrupted() {
+        return Err(Failure::failed(anyhow!("stopped on request, before anything was replayed")));
+    }
+    Ok(())
+}
+
+impl Told {
+    pub(super) fn of(trace: Trace) -> Self {
+        let summary = trace.summary();
+        Self {
+            row: TraceRow {
+                name: trace.name().into(),
+                format: summary.format.name.into(),
+                lines: summary.lines,
+                lines_refused: summary.refused,
+            },
+            doubts: summary.doubts().collect(),
+            incomplete: trace.finish().err().map(|error| format!("the trace ends early: {error}")),
+        }
+    }
+
+    /// Says it in the result of a replay.
+    pub(super) fn put(self, result: &mut ReplayResult) {
+        result.trace = Some(self.row);
+        for doubt in self.doubts {
+            let (code, message) = (doubt.code(), doubt.to_string());
+            match doubt {
+                // The replay tells it, if it has looked at the time; where that is, only the trace knows.
+                Doubt::TimeBackwards { unit, backward } => {
+                    if let Some(told) = result.warnings.iter_mut().find(|warning| warning.code == code) {
+                        told.message +=
+                            &format!("; the first in the trace is {unit} {}", backward.first_line);
+                    }
+                }
+                _ => result.warnings.push(Warning { code: code.into(), message }),
+            }
+        }
+        if let Some(reason) = self.incomplete {
+            // What was replayed until there stands.
+            result.warnings.insert(0, Warning { code: "trace-incomplete".into(), message: reason.clone() });
+            result.partial.get_or_insert(reason);
+        }
+    }
+}
