@@ -2,6 +2,7 @@
 
 use flashlane_trace::{Record, Trace};
 use indicatif::{ProgressBar, ProgressStyle};
+use std::ops::ControlFlow;
 
 /// A line that is rewritten in place and removed at the end.
 pub struct Meter {
@@ -30,6 +31,12 @@ impl Meter {
                 self.bar.tick();
             }
         }
+    }
+
+    /// The same, for what can be stopped: says whether to go on, which is no longer so once Ctrl-C was pressed.
+    pub fn watch(&self, share: Option<f64>) -> ControlFlow<()> {
+        self.set(share);
+        if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Says what is being done now.

@@ -237,10 +237,7 @@ fn measure<E: Experiment>(
     store: Option<&Store>,
 ) -> Swept {
     let meter = Meter::new(format!("sweeping over {} points", tasks.len()));
-    let watch = |progress: &Progress| {
-        meter.set(Some(progress.share));
-        if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
+    let watch = |progress: &Progress| meter.watch(Some(progress.share));
     let options = Options { jobs, store, watch: &watch };
     run(tasks, &options, |Point { device, plan }, watch| {
         let measured = experiment.measure(device, plan, watch);

@@ -13,7 +13,6 @@ use flashlane_probe::rig::Measurement;
 use flashlane_probe::{Effort, Options, ProbeError, ProbeResult, Progress, Warning};
 use flashlane_report::Samples;
 use serde_json::Value;
-use std::ops::ControlFlow;
 
 /// Find out what is inside a drive, from its timing alone
 #[derive(Debug, clap::Args)]
@@ -117,8 +116,7 @@ fn measure(device: &mut dyn Device, arguments: &Arguments, may_write: bool) -> R
     let meter = Meter::new("probing");
     let mut watch = |progress: &Progress| {
         meter.say(progress.stage);
-        meter.set(Some(progress.share));
-        if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        meter.watch(Some(progress.share))
     };
     let options = Options {
         effort: effort(arguments.effort),

@@ -17,7 +17,6 @@ use flashlane_measure::Options;
 use flashlane_trace::{FORMATS, OpenOptions};
 use how::HowOptions;
 use recording::{Recording, Requests};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 /// Replay a recorded trace on a device: throughput, latency over time, the tail, and what the device counted
@@ -95,10 +94,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     output::prepare_beside(&arguments.output, spec)?;
     devices::create(spec, safety)?;
     let meter = Meter::new(format!("replaying on {spec}"));
-    let mut watch = |share| {
-        meter.set(share);
-        if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
+    let mut watch = |share| meter.watch(share);
     let opened = how.open(spec, safety, writes)?;
     let requests = Requests::Opened(Box::new(trace));
     let (replay, result) = how.measure(opened, requests, Options::default().samples, &mut watch)?;

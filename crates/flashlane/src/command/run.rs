@@ -16,7 +16,6 @@ use flashlane_studies::sweep::fingerprint;
 use flashlane_workload::{KEYS, NAMED, Scope, Workload};
 use serde_json::Value;
 use std::fmt::Write;
-use std::ops::ControlFlow;
 
 /// Run one workload on a device: its latencies, its bandwidth, and what the device counted
 #[derive(Debug, clap::Args)]
@@ -88,10 +87,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     output::prepare_beside(&arguments.output, spec)?;
     devices::create(spec, safety)?;
     let meter = Meter::new(format!("running on {spec}"));
-    let mut watch = |progress: &Progress| {
-        meter.set(progress.share());
-        if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
+    let mut watch = |progress: &Progress| meter.watch(progress.share());
     let options = Options { watch: Some(&mut watch), ..Options::default() };
     let measured = measure(spec, &workload, safety, options);
     drop(meter);

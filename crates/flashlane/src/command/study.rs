@@ -9,7 +9,6 @@ use flashlane_base::Seed;
 use flashlane_studies::{Options, Progress, REGISTRY, Study, StudyError, StudyResult, Verdict};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 /// Make a paper's tables and figures again, published numbers beside measured ones, each with a verdict
@@ -67,8 +66,7 @@ fn measure(arguments: &Arguments, paper: &str, figure: Option<&str>) -> Result<S
     let meter = Meter::new(format!("studying {paper}"));
     let mut watch = |progress: &Progress| {
         meter.say(format!("studying {paper}, {}", progress.figure));
-        meter.set(Some(progress.share));
-        if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        meter.watch(Some(progress.share))
     };
     let options = Options {
         quick: arguments.effort.quick,

@@ -18,7 +18,6 @@ use flashlane_report::Samples;
 use flashlane_uflip::{
     Benchmark, Effort, Journal, Options, Outcome, Progress, StateMethod, UflipError, uflip as benchmark,
 };
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// Benchmark a drive as uFLIP does: nine micro-benchmarks, the key characteristics, the design hints
@@ -120,8 +119,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let meter = Meter::new(format!("benchmarking {spec}"));
     let mut watch = |progress: &Progress| {
         meter.say(&*progress.stage);
-        meter.set(Some(progress.share));
-        if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        meter.watch(Some(progress.share))
     };
     let measured = arguments.measure(spec, arguments.seed, arguments.output.out.as_deref(), &mut watch);
     drop(meter);

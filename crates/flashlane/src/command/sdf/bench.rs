@@ -15,7 +15,6 @@ use flashlane_block::{Layout, Options, Placement};
 use flashlane_device::Profile;
 use flashlane_device::spec::Spec;
 use serde_json::{Value, json};
-use std::ops::ControlFlow;
 
 /// Blocks a lane that are put unless a number is given.
 const BLOCKS_PER_LANE: u64 = 4;
@@ -55,10 +54,7 @@ pub fn call(
     let mut partial = None;
     let mut phases = Vec::new();
     for (nth, (name, load)) in loads.into_iter().enumerate().filter(|(_, (_, load))| load.wishes > 0) {
-        let mut watch = |share: f64| {
-            meter.set(Some((nth as f64 + share) / 2.0));
-            if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
+        let mut watch = |share: f64| meter.watch(Some((nth as f64 + share) / 2.0));
         let done = match load::run(&mut blocks, &load, &mut watch) {
             Ok(done) => done,
             Err(error) => {
