@@ -5,6 +5,7 @@
 //! wrong is one paragraph on standard error.
 
 mod arguments;
+mod begin;
 mod command;
 mod device;
 mod failure;

@@ -4,6 +4,7 @@
 //! all others are fields of the simulated drive's profile, as in its spec.
 
 use crate::arguments::{OutputOptions, SafetyOptions, SweepOptions};
+use crate::begin::begin;
 use crate::device as devices;
 use crate::failure::{Failure, Status, tell};
 use crate::output;
@@ -88,13 +89,8 @@ pub fn call(
     let tasks = tasks(&experiment, device, &grid, out.out.is_some())?;
     let plans: Vec<_> = tasks.iter().flatten().map(|task| &task.plan.plan).collect();
     experiment.prepare(&plans)?;
-    for plan in plans {
-        if let Some(what) = experiment.writes(plan) {
-            devices::consent(device, safety, &what, "sweep a workload that only reads")?;
-        }
-    }
-    output::prepare_beside(out, device)?;
-    devices::create(device, safety)?;
+    let writes = plans.into_iter().find_map(|plan| experiment.writes(plan));
+    begin(device, safety, out, writes.map(|what| (what, "sweep a workload that only reads")))?;
     let is_simulated = devices::real_path(device).is_none();
     let store = out.out.as_deref().filter(|_| is_simulated).map(store).transpose()?;
 

@@ -1,6 +1,7 @@
 //! `flashlane probe DEVICE`: what is inside a drive; `flashlane probe --score N`: how often the probe is right.
 
 use crate::arguments::{EffortOptions, OutputOptions, SafetyOptions, device, seed};
+use crate::begin::begin;
 use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, tell};
 use crate::output;
@@ -73,8 +74,7 @@ fn probe(arguments: &Arguments, spec: &Spec) -> Result<Status, Failure> {
     let Arguments { safety, .. } = arguments;
     let real = devices::real_path(spec).is_some();
     let writes = !arguments.read_only && (!real || safety.destroy_data || safety.create.is_some());
-    output::prepare_beside(&arguments.output, spec)?;
-    devices::create(spec, safety)?;
+    begin(spec, safety, &arguments.output, None)?;
     let opening = Opening { safety, writes, depth: DEPTH, seed: arguments.seed };
     let mut opened = devices::open_rewritable(spec, &opening, "the probe")?;
     let mut result = measure(&mut *opened.device, arguments, writes)?;

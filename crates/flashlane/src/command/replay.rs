@@ -6,7 +6,7 @@ mod recording;
 mod sweep;
 
 use crate::arguments::{OutputOptions, SafetyOptions, SweepOptions, device, seed};
-use crate::device as devices;
+use crate::begin::begin;
 use crate::failure::{Failure, Status, tell};
 use crate::output;
 use crate::progress::Meter;
@@ -88,11 +88,8 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     // A trace that cannot be read is told before a device is made. Opened once: what a pipe has given is gone.
     let trace = recording.open()?;
     let writes = recording.changes(spec, how.most())?;
-    if writes {
-        devices::consent(spec, safety, &recording.described(), "replay a trace that only reads")?;
-    }
-    output::prepare_beside(&arguments.output, spec)?;
-    devices::create(spec, safety)?;
+    let what = writes.then(|| (recording.described(), "replay a trace that only reads"));
+    begin(spec, safety, &arguments.output, what)?;
     let meter = Meter::new(format!("replaying on {spec}"));
     let mut watch = |share| meter.watch(share);
     let opened = how.open(spec, safety, writes)?;

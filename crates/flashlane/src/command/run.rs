@@ -1,6 +1,7 @@
 //! `flashlane run DEVICE WORKLOAD`: one workload on one device.
 
 use crate::arguments::{EffortOptions, OutputOptions, SafetyOptions, SweepOptions, device, seed};
+use crate::begin::begin;
 use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, tell};
 use crate::progress::Meter;
@@ -81,11 +82,8 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         return sweep::call(experiment, spec, &arguments.sweep, safety, &arguments.output);
     }
     let workload = arguments.changed(written.workload()?);
-    if workload.changes() {
-        devices::consent(spec, safety, &described(&workload), "use a workload that only reads")?;
-    }
-    output::prepare_beside(&arguments.output, spec)?;
-    devices::create(spec, safety)?;
+    let writes = workload.changes().then(|| (described(&workload), "use a workload that only reads"));
+    begin(spec, safety, &arguments.output, writes)?;
     let meter = Meter::new(format!("running on {spec}"));
     let mut watch = |progress: &Progress| meter.watch(progress.share());
     let options = Options { watch: Some(&mut watch), ..Options::default() };

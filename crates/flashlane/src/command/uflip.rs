@@ -5,6 +5,7 @@ mod plan;
 mod sweep;
 
 use crate::arguments::{EffortOptions, OutputOptions, SafetyOptions, SweepOptions, device, seed};
+use crate::begin::begin;
 use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, tell};
 use crate::progress::Meter;
@@ -114,8 +115,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     if !arguments.sweep.keys.is_empty() {
         return sweep::call(arguments, spec);
     }
-    output::prepare_beside(&arguments.output, spec)?;
-    devices::create(spec, &arguments.safety)?;
+    begin(spec, &arguments.safety, &arguments.output, None)?;
     let meter = Meter::new(format!("benchmarking {spec}"));
     let mut watch = |progress: &Progress| {
         meter.say(&*progress.stage);

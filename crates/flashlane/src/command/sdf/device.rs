@@ -1,6 +1,7 @@
 //! The device below the blocks: opened for reading only where nothing has to be written.
 
 use crate::arguments::SafetyOptions;
+use crate::begin::{consent, create};
 use crate::device::{self as devices, Accept, OpenedBytes, Opening};
 use crate::failure::{Failure, Status};
 use anyhow::anyhow;
@@ -57,8 +58,8 @@ pub fn format(
     options: Options,
     accept: &dyn Fn(&Profile, &Layout) -> Result<(), Failure>,
 ) -> Result<(AnyBlocks, Vec<Warning>), Failure> {
-    devices::consent(spec, safety, "formatting", "")?;
-    devices::create(spec, safety)?;
+    consent(spec, safety, "formatting", "")?;
+    create(spec, safety)?;
     let formatted = format_made(spec, safety, seed, options, accept);
     if let (Err(Failure { status: Status::Unusable, .. }), Some(_)) = (&formatted, safety.create) {
         // The file was made for this. Where it cannot be removed, the refusal says all that is to be said.

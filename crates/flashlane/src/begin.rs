@@ -1,0 +1,80 @@
+//! What comes before a device is measured: leave to overwrite it, the directory of the result, the file of `--create`.
+
+use crate::arguments::{OutputOptions, SafetyOptions};
+use crate::device::{instead_of, real_path};
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::Meter;
+use anyhow::anyhow;
+use flashlane_base::units::format_bytes;
+use flashlane_device::spec::Spec;
+use flashlane_host::CreateError;
+use std::path::Path;
+
+/// All of it, in the order in which a refusal leaves nothing behind. `writes` is what would write, where that needs
+/// leave, and what to do instead.
+pub fn begin(
+    spec: &Spec,
+    safety: &SafetyOptions,
+    out: &OutputOptions,
+    writes: Option<(String, &str)>,
+) -> Result<(), Failure> {
+    if let Some((what, alternative)) = writes {
+        consent(spec, safety, &what, alternative)?;
+    }
+    output::prepare_beside(out, spec)?;
+    create(spec, safety)
+}
+
+/// Refuses to write to somebody's data before anything is opened, unless that was asked for. `what` is what would
+/// write, `alternative` what to do instead, if anything.
+pub fn consent(spec: &Spec, safety: &SafetyOptions, what: &str, alternative: &str) -> Result<(), Failure> {
+    let Some(path) = real_path(spec).filter(|_| !safety.destroy_data && safety.create.is_none()) else {
+        return Ok(());
+    };
+    if !path.exists() {
+        let error = anyhow!("'{}' does not exist{}", path.display(), instead_of(path));
+        return Err(Failure::unusable(error.context(format!("{what} cannot begin"))));
+    }
+    Err(Failure::unusable(anyhow!(
+        "{what} would overwrite data on '{}'{}; nothing was touched. Give --destroy-data if all that is on it may be \
+         lost{}",
+        path.display(),
+        described(path),
+        if alternative.is_empty() { String::new() } else { format!(", or {alternative}") }
+    )))
+}
+
+/// What is known of a real device, in parentheses.
+fn described(path: &Path) -> String {
+    let identity = flashlane_host::identity(path);
+    let file_bytes = path.metadata().ok().filter(|meta| meta.is_file()).map(|meta| meta.len());
+    let words = [
+        identity.kind.clone(),
+        file_bytes.or(identity.drive_size_bytes.filter(|_| file_bytes.is_none())).map(format_bytes),
+        identity.model.clone(),
+        identity.file_system.map(|name| format!("on {name}")),
+    ];
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
+}
+
+/// Makes the file of `--create`, where that is given.
+pub fn create(spec: &Spec, safety: &SafetyOptions) -> Result<(), Failure> {
+    let Some(length_bytes) = safety.create else { return Ok(()) };
+    let Some(path) = real_path(spec) else {
+        return Err(Failure::unusable(anyhow!("--create makes a file, but there is no path in '{spec}'")));
+    };
+    let meter = Meter::new(format!("making {}", path.display()));
+    let created = flashlane_host::create(path, length_bytes, |done_bytes| {
+        meter.set(Some(done_bytes as f64 / length_bytes as f64));
+        !flashlane_host::interrupted()
+    });
+    created.map_err(|error| match error {
+        CreateError::Exists { .. } => {
+            Failure::unusable(anyhow!("{error}; leave --create away to use it as it is"))
+        }
+        CreateError::Length { .. } => Failure::unusable(error),
+        CreateError::Stopped { .. } | CreateError::Os { .. } => Failure::failed(error),
+    })
+}
