@@ -41,8 +41,12 @@ fn is_ours(dir: &Path) -> Result<bool, ReportError> {
 fn is_result(file: File) -> bool {
     /// More than any result has.
     const BYTES: u64 = 1 << 30;
-    let value: Option<Value> = serde_json::from_reader(BufReader::new(file.take(BYTES))).ok();
-    value.is_some_and(|value| value["schema"].as_str().is_some_and(|schema| schema.starts_with("flashlane.")))
+    #[derive(serde::Deserialize)]
+    struct Head {
+        schema: String,
+    }
+    let head: Result<Head, _> = serde_json::from_reader(BufReader::new(file.take(BYTES)));
+    head.is_ok_and(|head| head.schema.starts_with("flashlane."))
 }
 
 fn is_page(file: File) -> bool {

@@ -154,7 +154,7 @@ fn everything_is_written_and_what_is_not_ours_is_left_alone() {
     let samples = Samples::new().with_u64("latency_ns", (0..1000).collect()).unwrap();
     fs::create_dir_all(&out).unwrap();
     fs::write(out.join("notes.txt"), "mine").unwrap();
-    fs::write(out.join("result.json"), "old").unwrap();
+    fs::write(out.join("result.json"), r#"{"schema":"flashlane.run/1"}"#).unwrap();
     let written = write_all(&out, &fixture("probe"), Some(&samples)).unwrap();
     let names: Vec<&str> = written.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
     assert_eq!(
@@ -179,7 +179,9 @@ fn everything_is_written_and_what_is_not_ours_is_left_alone() {
 #[test]
 fn a_file_that_cannot_be_written_is_named_with_those_that_were() {
     let dir = tempfile::tempdir().unwrap();
-    // A directory of that name cannot be replaced by a file.
+    // A directory cannot be replaced by a file, though the folder holds a result of ours.
+    write_all(dir.path(), &fixture("run"), None).unwrap();
+    fs::remove_file(dir.path().join("report.html")).unwrap();
     fs::create_dir_all(dir.path().join("report.html/sub")).unwrap();
     let ReportError::Write { path, written, .. } = write_all(dir.path(), &fixture("run"), None).unwrap_err()
     else {
