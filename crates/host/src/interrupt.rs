@@ -1,7 +1,7 @@
 //! Ctrl-C: the first asks for an orderly end, the second ends the program at once.
 
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::low_level;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -19,9 +19,16 @@ pub fn catch_interrupts() -> io::Result<()> {
         return Ok(());
     }
     for signal in [SIGINT, SIGTERM] {
-        // The order matters: the check comes before the flag is raised, so the first signal passes it.
-        flag::register_conditional_default(signal, Arc::clone(&asked))?;
-        flag::register(signal, Arc::clone(&asked))?;
+        let asked = Arc::clone(&asked);
+        // One handler for both: between two of them a signal would be lost.
+        let stop = move || {
+            if asked.swap(true, Ordering::Relaxed) {
+                // It can only fail for signals that are not these.
+                _ = low_level::emulate_default_handler(signal);
+            }
+        };
+        // SAFETY: an atomic swap and that function, which is made for it, may run in a signal handler.
+        unsafe { low_level::register(signal, stop) }?;
     }
     Ok(())
 }
