@@ -25,17 +25,18 @@ pub fn check_place(dir: &Path) -> Result<(), ReportError> {
 
 /// Whether `dir` holds a result or a page of results.
 fn is_ours(dir: &Path) -> Result<bool, ReportError> {
+    let mut ours = false;
     for name in ["result.json", "report.html"] {
         let path = dir.join(name);
         let is_known = if name == "result.json" { is_result } else { is_page };
         match path.symlink_metadata() {
             Err(_) => {}
             // Opening a pipe would wait for somebody to write.
-            Ok(_) if path.is_file() && File::open(&path).is_ok_and(is_known) => return Ok(true),
+            Ok(_) if path.is_file() && File::open(&path).is_ok_and(is_known) => ours = true,
             Ok(_) => return Err(ReportError::Foreign { path }),
         }
     }
-    Ok(false)
+    Ok(ours)
 }
 
 fn is_result(file: File) -> bool {
@@ -68,7 +69,16 @@ fn check_free(path: PathBuf) -> Result<(), ReportError> {
 /// [`ReportError::Foreign`] where a file of another kind stands in the way (see [`check_place`]), and
 /// [`ReportError::Write`] where the directory or a file cannot be written; the files before it stay.
 pub fn write_all(dir: &Path, result: &Value, samples: Option<&Samples>) -> Result<Vec<PathBuf>, ReportError> {
+    let mut taken = BTreeSet::new();
+    let figures = kinds::document(result).figures;
+    let figures: Vec<_> =
+        figures.into_iter().map(|figure| (figure_file(&figure.id, &mut taken), figure)).collect();
     let mut files = Files::begin(dir)?;
+    if !files.replaces {
+        // Before the first of ours is there, by which the directory would be taken for ours the next time.
+        check_free(dir.join("samples.parquet"))?;
+        figures.iter().try_for_each(|(name, _)| check_free(dir.join(name)))?;
+    }
     files.put("result.json", |out| {
         serde_json::to_writer_pretty(&mut *out, result)?;
         out.write_all(b"\n")
@@ -76,9 +86,7 @@ pub fn write_all(dir: &Path, result: &Value, samples: Option<&Samples>) -> Resul
     if let Some(samples) = samples {
         files.put("samples.parquet", |out| samples.write(out))?;
     }
-    let mut taken = BTreeSet::new();
-    for figure in kinds::document(result).figures {
-        let name = figure_file(&figure.id, &mut taken);
+    for (name, figure) in figures {
         files.put(&name, |out| out.write_all(svg(&figure).as_bytes()))?;
     }
     files.put("report.html", |out| out.write_all(page(&[Shown { result, samples }]).as_bytes()))?;
@@ -195,7 +203,7 @@ mod tests {
                 let error = write_all(dir.path(), &result, Some(&samples)).unwrap_err();
                 assert!(error.to_string().contains(name), "{error}");
                 assert_eq!(fs::read_to_string(dir.path().join(name)).unwrap(), precious);
-                let _ = fs::remove_file(dir.path().join("result.json"));
+                assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing was written");
             }
         }
     }

@@ -180,16 +180,37 @@ fn everything_is_written_and_what_is_not_ours_is_left_alone() {
 fn a_file_that_cannot_be_written_is_named_with_those_that_were() {
     let dir = tempfile::tempdir().unwrap();
     // A directory cannot be replaced by a file, though the folder holds a result of ours.
-    write_all(dir.path(), &fixture("run"), None).unwrap();
-    fs::remove_file(dir.path().join("report.html")).unwrap();
-    fs::create_dir_all(dir.path().join("report.html/sub")).unwrap();
+    let files = write_all(dir.path(), &fixture("run"), None).unwrap();
+    let plot = &files[1];
+    fs::remove_file(plot).unwrap();
+    fs::create_dir_all(plot.join("sub")).unwrap();
     let ReportError::Write { path, written, .. } = write_all(dir.path(), &fixture("run"), None).unwrap_err()
     else {
         panic!("another error")
     };
-    assert!(path.ends_with("report.html"));
-    assert_eq!(written.len(), 1 + 3);
+    assert_eq!(&path, plot);
+    assert_eq!(written, files[..1]);
     let file = dir.path().join("result.json");
     let error = write_all(&file, &fixture("run"), None).unwrap_err().to_string();
     assert!(error.contains("making the directory") && error.contains("nothing was written"), "{error}");
+}
+
+#[test]
+fn a_plot_or_page_of_somebody_else_stops_a_result_before_its_first_file() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let plot = write_all(elsewhere.path(), &fixture("run"), None).unwrap().swap_remove(1);
+    let dir = tempfile::tempdir().unwrap();
+    let theirs = dir.path().join(plot.file_name().unwrap());
+    fs::write(&theirs, "mine").unwrap();
+    // What the first try left behind must not make the folder ours for the second.
+    for _ in 0..2 {
+        let error = write_all(dir.path(), &fixture("run"), None).unwrap_err();
+        assert!(matches!(&error, ReportError::Foreign { path } if *path == theirs), "{error}");
+        assert_eq!(fs::read_to_string(&theirs).unwrap(), "mine");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+    let page = elsewhere.path().join("report.html");
+    fs::write(&page, "mine").unwrap();
+    let error = write_all(elsewhere.path(), &fixture("run"), None).unwrap_err();
+    assert!(matches!(&error, ReportError::Foreign { path } if *path == page), "{error}");
 }

@@ -257,10 +257,19 @@ fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {
             Err(error) => return Err(failed(error)),
         }
     }
-    let (file, written) = writer.finish().map_err(failed)?;
+    let (file, written) = match writer.finish() {
+        Ok(finished) => finished,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Status::Done),
+        Err(error) => return Err(failed(error)),
+    };
     let summary = trace.summary();
     let partial = trace.finish().err().map(|error| error.to_string());
-    file.close().map_err(Failure::failed)?;
+    match file.close() {
+        Err(WriteError::File { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {
+            return Ok(Status::Done);
+        }
+        closed => closed.map_err(Failure::failed)?,
+    }
     let mut text = format!(
         "{}: {} requests, {} written as {}",
         out.display(),
