@@ -10,7 +10,7 @@ use anyhow::anyhow;
 use clap::Subcommand;
 use flashlane_trace::{
     FORMATS, Format, OpenError, OpenOptions, Output, Portrait, ReadError, Share, Summary, Trace, WriteError,
-    Writer, is_standard_output, open,
+    Writer, Written, is_standard_output, open,
 };
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -239,6 +239,22 @@ fn say(out: &Path, text: &str) -> Result<(), Failure> {
     output::print(&format!("{text}\n"))
 }
 
+/// Writes all that the trace has and puts the file in its place.
+fn write(
+    trace: &mut Trace,
+    input: &Input,
+    mut writer: Writer<Output>,
+    out: &Path,
+) -> Result<Written, WriteError> {
+    let failed = |source| WriteError::File { path: out.to_owned(), source };
+    for record in metered(trace, format!("reading {}", input.trace.display())) {
+        writer.push(&record).map_err(failed)?;
+    }
+    let (file, written) = writer.finish().map_err(failed)?;
+    file.close()?;
+    Ok(written)
+}
+
 fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {
     let ConvertArguments { input, out, to, force } = arguments;
     let format = target(out, to.as_deref())?;
@@ -247,29 +263,16 @@ fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {
         WriteError::Exists { .. } => Failure::unusable(anyhow!("{error}: --force overwrites it")),
         error => Failure::unusable(error),
     })?;
-    let mut writer = Writer::new(format, file).map_err(Failure::unusable)?;
-    let failed = |source| Failure::failed(WriteError::File { path: out.clone(), source });
-    for record in metered(&mut trace, format!("reading {}", input.trace.display())) {
-        match writer.push(&record) {
-            Ok(()) => {}
-            // A reader that has seen enough (`| head`) is no error.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Status::Done),
-            Err(error) => return Err(failed(error)),
-        }
-    }
-    let (file, written) = match writer.finish() {
-        Ok(finished) => finished,
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Status::Done),
-        Err(error) => return Err(failed(error)),
-    };
-    let summary = trace.summary();
-    let partial = trace.finish().err().map(|error| error.to_string());
-    match file.close() {
+    let writer = Writer::new(format, file).map_err(Failure::unusable)?;
+    let written = match write(&mut trace, input, writer, out) {
+        // A reader that has seen enough (`| head`) is no error.
         Err(WriteError::File { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {
             return Ok(Status::Done);
         }
-        closed => closed.map_err(Failure::failed)?,
-    }
+        written => written.map_err(Failure::failed)?,
+    };
+    let summary = trace.summary();
+    let partial = trace.finish().err().map(|error| error.to_string());
     let mut text = format!(
         "{}: {} requests, {} written as {}",
         out.display(),

@@ -8,7 +8,7 @@ use flashlane_base::Operation;
 use flashlane_trace::Record;
 use std::collections::VecDeque;
 
-const SECTOR_BYTES: u64 = 512;
+pub(super) const SECTOR_BYTES: u64 = 512;
 /// A sector's bytes on a package's bus: its spare bytes go along.
 const SECTOR_ON_BUS_BYTES: u64 = SECTOR_BYTES + SPARE_BYTES;
 pub(super) const SPARE_BYTES: u64 = 16;
@@ -374,8 +374,8 @@ impl Package {
     fn clean(&mut self, parameters: &Parameters) -> f64 {
         let count = self.pools.len();
         let low = parameters.low_percent * self.blocks.len() / count / 100;
-        let turns = (0..count).map(|step| (self.clean_turn + step) % count);
-        let Some(pool) = turns.into_iter().find(|&pool| self.pools[pool].free_blocks <= low) else {
+        let mut turns = (0..count).map(|step| (self.clean_turn + step) % count);
+        let Some(pool) = turns.find(|&pool| self.pools[pool].free_blocks <= low) else {
             return 0.0;
         };
         self.clean_turn = (pool + 1) % count;

@@ -1,8 +1,9 @@
 //! Other configurations of the drive, for which nothing is published: beside what a step-by-step model of that simulator
 //! reckons, which is first held to the means that are.
 
-use super::model::{Parameters, SPARE_BYTES, mean_response_ms};
-use super::synthetics::workload;
+use super::model::{Parameters, SECTOR_BYTES, SPARE_BYTES, mean_response_ms};
+use super::synthetics::{WORKLOADS, workload};
+use super::traces::TRACES;
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, Row};
@@ -55,9 +56,6 @@ pub(super) const OTHERS: [(&str, Parameters); 16] = [
     ("copyback off", Parameters { copyback: false, ..DRIVE }),
 ];
 
-/// The extension's traces, and what is published for them.
-const TRACES: [(&str, &str, f64); 2] = super::traces::TRACES;
-
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();
     let mut traces = Vec::new();
@@ -72,8 +70,9 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         workload(Write, false, requests, parameters.page_sectors, 0).records()
     };
     let long = lab.either(2_500_000, 250_000);
-    let (name, requests, published_ms) =
-        lab.either(("rw5m", 5_000_000, 0.593_438), ("rw250k", 250_000, 0.329));
+    // The long random writes, or where the study is quick the short ones.
+    let [.., (short, .., few, short_ms), _, (name, .., many, long_ms)] = WORKLOADS;
+    let (name, requests, published_ms) = lab.either((name, many, long_ms), (short, few, short_ms));
     let reckoned_ms = mean_response_ms(DRIVE, random(&DRIVE, requests));
     let quantity = format!("the model: {name}");
     outcome.rows.push(Row::near(&quantity, published_ms, reckoned_ms, "ms", MODEL_NEAR));
@@ -101,10 +100,9 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
 
 /// A request in whole pages of a drive, as that simulator takes them; none where it does not fit there.
 fn in_pages(record: &Record, parameters: &Parameters) -> Option<Record> {
-    let page_bytes = parameters.page_sectors * 512;
-    let first = record.offset_bytes / page_bytes;
+    let page_bytes = parameters.page_sectors * SECTOR_BYTES;
+    let offset_bytes = record.offset_bytes / page_bytes * page_bytes;
     let end_bytes = (record.offset_bytes + record.length_bytes).next_multiple_of(page_bytes);
-    let offset_bytes = first * page_bytes;
     (end_bytes <= parameters.capacity_bytes()).then_some(Record {
         offset_bytes,
         length_bytes: end_bytes - offset_bytes,
@@ -128,7 +126,7 @@ fn compare<I: Iterator<Item = Record>>(
 
 /// The same drive as settings of the profile.
 pub(super) fn settings(parameters: &Parameters) -> Vec<(&'static str, String)> {
-    let page_bytes = parameters.page_sectors * 512;
+    let page_bytes = parameters.page_sectors * SECTOR_BYTES;
     vec![
         ("capacity", format!("{}B", parameters.capacity_bytes())),
         ("mapping.chunk", format!("{page_bytes}B")),

@@ -18,7 +18,7 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
 ///
 /// A sequential run is a few stretches of one request size each, and the long one's mean goes with their sizes: it is
 /// the mean of several runs that is compared.
-const WORKLOADS: [(&str, flashlane_base::Operation, bool, u64, f64); 6] = [
+pub(super) const WORKLOADS: [(&str, flashlane_base::Operation, bool, u64, f64); 6] = [
     ("sr250k: sequential reads", Read, true, 250_000, 0.132),
     ("sw250k: sequential writes", Write, true, 250_000, 0.310),
     ("rr250k: random reads", Read, false, 250_000, 0.136),

@@ -18,7 +18,7 @@ use flashlane_measure::{Replay, ReplayOptions};
 use flashlane_trace::Record;
 
 /// Packages of `msr-64g`.
-const PACKAGES: u32 = 8;
+pub(super) const PACKAGES: u32 = 8;
 
 /// A buffer, but for its policy.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,8 @@
 //! The quick form, and what needs the simulator's traces where they are.
 
 use super::fig4abc::{DISK_BYTES_PER_S, from_disk};
-use super::workload::{KERNEL_BUILD, LARGE_FILES, MP3_FILES, SMALL_FILES, WORD_COUNT};
+use super::method::PACKAGES;
+use super::workload::{DRIVE_BYTES, KERNEL_BUILD, LARGE_FILES, MP3_FILES, SMALL_FILES, WORD_COUNT};
 use crate::lab::Lab;
 use crate::{Options, Row, StudyResult, Value, Verdict, run};
 use flashlane_base::Operation;
@@ -79,7 +80,11 @@ fn the_simulators_traces_are_measured_where_they_are() {
 
 #[test]
 fn recordings_are_whole_and_fit_the_drive() {
-    const DRIVE_BYTES: u64 = 57_505_480_704;
+    let profile = flashlane_sim::config::load("msr-64g", &[]).unwrap();
+    assert_eq!(
+        (profile.capacity.0, profile.flash.channels * profile.flash.packages),
+        (DRIVE_BYTES, PACKAGES)
+    );
     let lab = Lab::new(Options::default());
     for program in [KERNEL_BUILD, WORD_COUNT, SMALL_FILES, MP3_FILES, LARGE_FILES] {
         let records = program.records(&lab).unwrap().unwrap();

@@ -9,8 +9,8 @@ use flashlane_trace::{OpenOptions, Record, Trace};
 
 /// Sectors of a page: DiskSim takes requests of whole pages.
 const STEP_SECTORS: u64 = 16;
-/// Sectors of the drive, `msr-64g`.
-const DRIVE_SECTORS: u64 = 57_505_480_704 / 512;
+/// Capacity of the drive, `msr-64g`.
+pub(super) const DRIVE_BYTES: u64 = 57_505_480_704;
 /// The seed of DiskSim's parameter files.
 const SEED: u32 = 42;
 
@@ -23,14 +23,14 @@ pub(super) const SYNTHETIC_REQUESTS: u64 = 250_000;
 /// Synthetic writes of one size over the whole drive (table II).
 ///
 /// They come 0.5 ms apart in the mean, as those that DiskSim's SSD extension is delivered with; the paper does not say.
-/// Either size is more than the drive can take at that rate, so that requests queue up from the first to the last and
-/// their mean response time goes with how fast the drive is, whatever the rate.
+/// Either size is more than the drive can take at that rate, so that requests queue up from the first to the last. At
+/// any rate that it cannot take their mean response time goes with how fast the drive is.
 pub(super) fn synthetic(sequential: bool, size_kib: u64, requests: u64) -> Synthetic {
     Synthetic {
         operation: Operation::Write,
         sequential,
         requests,
-        region_sectors: DRIVE_SECTORS,
+        region_sectors: DRIVE_BYTES / 512,
         size: Size::Fixed(2 * size_kib),
         step_sectors: STEP_SECTORS,
         seed: SEED,

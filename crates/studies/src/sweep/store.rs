@@ -85,7 +85,8 @@ impl Store {
         kept[DEFINITION] = definition.into();
         kept[CHECKSUM] = checksum(result).into();
         let mut whole = WholeFile::begin(&file)?;
-        writeln!(whole, "{kept:#}")?;
+        // As one piece: the file is not buffered.
+        whole.write_all(format!("{kept:#}\n").as_bytes())?;
         whole.put()
     }
 }
