@@ -127,13 +127,19 @@ fn compare<I: Iterator<Item = Record>>(
 /// The same drive as settings of the profile.
 pub(super) fn settings(parameters: &Parameters) -> Vec<(&'static str, String)> {
     let page_bytes = parameters.page_sectors * SECTOR_BYTES;
+    // Without copyback that simulator fills one block of a package at a time, on whichever plane: as if it had only one.
+    // But for the moves that happen to stay on a plane, which do without the bus there.
+    let (planes, blocks) = match parameters.copyback {
+        true => (parameters.planes, parameters.blocks),
+        false => (1, parameters.planes * parameters.blocks),
+    };
     vec![
         ("capacity", format!("{}B", parameters.capacity_bytes())),
         ("mapping.chunk", format!("{page_bytes}B")),
         ("cleaning.low", format!("{}%", parameters.low_percent)),
         ("flash.channels", parameters.packages.to_string()),
-        ("flash.planes", parameters.planes.to_string()),
-        ("flash.blocks", parameters.blocks.to_string()),
+        ("flash.planes", planes.to_string()),
+        ("flash.blocks", blocks.to_string()),
         ("flash.pages", parameters.pages.to_string()),
         ("flash.page", format!("{page_bytes}B")),
         ("flash.spare", format!("{}B", parameters.page_sectors * SPARE_BYTES)),
