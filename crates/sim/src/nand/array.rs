@@ -5,6 +5,7 @@
 //! holds both from beginning to end; with it the next one of the same direction may use what is free. Suspended
 //! programs and erases let reads pass. Like operations on several planes may share one array time.
 
+use super::alike::{Alike, Place};
 use super::awaiting::Awaiting;
 use super::in_order::InOrder;
 use super::operation::{FlashCounters, Kind, NONE, Operation, Owner, Step};
@@ -89,17 +90,17 @@ impl Die {
 pub struct FlashArray {
     ops: Slab<Operation>,
     dies: Vec<Die>,
+    /// Kept where operations share array times.
+    alike: Option<Alike>,
     awaiting: Awaiting,
     channels: Vec<Channel>,
     timing: Timing,
     ranks: [usize; 4],
-    planes_per_die: u32,
     /// The planes of a die, by which planes are divided.
     per_die: Divisor,
     page_bytes: u32,
     /// Mapping units of a flash page: so many programs on a plane share one array time.
     units_per_page: u32,
-    multi_plane: bool,
     copyback: bool,
     cache_mode: bool,
     preemptible: bool,
@@ -128,9 +129,13 @@ impl FlashArray {
             && timing.suspend.is_none()
             && (flash.copyback && !config.cleaning.preemptible && !config.cleaning.yields)
             && ranks.iter().all(|rank| *rank == ranks[0]);
+        let multi_plane = flash.multi_plane && geometry.planes_per_die > 1;
+        let alike =
+            Alike::new(geometry.dies, geometry.planes_per_die, geometry.units_per_flash_page, multi_plane);
         Self {
             ops: Slab::new(),
             dies: (0..geometry.dies).map(|die| Die::idle(geometry.channel_of(die))).collect(),
+            alike,
             awaiting: Awaiting::new(geometry.dies),
             channels: vec![
                 Channel { busy: false, die: 0, waiting: Default::default() };
@@ -138,11 +143,9 @@ impl FlashArray {
             ],
             timing,
             ranks,
-            planes_per_die: geometry.planes_per_die,
             per_die: Divisor::new(geometry.planes_per_die),
             page_bytes: geometry.page_bytes as u32,
             units_per_page: geometry.units_per_flash_page,
-            multi_plane: flash.multi_plane && geometry.planes_per_die > 1,
             copyback: flash.copyback,
             cache_mode: flash.cache_mode,
             preemptible: config.cleaning.preemptible,
@@ -159,6 +162,7 @@ impl FlashArray {
             *die = Die::idle(die.channel);
         }
         self.awaiting.clear();
+        self.alike.iter_mut().for_each(Alike::clear);
         for channel in &mut self.channels {
             channel.busy = false;
             channel.waiting.clear();
@@ -219,7 +223,36 @@ impl FlashArray {
     fn push(&mut self, die: u32, operation: Operation) {
         let rank = if operation.yields { YIELDING } else { self.ranks[operation.class as usize] };
         let op = self.ops.insert(operation);
-        self.dies[die as usize].queues[rank].push(&mut self.ops, op);
+        self.push_back(Place { die, rank }, op);
+    }
+
+    /// Puts an operation behind the others of a queue.
+    #[inline]
+    fn push_back(&mut self, place: Place, op: u32) {
+        let queue = &mut self.dies[place.die as usize].queues[place.rank];
+        if let Some(alike) = &mut self.alike {
+            alike.push(&self.ops, queue, place, op);
+        }
+        queue.push(&mut self.ops, op);
+    }
+
+    /// Puts an operation before the others of a queue.
+    fn push_front(&mut self, place: Place, op: u32) {
+        let queue = &mut self.dies[place.die as usize].queues[place.rank];
+        if let Some(alike) = &mut self.alike {
+            alike.push_front(&self.ops, queue, place, op);
+        }
+        queue.push_front(&mut self.ops, op);
+    }
+
+    /// Takes the first operation out of a queue.
+    #[inline]
+    fn pop(&mut self, place: Place) -> Option<u32> {
+        let op = self.dies[place.die as usize].queues[place.rank].pop(&self.ops)?;
+        if let Some(alike) = &mut self.alike {
+            alike.remove(&self.ops, place, op);
+        }
+        Some(op)
     }
 
     /// Lets cleaning on a die yield no longer: it goes before what comes from now on.
@@ -229,10 +262,10 @@ impl FlashArray {
         for op in under_way.into_iter().filter(|&op| op != NONE) {
             self.ops[op].yields = false;
         }
-        while let Some(op) = state.queues[YIELDING].pop(&self.ops) {
+        while let Some(op) = self.pop(Place { die, rank: YIELDING }) {
             self.ops[op].yields = false;
             let rank = self.ranks[self.ops[op].class as usize];
-            state.queues[rank].push(&mut self.ops, op);
+            self.push_back(Place { die, rank }, op);
         }
     }
 
@@ -393,8 +426,10 @@ impl FlashArray {
     fn begin(&mut self, die: u32, now: Instant, events: &mut EventQueue) {
         // With cache mode a read may free the array for the next at once; two rounds then find work.
         while let Some(op) = self.next_operation(die, now, events) {
-            if self.multi_plane || self.units_per_page > 1 {
-                self.gather(die, op);
+            if let Some(alike) = &mut self.alike {
+                let rank = self.ranks[self.ops[op].class as usize];
+                let queue = &mut self.dies[die as usize].queues[rank];
+                self.counters.multi_plane += alike.join(&mut self.ops, queue, Place { die, rank }, op);
             }
             let state = &mut self.dies[die as usize];
             match self.ops[op].kind {
@@ -439,7 +474,7 @@ impl FlashArray {
             Kind::Program => register_free && self.ops[state.array].kind == Kind::Program,
             Kind::Clean { .. } => false,
         };
-        if can { state.queues[rank].pop(&self.ops) } else { None }
+        if can { self.pop(Place { die, rank }) } else { None }
     }
 
     /// While a program or erase is suspended only reads begin; after the last it goes on where it was.
@@ -448,8 +483,12 @@ impl FlashArray {
         if state.array != NONE || state.register != NONE {
             return None;
         }
-        let queue = &mut state.queues[self.ranks[Class::HostRead as usize]];
-        let read = queue.take(&mut self.ops, |op| op.kind == Kind::Read && op.class == Class::HostRead);
+        let rank = self.ranks[Class::HostRead as usize];
+        let read =
+            state.queues[rank].take(&mut self.ops, |op| op.kind == Kind::Read && op.class == Class::HostRead);
+        if let (Some(op), Some(alike)) = (read, &mut self.alike) {
+            alike.remove(&self.ops, Place { die, rank }, op);
+        }
         if read.is_none() {
             (state.array, state.suspended) = (state.suspended, NONE);
             state.array_ends = now + state.suspended_left;
@@ -471,44 +510,6 @@ impl FlashArray {
         state.array = NONE;
         state.ticket = Ticket::NONE;
         self.counters.suspends += 1;
-    }
-
-    /// Joins to `op` the operations of the same queue that can share its array time: like ones on other planes of
-    /// the die, and programs that fill up the flash page.
-    fn gather(&mut self, die: u32, op: u32) {
-        let Operation { kind, class, plane, pages, .. } = self.ops[op];
-        if pages > 1 {
-            return; // on all planes already
-        }
-        let each = match kind {
-            Kind::Read => 1,
-            Kind::Program => self.units_per_page,
-            Kind::Clean { .. } => return,
-        };
-        let (rank, per_die, multi_plane) =
-            (self.ranks[class as usize], self.planes_per_die, self.multi_plane);
-        let mut taken = [0_u32; 64];
-        taken[(plane % per_die) as usize] = 1;
-        let mut last = op;
-        // Once there is no room left nobody looks through the rest of the queue.
-        for _ in 1..each * if multi_plane { per_die } else { 1 } {
-            let suits = |other: &Operation| {
-                let at = (other.plane % per_die) as usize;
-                if let Kind::Clean { planes, .. } = other.kind {
-                    // A program behind it goes to a block that it has yet to free.
-                    taken[at..at + planes as usize].fill(each);
-                }
-                let room = taken[at];
-                other.kind == kind && other.pages == 1 && (multi_plane || other.plane == plane) && room < each
-            };
-            let Some(partner) = self.dies[die as usize].queues[rank].take(&mut self.ops, suits) else {
-                break;
-            };
-            taken[(self.ops[partner].plane % per_die) as usize] += 1;
-            self.ops[last].partner = partner;
-            last = partner;
-            self.counters.multi_plane += u64::from(self.ops[partner].plane != plane);
-        }
     }
 
     /// Further looks that a read takes, and those that share its array time: the most that one of them needs.
@@ -645,13 +646,13 @@ impl FlashArray {
                 let wanted = state.queues[..YIELDING].iter().any(|queue| queue.first != NONE);
                 if self.ops[op].yields && wanted {
                     state.array = NONE;
-                    state.queues[YIELDING].push_front(&mut self.ops, op);
+                    self.push_front(Place { die, rank: YIELDING }, op);
                 } else if self.preemptible && state.queues[..rank].iter().any(|queue| queue.first != NONE) {
                     state.array = NONE;
                     if self.ops[op].class == Class::Cleaning {
                         state.paused = op;
                     } else {
-                        state.queues[rank].push_front(&mut self.ops, op);
+                        self.push_front(Place { die, rank }, op);
                     }
                 } else {
                     self.begin_clean(die, op, now, events);

@@ -1,5 +1,6 @@
 //! Flash: what the array looks like, how long its operations take, and the dies and channels that perform them.
 
+mod alike;
 mod array;
 mod awaiting;
 mod correction;

@@ -7,7 +7,7 @@ use crate::slab::Slab;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queue {
     pub(super) first: u32,
-    last: u32,
+    pub(super) last: u32,
 }
 
 impl Queue {
@@ -42,27 +42,32 @@ impl Queue {
         Some(first)
     }
 
-    /// Takes out the first operation that suits, behind the given one.
+    /// Takes out `op`, which stands behind `previous`.
+    pub(super) fn remove(&mut self, ops: &mut Slab<Operation>, previous: u32, op: u32) {
+        let next = ops[op].next;
+        match previous {
+            NONE => self.first = next,
+            _ => ops[previous].next = next,
+        }
+        if self.last == op {
+            self.last = previous;
+        }
+    }
+
+    /// Takes out the first operation that suits.
     pub(super) fn take(
         &mut self,
         ops: &mut Slab<Operation>,
-        mut suits: impl FnMut(&Operation) -> bool,
+        suits: impl Fn(&Operation) -> bool,
     ) -> Option<u32> {
-        let (mut before, mut op) = (NONE, self.first);
-        while op != NONE {
-            let next = ops[op].next;
-            if suits(&ops[op]) {
-                match before {
-                    NONE => self.first = next,
-                    _ => ops[before].next = next,
-                }
-                if self.last == op {
-                    self.last = before;
-                }
-                return Some(op);
-            }
-            (before, op) = (op, next);
+        let (mut previous, mut op) = (NONE, self.first);
+        while op != NONE && !suits(&ops[op]) {
+            (previous, op) = (op, ops[op].next);
         }
-        None
+        if op == NONE {
+            return None;
+        }
+        self.remove(ops, previous, op);
+        Some(op)
     }
 }
