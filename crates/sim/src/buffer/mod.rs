@@ -146,7 +146,7 @@ pub(crate) fn longest_page(config: &DriveConfig, geometry: &Geometry) -> Duratio
     let timing = Timing::new(config, Seed(0));
     let array = timing.read + timing.program + timing.summary;
     let noise = Duration::from_ns((array.as_ns() as f64 * config.flash.noise.0).ceil() as u64);
-    array + noise + timing.bus(geometry.page_bytes as u32) * 2
+    array + noise + timing.bus(geometry.page_bytes) * 2
 }
 
 impl WriteBuffer {

@@ -71,8 +71,14 @@ impl Drive {
                 buffer.expect(piece.page);
             }
             let owner = Owner::Request(request);
-            let mut read =
-                FlashOperation::new(Kind::Read, owner, Class::HostRead, plane, piece.page, piece.bytes);
+            let mut read = FlashOperation::new(
+                Kind::Read,
+                owner,
+                Class::HostRead,
+                plane,
+                piece.page,
+                u64::from(piece.bytes),
+            );
             if let Some(correction) = &mut self.correction {
                 correction.decide(&mut read, self.ftl.wear_of(piece.page));
                 self.counts.read_retries += u64::from(read.retries);
@@ -101,7 +107,7 @@ impl Drive {
         } else if self.buffer.as_ref().is_some_and(WriteBuffer::keeps_reads) {
             self.keep(request, operation.page);
         }
-        self.deliver(request, operation.pages, u64::from(operation.bus_bytes));
+        self.deliver(request, operation.pages, operation.bus_bytes);
         let state = &mut self.requests[request];
         state.flash_pending -= operation.pages;
         if state.flash_pending == 0 && state.excluding {
@@ -169,7 +175,7 @@ impl Drive {
             // Trimmed while it waited for the controller.
             return self.page_fetched(page);
         };
-        let bytes = self.geometry.page_bytes as u32;
+        let bytes = self.geometry.page_bytes;
         let read = FlashOperation::new(Kind::Read, Owner::Readahead, Class::Readahead, plane, page, bytes);
         self.flash.enqueue(read, self.now, &mut self.events);
     }

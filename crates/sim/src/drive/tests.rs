@@ -482,6 +482,17 @@ fn a_read_crosses_the_link_page_by_page_or_whole() {
 }
 
 #[test]
+fn a_read_of_4_gib_from_one_die_crosses_the_link_with_all_its_bytes() {
+    let one_die = [("flash.channels", "1"), ("flash.blocks", "4096"), ("capacity", "5GiB")];
+    let mut drive =
+        Drive::new(&config("msr-32g", &[&one_die[..], &[("initial.state", "full")]].concat()), Seed(1));
+    let length_bytes = 4 << 30;
+    latency_ns(&mut drive, Request::read(0, 0, length_bytes));
+    let crossing = Duration::of_transfer(length_bytes, 2_147_651_007);
+    assert_eq!(drive.counters().get("link_busy_ns"), Some(crossing.as_ns()));
+}
+
+#[test]
 fn a_completion_waits_for_the_data_on_the_link() {
     let second_ns = |waits| {
         let settings = [("link.completions_wait", waits), ("initial.state", "fresh")];

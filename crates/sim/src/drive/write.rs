@@ -222,7 +222,7 @@ impl Drive {
     /// The flash operation that puts a page in its place.
     #[inline]
     fn programming(&self, page: u32, place: Placed, owner: Owner) -> FlashOperation {
-        let bytes = self.geometry.page_bytes as u32;
+        let bytes = self.geometry.page_bytes;
         let mut program =
             FlashOperation::new(Kind::Program, owner, Class::HostWrite, place.plane, page, bytes);
         program.fills_block = place.fills_block;
@@ -259,7 +259,7 @@ impl Drive {
             && let Some(plane) = self.ftl.plane_of(page)
         {
             let bytes = u64::from(present.count_zeros()) * self.geometry.page_bytes / 64;
-            let read = FlashOperation::new(Kind::Read, fill, Class::HostWrite, plane, page, bytes as u32);
+            let read = FlashOperation::new(Kind::Read, fill, Class::HostWrite, plane, page, bytes);
             self.flash.enqueue(read, self.now, &mut self.events);
         } else {
             self.program(page, owner);

@@ -68,14 +68,17 @@ impl Deref for Table {
     type Target = [u32];
     #[inline]
     fn deref(&self) -> &[u32] {
-        &bytemuck::cast_slice(&self.map)[..self.entries]
+        // SAFETY: the map is as long as all entries and lies on the boundary of a page of memory; any bits are entries.
+        // Said here because the tables are looked into several times for every page that is written.
+        unsafe { std::slice::from_raw_parts(self.map.as_ptr().cast(), self.entries) }
     }
 }
 
 impl DerefMut for Table {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u32] {
-        &mut bytemuck::cast_slice_mut(&mut self.map)[..self.entries]
+        // SAFETY: as above, and the map is nobody else's.
+        unsafe { std::slice::from_raw_parts_mut(self.map.as_mut_ptr().cast(), self.entries) }
     }
 }
 

@@ -98,7 +98,7 @@ pub struct FlashArray {
     ranks: [usize; 4],
     /// The planes of a die, by which planes are divided.
     per_die: Divisor,
-    page_bytes: u32,
+    page_bytes: u64,
     /// Mapping units of a flash page: so many programs on a plane share one array time.
     units_per_page: u32,
     copyback: bool,
@@ -144,7 +144,7 @@ impl FlashArray {
             timing,
             ranks,
             per_die: Divisor::new(geometry.planes_per_die),
-            page_bytes: geometry.page_bytes as u32,
+            page_bytes: geometry.page_bytes,
             units_per_page: geometry.units_per_flash_page,
             copyback: flash.copyback,
             cache_mode: flash.cache_mode,
@@ -295,13 +295,21 @@ impl FlashArray {
         now: Instant,
         events: &mut EventQueue,
     ) {
+        if let Some(in_order) = self.in_order.as_mut().filter(|in_order| in_order.joins_programs()) {
+            let timing = &mut self.timing;
+            for place in places {
+                let summary = if place.fills_block { timing.summary } else { Duration::ZERO };
+                let array = timing.array(timing.program + summary);
+                self.counters.array_busy_ns += array.as_ns();
+                in_order.share(self.per_die.of(place.plane), array);
+            }
+            let bus = timing.bus(program.bus_bytes);
+            self.counters.bus_busy_ns += bus.as_ns() * places.len() as u64;
+            return in_order.push_shares(&program, bus, now, events);
+        }
         for place in places {
             (program.plane, program.fills_block) = (place.plane, place.fills_block);
-            if self.in_order.is_some() {
-                self.enqueue_in_order(self.per_die.of(place.plane), &program, now, events);
-            } else {
-                self.enqueue(program, now, events);
-            }
+            self.enqueue(program, now, events);
             program.page += 1;
             if let Some(plane) = place.parity {
                 self.enqueue(self.parity(plane), now, events);
@@ -557,7 +565,7 @@ impl FlashArray {
                 self.timing.bus(self.page_bytes) * 2 * self.units_at_once(moves) * u64::from(planes)
             }
             // The pages of several planes, one after the other.
-            _ if op.pages > 1 => self.timing.bus(op.bus_bytes / op.pages) * u64::from(op.pages),
+            _ if op.pages > 1 => self.timing.bus(op.bus_bytes / u64::from(op.pages)) * u64::from(op.pages),
             _ => self.timing.bus(op.bus_bytes),
         }
     }

@@ -17,6 +17,16 @@ pub(super) struct InOrder {
     /// Whether pages of one request that follow each other on a die may be reported with the last of them: where the
     /// drive does nothing with a single page of a write, of a read.
     joins: [bool; 2],
+    /// What pages of a run that are joined come to for each die, and which dies have some, in the order of their first.
+    shares: Vec<Share>,
+    sharing: Vec<u32>,
+}
+
+/// A die's part in a run of pages.
+#[derive(Clone, Copy, Default)]
+struct Share {
+    pages: u32,
+    array: Duration,
 }
 
 /// What a die has before it.
@@ -40,7 +50,43 @@ impl InOrder {
                 unbuffered,
                 unbuffered && correct && config.link.whole_reads && config.readahead.is_none(),
             ],
+            shares: vec![Share::default(); dies as usize],
+            sharing: Vec::new(),
         }
+    }
+
+    /// Whether programs of one request that follow each other on a die are one operation.
+    pub(super) fn joins_programs(&self) -> bool {
+        self.joins[0]
+    }
+
+    /// Adds a page that takes the array for so long to the share of `die` in a run.
+    #[inline]
+    pub(super) fn share(&mut self, die: u32, array: Duration) {
+        let share = &mut self.shares[die as usize];
+        if share.pages == 0 {
+            self.sharing.push(die);
+        }
+        share.pages += 1;
+        share.array += array;
+    }
+
+    /// Puts each die's share in a run behind the other operations of the die; a page of it is like `page` and holds the
+    /// bus for `bus`.
+    pub(super) fn push_shares(
+        &mut self,
+        page: &Operation,
+        bus: Duration,
+        now: Instant,
+        events: &mut EventQueue,
+    ) {
+        let mut sharing = std::mem::take(&mut self.sharing);
+        for die in sharing.drain(..) {
+            let Share { pages, array } = std::mem::take(&mut self.shares[die as usize]);
+            let all = Operation { pages, bus_bytes: page.bus_bytes * u64::from(pages), ..*page };
+            self.push(die, &all, array + bus * u64::from(pages), now, events);
+        }
+        self.sharing = sharing;
     }
 
     /// Whether a die neither works nor has anything waiting.
@@ -71,7 +117,7 @@ impl InOrder {
             && joined(self.joins, last.kind, operation.kind, operation.owner)
         {
             *last_ends = ends;
-            last.pages += 1;
+            last.pages += operation.pages;
             last.bus_bytes += operation.bus_bytes;
             return;
         }

@@ -61,7 +61,7 @@ pub struct Operation {
     /// only once it is done, and of dies that serve in order.
     pub pages: u32,
     /// Bytes over the channel's bus.
-    pub bus_bytes: u32,
+    pub bus_bytes: u64,
     /// Array reads that error correction needs beyond the first.
     pub retries: u32,
     /// Whether what was read cannot be corrected.
@@ -99,7 +99,7 @@ pub(super) enum Step {
 
 impl Operation {
     /// An operation that is not yet queued.
-    pub fn new(kind: Kind, owner: Owner, class: Class, plane: u32, page: u32, bus_bytes: u32) -> Self {
+    pub fn new(kind: Kind, owner: Owner, class: Class, plane: u32, page: u32, bus_bytes: u64) -> Self {
         Self {
             kind,
             owner,

@@ -42,7 +42,7 @@ impl Timing {
             noise: (flash.noise.0 > 0.0).then(|| (flash.noise.0, seed.derive("flash noise").source())),
         };
         if let Some(bytes) = flash.summary {
-            let each = flash.program.0 + timing.bus(bytes.0 as u32);
+            let each = flash.program.0 + timing.bus(bytes.0);
             timing.summary = each * u64::from(flash.summary_pages);
         }
         timing
@@ -50,8 +50,8 @@ impl Timing {
 
     /// Time that `bytes` hold the channel's bus.
     #[inline]
-    pub fn bus(&self, bytes: u32) -> Duration {
-        let ns = (u64::from(bytes) * self.bus_ns_per_byte + (1 << 31)) >> 32;
+    pub fn bus(&self, bytes: u64) -> Duration {
+        let ns = (bytes * self.bus_ns_per_byte + (1 << 31)) >> 32;
         self.bus_command + Duration::from_ns(ns)
     }
 

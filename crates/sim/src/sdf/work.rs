@@ -102,7 +102,7 @@ impl Sdf {
             let bytes = to.min(page + shape.page_bytes) - from.max(page);
             let at = lane * shape.planes + plane;
             let owner = Owner::Request(job);
-            let mut read = FlashOperation::new(Kind::Read, owner, Class::HostRead, at, next, bytes as u32);
+            let mut read = FlashOperation::new(Kind::Read, owner, Class::HostRead, at, next, bytes);
             if let Some(correction) = &mut self.correction {
                 correction.decide(&mut read, self.engines[lane as usize].wear_of(unit, plane));
                 self.counts.read_retries += u64::from(read.retries);
@@ -174,7 +174,7 @@ impl Sdf {
             return;
         }
         let first = self.jobs[job].request.lane.0 * shape.planes;
-        let bytes = shape.planes_at_once * shape.page_bytes as u32;
+        let bytes = u64::from(shape.planes_at_once) * shape.page_bytes;
         for plane in (first..first + shape.planes).step_by(shape.planes_at_once as usize) {
             let owner = Owner::Request(job);
             let mut program = FlashOperation::new(Kind::Program, owner, Class::HostWrite, plane, row, bytes);
@@ -191,7 +191,7 @@ impl Sdf {
         let Job { request, unit, .. } = self.jobs[job];
         let lane = request.lane.0;
         let at = lane * shape.planes + plane;
-        let bytes = shape.page_bytes as u32;
+        let bytes = shape.page_bytes;
         let program = FlashOperation::new(Kind::Program, Owner::Nobody, Class::HostWrite, at, row, bytes);
         self.flash.enqueue(program, self.now, &mut self.events);
         let Ok(erases) = self.engines[lane as usize].replace(unit, plane) else {
@@ -243,7 +243,7 @@ impl Sdf {
                     self.counts.pages_unreadable += 1;
                     self.jobs[job].outcome = Err(Failure::Unreadable);
                 }
-                self.send(job, operation.pages, u64::from(operation.bus_bytes), Direction::Out);
+                self.send(job, operation.pages, operation.bus_bytes, Direction::Out);
             }
             Kind::Program => {
                 if !self.done(job, operation.pages) {

@@ -169,7 +169,7 @@ impl PageMapped {
         }
         let physical = self.next_page(plane, cleaning::HOST);
         // The plane's turn comes again soon, with the next page of the block.
-        self.reverse.prefetch(physical + 1);
+        self.reverse.prefetch_next_line(physical, plane);
         let fills_block = self.is_full(plane);
         // Cleaning may have moved the old copy: look it up only now.
         self.invalidate(page);

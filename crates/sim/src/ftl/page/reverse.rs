@@ -48,6 +48,15 @@ impl Reverse {
         self.table.prefetch(Self::index(physical, self.per_plane.of(physical)));
     }
 
+    /// Has the entries behind that of a page on `plane` fetched, where it is the first of a line of the cache.
+    #[inline]
+    pub(super) fn prefetch_next_line(&self, physical: u32, plane: u32) {
+        let index = Self::index(physical, plane);
+        if index.is_multiple_of(SKEW as usize) {
+            self.table.prefetch(index + SKEW as usize);
+        }
+    }
+
     /// How many pages hold something valid.
     #[cfg(test)]
     pub(super) fn valid(&self) -> usize {
