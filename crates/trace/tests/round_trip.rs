@@ -239,5 +239,5 @@ fn nothing_is_overwritten_unasked_and_nothing_half_is_left() {
     one.close().unwrap();
     assert!(matches!(two.close(), Err(WriteError::Exists { .. })));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
-    assert!(Output::create(folder.path(), true).err().unwrap().to_string().contains("no plain file"));
+    assert!(Output::create(folder.path(), true).err().unwrap().to_string().contains("is a directory"));
 }

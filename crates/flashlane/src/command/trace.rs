@@ -258,12 +258,13 @@ fn write(
 fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {
     let ConvertArguments { input, out, to, force } = arguments;
     let format = target(out, to.as_deref())?;
-    let mut trace = opened(input)?;
+    // Before anything is read: a slip must not cost a conversion.
     let file = Output::create(out, *force).map_err(|error| match error {
         WriteError::Exists { .. } => Failure::unusable(anyhow!("{error}: --force overwrites it")),
         error => Failure::unusable(error),
     })?;
     let writer = Writer::new(format, file).map_err(Failure::unusable)?;
+    let mut trace = opened(input)?;
     let written = match write(&mut trace, input, writer, out) {
         // A reader that has seen enough (`| head`) is no error.
         Err(WriteError::File { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {

@@ -109,7 +109,6 @@ fn mistakes_are_answered_with_what_would_do() {
         &["not written as 'blktrace'", "msr"],
     );
     refused(2, &["trace", "convert", &msr, text(&out), "--to", "xml"], &["'xml'"]);
-    refused(2, &["trace", "convert", &msr, text(folder.path()), "--to", "spc"], &["no plain file"]);
     let whole_numbers = folder.path().join("requests.txt");
     fs::write(&whole_numbers, "500 0 100 8 1\n").unwrap();
     refused(2, &["trace", "info", text(&whole_numbers)], &["disksim, mqsim"]);
@@ -119,6 +118,36 @@ fn mistakes_are_answered_with_what_would_do() {
     refused(2, &["trace", "convert", &msr, text(&out.with_extension("csv.gz"))], &["does not say"]);
     assert!(!out.exists());
     assert_eq!(flashlane(&["trace"]).status, 2);
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_refused_before_anything_is_read_and_by_the_name_that_was_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let dangling = folder.path().join("dangling.msr");
+    std::os::unix::fs::symlink("nowhere", &dangling).unwrap();
+    let inside = |name: &str| format!("{}/{name}", text(folder.path()));
+    for (out, words) in [
+        (inside(""), "that is a directory"),
+        (inside("new/"), "named as one"),
+        (inside("none/x.msr"), &format!("there is no directory '{}'", inside("none"))),
+        (inside("dangling.msr"), "it is a link to 'nowhere', which is not there"),
+        ("/dev/null".into(), "it is a character device, and no plain file"),
+    ] {
+        // Of this input nothing ever comes: whoever looked at it would wait.
+        let mut child = command(&["trace", "convert", "-", &out, "--from", "msr", "--to", "msr"])
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let silent = child.stdin.take();
+        let ended = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(2), "{stderr}");
+        let named = stderr.starts_with(&format!("flashlane: cannot write the trace '{out}': "));
+        assert!(named && stderr.contains(words) && !stderr.contains(".part"), "{stderr}");
+        drop(silent);
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
 #[test]

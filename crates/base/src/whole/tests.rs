@@ -1,0 +1,131 @@
+use super::*;
+use std::fs;
+
+fn begun(place: &Path, text: &str) -> WholeFile {
+    let mut file = WholeFile::begin(place).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file
+}
+
+#[test]
+fn of_several_at_one_place_each_is_whole_and_the_last_one_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("place");
+    let (mut first, second) = (begun(&place, "first"), begun(&place, "second"));
+    second.put().unwrap();
+    assert_eq!(fs::read_to_string(&place).unwrap(), "second");
+    first.write_all(b" to the end").unwrap();
+    first.put().unwrap();
+    assert_eq!(fs::read_to_string(&place).unwrap(), "first to the end");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn what_is_dropped_or_finds_its_place_taken_leaves_all_as_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("place");
+    let late = begun(&place, "late");
+    drop(begun(&place, "half"));
+    begun(&place, "early").put_new().unwrap();
+    assert_eq!(late.put_new().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(fs::read_to_string(&place).unwrap(), "early");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn the_longest_name_has_room_beside_it_and_a_longer_one_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("n".repeat(255));
+    begun(&place, "text").put().unwrap();
+    assert_eq!(fs::read_to_string(&place).unwrap(), "text");
+    let longer = WholeFile::begin(&dir.path().join("n".repeat(256))).unwrap_err();
+    assert_eq!(longer.kind(), io::ErrorKind::InvalidFilename, "before anything is written");
+}
+
+#[test]
+fn what_is_no_place_for_a_file_is_refused_at_once_in_words_that_do_not_name_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let (inside, file) = (dir.path().join("inside"), dir.path().join("file"));
+    fs::create_dir(&inside).unwrap();
+    fs::write(&file, "text").unwrap();
+    let text = dir.path().to_str().unwrap();
+    for (place, words) in [
+        ("", "named as one"),
+        ("/", "named as one"),
+        ("..", "named as one"),
+        (text, "that is a directory"),
+        (&format!("{text}/inside"), "that is a directory"),
+        (&format!("{text}/inside/"), "that is a directory"),
+        (&format!("{text}/new/"), "named as one"),
+        (&format!("{text}/new/."), "named as one"),
+        (&format!("{text}/new/.."), "named as one"),
+        (&format!("{text}/file/"), "named as one"),
+        (&format!("{text}/none/place"), &format!("there is no directory '{text}/none'")),
+        (&format!("{text}/file/place"), &format!("there is no directory '{text}/file'")),
+        ("/proc/place", "No such file or directory"),
+    ] {
+        let error = WholeFile::begin(Path::new(place)).unwrap_err().to_string();
+        assert!(error.contains(words) && !error.contains(".part"), "{place}: {error}");
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), "text");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_device_is_not_replaced_not_even_through_a_link() {
+    let dir = tempfile::tempdir().unwrap();
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+    assert!(
+        WholeFile::begin(&link).unwrap_err().to_string().contains("a character device, and no plain file")
+    );
+}
+
+#[test]
+fn a_link_stays_and_its_target_is_replaced_and_one_to_nowhere_is_refused() {
+    let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (target, link) = (other.path().join("target"), dir.path().join("link"));
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    let error = WholeFile::begin(&link).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    assert_eq!(error.to_string(), format!("it is a link to '{}', which is not there", target.display()));
+    fs::write(&target, "old").unwrap();
+    begun(&link, "new").put().unwrap();
+    assert!(link.is_symlink());
+    assert_eq!(fs::read_to_string(&target).unwrap(), "new");
+}
+
+#[test]
+fn it_may_be_read_by_whom_other_new_files_may_be_and_one_that_is_replaced_by_whom_it_might() {
+    let dir = tempfile::tempdir().unwrap();
+    let (place, plain) = (dir.path().join("place"), dir.path().join("plain"));
+    begun(&place, "text").put().unwrap();
+    fs::write(&plain, "text").unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+    assert_eq!(mode(&place), mode(&plain));
+    for given in [0o600, 0o444, 0o664, 0o777, 0o000] {
+        fs::set_permissions(&place, Permissions::from_mode(given)).unwrap();
+        let half = begun(&place, "other");
+        assert_eq!(half.part.as_file().metadata().unwrap().mode() & 0o7777, given, "while it is written");
+        half.put().unwrap();
+        assert_eq!(mode(&place) & 0o7777, given);
+    }
+    // A program that others run as its owner is none any more, as when they write to it.
+    fs::set_permissions(&place, Permissions::from_mode(0o4755)).unwrap();
+    begun(&place, "other").put().unwrap();
+    assert_eq!(mode(&place) & 0o7777, 0o755);
+}
+
+#[test]
+fn one_that_is_replaced_keeps_its_owner_where_we_may_give_it_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("place");
+    fs::write(&place, "text").unwrap();
+    if std::os::unix::fs::chown(&place, Some(65_534), Some(65_533)).is_err() {
+        eprintln!("skipped: only root gives files away");
+        return;
+    }
+    begun(&place, "other").put().unwrap();
+    let meta = place.metadata().unwrap();
+    assert_eq!((meta.uid(), meta.gid()), (65_534, 65_533));
+}
