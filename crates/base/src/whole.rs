@@ -1,8 +1,9 @@
 //! A file that is in its place whole, or not at all.
 //!
-//! It is written under a name of its own in the same directory, one that nobody else can have and that follows no
-//! link, then synced and renamed. What fails before leaves the place as it was and nothing beside it; only what kills
-//! the program outright leaves a `.flashlane-*.part`.
+//! It is written without a name in the directory of its place, then synced and linked there: whatever ends the
+//! program, nothing is left. Where the file system has no files without names, and for the moment in which an old file
+//! is replaced, it has a name of its own, `.flashlane-*.part`, which nobody else can have and which follows no link;
+//! only what kills the program outright leaves that.
 //!
 //! To whoever looks, a file that is replaced is still the same one: its mode stays, and its owner and group where the
 //! system lets us give files away. Further names (hard links) keep the old one, as with all that rename.
@@ -10,10 +11,13 @@
 mod place;
 
 use place::{directory, find};
-use std::fs::{File, Metadata, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use rustix::fs::{AtFlags, CWD, OFlags};
+use std::fs::{self, File, Metadata, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+use tempfile::{PathPersistError, TempPath};
 
 /// What may be done with a file that is there: its mode without the bits that writing to it would clear.
 const ACCESS: u32 = 0o777;
@@ -21,7 +25,9 @@ const ACCESS: u32 = 0o777;
 /// A file on its way to its place. Dropped, it leaves nothing.
 #[derive(Debug)]
 pub struct WholeFile {
-    part: tempfile::NamedTempFile,
+    file: File,
+    /// Its name until then, if it has one.
+    part: Option<TempPath>,
     place: PathBuf,
 }
 
@@ -33,22 +39,21 @@ impl WholeFile {
     /// directory is, in none that is there, or a link that leads nowhere.
     pub fn begin(place: &Path) -> io::Result<Self> {
         let (place, old) = find(place)?;
-        let mut beside = tempfile::Builder::new();
-        beside.prefix(".flashlane-").suffix(".part");
-        // `tempfile`'s own way to open it tells errors with this name, which means nothing to anybody, and gives it to
-        // one user only: others may read it as they may what programs write otherwise.
-        let part = beside
-            .make_in(directory(&place), |part| File::options().write(true).create_new(true).open(part))?;
+        let (file, part) = match nameless(directory(&place)) {
+            Some(file) => (file, None),
+            None => named(directory(&place), |part| File::options().write(true).create_new(true).open(part))
+                .map(|(file, part)| (file, Some(part)))?,
+        };
         if let Some(old) = old {
             // Before there is anything in it that only some may read.
-            resemble(part.as_file(), &old)?;
+            resemble(&file, &old)?;
         }
-        Ok(Self { part, place })
+        Ok(Self { file, part, place })
     }
 
     /// The file.
     pub fn file(&mut self) -> &mut File {
-        self.part.as_file_mut()
+        &mut self.file
     }
 
     /// Puts it in its place, instead of a file that is there.
@@ -56,8 +61,13 @@ impl WholeFile {
     /// # Errors
     /// What the system says; the place is then as it was.
     pub fn put(self) -> io::Result<()> {
-        self.part.as_file().sync_all()?;
-        self.part.persist(&self.place).map(drop).map_err(|error| error.error)
+        self.file.sync_all()?;
+        let part = match self.part {
+            Some(part) => part,
+            // A link takes no place that is taken; a name is moved there.
+            None => named(directory(&self.place), |part| link(&self.file, part))?.1,
+        };
+        part.persist(&self.place).map_err(|error| error.error)
     }
 
     /// Puts it in its place where that is still free.
@@ -65,9 +75,51 @@ impl WholeFile {
     /// # Errors
     /// What the system says, [`AlreadyExists`](io::ErrorKind::AlreadyExists) among it; the place is then as it was.
     pub fn put_new(self) -> io::Result<()> {
-        self.part.as_file().sync_all()?;
-        self.part.persist_noclobber(&self.place).map(drop).map_err(|error| error.error)
+        self.file.sync_all()?;
+        match self.part {
+            None => link(&self.file, &self.place),
+            Some(part) => match part.persist_noclobber(&self.place) {
+                Err(PathPersistError { error, path }) if error.kind() != ErrorKind::AlreadyExists => {
+                    take(path, &self.place)
+                }
+                put => put.map_err(|error| error.error),
+            },
+        }
     }
+}
+
+/// A file without a name in that directory, which can get one; nothing where that is not to be had.
+fn nameless(dir: &Path) -> Option<File> {
+    let flags = OFlags::TMPFILE.bits().cast_signed();
+    let file = File::options().write(true).custom_flags(flags).open(dir).ok()?;
+    // It gets its name by way of this.
+    through_proc(&file).exists().then_some(file)
+}
+
+/// Gives a file without a name one that is free.
+fn link(file: &File, name: &Path) -> io::Result<()> {
+    Ok(rustix::fs::linkat(CWD, through_proc(file), CWD, name, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+fn through_proc(file: &File) -> PathBuf {
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+}
+
+/// What `make` makes under a name of our own in that directory, and the name. `tempfile`'s own ways to open a file tell
+/// errors with a name that means nothing to anybody, and give it to one user only.
+fn named<T>(dir: &Path, make: impl FnMut(&Path) -> io::Result<T>) -> io::Result<(T, TempPath)> {
+    let made = tempfile::Builder::new().prefix(".flashlane-").suffix(".part").make_in(dir, make)?;
+    Ok(made.into_parts())
+}
+
+/// Moves a file to a place that is free where the file system has neither hard links nor renames that overwrite
+/// nothing: the place is taken by an empty file first. Such a one is left if the program is killed in between.
+fn take(part: TempPath, place: &Path) -> io::Result<()> {
+    File::create_new(place)?;
+    part.persist(place).map_err(|error| {
+        let _ = fs::remove_file(place);
+        error.error
+    })
 }
 
 /// Gives a new file the mode of the one that it replaces, and its owner and group if that may be.

@@ -1,5 +1,4 @@
 use super::*;
-use std::fs;
 
 fn begun(place: &Path, text: &str) -> WholeFile {
     let mut file = WholeFile::begin(place).unwrap();
@@ -7,29 +6,81 @@ fn begun(place: &Path, text: &str) -> WholeFile {
     file
 }
 
+/// The same where the file system has no files without names.
+fn begun_named(place: &Path, text: &str) -> WholeFile {
+    let (mut file, part) = named(place.parent().unwrap(), |part| File::create_new(part)).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    WholeFile { file, part: Some(part), place: place.to_owned() }
+}
+
+const WAYS: [fn(&Path, &str) -> WholeFile; 2] = [begun, begun_named];
+
+fn count(dir: &tempfile::TempDir) -> usize {
+    fs::read_dir(dir.path()).unwrap().count()
+}
+
 #[test]
 fn of_several_at_one_place_each_is_whole_and_the_last_one_stays() {
-    let dir = tempfile::tempdir().unwrap();
-    let place = dir.path().join("place");
-    let (mut first, second) = (begun(&place, "first"), begun(&place, "second"));
-    second.put().unwrap();
-    assert_eq!(fs::read_to_string(&place).unwrap(), "second");
-    first.write_all(b" to the end").unwrap();
-    first.put().unwrap();
-    assert_eq!(fs::read_to_string(&place).unwrap(), "first to the end");
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    for way in WAYS {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("place");
+        let (mut first, second) = (way(&place, "first"), way(&place, "second"));
+        second.put().unwrap();
+        assert_eq!(fs::read_to_string(&place).unwrap(), "second");
+        first.write_all(b" to the end").unwrap();
+        first.put().unwrap();
+        assert_eq!(fs::read_to_string(&place).unwrap(), "first to the end");
+        assert_eq!(count(&dir), 1);
+    }
 }
 
 #[test]
 fn what_is_dropped_or_finds_its_place_taken_leaves_all_as_it_was() {
+    for way in WAYS {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("place");
+        let late = way(&place, "late");
+        drop(way(&place, "half"));
+        way(&place, "early").put_new().unwrap();
+        assert_eq!(late.put_new().unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&place).unwrap(), "early");
+        assert_eq!(count(&dir), 1);
+    }
+}
+
+#[test]
+fn nothing_is_there_for_a_kill_to_leave_where_files_need_no_name() {
+    let dir = tempfile::tempdir().unwrap();
+    if nameless(dir.path()).is_none() {
+        eprintln!("skipped: the file system has no files without names");
+        return;
+    }
+    let (place, old) = (dir.path().join("place"), dir.path().join("old"));
+    fs::write(&old, "old").unwrap();
+    let (new, replacing) = (begun(&place, "new"), begun(&old, "new"));
+    assert_eq!(count(&dir), 1);
+    new.put_new().unwrap();
+    replacing.put().unwrap();
+    assert_eq!(
+        (fs::read_to_string(place).unwrap(), fs::read_to_string(old).unwrap()),
+        ("new".into(), "new".into())
+    );
+}
+
+#[test]
+fn a_place_can_be_taken_without_links_and_renames_that_overwrite_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path().join("place");
-    let late = begun(&place, "late");
-    drop(begun(&place, "half"));
-    begun(&place, "early").put_new().unwrap();
-    assert_eq!(late.put_new().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-    assert_eq!(fs::read_to_string(&place).unwrap(), "early");
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    let part = |text| begun_named(&place, text).part.unwrap();
+    take(part("early"), &place).unwrap();
+    assert_eq!(take(part("late"), &place).unwrap_err().kind(), ErrorKind::AlreadyExists);
+    assert_eq!((fs::read_to_string(&place).unwrap(), count(&dir)), ("early".into(), 1));
+    fs::remove_file(&place).unwrap();
+    // What cannot be moved there does not leave the place taken.
+    let gone = part("gone");
+    fs::remove_file(&gone).unwrap();
+    assert_eq!(take(gone, &place).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(count(&dir), 0);
 }
 
 #[test]
@@ -39,7 +90,7 @@ fn the_longest_name_has_room_beside_it_and_a_longer_one_is_refused() {
     begun(&place, "text").put().unwrap();
     assert_eq!(fs::read_to_string(&place).unwrap(), "text");
     let longer = WholeFile::begin(&dir.path().join("n".repeat(256))).unwrap_err();
-    assert_eq!(longer.kind(), io::ErrorKind::InvalidFilename, "before anything is written");
+    assert_eq!(longer.kind(), ErrorKind::InvalidFilename, "before anything is written");
 }
 
 #[test]
@@ -68,7 +119,7 @@ fn what_is_no_place_for_a_file_is_refused_at_once_in_words_that_do_not_name_anot
         assert!(error.contains(words) && !error.contains(".part"), "{place}: {error}");
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), "text");
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    assert_eq!(count(&dir), 2);
 }
 
 #[test]
@@ -87,7 +138,7 @@ fn a_link_stays_and_its_target_is_replaced_and_one_to_nowhere_is_refused() {
     let (target, link) = (other.path().join("target"), dir.path().join("link"));
     std::os::unix::fs::symlink(&target, &link).unwrap();
     let error = WholeFile::begin(&link).unwrap_err();
-    assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    assert_eq!(error.kind(), ErrorKind::NotFound);
     assert_eq!(error.to_string(), format!("it is a link to '{}', which is not there", target.display()));
     fs::write(&target, "old").unwrap();
     begun(&link, "new").put().unwrap();
@@ -106,7 +157,7 @@ fn it_may_be_read_by_whom_other_new_files_may_be_and_one_that_is_replaced_by_who
     for given in [0o600, 0o444, 0o664, 0o777, 0o000] {
         fs::set_permissions(&place, Permissions::from_mode(given)).unwrap();
         let half = begun(&place, "other");
-        assert_eq!(half.part.as_file().metadata().unwrap().mode() & 0o7777, given, "while it is written");
+        assert_eq!(half.file.metadata().unwrap().mode() & 0o7777, given, "while it is written");
         half.put().unwrap();
         assert_eq!(mode(&place) & 0o7777, given);
     }
