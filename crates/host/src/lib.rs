@@ -12,6 +12,7 @@
 //! | `zoned` | a zoned block device, whose zones are erase units |
 //! | `record` | what a block device is asked, recorded through the kernel's tracing |
 //! | `identity`, `clock`, `interrupt` | what a result says about the machine; time; Ctrl-C |
+//! | `pipe` | a pipe with a name, opened for writing |
 
 // The one crate that may: it is where real time, threads and system calls come in.
 #![allow(clippy::disallowed_methods)]
@@ -26,6 +27,7 @@ mod interrupt;
 mod memory;
 mod open;
 mod open_error;
+mod pipe;
 mod ram;
 mod record;
 mod signature;
@@ -43,6 +45,7 @@ pub use identity::{Identity, identity, serial};
 pub use interrupt::{catch_interrupts, interrupted};
 pub use open::{Access, DEPTH_DEFAULT, DEPTH_MAX, OpenOptions};
 pub use open_error::OpenError;
+pub use pipe::open_pipe;
 pub use ram::machine_memory_bytes;
 pub use record::{Ended, Events, RecordError, Recorded, Until, record};
 pub use signature::Signature;
