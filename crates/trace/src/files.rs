@@ -1,5 +1,6 @@
 //! The files of a trace: mostly one; blktrace writes one a processor.
 
+use crate::compression::Compression;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -36,8 +37,10 @@ fn parts(path: &Path) -> Option<Vec<PathBuf>> {
 fn number(rest: &str) -> Option<(u32, usize)> {
     let (digits, ending) = rest.split_once('.').unwrap_or((rest, ""));
     let number: u32 = digits.parse().ok().filter(|number: &u32| number.to_string() == digits)?;
-    let ending = if ending.is_empty() && rest.ends_with('.') { None } else { Some(ending) };
-    Some((number, ["", "gz", "xz", "zst"].iter().position(|known| Some(*known) == ending)?))
+    if digits.len() == rest.len() {
+        return Some((number, 0));
+    }
+    Compression::of_ending(ending).map(|compression| (number, 1 + compression as usize))
 }
 
 #[cfg(test)]
@@ -52,6 +55,7 @@ mod tests {
             "sda.blktrace.0",
             "sda.blktrace.3.xz",
             "sda.blktrace.3.gz",
+            "sda.blktrace.4.ZSTD",
             "sda.blktrace.1.zst",
             "sda.blktrace.1",
             "sda.blktrace.02",
@@ -69,7 +73,13 @@ mod tests {
             let names = files(&dir.path().join(name)).into_iter();
             names.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned()).collect::<Vec<_>>()
         };
-        let numbered = ["sda.blktrace.0", "sda.blktrace.1", "sda.blktrace.3.gz", "sda.blktrace.10"];
+        let numbered = [
+            "sda.blktrace.0",
+            "sda.blktrace.1",
+            "sda.blktrace.3.gz",
+            "sda.blktrace.4.ZSTD",
+            "sda.blktrace.10",
+        ];
         assert_eq!(found("sda"), numbered);
         // One that is there stands for itself, and what is not there, too.
         assert_eq!(found("sda.blktrace.0"), ["sda.blktrace.0"]);

@@ -1,5 +1,6 @@
 //! The registry of formats, and how one is found.
 
+use crate::compression::{bare_ending, is_among};
 use crate::error::OpenError;
 use crate::formats;
 use crate::text::{Reader, first_line};
@@ -71,12 +72,9 @@ impl Format {
         format.ok_or_else(|| OpenError::UnknownFormat { given: name.into() })
     }
 
-    /// The format that a new file of this name is to have, by its ending: the one of those that are written.
-    pub fn of_new(path: &Path) -> Option<&'static Self> {
-        let name = path.to_str()?;
-        let mut fitting =
-            FORMATS.iter().copied().filter(|format| format.is_written() && format.has_extension_of(name));
-        fitting.next().filter(|_| fitting.next().is_none())
+    /// The formats whose files' names end as this one does.
+    pub fn of_ending(name: &Path) -> impl Iterator<Item = &'static Self> {
+        FORMATS.iter().copied().filter(move |format| format.has_ending_of(name))
     }
 
     /// Whether traces of this format can be written.
@@ -93,7 +91,7 @@ impl Format {
             [] => Err(OpenError::NotRecognised { name: name.into(), hint: hint(head) }),
             _ => {
                 let extended: Vec<_> =
-                    fitting.iter().filter(|format| format.has_extension_of(name)).collect();
+                    fitting.iter().filter(|format| format.has_ending_of(Path::new(name))).collect();
                 match extended[..] {
                     [format] => Ok(format),
                     _ => Err(OpenError::Ambiguous {
@@ -106,10 +104,8 @@ impl Format {
     }
 
     /// Whether a file's name, without the ending of its compression, ends as this format's do.
-    fn has_extension_of(&self, name: &str) -> bool {
-        let bare = ["gz", "xz", "zst"].iter().find_map(|ending| name.strip_suffix(&format!(".{ending}")[..]));
-        let extension = Path::new(bare.unwrap_or(name)).extension().and_then(|extension| extension.to_str());
-        extension.is_some_and(|extension| self.extensions.contains(&extension))
+    fn has_ending_of(&self, name: &Path) -> bool {
+        bare_ending(name).is_some_and(|ending| is_among(ending, self.extensions))
     }
 }
 

@@ -3,6 +3,7 @@
 //! [`open`] gives a [`Trace`], an iterator over [`Record`]s in constant memory, whatever the format and the
 //! compression; [`Writer`] writes them. A format is one file in `formats/` and one line in [`FORMATS`].
 
+mod compression;
 mod cursor;
 mod doubt;
 mod error;
@@ -17,6 +18,7 @@ mod portrait;
 mod record;
 mod sink;
 mod source;
+mod standard;
 mod summary;
 mod text;
 mod trace;
@@ -26,10 +28,11 @@ pub use doubt::Doubt;
 pub use error::{OpenError, ReadError};
 pub use files::files;
 pub use format::{FORMATS, Format};
-pub use output::{Output, is_standard_output};
+pub use output::Output;
 pub use portrait::{Portrait, Share, SizeClass};
 pub use record::Record;
 pub use source::Progress;
+pub use standard::{input_name, is_standard_input, is_standard_output, output_name};
 pub use summary::{Backward, Device, Refusal, Summary};
 pub use trace::{OpenOptions, Trace, open};
 pub use write::{Loss, WriteError, Writer, Written};

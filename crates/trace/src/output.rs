@@ -1,13 +1,14 @@
 //! Where a trace is written: a file, compressed as its name ends, that is there whole or not at all; or a stream.
 
+use crate::compression::Compression;
+use crate::standard::{is_standard_output, output_name};
 use crate::write::WriteError;
 use flashlane_base::WholeFile;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// A file, compressed as its name ends: `.gz`, `.xz`, `.zst`, or not.
+/// A file, compressed as its name ends: `.gz`, `.xz`, `.zst` (or `.zstd`), or not.
 ///
 /// It takes its place when it is closed, so that what fails half-way leaves neither half a trace nor a lost one. Where
 /// the place is a link, it is what the link leads to. Into a pipe, and into standard output, which is called `-`, it
@@ -31,35 +32,55 @@ enum Place {
 }
 
 impl Output {
-    /// Begins a file; one that is there already is overwritten only where `force` says so, and only a plain file.
+    /// Begins a file, or standard output; a file that is there already is overwritten only where `force` says so.
     ///
     /// # Errors
-    /// [`WriteError::Exists`], or [`WriteError::File`] where it cannot be made.
+    /// [`WriteError::Compression`] for names of compressed files that are not written, [`WriteError::Exists`], and
+    /// [`WriteError::File`] where it cannot be made.
     pub fn create(path: &Path, force: bool) -> Result<Self, WriteError> {
-        let cannot = |source| WriteError::File { path: path.to_owned(), source };
-        let place = match path.metadata() {
-            _ if is_standard_output(path) => Place::Stream(Box::new(io::stdout())),
-            Ok(meta) if meta.file_type().is_fifo() => {
-                Place::Stream(Box::new(File::options().write(true).open(path).map_err(cannot)?))
-            }
-            Ok(meta) if meta.is_file() && !force => return Err(WriteError::Exists { path: path.to_owned() }),
-            _ => Place::File(WholeFile::begin(path).map_err(cannot)?),
-        };
-        let compressor = match path.extension().and_then(|extension| extension.to_str()) {
-            Some("gz") => {
+        let compression = Compression::of_new(path)?;
+        if is_standard_output(path) {
+            return Self::begin(Place::Stream(Box::new(io::stdout())), compression, path, force);
+        }
+        if !force && path.is_file() {
+            return Err(WriteError::Exists { path: path.to_owned() });
+        }
+        let file =
+            WholeFile::begin(path).map_err(|source| WriteError::File { path: path.to_owned(), source })?;
+        Self::begin(Place::File(file), compression, path, force)
+    }
+
+    /// Writes into `pipe`, which is called `path`.
+    ///
+    /// # Errors
+    /// [`WriteError::Compression`] as for a file.
+    pub fn into_pipe(pipe: File, path: &Path) -> Result<Self, WriteError> {
+        Self::begin(Place::Stream(Box::new(pipe)), Compression::of_new(path)?, path, true)
+    }
+
+    fn begin(
+        place: Place,
+        compression: Option<Compression>,
+        path: &Path,
+        force: bool,
+    ) -> Result<Self, WriteError> {
+        let path = PathBuf::from(output_name(path));
+        let cannot = |source| WriteError::File { path: path.clone(), source };
+        let compressor = match compression {
+            Some(Compression::Gz) => {
                 Compressor::Gz(flate2::write::GzEncoder::new(place, flate2::Compression::default()))
             }
-            Some("xz") => Compressor::Xz(liblzma::write::XzEncoder::new(place, 6)),
-            Some("zst") => {
+            Some(Compression::Xz) => Compressor::Xz(liblzma::write::XzEncoder::new(place, 6)),
+            Some(Compression::Zstd) => {
                 let mut encoder =
                     zstd::Encoder::new(place, zstd::DEFAULT_COMPRESSION_LEVEL).map_err(cannot)?;
                 // As the zstd program does: without it, damage would go unseen.
                 encoder.include_checksum(true).map_err(cannot)?;
                 Compressor::Zstd(encoder)
             }
-            _ => Compressor::Plain(place),
+            None => Compressor::Plain(place),
         };
-        Ok(Self { compressor, path: path.to_owned(), force })
+        Ok(Self { compressor, path, force })
     }
 
     /// Ends the compression and puts the file in its place.
@@ -97,11 +118,6 @@ impl Output {
             Compressor::Zstd(out) => out,
         }
     }
-}
-
-/// Whether that is what stands for standard output.
-pub fn is_standard_output(path: &Path) -> bool {
-    path == Path::new("-") || path == Path::new("/dev/stdout")
 }
 
 impl Write for Place {

@@ -3,6 +3,7 @@
 //! gz (RFC 1952), xz and Zstandard (RFC 8878) are told by their first bytes; each may consist of several members or
 //! frames one after the other, as parallel compressors and `cat` make them.
 
+use crate::compression::Compression;
 use crate::format::Input;
 use flate2::bufread::GzDecoder;
 use liblzma::bufread::XzDecoder;
@@ -17,9 +18,6 @@ const CHUNK_BYTES: usize = 1 << 17;
 pub(crate) const MEMORY_MOST: u64 = 256 << 20;
 /// How much of the content decides about its format.
 const HEAD_BYTES: u64 = 1 << 16;
-
-/// Compressed files begin with these.
-const MAGICS: &[(&[u8], &str)] = &[(b"\x1f\x8b", "gz"), (b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zst")];
 
 /// What traces also come in and is not read: where its magic number stands, that, and what it is called. The first
 /// lines of an archive's first file may look like a trace's.
@@ -38,7 +36,7 @@ const PACKINGS: &[(usize, &[u8], &str)] = &[
 pub(crate) struct Source {
     pub input: Input,
     pub head: Vec<u8>,
-    pub compression: Option<&'static str>,
+    pub compression: Option<Compression>,
 }
 
 impl Source {
@@ -49,19 +47,15 @@ impl Source {
     pub fn new(mut raw: Input, stop: fn() -> bool) -> io::Result<Self> {
         let mut first = Vec::new();
         raw.by_ref().take(6).read_to_end(&mut first)?;
-        // Two bytes are enough to know one that was cut within them.
-        let is = |(magic, _): &&(&[u8], _)| {
-            first.starts_with(magic) || first.len() >= 2 && magic.starts_with(&first)
-        };
-        let compression = MAGICS.iter().find(is).map(|(_, name)| *name);
+        let compression = Compression::of_content(&first);
         let whole = Cursor::new(first).chain(raw);
         let content: Input = match compression {
-            Some("gz") => Box::new(Members::new(BufReader::with_capacity(CHUNK_BYTES, whole))),
-            Some("xz") => {
+            Some(Compression::Gz) => Box::new(Members::new(BufReader::with_capacity(CHUNK_BYTES, whole))),
+            Some(Compression::Xz) => {
                 let stream = Stream::new_stream_decoder(MEMORY_MOST, CONCATENATED)?;
                 Box::new(XzDecoder::new_stream(BufReader::with_capacity(CHUNK_BYTES, whole), stream))
             }
-            Some(_) => {
+            Some(Compression::Zstd) => {
                 let mut decoder = zstd::Decoder::with_buffer(BufReader::with_capacity(CHUNK_BYTES, whole))?;
                 decoder.window_log_max(MEMORY_MOST.ilog2())?;
                 Box::new(decoder)

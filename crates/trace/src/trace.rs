@@ -1,11 +1,13 @@
 //! A trace that is being read.
 
 use crate::Record;
+use crate::compression::Compression;
 use crate::error::{OpenError, ReadError};
 use crate::files::files;
 use crate::format::{Format, Input};
 use crate::sink::{Sink, Wanted};
 use crate::source::{Counted, Progress, Source};
+use crate::standard::{input_name, is_standard_input};
 use crate::summary::Summary;
 use crate::text::Reader;
 use std::fs::File;
@@ -44,11 +46,15 @@ pub struct Trace {
     progress: Progress,
 }
 
-/// Opens a trace: a file, or `NAME` where blktrace left `NAME.blktrace.0` and so on.
+/// Opens a trace: a file, `NAME` where blktrace left `NAME.blktrace.0` and so on, or standard input, which is called
+/// `-`.
 ///
 /// # Errors
 /// [`OpenError`] where there is no such file, its format is not known, or there is nothing in it to give out.
 pub fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Trace, OpenError> {
+    if is_standard_input(path) {
+        return Trace::from_reader(io::stdin(), &input_name(path), options);
+    }
     let cannot = |path: &Path, source| OpenError::File { path: path.to_owned(), source };
     let mut progress = Progress { file_bytes: Some(0), ..Progress::default() };
     let mut inputs = Vec::new();
@@ -107,7 +113,7 @@ impl Trace {
             Some(number) => Wanted::Numbered(number),
             None => Wanted::Sole,
         };
-        let compression = sources[0].compression;
+        let compression = sources[0].compression.map(Compression::name);
         let mut trace = Self {
             name: name.into(),
             format,
@@ -244,7 +250,7 @@ fn nothing_in(source: &mut Source) -> ReadError {
     match end {
         Ok(()) => ReadError::Nothing { unit, lines: 0, refused: 0, refusals: Vec::new() },
         Err(error) => {
-            let compression = source.compression;
+            let compression = source.compression.map(Compression::name);
             ReadError::Damaged { compression, unit, units: 0, bytes: 0, records: 0, source: error }
         }
     }

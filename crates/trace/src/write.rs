@@ -20,6 +20,17 @@ pub enum WriteError {
         /// The format's name.
         given: &'static str,
     },
+    /// Its name is that of a file which is compressed in a way that is not written.
+    #[error(
+        "cannot write '{}' as .{ending}: traces are compressed as .gz, .xz and .zst, and under other names not at all",
+        path.display()
+    )]
+    Compression {
+        /// Its path.
+        path: PathBuf,
+        /// How that ends.
+        ending: String,
+    },
     /// The file is there already.
     #[error("'{}' is there already, and is not overwritten unasked", path.display())]
     Exists {
@@ -34,6 +45,13 @@ pub enum WriteError {
         /// What the system says.
         source: io::Error,
     },
+}
+
+impl WriteError {
+    /// Whether whoever was to read it has gone (`| head`).
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::File { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
 }
 
 fn written() -> Vec<&'static str> {

@@ -1,5 +1,6 @@
 //! `flashlane trace info|convert|record`: recorded traces, looked at and rewritten.
 
+mod out;
 mod record;
 
 use crate::arguments::OutputOptions;
@@ -9,13 +10,11 @@ use crate::progress::metered;
 use anyhow::anyhow;
 use clap::Subcommand;
 use flashlane_trace::{
-    FORMATS, Format, OpenError, OpenOptions, Output, Portrait, ReadError, Share, Summary, Trace, WriteError,
-    Writer, Written, is_standard_output, open,
+    FORMATS, OpenError, OpenOptions, Portrait, ReadError, Share, Summary, Trace, Writer, open,
 };
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Look at recorded traces, and write them in other formats
 #[derive(Debug, clap::Args)]
@@ -106,12 +105,7 @@ fn opened(input: &Input) -> Result<Trace, Failure> {
         every_device: input.device.is_none(),
         stop: Some(flashlane_host::interrupted),
     };
-    let trace = if input.trace == Path::new("-") {
-        Trace::from_reader(io::stdin(), "standard input", &options)
-    } else {
-        open(&input.trace, &options)
-    };
-    trace.map_err(|error| unopened(error, "--from"))
+    open(&input.trace, &options).map_err(|error| unopened(error, "--from"))
 }
 
 /// Why a trace was not opened; where naming its format would help, with the `option` that does.
@@ -126,28 +120,28 @@ pub(super) fn unopened(error: OpenError, option: &str) -> Failure {
 }
 
 fn info(arguments: &InfoArguments) -> Result<Status, Failure> {
-    let path = &arguments.input.trace;
     output::prepare(&arguments.output)?;
     let mut trace = opened(&arguments.input)?;
+    let name = trace.name().to_owned();
     let mut portrait = Portrait::new();
-    for record in metered(&mut trace, format!("reading {}", path.display())) {
+    for record in metered(&mut trace, format!("reading {name}")) {
         portrait.add(&record);
     }
     let summary = trace.summary();
     let partial = trace.finish().err().map(|error| error.to_string());
-    let result = result(path, &summary, &portrait, partial.as_deref());
+    let result = result(&name, &summary, &portrait, partial.as_deref());
     output::deliver(&arguments.output, &result, None)?;
     Ok(match partial {
         None => Status::Done,
         Some(reason) => {
-            tell(&format!("the trace '{}': {reason}", path.display()));
+            tell(&format!("the trace '{name}': {reason}"));
             Status::Failed
         }
     })
 }
 
 /// The result as programs read it: `docs/json.md`.
-fn result(path: &Path, summary: &Summary, portrait: &Portrait, partial: Option<&str>) -> Value {
+fn result(name: &str, summary: &Summary, portrait: &Portrait, partial: Option<&str>) -> Value {
     let refusals: Vec<Value> = summary
         .refusals
         .iter()
@@ -174,7 +168,7 @@ fn result(path: &Path, summary: &Summary, portrait: &Portrait, partial: Option<&
     let total = portrait.operations().map(|(_, share)| share.bytes).fold(0, u64::saturating_add);
     json!({
         "schema": "flashlane.trace/1",
-        "trace": path.display().to_string(),
+        "trace": name,
         "format": summary.format.name,
         "compression": summary.compression,
         "lines": summary.lines,
@@ -210,94 +204,32 @@ fn fields(share: &Share) -> Value {
     })
 }
 
-/// The format to write `out` in: the one that is named, else that of its ending.
-fn target(out: &Path, to: Option<&str>) -> Result<&'static Format, Failure> {
-    let format = match to {
-        Some(name) => Format::named(name).map_err(Failure::unusable)?,
-        None => Format::of_new(out).ok_or_else(|| {
-            let written = FORMATS.iter().filter(|format| format.is_written());
-            Failure::unusable(anyhow!(
-                "the ending of '{}' does not say in which format to write: --to NAME, one of {}",
-                out.display(),
-                written.map(|format| format.name).collect::<Vec<_>>().join(", ")
-            ))
-        })?,
-    };
-    if format.is_written() {
-        Ok(format)
-    } else {
-        Err(Failure::unusable(WriteError::NotWritten { given: format.name }))
-    }
-}
-
-/// Says what was written to `out`, beside it.
-fn say(out: &Path, text: &str) -> Result<(), Failure> {
-    if is_standard_output(out) {
-        tell(text);
-        return Ok(());
-    }
-    output::print(&format!("{text}\n"))
-}
-
-/// Writes all that the trace has and puts the file in its place.
-fn write(
-    trace: &mut Trace,
-    input: &Input,
-    mut writer: Writer<Output>,
-    out: &Path,
-) -> Result<Written, WriteError> {
-    let failed = |source| WriteError::File { path: out.to_owned(), source };
-    for record in metered(trace, format!("reading {}", input.trace.display())) {
-        writer.push(&record).map_err(failed)?;
-    }
-    let (file, written) = writer.finish().map_err(failed)?;
-    file.close()?;
-    Ok(written)
-}
-
 fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {
     let ConvertArguments { input, out, to, force } = arguments;
-    let format = target(out, to.as_deref())?;
-    // Before anything is read: a slip must not cost a conversion.
-    let file = Output::create(out, *force).map_err(|error| match error {
-        WriteError::Exists { .. } => Failure::unusable(anyhow!("{error}: --force overwrites it")),
-        error => Failure::unusable(error),
-    })?;
+    let format = out::format(out, to.as_deref(), None)?;
+    let file = out::begin(out, *force)?;
     let writer = Writer::new(format, file).map_err(Failure::unusable)?;
     let mut trace = opened(input)?;
-    let written = match write(&mut trace, input, writer, out) {
-        // A reader that has seen enough (`| head`) is no error.
-        Err(WriteError::File { source, .. }) if source.kind() == io::ErrorKind::BrokenPipe => {
-            return Ok(Status::Done);
-        }
-        written => written.map_err(Failure::failed)?,
-    };
+    let source = format!("'{}'", trace.name());
+    let what = format!("reading {}", trace.name());
+    let written = out::write(&mut trace, what, writer, out);
+    let Some(written) = out::unless_closed(written)? else { return Ok(Status::Done) };
     let summary = trace.summary();
     let partial = trace.finish().err().map(|error| error.to_string());
-    let mut text = format!(
-        "{}: {} requests, {} written as {}",
-        out.display(),
-        summary.records,
-        written.records,
-        format.name
-    );
-    for (loss, requests) in &written.losses {
-        let _ = write!(text, "\n  {requests} {loss}");
+    if written.records > 0 {
+        let (read, written, lost) = (summary.records, written.records, out::losses(&written, "\n  "));
+        out::say(out, &format!("{read} requests, {written} written as {}{lost}", format.name))?;
     }
-    say(out, &text)?;
     for doubt in summary.doubts() {
-        tell(&format!("'{}': {doubt}", input.trace.display()));
-    }
-    if let Some(reason) = partial {
-        tell(&format!("the trace '{}': {reason}; what was read is written", input.trace.display()));
-        return Ok(Status::Failed);
+        tell(&format!("{source}: {doubt}"));
     }
     if written.records == 0 {
-        return Err(Failure::failed(anyhow!(
-            "no request of '{}' can be written as {}",
-            input.trace.display(),
-            format.name
-        )));
+        partial.iter().for_each(|reason| tell(&format!("the trace {source}: {reason}")));
+        return Err(out::nothing(&source, format, &written, out));
+    }
+    if let Some(reason) = partial {
+        tell(&format!("the trace {source}: {reason}; what was read is written"));
+        return Ok(Status::Failed);
     }
     Ok(Status::Done)
 }

@@ -27,5 +27,16 @@ fn formats_and_files_are_looked_at_first() {
         let given = [&["trace", "record", "/dev/null", "--out", text(&out)], arguments].concat();
         refused(2, &given, &[words]);
     }
+    // As for a conversion, the ending has a meaning.
+    for (name, words) in [
+        ("trace.csv.gz", "--to NAME, one of msr, alibaba, tencent"),
+        ("trace.blkparse", "are not written as 'blkparse'"),
+        ("trace.bz2", "as .bz2"),
+        ("new/", "named as one"),
+        ("trace.msr", "is a character device"),
+    ] {
+        let out = format!("{}/{name}", text(folder.path()));
+        refused(2, &["trace", "record", "/dev/null", "--out", &out, "--time", "1ms"], &[words]);
+    }
     assert_eq!(fs::read_to_string(&out).unwrap(), "precious");
 }

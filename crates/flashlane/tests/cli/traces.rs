@@ -1,7 +1,7 @@
 //! `flashlane trace`: what traces hold, and what they become.
 
 use crate::endings::interrupt;
-use crate::program::{command, done, flashlane, json, refused, text};
+use crate::program::{Ended, command, done, flashlane, json, refused, text};
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -173,6 +173,89 @@ fn a_conversion_reads_and_writes_streams_and_knows_the_format_by_the_ending() {
     let reader = Command::new("cat").arg(&pipe).stdout(Stdio::piped()).spawn().unwrap();
     done(&["trace", "convert", &msr, text(&pipe)]);
     assert_eq!(reader.wait_with_output().unwrap().stdout, streamed.stdout);
+}
+
+#[test]
+fn names_end_in_any_case_and_compressions_that_are_not_written_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (msr, inside) = (sample("msr.csv"), |name: &str| format!("{}/{name}", text(folder.path())));
+    for (name, compression) in [("a.MSR.GZ", "gz"), ("b.msr.zstd", "zst"), ("c.Msr.XZ", "xz"), ("d.MSR", "")]
+    {
+        done(&["trace", "convert", &msr, &inside(name)]);
+        let info = json(&["trace", "info", &inside(name)]);
+        assert_eq!(
+            (&info["format"], info["compression"].as_str().unwrap_or("")),
+            (&"msr".into(), compression)
+        );
+    }
+    for (name, ending) in [("e.msr.bz2", "as .bz2"), ("e.lz4", "as .lz4"), ("e.ZIP", "as .ZIP")] {
+        let arguments = ["trace", "convert", &msr, &inside(name), "--to", "msr"];
+        refused(2, &arguments, &[&inside(name), ending, ".gz, .xz and .zst"]);
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
+}
+
+#[test]
+fn a_file_that_is_overwritten_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.spc");
+    fs::write(&out, "old").unwrap();
+    fs::set_permissions(&out, fs::Permissions::from_mode(0o640)).unwrap();
+    done(&["trace", "convert", &sample("msr.csv"), text(&out), "--force"]);
+    assert_eq!(out.metadata().unwrap().permissions().mode() & 0o7777, 0o640);
+}
+
+#[test]
+fn where_no_request_can_be_written_there_is_no_file_and_an_old_one_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let [trims, new, old] = ["trims.iolog", "new.msr.gz", "old.msr"].map(|name| folder.path().join(name));
+    fs::write(&trims, "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a trim 0 4096\n").unwrap();
+    fs::write(&old, "precious").unwrap();
+    for out in [&new, &old] {
+        let ended = refused(
+            1,
+            &["trace", "convert", text(&trims), text(out), "--force"],
+            &[
+                "no request of '",
+                "trims.iolog' can be written as msr; 1 left out: the format has no trim",
+                text(out),
+            ],
+        );
+        assert_eq!(ended.stdout, "");
+    }
+    assert_eq!(fs::read(&old).unwrap(), b"precious");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn one_ctrl_c_ends_the_wait_for_somebody_who_reads_the_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.spc");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let child = command(&["trace", "convert", &sample("msr.csv"), text(&pipe)])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    interrupt(&child);
+    let ended = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("stopped on request") && stderr.contains(text(&pipe)), "{stderr}");
+}
+
+#[test]
+fn standard_input_and_output_are_called_so() {
+    let given = |arguments: &[&str]| {
+        let output = command(arguments).stdin(fs::File::open(sample("msr.csv")).unwrap()).output().unwrap();
+        Ended::from(output)
+    };
+    let info = given(&["trace", "info", "-", "--format", "json"]);
+    assert!(info.stdout.contains("\"trace\": \"standard input\""), "{}", info.stdout);
+    let refused = given(&["trace", "info", "-", "--device", "9"]);
+    assert!(refused.stderr.starts_with("flashlane: the trace 'standard input': "), "{}", refused.stderr);
+    let written = given(&["trace", "convert", "-", "-", "--to", "spc"]);
+    assert!(written.stderr.starts_with("flashlane: standard output: 2 requests"), "{}", written.stderr);
 }
 
 #[test]

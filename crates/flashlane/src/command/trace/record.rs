@@ -1,15 +1,12 @@
 //! `flashlane trace record`: what a block device is asked, while a program runs or for a time.
 
-use super::say;
+use super::out;
 use crate::failure::{Failure, Status, tell};
-use crate::progress::metered;
-use anyhow::anyhow;
 use flashlane_base::Duration;
 use flashlane_base::units::parse_duration;
 use flashlane_host::{Ended, Events, RecordError, Recorded, Until};
-use flashlane_trace::{Format, OpenOptions, Output, Trace, WriteError, Writer};
+use flashlane_trace::{Format, OpenOptions, Output, Trace, WriteError, Writer, output_name};
 use std::ffi::OsString;
-use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -21,9 +18,9 @@ pub struct Arguments {
     /// Where to: a new file, compressed if it ends in .gz, .xz or .zst; a pipe, or - for standard output
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// The format to write; blktrace keeps all that is recorded
-    #[arg(long, value_name = "NAME", default_value = RAW)]
-    to: String,
+    /// The format to write; that of FILE's ending, as in FILE.msr.gz, unless given, else blktrace, which keeps all
+    #[arg(long, value_name = "NAME")]
+    to: Option<String>,
     /// Overwrite FILE where it is there already; where it is a link, what that leads to
     #[arg(long)]
     force: bool,
@@ -39,7 +36,7 @@ const EXAMPLES: &str = "\
 Examples:
   flashlane trace record /dev/nvme0n1 --out busy.blktrace.zst --time 60s
   flashlane trace record /dev/loop0 --out copy.blktrace.xz -- sh -c 'cp -r src /mnt && sync -f /mnt'
-  flashlane trace record /dev/sda --out sda.csv.gz --to msr
+  flashlane trace record /dev/sda --out sda.msr.gz
 
 Needs root, and the kernel's block tracer (tracefs, CONFIG_BLK_DEV_IO_TRACE). Nothing is
 written to the device. What the page cache answers never reaches it, and what it keeps
@@ -50,15 +47,9 @@ const RAW: &str = "blktrace";
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Arguments { device, out, force, .. } = arguments;
-    let format = Format::named(&arguments.to).map_err(Failure::unusable)?;
-    if !format.is_written() && format.name != RAW {
-        return Err(Failure::unusable(WriteError::NotWritten { given: format.name }));
-    }
-    // Before anything is recorded: a slip must not cost a recording. It takes its place only when it is complete.
-    let file = Output::create(out, *force).map_err(|error| match error {
-        WriteError::Exists { .. } => Failure::unusable(anyhow!("{error}: --force overwrites it")),
-        error => Failure::unusable(error),
-    })?;
+    let raw = Format::named(RAW).map_err(Failure::unusable)?;
+    let format = out::format(out, arguments.to.as_deref(), Some(raw))?;
+    let file = out::begin(out, *force)?;
     let until = match (arguments.time, &arguments.command[..]) {
         (Some(time), _) => Until::Elapsed(time),
         (None, []) => {
@@ -76,19 +67,20 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     })?;
     let Recorded { lost_events, took, ended, records_itself, .. } = recorded;
     let written = if format.name == RAW {
-        copy(recorded.events, device, file)?
+        copy(recorded.events, device, file, out)?
     } else {
-        convert(recorded.events, device, file, format)?
+        convert(recorded.events, device, file, out, format)?
     };
-    let (name, device_name) = (out.display(), device.display());
-    say(out, &format!("{name}: {written} requests of {device_name} in {took}, as {}", format.name))?;
+    let Some(written) = written else { return Ok(Status::Done) };
+    let device_name = device.display();
+    out::say(out, &format!("{written} requests of {device_name} in {took}, as {}", format.name))?;
     if lost_events > 0 {
         tell(&format!("{lost_events} events were lost: the processors were too busy to fetch them in time"));
     }
     if records_itself {
         tell(&format!(
-            "{} lies on {}: what was written to it meanwhile is in the trace",
-            out.display(),
+            "'{}' lies on {}: what was kept there meanwhile is in the trace",
+            folder.display(),
             device.display()
         ));
     }
@@ -109,46 +101,49 @@ fn nothing(device: &Path) -> Failure {
     Failure::failed(RecordError::Nothing { path: device.into() })
 }
 
-/// Writes what was recorded as it is: how many requests.
-fn copy(mut events: Events, device: &Path, mut file: Output) -> Result<u64, Failure> {
-    io::copy(&mut events, &mut file).map_err(Failure::failed)?;
+/// Writes what was recorded as it is: how many requests; nothing if nobody reads it any more.
+fn copy(mut events: Events, device: &Path, mut file: Output, out: &Path) -> Result<Option<u64>, Failure> {
+    let failed = |source| WriteError::File { path: output_name(out).into(), source };
+    let copied = io::copy(&mut events, &mut file).map_err(failed);
     // Completions of what was under way before are no request.
+    let written = copied.and_then(|_| if events.requests() > 0 { file.close() } else { Ok(()) });
+    if out::unless_closed(written)?.is_none() {
+        return Ok(None);
+    }
     if events.requests() == 0 {
         return Err(nothing(device));
     }
-    file.close().map_err(Failure::failed)?;
     if events.skipped_bytes() > 0 {
         tell(&format!("{} bytes of other tracing were left out", events.skipped_bytes()));
     }
-    Ok(events.requests())
+    Ok(Some(events.requests()))
 }
 
-/// Writes it in another format: how many requests.
-fn convert(events: Events, device: &Path, file: Output, format: &'static Format) -> Result<u64, Failure> {
+/// Writes it in another format: how many requests; nothing if nobody reads it any more.
+fn convert(
+    events: Events,
+    device: &Path,
+    file: Output,
+    out: &Path,
+    format: &'static Format,
+) -> Result<Option<u64>, Failure> {
     let options = OpenOptions { format: Some(RAW), every_device: true, ..OpenOptions::default() };
     let mut trace =
         Trace::from_reader(events, &device.display().to_string(), &options).map_err(|_| nothing(device))?;
-    let mut writer = Writer::new(format, file).map_err(Failure::unusable)?;
-    for record in metered(&mut trace, format!("writing the recording as {}", format.name)) {
-        writer.push(&record).map_err(Failure::failed)?;
-    }
-    let (file, written) = writer.finish().map_err(Failure::failed)?;
-    if written.records > 0 {
-        file.close().map_err(Failure::failed)?;
-    }
+    let writer = Writer::new(format, file).map_err(Failure::unusable)?;
+    let what = format!("writing the recording as {}", format.name);
+    let Some(written) = out::unless_closed(out::write(&mut trace, what, writer, out))? else {
+        return Ok(None);
+    };
     for doubt in trace.summary().doubts() {
         tell(&doubt.to_string());
     }
     trace.finish().map_err(Failure::failed)?;
-    let losses = written.losses.iter().fold(String::new(), |mut text, (loss, requests)| {
-        let _ = write!(text, "; {requests} {loss}");
-        text
-    });
-    if !losses.is_empty() {
-        tell(&format!("as {}{losses}", format.name));
-    }
     if written.records == 0 {
-        return Err(Failure::failed(anyhow!("no request can be written as {}", format.name)));
+        return Err(out::nothing(&format!("the recording of {}", device.display()), format, &written, out));
     }
-    Ok(written.records)
+    if !written.losses.is_empty() {
+        tell(&format!("as {}{}", format.name, out::losses(&written, "; ")));
+    }
+    Ok(Some(written.records))
 }

@@ -1,0 +1,159 @@
+//! Where a trace is written, and as what: looked at before anything is read or recorded, for a slip must not cost that.
+
+use crate::failure::{Failure, tell};
+use crate::output;
+use crate::progress::metered;
+use anyhow::anyhow;
+use flashlane_trace::{
+    FORMATS, Format, Output, Trace, WriteError, Writer, Written, is_standard_output, output_name,
+};
+use std::fmt::Write;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// The format to write `out` in: the one that is named, else that of its ending; of the written ones and `raw`, which
+/// is also that of endings without meaning.
+pub(super) fn format(
+    out: &Path,
+    to: Option<&str>,
+    raw: Option<&'static Format>,
+) -> Result<&'static Format, Failure> {
+    let is_raw = |format: &Format| raw.is_some_and(|raw| raw.name == format.name);
+    let can_be = |format: &&Format| format.is_written() || is_raw(format);
+    let not_written = |given| Err(Failure::unusable(WriteError::NotWritten { given }));
+    if let Some(name) = to {
+        let format = Format::named(name).map_err(Failure::unusable)?;
+        return if can_be(&format) { Ok(format) } else { not_written(format.name) };
+    }
+    let called: Vec<_> = Format::of_ending(out).collect();
+    let fitting: Vec<_> = called.iter().copied().filter(can_be).collect();
+    match (&fitting[..], &called[..], raw) {
+        ([format], ..) => Ok(format),
+        ([], [], Some(raw)) => Ok(raw),
+        ([], [format, ..], _) => not_written(format.name),
+        _ => {
+            let all: Vec<_> = FORMATS.iter().copied().filter(can_be).collect();
+            let names = if fitting.is_empty() { all } else { fitting };
+            Err(Failure::unusable(anyhow!(
+                "the ending of '{}' does not say in which format to write: --to NAME, one of {}",
+                out.display(),
+                names.iter().map(|format| format.name).collect::<Vec<_>>().join(", ")
+            )))
+        }
+    }
+}
+
+/// Begins the file, pipe or stream.
+pub(super) fn begin(out: &Path, force: bool) -> Result<Output, Failure> {
+    let is_pipe = out.metadata().is_ok_and(|meta| meta.file_type().is_fifo());
+    let begun = if is_pipe && !is_standard_output(out) {
+        let cannot = |source| Failure::unusable(WriteError::File { path: out.to_owned(), source });
+        let pipe = flashlane_host::open_pipe(out).map_err(cannot)?.ok_or_else(|| {
+            Failure::failed(anyhow!("stopped on request, before anybody read the pipe '{}'", out.display()))
+        })?;
+        Output::into_pipe(pipe, out)
+    } else {
+        Output::create(out, force)
+    };
+    begun.map_err(|error| match error {
+        WriteError::Exists { .. } => Failure::unusable(anyhow!("{error}: --force overwrites it")),
+        error => Failure::unusable(error),
+    })
+}
+
+/// Writes all that the trace has and puts the file in its place, unless there would be nothing in it. `what` is said
+/// to be done meanwhile.
+pub(super) fn write(
+    trace: &mut Trace,
+    what: String,
+    mut writer: Writer<Output>,
+    out: &Path,
+) -> Result<Written, WriteError> {
+    let failed = |source| WriteError::File { path: output_name(out).into(), source };
+    for record in metered(trace, what) {
+        writer.push(&record).map_err(failed)?;
+    }
+    let (file, written) = writer.finish().map_err(failed)?;
+    if written.records > 0 {
+        file.close()?;
+    }
+    Ok(written)
+}
+
+/// What was written; nothing where whoever was to read it has seen enough (`| head`), which is no error.
+pub(super) fn unless_closed<T>(written: Result<T, WriteError>) -> Result<Option<T>, Failure> {
+    match written {
+        Err(error) if error.is_closed_pipe() => Ok(None),
+        written => written.map(Some).map_err(Failure::failed),
+    }
+}
+
+/// What was lost on the way, each behind `separator`.
+pub(super) fn losses(written: &Written, separator: &str) -> String {
+    written.losses.iter().fold(String::new(), |mut text, (loss, requests)| {
+        let _ = write!(text, "{separator}{requests} {loss}");
+        text
+    })
+}
+
+/// Why there is no file: of all requests none could be written.
+pub(super) fn nothing(source: &str, format: &Format, written: &Written, out: &Path) -> Failure {
+    Failure::failed(anyhow!(
+        "no request of {source} can be written as {}{}; there is nothing to put into '{}'",
+        format.name,
+        losses(written, "; "),
+        output_name(out)
+    ))
+}
+
+/// Says what was written to `out`, beside it.
+pub(super) fn say(out: &Path, text: &str) -> Result<(), Failure> {
+    let text = format!("{}: {text}", output_name(out));
+    if is_standard_output(out) {
+        tell(&text);
+        return Ok(());
+    }
+    output::print(&format!("{text}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    #[test]
+    fn the_ending_says_the_format_and_where_it_says_nothing_a_recording_is_written_as_it_is() {
+        let raw = Format::named("blktrace").unwrap();
+        let named = |out: &str, to, raw| match format(Path::new(out), to, raw) {
+            Ok(format) => format.name.to_owned(),
+            Err(failure) => failure.reason(),
+        };
+        for (out, converted, recorded) in [
+            ("x.msr", "msr", "msr"),
+            ("x.MSR.GZ", "msr", "msr"),
+            ("x.disksim.zstd", "disksim", "disksim"),
+            ("x.iolog", "iolog3", "iolog3"),
+            ("x.blktrace.xz", "not written as 'blktrace'", "blktrace"),
+            ("x.blkparse", "not written as 'blkparse'", "not written as 'blkparse'"),
+            ("x.csv", "one of msr, alibaba, tencent", "one of msr, alibaba, tencent"),
+            ("x", "one of disksim, msr, iolog3", "blktrace"),
+            ("x.bin.gz", "one of disksim, msr, iolog3", "blktrace"),
+            ("-", "one of disksim, msr, iolog3", "blktrace"),
+        ] {
+            let (convert, record) = (named(out, None, None), named(out, None, Some(raw)));
+            assert!(convert.contains(converted), "{out}: {convert}");
+            assert!(record.contains(recorded), "{out}: {record}");
+            assert_eq!(named(out, Some("spc"), Some(raw)), "spc");
+        }
+    }
+
+    #[test]
+    fn a_reader_that_has_seen_enough_is_no_error_and_any_other_end_is() {
+        let failed = |kind: io::ErrorKind| {
+            unless_closed::<()>(Err(WriteError::File { path: "-".into(), source: kind.into() }))
+        };
+        assert_eq!(failed(io::ErrorKind::BrokenPipe).unwrap(), None);
+        assert!(failed(io::ErrorKind::StorageFull).is_err());
+        assert_eq!(unless_closed(Ok(1)).unwrap(), Some(1));
+    }
+}
