@@ -26,7 +26,7 @@ pub struct Arguments {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device)]
     device: Spec,
-    /// A trace in any of the formats of docs/traces.md, compressed (gz, xz, zst) or not
+    /// A trace in any of the formats of docs/traces.md, compressed (gz, xz, zst) or not; or - for standard input
     trace: PathBuf,
     #[command(flatten)]
     how: HowOptions,
@@ -88,7 +88,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     // A trace that cannot be read is told before a device is made. Opened once: what a pipe has given is gone.
     let trace = recording.open()?;
     let writes = recording.changes(spec, how.most())?;
-    let what = writes.then(|| (recording.described(), "replay a trace that only reads"));
+    let what = writes.then(|| (recording.described(), recording.instead()));
     begin(spec, safety, &arguments.output, what)?;
     let meter = Meter::new(format!("replaying on {spec}"));
     let mut watch = |share| meter.watch(share);

@@ -1,7 +1,7 @@
 //! Replaying recorded traces.
 
 use crate::endings::interrupt;
-use crate::program::{command, done, json, refused, text};
+use crate::program::{Ended, command, done, json, refused, text};
 use serde_json::Value;
 use std::fmt::Write;
 use std::fs;
@@ -154,6 +154,34 @@ fn a_trace_from_a_pipe_is_replayed_from_its_first_request() {
     };
     assert_eq!(replayed(&pipe), replayed(&path));
     assert!(feeder.wait().unwrap().success());
+}
+
+#[test]
+fn a_trace_from_standard_input_is_replayed_where_it_need_not_be_read_twice() {
+    let (_dir, path) = mixed(2000);
+    let given = |arguments: &[&str]| {
+        let input = fs::File::open(&path).unwrap();
+        Ended::from(command(&[&["replay"], arguments].concat()).stdin(input).output().unwrap())
+    };
+    let ended = given(&[DRIVE, "-", "--format", "json"]);
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    let mut result: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(result["trace"]["name"], "standard input");
+    result["trace"]["name"] = text(&path).into();
+    assert_eq!(result, json(&["replay", DRIVE, text(&path)]));
+
+    let swept = given(&[DRIVE, "-", "--sweep", "seed=1,2"]);
+    assert_eq!((swept.status, swept.stdout.as_str()), (2, ""));
+    for part in ["more than once", "the trace 'standard input'", "no regular file", "give it as a file"] {
+        assert!(swept.stderr.contains(part), "{}", swept.stderr);
+    }
+    // Whether it writes cannot be looked up first.
+    let (_drive_dir, drive) = drive();
+    let real = given(&[text(&drive), "-", "--allow-page-cache", "--limit", "1"]);
+    assert_eq!(real.status, 2);
+    for part in ["the trace 'standard input' would overwrite", "nothing was touched", "from a file"] {
+        assert!(real.stderr.contains(part), "{}", real.stderr);
+    }
 }
 
 #[test]

@@ -8,8 +8,8 @@ use anyhow::anyhow;
 use flashlane_base::Operation;
 use flashlane_device::spec::Spec;
 use flashlane_measure::schema::{ReplayResult, TraceRow, Warning};
-use flashlane_trace::{Doubt, OpenOptions, Record, Trace};
-use std::path::Path;
+use flashlane_trace::{Doubt, OpenOptions, Record, Trace, files, input_name, is_standard_input};
+use std::path::{Path, PathBuf};
 
 /// The most memory for the requests of a trace that are kept.
 const KEPT_BYTES: usize = 1 << 30;
@@ -45,8 +45,28 @@ pub(super) struct Told {
 }
 
 impl Recording<'_> {
+    /// What it is called in messages and results.
+    pub(super) fn name(&self) -> String {
+        input_name(self.path)
+    }
+
     pub(super) fn described(&self) -> String {
-        format!("the trace '{}'", self.path.display())
+        format!("the trace '{}'", self.name())
+    }
+
+    /// Whether it is gone once it was read, as what comes from a pipe is.
+    pub(super) fn is_read_once(&self) -> bool {
+        let other = |file: &PathBuf| file.metadata().is_ok_and(|meta| !meta.is_file());
+        is_standard_input(self.path) || files(self.path).iter().any(other)
+    }
+
+    /// What to replay where nothing may be overwritten.
+    pub(super) fn instead(&self) -> &'static str {
+        if self.is_read_once() {
+            "replay a trace that only reads, from a file, which can be looked through first"
+        } else {
+            "replay a trace that only reads"
+        }
     }
 
     pub(super) fn open(&self) -> Result<Trace, Failure> {
@@ -56,11 +76,11 @@ impl Recording<'_> {
     /// Whether its first `most` requests change what the device holds. On a simulated device that does not matter, and
     /// the trace is not looked through for it; one that cannot be read twice counts as writing.
     pub(super) fn changes(&self, spec: &Spec, most: usize) -> Result<bool, Failure> {
-        if devices::real_path(spec).is_none() || self.path.metadata().is_ok_and(|meta| !meta.is_file()) {
+        if devices::real_path(spec).is_none() || self.is_read_once() {
             return Ok(true);
         }
         let mut trace = self.open()?;
-        let what = format!("looking for writes in {}", self.path.display());
+        let what = format!("looking for writes in {}", self.name());
         let writes = |record: Record| !matches!(record.operation, Operation::Read | Operation::Flush);
         if metered(&mut trace, what).take(most).any(writes) {
             return Ok(true);
@@ -74,7 +94,7 @@ impl Recording<'_> {
     pub(super) fn kept(&self, most: usize) -> Result<Option<Kept>, Failure> {
         let mut trace = self.open()?;
         let mut records = Vec::new();
-        for record in metered(&mut trace, format!("reading {}", self.path.display())).take(most) {
+        for record in metered(&mut trace, format!("reading {}", self.name())).take(most) {
             if records.len() == KEPT_BYTES / size_of::<Record>() {
                 return Ok(None);
             }

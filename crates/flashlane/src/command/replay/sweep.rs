@@ -18,7 +18,6 @@ use flashlane_studies::sweep::fingerprint_of;
 use flashlane_trace::files;
 use serde_json::Value;
 use std::io;
-use std::path::PathBuf;
 
 struct Experiment<'a> {
     arguments: &'a Arguments,
@@ -57,14 +56,14 @@ fn set<T>(option: &mut T, value: Result<T, String>) -> Result<(), String> {
 
 pub(super) fn call(arguments: &Arguments, recording: Recording<'_>) -> Result<Status, Failure> {
     let Arguments { device, trace, sweep, safety, output, .. } = arguments;
-    let files = files(trace);
-    let other = |file: &&PathBuf| file.metadata().is_ok_and(|meta| !meta.is_file());
-    if let Some(other) = files.iter().find(other) {
+    if recording.is_read_once() {
         return Err(Failure::unusable(anyhow!(
-            "a sweep replays its trace more than once, but '{}' is no regular file",
-            other.display()
+            "a sweep reads its trace more than once, but {} is no regular file, and gone once it was read: give it as \
+             a file",
+            recording.described()
         )));
     }
+    let files = files(trace);
     let compared = output.out.as_ref().map_or(&[][..], |_| &files);
     let fingerprints = compared.iter().map(|file| fingerprint_of(file)).collect::<io::Result<_>>();
     let fingerprints = fingerprints.map_err(|error| {
@@ -90,7 +89,7 @@ impl sweep::Experiment for Experiment<'_> {
     }
 
     fn subject(&self) -> String {
-        self.recording.path.display().to_string()
+        self.recording.name()
     }
 
     fn seed(&self) -> Seed {
