@@ -50,6 +50,10 @@ fn what_cannot_be_swept_is_told_why() {
         ("k=1..4*2,4", "the value '4' is given twice"),
         ("k=1,1.0", "the value '1.0' is given twice, as '1' too"),
         ("k=1MiB..4MiB*2,2048k", "the value '2048k' is given twice, as '2MiB' too"),
+        ("k=1MiB,none,1024KiB", "the value '1024KiB' is given twice, as '1MiB' too"),
+        ("k=lru,1,1.0", "the value '1.0' is given twice, as '1' too"),
+        ("k=1MiB,none,2MiB,none", "the value 'none' is given twice"),
+        ("k=0,1MiB,0KiB", "the value '0KiB' is given twice, as '0' too"),
         ("k=1..4*1.0000000001", "at most nine places"),
         ("k=1..4", "does not say how it goes on"),
         ("k=1..4*1", "no number above 1"),
@@ -75,7 +79,8 @@ fn what_cannot_be_swept_is_told_why() {
         }
     }
     // Of counts these differ, and so do numbers that no float tells apart.
-    for text in ["k=1m,1024k", "k=9007199254740992,9007199254740993", "k=1s,1ms", "k=lru,1,1.0", "k=1,1k"] {
+    for text in ["k=1m,1024k", "k=9007199254740992,9007199254740993", "k=1s,1ms", "k=none,1m,1024k", "k=1,1k"]
+    {
         assert_eq!(values(text).len(), text.split(',').count());
     }
     let known = |text: &str| Key::parse(text, |_| Some(Quantity::Count));

@@ -223,13 +223,16 @@ impl<'a> Units<'a> {
 }
 
 /// A value that is there twice, if one is, with how it is written the first time: `1MiB` and `1024KiB` are one value
-/// where they are so for each quantity that all of the values can be of.
+/// where they are so for each quantity that all of the numbers can be of, whatever words stand beside them.
 fn twice(values: &[String], known: Option<Quantity>) -> Option<(&String, &String)> {
-    let mut suitable = known.map_or(Quantity::ALL.to_vec(), |quantity| vec![quantity]);
-    suitable.retain(|quantity| values.iter().all(|value| exact(value, *quantity).is_some()));
+    let all = known.map_or(Quantity::ALL.to_vec(), |quantity| vec![quantity]);
+    let is_number = |value: &String| all.iter().any(|&quantity| exact(value, quantity).is_some());
+    let numbers: Vec<&String> = values.iter().filter(|value| is_number(value)).collect();
+    let suits = |quantity: &Quantity| numbers.iter().all(|value| exact(value, *quantity).is_some());
+    let suitable: Vec<Quantity> = all.iter().copied().filter(suits).collect();
     let mut seen = BTreeMap::new();
     values.iter().find_map(|value| {
-        let word = suitable.is_empty().then_some(value);
+        let word = (suitable.is_empty() || !is_number(value)).then_some(value);
         let numbers: Vec<_> = suitable.iter().map(|quantity| exact(value, *quantity)).collect();
         Some((value, seen.insert((word, numbers), value)?))
     })
@@ -237,9 +240,12 @@ fn twice(values: &[String], known: Option<Quantity>) -> Option<(&String, &String
 
 /// How many of the smallest unit a value is; of a share, how many percent.
 fn exact(value: &str, quantity: Quantity) -> Option<Decimal> {
-    let Written { number, unit } = Written::parse(value).ok()?;
-    let scale = quantity.scale(unit)?;
-    number.times(if scale < 1.0 { Decimal::ONE } else { Decimal::whole(scale as u64) })
+    let written = Written::parse(value).ok()?;
+    if written.has_any_unit() {
+        return Some(Decimal::ZERO);
+    }
+    let scale = quantity.scale(written.unit)?;
+    written.number.times(if scale < 1.0 { Decimal::ONE } else { Decimal::whole(scale as u64) })
 }
 
 /// The values as numbers of one quantity, where all of them are.
