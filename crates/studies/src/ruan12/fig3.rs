@@ -6,9 +6,10 @@
 //! of a large buffer for all packages at once is also what holds up PostMark's reads, as the paper has it; by `lru` there
 //! is mostly a package left for them.
 //!
-//! Where there are writes only, the two come closer in ms (IOzone from 1.8 to 1.1 apart, the kernel build from 2.0 to 0.8)
-//! but not in percent of `lru`: a large buffer takes nearly all of the waiting away by `parallel`, and not by `lru`, which
-//! lets an eighth as many pages go at once.
+//! Where there are writes only, the gain does not shrink in percent of `lru`: a large buffer takes more of the waiting away
+//! by `parallel` than by `lru`, which lets an eighth as many pages go at once. In ms the two come closer under IOzone (from
+//! 1.8 to 1.1 apart; from 0.3 to 0.15 did `lru` let as many go) and the kernel build (from 2.3 to 0.8), not under the word
+//! count (2.1 and 3.5).
 //!
 //! What is lost to the large batch is more than in the paper: with 64 MB PostMark takes 5.7 times as long by `parallel` as
 //! by `lru`, and the word count, which reads much too, 2.5 times, where the paper finds the two alike.
@@ -17,8 +18,10 @@ use super::method::{Buffer, Pair, compare, mean_ms, requests};
 use super::workload::{IOZONE, KERNEL_BUILD, POSTMARK, Program, WORD_COUNT};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
+use crate::{FigureError, Row, Verdict};
+use flashlane_measure::Replay;
 use flashlane_measure::figure::{Axis, Figure, Series};
+use flashlane_measure::schema::Warning;
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig3",
@@ -62,15 +65,19 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
 fn judge(name: &str, crosses: bool, pairs: &[Pair], outcome: &mut Outcome) {
     let (first, last) = (&pairs[0], &pairs[pairs.len() - 1]);
     let better = |pair: &Pair| if pair.gain_percent() > 0.0 { "parallel" } else { "lru" };
+    let shrinks = Row::at_least(
+        &format!("{name}: gain with 1 MB, less that with 64 MB"),
+        "more than 0",
+        first.gain_percent() - last.gain_percent(),
+        "points",
+        0.0,
+    );
+    if shrinks.verdict == Verdict::Missed {
+        outcome.warnings.push(lru_still_waits(name, first, last));
+    }
     outcome.rows.extend([
         Row::exact(&format!("{name}: better policy with 1 MB"), "parallel", Some(better(first)), ""),
-        Row::at_least(
-            &format!("{name}: gain with 1 MB, less that with 64 MB"),
-            "more than 0",
-            first.gain_percent() - last.gain_percent(),
-            "points",
-            0.0,
-        ),
+        shrinks,
         Row::at_most(
             &format!("{name}: lru's mean response with 64 MB over that with 1 MB"),
             "shorter",
@@ -83,6 +90,18 @@ fn judge(name: &str, crosses: bool, pairs: &[Pair], outcome: &mut Outcome) {
     if crosses {
         let quantity = format!("{name}: better policy with 64 MB");
         outcome.rows.push(Row::exact(&quantity, "lru", Some(better(last)), ""));
+    }
+}
+
+fn lru_still_waits(name: &str, first: &Pair, last: &Pair) -> Warning {
+    let left = |of: fn(&Pair) -> &Replay| 100.0 * mean_ms(of(last)) / mean_ms(of(first));
+    let (lru, parallel) = (left(|pair| &pair.lru), left(|pair| &pair.parallel));
+    let [before, after] = [first, last].map(|pair| mean_ms(&pair.lru) - mean_ms(&pair.parallel));
+    Warning {
+        code: "lru-still-waits-with-a-large-buffer".into(),
+        message: format!(
+            "fig3: {name}: with 64 MB the mean response is {parallel:.0}% of that with 1 MB by parallel and {lru:.0}% by lru, which lets an eighth as many pages go at once; the two are {before:.1} ms apart with 1 MB and {after:.1} ms with 64 MB"
+        ),
     }
 }
 

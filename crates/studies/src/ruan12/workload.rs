@@ -7,8 +7,10 @@ use crate::lab::Lab;
 use flashlane_base::Operation;
 use flashlane_trace::{OpenOptions, Record, Trace};
 
+/// A page of the drive.
+pub(super) const PAGE_KIB: u64 = 8;
 /// Sectors of a page: DiskSim takes requests of whole pages.
-const STEP_SECTORS: u64 = 16;
+const STEP_SECTORS: u64 = 2 * PAGE_KIB;
 /// Capacity of the drive, `msr-64g`.
 pub(super) const DRIVE_BYTES: u64 = 57_505_480_704;
 /// The seed of DiskSim's parameter files.
@@ -23,7 +25,7 @@ pub(super) const SYNTHETIC_REQUESTS: u64 = 250_000;
 /// Synthetic writes of one size over the whole drive (table II).
 ///
 /// They come 0.5 ms apart in the mean, as those that DiskSim's SSD extension is delivered with; the paper does not say.
-/// Either size is more than the drive can take at that rate, so that requests queue up from the first to the last. At
+/// Either size of table II is more than the drive can take at that rate, so that requests queue up from the first to the last. At
 /// any rate that it cannot take their mean response time goes with how fast the drive is.
 pub(super) fn synthetic(sequential: bool, size_kib: u64, requests: u64) -> Synthetic {
     Synthetic {
