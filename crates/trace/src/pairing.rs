@@ -48,6 +48,8 @@ enum State {
 
 struct Entry {
     event: Event,
+    /// Where it stands.
+    line: u64,
     state: State,
 }
 
@@ -70,8 +72,8 @@ impl Pairing {
     /// Takes an event, and gives out the requests that it settles.
     pub fn event(&mut self, event: &Event, sink: &mut Sink) {
         match event.action {
-            Action::Queue => self.wait(event, State::Queued),
-            Action::Issue => self.issue(event),
+            Action::Queue => self.wait(event, State::Queued, sink.lines),
+            Action::Issue => self.issue(event, sink.lines),
             Action::Requeue => {
                 if let Some(place) = self.at_start(event, State::Issued) {
                     self.entry(place).state = State::Requeued;
@@ -89,13 +91,13 @@ impl Pairing {
         self.waiting.is_empty()
     }
 
-    fn wait(&mut self, event: &Event, state: State) {
+    fn wait(&mut self, event: &Event, state: State, line: u64) {
         let Record { device, operation, offset_bytes, .. } = event.record;
         self.open.insert((device, operation, offset_bytes, self.first + self.waiting.len() as u64), ());
-        self.waiting.push_back(Entry { event: *event, state });
+        self.waiting.push_back(Entry { event: *event, line, state });
     }
 
-    fn issue(&mut self, event: &Event) {
+    fn issue(&mut self, event: &Event, line: u64) {
         let device = event.record.device;
         if let Err(place) = self.issuing.binary_search(&device) {
             self.issuing.insert(place, device);
@@ -107,7 +109,7 @@ impl Pairing {
         while let Some(key) = self.covered(event, |state| state == State::Queued) {
             self.close(key, State::Covered);
         }
-        self.wait(event, State::Issued);
+        self.wait(event, State::Issued, line);
     }
 
     fn complete(&mut self, event: &Event) {
@@ -175,21 +177,21 @@ impl Pairing {
                 State::Issued | State::Requeued | State::Done => true,
             };
             if is_request {
-                give(&entry.event, sink);
+                give(&entry, sink);
             }
         }
     }
 }
 
 /// Hands over a request, and before it the flush that it is to follow on.
-fn give(event: &Event, sink: &mut Sink) {
+fn give(Entry { event, line, .. }: &Entry, sink: &mut Sink) {
     sink.skipped -= 1;
     let record = event.record;
     if event.flushes_first && record.operation == Operation::Write {
         // Only what has a length or a device of its own can be refused.
-        let _ = sink.push(blank(record.at.as_ns(), record.device, Operation::Flush));
+        let _ = sink.push_of(*line, blank(record.at.as_ns(), record.device, Operation::Flush));
     }
-    if let Err(reason) = sink.push(record) {
-        sink.refuse(&reason, &[]);
+    if let Err(reason) = sink.push_of(*line, record) {
+        sink.refuse_of(*line, &reason, &[]);
     }
 }

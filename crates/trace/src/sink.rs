@@ -99,9 +99,15 @@ impl Sink {
         self.earlier + self.records.len() as u64
     }
 
-    /// Takes a request, unless no device could serve it.
+    /// Takes the request of this line, unless no device could serve it.
     #[inline]
     pub fn push(&mut self, record: Record) -> Result<(), Reason> {
+        self.push_of(self.lines, record)
+    }
+
+    /// Takes a request of a line that was read before.
+    #[inline]
+    pub fn push_of(&mut self, line: u64, record: Record) -> Result<(), Reason> {
         if record.length_bytes == 0 && record.operation != Operation::Flush {
             return Err(Reason {
                 what: "the length",
@@ -120,32 +126,37 @@ impl Sink {
                 allowed: "one of those before it: there are 65536 already",
             });
         }
-        if record.at < self.latest {
-            self.step_back(record.at);
-        } else {
-            self.latest = record.at;
-        }
         if let Wanted::Numbered(number) = self.wanted
             && number != record.device
         {
             return Ok(());
+        }
+        if record.at < self.latest {
+            self.step_back(line, record.at);
+        } else {
+            self.latest = record.at;
         }
         self.records.push(record);
         Ok(())
     }
 
     #[cold]
-    fn step_back(&mut self, at: Instant) {
+    fn step_back(&mut self, line: u64, at: Instant) {
         let step = self.latest.since(at);
-        let first = Backward { count: 0, first_line: self.lines, longest: Duration::ZERO };
+        let first = Backward { count: 0, first_line: line, longest: Duration::ZERO };
         let backward = self.backward.get_or_insert(first);
         backward.count += 1;
         backward.longest = backward.longest.max(step);
     }
 
     /// Counts a line that is not taken, and keeps why if it is among the first.
-    #[cold]
     pub fn refuse(&mut self, reason: &Reason, block: &[u8]) {
+        self.refuse_of(self.lines, reason, block);
+    }
+
+    /// The same of a line that was read before.
+    #[cold]
+    pub fn refuse_of(&mut self, line: u64, reason: &Reason, block: &[u8]) {
         self.refused += 1;
         if self.refusals.len() < KEPT {
             let given = match reason.given {
@@ -154,7 +165,7 @@ impl Sink {
                 Given::Word(word) => word.into(),
             };
             let Reason { what, allowed, .. } = *reason;
-            self.refusals.push(Refusal { unit: self.unit, number: self.lines, what, given, allowed });
+            self.refusals.push(Refusal { unit: self.unit, number: line, what, given, allowed });
         }
     }
 

@@ -57,7 +57,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Requests whose time is before that of any request that stands before them, of whatever device.
+/// Requests that were given out whose time is before that of any that was given out before them, of whatever device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backward {
     /// How many.

@@ -242,6 +242,25 @@ fn time_that_runs_backwards_is_counted_and_the_requests_stand() {
 }
 
 #[test]
+fn time_runs_backwards_where_the_request_of_the_device_that_is_asked_for_stands() {
+    // Device 5 is behind device 3 from the first; among its own requests only the last is late.
+    let text = b"5.0 3 1 8 0\n1.0 5 1 8 0\n2.0 3 1 8 0\n1.5 5 1 8 0\n1.2 5 1 8 0\n";
+    for (device, expected) in [(Some(3), (1, 3, 3_000)), (Some(5), (1, 5, 300)), (None, (4, 2, 4_000))] {
+        let options = OpenOptions { device, every_device: device.is_none(), ..named("disksim") };
+        let mut trace = opened(text, &options).unwrap();
+        trace.by_ref().for_each(drop);
+        let backward = trace.finish().unwrap().backward.unwrap();
+        let longest_us = backward.longest.as_ns() / 1000;
+        assert_eq!((backward.count, backward.first_line, longest_us), expected, "{device:?}");
+    }
+    // Events are given out as requests once they are complete; the line is that of the arrival.
+    let text = "8,0 1 1 5.0 0 D R 8 + 8 [p]\n8,0 1 2 4.0 0 D R 64 + 8 [p]\n8,0 1 3 6.0 0 C R 8 + 8 [0]\n\
+                8,0 1 4 6.5 0 C R 64 + 8 [0]\n";
+    let (records, summary) = read("blkparse", text.as_bytes());
+    assert_eq!((records.len(), summary.backward.unwrap().first_line), (2, 2));
+}
+
+#[test]
 fn several_devices_are_asked_for_by_number() {
     let text = b"0.5 3 1 8 0\n0.6 5 1 8 0\n0.7 3 1 8 1\n";
     let error = opened(text, &named("disksim")).err().unwrap().to_string();

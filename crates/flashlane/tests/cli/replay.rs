@@ -236,6 +236,17 @@ fn lines_that_are_no_requests_are_told_and_a_trace_that_ends_early_is_partial() 
         "{message}"
     );
     assert_eq!(codes(&json(&["replay", DRIVE, text(&back), "--pace", "closed"])), [""; 0]);
+    let before = json(&["replay", DRIVE, text(&back), "--limit", "4"]);
+    assert!(!codes(&before).contains(&"time-runs-backwards"), "{before}");
+
+    // The line is one of the replayed device: what stands before it is late only among all.
+    let two = dir.path().join("two.trace");
+    fs::write(&two, "5.0 3 8 8 1\n1.0 5 8 8 1\n3.0 5 8 8 1\n2.0 5 8 8 1\n").unwrap();
+    let result = json(&["replay", DRIVE, text(&two), "--trace-device", "5"]);
+    assert_eq!(result["fitted"]["backwards"], 1);
+    let told = codes(&result).iter().position(|&code| code == "time-runs-backwards").unwrap();
+    let message = result["warnings"][told]["message"].as_str().unwrap();
+    assert!(message.ends_with("the first in the trace is line 4"), "{message}");
 
     let packed = dir.path().join("cut.trace.gz");
     let gzip = Command::new("gzip").arg("-c").arg(&path).output();
