@@ -1,9 +1,10 @@
 //! The quick form, and what needs the simulator's traces where they are.
 
-use super::fig4abc::{DISK_BYTES_PER_S, from_disk};
+use super::fig4abc::{DISK_BYTES_PER_S, from_disk, judge};
 use super::method::PACKAGES;
 use super::workload::{DRIVE_BYTES, KERNEL_BUILD, LARGE_FILES, MP3_FILES, SMALL_FILES, WORD_COUNT};
 use crate::lab::Lab;
+use crate::study::Outcome;
 use crate::{Options, Row, StudyResult, Value, Verdict, run};
 use flashlane_base::Operation;
 use flashlane_trace::Record;
@@ -51,6 +52,22 @@ fn many_pages_at_once_cost_large_files_less_than_small_ones() {
     let result = quick("fig4abc", None);
     assert!(result.rows[1..3].iter().all(|row| row.verdict == Verdict::Reproduced), "{:#?}", result.rows);
     assert_eq!(result.figures.len(), 3);
+}
+
+#[test]
+fn what_is_missed_of_the_pages_at_once_is_told_with_what_was_measured() {
+    let (pages, rises, best_at_64) = ([8, 64, 128], [1.0, 2.0, 3.0], [2.0, 1.0, 1.05]);
+    let mut outcome = Outcome::default();
+    judge(&pages, [&[1.0, 0.5, 3.0], &rises, &best_at_64], &mut outcome);
+    let told: Vec<&str> = outcome.warnings.iter().map(|warning| &*warning.message).collect();
+    assert!(told.len() == 2 && told[0].contains("0.500 ms with 64, 3.000 ms with 128"), "{told:?}");
+    assert!(
+        told[1].contains("1.000 ms with 64 pages at once, 1.050 ms with the published 128: 5.0%"),
+        "{told:?}"
+    );
+    let mut outcome = Outcome::default();
+    judge(&pages, [&rises, &rises, &[2.0, 1.05, 1.0]], &mut outcome);
+    assert_eq!((outcome.rows.len(), outcome.warnings.len()), (4, 0));
 }
 
 #[test]
