@@ -17,8 +17,8 @@ pub use lanes::LanesConfig;
 pub use load::{PROFILES, ProfileSource, load, names, parse};
 pub use quantity::{Bytes, Rate, Share, Time};
 
-use flashlane_policy::Options;
-use serde::Deserialize;
+use flashlane_policy::{Options, buffer};
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 
 /// The whole drive.
@@ -42,7 +42,8 @@ pub struct DriveConfig {
     pub link: LinkConfig,
     /// Readahead; none where absent.
     pub readahead: Option<ReadaheadConfig>,
-    /// Write-back buffer; none where absent.
+    /// Write-back buffer; none where absent, or where its policy is [`buffer::NONE`].
+    #[serde(default, deserialize_with = "unless_none")]
     pub buffer: Option<BufferConfig>,
     /// Which page goes where. Reading sees to it that it is given, but for software-defined flash.
     #[serde(default)]
@@ -152,7 +153,7 @@ pub struct ReadaheadConfig {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BufferConfig {
-    /// The replacement policy's name.
+    /// The replacement policy's name; with `none` there is no buffer, whatever the rest says.
     #[serde(default = "fifo")]
     pub policy: String,
     /// What it holds.
@@ -489,6 +490,11 @@ fn yes() -> bool {
 
 fn two() -> u32 {
     2
+}
+
+fn unless_none<'de, D: Deserializer<'de>>(section: D) -> Result<Option<BufferConfig>, D::Error> {
+    let buffer = BufferConfig::deserialize(section)?;
+    Ok((buffer.policy != buffer::NONE).then_some(buffer))
 }
 
 fn fifo() -> String {

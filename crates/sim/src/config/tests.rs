@@ -93,6 +93,18 @@ fn impossible_drives_are_refused_by_the_field_that_is_wrong() {
 }
 
 #[test]
+fn a_buffer_can_be_taken_away_by_its_policy() {
+    let with = |policy: &str| {
+        let settings = [("buffer.policy", policy), ("buffer.size", "4MiB")];
+        load("msr-64g", &settings.map(|(key, value)| (key.into(), value.into())))
+    };
+    assert!(with("lru").unwrap().buffer.is_some());
+    assert!(with("none").unwrap().buffer.is_none());
+    let reason = with("nine").unwrap_err().reason;
+    assert!(reason.contains("'nine'") && reason.contains("none, bplru, "), "{reason}");
+}
+
+#[test]
 fn a_section_that_the_profile_does_not_have_is_to_be_given_whole() {
     let reason = refusal("buffer.policy=lru").reason;
     assert!(reason.contains("`size`") && reason.contains("msr-32g has no [buffer]"), "{reason}");
