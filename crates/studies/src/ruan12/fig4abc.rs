@@ -33,7 +33,7 @@ const PUBLISHED_BEST: u32 = 128;
 pub(super) const DISK_BYTES_PER_S: f64 = 100e6;
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
-    let pages: &[u32] = lab.either(&[8, 16, 32, 64, 128, 256, 512], &[8, 128, 512]);
+    let pages: &[u32] = lab.either(&[8, 16, 32, 64, 128, 256, 512], &[8, 64, 128, 512]);
     let mut outcome = Outcome::default();
     let [small, middling, large] = [(SMALL_FILES, "fig4a"), (MP3_FILES, "fig4b"), (LARGE_FILES, "fig4c")]
         .map(|(program, id)| copies(lab, program, id, pages, &mut outcome));

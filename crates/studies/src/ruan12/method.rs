@@ -29,13 +29,15 @@ pub(super) struct Buffer {
     pub(super) parallel_pages: u32,
     /// Pages leave ahead of need once the host has been idle so long.
     pub(super) idle_drain: Option<&'static str>,
+    /// What a read may have to wait for pages on their way to flash.
+    pub(super) read_wait: Option<&'static str>,
 }
 
 impl Buffer {
     /// A buffer of which half leaves at once by `parallel`. The paper does not say how many pages do, but for 8 to 512 of
     /// each package (section II): these are half of its smallest and half of its largest buffer, 1 and 64 MB.
     pub(super) fn of(size_mib: u32) -> Self {
-        Self { size_mib, parallel_pages: 8 * size_mib, idle_drain: None }
+        Self { size_mib, parallel_pages: 8 * size_mib, idle_drain: None, read_wait: None }
     }
 }
 
@@ -91,6 +93,7 @@ pub(super) fn replay(
     let mut overrides =
         vec![("buffer.policy", policy), ("buffer.size", &*size), ("buffer.parallel_pages", &*pages)];
     overrides.extend(buffer.idle_drain.map(|time| ("buffer.idle_drain", time)));
+    overrides.extend(buffer.read_wait.map(|time| ("buffer.read_wait", time)));
     lab.replay("msr-64g", &overrides, records, &ReplayOptions::default())
 }
 
