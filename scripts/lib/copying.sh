@@ -5,21 +5,24 @@
 
 source "$(dirname "${BASH_SOURCE[0]}")/recording.sh"
 
-option memory 512MiB 'memory of the copying with its page cache; 0 for no limit'
+option memory limit 512MiB 'memory of the copying with its page cache; 0 for no limit'
 # In the traces of ruan12 (table III) files of 5.7 GB are 94,000 requests: none was larger than 64 KiB.
-option request 64KiB 'the largest request that the drive takes; 0 for what the kernel has for it'
-option before 0 'times that the same files were copied onto the drive before, and every second one deleted'
-option ahead 32 "blocks of an inode table that are read at once, ext4's inode_readahead_blks"
-option seed 1 'of the sizes between the smallest and the largest'
+option request limit 64KiB 'the largest request that the drive takes; 0 for what the kernel has for it'
+option before number 0 'times that the same files were copied onto the drive before, and every second one deleted'
+option ahead number 32 "blocks of an inode table that are read at once, ext4's inode_readahead_blks"
+option seed number 1 'of the sizes between the smallest and the largest'
 
 # copied OPTIONS...: the whole recording.
 copied() {
     options "$@"
+    local least="${OPTION[least]}" most="${OPTION[most]}" ahead="${OPTION[ahead]}"
+    ((least <= most)) || refuse "--least $least is more than --most $most"
+    # Each takes a block of the file system, however small it is.
+    ((OPTION[count] <= OPTION[size] / (least > 4096 ? least : 4096))) ||
+        refuse "--count ${OPTION[count]}: so many files of --least $least do not fit into --size ${OPTION[size]}"
+    ((ahead == (ahead & -ahead))) || refuse "--ahead $ahead is not 0 or a power of two, as ext4 has it"
+    begin
     need cp awk
-    local least most
-    least="$(bytes "${OPTION[least]}")"
-    most="$(bytes "${OPTION[most]}")"
-    ((least <= most)) || die "--least is more than --most"
     mkdir "$WORK/source"
     # Sizes without a bias to either end, the same for the same seed.
     awk -v n="${OPTION[count]}" -v least="$least" -v most="$most" -v seed="${OPTION[seed]}" 'BEGIN {

@@ -1,8 +1,8 @@
 # What the recording scripts share: a drive to record (a loop device over a fresh file), a limit on memory so that
 # reads reach it, the recording itself, and leaving nothing behind. Sourced, not run.
 #
-# A script sets SUMMARY, calls `options "$@"` with its own options in the array DEFAULTS (name=value), and then uses
-# the functions below. All options take a value: --name value.
+# A script sets SUMMARY, names its own options with `option`, calls `options "$@"`, which reads and checks the command
+# line, then `begin`, which needs root, and then uses the functions below. All options take a value: --name value.
 
 set -euo pipefail
 
@@ -17,12 +17,18 @@ die() {
     exit 1
 }
 
+# What is wrong with the command line. Exits from a subshell, too, since assignments heed its status.
+refuse() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 2
+}
+
 say() {
     printf '== %s\n' "$*" >&2
 }
 
-# Options every script has; OPTION holds them all after `options`.
-declare -A OPTION MEANING
+# The options by name: OPTION holds what they are, after `options` with the command line in it.
+declare -A OPTION KIND MEANING
 
 usage() {
     printf '%s\n\nusage: %s [--option value]...\n\n' "$SUMMARY" "$0"
@@ -33,18 +39,19 @@ usage() {
     printf '\nNeeds root, Linux with CONFIG_BLK_DEV_IO_TRACE, and flashlane on the path or in $FLASHLANE.\n'
 }
 
-# option NAME DEFAULT MEANING: one more.
+# option NAME KIND DEFAULT MEANING: one more. Its kind is what `checked` holds it to.
 option() {
-    OPTION[$1]="$2"
-    MEANING[$1]="$3"
+    OPTION[$1]="$3"
+    KIND[$1]="$2"
+    MEANING[$1]="$4"
 }
 
-option out "$(basename "$0" | sed 's/^record-//').blktrace.zst" \
-    'the trace to write; the name says the format and the compression'
-option work "${TMPDIR:-/var/tmp}" 'a directory with room for the drive; not on a memory file system'
-option request 0 'the largest request that the drive takes; 0 for what the kernel has for it'
+option out text "$(basename "$0" | sed 's/^record-//').blktrace.zst" \
+    'the trace to write; its ending says the format and the compression, as in x.msr.gz'
+option work text "${TMPDIR:-/var/tmp}" 'a directory with room for the drive; not on a memory file system'
+option request limit 0 'the largest request that the drive takes; 0 for what the kernel has for it'
 
-# Reads the command line into OPTION.
+# Reads the command line into OPTION, counts as plain numbers, and refuses what the options cannot be.
 options() {
     while (($#)); do
         case "$1" in
@@ -54,18 +61,67 @@ options() {
             ;;
         --*)
             local name="${1#--}"
-            [[ -v "OPTION[$name]" ]] || die "there is no option $1; see --help"
-            (($# > 1)) || die "$1 needs a value"
+            # Not by `-v`, which would expand once more what was given.
+            [[ -n "${KIND[${name:-none}]:-}" ]] || refuse "there is no option $1; see --help"
+            (($# > 1)) || refuse "$1 needs a value"
             OPTION[$name]="$2"
             shift 2
             ;;
-        *) die "'$1' is not an option; see --help" ;;
+        *) refuse "'$1' is not an option; see --help" ;;
         esac
     done
-    ((EUID == 0)) || die 'recording needs root: loop devices, mounts, tracefs'
-    need losetup mkfs.ext4 mount umount mountpoint numfmt xargs "$FLASHLANE"
+    need numfmt
+    local name
+    for name in "${!OPTION[@]}"; do
+        OPTION[$name]="$(checked "$name")"
+    done
+    ((OPTION[request] == 0 || OPTION[request] >= 4096)) ||
+        refuse "--request ${OPTION[request]}: no drive takes less than 4KiB; 0 is for what the kernel has for it"
+    [[ -d "${OPTION[work]}" ]] || refuse "--work: there is no directory '${OPTION[work]}'"
     OPTION[out]="$(realpath -m "${OPTION[out]}")"
-    [[ -d "${OPTION[out]%/*}" ]] || die "there is no directory ${OPTION[out]%/*}"
+    [[ -d "${OPTION[out]%/*}" ]] || refuse "--out: there is no directory '${OPTION[out]%/*}'"
+    [[ ! -f "${OPTION[out]}" ]] || refuse "--out: '${OPTION[out]}' is there already, and is not overwritten"
+}
+
+# checked NAME: what an option was set to, sizes and counts as plain numbers.
+checked() {
+    local given="${OPTION[$1]}"
+    case "${KIND[$1]}" in
+    text) printf '%s' "$given" ;;
+    count) whole "$1" 1 ;;
+    number) whole "$1" 0 ;;
+    size | limit)
+        local size
+        [[ "$given" =~ ^[0-9]+(\.[0-9]+)?([KMGT]i?)?B?$ ]] && size="$(numfmt --from=auto "${given%B}" 2>/dev/null)" ||
+            refuse "--$1 '$given' is not a size; write 512MiB or 4GiB"
+        # So that what is calculated with it stays within 63 bits.
+        ((${#size} <= 15)) || refuse "--$1 '$given' is too large: less than 1000T is allowed"
+        [[ "$size" != 0 || "${KIND[$1]}" == limit ]] || refuse "--$1 '$given' has to be more than 0"
+        printf '%s' "$size"
+        ;;
+    esac
+}
+
+# whole NAME LEAST: 10000 for an option that was set to 10k; k and M are 1,000 and 1,000,000.
+whole() {
+    local given="${OPTION[$1]}" number
+    [[ "$given" =~ ^0*([0-9]{1,9})([kM]?)$ ]] ||
+        refuse "--$1 '$given' is not a whole number from $2 to 999999999; write 32, 10k or 1M"
+    # In base ten, whatever it begins with.
+    number=$((10#${BASH_REMATCH[1]}))
+    case "${BASH_REMATCH[2]}" in
+    k) number=$((number * 1000)) ;;
+    M) number=$((number * 1000000)) ;;
+    esac
+    ((number >= $2 && number <= 999999999)) ||
+        refuse "--$1 '$given' is not from $2 to 999999999"
+    printf '%s' "$number"
+}
+
+# Makes the folder that everything lies in, and sees to it that nothing is left behind.
+begin() {
+    ((EUID == 0)) || die 'recording needs root: loop devices, mounts, tracefs'
+    need losetup mkfs.ext4 mount umount mountpoint xargs "$FLASHLANE"
     WORK="$(mktemp -d "${OPTION[work]}/flashlane-record.XXXXXX")"
     trap clean_up EXIT
     trap 'exit 130' INT
@@ -78,11 +134,6 @@ need() {
     for tool in "$@"; do
         command -v "$tool" >/dev/null || die "'$tool' is needed and not to be found"
     done
-}
-
-# bytes 2GiB: 2147483648.
-bytes() {
-    numfmt --from=auto "${1%B}" || die "'$1' is not a size; write 512MiB or 4GiB"
 }
 
 tracefs() {
@@ -123,20 +174,18 @@ clean_up() {
     exit "$status"
 }
 
-# drive SIZE: a loop device over a new file, in DRIVE. Direct I/O where it can be had, so that the file is not cached
+# drive BYTES: a loop device over a new file, in DRIVE. Direct I/O where it can be had, so that the file is not cached
 # a second time below the drive.
 drive() {
-    local size file="$WORK/drive"
-    size="$(bytes "$1")"
-    fallocate -l "$size" "$file" 2>/dev/null || truncate -s "$size" "$file"
+    local file="$WORK/drive"
+    fallocate -l "$1" "$file" 2>/dev/null || truncate -s "$1" "$file"
     DRIVE="$(losetup --find --show --direct-io=on "$file" 2>/dev/null || losetup --find --show "$file")"
     LARGEST="/sys/block/${DRIVE##*/}/queue/max_sectors_kb"
     LARGEST_BEFORE="$(<"$LARGEST")"
-    size="$(bytes "${OPTION[request]}")"
-    ((size == 0)) || echo $((size / 1024)) >"$LARGEST"
+    ((OPTION[request] == 0)) || echo $((OPTION[request] / 1024)) >"$LARGEST"
 }
 
-# file_system SIZE: a drive with a fresh ext4, mounted at MOUNT; nothing of it is left to be initialised later.
+# file_system BYTES: a drive with a fresh ext4, mounted at MOUNT; nothing of it is left to be initialised later.
 file_system() {
     drive "$1"
     mkfs.ext4 -q -E lazy_itable_init=0,lazy_journal_init=0 "$DRIVE"
@@ -151,23 +200,22 @@ mounted_anew() {
     mount -o "$1" "$DRIVE" "$MOUNT"
 }
 
-# memory SIZE: what `recorded` runs has this much memory for itself and the page cache. Either version of control
+# memory BYTES: what `recorded` runs has this much memory for itself and the page cache. Either version of control
 # groups; 0 for no limit.
 memory() {
-    local size name="flashlane-record-$$" v2
-    size="$(bytes "$1")"
-    ((size > 0)) || return 0
+    local name="flashlane-record-$$" v2
+    (($1 > 0)) || return 0
     if [[ -d /sys/fs/cgroup/memory ]]; then
         mkdir "/sys/fs/cgroup/memory/$name"
         CGROUP="/sys/fs/cgroup/memory/$name"
-        echo "$size" >"$CGROUP/memory.limit_in_bytes"
+        echo "$1" >"$CGROUP/memory.limit_in_bytes"
     else
         v2="$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)"
         [[ -n "$v2" ]] || die 'no control groups are mounted, so memory cannot be limited; --memory 0 does without'
         grep -qw memory "$v2/cgroup.subtree_control" || echo +memory >"$v2/cgroup.subtree_control"
         mkdir "$v2/$name"
         CGROUP="$v2/$name"
-        echo "$size" >"$CGROUP/memory.max"
+        echo "$1" >"$CGROUP/memory.max"
     fi
 }
 

@@ -9,6 +9,7 @@ mod program;
 mod recording;
 mod replay;
 mod safety;
+mod scripts;
 mod sdf;
 mod sweeps;
 mod traces;
