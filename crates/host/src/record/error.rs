@@ -1,5 +1,6 @@
 //! Why nothing was recorded: what was found, and what to do about it.
 
+use super::in_use::Undo;
 use std::io;
 use std::path::PathBuf;
 
@@ -39,32 +40,13 @@ pub enum RecordError {
         /// The file, or the tracer in it.
         missing: String,
     },
-    /// There is one tracer at a time, and somebody else's is on.
-    #[error(
-        "the tracer '{tracer}' is in use; if whoever started it is gone: echo nop > '{}'",
-        current_tracer.display()
-    )]
-    TracerInUse {
-        /// Its name.
-        tracer: String,
-        /// The file that says so.
-        current_tracer: PathBuf,
-    },
-    /// Events of somebody else's would be mixed in, and taken away from them.
-    #[error("trace events are in use ({events}, …); if whoever enabled them is gone: echo > '{}'", set_event.display())]
-    EventsInUse {
-        /// The first of them.
-        events: String,
-        /// The file that says so.
-        set_event: PathBuf,
-    },
-    /// blktrace or another recording is on this device.
-    #[error("'{}' is being traced already; if whoever does it is gone: echo 0 > '{}'", path.display(), enable.display())]
-    AlreadyTraced {
-        /// As given.
-        path: PathBuf,
-        /// The file that says so.
-        enable: PathBuf,
+    /// Tracing is somebody else's, who would get what is recorded, or whose events would be mixed in.
+    #[error("in use: {}; if whoever started it is gone, this ends it: {}", found.join(", "), commands(undo))]
+    InUse {
+        /// Tracer, events and traced devices, each with its name.
+        found: Vec<String>,
+        /// All that ends them, and puts back the options of a recording that was killed.
+        undo: Vec<Undo>,
     },
     /// The program whose requests were to be recorded did not start.
     #[error("cannot run '{program}': {source}")]
@@ -93,6 +75,11 @@ pub enum RecordError {
         /// The operating system's words.
         source: io::Error,
     },
+}
+
+/// To be copied as they stand.
+fn commands(undo: &[Undo]) -> String {
+    undo.iter().map(Undo::to_string).collect::<Vec<_>>().join("; ")
 }
 
 impl RecordError {

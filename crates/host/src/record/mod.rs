@@ -1,18 +1,20 @@
 //! Recording what a block device is asked: through tracefs, with the kernel's own block tracer and no other program.
 //!
 //! The tracing settings of the whole machine are borrowed for it and put back at the end, however it ends short of
-//! SIGKILL. What comes from each processor is kept in files without names beside the trace and joined afterwards, so
+//! SIGKILL; what one that was killed has left is put back by the next, as far as it can be known. What comes from each processor is kept in files without names beside the trace and joined afterwards, so
 //! that the recording itself does as little as it can; it costs two records of 48 bytes a request.
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | `traced`, `tracefs` | the device and the tracing folder: what is refused, how tracing starts |
+//! | `in_use` | whether somebody traces already, and what ends that |
 //! | `settings` | what was changed, and that it is put back |
 //! | `spool`, `merged` | the processors' streams, kept and joined |
 //! | `child` | the program that is run meanwhile |
 
 mod child;
 mod error;
+mod in_use;
 mod merged;
 mod settings;
 mod spool;
@@ -20,6 +22,7 @@ mod traced;
 mod tracefs;
 
 pub use error::RecordError;
+pub use in_use::Undo;
 pub use merged::Events;
 
 use crate::clock::Clock;
@@ -83,12 +86,14 @@ pub struct Recorded {
 /// Where it is no block device, tracing is not to be had or in use, the program cannot be started, or the operating
 /// system refuses a step. Settings that were changed by then are put back.
 pub fn record(device: &Path, until: &Until, folder: &Path) -> Result<Recorded, RecordError> {
-    let traced = Traced::find(device, Path::new("/sys"))?;
+    let sys = Path::new("/sys");
+    let traced = Traced::find(device, sys)?;
     let mounts = Path::new("/proc/self/mountinfo");
     let mounts = fs::read_to_string(mounts).map_err(|e| RecordError::os(mounts, "read", e))?;
     let tracefs = Tracefs::find(&mounts)?;
     tracefs.check()?;
-    traced.check(device)?;
+    traced.check()?;
+    in_use::check(&tracefs, sys)?;
     record_with(&tracefs, &traced, until, folder)
 }
 

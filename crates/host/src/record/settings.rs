@@ -21,6 +21,11 @@ impl Settings {
         Ok(())
     }
 
+    /// `before` is what will be written back, although nobody changed it here.
+    pub(super) fn owe(&mut self, path: PathBuf, before: &str) {
+        self.changed.push((path, before.into()));
+    }
+
     /// Puts everything back, the latest change first; tries all and tells the first failure.
     pub(super) fn restore(mut self) -> Result<(), RecordError> {
         self.put_back()

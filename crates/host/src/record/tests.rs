@@ -85,7 +85,8 @@ impl Kernel {
     fn record(&self, until: &Until) -> Result<Recorded, RecordError> {
         let (tracefs, traced) = (self.tracefs(), self.traced());
         tracefs.check()?;
-        traced.check(Path::new("/dev/imitated"))?;
+        traced.check()?;
+        in_use::check(&tracefs, &self.at("sys"))?;
         record_with(&tracefs, &traced, until, self.folder.path())
     }
 
@@ -211,13 +212,69 @@ fn somebody_elses_tracing_is_left_alone() {
         words
     };
     let words = refusal("tracing/current_tracer", "function\n");
-    assert!(words.contains("'function' is in use") && words.contains("echo nop >"), "{words}");
+    assert!(words.contains("in use: the tracer 'function';") && words.contains("echo nop >"), "{words}");
     let words = refusal("tracing/set_event", "sched:sched_switch\nirq:irq_handler_entry\n");
     assert!(words.contains("sched:sched_switch"), "{words}");
-    let words = refusal("sys/dev/block/7:3/trace/enable", "1\n");
-    assert!(words.contains("'/dev/imitated' is being traced already"), "{words}");
+    assert!(words.contains("(sched:sched_switch, …)") && words.contains("echo > '"), "{words}");
+    // Also that of another device, whose events would be mixed in.
+    for enable in ["sys/dev/block/7:3/trace/enable", "sys/dev/block/8:0/trace/enable"] {
+        let words = refusal(enable, "1\n");
+        assert!(words.contains("in use: tracing of '") && words.contains("echo 0 > '"), "{words}");
+        assert!(words.contains(enable), "{words}");
+    }
     let words = refusal("tracing/available_tracers", "function nop\n");
     assert!(words.contains("'blk' is missing (CONFIG_BLK_DEV_IO_TRACE)"), "{words}");
+}
+
+/// The settings as a recording has them that was killed: what was written then and never put back.
+fn killed() -> Kernel {
+    let kernel = Kernel::new(&[Vec::new()]);
+    for (file, text) in [
+        ("tracing/current_tracer", "blk\n"),
+        ("tracing/options/bin", "1\n"),
+        ("tracing/options/context-info", "0\n"),
+        ("sys/dev/block/7:3/trace/enable", "1\n"),
+    ] {
+        kernel.write(file, text.as_bytes());
+    }
+    kernel
+}
+
+#[test]
+fn after_one_that_was_killed_the_refusal_names_all_that_has_to_be_done() {
+    let kernel = killed();
+    let error = kernel.record(&Until::Elapsed(Duration::ZERO)).unwrap_err();
+    let words = error.to_string();
+    let RecordError::InUse { found, undo } = error else { panic!("{error}") };
+    assert_eq!(found, ["the tracer 'blk'", "tracing of '7:3'"]);
+    for undo in undo {
+        assert!(words.contains(&undo.to_string()), "{words} lacks {undo}");
+        kernel.write(
+            undo.path.strip_prefix(kernel.folder.path()).unwrap().to_str().unwrap(),
+            undo.value.as_bytes(),
+        );
+    }
+    let files = ["current_tracer", "options/bin", "options/context-info"];
+    assert_eq!(files.map(|file| kernel.read(&format!("tracing/{file}"))), ["nop", "0", "1"]);
+    kernel.record(&Until::Elapsed(Duration::ZERO)).unwrap();
+    kernel.assert_restored();
+}
+
+#[test]
+fn what_one_that_was_killed_has_left_is_put_back_by_the_next() {
+    let kernel = killed();
+    kernel.write("tracing/current_tracer", b"nop\n");
+    kernel.write("sys/dev/block/7:3/trace/enable", b"0\n");
+    kernel.record(&Until::Elapsed(Duration::ZERO)).unwrap();
+    kernel.assert_restored();
+    // One option alone is somebody's choice.
+    let kernel = killed();
+    kernel.write("tracing/current_tracer", b"nop\n");
+    kernel.write("sys/dev/block/7:3/trace/enable", b"0\n");
+    kernel.write("tracing/options/context-info", b"1\n");
+    kernel.record(&Until::Elapsed(Duration::ZERO)).unwrap();
+    let files = ["options/bin", "options/context-info"];
+    assert_eq!(files.map(|file| kernel.read(&format!("tracing/{file}"))), ["1", "1"]);
 }
 
 #[test]

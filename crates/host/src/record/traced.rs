@@ -1,7 +1,6 @@
 //! The block device that is traced, as sysfs shows it.
 
 use super::RecordError;
-use super::settings::read;
 use rustix::fs::FileType;
 use std::fs;
 use std::io;
@@ -45,16 +44,11 @@ impl Traced {
         Ok(Self { sys: sys.into(), folder, whole })
     }
 
-    /// Refuses a device that cannot be traced, or is being traced.
-    pub(super) fn check(&self, path: &Path) -> Result<(), RecordError> {
+    /// Refuses a device that cannot be traced.
+    pub(super) fn check(&self) -> Result<(), RecordError> {
         let enable = self.enable();
-        if !enable.exists() {
-            return Err(RecordError::NoTracer { missing: enable.display().to_string() });
-        }
-        match read(&enable)?.as_str() {
-            "0" => Ok(()),
-            _ => Err(RecordError::AlreadyTraced { path: path.into(), enable }),
-        }
+        let missing = || RecordError::NoTracer { missing: enable.display().to_string() };
+        if enable.exists() { Ok(()) } else { Err(missing()) }
     }
 
     /// Whether what is written to `path` reaches this device, as far as can be told: not through device mapper, RAID

@@ -5,6 +5,7 @@
 //! `context-info`. The clock must be one for all processors: the streams are joined by their times.
 
 use super::RecordError;
+use super::in_use::Undo;
 use super::settings::{Settings, read, write};
 use super::traced::Traced;
 use crate::survey::Mount;
@@ -13,6 +14,9 @@ use std::path::PathBuf;
 
 /// Each processor's ring buffer: fifty thousand events, a hundred times what comes between two looks.
 const BUFFER_KB: u64 = 4096;
+
+/// The options that make the tracer write records, each with what it has to be and what the kernel has for it.
+const OPTIONS: [(&str, &str, &str); 2] = [("options/bin", "1", "0"), ("options/context-info", "0", "1")];
 
 /// The tracing folder.
 #[derive(Debug)]
@@ -32,28 +36,36 @@ impl Tracefs {
         self.root.join(file)
     }
 
-    /// Refuses where somebody else traces, or the kernel cannot.
+    /// Refuses where the kernel cannot.
     pub(super) fn check(&self) -> Result<(), RecordError> {
         let tracers = read(&self.at("available_tracers"))?;
         if !tracers.split_whitespace().any(|tracer| tracer == "blk") {
             return Err(RecordError::NoTracer { missing: "the tracer 'blk'".into() });
         }
-        let current_tracer = self.at("current_tracer");
-        let tracer = read(&current_tracer)?;
-        if tracer != "nop" {
-            return Err(RecordError::TracerInUse { tracer, current_tracer });
+        Ok(())
+    }
+
+    /// The options that a recording that was killed has changed, with what the kernel has for them. Nothing but the
+    /// binary records of the block tracer needs both together. What clock and buffers were cannot be known.
+    pub(super) fn left_behind(&self) -> Result<Vec<Undo>, RecordError> {
+        let mut found = Vec::new();
+        for (file, ours, value) in OPTIONS {
+            let path = self.at(file);
+            if read(&path)? != ours {
+                return Ok(Vec::new());
+            }
+            found.push(Undo { path, value });
         }
-        let set_event = self.at("set_event");
-        match read(&set_event)?.lines().next() {
-            Some(first) => Err(RecordError::EventsInUse { events: first.into(), set_event }),
-            None => Ok(()),
-        }
+        Ok(found)
     }
 
     /// Starts the block tracer on `traced`; until the settings are restored.
     pub(super) fn start(&self, traced: &Traced) -> Result<Settings, RecordError> {
         let mut settings = Settings::default();
-        for (file, value) in [("options/bin", "1"), ("options/context-info", "0")] {
+        for Undo { path, value } in self.left_behind()? {
+            settings.owe(path, value);
+        }
+        for (file, value, _) in OPTIONS {
             let path = self.at(file);
             settings.set(&path, value, read(&path)?)?;
         }

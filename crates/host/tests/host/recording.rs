@@ -90,12 +90,9 @@ fn the_requests_of_a_program_are_recorded_and_tracing_is_left_as_it_was() {
     );
     let mut recorded = match record(&drive.device, &shell(script), folder.path()) {
         Ok(recorded) => recorded,
-        Err(
-            e @ (RecordError::TracerInUse { .. }
-            | RecordError::EventsInUse { .. }
-            | RecordError::NoTracer { .. }
-            | RecordError::Denied { .. }),
-        ) => return println!("skipped: {e}"),
+        Err(e @ (RecordError::InUse { .. } | RecordError::NoTracer { .. } | RecordError::Denied { .. })) => {
+            return println!("skipped: {e}");
+        }
         Err(e) => panic!("{e}"),
     };
     assert_eq!(tracefs.settings(), before);
@@ -136,9 +133,10 @@ fn a_device_that_is_traced_is_refused() {
     let refused = record(&drive.device, &Until::Elapsed(Duration::ZERO), folder.path());
     std::fs::write(&enable, "0").unwrap();
     match refused {
-        Err(RecordError::AlreadyTraced { path, .. }) => assert_eq!(path, drive.device),
-        Err(e @ (RecordError::TracerInUse { .. } | RecordError::EventsInUse { .. })) => {
-            println!("skipped: {e}")
+        Err(RecordError::InUse { found, undo }) => {
+            let traced = format!("tracing of '{}'", drive.name());
+            assert!(found.contains(&traced), "{found:?}");
+            assert_eq!(found.len(), undo.len(), "{undo:?}");
         }
         Err(RecordError::NotMounted) => println!("skipped: tracefs cannot be mounted here"),
         other => panic!("{other:?}"),

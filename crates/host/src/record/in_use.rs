@@ -1,0 +1,75 @@
+//! Whether somebody traces already: there is one tracer for the whole machine, and while it is the block tracer, what
+//! any device is asked goes to it. All that is found is told at once, with what ends it.
+
+use super::RecordError;
+use super::settings::read;
+use super::tracefs::Tracefs;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What a setting of the kernel's would have to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undo {
+    /// Its file.
+    pub path: PathBuf,
+    /// What to write to it.
+    pub value: &'static str,
+}
+
+impl fmt::Display for Undo {
+    /// As a command of the shell.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let blank = if self.value.is_empty() { "" } else { " " };
+        write!(f, "echo {}{blank}> '{}'", self.value, self.path.display())
+    }
+}
+
+/// Refuses where a tracer, trace events or tracing of a device below `sys` are in use.
+pub(super) fn check(tracefs: &Tracefs, sys: &Path) -> Result<(), RecordError> {
+    let (mut found, mut undo) = (Vec::new(), Vec::new());
+    let mut tell = |what: String, path: PathBuf, value| {
+        found.push(what);
+        undo.push(Undo { path, value });
+    };
+    let current_tracer = tracefs.at("current_tracer");
+    let tracer = read(&current_tracer)?;
+    if tracer != "nop" {
+        tell(format!("the tracer '{tracer}'"), current_tracer, "nop");
+    }
+    let set_event = tracefs.at("set_event");
+    let events = read(&set_event)?;
+    let mut events = events.lines();
+    if let Some(first) = events.next() {
+        let more = if events.next().is_some() { ", …" } else { "" };
+        tell(format!("trace events ({first}{more})"), set_event, "");
+    }
+    for (name, enable) in traced(sys)? {
+        tell(format!("tracing of '{name}'"), enable, "0");
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    undo.extend(tracefs.left_behind()?);
+    Err(RecordError::InUse { found, undo })
+}
+
+/// The drives that are traced, each with the file that says so. Their partitions' files say and do the same.
+fn traced(sys: &Path) -> Result<Vec<(String, PathBuf)>, RecordError> {
+    let folder = sys.join("dev/block");
+    let entries = fs::read_dir(&folder).map_err(|e| RecordError::os(&folder, "list", e))?;
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        let (link, enable) = (entry.path(), entry.path().join("trace/enable"));
+        // What cannot be read is gone meanwhile, or has no tracing.
+        let on =
+            !link.join("partition").exists() && fs::read_to_string(&enable).is_ok_and(|on| on.trim() != "0");
+        if on {
+            let name = fs::canonicalize(&link).ok().and_then(|path| Some(path.file_name()?.to_owned()));
+            let name = name.unwrap_or_else(|| entry.file_name());
+            found.push((name.to_string_lossy().into_owned(), enable));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
