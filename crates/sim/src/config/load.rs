@@ -156,6 +156,9 @@ fn field_at(text: &str, byte: usize) -> Option<String> {
     search(DeTable::parse(text).ok()?.get_ref(), byte)
 }
 
+/// Fields that a profile need not set and whose full name is one word: they stand in no section.
+const UNSECTIONED: [&str; 2] = ["description", "sector"];
+
 /// Puts an override into the table, and says where. A plain name stands for the one field of that name, wherever it is.
 fn apply(file: &str, table: &mut toml::Table, key: &str, value: &str) -> Result<Vec<String>, ConfigError> {
     let fail = |reason: String| ConfigError { field: Some(key.into()), ..ConfigError::new(file, reason) };
@@ -166,6 +169,7 @@ fn apply(file: &str, table: &mut toml::Table, key: &str, value: &str) -> Result<
         find_fields(table, &mut Vec::new(), key, &mut found);
         match found.len() {
             1 => found.remove(0),
+            0 if UNSECTIONED.contains(&key) => vec![key.into()],
             0 => {
                 return Err(fail(format!(
                     "the profile sets no field of this name; set it by its full name, like 'flash.channels=16' (fields are listed by 'flashlane profile show {file}')"

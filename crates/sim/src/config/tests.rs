@@ -16,6 +16,18 @@ fn refusal(settings: &str) -> ConfigError {
 }
 
 #[test]
+fn a_field_in_no_section_is_set_by_its_name_also_where_the_profile_has_none() {
+    let set = |key: &str, value: &str| load("ssd-s", &[(key.into(), value.into())]);
+    assert_eq!(load("ssd-s", &[]).unwrap().sector.0, 512);
+    assert_eq!(set("sector", "4KiB").unwrap().sector.0, 4096);
+    assert_eq!(set("description", "one of mine").unwrap().description, "one of mine");
+    let words = set("sectors", "4KiB").unwrap_err().to_string();
+    assert!(words.contains("no field of this name") && words.contains("profile show ssd-s"), "{words}");
+    let words = set("sector", "3KiB").unwrap_err().to_string();
+    assert!(words.contains("'sector'") || words.contains("sector:"), "{words}");
+}
+
+#[test]
 fn impossible_drives_are_refused_by_the_field_that_is_wrong() {
     for (settings, field) in [
         ("flash.channels=0", "flash.channels"),
