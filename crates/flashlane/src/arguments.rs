@@ -138,6 +138,14 @@ pub fn seed(text: &str) -> Result<Seed, String> {
     text.parse().map(Seed).map_err(|_| "a seed is a whole number from 0 to 18446744073709551615".to_owned())
 }
 
+/// A device of a trace as it is typed.
+pub fn device_of_trace(text: &str) -> Result<u32, String> {
+    let reason = || {
+        format!("allowed: its number in decimal, from 0 to {}; 'flashlane trace info' lists them", u32::MAX)
+    };
+    text.parse().map_err(|_| reason())
+}
+
 /// A device as it is typed.
 pub fn device(text: &str) -> Result<Spec, String> {
     text.parse().map_err(|error: flashlane_device::spec::SpecError| {

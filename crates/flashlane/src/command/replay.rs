@@ -5,7 +5,7 @@ mod measure;
 mod recording;
 mod sweep;
 
-use crate::arguments::{OutputOptions, SafetyOptions, SweepOptions, device, seed};
+use crate::arguments::{OutputOptions, SafetyOptions, SweepOptions, device, device_of_trace, seed};
 use crate::begin::begin;
 use crate::failure::{Failure, Status, tell};
 use crate::output;
@@ -34,7 +34,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(FORMATS.iter().map(|format| format.name)))]
     trace_format: Option<String>,
     /// The device in the trace whose requests are replayed; needed where there are several
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = device_of_trace)]
     trace_device: Option<u32>,
     /// The seed of all randomness, that of a simulated drive and that by which samples are drawn
     #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true, value_parser = seed)]

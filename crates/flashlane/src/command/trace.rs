@@ -3,7 +3,7 @@
 mod out;
 mod record;
 
-use crate::arguments::OutputOptions;
+use crate::arguments::{OutputOptions, device_of_trace};
 use crate::failure::{Failure, Status, tell};
 use crate::output;
 use crate::progress::metered;
@@ -52,7 +52,7 @@ struct Input {
     #[arg(long, value_name = "NAME")]
     from: Option<String>,
     /// Only the requests of this device; of all devices unless given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = device_of_trace)]
     device: Option<u32>,
 }
 

@@ -103,6 +103,10 @@ fn mistakes_are_answered_with_what_would_do() {
     refused(2, &["trace", "info", "/no/such.trace"], &["/no/such.trace"]);
     refused(2, &["trace", "info", &msr, "--from", "xml"], &["'xml'", "disksim"]);
     refused(2, &["trace", "info", &msr, "--device", "9"], &["no request of device 9", "it has 0 (usr 0)"]);
+    for given in ["0x1", "sda", "4294967296", ""] {
+        let parts = [&format!("'{given}'"), "--device", "in decimal, from 0 to 4294967295"];
+        refused(2, &["trace", "info", &msr, "--device", given], &parts);
+    }
     refused(
         2,
         &["trace", "convert", &msr, text(&out), "--to", "blktrace"],
