@@ -63,7 +63,7 @@ pub fn run(paper: &str, figure: Option<&str>, options: Options<'_>) -> Result<St
                     .rows
                     .extend(outcome.rows.into_iter().map(|row| Row { figure: figure.id.into(), ..row }));
                 result.figures.extend(outcome.figures);
-                result.warnings.extend(outcome.warnings);
+                add_new(&mut result.warnings, outcome.warnings);
             }
             Err(FigureError::Interrupted(Interruption::Stopped)) => {
                 result.partial = Some(format!("{} at {}", Interruption::Stopped, figure.id));
@@ -93,6 +93,29 @@ impl Study {
     }
 }
 
+/// What several figures warn of, such as a trace that all of them lack, stands once.
+fn add_new(all: &mut Vec<Warning>, of_figure: Vec<Warning>) {
+    for warning in of_figure {
+        if !all.contains(&warning) {
+            all.push(warning);
+        }
+    }
+}
+
 fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_several_figures_warn_of_stands_once() {
+        let warning = |message: &str| Warning { code: "trace-not-given".into(), message: message.into() };
+        let mut all = Vec::new();
+        add_new(&mut all, vec![warning("a"), warning("b")]);
+        add_new(&mut all, vec![warning("b"), warning("c"), warning("a")]);
+        assert_eq!(all, ["a", "b", "c"].map(warning));
+    }
 }
