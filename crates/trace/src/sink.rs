@@ -109,11 +109,7 @@ impl Sink {
     #[inline]
     pub fn push_of(&mut self, line: u64, record: Record) -> Result<(), Reason> {
         if record.length_bytes == 0 && record.operation != Operation::Flush {
-            return Err(Reason {
-                what: "the length",
-                given: Given::Number(0),
-                allowed: "more than nothing: only a flush has no length",
-            });
+            return Err(without_length());
         }
         match record.offset_bytes.checked_add(record.length_bytes) {
             Some(end) if end <= END_BYTES => {}
@@ -182,6 +178,13 @@ impl Sink {
         let sparse = self.devices.sparse.iter().map(|(number, records)| (*number, *records));
         dense.chain(sparse).map(|(number, records)| Device { number, name: name(number), records }).collect()
     }
+}
+
+/// The refusal of a request that moves nothing and should.
+#[cold]
+pub(crate) fn without_length() -> Reason {
+    let allowed = "more than nothing: only a flush has no length";
+    Reason { what: "the length", given: Given::Number(0), allowed }
 }
 
 /// The refusal of a request that ends where no device reaches.

@@ -124,6 +124,15 @@ const LINES: &[(&str, &str, &[Wrong])] = &[
             ("8,0 1 1 0.000000001 697 D Z 1000 + 8 [x]", &["RWBS", "'Z'"]),
             ("8,1048576 1 1 0.000000001 697 D R 1000 + 8 [x]", &["the device", "below 4096"]),
             ("8,0 1 1 0.000000001 697 D R 99999999999999999 + 8 [x]", &["address", "8 EiB"]),
+            (
+                "8,0 1 1 0.000000001 697 D W -16 + 8 [x]",
+                &["the sector", "'-16'", "without a sign", "[process]"],
+            ),
+            ("8,0 1 1 0.000000001 697 D W x16 + 8 [x]", &["the sector", "'x16'"]),
+            ("8,0 1 1 0.000000001 697 D W 16 - 8 [x]", &["follows the sector", "'-'", "'+ SECTORS'"]),
+            ("8,0 1 1 0.000000001 697 D W 16 + -8 [x]", &["number of sectors", "'-8'", "without a sign"]),
+            ("8,0 1 1 0.000000001 697 D W 16 + 0 [x]", &["the length", "'0'", "only a flush"]),
+            ("8,0 1 1 0.000000001 697 Q D 16 + 0 [x]", &["the length", "'0'"]),
         ],
     ),
 ];
@@ -522,6 +531,21 @@ fn input_without_end_and_without_a_request_can_be_stopped() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn block_events_without_a_sector_are_the_drivers_own_or_flushes() {
+    let text = "8,0 1 1 0.001 7 D R 36 (12 00 00 00 24 00) [multipathd]\n\
+                8,0 1 2 0.002 7 C R (12 00 00 00 24 00) [0]\n\
+                8,0 1 3 0.003 7 D W [x]\n\
+                8,0 1 4 0.004 7 D R (   12345) [x]\n\
+                8,0 1 5 0.005 7 C N 0 [0]\n\
+                8,0 1 6 0.006 7 Q FWS [x]\n\
+                8,0 1 7 0.007 7 D FWS 0 + 0 [x]\n";
+    let (records, summary) = read("blkparse", text.as_bytes());
+    let told: Vec<_> = records.iter().map(|record| (record.operation, record.at.as_ns())).collect();
+    assert_eq!(told, [(Operation::Flush, 7_000_000)]);
+    assert_eq!((summary.refused, summary.skipped), (0, 6));
 }
 
 #[test]

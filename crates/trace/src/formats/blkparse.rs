@@ -8,7 +8,7 @@ use super::{blank, device_name};
 use crate::cursor::Cursor;
 use crate::format::Format;
 use crate::pairing::{Action, Event, Pairing};
-use crate::sink::{Reason, Sink};
+use crate::sink::{Reason, Sink, without_length};
 use crate::text::{Parse, Text, fits, in_sectors};
 use flashlane_base::Operation;
 
@@ -23,6 +23,9 @@ pub(crate) const FORMAT: Format = Format {
     read: |mut inputs| Box::new(Text::new(inputs.swap_remove(0), Blkparse::default())),
     writing: None,
 };
+
+const SECTOR: &str =
+    "a whole number below 2^64, without a sign; or [process] or (payload) where there is none";
 
 #[derive(Default)]
 struct Blkparse {
@@ -87,14 +90,32 @@ fn event(cursor: &mut Cursor<'_>) -> Result<Option<Event>, Reason> {
         flushes_first: kind.flushes_first,
     };
     event.record.durable = kind.durable;
+    let from = cursor.at;
     if cursor.peek().is_ascii_digit() {
         let sector = cursor.number("the sector", b' ')?;
-        if cursor.peek() == b'+' {
-            cursor.at += 1;
-            cursor.skip_blanks();
-            let sectors = cursor.number("the number of sectors", b' ')?;
-            event.record = in_sectors(event.record, sector, sectors)?;
+        let behind = cursor.at;
+        match cursor.peek() {
+            b'+' => {
+                cursor.at += 1;
+                cursor.skip_blanks();
+                let sectors = cursor.number("the number of sectors", b' ')?;
+                // Where nothing is moved blkparse prints no number.
+                if sectors == 0 && kind.has_data && !kind.flushes_first {
+                    return Err(without_length());
+                }
+                event.record = in_sectors(event.record, sector, sectors)?;
+            }
+            b'[' | b'(' => {}
+            _ => {
+                return Err(cursor.refusal(
+                    behind,
+                    "what follows the sector",
+                    "'+ SECTORS', [process] or (payload)",
+                ));
+            }
         }
+    } else if !matches!(cursor.peek(), b'[' | b'(') {
+        return Err(cursor.refusal(from, "the sector", SECTOR));
     }
     Ok(event.settled(kind.has_data))
 }
