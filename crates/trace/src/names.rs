@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 /// Names that are kept: a hostile trace could have one of its own on every line.
 const MOST: usize = 1 << 16;
+/// What is allowed where there are so many.
+pub(crate) const TOO_MANY: &str = "one of those before it: there are 65536 already";
 
 /// The names so far.
 #[derive(Default)]

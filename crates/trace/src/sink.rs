@@ -119,7 +119,7 @@ impl Sink {
             return Err(Reason {
                 what: "the device",
                 given: Given::Number(u64::from(record.device)),
-                allowed: "one of those before it: there are 65536 already",
+                allowed: "below 65536, or one of those before it: of higher numbers there are 65536 already",
             });
         }
         if let Wanted::Numbered(number) = self.wanted

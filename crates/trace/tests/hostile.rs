@@ -301,7 +301,38 @@ fn endless_numbers_of_devices_do_not_take_the_memory() {
     assert_eq!(trace.by_ref().count(), 65_536);
     let summary = trace.finish().unwrap();
     assert_eq!(summary.refused, 70_000 - 65_536);
-    assert!(summary.refusals[0].to_string().contains("65536"), "{}", summary.refusals[0]);
+    let said = summary.refusals[0].to_string();
+    assert!(said.contains("of higher numbers there are 65536 already"), "{said}");
+    // Low numbers are counted in a table that is there anyway.
+    let text: String = (0..140_000_u32).map(|n| format!("0.5 {n} 1 8 0\n")).collect();
+    let mut trace = opened(text.as_bytes(), &every).unwrap();
+    assert_eq!(trace.by_ref().count(), 131_072);
+    let said = trace.finish().unwrap().refusals[0].to_string();
+    assert!(
+        said.contains("the device is '131072', must be below 65536, or one of those before it"),
+        "{said}"
+    );
+}
+
+#[test]
+fn names_beyond_those_that_are_kept_are_refused_as_what_they_are() {
+    let every = |format| OpenOptions { every_device: true, ..named(format) };
+    let hosts: String = (0..65_537).map(|n| format!("1,h{n},0,Read,0,512,1\n")).collect();
+    let files: String = (0..65_537).map(|n| format!("/f{n} read 0 512\n")).collect();
+    for (format, text, given) in [
+        ("msr", hosts, "line 65537: the host is 'h65536', must be one of those before it: there are 65536"),
+        (
+            "iolog2",
+            files,
+            "line 65537: the file is '/f65536', must be one of those before it: there are 65536",
+        ),
+    ] {
+        let mut trace = opened(text.as_bytes(), &every(format)).unwrap();
+        assert_eq!(trace.by_ref().count(), 65_536, "{format}");
+        let summary = trace.finish().unwrap();
+        assert_eq!(summary.refused, 1);
+        assert!(summary.refusals[0].to_string().starts_with(given), "{}", summary.refusals[0]);
+    }
 }
 
 #[test]

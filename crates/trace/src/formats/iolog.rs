@@ -9,7 +9,7 @@ use super::blank;
 use crate::Record;
 use crate::cursor::Cursor;
 use crate::format::{Format, Writing};
-use crate::names::Names;
+use crate::names::{Names, TOO_MANY};
 use crate::sink::{Given, Reason, Sink};
 use crate::text::{Parse, Text, first_line};
 use crate::write::{Encode, Loss, number};
@@ -118,7 +118,7 @@ impl Parse for Iolog {
             }
         };
         let device = self.files.number(name);
-        let device = device.ok_or_else(|| cursor.refusal(from, "the file", "one of 65536 at most"))?;
+        let device = device.ok_or_else(|| cursor.refusal(from, "the file", TOO_MANY))?;
         let mut record = blank(self.now_ns, device, operation);
         if operation != Operation::Flush {
             record.offset_bytes = field(cursor, "the offset", true)?;

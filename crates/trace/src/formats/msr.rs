@@ -8,7 +8,7 @@ use super::blank;
 use crate::Record;
 use crate::cursor::Cursor;
 use crate::format::{Format, Writing};
-use crate::names::Names;
+use crate::names::{Names, TOO_MANY};
 use crate::sink::{Reason, Sink};
 use crate::text::{Parse, Text, fits};
 use crate::write::{Encode, Loss, number};
@@ -42,15 +42,6 @@ struct Msr {
     hosts: Names,
 }
 
-impl Msr {
-    /// The number of a host's disk; it has 32 bits, since there are no more than 65536 hosts.
-    #[inline]
-    fn device(&mut self, host: &[u8], disk: u32) -> Option<u32> {
-        let host = self.hosts.number(host)?;
-        (disk < DISKS).then_some(host * DISKS + disk)
-    }
-}
-
 impl Parse for Msr {
     #[inline]
     fn line(&mut self, cursor: &mut Cursor<'_>, sink: &mut Sink) -> Result<(), Reason> {
@@ -58,11 +49,16 @@ impl Parse for Msr {
         let from = cursor.at;
         let at = cursor.number("the time", b',')?.checked_mul(TICK_NS);
         let at_ns = at.ok_or_else(|| cursor.refusal(from, "the time", TICKS))?;
-        let host = cursor.word("the host", b',')?;
+        let from = cursor.at;
+        let host = self.hosts.number(cursor.word("the host", b',')?);
+        let host = host.ok_or_else(|| cursor.refusal(from, "the host", TOO_MANY))?;
         let from = cursor.at;
         let disk = cursor.small("the disk number", b',')?;
-        let device = self.device(host, disk);
-        let device = device.ok_or_else(|| cursor.refusal(from, "the disk number", "below 65536"))?;
+        if disk >= DISKS {
+            return Err(cursor.refusal(from, "the disk number", "below 65536"));
+        }
+        // It has 32 bits, since there are no more than 65536 hosts.
+        let device = host * DISKS + disk;
         let from = cursor.at;
         let operation = match cursor.word("the type", b',')? {
             b"Read" => Operation::Read,
