@@ -37,7 +37,9 @@ struct Tencent;
 impl Parse for Tencent {
     #[inline]
     fn line(&mut self, cursor: &mut Cursor<'_>, sink: &mut Sink) -> Result<(), Reason> {
-        let at_ns = cursor.decimal_ns("the time", 9, b',')?;
+        let from = cursor.at;
+        let at = cursor.number("the time", b',')?.checked_mul(SECOND_NS);
+        let at_ns = at.ok_or_else(|| cursor.refusal(from, "the time", "below 2^64 ns"))?;
         let sector = cursor.number("the offset", b',')?;
         let length = cursor.number("the size", b',')?;
         let from = cursor.at;
