@@ -68,7 +68,7 @@ impl Compression {
 }
 
 /// Whether that is one of those endings, in whatever case.
-pub(crate) fn is_among(ending: &str, known: &[&str]) -> bool {
+fn is_among(ending: &str, known: &[&str]) -> bool {
     known.iter().any(|known| ending.eq_ignore_ascii_case(known))
 }
 

@@ -1,6 +1,6 @@
 //! The registry of formats, and how one is found.
 
-use crate::compression::{bare_ending, is_among};
+use crate::compression::bare_ending;
 use crate::error::OpenError;
 use crate::formats;
 use crate::text::{Reader, first_line};
@@ -36,8 +36,9 @@ pub struct Format {
     pub time_unit: &'static str,
     /// How it writes reads, writes and whatever else it has.
     pub codes: &'static str,
-    /// Names of its files end in one of these; looked at only where the content fits several formats.
-    pub extensions: &'static [&'static str],
+    /// What names of its files end in beside its own name; of a trace that is read the ending is looked at only where
+    /// the content fits several formats.
+    pub other_endings: &'static [&'static str],
     /// `line` or `event`.
     pub unit: &'static str,
     /// Whether content that begins so may be of this format.
@@ -103,9 +104,14 @@ impl Format {
         }
     }
 
+    /// How names of its files end, without the point.
+    pub fn endings(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.other_endings.iter().copied())
+    }
+
     /// Whether a file's name, without the ending of its compression, ends as this format's do.
     fn has_ending_of(&self, name: &Path) -> bool {
-        bare_ending(name).is_some_and(|ending| is_among(ending, self.extensions))
+        bare_ending(name).is_some_and(|ending| self.endings().any(|known| ending.eq_ignore_ascii_case(known)))
     }
 }
 

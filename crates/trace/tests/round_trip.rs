@@ -146,7 +146,7 @@ fn a_long_trace_of_each_format_is_recognised_whatever_its_compression() {
     for format in written() {
         for ending in ["", ".gz", ".xz", ".zst"] {
             // Names whose own ending decides, where DiskSim's or MQSim's columns alone do not.
-            let path = folder.path().join(format!("trace.{}{ending}", format.extensions[0]));
+            let path = folder.path().join(format!("trace.{}{ending}", format.name));
             let mut out = Output::create(&path, true).unwrap();
             out.write_all(&long_trace(format)).unwrap();
             out.close().unwrap();

@@ -160,6 +160,12 @@ fn a_conversion_reads_and_writes_streams_and_knows_the_format_by_the_ending() {
     let (msr, out) = (sample("msr.csv"), folder.path().join("out.spc.zst"));
     done(&["trace", "convert", &msr, text(&out)]);
     assert_eq!(json(&["trace", "info", text(&out)])["format"], "spc");
+    // Each format's own name is an ending, those of fio's versions too.
+    for format in flashlane_trace::FORMATS.iter().filter(|format| format.is_written()) {
+        let out = folder.path().join(format!("own.{}", format.name));
+        done(&["trace", "convert", &msr, text(&out)]);
+        assert_eq!(json(&["trace", "info", text(&out)])["format"], format.name);
+    }
 
     let streamed = command(&["trace", "convert", "-", "-", "--from", "msr", "--to", "spc"])
         .stdin(fs::File::open(&msr).unwrap())
@@ -288,6 +294,9 @@ fn the_document_has_every_format_with_what_the_program_says() {
         let row = document.lines().find(|line| line.starts_with(&format!("| `{}` |", format.name)));
         let row = row.unwrap_or_else(|| panic!("docs/traces.md lacks {}", format.name));
         assert!(row.ends_with(if format.is_written() { "| yes |" } else { "| no |" }), "{row}");
+        for ending in format.endings() {
+            assert!(row.contains(&format!("`.{ending}`")), "the row lacks the ending {ending}: {row}");
+        }
         let section = document.lines().filter(|line| line.starts_with("### "));
         assert!(
             section.into_iter().any(|line| line.contains(&format!("`{}`", format.name))),

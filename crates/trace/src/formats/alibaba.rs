@@ -16,7 +16,7 @@ pub(crate) const FORMAT: Format = Format {
     summary: "Alibaba block traces CSV: device, opcode, offset, length, time",
     time_unit: "us since 1970",
     codes: "opcode: 'R' is a read, 'W' a write",
-    extensions: &["alibaba", "csv"],
+    other_endings: &["csv"],
     unit: "line",
     recognise: |head| fits(head, Alibaba),
     read: |mut inputs| Box::new(Text::new(inputs.swap_remove(0), Alibaba)),

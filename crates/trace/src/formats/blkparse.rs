@@ -17,7 +17,7 @@ pub(crate) const FORMAT: Format = Format {
     summary: "blkparse text: device, processor, event, time, process, action, RWBS, sector + sectors",
     time_unit: "s, decimal",
     codes: "RWBS: R read, W write, D discard (a trim), F before it flush, F behind it force unit access",
-    extensions: &["blkparse"],
+    other_endings: &[],
     unit: "line",
     recognise: |head| fits(head, Blkparse::default()),
     read: |mut inputs| Box::new(Text::new(inputs.swap_remove(0), Blkparse::default())),

@@ -19,7 +19,7 @@ pub(crate) const FORMAT: Format = Format {
     summary: "blktrace binary events: NAME.blktrace.0 and so on, or one of these",
     time_unit: "ns, whole",
     codes: "action bits: write (else read), discard (a trim), flush, force unit access",
-    extensions: &["blktrace"],
+    other_endings: &[],
     unit: "event",
     recognise: |head| head.first_chunk().is_some_and(|magic| Layout::of(*magic).is_some()),
     read: |inputs| Box::new(Blktrace::new(inputs)),

@@ -17,7 +17,7 @@ pub(crate) const FORMAT: Format = Format {
     summary: "DiskSim ASCII: time, device, block, size, flags",
     time_unit: "ms, decimal",
     codes: "flags, hexadecimal: bit 0 set is a read, not set a write",
-    extensions: &["disksim", "ascii"],
+    other_endings: &["ascii"],
     unit: "line",
     // Where all times are whole numbers, MQSim fits too: then the file's ending decides, or whoever asks.
     recognise: |head| fits(head, DiskSim),

@@ -17,7 +17,7 @@ pub(crate) const FORMAT: Format = Format {
     summary: "MQSim: time, device, sector, sectors, type",
     time_unit: "ns, whole",
     codes: "type: 0 is a write, 1 a read",
-    extensions: &["mqsim"],
+    other_endings: &[],
     unit: "line",
     recognise: |head| fits(head, MqSim),
     read: |mut inputs| Box::new(Text::new(inputs.swap_remove(0), MqSim)),

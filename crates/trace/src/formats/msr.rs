@@ -19,7 +19,7 @@ pub(crate) const FORMAT: Format = Format {
     summary: "MSR Cambridge CSV: time, host, disk, type, offset, size, response time",
     time_unit: "100 ns since 1601",
     codes: "type: 'Read' or 'Write'",
-    extensions: &["msr", "csv"],
+    other_endings: &["csv"],
     unit: "line",
     recognise: |head| fits(head, Msr::default()),
     read: |mut inputs| Box::new(Text::new(inputs.swap_remove(0), Msr::default())),

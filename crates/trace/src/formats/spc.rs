@@ -17,7 +17,7 @@ pub(crate) const FORMAT: Format = Format {
     summary: "SPC: unit (ASU), block, bytes, opcode, time, more fields that are left alone",
     time_unit: "s, decimal",
     codes: "opcode: 'R' or 'r' is a read, 'W' or 'w' a write",
-    extensions: &["spc"],
+    other_endings: &[],
     unit: "line",
     recognise: |head| fits(head, Spc),
     read: |mut inputs| Box::new(Text::new(inputs.swap_remove(0), Spc)),

@@ -17,7 +17,7 @@ pub(crate) const FORMAT: Format = Format {
     summary: "Tencent CBS CSV: time, sector, sectors, type, volume",
     time_unit: "s since 1970, whole",
     codes: "type: 0 is a read, 1 a write",
-    extensions: &["tencent", "csv"],
+    other_endings: &["csv"],
     unit: "line",
     recognise: |head| fits(head, Tencent),
     read: |mut inputs| Box::new(Text::new(inputs.swap_remove(0), Tencent)),

@@ -133,6 +133,8 @@ mod tests {
             ("x.MSR.GZ", "msr", "msr"),
             ("x.disksim.zstd", "disksim", "disksim"),
             ("x.iolog", "iolog3", "iolog3"),
+            ("x.iolog3.gz", "iolog3", "iolog3"),
+            ("x.iolog2", "not written as 'iolog2'", "not written as 'iolog2'"),
             ("x.blktrace.xz", "not written as 'blktrace'", "blktrace"),
             ("x.blkparse", "not written as 'blkparse'", "not written as 'blkparse'"),
             ("x.csv", "one of msr, alibaba, tencent", "one of msr, alibaba, tencent"),
