@@ -170,6 +170,8 @@ fn result(name: &str, summary: &Summary, portrait: &Portrait, partial: Option<&s
         "schema": "flashlane.trace/1",
         "trace": name,
         "format": summary.format.name,
+        "time_unit": summary.format.time_unit,
+        "codes": summary.format.codes,
         "compression": summary.compression,
         "lines": summary.lines,
         "requests": portrait.requests(),

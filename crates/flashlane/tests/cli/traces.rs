@@ -28,9 +28,32 @@ fn info_tells_a_trace_in_numbers() {
     assert_eq!(result["devices"][0]["name"], "8,0");
     assert_eq!((&result["backward"], &result["partial"]), (&().into(), &().into()));
     let shown = done(&["trace", "info", &sample("blkparse.txt")]);
-    assert!(shown.contains("Trace: ") && shown.contains("format blkparse"), "{shown}");
+    assert!(
+        shown.contains("Trace: ") && shown.contains("format blkparse; time: s, decimal; RWBS:"),
+        "{shown}"
+    );
     let csv = done(&["trace", "info", &sample("msr.csv"), "--format", "csv"]);
     assert!(csv.starts_with("operation,requests,transferred_bytes"), "{csv}");
+}
+
+#[test]
+fn info_says_the_unit_of_time_and_the_codes_of_every_format() {
+    let samples = fs::read_dir(sample("")).unwrap().map(|entry| entry.unwrap().path());
+    let blktrace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/pgbench.blktrace.xz");
+    let mut missing: Vec<&str> = flashlane_trace::FORMATS.iter().map(|format| format.name).collect();
+    for path in samples.chain([blktrace.into()]) {
+        let result = json(&["trace", "info", text(&path)]);
+        let format = flashlane_trace::Format::named(result["format"].as_str().unwrap()).unwrap();
+        missing.retain(|name| *name != format.name);
+        assert_eq!(
+            (&result["time_unit"], &result["codes"]),
+            (&format.time_unit.into(), &format.codes.into())
+        );
+        let shown = done(&["trace", "info", text(&path)]).split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = format!("; time: {}; {}", format.time_unit, format.codes);
+        assert!(shown.contains(&said), "{said}: {shown}");
+    }
+    assert!(missing.is_empty(), "no sample of {missing:?}");
 }
 
 #[test]

@@ -37,10 +37,18 @@ fn document(result: &Value) -> Document {
         refusal_table(result),
     ];
     let compression = result["compression"].as_str().map(|name| format!(", compressed with {name}"));
+    // How its numbers are to be read: a wrong guess would be off by a factor of a thousand, or reads be writes.
+    let units = [("time_unit", "; time: "), ("codes", "; ")];
+    let units = units.map(|(name, words)| result[name].as_str().map(|text| format!("{words}{text}")));
+    let format = plain_value("", &result["format"]);
     Document {
         kind: "Trace",
         title: plain_value("", &result["trace"]),
-        subtitle: format!("format {}{}", plain_value("", &result["format"]), compression.unwrap_or_default()),
+        subtitle: format!(
+            "format {format}{}{}",
+            compression.unwrap_or_default(),
+            units.into_iter().flatten().collect::<String>()
+        ),
         facts: facts.into_iter().flatten().collect(),
         tables: tables.into_iter().flatten().collect(),
         ..Document::default()
