@@ -137,6 +137,18 @@ fn thinking_waits_for_the_very_request_that_was_waited_for() {
 }
 
 #[test]
+fn thinking_keeps_the_order_of_the_trace_and_counts_from_when_a_request_could_come() {
+    // Request 3 came 5 after request 0 was over, and request 2 before that, 1 after request 1. In the replay request 0
+    // is over first: 5 after it, at 105, request 2 is still to come.
+    let records =
+        vec![took(read(0, 0), 105), took(read(1, 1), 99), took(read(101, 2), 50), took(read(110, 3), 9)];
+    let mut device = Scripted::new(8, 1, 100);
+    let result = replayed(&mut device, records, &paced(Pace::Think { speed: 1.0 }));
+    assert_eq!(submissions_us(&device), [0, 1, 201, 201]);
+    assert_eq!(latencies_us(&result), [100, 199, 100, 200]);
+}
+
+#[test]
 fn without_recorded_durations_the_time_between_requests_is_the_pause() {
     let mut device = Scripted::new(8, 8, 200);
     let records = vec![read(0, 0), read(30, 1), read(30, 2), read(100, 3)];

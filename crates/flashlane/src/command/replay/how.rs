@@ -38,7 +38,8 @@ pub(super) enum PaceName {
     Open,
     /// The completion of another: --depth in flight, time stamps not looked at
     Closed,
-    /// The completion that was the last before it in the recording, and as long after it as then
+    /// The completion that was the last before it in the recording, and as long after it as then; where the request
+    /// ahead of it in the trace comes later than that, it comes with it, and its latency counts from there
     Think,
 }
 
