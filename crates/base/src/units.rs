@@ -33,6 +33,8 @@ const SIZES: Units = &[
     ("mib", 1048576.0),
     ("gib", 1073741824.0),
     ("tib", 1099511627776.0),
+    ("pib", 1125899906842624.0),
+    ("eib", 1152921504606846976.0),
     ("kb", 1e3),
     ("mb", 1e6),
     ("gb", 1e9),
@@ -206,7 +208,7 @@ pub fn parse_count(text: &str) -> Result<u64, UnitError> {
 
 /// A size as people write it: exact powers of 1024 where they fit (`4 KiB`), else two decimals.
 pub fn format_bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut exponent = 0;
     while exponent + 1 < UNITS.len() && bytes >= 1 << (10 * (exponent + 1)) {
         exponent += 1;
@@ -285,7 +287,7 @@ mod tests {
 
     #[test]
     fn what_is_formatted_can_be_read_again() {
-        for bytes in [0, 1, 512, 4096, 1536, 1 << 30, 3 << 40] {
+        for bytes in [0, 1, 512, 4096, 1536, 1 << 30, 3 << 40, 5 << 50, 3 << 60] {
             assert_eq!(parse_bytes(&format_bytes(bytes)), Ok(bytes));
         }
     }

@@ -82,9 +82,9 @@ pub(crate) fn plain_value(name: &str, value: &Value) -> String {
 }
 
 fn with_unit(name: &str, value: f64) -> String {
-    let whole = (0.0..=9e15).contains(&value);
+    let fits = (0.0..=u64::MAX as f64).contains(&value);
     match unit_of(name).1 {
-        Unit::Bytes if whole => format_bytes(value.round() as u64),
+        Unit::Bytes if fits => format_bytes(value.round() as u64),
         Unit::Bytes => format!("{} B", number(value)),
         Unit::BytesPerSecond => format_rate(value),
         Unit::Nanoseconds => time_ns(value),
@@ -170,6 +170,7 @@ mod tests {
     fn a_name_says_how_its_value_is_shown() {
         for (name, value, words, shown) in [
             ("chunk_size_bytes", json!(4096), "Chunk size", "4 KiB"),
+            ("highest_bytes", json!(3_900_000_000_000_000_000_u64), "Highest", "3.38 EiB"),
             ("bandwidth_bytes_per_s", json!(145e6), "Bandwidth", "145.0 MB/s"),
             ("command_cost_ns", json!(6000), "Command cost", "6 µs"),
             ("elapsed_s", json!(30.5), "Elapsed", "30.5 s"),

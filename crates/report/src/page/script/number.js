@@ -12,7 +12,7 @@ function time(ns) {
   return `${number(ns / scale)} ${unit}`;
 }
 
-const BYTES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+const BYTES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 function bytes(v) {
   let at = 0;
