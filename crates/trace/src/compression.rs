@@ -35,7 +35,8 @@ impl Compression {
         }
     }
 
-    fn magic(self) -> &'static [u8] {
+    /// How content of it begins.
+    pub fn magic(self) -> &'static [u8] {
         match self {
             Self::Gz => b"\x1f\x8b",
             Self::Xz => b"\xfd7zXZ\0",

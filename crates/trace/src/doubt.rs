@@ -1,12 +1,17 @@
 //! What there is to doubt in what was read of a trace: typed, told in the same words by whoever reads one.
 
+use crate::summary::counted;
 use crate::{Backward, Refusal, Summary};
 
 /// A reason not to take a trace at face value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Doubt {
     /// Lines that should be a request and are not.
-    #[error("{refused} of {lines} {}s of the trace are no requests and were left out; the first is {first}", first.unit)]
+    #[error(
+        "{refused} of {} of the trace {} left out; the first is {first}",
+        counted(*lines, first.unit, &format!("{}s", first.unit)),
+        if *refused == 1 { "is no request and was" } else { "are no requests and were" }
+    )]
     LinesRefused {
         /// How many.
         refused: u64,
@@ -17,8 +22,14 @@ pub enum Doubt {
     },
     /// Requests that stand behind later ones.
     #[error(
-        "{} requests are earlier than one that stands before them, by {} at most; the first is {unit} {}",
-        backward.count, backward.longest, backward.first_line
+        "{}, by {} at most; the first is {unit} {}",
+        counted(
+            backward.count,
+            "request is earlier than one that stands before it",
+            "requests are earlier than one that stands before them"
+        ),
+        backward.longest,
+        backward.first_line
     )]
     TimeBackwards {
         /// `line` or `event`.

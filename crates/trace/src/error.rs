@@ -1,6 +1,7 @@
 //! What can be wrong with a trace: it cannot be opened, it cannot be read to its end, it cannot be written.
 
 use crate::source::{self as packed, MEMORY_MOST};
+use crate::summary::counted;
 use crate::{Device, FORMATS, Refusal};
 use flashlane_base::units::format_bytes;
 use std::io;
@@ -67,14 +68,19 @@ pub enum OpenError {
 pub enum ReadError {
     /// The file ended early, is damaged, or cannot be read or unpacked.
     #[error(
-        "{}after {units} {unit}s (byte {bytes} of its content): {source}; {records} requests were read until then",
+        "{}after {} (byte {bytes} of its content): {source}; {} until then",
         match compression {
             Some(name) if packed::wants_memory(source) => {
                 format!("unpacking the {name} data takes more than {} of memory ", format_bytes(MEMORY_MOST))
             }
+            Some(name) if packed::is_trailing(source) => {
+                format!("behind the {name} data there is something else, ")
+            }
             Some(name) => format!("the {name} data ends early or is damaged "),
             None => "reading failed ".into(),
-        }
+        },
+        counted_units(*units, unit),
+        were_read(*records)
     )]
     Damaged {
         /// How the file is compressed: `gz`, `xz`, `zst`; none where it is plain.
@@ -91,7 +97,7 @@ pub enum ReadError {
         source: io::Error,
     },
     /// Whoever reads it wanted no more.
-    #[error("stopped on request after {units} {unit}s; {records} requests were read until then")]
+    #[error("stopped on request after {}; {} until then", counted_units(*units, unit), were_read(*records))]
     Stopped {
         /// `line` or `event`.
         unit: &'static str,
@@ -133,6 +139,14 @@ pub enum ReadError {
     },
 }
 
+fn counted_units(units: u64, unit: &str) -> String {
+    counted(units, unit, &format!("{unit}s"))
+}
+
+fn were_read(records: u64) -> String {
+    counted(records, "request was read", "requests were read")
+}
+
 fn names<'a>(list: impl Iterator<Item = &'a str>) -> String {
     list.collect::<Vec<_>>().join(", ")
 }
@@ -153,5 +167,6 @@ fn nothing(lines: u64, unit: &str, refused: u64, refusals: &[Refusal]) -> String
     }
     let first: Vec<String> = refusals.iter().take(3).map(Refusal::to_string).collect();
     let reasons = if first.is_empty() { String::new() } else { format!(": {}", first.join("; ")) };
-    format!("{lines} {unit}s, {refused} of them refused{reasons}")
+    let lines = counted_units(lines, unit);
+    format!("{lines}, {refused} of them refused{reasons}")
 }

@@ -33,6 +33,6 @@ pub use portrait::{Portrait, Share, SizeClass};
 pub use record::Record;
 pub use source::Progress;
 pub use standard::{input_name, is_standard_input, is_standard_output, output_name};
-pub use summary::{Backward, Device, Refusal, Summary};
+pub use summary::{Backward, Device, Fault, Refusal, Summary};
 pub use trace::{OpenOptions, Trace, open};
 pub use write::{Loss, WriteError, Writer, Written};

@@ -1,6 +1,6 @@
 //! Where readers put requests: checked, counted, by device, a batch at a time.
 
-use crate::summary::{Backward, Refusal};
+use crate::summary::{Backward, Fault, Refusal};
 use crate::{Device, Record};
 use flashlane_base::{Duration, Instant, Operation};
 use std::collections::BTreeMap;
@@ -32,7 +32,6 @@ pub(crate) enum Given {
     /// These bytes of the reader's block.
     Bytes(usize, usize),
     Number(u64),
-    Word(&'static str),
 }
 
 /// Which devices are asked for.
@@ -153,15 +152,26 @@ impl Sink {
     /// The same of a line that was read before.
     #[cold]
     pub fn refuse_of(&mut self, line: u64, reason: &Reason, block: &[u8]) {
-        self.refused += 1;
-        if self.refusals.len() < KEPT {
+        self.keep(line, || {
             let given = match reason.given {
                 Given::Bytes(from, to) => shown(&block[from..to]),
                 Given::Number(number) => number.to_string(),
-                Given::Word(word) => word.into(),
             };
             let Reason { what, allowed, .. } = *reason;
-            self.refusals.push(Refusal { unit: self.unit, number: line, what, given, allowed });
+            Fault::Field { what, given, allowed }
+        });
+    }
+
+    /// Counts a line, or event, with which something else is wrong than a field.
+    #[cold]
+    pub fn refuse_whole(&mut self, fault: Fault) {
+        self.keep(self.lines, || fault);
+    }
+
+    fn keep(&mut self, line: u64, fault: impl FnOnce() -> Fault) {
+        self.refused += 1;
+        if self.refusals.len() < KEPT {
+            self.refusals.push(Refusal { unit: self.unit, number: line, fault: fault() });
         }
     }
 

@@ -79,12 +79,12 @@ impl Source {
 /// The members of gz data, one after the other, with zeros behind them: so they are padded on tapes and devices.
 struct Members<R> {
     /// None only while one gives its input to the next.
-    member: Option<GzDecoder<R>>,
+    member: Option<GzDecoder<Position<R>>>,
 }
 
 impl<R: BufRead> Members<R> {
     fn new(input: R) -> Self {
-        Self { member: Some(GzDecoder::new(input)) }
+        Self { member: Some(GzDecoder::new(Position { input, passed_bytes: 0 })) }
     }
 
     /// Goes on to the next member, if there is one.
@@ -101,6 +101,12 @@ impl<R: BufRead> Members<R> {
                 break;
             }
         }
+        let position = member.get_mut();
+        let after_bytes = position.passed_bytes;
+        // Perhaps only the first byte is there yet.
+        if !position.fill_buf()?.iter().zip(Compression::Gz.magic()).all(|(is, must)| is == must) {
+            return Err(io::Error::other(Trailing { after_bytes }));
+        }
         self.member = self.member.take().map(|member| GzDecoder::new(member.into_inner()));
         Ok(true)
     }
@@ -116,6 +122,44 @@ impl<R: BufRead> Read for Members<R> {
         }
         Ok(0)
     }
+}
+
+/// Counts the bytes that are passed of what is read.
+struct Position<R> {
+    input: R,
+    passed_bytes: u64,
+}
+
+impl<R: BufRead> Read for Position<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.passed_bytes += read as u64;
+        Ok(read)
+    }
+}
+
+impl<R: BufRead> BufRead for Position<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.input.fill_buf()
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.passed_bytes += bytes as u64;
+        self.input.consume(bytes);
+    }
+}
+
+/// What follows a member is none.
+#[derive(Debug, thiserror::Error)]
+#[error("no gz member begins behind its first {after_bytes} bytes")]
+struct Trailing {
+    /// Bytes of the members, and of zeros, before it.
+    after_bytes: u64,
+}
+
+/// Whether reading failed because something else follows what was compressed.
+pub(crate) fn is_trailing(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Trailing>())
 }
 
 /// Whether a decompressor has refused to take as much memory as the data wants.

@@ -3,9 +3,9 @@
 //! Memory is one buffer. `\n`, `\r\n` and `\r` end a line, mixed or not. Blank lines and comments (`#`) are skipped
 //! for all formats alike, and so is a first line of words where a request should be: a header.
 
-use crate::Record;
 use crate::cursor::{Cursor, SLACK};
-use crate::sink::{Given, Reason, Sink, Wanted};
+use crate::sink::{Reason, Sink, Wanted};
+use crate::{Fault, Record};
 use std::io::{self, Read};
 
 /// Bytes a block, at most; a line cannot be longer.
@@ -170,8 +170,7 @@ impl<P: Parse> Text<P> {
         if !self.is_dropping {
             self.is_dropping = true;
             sink.lines += 1;
-            let allowed = "at most 256 KiB long";
-            sink.refuse(&Reason { what: "the line", given: Given::Word("longer"), allowed }, &[]);
+            sink.refuse_whole(Fault::TooLong { most_bytes: BLOCK_BYTES as u64 });
         }
         // A `\r` at the end may be the line's.
         let kept = usize::from(self.buffer[self.end - 1] == b'\r');

@@ -231,7 +231,8 @@ fn a_line_without_an_end_in_sight_costs_itself_only() {
         let text = format!("0.5 0 1 8 0{ending}{long}{ending}0.6 0 1 8 0{ending}");
         let (records, summary) = read("disksim", text.as_bytes());
         assert_eq!((records.len(), summary.lines, summary.refused), (2, 3, 1), "{ending:?}");
-        assert!(summary.refusals[0].to_string().contains("256 KiB"), "{}", summary.refusals[0]);
+        let said = summary.refusals[0].to_string();
+        assert_eq!(said, "line 2: it is longer than 256 KiB, the most that a line may have");
     }
 }
 
@@ -250,6 +251,10 @@ fn time_that_runs_backwards_is_counted_and_the_requests_stand() {
     assert_eq!(records[1].at, Instant::from_ns(3_000_000));
     let backward = summary.backward.unwrap();
     assert_eq!((backward.count, backward.first_line, backward.longest), (3, 2, Duration::from_us(3500)));
+    let doubt = |summary: Summary| summary.doubts().next().unwrap().to_string();
+    assert!(doubt(summary).starts_with("3 requests are earlier than one that stands before them, by "));
+    let (_, summary) = read("disksim", b"5.0 0 1 8 0\n3.0 0 1 8 0\n");
+    assert!(doubt(summary).starts_with("1 request is earlier than one that stands before it, by "));
 }
 
 #[test]
@@ -420,7 +425,11 @@ fn truncated_and_damaged_compression_says_where_and_gives_what_it_has() {
             assert!(!summary.complete, "{ending} {what}");
             let error = trace.finish().unwrap_err();
             let said = error.to_string();
-            assert!(said.contains(&format!("the {ending} data ends early or is damaged")), "{said}");
+            let is = match (ending, what) {
+                ("gz", "trailed") => "behind the gz data there is something else",
+                _ => &format!("the {ending} data ends early or is damaged"),
+            };
+            assert!(said.contains(is), "{said}");
             let ReadError::Damaged { records: told, units, .. } = error else { panic!("{said}") };
             assert_eq!((told, records), (records, summary.records), "{ending} {what}");
             assert!(said.contains(&format!("after {units} lines")), "{said}");
@@ -458,9 +467,42 @@ fn zeros_behind_gz_data_are_padding_and_members_may_follow_them() {
         assert_eq!(trace.by_ref().count(), 30_000);
         assert!(trace.finish().unwrap().complete);
     }
-    let mut trace = opened(&[gz(&whole), vec![0; 9], b"x".into()].concat(), &OpenOptions::default()).unwrap();
+    for rest in [&b"x"[..], b"this is long enough for a header", b"\x1f\x8c and more than a header"] {
+        let members = [gz(&whole), vec![0; 9]].concat();
+        let mut trace = opened(&[&members, rest].concat(), &OpenOptions::default()).unwrap();
+        assert_eq!(trace.by_ref().count(), 30_000);
+        let said = trace.finish().unwrap_err().to_string();
+        let place = format!("no gz member begins behind its first {} bytes", members.len());
+        assert!(
+            said.contains("something else") && said.contains(&place) && !said.contains("early"),
+            "{said}"
+        );
+    }
+    // One that begins and does not go on has ended early.
+    let mut trace = opened(&[&gz(&whole)[..], b"\x1f\x8b"].concat(), &OpenOptions::default()).unwrap();
     assert_eq!(trace.by_ref().count(), 30_000);
-    assert!(trace.finish().is_err());
+    assert!(trace.finish().unwrap_err().to_string().contains("the gz data ends early"));
+}
+
+/// Gives a byte at a time.
+struct Bytewise(Cursor<Vec<u8>>);
+
+impl Read for Bytewise {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let length = buffer.len().min(1);
+        self.0.read(&mut buffer[..length])
+    }
+}
+
+#[test]
+fn a_member_is_known_by_its_first_byte_where_no_more_is_there_yet() {
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gz.write_all(b"0.5 0 1 8 0\n").unwrap();
+    let member = gz.finish().unwrap();
+    let source = Bytewise(Cursor::new(member.repeat(3)));
+    let mut trace = Trace::from_reader(source, "bytewise", &named("disksim")).unwrap();
+    assert_eq!(trace.by_ref().count(), 3);
+    assert!(trace.finish().unwrap().complete);
 }
 
 #[test]
@@ -499,6 +541,21 @@ fn block_events_without_a_counterpart_are_requests_all_the_same() {
     let took: Vec<_> = records.iter().map(|record| record.took).collect();
     assert_eq!(took, [Some(Duration::from_ms(4)), Some(Duration::from_ms(3)), None]);
     assert!(records.iter().all(|record| record.operation == Operation::Read));
+}
+
+#[test]
+fn block_events_without_a_sector_are_the_drivers_own_or_flushes() {
+    let text = "8,0 1 1 0.001 7 D R 36 (12 00 00 00 24 00) [multipathd]\n\
+                8,0 1 2 0.002 7 C R (12 00 00 00 24 00) [0]\n\
+                8,0 1 3 0.003 7 D W [x]\n\
+                8,0 1 4 0.004 7 D R (   12345) [x]\n\
+                8,0 1 5 0.005 7 C N 0 [0]\n\
+                8,0 1 6 0.006 7 Q FWS [x]\n\
+                8,0 1 7 0.007 7 D FWS 0 + 0 [x]\n";
+    let (records, summary) = read("blkparse", text.as_bytes());
+    let told: Vec<_> = records.iter().map(|record| (record.operation, record.at.as_ns())).collect();
+    assert_eq!(told, [(Operation::Flush, 7_000_000)]);
+    assert_eq!((summary.refused, summary.skipped), (0, 6));
 }
 
 #[test]
@@ -564,21 +621,6 @@ fn input_without_end_and_without_a_request_can_be_stopped() {
             "{error}"
         );
     }
-}
-
-#[test]
-fn block_events_without_a_sector_are_the_drivers_own_or_flushes() {
-    let text = "8,0 1 1 0.001 7 D R 36 (12 00 00 00 24 00) [multipathd]\n\
-                8,0 1 2 0.002 7 C R (12 00 00 00 24 00) [0]\n\
-                8,0 1 3 0.003 7 D W [x]\n\
-                8,0 1 4 0.004 7 D R (   12345) [x]\n\
-                8,0 1 5 0.005 7 C N 0 [0]\n\
-                8,0 1 6 0.006 7 Q FWS [x]\n\
-                8,0 1 7 0.007 7 D FWS 0 + 0 [x]\n";
-    let (records, summary) = read("blkparse", text.as_bytes());
-    let told: Vec<_> = records.iter().map(|record| (record.operation, record.at.as_ns())).collect();
-    assert_eq!(told, [(Operation::Flush, 7_000_000)]);
-    assert_eq!((summary.refused, summary.skipped), (0, 6));
 }
 
 #[test]

@@ -74,6 +74,36 @@ fn what_is_refused_is_told_and_the_rest_is_read() {
 }
 
 #[test]
+fn sizes_beyond_all_drives_are_shown_in_their_unit() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("far.csv");
+    fs::write(&file, "0,R,3900000000000000000,512,1\n").unwrap();
+    let shown = done(&["trace", "info", text(&file)]);
+    assert!(shown.contains("3.38 EiB"), "{shown}");
+}
+
+#[test]
+fn what_follows_gz_data_and_is_none_is_told_with_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("day.msr.gz");
+    done(&["trace", "convert", &sample("msr.csv"), text(&file)]);
+    let mut bytes = fs::read(&file).unwrap();
+    let place = format!("no gz member begins behind its first {} bytes", bytes.len());
+    bytes.extend(b"and more");
+    fs::write(&file, bytes).unwrap();
+    let ended = refused(
+        1,
+        &["trace", "info", text(&file), "--format", "json"],
+        &[
+            "behind the gz data there is something else, after 2 lines",
+            &place,
+            "2 requests were read until then",
+        ],
+    );
+    assert!(!ended.stderr.contains("early"), "{}", ended.stderr);
+}
+
+#[test]
 fn a_damaged_trace_is_shown_as_far_as_it_goes_with_status_1() {
     let folder = tempfile::tempdir().unwrap();
     let lines: String = (0..50_000).map(|n| format!("{n}.5 0 {} 8 {}\n", n * 7919 % 65_536, n % 2)).collect();

@@ -5,9 +5,10 @@
 //! between two events that is none is refused once, and reading goes on at the next one.
 
 use super::{blank, device_name};
+use crate::Fault;
 use crate::format::{Format, Input};
 use crate::pairing::{Action, Event, Pairing};
-use crate::sink::{Given, Reason, Sink};
+use crate::sink::{Reason, Sink};
 use crate::text::{Reader, in_sectors};
 use flashlane_base::Operation;
 use std::cmp::Reverse;
@@ -207,15 +208,12 @@ impl Blktrace {
                 Next::Cut => {
                     sink.ends_inside_line = true;
                     sink.lines += 1;
-                    let allowed = "whole: the file ends within it";
-                    sink.refuse(&Reason { what: "the event", given: Given::Word("cut"), allowed }, &[]);
+                    sink.refuse_whole(Fault::Cut);
                     return Ok(());
                 }
-                Next::Junk(bytes) => {
+                Next::Junk(passed_bytes) => {
                     sink.lines += 1;
-                    let allowed = "0: an event begins with blktrace's magic number, version 7 or 8";
-                    let given = Given::Number(bytes);
-                    sink.refuse(&Reason { what: "the count of bytes before it", given, allowed }, &[]);
+                    sink.refuse_whole(Fault::Magic { passed_bytes });
                 }
             }
         }
