@@ -98,9 +98,6 @@ pub trait Replacement: Send {
 /// Makes a replacement policy for a buffer.
 pub type Build = fn(Shape, &Options) -> Result<Box<dyn Replacement>, OptionError>;
 
-/// The name that a profile has for no buffer at all, so that it can stand beside the policies in one comparison.
-pub const NONE: &str = "none";
-
 /// All replacement policies.
 pub const REGISTRY: &[Entry<Build>] = &[
     Entry {
@@ -123,13 +120,7 @@ pub const REGISTRY: &[Entry<Build>] = &[
 /// # Errors
 /// [`OptionError`] where there is none, it does not suit the buffer, or an option does not suit it.
 pub fn build(name: &str, shape: Shape, options: &Options) -> Result<Box<dyn Replacement>, OptionError> {
-    let build = registry::find("write buffer", REGISTRY, name).map_err(|error| match error {
-        OptionError::Policy { given, family, known } => {
-            OptionError::Policy { given, family, known: format!("{NONE}, {known}") }
-        }
-        other => other,
-    })?;
-    registry::checked(name, options, build(shape, options))
+    registry::checked(name, options, registry::find("write buffer", REGISTRY, name)?(shape, options))
 }
 
 #[cfg(test)]

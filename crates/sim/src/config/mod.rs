@@ -17,7 +17,7 @@ pub use lanes::LanesConfig;
 pub use load::{PROFILES, ProfileSource, load, names, parse};
 pub use quantity::{Bytes, Rate, Share, Time};
 
-use flashlane_policy::{Options, buffer};
+use flashlane_policy::Options;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ pub struct DriveConfig {
     pub link: LinkConfig,
     /// Readahead; none where absent.
     pub readahead: Option<ReadaheadConfig>,
-    /// Write-back buffer; none where absent, or where its policy is [`buffer::NONE`].
+    /// Write-back buffer; none where absent, or where its policy is [`NO_BUFFER`].
     #[serde(default, deserialize_with = "unless_none")]
     pub buffer: Option<BufferConfig>,
     /// Which page goes where. Reading sees to it that it is given, but for software-defined flash.
@@ -149,6 +149,9 @@ pub struct ReadaheadConfig {
     pub options: PolicyOptions,
 }
 
+/// The name that stands for no write buffer among its policies, so that both can be compared by one setting.
+pub const NO_BUFFER: &str = "none";
+
 /// The write-back buffer.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -156,7 +159,8 @@ pub struct BufferConfig {
     /// The replacement policy's name; with `none` there is no buffer, whatever the rest says.
     #[serde(default = "fifo")]
     pub policy: String,
-    /// What it holds.
+    /// What it holds; to be given, unless there is no buffer.
+    #[serde(default)]
     pub size: Bytes,
     /// On which side of the translation layer it stands.
     #[serde(default)]
@@ -494,7 +498,7 @@ fn two() -> u32 {
 
 fn unless_none<'de, D: Deserializer<'de>>(section: D) -> Result<Option<BufferConfig>, D::Error> {
     let buffer = BufferConfig::deserialize(section)?;
-    Ok((buffer.policy != buffer::NONE).then_some(buffer))
+    Ok((buffer.policy != NO_BUFFER).then_some(buffer))
 }
 
 fn fifo() -> String {

@@ -113,13 +113,18 @@ fn a_buffer_can_be_taken_away_by_its_policy() {
     assert!(with("lru").unwrap().buffer.is_some());
     assert!(with("none").unwrap().buffer.is_none());
     let reason = with("nine").unwrap_err().reason;
-    assert!(reason.contains("'nine'") && reason.contains("none, bplru, "), "{reason}");
+    assert!(reason.contains("'nine'") && reason.contains("'none', for no buffer"), "{reason}");
+    // Where there is none anyway it need not be described first.
+    assert!(load("msr-32g", &[("buffer.policy".into(), "none".into())]).unwrap().buffer.is_none());
 }
 
 #[test]
 fn a_section_that_the_profile_does_not_have_is_to_be_given_whole() {
-    let reason = refusal("buffer.policy=lru").reason;
-    assert!(reason.contains("`size`") && reason.contains("msr-32g has no [buffer]"), "{reason}");
+    let reason = refusal("readahead.policy=streams").reason;
+    assert!(reason.contains("`window`") && reason.contains("msr-32g has no [readahead]"), "{reason}");
+    let error = refusal("buffer.policy=lru");
+    assert_eq!(error.field.as_deref(), Some("buffer.size"));
+    assert!(error.reason.contains("missing"), "{error}");
     // For nothing else that is to blame.
     for settings in
         ["flash.noise=much", "bufer.size=1MiB", "buffer.policy=lru,buffer.size=1MiB,flash.noise=much"]

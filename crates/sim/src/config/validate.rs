@@ -1,6 +1,6 @@
 //! What a drive cannot be: rules over several fields, each refusal naming the field to change.
 
-use super::{DriveConfig, LevelName, PolicyOptions, Takes, Translation, lanes, superblocks};
+use super::{DriveConfig, LevelName, NO_BUFFER, PolicyOptions, Takes, Translation, lanes, superblocks};
 use crate::buffer::{longest_page, shape};
 use crate::nand::Geometry;
 use flashlane_base::units::format_bytes;
@@ -273,11 +273,11 @@ fn buffers(config: &DriveConfig) -> Result<(), Refusal> {
     let page = config.flash.page.0;
     if let Some(buffer) = &config.buffer {
         require(buffer.size.0 >= page, "buffer.size", || {
-            format!(
-                "it is {}; allowed: at least one page of {}",
-                format_bytes(buffer.size.0),
-                format_bytes(page)
-            )
+            let given = match buffer.size.0 {
+                0 => "missing, or 0 B".into(),
+                bytes => format_bytes(bytes),
+            };
+            format!("it is {given}; allowed: at least one page of {}", format_bytes(page))
         })?;
         let unit = config.mapping.unit.unwrap_or(config.flash.page).0;
         require(buffer.size.0 / unit <= MOST_BUFFER_PAGES, "buffer.size", || {
@@ -360,7 +360,11 @@ fn policies(config: &DriveConfig) -> Result<(), Refusal> {
     if let Some((b, shape)) = c.buffer.as_ref().zip(shape(c, &Geometry::new(c))) {
         // One slot will do to see whether its policy can be built.
         let shape = Shape { slots: 1, ..shape };
-        check(("buffer.policy", "buffer.options"), &b.options, |o| buffer::build(&b.policy, shape, o))?;
+        check(("buffer.policy", "buffer.options"), &b.options, |o| buffer::build(&b.policy, shape, o))
+            .map_err(|(field, reason)| match field {
+                "buffer.policy" => (field, format!("{reason}; or '{NO_BUFFER}', for no buffer")),
+                _ => (field, reason),
+            })?;
     }
     // A page's place must be free to change where a plane has no room; a random place bound to an address could
     // fill one plane beyond its capacity.

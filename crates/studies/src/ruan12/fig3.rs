@@ -73,7 +73,7 @@ fn judge(name: &str, crosses: bool, pairs: &[Pair], outcome: &mut Outcome) {
         0.0,
     );
     if shrinks.verdict == Verdict::Missed {
-        outcome.warnings.push(lru_still_waits(name, first, last));
+        outcome.warnings.push(does_not_shrink(name, first, last));
     }
     outcome.rows.extend([
         Row::exact(&format!("{name}: better policy with 1 MB"), "parallel", Some(better(first)), ""),
@@ -93,12 +93,12 @@ fn judge(name: &str, crosses: bool, pairs: &[Pair], outcome: &mut Outcome) {
     }
 }
 
-fn lru_still_waits(name: &str, first: &Pair, last: &Pair) -> Warning {
+fn does_not_shrink(name: &str, first: &Pair, last: &Pair) -> Warning {
     let left = |of: fn(&Pair) -> &Replay| 100.0 * mean_ms(of(last)) / mean_ms(of(first));
     let (lru, parallel) = (left(|pair| &pair.lru), left(|pair| &pair.parallel));
     let [before, after] = [first, last].map(|pair| mean_ms(&pair.lru) - mean_ms(&pair.parallel));
     Warning {
-        code: "lru-still-waits-with-a-large-buffer".into(),
+        code: "gain-does-not-shrink".into(),
         message: format!(
             "fig3: {name}: with 64 MB the mean response is {parallel:.0}% of that with 1 MB by parallel and {lru:.0}% by lru, which lets an eighth as many pages go at once; the two are {before:.1} ms apart with 1 MB and {after:.1} ms with 64 MB"
         ),

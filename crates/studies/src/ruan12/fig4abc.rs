@@ -51,9 +51,10 @@ pub(super) fn judge(pages: &[u32], [small, middling, large]: [&[f64]; 3], outcom
     }
     outcome.rows.push(steps);
     let cost = |means: &[f64]| means[means.len() - 1] / means[0];
+    let (fewest, most) = (pages[0], pages[pages.len() - 1]);
     for (name, means) in [("MP3 files", middling), ("large files", large)] {
         outcome.rows.push(Row::at_most(
-            &format!("{name}: mean response with 512 pages at once over that with 8"),
+            &format!("{name}: mean response with {most} pages at once over that with {fewest}"),
             "less than with small files",
             cost(means),
             "",
@@ -76,7 +77,7 @@ fn not_each_step(pages: &[u32], means: &[f64]) -> Warning {
     Warning {
         code: "not-each-step-is-slower".into(),
         message: format!(
-            "fig4abc: small files: by pages at once the mean response is {}: the more pages, the fewer writes begin a batch, and which batch the few reads of the recording meet is chance",
+            "fig4abc: small files: by pages at once the mean response is {}",
             each.collect::<Vec<_>>().join(", ")
         ),
     }

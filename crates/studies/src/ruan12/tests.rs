@@ -44,7 +44,7 @@ fn under_the_kernel_build_the_gain_shrinks_as_the_buffer_grows() {
     // Two of the traces are not given.
     let told = result.warnings.iter().filter(|warning| warning.code == "trace-not-given").count();
     assert_eq!((result.figures.len(), told), (4, 2));
-    assert_each_missed_row_is_explained(&result, "lru-still-waits-with-a-large-buffer");
+    assert_each_missed_row_is_explained(&result, "gain-does-not-shrink");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn the_simulators_traces_are_measured_where_they_are() {
             result.rows.iter().filter(|row| row.quantity.starts_with("PostMark: better")).collect();
         assert_eq!(crossing.len(), 2);
         assert!(crossing.iter().all(|row| row.verdict == Verdict::Reproduced), "{crossing:#?}");
-        assert_each_missed_row_is_explained(&result, "lru-still-waits-with-a-large-buffer");
+        assert_each_missed_row_is_explained(&result, "gain-does-not-shrink");
     } else {
         eprintln!("skipped: there are no reference traces beside the checkout");
         assert_eq!((result.rows.len(), result.warnings.len()), (0, 2));

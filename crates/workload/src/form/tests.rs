@@ -98,7 +98,7 @@ fn inline_errors_say_where_what_and_what_instead() {
         ("random-read,reads=50%", 13, &["random-write,reads=70%"]),
         ("random-read,confidence=0%", 13, &["above 0%"]),
         ("random-read,seed=-1", 13, &["seed", "2^64"]),
-        ("random-read,jobs=9,area=8EiB", 20, &["area", "'EiB'"]),
+        ("random-read,jobs=9,area=8ZiB", 20, &["area", "'ZiB'"]),
         ("random-read,jobs=1024,area=8000000TiB", 23, &["beyond 2^64"]),
         ("µandom-read,ä=1", 1, &["unknown pattern"]),
         ("mixed + ", 9, &["a pattern is expected"]),
