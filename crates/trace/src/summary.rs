@@ -97,7 +97,7 @@ pub(crate) fn counted(number: u64, one: &str, more: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { more })
 }
 
-/// Requests that were given out whose time is before that of any that was given out before them, of whatever device.
+/// Requests that were given out whose time is before that of one that was given out before them, of whatever device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backward {
     /// How many.
