@@ -5,14 +5,16 @@
 //! is replaced, it has a name of its own, `.flashlane-*.part`, which nobody else can have and which follows no link;
 //! only what kills the program outright leaves that.
 //!
-//! To whoever looks, a file that is replaced is still the same one: its mode stays, and its owner and group where the
-//! system lets us give files away. Further names (hard links) keep the old one, as with all that rename.
+//! To whoever looks, a file that is replaced is still the same one, but for ACLs and extended attributes: its mode
+//! stays, and its owner and group where the system lets us give files away. Nobody gets to read it by that: what its
+//! group might goes where the group is another, or was no more than the bound of an ACL. Further names (hard links)
+//! keep the old one, as with all that rename.
 
 mod place;
 
 use place::{directory, find};
 use rustix::fs::{AtFlags, CWD, OFlags};
-use std::fs::{self, File, Metadata, Permissions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
@@ -21,6 +23,10 @@ use tempfile::{PathPersistError, TempPath};
 
 /// What may be done with a file that is there: its mode without the bits that writing to it would clear.
 const ACCESS: u32 = 0o777;
+/// What its group may do; with an ACL, what anybody may to whom that gives something.
+const GROUP: u32 = 0o070;
+/// What holds a file's ACL.
+const ACL: &str = "system.posix_acl_access";
 
 /// A file on its way to its place. Dropped, it leaves nothing.
 #[derive(Debug)]
@@ -39,14 +45,16 @@ impl WholeFile {
     /// directory is, in none that is there, or a link that leads nowhere.
     pub fn begin(place: &Path) -> io::Result<Self> {
         let (place, old) = find(place)?;
-        let (file, part) = match nameless(directory(&place)) {
+        let mut options = File::options();
+        // Who opens it before it has the old one's mode reads what is written later.
+        options.write(true).mode(if old.is_some() { 0o600 } else { 0o666 });
+        let (file, part) = match nameless(directory(&place), &options) {
             Some(file) => (file, None),
-            None => named(directory(&place), |part| File::options().write(true).create_new(true).open(part))
+            None => named(directory(&place), |part| options.clone().create_new(true).open(part))
                 .map(|(file, part)| (file, Some(part)))?,
         };
         if let Some(old) = old {
-            // Before there is anything in it that only some may read.
-            resemble(&file, &old)?;
+            resemble(&file, &old, has_acl(&place))?;
         }
         Ok(Self { file, part, place })
     }
@@ -65,7 +73,12 @@ impl WholeFile {
         let part = match self.part {
             Some(part) => part,
             // A link takes no place that is taken; a name is moved there.
-            None => named(directory(&self.place), |part| link(&self.file, part))?.1,
+            None => match link(&self.file, &self.place) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    named(directory(&self.place), |part| link(&self.file, part))?.1
+                }
+                linked => return linked,
+            },
         };
         part.persist(&self.place).map_err(|error| error.error)
     }
@@ -89,9 +102,9 @@ impl WholeFile {
 }
 
 /// A file without a name in that directory, which can get one; nothing where that is not to be had.
-fn nameless(dir: &Path) -> Option<File> {
+fn nameless(dir: &Path, options: &OpenOptions) -> Option<File> {
     let flags = OFlags::TMPFILE.bits().cast_signed();
-    let file = File::options().write(true).custom_flags(flags).open(dir).ok()?;
+    let file = options.clone().custom_flags(flags).open(dir).ok()?;
     // It gets its name by way of this.
     through_proc(&file).exists().then_some(file)
 }
@@ -123,17 +136,30 @@ fn take(part: TempPath, place: &Path) -> io::Result<()> {
 }
 
 /// Gives a new file the mode of the one that it replaces, and its owner and group if that may be.
-fn resemble(new: &File, old: &Metadata) -> io::Result<()> {
+fn resemble(new: &File, old: &Metadata, had_acl: bool) -> io::Result<()> {
+    // That which the directory gives to new files.
+    let _ = rustix::fs::fremovexattr(new, ACL);
     let meta = new.metadata()?;
     if (meta.uid(), meta.gid()) != (old.uid(), old.gid()) {
         // Only root may give a file to another owner, and others to their groups only: it is theirs then.
         let _ = fchown(new, Some(old.uid()), Some(old.gid())).or_else(|_| fchown(new, None, Some(old.gid())));
     }
-    if (meta.mode() ^ old.mode()) & ACCESS == 0 {
+    let meta = new.metadata()?;
+    let mode = access(old.mode(), meta.gid() == old.gid() && !had_acl);
+    if meta.mode() & ACCESS == mode {
         // Not all file systems take a mode.
         return Ok(());
     }
-    new.set_permissions(Permissions::from_mode(old.mode() & ACCESS))
+    new.set_permissions(Permissions::from_mode(mode))
+}
+
+/// What may be done with what replaces a file of this mode, whose group bits may still mean the same people or not.
+fn access(old_mode: u32, keeps_group: bool) -> u32 {
+    old_mode & if keeps_group { ACCESS } else { ACCESS & !GROUP }
+}
+
+fn has_acl(place: &Path) -> bool {
+    rustix::fs::getxattr(place, ACL, &mut [0u8; 0][..]).is_ok()
 }
 
 impl Write for WholeFile {

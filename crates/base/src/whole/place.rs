@@ -14,7 +14,7 @@ enum Unfit {
     Directory,
     #[error("it is {0}, and no plain file")]
     NotPlain(&'static str),
-    #[error("it is a link to '{}', which is not there", .0.display())]
+    #[error("it is a link to '{}', which leads nowhere", .0.display())]
     Dangling(PathBuf),
     #[error("there is no directory '{}'", .0.display())]
     NoDirectory(PathBuf),

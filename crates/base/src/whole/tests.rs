@@ -51,7 +51,7 @@ fn what_is_dropped_or_finds_its_place_taken_leaves_all_as_it_was() {
 #[test]
 fn nothing_is_there_for_a_kill_to_leave_where_files_need_no_name() {
     let dir = tempfile::tempdir().unwrap();
-    if nameless(dir.path()).is_none() {
+    if nameless(dir.path(), File::options().write(true)).is_none() {
         eprintln!("skipped: the file system has no files without names");
         return;
     }
@@ -139,7 +139,12 @@ fn a_link_stays_and_its_target_is_replaced_and_one_to_nowhere_is_refused() {
     std::os::unix::fs::symlink(&target, &link).unwrap();
     let error = WholeFile::begin(&link).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
-    assert_eq!(error.to_string(), format!("it is a link to '{}', which is not there", target.display()));
+    assert_eq!(error.to_string(), format!("it is a link to '{}', which leads nowhere", target.display()));
+    // Of a chain the first is there all the same.
+    let chain = dir.path().join("chain");
+    std::os::unix::fs::symlink(&link, &chain).unwrap();
+    let error = WholeFile::begin(&chain).unwrap_err().to_string();
+    assert_eq!(error, format!("it is a link to '{}', which leads nowhere", link.display()));
     fs::write(&target, "old").unwrap();
     begun(&link, "new").put().unwrap();
     assert!(link.is_symlink());
@@ -179,4 +184,38 @@ fn one_that_is_replaced_keeps_its_owner_where_we_may_give_it_away() {
     begun(&place, "other").put().unwrap();
     let meta = place.metadata().unwrap();
     assert_eq!((meta.uid(), meta.gid()), (65_534, 65_533));
+}
+
+#[test]
+fn what_the_group_might_goes_where_the_bits_would_mean_other_people() {
+    assert_eq!(access(0o100_640, true), 0o640);
+    assert_eq!(access(0o100_664, false), 0o604);
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("place");
+    fs::write(&place, "text").unwrap();
+    fs::set_permissions(&place, Permissions::from_mode(0o600)).unwrap();
+    // The owner rw, user 65534 r, the group nothing, the bound r, others nothing: the mode shows 0640.
+    let (nobody, none) = (65_534_u32, u32::MAX);
+    let entries =
+        [(0x01_u16, 6_u16, none), (0x02, 4, nobody), (0x04, 0, none), (0x10, 4, none), (0x20, 0, none)];
+    let entry = |(tag, may, id): (u16, u16, u32)| {
+        [&tag.to_le_bytes()[..], &may.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    let acl: Vec<u8> = [2, 0, 0, 0].into_iter().chain(entries.into_iter().flat_map(entry)).collect();
+    let set =
+        |path: &Path, name: &str| rustix::fs::setxattr(path, name, &acl, rustix::fs::XattrFlags::empty());
+    if set(&place, ACL).is_err() {
+        eprintln!("skipped: the file system has no ACLs");
+        return;
+    }
+    let mode = || fs::metadata(&place).unwrap().mode() & 0o7777;
+    assert_eq!(mode(), 0o640);
+    begun(&place, "other").put().unwrap();
+    assert!(!has_acl(&place));
+    assert_eq!(mode(), 0o600);
+    // What a directory would give to new files is not given to one that is replaced.
+    fs::set_permissions(&place, Permissions::from_mode(0o640)).unwrap();
+    set(dir.path(), "system.posix_acl_default").unwrap();
+    begun(&place, "other").put().unwrap();
+    assert_eq!((mode(), has_acl(&place)), (0o640, false));
 }

@@ -187,7 +187,7 @@ fn a_place_that_cannot_be_written_is_refused_before_anything_is_read_and_by_the_
         (inside(""), "that is a directory"),
         (inside("new/"), "named as one"),
         (inside("none/x.msr"), &format!("there is no directory '{}'", inside("none"))),
-        (inside("dangling.msr"), "it is a link to 'nowhere', which is not there"),
+        (inside("dangling.msr"), "it is a link to 'nowhere', which leads nowhere"),
         ("/dev/null".into(), "it is a character device, and no plain file"),
     ] {
         // Of this input nothing ever comes: whoever looked at it would wait.
