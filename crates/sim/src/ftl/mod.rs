@@ -133,8 +133,8 @@ impl Ftl {
         each!(self, layer => layer.place(page, cleaned))
     }
 
-    /// [`Ftl::place`] for pages that follow each other, one after the other up to the first that makes cleaning due;
-    /// where each went is appended to `placed`. Requires: `cleaned` is empty.
+    /// [`Ftl::place`] for pages that follow each other, one after the other up to the first that makes cleaning due
+    /// or a number of them; where each went is appended to `placed`. Requires: `cleaned` is empty.
     ///
     /// # Errors
     /// [`NoRoom`] for the page after those that were placed.

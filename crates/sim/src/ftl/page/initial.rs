@@ -17,8 +17,6 @@ const SAMPLE_BLOCKS: u32 = 512;
 /// Times that the small plane's pages are overwritten: the valid counts settle after two to three, whatever the
 /// policy here.
 const SAMPLE_OVERWRITES: u64 = 6;
-/// Pages that are placed in one go: where they went is listed, and the list should stay in the processor's cache.
-const FILLED_AT_ONCE: u32 = 1024;
 
 impl PageMapped {
     /// Puts a fresh drive into an initial state.
@@ -38,8 +36,7 @@ impl PageMapped {
         let (mut placed, mut cleaned) = (Vec::new(), Vec::new());
         let mut page = 0;
         while page < self.geometry.logical_pages {
-            let end = self.geometry.logical_pages.min(page + FILLED_AT_ONCE);
-            self.place_run(page..end, &mut placed, &mut cleaned)
+            self.place_run(page..self.geometry.logical_pages, &mut placed, &mut cleaned)
                 .expect("validation made sure that the capacity fits");
             page += placed.len() as u32;
             placed.clear();

@@ -6,10 +6,13 @@ use std::ops::Range;
 /// How many pages ahead of the one being placed the old place is fetched into the processor's cache: at 10 ns a page
 /// enough to hide an access to memory.
 const AHEAD: u32 = 16;
+/// Pages of a run at most. Their planes are asked for in one go, and asked for anew behind each cleaning: a request of
+/// millions of pages must not ask for all of the rest each time.
+pub(super) const MOST: u32 = 128;
 
 impl PageMapped {
-    /// [`PageMapped::place`] for one page after the other, up to the first that makes cleaning due; where each went is
-    /// appended to `placed`. Requires: `cleaned` is empty.
+    /// [`PageMapped::place`] for one page after the other, up to the first that makes cleaning due or a number of them;
+    /// where each went is appended to `placed`. Requires: `cleaned` is empty.
     ///
     /// # Errors
     /// [`NoRoom`] for the page after those that were placed.
@@ -20,6 +23,8 @@ impl PageMapped {
         cleaned: &mut Vec<Clean>,
     ) -> Result<(), NoRoom> {
         debug_assert!(cleaned.is_empty(), "the end of the run is told by it");
+        let end = pages.end;
+        let pages = pages.start..end.min(pages.start.saturating_add(MOST));
         let mut stripe = std::mem::take(&mut self.stripe);
         let first_chunk = self.per_chunk.of(pages.start);
         if !self.mapping.is_free() && !pages.is_empty() {
@@ -27,8 +32,8 @@ impl PageMapped {
             self.allocation.planes(u64::from(first_chunk)..u64::from(last_chunk) + 1, &mut stripe);
         }
         let mut outcome = Ok(());
-        for page in pages.clone() {
-            if page + AHEAD < pages.end {
+        for page in pages {
+            if page + AHEAD < end {
                 self.expect_place(page + AHEAD);
             }
             // A page whose place follows from its address has its plane already.

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::config::{InitialState, load};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 fn config(overrides: &[(&str, &str)]) -> DriveConfig {
     of_profile("msr-32g", overrides)
@@ -286,4 +288,41 @@ fn a_pool_gives_a_page_to_its_roomiest_plane() {
     let valid: Vec<u32> = ftl.planes.iter().map(|plane| plane.valid_pages).collect();
     let (least, most) = (valid.iter().min().unwrap(), valid.iter().max().unwrap());
     assert!(most - least < pages / 8 / 4, "planes of a pool stay about as full: {valid:?}");
+}
+
+/// An allocation that counts how many chunks it was asked for.
+struct Counted {
+    allocation: Box<dyn Allocation>,
+    asked: Arc<AtomicU64>,
+}
+
+impl Allocation for Counted {
+    fn plane(&self, chunk: u64) -> u32 {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.allocation.plane(chunk)
+    }
+}
+
+#[test]
+fn a_long_run_asks_for_as_many_planes_as_it_has_pages_however_often_it_is_cleaned() {
+    let config = config(&[("capacity", "13MiB"), ("initial.state", "full")]);
+    let mut ftl = PageMapped::new(&config, Seed(1));
+    ftl.prepare(&config, Seed(1));
+    let asked = Arc::new(AtomicU64::new(0));
+    let array = ftl.geometry.array(&config.mapping.order, Seed(1));
+    let allocation = allocation::build("striped", &array, &Default::default()).unwrap();
+    ftl.allocation = Box::new(Counted { allocation, asked: asked.clone() });
+    let pages = ftl.geometry.logical_pages;
+    let (mut placed, mut cleaned, mut runs) = (Vec::new(), Vec::new(), 0);
+    let mut page = 0;
+    while page < pages {
+        ftl.place_run(page..pages, &mut placed, &mut cleaned).unwrap();
+        page += placed.len() as u32;
+        runs += u64::from(!cleaned.is_empty());
+        placed.clear();
+        cleaned.clear();
+    }
+    assert!(runs > 50, "it was cleaned {runs} times");
+    let most = u64::from(pages) + (runs + 1) * u64::from(run::MOST);
+    assert!(asked.load(Ordering::Relaxed) <= most, "{asked:?} of {most}");
 }
