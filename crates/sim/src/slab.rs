@@ -1,5 +1,11 @@
 //! Numbered slots that are used again: requests and flash operations in flight, without allocation per item.
 
+#[cfg(test)]
+std::thread_local! {
+    /// Looks at items so far, for tests of what a search costs.
+    pub(crate) static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
 /// Items by slot number.
 #[derive(Clone, Debug)]
 pub(crate) struct Slab<T> {
@@ -47,6 +53,8 @@ impl<T> std::ops::Index<u32> for Slab<T> {
     type Output = T;
     #[inline]
     fn index(&self, slot: u32) -> &T {
+        #[cfg(test)]
+        LOOKS.set(LOOKS.get() + 1);
         &self.items[slot as usize]
     }
 }
@@ -54,6 +62,8 @@ impl<T> std::ops::Index<u32> for Slab<T> {
 impl<T> std::ops::IndexMut<u32> for Slab<T> {
     #[inline]
     fn index_mut(&mut self, slot: u32) -> &mut T {
+        #[cfg(test)]
+        LOOKS.set(LOOKS.get() + 1);
         &mut self.items[slot as usize]
     }
 }

@@ -1,21 +1,26 @@
 //! Operations that share an array time: like ones on other planes of the die, and programs that fill up the flash page.
+//! And those that overtake: the host's reads while the die is suspended.
 //!
 //! Beside the queues of a die stands a list of what waits in them for each kind and plane, so that partners are found
 //! without a look at all that waits before them: most of a long queue may be for planes that have theirs already, or
-//! behind the cleaning that frees their block. Partners cost a look at each plane, however much waits.
+//! behind the cleaning that frees their block. Partners cost a look at each plane, however much waits, and so does the
+//! first of the host's reads.
 
 use super::operation::{Kind, NONE, Operation};
 use super::queue::Queue;
+#[cfg(test)]
+use crate::slab;
 use crate::slab::Slab;
-use flashlane_policy::scheduling::RANKS;
+use flashlane_policy::scheduling::{Class, RANKS};
 
 /// The queues of a die.
 const QUEUES: usize = RANKS + 1;
 /// The lists of a queue and plane.
-const READS: usize = 0;
-const PROGRAMS: usize = 1;
-const CLEANINGS: usize = 2;
-const LISTS: usize = 3;
+const HOST_READS: usize = 0;
+const OTHER_READS: usize = 1;
+const PROGRAMS: usize = 2;
+const CLEANINGS: usize = 3;
+const LISTS: usize = 4;
 
 /// A queue: its die, and which of the die's it is.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +48,7 @@ pub(super) struct Alike {
     until: Vec<u64>,
 }
 
-/// Operations of one queue, kind and plane in the order of the queue.
+/// Operations of one queue, kind and plane in the order of the queue. Only the first is ever taken out.
 #[derive(Clone, Copy)]
 struct List {
     first: u32,
@@ -62,15 +67,16 @@ struct Link {
 }
 
 impl Alike {
-    /// Nothing waits yet. `None` where operations never share an array time.
+    /// Nothing waits yet. `None` where operations neither share an array time nor overtake.
     pub(super) fn new(
         dies: u32,
         planes_per_die: u32,
         units_per_page: u32,
         multi_plane: bool,
+        suspends: bool,
     ) -> Option<Self> {
         let lists = dies as usize * QUEUES * planes_per_die as usize * LISTS;
-        (multi_plane || units_per_page > 1).then(|| Self {
+        (multi_plane || units_per_page > 1 || suspends).then(|| Self {
             planes_per_die,
             units_per_page,
             multi_plane,
@@ -95,10 +101,15 @@ impl Alike {
 
     /// The list of an operation; none for one on all planes at once, which nothing can join.
     fn of(&self, place: Place, operation: &Operation) -> Option<usize> {
+        debug_assert!(
+            operation.pages == 1 || operation.class != Class::HostRead,
+            "host reads are on one plane"
+        );
         let list = match operation.kind {
             Kind::Clean { .. } => CLEANINGS,
             _ if operation.pages > 1 => return None,
-            Kind::Read => READS,
+            Kind::Read if operation.class == Class::HostRead => HOST_READS,
+            Kind::Read => OTHER_READS,
             Kind::Program => PROGRAMS,
         };
         Some(self.at(place, operation.plane % self.planes_per_die, list))
@@ -106,7 +117,7 @@ impl Alike {
 
     /// Before `op` is put behind all others of `queue`.
     pub(super) fn push(&mut self, ops: &Slab<Operation>, queue: &Queue, place: Place, op: u32) {
-        self.link(op, Link { order: self.next_order, previous: queue.last, next: NONE });
+        self.set_link(op, Link { order: self.next_order, previous: queue.last, next: NONE });
         self.next_order += 1;
         let Some(list) = self.of(place, &ops[op]) else { return };
         match std::mem::replace(&mut self.lists[list].last, op) {
@@ -123,13 +134,13 @@ impl Alike {
         }
         let list = self.of(place, &ops[op]);
         let next = list.map_or(NONE, |list| std::mem::replace(&mut self.lists[list].first, op));
-        self.link(op, Link { order: self.front_order, previous: NONE, next });
+        self.set_link(op, Link { order: self.front_order, previous: NONE, next });
         if let Some(list) = list.filter(|_| next == NONE) {
             self.lists[list].last = op;
         }
     }
 
-    fn link(&mut self, op: u32, link: Link) {
+    fn set_link(&mut self, op: u32, link: Link) {
         let slot = op as usize;
         if slot >= self.links.len() {
             self.links.resize(slot + 1, link);
@@ -137,26 +148,50 @@ impl Alike {
         self.links[slot] = link;
     }
 
-    /// After `op` was taken out of its queue.
+    fn link(&self, op: u32) -> &Link {
+        #[cfg(test)]
+        slab::LOOKS.set(slab::LOOKS.get() + 1);
+        &self.links[op as usize]
+    }
+
+    /// After `op`, the first of its list, was taken out of its queue.
     pub(super) fn remove(&mut self, ops: &Slab<Operation>, place: Place, op: u32) {
-        let Link { previous, next, .. } = self.links[op as usize];
+        let Link { previous, next, .. } = *self.link(op);
         let behind = ops[op].next;
         if behind != NONE {
             self.links[behind as usize].previous = previous;
         }
         let Some(list) = self.of(place, &ops[op]) else { return };
-        // The first of its list, but for a host's read that overtakes the readahead while the die is suspended.
-        let (mut before, mut at) = (NONE, self.lists[list].first);
-        while at != op {
-            (before, at) = (at, self.links[at as usize].next);
-        }
-        match before {
-            NONE => self.lists[list].first = next,
-            _ => self.links[before as usize].next = next,
-        }
+        debug_assert_eq!(self.lists[list].first, op, "only the first of a list is taken out");
+        self.lists[list].first = next;
         if next == NONE {
-            self.lists[list].last = before;
+            self.lists[list].last = NONE;
         }
+    }
+
+    /// Takes `op`, the first of its list, out of `queue`.
+    fn take(&mut self, ops: &mut Slab<Operation>, queue: &mut Queue, place: Place, op: u32) {
+        queue.remove(ops, self.link(op).previous, op);
+        self.remove(ops, place, op);
+    }
+
+    /// Takes the first of the host's reads out of `queue`.
+    pub(super) fn take_host_read(
+        &mut self,
+        ops: &mut Slab<Operation>,
+        queue: &mut Queue,
+        place: Place,
+    ) -> Option<u32> {
+        let reads = (0..self.planes_per_die).map(|plane| self.first(place, plane, &[HOST_READS]));
+        let first = reads.filter(|&op| op != NONE).min_by_key(|&op| self.link(op).order)?;
+        self.take(ops, queue, place, first);
+        Some(first)
+    }
+
+    /// The first in these lists of a queue and plane.
+    fn first(&self, place: Place, plane: u32, lists: &[usize]) -> u32 {
+        let firsts = lists.iter().map(|&list| self.lists[self.at(place, plane, list)].first);
+        firsts.filter(|&op| op != NONE).min_by_key(|&op| self.link(op).order).unwrap_or(NONE)
     }
 
     /// Joins to `op`, which was taken out, those in `queue` that can share its array time, in their order. Says how many
@@ -169,34 +204,33 @@ impl Alike {
         op: u32,
     ) -> u64 {
         let Operation { kind, plane, pages, .. } = ops[op];
-        let (list, each) = match kind {
-            Kind::Read => (READS, 1),
-            Kind::Program => (PROGRAMS, self.units_per_page),
+        let (lists, each): (&[usize], u32) = match kind {
+            Kind::Read => (&[HOST_READS, OTHER_READS], 1),
+            Kind::Program => (&[PROGRAMS], self.units_per_page),
             Kind::Clean { .. } => return 0,
         };
-        if queue.first == NONE || pages > 1 {
-            return 0; // nothing waits, or it is on all planes already
+        if queue.first == NONE || pages > 1 || !self.multi_plane && each == 1 {
+            return 0; // nothing waits, it is on all planes already, or it has none beside it
         }
         self.find_cleanings(ops, place);
         let own = plane % self.planes_per_die;
         let planes = if self.multi_plane { 0..self.planes_per_die } else { own..own + 1 };
         for plane in planes {
             let until = self.until[plane as usize];
-            let mut next = self.lists[self.at(place, plane, list)].first;
+            let mut next = self.first(place, plane, lists);
             for _ in u32::from(plane == own)..each {
-                let Some(link) = self.links.get(next as usize).filter(|link| link.order < until) else {
+                if next == NONE || self.link(next).order >= until {
                     break;
-                };
-                self.found.push((link.order, next));
-                next = link.next;
+                }
+                self.found.push((self.link(next).order, next));
+                next = self.link(next).next;
             }
         }
         let mut found = std::mem::take(&mut self.found);
         found.sort_unstable();
         let (mut last, mut on_others) = (op, 0);
         for (_, partner) in found.drain(..) {
-            queue.remove(ops, self.links[partner as usize].previous, partner);
-            self.remove(ops, place, partner);
+            self.take(ops, queue, place, partner);
             ops[last].partner = partner;
             last = partner;
             on_others += u64::from(ops[partner].plane != plane);
@@ -216,7 +250,7 @@ impl Alike {
             }
             // All cleanings of a drive are on as many planes.
             let Kind::Clean { planes, .. } = ops[first].kind else { unreachable!("only cleanings clean") };
-            let order = self.links[first as usize].order;
+            let order = self.link(first).order;
             self.until[plane as usize..][..planes as usize].fill(order);
         }
     }

@@ -90,7 +90,7 @@ impl Die {
 pub struct FlashArray {
     ops: Slab<Operation>,
     dies: Vec<Die>,
-    /// Kept where operations share array times.
+    /// Kept where operations share array times or reads overtake.
     alike: Option<Alike>,
     awaiting: Awaiting,
     channels: Vec<Channel>,
@@ -130,8 +130,13 @@ impl FlashArray {
             && (flash.copyback && !config.cleaning.preemptible && !config.cleaning.yields)
             && ranks.iter().all(|rank| *rank == ranks[0]);
         let multi_plane = flash.multi_plane && geometry.planes_per_die > 1;
-        let alike =
-            Alike::new(geometry.dies, geometry.planes_per_die, geometry.units_per_flash_page, multi_plane);
+        let alike = Alike::new(
+            geometry.dies,
+            geometry.planes_per_die,
+            geometry.units_per_flash_page,
+            multi_plane,
+            timing.suspend.is_some(),
+        );
         Self {
             ops: Slab::new(),
             dies: (0..geometry.dies).map(|die| Die::idle(geometry.channel_of(die))).collect(),
@@ -492,11 +497,8 @@ impl FlashArray {
             return None;
         }
         let rank = self.ranks[Class::HostRead as usize];
-        let read =
-            state.queues[rank].take(&mut self.ops, |op| op.kind == Kind::Read && op.class == Class::HostRead);
-        if let (Some(op), Some(alike)) = (read, &mut self.alike) {
-            alike.remove(&self.ops, Place { die, rank }, op);
-        }
+        let alike = self.alike.as_mut().expect("kept where the flash suspends");
+        let read = alike.take_host_read(&mut self.ops, &mut state.queues[rank], Place { die, rank });
         if read.is_none() {
             (state.array, state.suspended) = (state.suspended, NONE);
             state.array_ends = now + state.suspended_left;

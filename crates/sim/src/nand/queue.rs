@@ -53,21 +53,4 @@ impl Queue {
             self.last = previous;
         }
     }
-
-    /// Takes out the first operation that suits.
-    pub(super) fn take(
-        &mut self,
-        ops: &mut Slab<Operation>,
-        suits: impl Fn(&Operation) -> bool,
-    ) -> Option<u32> {
-        let (mut previous, mut op) = (NONE, self.first);
-        while op != NONE && !suits(&ops[op]) {
-            (previous, op) = (op, ops[op].next);
-        }
-        if op == NONE {
-            return None;
-        }
-        self.remove(ops, previous, op);
-        Some(op)
-    }
 }

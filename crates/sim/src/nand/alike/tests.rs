@@ -2,8 +2,8 @@
 
 use super::super::operation::Owner;
 use super::*;
+use crate::slab::LOOKS;
 use flashlane_base::{Random, Seed};
-use flashlane_policy::scheduling::Class;
 
 const PLACE: Place = Place { die: 1, rank: 2 };
 const PLANES: u32 = 4;
@@ -18,7 +18,7 @@ struct Waiting {
 
 impl Waiting {
     fn new(units_per_page: u32, multi_plane: bool) -> Self {
-        let alike = Alike::new(2, PLANES, units_per_page, multi_plane).expect("operations share array times");
+        let alike = Alike::new(2, PLANES, units_per_page, multi_plane, true).expect("reads overtake");
         Self { ops: Slab::new(), queue: Queue::EMPTY, alike, all: Vec::new() }
     }
 
@@ -37,15 +37,17 @@ impl Waiting {
 
     /// Takes out the first operation, or the first read of the host's.
     fn take(&mut self, read: bool) -> Option<u32> {
+        let of_host = |op: &Operation| op.kind == Kind::Read && op.class == Class::HostRead;
+        let expected = self.all.iter().copied().find(|&op| !read || of_host(&self.ops[op]));
         let op = if read {
-            let of_host = |op: &Operation| op.kind == Kind::Read && op.class == Class::HostRead;
-            self.queue.take(&mut self.ops, of_host)
+            self.alike.take_host_read(&mut self.ops, &mut self.queue, PLACE)
         } else {
-            self.queue.pop(&self.ops)
-        }?;
-        self.alike.remove(&self.ops, PLACE, op);
-        self.all.retain(|&waiting| waiting != op);
-        Some(op)
+            let op = self.queue.pop(&self.ops);
+            op.inspect(|&op| self.alike.remove(&self.ops, PLACE, op))
+        };
+        assert_eq!(op, expected);
+        self.all.retain(|&waiting| Some(waiting) != op);
+        op
     }
 
     fn join(&mut self, op: u32) -> u64 {
@@ -86,7 +88,7 @@ fn operation(random: &mut Random, cleaned_together: bool) -> Operation {
         _ => (Kind::Program, Class::HostWrite),
     };
     let mut operation = Operation::new(kind, Owner::Nobody, class, plane, 0, 0);
-    if random.chance(0.1) {
+    if class != Class::HostRead && random.chance(0.1) {
         operation.pages = PLANES;
     }
     if random.chance(0.05) { cleaning(plane, cleaned_together) } else { operation }
@@ -143,27 +145,64 @@ fn partners_are_those_that_a_look_through_the_queue_finds() {
     assert!(joined > 10_000 && on_others > 5_000 && joined > on_others, "{joined}, {on_others}");
 }
 
-/// A program for each plane but the last, over and over, then those for the last, whose block is still to be cleaned: to
-/// look through all that waits for each of them would take hours.
+/// Says how often waiting operations were looked at meanwhile.
+fn looks(act: impl FnOnce()) -> u64 {
+    let before = LOOKS.get();
+    act();
+    LOOKS.get() - before
+}
+
+/// A program for each plane but the last, over and over, then those for the last, whose block is still to be cleaned: what
+/// each of them takes to find is the same however many there are.
 #[test]
-fn a_long_queue_is_not_looked_through() {
-    let rounds = 1 << 20;
-    let (mut ops, mut queue) = (Slab::new(), Queue::EMPTY);
-    let mut alike = Alike::new(2, PLANES, 1, true).expect("planes share array times");
-    let program = |plane| Operation::new(Kind::Program, Owner::Nobody, Class::HostWrite, plane, 0, 0);
-    let all = (0..rounds)
-        .flat_map(|_| [0, 1, 2].map(program))
-        .chain([cleaning(3, false)])
-        .chain((0..rounds).map(|_| program(3)));
-    for operation in all {
-        let op = ops.insert(operation);
-        alike.push(&ops, &queue, PLACE, op);
-        queue.push(&mut ops, op);
-    }
-    let mut joined = 0;
-    while let Some(op) = queue.pop(&ops) {
-        alike.remove(&ops, PLACE, op);
-        joined += alike.join(&mut ops, &mut queue, PLACE, op);
-    }
-    assert_eq!(joined, 2 * rounds);
+fn a_long_queue_is_not_looked_through_for_partners() {
+    let looks_in = |rounds| {
+        let (mut ops, mut queue) = (Slab::new(), Queue::EMPTY);
+        let mut alike = Alike::new(2, PLANES, 1, true, false).expect("planes share array times");
+        let program = |plane| Operation::new(Kind::Program, Owner::Nobody, Class::HostWrite, plane, 0, 0);
+        let all = (0..rounds)
+            .flat_map(|_| [0, 1, 2].map(program))
+            .chain([cleaning(3, false)])
+            .chain((0..rounds).map(|_| program(3)));
+        for operation in all {
+            let op = ops.insert(operation);
+            alike.push(&ops, &queue, PLACE, op);
+            queue.push(&mut ops, op);
+        }
+        looks(|| {
+            let mut joined = 0;
+            while let Some(op) = queue.pop(&ops) {
+                alike.remove(&ops, PLACE, op);
+                joined += alike.join(&mut ops, &mut queue, PLACE, op);
+            }
+            assert_eq!(joined, 2 * rounds);
+        })
+    };
+    let (short, long) = (looks_in(500), looks_in(2000));
+    assert!(long <= 5 * short, "{short}, then {long} of four times as many");
+}
+
+/// The host's reads behind programs and readahead, each taken while the die is suspended, and a look for one more.
+#[test]
+fn a_long_queue_is_not_looked_through_for_reads() {
+    let looks_in = |rounds: usize| {
+        let mut waiting = Waiting::new(1, true);
+        let operation = |kind, class, at: usize| {
+            Operation::new(kind, Owner::Nobody, class, (at % PLANES as usize) as u32, 0, 0)
+        };
+        for at in 0..rounds {
+            waiting.push(operation(Kind::Program, Class::HostWrite, at), false);
+            waiting.push(operation(Kind::Read, Class::Readahead, at), false);
+        }
+        (0..rounds).for_each(|at| waiting.push(operation(Kind::Read, Class::HostRead, at), false));
+        let Waiting { ops, queue, alike, all } = &mut waiting;
+        looks(|| {
+            for &read in &all[2 * rounds..] {
+                assert_eq!(alike.take_host_read(ops, queue, PLACE), Some(read));
+            }
+            assert_eq!(alike.take_host_read(ops, queue, PLACE), None);
+        })
+    };
+    let (short, long) = (looks_in(500), looks_in(2000));
+    assert!(long <= 5 * short, "{short}, then {long} of four times as many");
 }
