@@ -240,6 +240,7 @@ impl Alike {
     }
 
     /// Finds for each plane the order of its first cleaning: a program behind it goes to a block that it has yet to free.
+    /// Those that begin on the same plane are on equally many.
     fn find_cleanings(&mut self, ops: &Slab<Operation>, place: Place) {
         self.until.clear();
         self.until.resize(self.planes_per_die as usize, u64::MAX);
@@ -248,10 +249,11 @@ impl Alike {
             if first == NONE {
                 continue;
             }
-            // All cleanings of a drive are on as many planes.
             let Kind::Clean { planes, .. } = ops[first].kind else { unreachable!("only cleanings clean") };
             let order = self.link(first).order;
-            self.until[plane as usize..][..planes as usize].fill(order);
+            for until in &mut self.until[plane as usize..][..planes as usize] {
+                *until = order.min(*until);
+            }
         }
     }
 }

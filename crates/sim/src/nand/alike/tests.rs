@@ -206,3 +206,17 @@ fn a_long_queue_is_not_looked_through_for_reads() {
     let (short, long) = (looks_in(500), looks_in(2000));
     assert!(long <= 5 * short, "{short}, then {long} of four times as many");
 }
+
+/// A cleaning of all planes, and one after it of a single plane, on which the first counts.
+#[test]
+fn the_first_cleaning_of_a_plane_counts_whichever_planes_it_is_on() {
+    let mut waiting = Waiting::new(1, true);
+    let program = |plane| Operation::new(Kind::Program, Owner::Nobody, Class::HostWrite, plane, 0, 0);
+    let first = PLACE.die * PLANES;
+    waiting.push(program(first), false);
+    waiting.push(cleaning(first, true), false);
+    waiting.push(program(first + 2), false);
+    waiting.push(cleaning(first + 2, false), false);
+    let op = waiting.take(false).expect("a program waits");
+    assert_eq!(waiting.join(op), 0, "the block of the other is yet to be freed");
+}
