@@ -35,6 +35,7 @@ impl Table {
     /// A table of `entries` zeros.
     pub(super) fn zeroed(entries: usize) -> Self {
         let bytes = mapped_bytes(entries);
+        debug_assert!(bytes / 4 >= entries, "{bytes} bytes hold no {entries} entries");
         if let Some(mut map) = spare(bytes) {
             map[..entries * 4].fill(0);
             return Self { map: ManuallyDrop::new(map), entries };
@@ -64,12 +65,12 @@ impl Table {
     }
 }
 
+// Without a check of length and alignment: the tables are looked into several times for every page that is written.
 impl Deref for Table {
     type Target = [u32];
     #[inline]
     fn deref(&self) -> &[u32] {
         // SAFETY: the map is as long as all entries and lies on the boundary of a page of memory; any bits are entries.
-        // Said here because the tables are looked into several times for every page that is written.
         unsafe { std::slice::from_raw_parts(self.map.as_ptr().cast(), self.entries) }
     }
 }

@@ -76,7 +76,8 @@ pub struct Operation {
     pub due: bool,
     /// The next in the queue it waits in.
     pub(super) next: u32,
-    /// The next of the operations on other planes of the die that go with it.
+    /// The next of the operations that share its array time: on other planes of the die, or programs on its own plane
+    /// that fill up the flash page.
     pub(super) partner: u32,
     /// Where a cleaning stands.
     pub(super) step: Step,

@@ -48,9 +48,11 @@ impl Timing {
         timing
     }
 
-    /// Time that `bytes` hold the channel's bus.
+    /// Time that `bytes` hold the channel's bus. Requires: at most 1 MiB, as the largest flash page that validation
+    /// allows; on the slowest bus, with as many spare bytes, the product still has 64 bits.
     #[inline]
     pub fn bus(&self, bytes: u64) -> Duration {
+        debug_assert!(bytes <= 1 << 20, "{bytes} bytes are more than a flash page has");
         let ns = (bytes * self.bus_ns_per_byte + (1 << 31)) >> 32;
         self.bus_command + Duration::from_ns(ns)
     }
