@@ -11,16 +11,23 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Sees to it that the files of a result take the place of no others in `dir`: they may go where there are none of
-/// their names, and where the directory holds a result or a page of results already.
+/// Sees to it that the files of a result can be made in `dir`, which is there, and take the place of no others: they may
+/// go where there are none of their names, and where the directory holds a result or a page of results already.
 ///
 /// # Errors
-/// [`ReportError::Foreign`] with the first file that is neither.
+/// [`ReportError::Foreign`] with the first file that is neither, [`ReportError::Write`] where none can be made.
 pub fn check_place(dir: &Path) -> Result<(), ReportError> {
     if !is_ours(dir)? {
         check_free(dir.join("samples.parquet"))?;
     }
-    Ok(())
+    let path = dir.join("result.json");
+    // Nothing is left of a file that is only begun.
+    match WholeFile::begin(&path) {
+        Ok(_) => Ok(()),
+        Err(source) => {
+            Err(ReportError::Write { path, doing: "making the file", written: Vec::new(), source })
+        }
+    }
 }
 
 /// Whether `dir` holds a result or a page of results.
@@ -206,6 +213,18 @@ mod tests {
                 assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing was written");
             }
         }
+    }
+
+    #[test]
+    fn a_directory_that_takes_no_files_is_refused_before_there_is_a_result() {
+        let error = check_place(Path::new("/proc")).unwrap_err();
+        assert!(
+            matches!(&error, ReportError::Write { path, .. } if path.ends_with("result.json")),
+            "{error}"
+        );
+        let dir = tempfile::tempdir().unwrap();
+        check_place(dir.path()).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left of the trial");
     }
 
     #[test]
