@@ -24,7 +24,7 @@ const LISTS: usize = 4;
 
 /// A queue: its die, and which of the die's it is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct QueueId {
     pub(super) die: u32,
     pub(super) rank: usize,
 }
@@ -94,13 +94,13 @@ impl Alike {
         self.lists.fill(List { first: NONE, last: NONE });
     }
 
-    fn at(&self, place: Place, plane: u32, list: usize) -> usize {
-        let queue = place.die as usize * QUEUES + place.rank;
+    fn at(&self, id: QueueId, plane: u32, list: usize) -> usize {
+        let queue = id.die as usize * QUEUES + id.rank;
         (queue * self.planes_per_die as usize + plane as usize) * LISTS + list
     }
 
     /// The list of an operation; none for one on all planes at once, which nothing can join.
-    fn of(&self, place: Place, operation: &Operation) -> Option<usize> {
+    fn of(&self, id: QueueId, operation: &Operation) -> Option<usize> {
         debug_assert!(
             operation.pages == 1 || operation.class != Class::HostRead,
             "host reads are on one plane"
@@ -112,14 +112,14 @@ impl Alike {
             Kind::Read => OTHER_READS,
             Kind::Program => PROGRAMS,
         };
-        Some(self.at(place, operation.plane % self.planes_per_die, list))
+        Some(self.at(id, operation.plane % self.planes_per_die, list))
     }
 
     /// Before `op` is put behind all others of `queue`.
-    pub(super) fn push(&mut self, ops: &Slab<Operation>, queue: &Queue, place: Place, op: u32) {
+    pub(super) fn push(&mut self, ops: &Slab<Operation>, queue: &Queue, id: QueueId, op: u32) {
         self.set_link(op, Link { order: self.next_order, previous: queue.last, next: NONE });
         self.next_order += 1;
-        let Some(list) = self.of(place, &ops[op]) else { return };
+        let Some(list) = self.of(id, &ops[op]) else { return };
         match std::mem::replace(&mut self.lists[list].last, op) {
             NONE => self.lists[list].first = op,
             last => self.links[last as usize].next = op,
@@ -127,12 +127,12 @@ impl Alike {
     }
 
     /// Before `op` is put before all others of `queue`.
-    pub(super) fn push_front(&mut self, ops: &Slab<Operation>, queue: &Queue, place: Place, op: u32) {
+    pub(super) fn push_front(&mut self, ops: &Slab<Operation>, queue: &Queue, id: QueueId, op: u32) {
         self.front_order -= 1;
         if queue.first != NONE {
             self.links[queue.first as usize].previous = op;
         }
-        let list = self.of(place, &ops[op]);
+        let list = self.of(id, &ops[op]);
         let next = list.map_or(NONE, |list| std::mem::replace(&mut self.lists[list].first, op));
         self.set_link(op, Link { order: self.front_order, previous: NONE, next });
         if let Some(list) = list.filter(|_| next == NONE) {
@@ -155,13 +155,13 @@ impl Alike {
     }
 
     /// After `op`, the first of its list, was taken out of its queue.
-    pub(super) fn remove(&mut self, ops: &Slab<Operation>, place: Place, op: u32) {
+    pub(super) fn remove(&mut self, ops: &Slab<Operation>, id: QueueId, op: u32) {
         let Link { previous, next, .. } = *self.link(op);
         let behind = ops[op].next;
         if behind != NONE {
             self.links[behind as usize].previous = previous;
         }
-        let Some(list) = self.of(place, &ops[op]) else { return };
+        let Some(list) = self.of(id, &ops[op]) else { return };
         debug_assert_eq!(self.lists[list].first, op, "only the first of a list is taken out");
         self.lists[list].first = next;
         if next == NONE {
@@ -170,9 +170,9 @@ impl Alike {
     }
 
     /// Takes `op`, the first of its list, out of `queue`.
-    fn take(&mut self, ops: &mut Slab<Operation>, queue: &mut Queue, place: Place, op: u32) {
+    fn take(&mut self, ops: &mut Slab<Operation>, queue: &mut Queue, id: QueueId, op: u32) {
         queue.remove(ops, self.link(op).previous, op);
-        self.remove(ops, place, op);
+        self.remove(ops, id, op);
     }
 
     /// Takes the first of the host's reads out of `queue`.
@@ -180,29 +180,23 @@ impl Alike {
         &mut self,
         ops: &mut Slab<Operation>,
         queue: &mut Queue,
-        place: Place,
+        id: QueueId,
     ) -> Option<u32> {
-        let reads = (0..self.planes_per_die).map(|plane| self.first(place, plane, &[HOST_READS]));
+        let reads = (0..self.planes_per_die).map(|plane| self.first(id, plane, &[HOST_READS]));
         let first = reads.filter(|&op| op != NONE).min_by_key(|&op| self.link(op).order)?;
-        self.take(ops, queue, place, first);
+        self.take(ops, queue, id, first);
         Some(first)
     }
 
     /// The first in these lists of a queue and plane.
-    fn first(&self, place: Place, plane: u32, lists: &[usize]) -> u32 {
-        let firsts = lists.iter().map(|&list| self.lists[self.at(place, plane, list)].first);
+    fn first(&self, id: QueueId, plane: u32, lists: &[usize]) -> u32 {
+        let firsts = lists.iter().map(|&list| self.lists[self.at(id, plane, list)].first);
         firsts.filter(|&op| op != NONE).min_by_key(|&op| self.link(op).order).unwrap_or(NONE)
     }
 
     /// Joins to `op`, which was taken out, those in `queue` that can share its array time, in their order. Says how many
     /// of them are on other planes.
-    pub(super) fn join(
-        &mut self,
-        ops: &mut Slab<Operation>,
-        queue: &mut Queue,
-        place: Place,
-        op: u32,
-    ) -> u64 {
+    pub(super) fn join(&mut self, ops: &mut Slab<Operation>, queue: &mut Queue, id: QueueId, op: u32) -> u64 {
         let Operation { kind, plane, pages, .. } = ops[op];
         let (lists, each): (&[usize], u32) = match kind {
             Kind::Read => (&[HOST_READS, OTHER_READS], 1),
@@ -212,12 +206,12 @@ impl Alike {
         if queue.first == NONE || pages > 1 || !self.multi_plane && each == 1 {
             return 0; // nothing waits, it is on all planes already, or it has none beside it
         }
-        self.find_cleanings(ops, place);
+        self.find_cleanings(ops, id);
         let own = plane % self.planes_per_die;
         let planes = if self.multi_plane { 0..self.planes_per_die } else { own..own + 1 };
         for plane in planes {
             let until = self.until[plane as usize];
-            let mut next = self.first(place, plane, lists);
+            let mut next = self.first(id, plane, lists);
             for _ in u32::from(plane == own)..each {
                 if next == NONE || self.link(next).order >= until {
                     break;
@@ -230,7 +224,7 @@ impl Alike {
         found.sort_unstable();
         let (mut last, mut on_others) = (op, 0);
         for (_, partner) in found.drain(..) {
-            self.take(ops, queue, place, partner);
+            self.take(ops, queue, id, partner);
             ops[last].partner = partner;
             last = partner;
             on_others += u64::from(ops[partner].plane != plane);
@@ -241,11 +235,11 @@ impl Alike {
 
     /// Finds for each plane the order of its first cleaning: a program behind it goes to a block that it has yet to free.
     /// Those that begin on the same plane are on equally many.
-    fn find_cleanings(&mut self, ops: &Slab<Operation>, place: Place) {
+    fn find_cleanings(&mut self, ops: &Slab<Operation>, id: QueueId) {
         self.until.clear();
         self.until.resize(self.planes_per_die as usize, u64::MAX);
         for plane in 0..self.planes_per_die {
-            let first = self.lists[self.at(place, plane, CLEANINGS)].first;
+            let first = self.lists[self.at(id, plane, CLEANINGS)].first;
             if first == NONE {
                 continue;
             }

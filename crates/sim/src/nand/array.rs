@@ -5,7 +5,7 @@
 //! holds both from beginning to end; with it the next one of the same direction may use what is free. Suspended
 //! programs and erases let reads pass. Like operations on several planes may share one array time.
 
-use super::alike::{Alike, Place};
+use super::alike::{Alike, QueueId};
 use super::awaiting::Awaiting;
 use super::in_order::InOrder;
 use super::operation::{FlashCounters, Kind, NONE, Operation, Owner, Step};
@@ -228,34 +228,34 @@ impl FlashArray {
     fn push(&mut self, die: u32, operation: Operation) {
         let rank = if operation.yields { YIELDING } else { self.ranks[operation.class as usize] };
         let op = self.ops.insert(operation);
-        self.push_back(Place { die, rank }, op);
+        self.push_back(QueueId { die, rank }, op);
     }
 
     /// Puts an operation behind the others of a queue.
     #[inline]
-    fn push_back(&mut self, place: Place, op: u32) {
-        let queue = &mut self.dies[place.die as usize].queues[place.rank];
+    fn push_back(&mut self, id: QueueId, op: u32) {
+        let queue = &mut self.dies[id.die as usize].queues[id.rank];
         if let Some(alike) = &mut self.alike {
-            alike.push(&self.ops, queue, place, op);
+            alike.push(&self.ops, queue, id, op);
         }
         queue.push(&mut self.ops, op);
     }
 
     /// Puts an operation before the others of a queue.
-    fn push_front(&mut self, place: Place, op: u32) {
-        let queue = &mut self.dies[place.die as usize].queues[place.rank];
+    fn push_front(&mut self, id: QueueId, op: u32) {
+        let queue = &mut self.dies[id.die as usize].queues[id.rank];
         if let Some(alike) = &mut self.alike {
-            alike.push_front(&self.ops, queue, place, op);
+            alike.push_front(&self.ops, queue, id, op);
         }
         queue.push_front(&mut self.ops, op);
     }
 
     /// Takes the first operation out of a queue.
     #[inline]
-    fn pop(&mut self, place: Place) -> Option<u32> {
-        let op = self.dies[place.die as usize].queues[place.rank].pop(&self.ops)?;
+    fn pop(&mut self, id: QueueId) -> Option<u32> {
+        let op = self.dies[id.die as usize].queues[id.rank].pop(&self.ops)?;
         if let Some(alike) = &mut self.alike {
-            alike.remove(&self.ops, place, op);
+            alike.remove(&self.ops, id, op);
         }
         Some(op)
     }
@@ -267,10 +267,10 @@ impl FlashArray {
         for op in under_way.into_iter().filter(|&op| op != NONE) {
             self.ops[op].yields = false;
         }
-        while let Some(op) = self.pop(Place { die, rank: YIELDING }) {
+        while let Some(op) = self.pop(QueueId { die, rank: YIELDING }) {
             self.ops[op].yields = false;
             let rank = self.ranks[self.ops[op].class as usize];
-            self.push_back(Place { die, rank }, op);
+            self.push_back(QueueId { die, rank }, op);
         }
     }
 
@@ -442,7 +442,7 @@ impl FlashArray {
             if let Some(alike) = &mut self.alike {
                 let rank = self.ranks[self.ops[op].class as usize];
                 let queue = &mut self.dies[die as usize].queues[rank];
-                self.counters.multi_plane += alike.join(&mut self.ops, queue, Place { die, rank }, op);
+                self.counters.multi_plane += alike.join(&mut self.ops, queue, QueueId { die, rank }, op);
             }
             let state = &mut self.dies[die as usize];
             match self.ops[op].kind {
@@ -487,7 +487,7 @@ impl FlashArray {
             Kind::Program => register_free && self.ops[state.array].kind == Kind::Program,
             Kind::Clean { .. } => false,
         };
-        if can { self.pop(Place { die, rank }) } else { None }
+        if can { self.pop(QueueId { die, rank }) } else { None }
     }
 
     /// While a program or erase is suspended only reads begin; after the last it goes on where it was.
@@ -498,7 +498,7 @@ impl FlashArray {
         }
         let rank = self.ranks[Class::HostRead as usize];
         let alike = self.alike.as_mut().expect("kept where the flash suspends");
-        let read = alike.take_host_read(&mut self.ops, &mut state.queues[rank], Place { die, rank });
+        let read = alike.take_host_read(&mut self.ops, &mut state.queues[rank], QueueId { die, rank });
         if read.is_none() {
             (state.array, state.suspended) = (state.suspended, NONE);
             state.array_ends = now + state.suspended_left;
@@ -656,13 +656,13 @@ impl FlashArray {
                 let wanted = state.queues[..YIELDING].iter().any(|queue| queue.first != NONE);
                 if self.ops[op].yields && wanted {
                     state.array = NONE;
-                    self.push_front(Place { die, rank: YIELDING }, op);
+                    self.push_front(QueueId { die, rank: YIELDING }, op);
                 } else if self.preemptible && state.queues[..rank].iter().any(|queue| queue.first != NONE) {
                     state.array = NONE;
                     if self.ops[op].class == Class::Cleaning {
                         state.paused = op;
                     } else {
-                        self.push_front(Place { die, rank }, op);
+                        self.push_front(QueueId { die, rank }, op);
                     }
                 } else {
                     self.begin_clean(die, op, now, events);

@@ -5,7 +5,7 @@ use super::*;
 use crate::slab::LOOKS;
 use flashlane_base::{Random, Seed};
 
-const PLACE: Place = Place { die: 1, rank: 2 };
+const QUEUE: QueueId = QueueId { die: 1, rank: 2 };
 const PLANES: u32 = 4;
 
 /// One queue, with what stands in it once more.
@@ -25,11 +25,11 @@ impl Waiting {
     fn push(&mut self, operation: Operation, before_all: bool) {
         let op = self.ops.insert(operation);
         if before_all {
-            self.alike.push_front(&self.ops, &self.queue, PLACE, op);
+            self.alike.push_front(&self.ops, &self.queue, QUEUE, op);
             self.queue.push_front(&mut self.ops, op);
             self.all.insert(0, op);
         } else {
-            self.alike.push(&self.ops, &self.queue, PLACE, op);
+            self.alike.push(&self.ops, &self.queue, QUEUE, op);
             self.queue.push(&mut self.ops, op);
             self.all.push(op);
         }
@@ -40,10 +40,10 @@ impl Waiting {
         let of_host = |op: &Operation| op.kind == Kind::Read && op.class == Class::HostRead;
         let expected = self.all.iter().copied().find(|&op| !read || of_host(&self.ops[op]));
         let op = if read {
-            self.alike.take_host_read(&mut self.ops, &mut self.queue, PLACE)
+            self.alike.take_host_read(&mut self.ops, &mut self.queue, QUEUE)
         } else {
             let op = self.queue.pop(&self.ops);
-            op.inspect(|&op| self.alike.remove(&self.ops, PLACE, op))
+            op.inspect(|&op| self.alike.remove(&self.ops, QUEUE, op))
         };
         assert_eq!(op, expected);
         self.all.retain(|&waiting| Some(waiting) != op);
@@ -51,7 +51,7 @@ impl Waiting {
     }
 
     fn join(&mut self, op: u32) -> u64 {
-        self.alike.join(&mut self.ops, &mut self.queue, PLACE, op)
+        self.alike.join(&mut self.ops, &mut self.queue, QUEUE, op)
     }
 
     /// Those that can share the array time of `op`, found the long way.
@@ -81,7 +81,7 @@ impl Waiting {
 }
 
 fn operation(random: &mut Random, cleaned_together: bool) -> Operation {
-    let plane = PLACE.die * PLANES + random.below(u64::from(PLANES)) as u32;
+    let plane = QUEUE.die * PLANES + random.below(u64::from(PLANES)) as u32;
     let (kind, class) = match random.below(10) {
         0 | 1 => (Kind::Read, Class::HostRead),
         2 | 3 => (Kind::Read, Class::Readahead),
@@ -166,14 +166,14 @@ fn a_long_queue_is_not_looked_through_for_partners() {
             .chain((0..rounds).map(|_| program(3)));
         for operation in all {
             let op = ops.insert(operation);
-            alike.push(&ops, &queue, PLACE, op);
+            alike.push(&ops, &queue, QUEUE, op);
             queue.push(&mut ops, op);
         }
         looks(|| {
             let mut joined = 0;
             while let Some(op) = queue.pop(&ops) {
-                alike.remove(&ops, PLACE, op);
-                joined += alike.join(&mut ops, &mut queue, PLACE, op);
+                alike.remove(&ops, QUEUE, op);
+                joined += alike.join(&mut ops, &mut queue, QUEUE, op);
             }
             assert_eq!(joined, 2 * rounds);
         })
@@ -198,9 +198,9 @@ fn a_long_queue_is_not_looked_through_for_reads() {
         let Waiting { ops, queue, alike, all } = &mut waiting;
         looks(|| {
             for &read in &all[2 * rounds..] {
-                assert_eq!(alike.take_host_read(ops, queue, PLACE), Some(read));
+                assert_eq!(alike.take_host_read(ops, queue, QUEUE), Some(read));
             }
-            assert_eq!(alike.take_host_read(ops, queue, PLACE), None);
+            assert_eq!(alike.take_host_read(ops, queue, QUEUE), None);
         })
     };
     let (short, long) = (looks_in(500), looks_in(2000));
@@ -212,7 +212,7 @@ fn a_long_queue_is_not_looked_through_for_reads() {
 fn the_first_cleaning_of_a_plane_counts_whichever_planes_it_is_on() {
     let mut waiting = Waiting::new(1, true);
     let program = |plane| Operation::new(Kind::Program, Owner::Nobody, Class::HostWrite, plane, 0, 0);
-    let first = PLACE.die * PLANES;
+    let first = QUEUE.die * PLANES;
     waiting.push(program(first), false);
     waiting.push(cleaning(first, true), false);
     waiting.push(program(first + 2), false);
