@@ -303,6 +303,7 @@ impl FlashArray {
         if let Some(in_order) = self.in_order.as_mut().filter(|in_order| in_order.joins_programs()) {
             let timing = &mut self.timing;
             for place in places {
+                debug_assert!(place.parity.is_none(), "parity refuses copyback, which this demands");
                 let summary = if place.fills_block { timing.summary } else { Duration::ZERO };
                 let array = timing.array(timing.program + summary);
                 self.counters.array_busy_ns += array.as_ns();
