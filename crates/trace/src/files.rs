@@ -2,7 +2,7 @@
 
 use crate::compression::Compression;
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// The files that `path` stands for: itself where it is there, else every `PATH.blktrace.N`, plain or compressed, by
@@ -19,17 +19,19 @@ fn parts(path: &Path) -> Option<Vec<PathBuf>> {
     let mut begin = path.file_name()?.to_owned();
     begin.push(".blktrace.");
     let dir = path.parent().filter(|dir| *dir != OsStr::new("")).unwrap_or(Path::new("."));
-    let mut parts: BTreeMap<(u32, usize), PathBuf> = BTreeMap::new();
+    let mut parts: BTreeMap<(u32, usize, OsString), PathBuf> = BTreeMap::new();
     for entry in dir.read_dir().ok()?.flatten() {
         let name = entry.file_name();
         let Some(rest) = name.as_encoded_bytes().strip_prefix(begin.as_encoded_bytes()) else { continue };
-        if let Some(part) = std::str::from_utf8(rest).ok().and_then(number) {
-            parts.insert(part, path.with_file_name(name));
+        if let Some((number, place)) = std::str::from_utf8(rest).ok().and_then(number) {
+            let path = path.with_file_name(&name);
+            // Endings of one compression are told apart by the name: directories have no order.
+            parts.insert((number, place, name), path);
         }
     }
     // Beside its compressed copy a file is read once.
     let mut earlier = None;
-    parts.retain(|(number, _), _| earlier.replace(*number) != Some(*number));
+    parts.retain(|(number, ..), _| earlier.replace(*number) != Some(*number));
     Some(parts.into_values().collect())
 }
 
@@ -84,5 +86,18 @@ mod tests {
         // One that is there stands for itself, and what is not there, too.
         assert_eq!(found("sda.blktrace.0"), ["sda.blktrace.0"]);
         assert_eq!(found("sdc"), ["sdc"]);
+    }
+
+    #[test]
+    fn of_two_copies_the_same_one_is_read_whichever_was_made_first() {
+        for [first, second] in
+            [["a.blktrace.0.zst", "a.blktrace.0.zstd"], ["a.blktrace.0.GZ", "a.blktrace.0.gz"]]
+        {
+            for made in [[first, second], [second, first]] {
+                let dir = tempfile::tempdir().unwrap();
+                made.iter().for_each(|name| std::fs::write(dir.path().join(name), "").unwrap());
+                assert_eq!(files(&dir.path().join("a")), [dir.path().join(first)]);
+            }
+        }
     }
 }
