@@ -3,6 +3,7 @@
 //! What is read is told by its bytes, whatever it is called; what is written is compressed as its name ends. Endings
 //! mean the same in upper case.
 
+use crate::packing::is_packed;
 use crate::write::WriteError;
 use std::path::Path;
 
@@ -13,10 +14,6 @@ pub(crate) enum Compression {
     Xz,
     Zstd,
 }
-
-/// What files also come in and we do not write: a file that is called so and is nothing of the kind helps nobody.
-const UNWRITTEN: &[&str] =
-    &["7z", "br", "bz2", "lz4", "lzma", "lzo", "tar", "tbz2", "tgz", "txz", "z", "zip"];
 
 impl Compression {
     const ALL: [Self; 3] = [Self::Gz, Self::Xz, Self::Zstd];
@@ -61,7 +58,7 @@ impl Compression {
     /// [`WriteError::Compression`] where the name is that of one which is not written.
     pub fn of_new(path: &Path) -> Result<Option<Self>, WriteError> {
         let Some(ending) = ending(path) else { return Ok(None) };
-        if is_among(ending, UNWRITTEN) {
+        if is_packed(ending) {
             return Err(WriteError::Compression { path: path.to_owned(), ending: ending.to_owned() });
         }
         Ok(Self::of_ending(ending))
@@ -69,7 +66,7 @@ impl Compression {
 }
 
 /// Whether that is one of those endings, in whatever case.
-fn is_among(ending: &str, known: &[&str]) -> bool {
+pub(crate) fn is_among(ending: &str, known: &[&str]) -> bool {
     known.iter().any(|known| ending.eq_ignore_ascii_case(known))
 }
 
@@ -115,7 +112,9 @@ mod tests {
                 "{name}"
             );
         }
-        for name in ["a.msr.bz2", "a.BZ2", "a.lz4", "a.Z", "a.zip", "a.tgz"] {
+        for name in
+            ["a.msr.bz2", "a.BZ2", "a.lz4", "a.Z", "a.zip", "a.tgz", "a.msr.lz", "a.rar", "a.tzst", "a.bz"]
+        {
             let error = Compression::of_new(Path::new(name)).unwrap_err().to_string();
             let ending = Path::new(name).extension().unwrap().display();
             for part in [format!("'{name}'"), format!(".{ending}"), ".gz, .xz and .zst".into()] {

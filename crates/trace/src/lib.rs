@@ -13,6 +13,7 @@ mod format;
 mod formats;
 mod names;
 mod output;
+mod packing;
 mod pairing;
 mod portrait;
 mod record;

@@ -19,19 +19,6 @@ pub(crate) const MEMORY_MOST: u64 = 256 << 20;
 /// How much of the content decides about its format.
 const HEAD_BYTES: u64 = 1 << 16;
 
-/// What traces also come in and is not read: where its magic number stands, that, and what it is called. The first
-/// lines of an archive's first file may look like a trace's.
-const PACKINGS: &[(usize, &[u8], &str)] = &[
-    (257, b"ustar\0", "a tar archive"),
-    // GNU's, before it was a standard.
-    (257, b"ustar  \0", "a tar archive"),
-    (0, b"PK\x03\x04", "a zip archive"),
-    (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
-    // Behind BZh and a digit.
-    (4, b"1AY&SY", "compressed by bzip2"),
-    (0, b"\x04\x22\x4d\x18", "compressed by lz4"),
-];
-
 /// A trace's content, with its beginning looked at.
 pub(crate) struct Source {
     pub input: Input,
@@ -67,12 +54,6 @@ impl Source {
         let damage = input.by_ref().take(HEAD_BYTES).read_to_end(&mut head).err();
         let rest = Damaged { damage, input: Box::new(input) };
         Ok(Self { input: Box::new(Cursor::new(head.clone()).chain(rest)), head, compression })
-    }
-
-    /// What the content is packed in, if it is.
-    pub fn packing(&self) -> Option<&'static str> {
-        let is = |(at, magic, _): &&(usize, &[u8], _)| self.head.get(*at..at + magic.len()) == Some(magic);
-        PACKINGS.iter().find(is).map(|(_, _, name)| *name)
     }
 }
 

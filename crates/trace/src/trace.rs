@@ -5,6 +5,7 @@ use crate::compression::Compression;
 use crate::error::{OpenError, ReadError};
 use crate::files::files;
 use crate::format::{Format, Input};
+use crate::packing::packing;
 use crate::sink::{Sink, Wanted};
 use crate::source::{Counted, Progress, Source};
 use crate::standard::{input_name, is_standard_input};
@@ -97,7 +98,7 @@ impl Trace {
             let source = ReadError::Stopped { unit: "line", units: 0, records: 0 };
             return Err(OpenError::Read { name: name.into(), source });
         }
-        if let Some(packing) = sources.iter().find_map(Source::packing) {
+        if let Some(packing) = sources.iter().find_map(|source| packing(&source.head)) {
             return Err(OpenError::Packed { name: name.into(), packing });
         }
         let format = match named {
