@@ -136,8 +136,8 @@ impl<'a> Files<'a> {
         name: &str,
         write: impl FnOnce(&mut BufWriter<WholeFile>) -> io::Result<()>,
     ) -> Result<(), ReportError> {
-        let path = self.dir.join(name);
-        if !self.replaces {
+        let (path, replaces) = (self.dir.join(name), self.replaces);
+        if !replaces {
             check_free(path.clone())?;
         }
         let mut doing = "making the file";
@@ -147,7 +147,8 @@ impl<'a> Files<'a> {
             write(&mut out)?;
             let whole = out.into_inner().map_err(io::IntoInnerError::into_error)?;
             doing = "putting the file in its place";
-            whole.put()
+            // One that came meanwhile is somebody's.
+            if replaces { whole.put() } else { whole.put_new() }
         });
         match outcome {
             Ok(()) => {
@@ -225,6 +226,21 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         check_place(dir.path()).unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left of the trial");
+    }
+
+    #[test]
+    fn a_file_that_comes_while_ours_is_written_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = dir.path().join("a");
+        let mut files = Files { dir: dir.path(), replaces: false, written: Vec::new() };
+        let error = files.put("a", |out| {
+            fs::write(&place, "precious")?;
+            out.write_all(b"new")
+        });
+        let ReportError::Write { source, .. } = error.unwrap_err() else { panic!("no error of writing") };
+        assert_eq!(source.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&place).unwrap(), "precious");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]
