@@ -2,7 +2,7 @@
 
 use crate::interrupt::interrupted;
 use rustix::fs::{OFlags, fcntl_setfl};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::{io, thread, time};
@@ -14,13 +14,14 @@ const PAUSE: time::Duration = time::Duration::from_millis(10);
 /// system's own wait.
 ///
 /// # Errors
-/// What the operating system says; also where it is no pipe.
+/// What the operating system says; also where it is no pipe, or none any more.
 pub fn open_pipe(path: &Path) -> io::Result<Option<File>> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let pipe = loop {
         match File::options().write(true).custom_flags(flags).open(path) {
-            // Nobody reads it.
+            // Nobody reads it; or it is a socket, which is not opened so.
             Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
+                is_pipe(&path.metadata()?)?;
                 if interrupted() {
                     return Ok(None);
                 }
@@ -29,11 +30,13 @@ pub fn open_pipe(path: &Path) -> io::Result<Option<File>> {
             opened => break opened?,
         }
     };
-    if !pipe.metadata()?.file_type().is_fifo() {
-        return Err(io::Error::other("it is no pipe any more"));
-    }
+    is_pipe(&pipe.metadata()?)?;
     fcntl_setfl(&pipe, OFlags::empty())?;
     Ok(Some(pipe))
+}
+
+fn is_pipe(meta: &Metadata) -> io::Result<()> {
+    if meta.file_type().is_fifo() { Ok(()) } else { Err(io::Error::other("it is no pipe")) }
 }
 
 #[cfg(test)]
@@ -67,5 +70,9 @@ mod tests {
         std::fs::write(&path, "precious").unwrap();
         assert!(open_pipe(&path).unwrap_err().to_string().contains("no pipe"));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+        // The system says of a socket what it says of a pipe that nobody reads.
+        let socket = dir.path().join("socket");
+        let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert!(open_pipe(&socket).unwrap_err().to_string().contains("no pipe"));
     }
 }
