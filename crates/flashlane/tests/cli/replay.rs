@@ -172,7 +172,7 @@ fn a_trace_from_standard_input_is_replayed_where_it_need_not_be_read_twice() {
 
     let swept = given(&[DRIVE, "-", "--sweep", "seed=1,2"]);
     assert_eq!((swept.status, swept.stdout.as_str()), (2, ""));
-    for part in ["more than once", "the trace 'standard input'", "no regular file", "give it as a file"] {
+    for part in ["more than once", "the trace 'standard input'", "no plain file", "give it as a file"] {
         assert!(swept.stderr.contains(part), "{}", swept.stderr);
     }
     // Whether it writes cannot be looked up first.

@@ -271,7 +271,13 @@ fn a_replay_is_swept_by_its_own_options_too() {
     let pipe = dir.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let of_pipe = ["replay", "sim:ssd-s", text(&pipe), "--sweep", "replay.limit=50,100"];
-    refused(2, &of_pipe, &[text(&pipe), "no regular file"]);
+    refused(2, &of_pipe, &[text(&pipe), "no plain file"]);
+    // Of a trace of several files, the one that is none is named.
+    std::os::unix::fs::symlink(&trace, dir.path().join("parts.blktrace.0")).unwrap();
+    let (name, part) = (dir.path().join("parts"), dir.path().join("parts.blktrace.1"));
+    std::os::unix::fs::symlink(&pipe, &part).unwrap();
+    let parts = ["replay", "sim:ssd-s", text(&name), "--sweep", "replay.limit=50,100"];
+    refused(2, &parts, &[&format!("'{}' of the trace", text(&part)), "no plain file"]);
 
     refused(2, &[&replay[..], &["--sweep", "replay.sped=1,2"]].concat(), &["replay.sped", "replay.speed"]);
     refused(2, &[&replay[..], &["--sweep", "replay.depth=1,2"]].concat(), &["--pace closed"]);

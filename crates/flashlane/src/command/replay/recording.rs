@@ -54,15 +54,20 @@ impl Recording<'_> {
         format!("the trace '{}'", self.name())
     }
 
-    /// Whether it is gone once it was read, as what comes from a pipe is.
-    pub(super) fn is_read_once(&self) -> bool {
-        let other = |file: &PathBuf| file.metadata().is_ok_and(|meta| !meta.is_file());
-        is_standard_input(self.path) || files(self.path).iter().any(other)
+    /// What of it is no plain file, and may be gone once it was read: what comes from a pipe is.
+    pub(super) fn no_plain_file(&self) -> Option<String> {
+        if is_standard_input(self.path) {
+            return Some(self.described());
+        }
+        let is_other = |file: &PathBuf| file.metadata().is_ok_and(|meta| !meta.is_file());
+        let file = files(self.path).into_iter().find(is_other)?;
+        let is_part = file != self.path;
+        Some(if is_part { format!("'{}' of {}", file.display(), self.described()) } else { self.described() })
     }
 
     /// What to replay where nothing may be overwritten.
     pub(super) fn instead(&self) -> &'static str {
-        if self.is_read_once() {
+        if self.no_plain_file().is_some() {
             "replay a trace that only reads, from a file, which can be looked through first"
         } else {
             "replay a trace that only reads"
@@ -76,7 +81,7 @@ impl Recording<'_> {
     /// Whether its first `most` requests change what the device holds. On a simulated device that does not matter, and
     /// the trace is not looked through for it; one that cannot be read twice counts as writing.
     pub(super) fn changes(&self, spec: &Spec, most: usize) -> Result<bool, Failure> {
-        if devices::real_path(spec).is_none() || self.is_read_once() {
+        if devices::real_path(spec).is_none() || self.no_plain_file().is_some() {
             return Ok(true);
         }
         let mut trace = self.open()?;

@@ -56,11 +56,9 @@ fn set<T>(option: &mut T, value: Result<T, String>) -> Result<(), String> {
 
 pub(super) fn call(arguments: &Arguments, recording: Recording<'_>) -> Result<Status, Failure> {
     let Arguments { device, trace, sweep, safety, output, .. } = arguments;
-    if recording.is_read_once() {
+    if let Some(part) = recording.no_plain_file() {
         return Err(Failure::unusable(anyhow!(
-            "a sweep reads its trace more than once, but {} is no regular file, and gone once it was read: give it as \
-             a file",
-            recording.described()
+            "a sweep reads its trace more than once, and {part} is no plain file: give it as a file"
         )));
     }
     let files = files(trace);
