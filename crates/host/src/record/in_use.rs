@@ -59,12 +59,10 @@ fn traced(sys: &Path) -> Result<Vec<(String, PathBuf)>, RecordError> {
     let folder = sys.join("dev/block");
     let entries = fs::read_dir(&folder).map_err(|e| RecordError::os(&folder, "list", e))?;
     let mut found = Vec::new();
-    for entry in entries.flatten() {
+    for entry in entries {
+        let entry = entry.map_err(|e| RecordError::os(&folder, "list", e))?;
         let (link, enable) = (entry.path(), entry.path().join("trace/enable"));
-        // What cannot be read is gone meanwhile, or has no tracing.
-        let on =
-            !link.join("partition").exists() && fs::read_to_string(&enable).is_ok_and(|on| on.trim() != "0");
-        if on {
+        if !link.join("partition").exists() && is_on(&enable)? {
             let name = fs::canonicalize(&link).ok().and_then(|path| Some(path.file_name()?.to_owned()));
             let name = name.unwrap_or_else(|| entry.file_name());
             found.push((name.to_string_lossy().into_owned(), enable));
@@ -72,4 +70,13 @@ fn traced(sys: &Path) -> Result<Vec<(String, PathBuf)>, RecordError> {
     }
     found.sort();
     Ok(found)
+}
+
+fn is_on(enable: &Path) -> Result<bool, RecordError> {
+    match fs::read_to_string(enable) {
+        Ok(on) => Ok(on.trim() != "0"),
+        // The drive has no tracing, or is gone meanwhile.
+        Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ENODEV | libc::ENXIO)) => Ok(false),
+        Err(e) => Err(RecordError::os(enable, "read", e)),
+    }
 }
