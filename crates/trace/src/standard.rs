@@ -7,9 +7,9 @@ pub fn is_standard_input(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Whether that is what stands for standard output.
+/// Whether that is what stands for standard output: what is written behind its back would meet what is told there.
 pub fn is_standard_output(path: &Path) -> bool {
-    path == Path::new("-") || path == Path::new("/dev/stdout")
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
 }
 
 /// What a trace that is read from there is called in messages and results: its path, or `standard input`.

@@ -11,6 +11,7 @@ use flashlane_base::Seed;
 use flashlane_base::units::parse_bytes;
 use flashlane_block::Placement;
 use flashlane_device::spec::Spec;
+use flashlane_trace::is_standard_output;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
@@ -176,12 +177,7 @@ fn bytes(text: &str) -> Result<u64, String> {
 
 /// The file to be made; none for standard output.
 fn new_file(output: &Option<PathBuf>) -> Option<&Path> {
-    output.as_deref().filter(|path| !is_standard(path))
-}
-
-/// Whether it is no file, but standard input or output.
-fn is_standard(path: &Path) -> bool {
-    path.as_os_str() == "-"
+    output.as_deref().filter(|path| !is_standard_output(path))
 }
 
 /// At least one.

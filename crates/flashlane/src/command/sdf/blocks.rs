@@ -1,13 +1,13 @@
 //! Blocks in and out.
 
 use super::device::{Access, AnyBlocks, open};
-use super::is_standard;
 use crate::arguments::Format;
 use crate::failure::{Failure, Status, tell};
 use crate::output::{csv_line, json, print};
 use anyhow::{Context, anyhow};
 use flashlane_block::{Outcome, Payload};
 use flashlane_device::spec::Spec;
+use flashlane_trace::is_standard_input;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -18,7 +18,7 @@ const PIECE_BYTES: u64 = 1 << 20;
 
 /// Stores files, one a block.
 pub fn put(spec: &Spec, files: &[PathBuf], first: Option<u64>) -> Result<Status, Failure> {
-    if files.iter().filter(|file| is_standard(file)).count() > 1 {
+    if files.iter().filter(|file| is_standard_input(file)).count() > 1 {
         return Err(Failure::unusable(anyhow!(
             "standard input (-) can be stored once, it is read to its end"
         )));
@@ -49,7 +49,7 @@ pub fn put(spec: &Spec, files: &[PathBuf], first: Option<u64>) -> Result<Status,
 
 fn read(blocks: &AnyBlocks, file: &Path) -> anyhow::Result<Payload> {
     let name = file.display();
-    let mut source: Box<dyn Read> = if is_standard(file) {
+    let mut source: Box<dyn Read> = if is_standard_input(file) {
         Box::new(io::stdin().lock())
     } else {
         Box::new(File::open(file).with_context(|| format!("cannot open '{name}'"))?)
