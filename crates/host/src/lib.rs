@@ -47,7 +47,7 @@ pub use open::{Access, DEPTH_DEFAULT, DEPTH_MAX, OpenOptions};
 pub use open_error::OpenError;
 pub use pipe::open_pipe;
 pub use ram::machine_memory_bytes;
-pub use record::{Ended, Events, RecordError, Recorded, Undo, Until, record};
+pub use record::{Ended, Events, RecordError, Recorded, Recorder, Undo, Until};
 pub use signature::Signature;
 pub use survey::Finding;
 pub use warning::Warning;

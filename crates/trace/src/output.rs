@@ -6,16 +6,16 @@ use crate::write::WriteError;
 use flashlane_base::WholeFile;
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A file, compressed as its name ends: `.gz`, `.xz`, `.zst` (or `.zstd`), or not.
 ///
 /// It takes its place when it is closed, so that what fails half-way leaves neither half a trace nor a lost one. Where
-/// the place is a link, it is what the link leads to. Into a pipe, and into standard output, which is called `-`, it
-/// is written as one goes.
+/// the place is a link, it is what the link leads to. Into a pipe, and into standard output (see
+/// [`is_standard_output`]), it is written as one goes.
 pub struct Output {
     compressor: Compressor,
-    path: PathBuf,
+    name: String,
     force: bool,
 }
 
@@ -43,11 +43,19 @@ impl Output {
             return Self::begin(Place::Stream(Box::new(io::stdout())), compression, path, force);
         }
         if !force && path.is_file() {
-            return Err(WriteError::Exists { path: path.to_owned() });
+            return Err(WriteError::Exists { name: output_name(path) });
         }
         let file =
-            WholeFile::begin(path).map_err(|source| WriteError::File { path: path.to_owned(), source })?;
+            WholeFile::begin(path).map_err(|source| WriteError::File { name: output_name(path), source })?;
         Self::begin(Place::File(file), compression, path, force)
+    }
+
+    /// Whether files of that name are written: to be asked before a pipe is opened, which waits for its reader.
+    ///
+    /// # Errors
+    /// [`WriteError::Compression`] for names of what is not written.
+    pub fn check_name(path: &Path) -> Result<(), WriteError> {
+        Compression::of_new(path).map(drop)
     }
 
     /// Writes into `pipe`, which is called `path`.
@@ -64,8 +72,8 @@ impl Output {
         path: &Path,
         force: bool,
     ) -> Result<Self, WriteError> {
-        let path = PathBuf::from(output_name(path));
-        let cannot = |source| WriteError::File { path: path.clone(), source };
+        let name = output_name(path);
+        let cannot = |source| WriteError::File { name: name.clone(), source };
         let compressor = match compression {
             Some(Compression::Gz) => {
                 Compressor::Gz(flate2::write::GzEncoder::new(place, flate2::Compression::default()))
@@ -80,7 +88,7 @@ impl Output {
             }
             None => Compressor::Plain(place),
         };
-        Ok(Self { compressor, path, force })
+        Ok(Self { compressor, name, force })
     }
 
     /// Ends the compression and puts the file in its place.
@@ -89,7 +97,7 @@ impl Output {
     /// [`WriteError::Exists`] where another one has come there meanwhile that is not to be overwritten, and
     /// [`WriteError::File`] with what the system says; the place is then as it was.
     pub fn close(self) -> Result<(), WriteError> {
-        let Self { compressor, path, force } = self;
+        let Self { compressor, name, force } = self;
         let ended = match compressor {
             Compressor::Plain(place) => Ok(place),
             Compressor::Gz(encoder) => encoder.finish(),
@@ -103,9 +111,9 @@ impl Output {
         });
         put.map_err(|source| {
             if source.kind() == io::ErrorKind::AlreadyExists {
-                WriteError::Exists { path }
+                WriteError::Exists { name }
             } else {
-                WriteError::File { path, source }
+                WriteError::File { name, source }
             }
         })
     }

@@ -32,16 +32,16 @@ pub enum WriteError {
         ending: String,
     },
     /// The file is there already.
-    #[error("'{}' is there already, and is not overwritten unasked", path.display())]
+    #[error("'{name}' is there already, and is not overwritten unasked")]
     Exists {
         /// Its path.
-        path: PathBuf,
+        name: String,
     },
     /// The file cannot be made or written.
-    #[error("cannot write the trace '{}': {source}", path.display())]
+    #[error("cannot write the trace '{name}': {source}")]
     File {
-        /// Its path.
-        path: PathBuf,
+        /// Its path, or `standard output`.
+        name: String,
         /// What the system says.
         source: io::Error,
     },

@@ -70,7 +70,7 @@ struct InfoArguments {
 struct ConvertArguments {
     #[command(flatten)]
     input: Input,
-    /// Where to: a new file, compressed if it ends in .gz, .xz or .zst; a pipe, or - for standard output
+    /// Where to: a new file, compressed if it ends in .gz, .xz, .zst or .zstd; a pipe, or - for standard output
     out: PathBuf,
     /// The format to write; that of OUT's ending, as in OUT.msr.gz, unless given
     #[arg(long, value_name = "NAME")]
@@ -209,26 +209,26 @@ fn fields(share: &Share) -> Value {
 fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {
     let ConvertArguments { input, out, to, force } = arguments;
     let format = out::format(out, to.as_deref(), None)?;
-    let file = out::begin(out, *force)?;
-    let writer = Writer::new(format, file).map_err(Failure::unusable)?;
+    let begun = out::begin(out, *force)?;
     let mut trace = opened(input)?;
+    let writer = Writer::new(format, begun.open()?).map_err(Failure::unusable)?;
     let source = format!("'{}'", trace.name());
     let what = format!("reading {}", trace.name());
     let written = out::write(&mut trace, what, writer, out);
     let Some(written) = out::unless_closed(written)? else { return Ok(Status::Done) };
     let summary = trace.summary();
     let partial = trace.finish().err().map(|error| error.to_string());
-    if written.records > 0 {
-        let (read, written, lost) = (summary.records, written.records, out::losses(&written, "\n  "));
-        out::say(out, &format!("{read} requests, {written} written as {}{lost}", format.name))?;
-    }
     for doubt in summary.doubts() {
         tell(&format!("{source}: {doubt}"));
     }
     if written.records == 0 {
-        partial.iter().for_each(|reason| tell(&format!("the trace {source}: {reason}")));
+        if let Some(reason) = partial {
+            tell(&format!("the trace {source}: {reason}"));
+        }
         return Err(out::nothing(&source, format, &written, out));
     }
+    let (read, written, lost) = (summary.records, written.records, out::losses(&written, "\n  "));
+    out::say(out, &format!("{read} requests, {written} written as {}{lost}", format.name))?;
     if let Some(reason) = partial {
         tell(&format!("the trace {source}: {reason}; what was read is written"));
         return Ok(Status::Failed);

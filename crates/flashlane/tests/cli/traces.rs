@@ -1,6 +1,6 @@
 //! `flashlane trace`: what traces hold, and what they become.
 
-use crate::endings::interrupt;
+use crate::endings::{interrupt, interrupt_asleep};
 use crate::program::{Ended, command, done, flashlane, json, refused, text};
 use std::fs;
 use std::path::PathBuf;
@@ -234,8 +234,32 @@ fn a_conversion_reads_and_writes_streams_and_knows_the_format_by_the_ending() {
     let pipe = folder.path().join("pipe.spc");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let reader = Command::new("cat").arg(&pipe).stdout(Stdio::piped()).spawn().unwrap();
-    done(&["trace", "convert", &msr, text(&pipe)]);
+    let piped = flashlane(&["trace", "convert", &msr, text(&pipe)]);
+    assert_eq!((piped.status, piped.stdout.as_str()), (0, ""));
+    assert!(piped.stderr.contains("written as spc"), "{}", piped.stderr);
     assert_eq!(reader.wait_with_output().unwrap().stdout, streamed.stdout);
+
+    // Standard output by other names, into a file as into a pipe.
+    for name in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        let arguments = ["trace", "convert", &msr, name, "--to", "spc"];
+        assert_eq!(flashlane(&arguments).stdout.as_bytes(), streamed.stdout, "{name}");
+        let file = folder.path().join("redirected");
+        let status =
+            command(&arguments).stdout(fs::File::create(&file).unwrap()).stderr(Stdio::null()).status();
+        assert!(status.unwrap().success(), "{name}");
+        assert_eq!(fs::read(&file).unwrap(), streamed.stdout, "{name}");
+    }
+}
+
+#[test]
+fn a_pipe_is_not_waited_for_where_there_is_nothing_to_put_into_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let [pipe, other] = ["pipe.spc", "pipe.bz2"].map(|name| folder.path().join(name));
+    assert!(Command::new("mkfifo").arg(&pipe).arg(&other).status().unwrap().success());
+    refused(2, &["trace", "convert", "/no/such.msr", text(&pipe)], &["cannot open the trace '/no/such.msr'"]);
+    refused(2, &["trace", "convert", &sample("msr.csv"), text(&other), "--to", "spc"], &["as .bz2"]);
+    let record = ["trace", "record", "/no/such/device", "--out", text(&pipe), "--time", "1ms"];
+    refused(2, &record, &["'/no/such/device' does not exist"]);
 }
 
 #[test]
@@ -300,7 +324,8 @@ fn one_ctrl_c_ends_the_wait_for_somebody_who_reads_the_pipe() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    interrupt(&child);
+    // Before that it reads the beginning of its input, which can be stopped, too.
+    interrupt_asleep(&child);
     let ended = child.wait_with_output().unwrap();
     let stderr = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(ended.status.code(), Some(1), "{stderr}");

@@ -1,8 +1,9 @@
 //! Recording what a block device is asked: through tracefs, with the kernel's own block tracer and no other program.
 //!
 //! The tracing settings of the whole machine are borrowed for it and put back at the end, however it ends short of
-//! SIGKILL; what one that was killed has left is put back by the next, as far as it can be known. What comes from each processor is kept in files without names beside the trace and joined afterwards, so
-//! that the recording itself does as little as it can; it costs two records of 48 bytes a request.
+//! SIGKILL; what one that was killed has left is put back by the next, as far as it can be known. What comes from each
+//! processor is kept in files without names beside the trace and joined afterwards, so that the recording itself does
+//! as little as it can; it costs two records of 48 bytes a request.
 //!
 //! | module | holds |
 //! | --- | --- |
@@ -37,6 +38,8 @@ use std::{fs, thread, time};
 use traced::Traced;
 use tracefs::Tracefs;
 
+/// Where sysfs is.
+const SYS: &str = "/sys";
 /// Between two looks at streams that had nothing.
 const PAUSE: time::Duration = time::Duration::from_millis(5);
 
@@ -77,24 +80,38 @@ pub struct Recorded {
     pub records_itself: bool,
 }
 
-/// Records what the block device at `device` is asked, until `until`. Files without names in `folder` keep it: some
-/// hundred bytes a request.
-///
-/// Of a partition its own requests are recorded, with the whole drive's addresses.
-///
-/// # Errors
-/// Where it is no block device, tracing is not to be had or in use, the program cannot be started, or the operating
-/// system refuses a step. Settings that were changed by then are put back.
-pub fn record(device: &Path, until: &Until, folder: &Path) -> Result<Recorded, RecordError> {
-    let sys = Path::new("/sys");
-    let traced = Traced::find(device, sys)?;
-    let mounts = Path::new("/proc/self/mountinfo");
-    let mounts = fs::read_to_string(mounts).map_err(|e| RecordError::os(mounts, "read", e))?;
-    let tracefs = Tracefs::find(&mounts)?;
-    tracefs.check()?;
-    traced.check()?;
-    in_use::check(&tracefs, sys)?;
-    record_with(&tracefs, &traced, until, folder)
+/// A block device that can be traced, with what traces it.
+#[derive(Debug)]
+pub struct Recorder {
+    tracefs: Tracefs,
+    traced: Traced,
+}
+
+impl Recorder {
+    /// Finds the block device at `device`. Of a partition its own requests are recorded, with the whole drive's
+    /// addresses.
+    ///
+    /// # Errors
+    /// Where it is no block device, or tracing is not to be had.
+    pub fn find(device: &Path) -> Result<Self, RecordError> {
+        let traced = Traced::find(device, Path::new(SYS))?;
+        let mounts = Path::new("/proc/self/mountinfo");
+        let mounts = fs::read_to_string(mounts).map_err(|e| RecordError::os(mounts, "read", e))?;
+        let tracefs = Tracefs::find(&mounts)?;
+        tracefs.check()?;
+        traced.check()?;
+        Ok(Self { tracefs, traced })
+    }
+
+    /// Records what it is asked, until `until`. Files without names in `folder` keep it: some hundred bytes a request.
+    ///
+    /// # Errors
+    /// Where tracing is in use, the program cannot be started, or the operating system refuses a step. Settings that
+    /// were changed by then are put back.
+    pub fn record(&self, until: &Until, folder: &Path) -> Result<Recorded, RecordError> {
+        in_use::check(&self.tracefs, Path::new(SYS))?;
+        record_with(&self.tracefs, &self.traced, until, folder)
+    }
 }
 
 fn record_with(

@@ -305,8 +305,7 @@ fn only_block_devices_are_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let refusal =
-        |path: &Path| record(path, &Until::Elapsed(Duration::ZERO), folder.path()).unwrap_err().to_string();
+    let refusal = |path: &Path| Recorder::find(path).unwrap_err().to_string();
     assert!(refusal(&file).contains("is a regular file") && refusal(&file).contains("losetup"));
     assert!(refusal(folder.path()).contains("is a directory"));
     assert!(refusal(Path::new("/dev/null")).contains("is a character device"));

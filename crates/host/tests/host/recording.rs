@@ -3,11 +3,15 @@
 
 use crate::blocks::{Loop, run};
 use flashlane_base::Duration;
-use flashlane_host::{Ended, RecordError, Until, record};
+use flashlane_host::{Ended, RecordError, Recorded, Recorder, Until};
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+fn record(device: &Path, until: &Until, folder: &Path) -> Result<Recorded, RecordError> {
+    Recorder::find(device)?.record(until, folder)
+}
 
 /// The kernel has one tracer: its tests go one after the other.
 static TRACER: Mutex<()> = Mutex::new(());

@@ -43,22 +43,45 @@ pub(super) fn format(
     }
 }
 
-/// Begins the file, pipe or stream.
-pub(super) fn begin(out: &Path, force: bool) -> Result<Output, Failure> {
+/// A place that can be written to, as far as that can be known without waiting.
+pub(super) struct Begun<'a> {
+    out: &'a Path,
+    /// None for a pipe, which waits for somebody to read it when it is opened.
+    output: Option<Output>,
+}
+
+/// Begins the file or stream; a pipe is only looked at.
+pub(super) fn begin(out: &Path, force: bool) -> Result<Begun<'_>, Failure> {
     let is_pipe = out.metadata().is_ok_and(|meta| meta.file_type().is_fifo());
     let begun = if is_pipe && !is_standard_output(out) {
-        let cannot = |source| Failure::unusable(WriteError::File { path: out.to_owned(), source });
-        let pipe = flashlane_host::open_pipe(out).map_err(cannot)?.ok_or_else(|| {
-            Failure::failed(anyhow!("stopped on request, before anybody read the pipe '{}'", out.display()))
-        })?;
-        Output::into_pipe(pipe, out)
+        Output::check_name(out).map(|()| None)
     } else {
-        Output::create(out, force)
+        Output::create(out, force).map(Some)
     };
-    begun.map_err(|error| match error {
+    begun.map(|output| Begun { out, output }).map_err(|error| match error {
         WriteError::Exists { .. } => Failure::unusable(anyhow!("{error}: --force overwrites it")),
         error => Failure::unusable(error),
     })
+}
+
+impl Begun<'_> {
+    /// Opens a pipe, once there is something to put into it.
+    pub(super) fn open(self) -> Result<Output, Failure> {
+        let Self { out, output } = self;
+        if let Some(output) = output {
+            return Ok(output);
+        }
+        let cannot = |source| Failure::unusable(WriteError::File { name: output_name(out), source });
+        let pipe = flashlane_host::open_pipe(out).map_err(cannot)?.ok_or_else(|| {
+            Failure::failed(anyhow!("stopped on request, before anybody read the pipe '{}'", out.display()))
+        })?;
+        Output::into_pipe(pipe, out).map_err(Failure::unusable)
+    }
+}
+
+/// Whether what is written there is no plain file: a pipe, or standard output, whatever that is.
+pub(super) fn is_stream(out: &Path) -> bool {
+    is_standard_output(out) || out.metadata().is_ok_and(|meta| !meta.is_file())
 }
 
 /// Writes all that the trace has and puts the file in its place, unless there would be nothing in it. `what` is said
@@ -69,7 +92,7 @@ pub(super) fn write(
     mut writer: Writer<Output>,
     out: &Path,
 ) -> Result<Written, WriteError> {
-    let failed = |source| WriteError::File { path: output_name(out).into(), source };
+    let failed = |source| WriteError::File { name: output_name(out), source };
     for record in metered(trace, what) {
         writer.push(&record).map_err(failed)?;
     }
@@ -106,10 +129,10 @@ pub(super) fn nothing(source: &str, format: &Format, written: &Written, out: &Pa
     ))
 }
 
-/// Says what was written to `out`, beside it.
+/// Says what was written to `out`, beside it: a stream may be standard output by another name.
 pub(super) fn say(out: &Path, text: &str) -> Result<(), Failure> {
     let text = format!("{}: {text}", output_name(out));
-    if is_standard_output(out) {
+    if is_stream(out) {
         tell(&text);
         return Ok(());
     }
@@ -152,7 +175,7 @@ mod tests {
     #[test]
     fn a_reader_that_has_seen_enough_is_no_error_and_any_other_end_is() {
         let failed = |kind: io::ErrorKind| {
-            unless_closed::<()>(Err(WriteError::File { path: "-".into(), source: kind.into() }))
+            unless_closed::<()>(Err(WriteError::File { name: "-".into(), source: kind.into() }))
         };
         assert_eq!(failed(io::ErrorKind::BrokenPipe).unwrap(), None);
         assert!(failed(io::ErrorKind::StorageFull).is_err());

@@ -2,12 +2,15 @@
 
 use super::out;
 use crate::failure::{Failure, Status, tell};
+use anyhow::anyhow;
 use flashlane_base::Duration;
 use flashlane_base::units::parse_duration;
-use flashlane_host::{Ended, Events, RecordError, Recorded, Until};
-use flashlane_trace::{Format, OpenOptions, Output, Trace, WriteError, Writer, output_name};
+use flashlane_host::{Ended, Events, RecordError, Recorded, Recorder, Until};
+use flashlane_trace::{
+    Format, OpenError, OpenOptions, Output, ReadError, Trace, WriteError, Writer, output_name,
+};
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -15,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub struct Arguments {
     /// The block device, or a partition
     device: PathBuf,
-    /// Where to: a new file, compressed if it ends in .gz, .xz or .zst; a pipe, or - for standard output
+    /// Where to: a new file, compressed if it ends in .gz, .xz, .zst or .zstd; a pipe, or - for standard output
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// The format to write; that of FILE's ending, as in FILE.msr.gz, unless given, else blktrace, which keeps all
@@ -49,7 +52,9 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Arguments { device, out, force, .. } = arguments;
     let raw = Format::named(RAW).map_err(Failure::unusable)?;
     let format = out::format(out, arguments.to.as_deref(), Some(raw))?;
-    let file = out::begin(out, *force)?;
+    let begun = out::begin(out, *force)?;
+    let recorder = Recorder::find(device).map_err(unrecorded)?;
+    let file = begun.open()?;
     let until = match (arguments.time, &arguments.command[..]) {
         (Some(time), _) => Until::Elapsed(time),
         (None, []) => {
@@ -58,22 +63,18 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         }
         (None, command) => Until::Exited(command.to_vec()),
     };
-    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let recorded = flashlane_host::record(device, &until, folder).map_err(|error| match error {
-        RecordError::NotFound { .. } | RecordError::NotBlockDevice { .. } | RecordError::Command { .. } => {
-            Failure::unusable(error)
-        }
-        error => Failure::failed(error),
-    })?;
+    let folder = folder(out);
+    let recorded = recorder.record(&until, folder).map_err(unrecorded)?;
     let Recorded { lost_events, took, ended, records_itself, .. } = recorded;
     let written = if format.name == RAW {
         copy(recorded.events, device, file, out)?
     } else {
         convert(recorded.events, device, file, out, format)?
     };
-    let Some(written) = written else { return Ok(Status::Done) };
-    let device_name = device.display();
-    out::say(out, &format!("{written} requests of {device_name} in {took}, as {}", format.name))?;
+    if let Some(written) = written {
+        let device = device.display();
+        out::say(out, &format!("{written} requests of {device} in {took}, as {}", format.name))?;
+    }
     if lost_events > 0 {
         tell(&format!("{lost_events} events were lost: the processors were too busy to fetch them in time"));
     }
@@ -84,17 +85,42 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
             device.display()
         ));
     }
-    Ok(match (ended, &until) {
-        (Ended::Interrupted, Until::Elapsed(_) | Until::Exited(_)) => {
-            tell("interrupted; what was recorded until then is written");
-            Status::Failed
+    let Some(cut) = cut_short(ended, &until) else { return Ok(Status::Done) };
+    tell(&match written {
+        Some(_) => format!("{cut}; what was recorded until then is written"),
+        None => cut,
+    });
+    Ok(Status::Failed)
+}
+
+fn unrecorded(error: RecordError) -> Failure {
+    match error {
+        RecordError::NotFound { .. } | RecordError::NotBlockDevice { .. } | RecordError::Command { .. } => {
+            Failure::unusable(error)
         }
+        error => Failure::failed(error),
+    }
+}
+
+/// Where the processors' streams are kept until they are joined: beside a file, but not beside a stream, which may be
+/// in `/dev`.
+fn folder(out: &Path) -> &Path {
+    let here = Path::new(".");
+    if out::is_stream(out) {
+        return here;
+    }
+    out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(here)
+}
+
+/// Why the recording is not what was asked for, if it is not.
+fn cut_short(ended: Ended, until: &Until) -> Option<String> {
+    match (ended, until) {
+        (Ended::Interrupted, Until::Elapsed(_) | Until::Exited(_)) => Some("interrupted".into()),
         (Ended::Exited(status), _) if !status.success() => {
-            tell(&format!("the program did not end well ({status}); what was recorded is written"));
-            Status::Failed
+            Some(format!("the program did not end well ({status})"))
         }
-        _ => Status::Done,
-    })
+        _ => None,
+    }
 }
 
 fn nothing(device: &Path) -> Failure {
@@ -102,13 +128,21 @@ fn nothing(device: &Path) -> Failure {
 }
 
 /// Writes what was recorded as it is: how many requests; nothing if nobody reads it any more.
-fn copy(mut events: Events, device: &Path, mut file: Output, out: &Path) -> Result<Option<u64>, Failure> {
-    let failed = |source| WriteError::File { path: output_name(out).into(), source };
+fn copy(events: Events, device: &Path, mut file: Output, out: &Path) -> Result<Option<u64>, Failure> {
+    let failed = |source| WriteError::File { name: output_name(out), source };
+    let mut events = Ending { input: events, error: None };
     let copied = io::copy(&mut events, &mut file).map_err(failed);
+    let Ending { input: events, error } = events;
     // Completions of what was under way before are no request.
     let written = copied.and_then(|_| if events.requests() > 0 { file.close() } else { Ok(()) });
     if out::unless_closed(written)?.is_none() {
         return Ok(None);
+    }
+    if let Some(error) = error {
+        return Err(Failure::failed(anyhow!(
+            "the recording of {} could not be read back to its end: {error}",
+            device.display()
+        )));
     }
     if events.requests() == 0 {
         return Err(nothing(device));
@@ -117,6 +151,24 @@ fn copy(mut events: Events, device: &Path, mut file: Output, out: &Path) -> Resu
         tell(&format!("{} bytes of other tracing were left out", events.skipped_bytes()));
     }
     Ok(Some(events.requests()))
+}
+
+/// Ends where reading fails, and keeps why: what fails beside it is writing.
+struct Ending<R> {
+    input: R,
+    error: Option<io::Error>,
+}
+
+impl<R: Read> Read for Ending<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.input.read(buffer) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                self.error = Some(error);
+                Ok(0)
+            }
+            read => read,
+        }
+    }
 }
 
 /// Writes it in another format: how many requests; nothing if nobody reads it any more.
@@ -129,7 +181,10 @@ fn convert(
 ) -> Result<Option<u64>, Failure> {
     let options = OpenOptions { format: Some(RAW), every_device: true, ..OpenOptions::default() };
     let mut trace =
-        Trace::from_reader(events, &device.display().to_string(), &options).map_err(|_| nothing(device))?;
+        Trace::from_reader(events, &device.display().to_string(), &options).map_err(|error| match error {
+            OpenError::Read { source: ReadError::Nothing { .. }, .. } => nothing(device),
+            error => Failure::failed(error),
+        })?;
     let writer = Writer::new(format, file).map_err(Failure::unusable)?;
     let what = format!("writing the recording as {}", format.name);
     let Some(written) = out::unless_closed(out::write(&mut trace, what, writer, out))? else {
@@ -146,4 +201,54 @@ fn convert(
         tell(&format!("as {}{}", format.name, out::losses(&written, "; ")));
     }
     Ok(Some(written.records))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+
+    #[test]
+    fn what_is_not_as_it_was_asked_for_is_told_with_why() {
+        let program = Until::Exited(vec!["true".into()]);
+        let exited = |raw| Ended::Exited(ExitStatus::from_raw(raw));
+        assert_eq!(cut_short(exited(0), &program), None);
+        assert!(cut_short(exited(1 << 8), &program).unwrap().contains("exit status: 1"));
+        assert_eq!(cut_short(Ended::Interrupted, &program).unwrap(), "interrupted");
+        assert!(cut_short(Ended::Interrupted, &Until::Elapsed(Duration::from_s(1))).is_some());
+        assert_eq!(cut_short(Ended::Interrupted, &Until::Interrupted), None);
+        assert_eq!(cut_short(Ended::Elapsed, &Until::Elapsed(Duration::from_s(1))), None);
+    }
+
+    #[test]
+    fn a_stream_is_recorded_in_the_working_directory_and_a_file_beside_its_place() {
+        let dir = tempfile::tempdir().unwrap();
+        for (out, beside) in [
+            ("-", "."),
+            ("x.blktrace", "."),
+            ("/dev/stdout", "."),
+            ("/dev/null", "."),
+            (dir.path().join("x").to_str().unwrap(), dir.path().to_str().unwrap()),
+        ] {
+            assert_eq!(folder(Path::new(out)), Path::new(beside), "{out}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_no_error_of_writing() {
+        let failing = io::Cursor::new(b"some").chain(Failing);
+        let mut events = Ending { input: failing, error: None };
+        let mut written = Vec::new();
+        io::copy(&mut events, &mut written).unwrap();
+        assert_eq!((written.as_slice(), events.error.unwrap().to_string().as_str()), (&b"some"[..], "torn"));
+    }
+
+    struct Failing;
+
+    impl Read for Failing {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("torn"))
+        }
+    }
 }
