@@ -503,16 +503,16 @@ impl Drive {
 
     /// Queues what a cleaning moves on so many planes as reads, then programs, which overlap as the host's do.
     fn queue_moves(&mut self, moves: u32, planes: u32, mut like: FlashOperation) {
-        let page_bytes = self.geometry.page_bytes * u64::from(planes);
+        let on_all_bytes = self.geometry.page_bytes * u64::from(planes);
         let together = self.geometry.units_per_flash_page;
         like.pages = planes;
-        (like.kind, like.bus_bytes) = (Kind::Read, page_bytes);
+        (like.kind, like.bus_bytes) = (Kind::Read, on_all_bytes);
         for _ in 0..moves {
             self.flash.enqueue(like, self.now, &mut self.events);
         }
         like.kind = Kind::Program;
         for at in (0..moves).step_by(together as usize) {
-            like.bus_bytes = page_bytes * u64::from(together.min(moves - at));
+            like.bus_bytes = on_all_bytes * u64::from(together.min(moves - at));
             self.flash.enqueue(like, self.now, &mut self.events);
         }
     }

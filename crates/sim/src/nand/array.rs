@@ -304,8 +304,7 @@ impl FlashArray {
             let timing = &mut self.timing;
             for place in places {
                 debug_assert!(place.parity.is_none(), "parity refuses copyback, which this demands");
-                let summary = if place.fills_block { timing.summary } else { Duration::ZERO };
-                let array = timing.array(timing.program + summary);
+                let array = timing.array(timing.programming(place.fills_block));
                 self.counters.array_busy_ns += array.as_ns();
                 in_order.share(self.per_die.of(place.plane), array);
             }
@@ -333,8 +332,7 @@ impl FlashArray {
         let timing = &mut self.timing;
         let (array, bus) = match operation.kind {
             Kind::Read => (timing.read * u64::from(1 + operation.retries), operation.bus_bytes),
-            Kind::Program if operation.fills_block => (timing.program + timing.summary, operation.bus_bytes),
-            Kind::Program => (timing.program, operation.bus_bytes),
+            Kind::Program => (timing.programming(operation.fills_block), operation.bus_bytes),
             Kind::Clean { moves, summaries, erases, .. } => {
                 let moved = (timing.read + timing.program) * u64::from(moves);
                 (moved + timing.erase * u64::from(erases) + timing.summary * u64::from(summaries), 0)
@@ -540,7 +538,7 @@ impl FlashArray {
             fills_block |= self.ops[op].fills_block;
             op = self.ops[op].partner;
         }
-        self.timing.program + if fills_block { self.timing.summary } else { Duration::ZERO }
+        self.timing.programming(fills_block)
     }
 
     /// A read's data are in the register.

@@ -57,6 +57,12 @@ impl Timing {
         self.bus_command + Duration::from_ns(ns)
     }
 
+    /// Register to array, and with a block's last data page its summary.
+    #[inline]
+    pub fn programming(&self, fills_block: bool) -> Duration {
+        self.program + if fills_block { self.summary } else { Duration::ZERO }
+    }
+
     /// An array time as it turns out this time.
     #[inline]
     pub fn array(&mut self, nominal: Duration) -> Duration {
