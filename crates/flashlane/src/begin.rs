@@ -8,7 +8,6 @@ use crate::progress::Meter;
 use anyhow::anyhow;
 use flashlane_base::units::format_bytes;
 use flashlane_device::spec::Spec;
-use flashlane_host::CreateError;
 use std::path::Path;
 
 /// All of it, in the order in which a refusal leaves nothing behind. `writes` is what would write, where that needs
@@ -62,19 +61,9 @@ fn described(path: &Path) -> String {
 /// Makes the file of `--create`, where that is given.
 pub fn create(spec: &Spec, safety: &SafetyOptions) -> Result<(), Failure> {
     let Some(length_bytes) = safety.create else { return Ok(()) };
-    let Some(path) = real_path(spec) else {
-        return Err(Failure::unusable(anyhow!("--create makes a file, but there is no path in '{spec}'")));
-    };
-    let meter = Meter::new(format!("making {}", path.display()));
-    let created = flashlane_host::create(path, length_bytes, |done_bytes| {
+    let meter = Meter::new(format!("making the file of '{spec}'"));
+    Ok(flashlane_open::create(spec, length_bytes, |done_bytes| {
         meter.set(Some(done_bytes as f64 / length_bytes as f64));
         !flashlane_host::interrupted()
-    });
-    created.map_err(|error| match error {
-        CreateError::Exists { .. } => {
-            Failure::unusable(anyhow!("{error}; leave --create away to use it as it is"))
-        }
-        CreateError::Length { .. } => Failure::unusable(error),
-        CreateError::Stopped { .. } | CreateError::Os { .. } => Failure::failed(error),
-    })
+    })?)
 }

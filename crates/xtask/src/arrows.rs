@@ -16,6 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("sim", &["base", "device", "policy"]),
     ("host", &["base", "device"]),
     ("layer", &["base", "device", "policy"]),
+    ("open", &["base", "device", "sim", "host", "layer"]),
     ("block", &["base", "device"]),
     ("workload", &["base"]),
     ("trace", &["base"]),
@@ -34,8 +35,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "flashlane",
         &[
-            "base", "device", "policy", "sim", "host", "layer", "block", "workload", "trace", "measure",
-            "probe", "uflip", "studies", "report",
+            "base", "device", "policy", "sim", "host", "layer", "open", "block", "workload", "trace",
+            "measure", "probe", "uflip", "studies", "report",
         ],
     ),
     ("xtask", &["block", "fuzzing"]),

@@ -1,0 +1,34 @@
+//! From a device's spec to the device: simulated drives, real ones, and layers over either, in one call.
+//!
+//! ```
+//! use flashlane_open::OpenOptions;
+//!
+//! let opened = OpenOptions::new().open("sim:ssd-s,channels=16")?;
+//! assert_eq!(opened.device.profile().name, "sim:ssd-s,channels=16");
+//! # Ok::<(), flashlane_open::OpenError>(())
+//! ```
+//!
+//! The command line and programs open devices here and nowhere else, so that both stand behind the same guards. A real
+//! device is opened for reading only, unless [`OpenOptions::destroy_data`] allows it to be overwritten; the refusals of
+//! [`flashlane_host::OpenOptions`] hold even then.
+
+mod error;
+mod options;
+mod profile;
+mod stack;
+
+pub use error::OpenError;
+pub use options::{OpenOptions, Opened, create};
+pub use profile::{PROFILE_BYTES_MAX, config_named, config_of, profile_text};
+
+use flashlane_device::spec::Spec;
+use std::path::Path;
+
+/// Returns the path of the real device in `spec`, or `None` where the device is simulated.
+pub fn real_path(spec: &Spec) -> Option<&Path> {
+    match spec {
+        Spec::Path(path) => Some(path),
+        Spec::Simulated { .. } => None,
+        Spec::Layer { inner, .. } => real_path(inner),
+    }
+}

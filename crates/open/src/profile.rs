@@ -1,0 +1,53 @@
+//! The configuration of a simulated drive: from a profile that comes with the program, or from a file.
+
+use crate::OpenError;
+use flashlane_base::units::format_bytes;
+use flashlane_device::spec::Spec;
+use flashlane_sim::config::{self, DriveConfig};
+use std::fs::File;
+use std::io::{self, Read};
+
+/// The most bytes that a profile file may have; the largest of ours has 5 KB.
+pub const PROFILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Returns the configuration of the simulated drive in `spec`, checked; `None` where the device is real.
+///
+/// # Errors
+/// [`OpenError::Profile`] and [`OpenError::ProfileFile`].
+pub fn config_of(spec: &Spec) -> Result<Option<DriveConfig>, OpenError> {
+    match spec {
+        Spec::Path(_) => Ok(None),
+        Spec::Simulated { profile, overrides, .. } => config_named(profile, overrides).map(Some),
+        Spec::Layer { inner, .. } => config_of(inner),
+    }
+}
+
+/// Returns the configuration that stands behind `sim:NAME`: one of ours by its name, or a file that ends in `.toml`.
+///
+/// # Errors
+/// [`OpenError::Profile`] and [`OpenError::ProfileFile`].
+pub fn config_named(name: &str, overrides: &[(String, String)]) -> Result<DriveConfig, OpenError> {
+    let config = if name.ends_with(".toml") {
+        config::parse(name, &profile_text(name)?, overrides)
+    } else {
+        config::load(name, overrides)
+    };
+    config.map_err(|error| OpenError::Profile { profile: name.into(), error })
+}
+
+/// Returns the text of a profile file.
+///
+/// # Errors
+/// [`OpenError::ProfileFile`], also for a file of more than [`PROFILE_BYTES_MAX`] bytes.
+pub fn profile_text(path: &str) -> Result<String, OpenError> {
+    let read = || {
+        let mut text = String::new();
+        File::open(path)?.take(PROFILE_BYTES_MAX + 1).read_to_string(&mut text)?;
+        if text.len() as u64 > PROFILE_BYTES_MAX {
+            let reason = format!("it is larger than {}", format_bytes(PROFILE_BYTES_MAX));
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+        }
+        Ok(text)
+    };
+    read().map_err(|error| OpenError::ProfileFile { path: path.into(), error })
+}

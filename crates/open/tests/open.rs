@@ -1,0 +1,170 @@
+//! Devices of every kind by their spec, and the guards of real ones.
+
+use flashlane_base::{Instant, Seed};
+use flashlane_device::{Completion, DataDevice, Device, Profile, Request, RequestId, SubmitError};
+use flashlane_host::CreateError;
+use flashlane_open::{OpenError, OpenOptions, PROFILE_BYTES_MAX};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const MIB: u64 = 1 << 20;
+
+/// A folder for the files of one test; direct I/O may be missing where it lies.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder for tests")
+}
+
+fn file(folder: &tempfile::TempDir, bytes: &[u8]) -> PathBuf {
+    let path = folder.path().join("file");
+    fs::write(&path, bytes).expect("a file");
+    path
+}
+
+fn options() -> OpenOptions {
+    OpenOptions::new().allow_page_cache(true)
+}
+
+fn spec(path: &Path) -> String {
+    path.to_str().expect("text").into()
+}
+
+fn write(device: &mut (impl Device + ?Sized), length_bytes: u64) -> Result<Vec<Completion>, SubmitError> {
+    device.submit(Request::write(1, 0, length_bytes))?;
+    let mut out = Vec::new();
+    device.reap(Instant::FAR, &mut out);
+    Ok(out)
+}
+
+#[test]
+fn real_device_is_read_only_without_destroy_data() {
+    let folder = folder();
+    let path = file(&folder, &vec![7; MIB as usize]);
+    let mut opened = options().open(&*spec(&path)).expect("reading is allowed");
+    assert!(opened.device.profile().read_only);
+    assert!(matches!(write(&mut *opened.device, 4096), Err(SubmitError::ReadOnly { .. })));
+    drop(opened);
+    assert_eq!(fs::read(&path).unwrap(), vec![7; MIB as usize]);
+    let opened = options().destroy_data(true).open(&*spec(&path)).expect("writing is allowed");
+    assert!(!opened.device.profile().read_only);
+}
+
+#[test]
+fn known_signature_is_refused_in_spite_of_destroy_data() {
+    let folder = folder();
+    let mut bytes = vec![0; MIB as usize];
+    bytes[4086..4096].copy_from_slice(b"SWAPSPACE2");
+    let path = file(&folder, &bytes);
+    for spec in [spec(&path), format!("lanes({},format=yes)", spec(&path))] {
+        let refused = options().destroy_data(true).open(&*spec).expect_err("it looks like swap space");
+        assert!(
+            matches!(&refused, OpenError::Real { error: flashlane_host::OpenError::Refused { .. }, .. }),
+            "{refused}"
+        );
+        assert_eq!(fs::read(&path).unwrap(), bytes);
+    }
+    let opened = options().destroy_data(true).really(&path).open(&*spec(&path));
+    assert!(opened.is_ok(), "its path was repeated");
+}
+
+#[test]
+fn create_makes_a_new_file_and_replaces_none() {
+    let folder = folder();
+    let path = folder.path().join("new");
+    let spec = format!("lanes({},channels=4,unit=1MiB)", path.display());
+    let opened = options().create(16 * MIB).open_data(&*spec).expect("a new file with lanes");
+    assert_eq!(opened.device.profile().lanes, 4);
+    drop(opened);
+    let before = fs::read(&path).unwrap();
+    let refused = options().create(16 * MIB).open_data(&*spec).expect_err("it exists");
+    assert!(matches!(refused, OpenError::Create(CreateError::Exists { .. })), "{refused}");
+    assert!(fs::read(&path).unwrap() == before, "the file was changed");
+    // Its lanes are found again, without a word about their shape.
+    let opened = options().open_data(&*format!("lanes({})", path.display())).expect("lanes");
+    assert_eq!(opened.device.profile().lanes, 4);
+}
+
+#[test]
+fn created_file_is_removed_where_opening_fails() {
+    let folder = folder();
+    let path = folder.path().join("new");
+    let spec = format!("lanes({},channels=none)", path.display());
+    let refused = options().create(16 * MIB).open_data(&*spec).expect_err("no number of channels");
+    assert!(matches!(refused, OpenError::Layer(_)), "{refused}");
+    assert!(!path.exists());
+    let refused = options().create(MIB).open("sim:ssd-s").expect_err("no file in it");
+    assert!(matches!(refused, OpenError::CreateSimulated { .. }), "{refused}");
+}
+
+#[test]
+fn refusing_the_planned_lanes_writes_nothing() {
+    let folder = folder();
+    let bytes = vec![7; 16 * MIB as usize];
+    let path = file(&folder, &bytes);
+    let spec = format!("lanes({},channels=4,unit=1MiB,format=yes)", path.display());
+    let refuse = |lanes: &Profile| {
+        assert_eq!(lanes.lanes, 4);
+        Err(OpenError::CreateSimulated { spec: "refused".into() })
+    };
+    let refused = options().destroy_data(true).open_data_if(&*spec, &refuse).expect_err("not accepted");
+    assert!(refused.to_string().contains("refused"), "{refused}");
+    assert!(fs::read(&path).unwrap() == bytes, "the file was changed");
+}
+
+#[test]
+fn simulated_device_keeps_bytes_where_they_are_asked_for() {
+    let mut device = OpenOptions::new().open_data("sim:ssd-s").expect("a drive").device;
+    let unit = device.profile().write_unit_bytes;
+    let mut buffer = flashlane_device::Buffer::zeroed(unit as usize);
+    buffer.as_mut_slice().fill(9);
+    device.submit_with(Request::write(1, 0, unit), buffer).expect("it is written");
+    let mut out = Vec::new();
+    device.reap(Instant::FAR, &mut out);
+    let buffer = flashlane_device::Buffer::zeroed(unit as usize);
+    device.submit_with(Request::read(2, 0, unit), buffer).expect("it is read");
+    device.reap(Instant::FAR, &mut out);
+    let read = device.take_buffer(RequestId(2)).expect("its bytes");
+    assert!(read.as_slice().iter().all(|&byte| byte == 9));
+}
+
+#[test]
+fn equal_seeds_give_equal_drives() {
+    let ended = |seed| {
+        let spec = "sim:ssd-s,flash.noise=10%,capacity=256MiB,flash.blocks=64";
+        let mut device = OpenOptions::new().seed(Seed(seed)).open(spec).expect("a drive").device;
+        write(&mut *device, 1 << 20).expect("it is written");
+        device.submit(Request::read(2, 0, 1 << 20)).expect("it is read");
+        let mut out = Vec::new();
+        device.reap(Instant::FAR, &mut out);
+        device.now()
+    };
+    assert_eq!(ended(1), ended(1));
+    assert_ne!(ended(1), ended(2));
+}
+
+#[test]
+fn lanes_of_a_drive_are_interleaved_or_opened_alone() {
+    let whole = OpenOptions::new().open("sim:sdf").expect("a drive").device;
+    let lane = OpenOptions::new().open("sim:sdf#7").expect("a lane").device;
+    assert_eq!((whole.profile().lanes, lane.profile().lanes), (1, 1));
+    assert_eq!(whole.profile().capacity_bytes, lane.profile().capacity_bytes * 44);
+    assert_eq!(OpenOptions::new().open_data("sim:sdf").expect("a drive").device.profile().lanes, 44);
+}
+
+#[test]
+fn errors_are_typed_and_name_what_was_given() {
+    let folder = folder();
+    let large = folder.path().join("large.toml");
+    fs::write(&large, vec![b'#'; PROFILE_BYTES_MAX as usize + 1]).expect("a file");
+    let refusal = |spec: &str| OpenOptions::new().open(spec).expect_err(spec);
+    assert!(matches!(refusal("sim:"), OpenError::Spec(_)));
+    assert!(matches!(refusal("sim:floppy"), OpenError::Profile { profile, .. } if profile == "floppy"));
+    assert!(matches!(refusal("sim:ssd-s#1"), OpenError::ConventionalLane { lane: 1, .. }));
+    assert!(matches!(refusal("sim:sdf#44"), OpenError::Lane { error: SubmitError::NoSuchLane { .. }, .. }));
+    assert!(matches!(refusal("sim:none.toml"), OpenError::ProfileFile { .. }));
+    let too_large = refusal(&format!("sim:{}", large.display()));
+    assert!(too_large.to_string().contains("larger than 1 MiB"), "{too_large}");
+    assert!(matches!(refusal("bakced(sim:ssd-s)"), OpenError::Layer(_)));
+    assert!(matches!(refusal("zoned(sim:ssd-s)"), OpenError::ZonedOver { .. }));
+    assert!(matches!(refusal("zoned(./file,size=1)"), OpenError::ZonedSetting { key, .. } if key == "size"));
+    assert!(matches!(refusal("./none"), OpenError::Real { .. }));
+}
