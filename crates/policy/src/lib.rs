@@ -2,16 +2,19 @@
 //!
 //! A policy looks at a read-only view and answers with a choice; the engine checks that the choice is legal and
 //! applies it. A policy never sees the engine, the clock or another policy. A new policy is one file in its
-//! family's folder, with its options and tests inside, and one line in the family's `REGISTRY`.
+//! family's folder, with its options and tests inside, and one line in the family's `REGISTRY`. A program adds policies
+//! of its own to [`Policies`].
 
 pub mod allocation;
 pub mod buffer;
 pub mod cleaning;
 pub mod mapping;
 mod options;
+mod policies;
 pub mod readahead;
 pub mod registry;
 pub mod scheduling;
 pub mod wear;
 
 pub use options::{OptionError, Options};
+pub use policies::Policies;

@@ -1,8 +1,11 @@
-//! What the registries of all families have in common.
+//! What the families of policies have in common: the names by which profiles choose.
 
 use crate::{OptionError, Options};
+use std::borrow::Cow;
+use std::fmt;
 
 /// A policy's line in its family's registry.
+#[derive(Clone, Copy)]
 pub struct Entry<Build> {
     /// The name by which a profile chooses it.
     pub name: &'static str,
@@ -12,31 +15,76 @@ pub struct Entry<Build> {
     pub build: Build,
 }
 
-/// Finds a policy by name.
-///
-/// # Errors
-/// [`OptionError::Policy`] names the family and what it has.
-pub fn find<Build: Copy>(
-    family: &'static str,
-    registry: &[Entry<Build>],
-    name: &str,
-) -> Result<Build, OptionError> {
-    registry.iter().find(|entry| entry.name == name).map(|entry| entry.build).ok_or_else(|| {
-        OptionError::Policy {
-            given: name.into(),
-            family,
-            known: registry.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
-        }
-    })
+/// The policies of one family: ours, and those that a program adds.
+#[derive(Clone)]
+pub struct Family<Build: Copy + 'static> {
+    name: &'static str,
+    /// Names with a meaning of their own, which no policy can have.
+    reserved: &'static [&'static str],
+    entries: Cow<'static, [Entry<Build>]>,
 }
 
-/// Passes on what a policy's builder made, once it is sure that the policy knew all of its options.
-pub(crate) fn checked<P>(
-    name: &str,
-    options: &Options,
-    made: Result<P, OptionError>,
-) -> Result<P, OptionError> {
-    let policy = made?;
-    options.finish(name)?;
-    Ok(policy)
+/// A policy cannot be added under this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{name}' is taken among the {family} policies; these names are: {known}")]
+pub struct NameTaken {
+    /// The name.
+    pub name: &'static str,
+    /// The family.
+    pub family: &'static str,
+    /// All names that are taken.
+    pub known: String,
+}
+
+impl<Build: Copy> Family<Build> {
+    pub(crate) const fn new(
+        name: &'static str,
+        reserved: &'static [&'static str],
+        entries: &'static [Entry<Build>],
+    ) -> Self {
+        Self { name, reserved, entries: Cow::Borrowed(entries) }
+    }
+
+    /// Returns the policies, ours first.
+    pub fn entries(&self) -> &[Entry<Build>] {
+        &self.entries
+    }
+
+    /// Adds a policy of your own, which a profile then chooses by its name like any other.
+    ///
+    /// # Errors
+    /// [`NameTaken`] where another policy has the name, or the name has a meaning of its own.
+    pub fn add(&mut self, entry: Entry<Build>) -> Result<(), NameTaken> {
+        let names = self.entries.iter().map(|entry| entry.name).chain(self.reserved.iter().copied());
+        if names.clone().any(|name| name == entry.name) {
+            let known = names.collect::<Vec<_>>().join(", ");
+            return Err(NameTaken { name: entry.name, family: self.name, known });
+        }
+        self.entries.to_mut().push(entry);
+        Ok(())
+    }
+
+    /// Builds the policy called `name` and requires that it knows all of its options.
+    pub(crate) fn make<P>(
+        &self,
+        name: &str,
+        options: &Options,
+        build: impl FnOnce(Build) -> Result<P, OptionError>,
+    ) -> Result<P, OptionError> {
+        let entry = self.entries.iter().find(|entry| entry.name == name);
+        let entry = entry.ok_or_else(|| OptionError::Policy {
+            given: name.into(),
+            family: self.name,
+            known: self.entries.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
+        })?;
+        let policy = build(entry.build)?;
+        options.finish(name)?;
+        Ok(policy)
+    }
+}
+
+impl<Build: Copy> fmt::Debug for Family<Build> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.entries.iter().map(|entry| entry.name)).finish()
+    }
 }

@@ -6,7 +6,7 @@
 mod random;
 mod striped;
 
-use crate::registry::{self, Entry};
+use crate::registry::{Entry, Family};
 use crate::{OptionError, Options};
 use flashlane_base::Seed;
 use std::ops::Range;
@@ -66,12 +66,22 @@ pub const REGISTRY: &[Entry<Build>] = &[
     Entry { name: "random", summary: "a random plane for each chunk", build: random::build },
 ];
 
-/// The allocation called `name`.
-///
-/// # Errors
-/// [`OptionError`] where there is none, or an option does not suit it.
-pub fn build(name: &str, array: &Array, options: &Options) -> Result<Box<dyn Allocation>, OptionError> {
-    registry::checked(name, options, registry::find("allocation", REGISTRY, name)?(array, options))
+/// The family.
+pub const FAMILY: Family<Build> = Family::new("allocation", &[], REGISTRY);
+
+impl Family<Build> {
+    /// Builds the allocation called `name`.
+    ///
+    /// # Errors
+    /// [`OptionError`] where there is none, or an option does not suit it.
+    pub fn build(
+        &self,
+        name: &str,
+        array: &Array,
+        options: &Options,
+    ) -> Result<Box<dyn Allocation>, OptionError> {
+        self.make(name, options, |build| build(array, options))
+    }
 }
 
 #[cfg(test)]
@@ -86,7 +96,7 @@ mod tests {
             seed: Seed(1),
         };
         for entry in REGISTRY {
-            let allocation = build(entry.name, &array, &Options::default()).unwrap();
+            let allocation = FAMILY.build(entry.name, &array, &Options::default()).unwrap();
             let mut used = vec![0_u32; array.planes() as usize];
             for chunk in 0..20_000 {
                 assert_eq!(allocation.plane(chunk), allocation.plane(chunk));
@@ -103,10 +113,10 @@ mod tests {
             order: [Level::Channel, Level::Package, Level::Die, Level::Plane],
             seed: Seed(1),
         };
-        let error = build("stripped", &array, &Options::default()).err().unwrap().to_string();
+        let error = FAMILY.build("stripped", &array, &Options::default()).err().unwrap().to_string();
         assert!(error.contains("'stripped'") && error.contains("striped, random"), "{error}");
         let options = Options::new([("depth".into(), "3".into())]);
-        let error = build("striped", &array, &options).err().unwrap().to_string();
+        let error = FAMILY.build("striped", &array, &options).err().unwrap().to_string();
         assert!(error.contains("'depth'") && error.contains("none"), "{error}");
     }
 }

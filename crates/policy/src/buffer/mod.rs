@@ -11,7 +11,7 @@ mod list;
 mod lru;
 mod parallel;
 
-use crate::registry::{self, Entry};
+use crate::registry::{Entry, Family};
 use crate::{OptionError, Options};
 
 /// What a policy is told of the buffer it orders.
@@ -115,12 +115,22 @@ pub const REGISTRY: &[Entry<Build>] = &[
     },
 ];
 
-/// The replacement policy called `name`.
-///
-/// # Errors
-/// [`OptionError`] where there is none, it does not suit the buffer, or an option does not suit it.
-pub fn build(name: &str, shape: Shape, options: &Options) -> Result<Box<dyn Replacement>, OptionError> {
-    registry::checked(name, options, registry::find("write buffer", REGISTRY, name)?(shape, options))
+/// The family; `none` is the name for having no buffer.
+pub const FAMILY: Family<Build> = Family::new("write buffer", &["none"], REGISTRY);
+
+impl Family<Build> {
+    /// Builds the replacement policy called `name`.
+    ///
+    /// # Errors
+    /// [`OptionError`] where there is none, it does not suit the buffer, or an option does not suit it.
+    pub fn build(
+        &self,
+        name: &str,
+        shape: Shape,
+        options: &Options,
+    ) -> Result<Box<dyn Replacement>, OptionError> {
+        self.make(name, options, |build| build(shape, options))
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ fn page(number: u32) -> Page {
 }
 
 fn make(name: &str) -> Box<dyn Replacement> {
-    build(name, SHAPE, &Options::default()).unwrap_or_else(|error| panic!("{error}"))
+    FAMILY.build(name, SHAPE, &Options::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Everything that is left, one at a time.
@@ -47,7 +47,7 @@ fn copies_of_a_page_leave_in_the_order_in_which_they_came() {
         let mut random = Seed(seed).source();
         // So many that a sort that does not keep their order would show.
         let shape = Shape { slots: 64, ..SHAPE };
-        let mut policy = build(entry.name, shape, &Options::default()).unwrap();
+        let mut policy = FAMILY.build(entry.name, shape, &Options::default()).unwrap();
         // Slots of three pages' copies, and those that left, in order.
         let mut copies = vec![Vec::new(); 3];
         let mut out = Vec::new();
@@ -286,7 +286,7 @@ fn a_parallel_batch_takes_as_many_from_each_list() {
 #[test]
 fn a_block_written_in_order_leaves_first_and_its_gaps_are_padded_where_asked_for() {
     let padding = Options::new([("padding".to_owned(), "true".to_owned())]);
-    let mut policy = build("bplru", SHAPE, &padding).unwrap();
+    let mut policy = FAMILY.build("bplru", SHAPE, &padding).unwrap();
     // Block 0 at random, then block 1 from its first page to its last, in halves.
     policy.insert(0, page(2));
     policy.insert(1, page(1));
@@ -305,13 +305,13 @@ fn a_block_written_in_order_leaves_first_and_its_gaps_are_padded_where_asked_for
 #[test]
 fn policies_that_cannot_work_here_say_why() {
     let unknown = Shape { packages: None, ..SHAPE };
-    let error = build("parallel", unknown, &Options::default()).err().unwrap();
+    let error = FAMILY.build("parallel", unknown, &Options::default()).err().unwrap();
     assert!(matches!(error, OptionError::Unsuited { policy: "parallel", .. }), "{error}");
     for (name, option, given) in
         [("cflru", "window", "0%"), ("cflru", "window", "7"), ("bplru", "padding", "1")]
     {
         let options = Options::new([(option.to_owned(), given.to_owned())]);
-        let error = build(name, SHAPE, &options).err().unwrap().to_string();
+        let error = FAMILY.build(name, SHAPE, &options).err().unwrap().to_string();
         assert!(error.contains(option) && error.contains(given) && error.contains("allowed"), "{error}");
     }
 }

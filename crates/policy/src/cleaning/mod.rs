@@ -4,7 +4,7 @@ mod cost_benefit;
 mod d_choice;
 mod greedy;
 
-use crate::registry::{self, Entry};
+use crate::registry::{Entry, Family};
 use crate::{OptionError, Options};
 use flashlane_base::Seed;
 
@@ -52,12 +52,17 @@ pub const REGISTRY: &[Entry<Build>] = &[
     Entry { name: "d-choice", summary: "the best of d blocks drawn by lot", build: d_choice::build },
 ];
 
-/// The cleaning policy called `name`.
-///
-/// # Errors
-/// [`OptionError`] where there is none, or an option does not suit it.
-pub fn build(name: &str, seed: Seed, options: &Options) -> Result<Box<dyn Cleaning>, OptionError> {
-    registry::checked(name, options, registry::find("cleaning", REGISTRY, name)?(seed, options))
+/// The family.
+pub const FAMILY: Family<Build> = Family::new("cleaning", &[], REGISTRY);
+
+impl Family<Build> {
+    /// Builds the cleaning policy called `name`.
+    ///
+    /// # Errors
+    /// [`OptionError`] where there is none, or an option does not suit it.
+    pub fn build(&self, name: &str, seed: Seed, options: &Options) -> Result<Box<dyn Cleaning>, OptionError> {
+        self.make(name, options, |build| build(seed, options))
+    }
 }
 
 #[cfg(test)]
@@ -68,7 +73,7 @@ mod tests {
     fn every_policy_chooses_a_candidate_whenever_there_is_one() {
         let mut random = Seed(3).source();
         for entry in REGISTRY {
-            let mut policy = build(entry.name, Seed(9), &Options::default()).unwrap();
+            let mut policy = FAMILY.build(entry.name, Seed(9), &Options::default()).unwrap();
             for _ in 0..500 {
                 let blocks = 1 + random.below(200) as usize;
                 let valid: Vec<u16> = (0..blocks)

@@ -7,7 +7,7 @@
 mod lba;
 mod write_order;
 
-use crate::registry::{self, Entry};
+use crate::registry::{Entry, Family};
 use crate::{OptionError, Options};
 
 /// Numbers the pages that are written.
@@ -33,12 +33,17 @@ pub const REGISTRY: &[Entry<Build>] = &[
     Entry { name: "lba", summary: "a page's place follows from its address", build: lba::build },
 ];
 
-/// The mapping called `name`.
-///
-/// # Errors
-/// [`OptionError`] where there is none, or an option does not suit it.
-pub fn build(name: &str, options: &Options) -> Result<Box<dyn Mapping>, OptionError> {
-    registry::checked(name, options, registry::find("mapping", REGISTRY, name)?(options))
+/// The family.
+pub const FAMILY: Family<Build> = Family::new("mapping", &[], REGISTRY);
+
+impl Family<Build> {
+    /// Builds the mapping called `name`.
+    ///
+    /// # Errors
+    /// [`OptionError`] where there is none, or an option does not suit it.
+    pub fn build(&self, name: &str, options: &Options) -> Result<Box<dyn Mapping>, OptionError> {
+        self.make(name, options, |build| build(options))
+    }
 }
 
 #[cfg(test)]
@@ -48,7 +53,7 @@ mod tests {
     #[test]
     fn every_mapping_is_either_the_address_or_free_to_choose() {
         for entry in REGISTRY {
-            let mut mapping = build(entry.name, &Options::default()).unwrap();
+            let mut mapping = FAMILY.build(entry.name, &Options::default()).unwrap();
             let pages = [7, 7, 3, 900, 0];
             let positions: Vec<u64> = pages.iter().map(|&page| mapping.position(page)).collect();
             if mapping.is_free() {

@@ -2,7 +2,7 @@
 
 mod streams;
 
-use crate::registry::{self, Entry};
+use crate::registry::{Entry, Family};
 use crate::{OptionError, Options};
 use std::ops::Range;
 
@@ -20,12 +20,22 @@ pub type Build = fn(window_bytes: u64, &Options) -> Result<Box<dyn Readahead>, O
 pub const REGISTRY: &[Entry<Build>] =
     &[Entry { name: "streams", summary: "follows a number of sequential streams", build: streams::build }];
 
-/// The readahead policy called `name`.
-///
-/// # Errors
-/// [`OptionError`] where there is none, or an option does not suit it.
-pub fn build(name: &str, window_bytes: u64, options: &Options) -> Result<Box<dyn Readahead>, OptionError> {
-    registry::checked(name, options, registry::find("readahead", REGISTRY, name)?(window_bytes, options))
+/// The family.
+pub const FAMILY: Family<Build> = Family::new("readahead", &[], REGISTRY);
+
+impl Family<Build> {
+    /// Builds the readahead policy called `name`.
+    ///
+    /// # Errors
+    /// [`OptionError`] where there is none, or an option does not suit it.
+    pub fn build(
+        &self,
+        name: &str,
+        window_bytes: u64,
+        options: &Options,
+    ) -> Result<Box<dyn Readahead>, OptionError> {
+        self.make(name, options, |build| build(window_bytes, options))
+    }
 }
 
 #[cfg(test)]
@@ -37,7 +47,7 @@ mod tests {
     fn no_policy_fetches_what_was_just_read_or_far_from_it() {
         let mut random = Seed(5).source();
         for entry in REGISTRY {
-            let mut policy = build(entry.name, 65536, &Options::default()).unwrap();
+            let mut policy = FAMILY.build(entry.name, 65536, &Options::default()).unwrap();
             let mut next = 0;
             for _ in 0..5000 {
                 let start = if random.chance(0.9) { next } else { random.below(1 << 30) * 512 };

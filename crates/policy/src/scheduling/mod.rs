@@ -3,7 +3,7 @@
 mod fifo;
 mod read_first;
 
-use crate::registry::{self, Entry};
+use crate::registry::{Entry, Family};
 use crate::{OptionError, Options};
 
 /// What an operation is for.
@@ -41,12 +41,17 @@ pub const REGISTRY: &[Entry<Build>] = &[
     },
 ];
 
-/// The scheduler called `name`.
-///
-/// # Errors
-/// [`OptionError`] where there is none, or an option does not suit it.
-pub fn build(name: &str, options: &Options) -> Result<Box<dyn Scheduling>, OptionError> {
-    registry::checked(name, options, registry::find("scheduling", REGISTRY, name)?(options))
+/// The family.
+pub const FAMILY: Family<Build> = Family::new("scheduling", &[], REGISTRY);
+
+impl Family<Build> {
+    /// Builds the scheduler called `name`.
+    ///
+    /// # Errors
+    /// [`OptionError`] where there is none, or an option does not suit it.
+    pub fn build(&self, name: &str, options: &Options) -> Result<Box<dyn Scheduling>, OptionError> {
+        self.make(name, options, |build| build(options))
+    }
 }
 
 #[cfg(test)]
@@ -56,7 +61,7 @@ mod tests {
     #[test]
     fn every_rank_is_one_that_a_die_has_a_queue_for() {
         for entry in REGISTRY {
-            let policy = build(entry.name, &Options::default()).unwrap();
+            let policy = FAMILY.build(entry.name, &Options::default()).unwrap();
             for class in [Class::HostRead, Class::Readahead, Class::HostWrite, Class::Cleaning] {
                 assert!(policy.rank(class) < RANKS, "{}: {class:?}", entry.name);
             }

@@ -4,7 +4,7 @@ mod dynamic;
 mod none;
 mod static_;
 
-use crate::registry::{self, Entry};
+use crate::registry::{Entry, Family};
 use crate::{OptionError, Options};
 
 /// Spreads erases over the blocks of a plane.
@@ -37,12 +37,17 @@ pub const REGISTRY: &[Entry<Build>] = &[
     },
 ];
 
-/// The wear leveling policy called `name`.
-///
-/// # Errors
-/// [`OptionError`] where there is none, or an option does not suit it.
-pub fn build(name: &str, options: &Options) -> Result<Box<dyn Wear>, OptionError> {
-    registry::checked(name, options, registry::find("wear leveling", REGISTRY, name)?(options))
+/// The family.
+pub const FAMILY: Family<Build> = Family::new("wear leveling", &[], REGISTRY);
+
+impl Family<Build> {
+    /// Builds the wear leveling policy called `name`.
+    ///
+    /// # Errors
+    /// [`OptionError`] where there is none, or an option does not suit it.
+    pub fn build(&self, name: &str, options: &Options) -> Result<Box<dyn Wear>, OptionError> {
+        self.make(name, options, |build| build(options))
+    }
 }
 
 #[cfg(test)]
@@ -54,7 +59,7 @@ mod tests {
     fn every_policy_chooses_among_what_it_is_offered() {
         let mut random = Seed(5).source();
         for entry in REGISTRY {
-            let policy = build(entry.name, &Options::default()).unwrap();
+            let policy = FAMILY.build(entry.name, &Options::default()).unwrap();
             for _ in 0..500 {
                 let blocks = 2 + random.below(60);
                 let erases: Vec<u32> = (0..blocks).map(|_| random.below(1000) as u32).collect();

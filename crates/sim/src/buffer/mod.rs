@@ -18,8 +18,7 @@ use crate::config::{DriveConfig, Placement};
 use crate::nand::{Geometry, Timing};
 use departures::Departures;
 use flashlane_base::{Duration, Instant, Seed};
-use flashlane_policy::buffer::{self, Access, Page, Queues, Replacement, Shape};
-use flashlane_policy::mapping;
+use flashlane_policy::buffer::{Access, Page, Queues, Replacement, Shape};
 use hashbrown::HashMap;
 use periods::Periods;
 use rustc_hash::FxBuildHasher;
@@ -130,7 +129,7 @@ pub(crate) struct WriteBuffer {
 /// What a policy is told of a drive's buffer, if it has one.
 pub(crate) fn shape(config: &DriveConfig, geometry: &Geometry) -> Option<Shape> {
     let buffer = config.buffer.as_ref()?;
-    let mapping = mapping::build(&config.mapping.policy, &config.mapping.options.options());
+    let mapping = config.policies.mapping.build(&config.mapping.policy, &config.mapping.options.options());
     let settled = buffer.placement == Placement::Below || mapping.is_ok_and(|mapping| !mapping.is_free());
     Some(Shape {
         slots: (buffer.size.0 / geometry.page_bytes) as u32,
@@ -153,10 +152,13 @@ impl WriteBuffer {
     /// The buffer of a drive, if it has one. Requires: `config` is validated.
     pub(crate) fn new(config: &DriveConfig, geometry: &Geometry) -> Option<Self> {
         let longest = longest_page(config, geometry);
-        let (config, shape) = (config.buffer.as_ref()?, shape(config, geometry)?);
+        let (policies, shape) = (&config.policies, shape(config, geometry)?);
+        let config = config.buffer.as_ref()?;
         let packages = geometry.channels * geometry.packages;
         let slots = shape.slots;
-        let policy = buffer::build(&config.policy, shape, &config.options.options())
+        let policy = policies
+            .buffer
+            .build(&config.policy, shape, &config.options.options())
             .expect("validation built every policy once");
         let most_on_channel =
             config.read_wait.map_or(usize::MAX, |wait| (wait.0.as_ns() / longest.as_ns().max(1)) as usize);

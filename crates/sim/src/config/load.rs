@@ -1,6 +1,7 @@
 //! From a name or a file's text, and overrides, to a checked profile.
 
 use super::{ConfigError, DriveConfig, lanes, validate};
+use flashlane_policy::Policies;
 use toml::de::{DeTable, DeValue};
 
 /// A profile that comes with the program.
@@ -37,6 +38,18 @@ pub fn names() -> Vec<&'static str> {
 /// # Errors
 /// [`ConfigError`] where there is no such profile, or an override does not suit it.
 pub fn load(name: &str, overrides: &[(String, String)]) -> Result<DriveConfig, ConfigError> {
+    load_with(&Policies::default(), name, overrides)
+}
+
+/// As [`load`], with policies of your own among those that can be chosen.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with(
+    policies: &Policies,
+    name: &str,
+    overrides: &[(String, String)],
+) -> Result<DriveConfig, ConfigError> {
     let source = PROFILES.iter().find(|profile| profile.name == name).ok_or_else(|| {
         let known = names().join(", ");
         ConfigError::new(
@@ -44,7 +57,7 @@ pub fn load(name: &str, overrides: &[(String, String)]) -> Result<DriveConfig, C
             format!("there is no such profile; there are: {known}; a file's path must end in .toml"),
         )
     })?;
-    parse(name, source.text, overrides)
+    parse_with(policies, name, source.text, overrides)
 }
 
 /// Reads a profile's text. `file` is what errors call it.
@@ -52,6 +65,19 @@ pub fn load(name: &str, overrides: &[(String, String)]) -> Result<DriveConfig, C
 /// # Errors
 /// [`ConfigError`] names line and field, what was given, and what is allowed.
 pub fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> Result<DriveConfig, ConfigError> {
+    parse_with(&Policies::default(), file, text, overrides)
+}
+
+/// As [`parse`], with policies of your own among those that can be chosen.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_with(
+    policies: &Policies,
+    file: &str,
+    text: &str,
+    overrides: &[(String, String)],
+) -> Result<DriveConfig, ConfigError> {
     let mut table: toml::Table = toml::from_str(text).map_err(|error| locate(file, text, &error))?;
     // Read the file as it stands first, so that its own mistakes are reported with their lines.
     let mut config: DriveConfig = toml::from_str(text).map_err(|error| locate(file, text, &error))?;
@@ -90,6 +116,7 @@ pub fn parse(file: &str, text: &str, overrides: &[(String, String)]) -> Result<D
             ConfigError::new(file, reason)
         })?;
     }
+    config.policies = policies.clone();
     sections(&table).and_then(|()| validate::validate(&config)).map_err(refused)?;
     Ok(config)
 }

@@ -14,10 +14,10 @@ mod validate;
 
 pub use error::ConfigError;
 pub use lanes::LanesConfig;
-pub use load::{PROFILES, ProfileSource, load, names, parse};
+pub use load::{PROFILES, ProfileSource, load, load_with, names, parse, parse_with};
 pub use quantity::{Bytes, Rate, Share, Time};
 
-use flashlane_policy::Options;
+use flashlane_policy::{Options, Policies};
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 
@@ -68,6 +68,9 @@ pub struct DriveConfig {
     /// Where the numbers come from: field (or `section.*`) to source.
     #[serde(default)]
     pub provenance: BTreeMap<String, String>,
+    /// The policies among which the names above choose.
+    #[serde(skip)]
+    pub policies: Policies,
 }
 
 /// The host's share of a request's time.

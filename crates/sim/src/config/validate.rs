@@ -6,9 +6,7 @@ use crate::nand::Geometry;
 use flashlane_base::units::format_bytes;
 use flashlane_base::{Duration, Seed};
 use flashlane_policy::buffer::Shape;
-use flashlane_policy::{
-    OptionError, Options, allocation, buffer, cleaning, mapping, readahead, scheduling, wear,
-};
+use flashlane_policy::{OptionError, Options};
 
 pub(super) type Refusal = (&'static str, String);
 
@@ -335,36 +333,40 @@ fn check<P>(
 /// The policies that every drive has.
 fn service(config: &DriveConfig) -> Result<(), Refusal> {
     let (w, s) = (&config.wear, &config.scheduling);
-    check(("wear.policy", "wear.options"), &w.options, |o| wear::build(&w.policy, o))?;
-    check(("scheduling.policy", "scheduling.options"), &s.options, |o| scheduling::build(&s.policy, o))
+    check(("wear.policy", "wear.options"), &w.options, |o| config.policies.wear.build(&w.policy, o))?;
+    check(("scheduling.policy", "scheduling.options"), &s.options, |o| {
+        config.policies.scheduling.build(&s.policy, o)
+    })
 }
 
 /// Those of a drive with a translation layer.
 fn policies(config: &DriveConfig) -> Result<(), Refusal> {
     let c = config;
     check(("mapping.policy", "mapping.options"), &c.mapping.options, |o| {
-        mapping::build(&c.mapping.policy, o)
+        c.policies.mapping.build(&c.mapping.policy, o)
     })?;
     let array = Geometry::new(c).array(&c.mapping.order, Seed(0));
     check(("mapping.allocation", "mapping.allocation_options"), &c.mapping.allocation_options, |o| {
-        allocation::build(&c.mapping.allocation, &array, o)
+        c.policies.allocation.build(&c.mapping.allocation, &array, o)
     })?;
     check(("cleaning.policy", "cleaning.options"), &c.cleaning.options, |o| {
-        cleaning::build(&c.cleaning.policy, Seed(0), o)
+        c.policies.cleaning.build(&c.cleaning.policy, Seed(0), o)
     })?;
     if let Some(r) = &c.readahead {
         check(("readahead.policy", "readahead.options"), &r.options, |o| {
-            readahead::build(&r.policy, r.window.0, o)
+            c.policies.readahead.build(&r.policy, r.window.0, o)
         })?;
     }
     if let Some((b, shape)) = c.buffer.as_ref().zip(shape(c, &Geometry::new(c))) {
         // One slot will do to see whether its policy can be built.
         let shape = Shape { slots: 1, ..shape };
-        check(("buffer.policy", "buffer.options"), &b.options, |o| buffer::build(&b.policy, shape, o))
-            .map_err(|(field, reason)| match field {
-                "buffer.policy" => (field, format!("{reason}; or '{NO_BUFFER}', for no buffer")),
-                _ => (field, reason),
-            })?;
+        check(("buffer.policy", "buffer.options"), &b.options, |o| {
+            c.policies.buffer.build(&b.policy, shape, o)
+        })
+        .map_err(|(field, reason)| match field {
+            "buffer.policy" => (field, format!("{reason}; or '{NO_BUFFER}', for no buffer")),
+            _ => (field, reason),
+        })?;
     }
     // A page's place must be free to change where a plane has no room; a random place bound to an address could
     // fill one plane beyond its capacity.

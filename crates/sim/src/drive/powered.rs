@@ -6,7 +6,7 @@ use crate::config::DriveConfig;
 use crate::host::{Exclusion, Link};
 use crate::nand::{FlashArray, Geometry};
 use flashlane_base::Seed;
-use flashlane_policy::readahead::{self, Readahead};
+use flashlane_policy::readahead::Readahead;
 use std::collections::VecDeque;
 
 pub(super) struct Powered {
@@ -22,7 +22,7 @@ impl Powered {
     /// Requires: `config` is validated.
     pub(super) fn new(config: &DriveConfig, geometry: &Geometry, seed: Seed) -> Self {
         let readahead = config.readahead.as_ref().map(|r| {
-            let policy = readahead::build(&r.policy, r.window.0, &r.options.options());
+            let policy = config.policies.readahead.build(&r.policy, r.window.0, &r.options.options());
             let cache = ReadCache::new(r.cache.0 / geometry.page_bytes);
             (policy.expect("validation built every policy once"), cache)
         });

@@ -17,7 +17,7 @@ use crate::event::{Event, EventQueue, Ticket};
 use crate::ftl::Placed;
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
-use flashlane_policy::scheduling::{self, Class, RANKS};
+use flashlane_policy::scheduling::{Class, RANKS};
 
 /// The queue of cleaning that yields.
 const YIELDING: usize = RANKS;
@@ -117,7 +117,10 @@ impl FlashArray {
     pub fn new(config: &DriveConfig, geometry: &Geometry, seed: Seed) -> Self {
         let flash = &config.flash;
         let timing = Timing::new(config, seed);
-        let scheduler = scheduling::build(&config.scheduling.policy, &config.scheduling.options.options())
+        let scheduler = config
+            .policies
+            .scheduling
+            .build(&config.scheduling.policy, &config.scheduling.options.options())
             .expect("validation built every policy once");
         let classes = [Class::HostRead, Class::Readahead, Class::HostWrite, Class::Cleaning];
         let ranks = classes.map(|class| scheduler.rank(class));

@@ -10,7 +10,7 @@ use super::shape::Shape;
 use crate::config::{DriveConfig, Share};
 use crate::nand::{Geometry, endurances, good_blocks};
 use flashlane_base::{Random, Seed};
-use flashlane_policy::wear::{self, Wear};
+use flashlane_policy::wear::Wear;
 use std::sync::Arc;
 
 /// No spare block was left in the place of one that failed: the unit is lost.
@@ -61,7 +61,7 @@ impl Engine {
     pub(super) fn all(config: &DriveConfig, shape: &Shape, seed: Seed) -> Vec<Self> {
         let geometry = Geometry::new(config);
         let lanes = config.lanes.as_ref().expect("only drives with lanes have channel engines");
-        let policy = wear::build(&config.wear.policy, &config.wear.options.options());
+        let policy = config.policies.wear.build(&config.wear.policy, &config.wear.options.options());
         let wear: Arc<dyn Wear> = policy.expect("validation built every policy once").into();
         let blocks = geometry.blocks as usize;
         let limits = endurances(&config.flash, geometry.planes as usize * blocks, seed);

@@ -9,8 +9,7 @@ use crate::ftl::table::Table;
 use crate::ftl::{Clean, FtlCounters};
 use crate::nand::Geometry;
 use flashlane_base::Seed;
-use flashlane_policy::allocation;
-use flashlane_policy::wear::{self, Wear};
+use flashlane_policy::wear::Wear;
 
 /// "No block".
 pub(super) const NONE: u32 = u32::MAX;
@@ -52,7 +51,8 @@ impl Store {
         let known = "validation built every policy once";
         let array = geometry.array(&config.mapping.order, seed);
         let options = config.mapping.allocation_options.options();
-        let allocation = allocation::build(&config.mapping.allocation, &array, &options).expect(known);
+        let allocation =
+            config.policies.allocation.build(&config.mapping.allocation, &array, &options).expect(known);
         let plane_at: Vec<u32> = (0..geometry.planes).map(|at| allocation.plane(u64::from(at))).collect();
         let mut position_of = vec![0; geometry.planes as usize];
         for (at, &plane) in plane_at.iter().enumerate() {
@@ -70,7 +70,11 @@ impl Store {
             position_of,
             blocks,
             planes,
-            wear: wear::build(&config.wear.policy, &config.wear.options.options()).expect(known),
+            wear: config
+                .policies
+                .wear
+                .build(&config.wear.policy, &config.wear.options.options())
+                .expect(known),
             counters: FtlCounters::default(),
             geometry,
         }

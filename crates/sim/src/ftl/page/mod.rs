@@ -16,10 +16,10 @@ use crate::config::DriveConfig;
 use crate::divisor::Divisor;
 use crate::nand::Geometry;
 use flashlane_base::Seed;
-use flashlane_policy::allocation::{self, Allocation};
-use flashlane_policy::cleaning::{self as cleaning_policy, Cleaning};
-use flashlane_policy::mapping::{self, Mapping};
-use flashlane_policy::wear::{self, Wear};
+use flashlane_policy::allocation::Allocation;
+use flashlane_policy::cleaning::Cleaning;
+use flashlane_policy::mapping::Mapping;
+use flashlane_policy::wear::Wear;
 use reverse::Reverse;
 use superblocks::Superblocks;
 
@@ -78,15 +78,21 @@ impl PageMapped {
         let geometry = geometry.of_superblocks();
         let known = "validation built every policy once";
         let array = geometry.array(&config.mapping.order, seed);
-        let mapping = mapping::build(&config.mapping.policy, &config.mapping.options.options()).expect(known);
+        let mapping = config
+            .policies
+            .mapping
+            .build(&config.mapping.policy, &config.mapping.options.options())
+            .expect(known);
         let options = config.mapping.allocation_options.options();
-        let allocation = allocation::build(&config.mapping.allocation, &array, &options).expect(known);
-        let cleaner = cleaning_policy::build(
+        let allocation =
+            config.policies.allocation.build(&config.mapping.allocation, &array, &options).expect(known);
+        let cleaner = config.policies.cleaning.build(
             &config.cleaning.policy,
             seed.derive("cleaning"),
             &config.cleaning.options.options(),
         );
-        let wear = wear::build(&config.wear.policy, &config.wear.options.options()).expect(known);
+        let wear =
+            config.policies.wear.build(&config.wear.policy, &config.wear.options.options()).expect(known);
         let (blocks, planes) = Blocks::new(&geometry, &config.flash, seed);
         Self {
             superblocks,

@@ -43,7 +43,11 @@ pub(crate) fn check(ftl: &PageMapped) {
     let mapped = ftl.map.iter().filter(|&&entry| entry != 0).count();
     assert_eq!(mapped, ftl.reverse.valid());
     for (block, &count) in valid.iter().enumerate() {
-        assert_eq!(ftl.blocks.valid[block] & !cleaning_policy::View::NOT_CLOSED, count, "block {block}");
+        assert_eq!(
+            ftl.blocks.valid[block] & !flashlane_policy::cleaning::View::NOT_CLOSED,
+            count,
+            "block {block}"
+        );
     }
     for (plane, state) in ftl.planes.iter().enumerate() {
         let blocks = plane * g.blocks as usize..(plane + 1) * g.blocks as usize;
@@ -310,7 +314,8 @@ fn a_long_run_asks_for_as_many_planes_as_it_has_pages_however_often_it_is_cleane
     ftl.prepare(&config, Seed(1));
     let asked = Arc::new(AtomicU64::new(0));
     let array = ftl.geometry.array(&config.mapping.order, Seed(1));
-    let allocation = allocation::build("striped", &array, &Default::default()).unwrap();
+    let allocation =
+        flashlane_policy::allocation::FAMILY.build("striped", &array, &Default::default()).unwrap();
     ftl.allocation = Box::new(Counted { allocation, asked: asked.clone() });
     let pages = ftl.geometry.logical_pages;
     let (mut placed, mut cleaned, mut runs) = (Vec::new(), Vec::new(), 0);
