@@ -20,6 +20,7 @@ mod payload;
 mod placement;
 mod recovery;
 mod status;
+mod store;
 mod superblock;
 pub mod trial;
 
@@ -31,3 +32,4 @@ pub use payload::{Data, Payload};
 pub use placement::Placement;
 pub use recovery::{Geometry, OpenError};
 pub use status::{LaneStatus, Status};
+pub use store::{BlockStore, StoreError};

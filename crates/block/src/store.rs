@@ -1,0 +1,164 @@
+//! Blocks one call at a time: each returns when its work is done.
+//!
+//! A thin loop over [`Blocks`], for programs that have one thing to do at a time. Programs that keep several lanes busy
+//! at once use [`Blocks`] itself.
+
+use crate::blocks::{BlockInfo, Blocks, FormatError, Options, Outcome};
+use crate::error::{DeleteError, DeleteFailure, GetError, GetFailure, PutError, PutFailure};
+use crate::payload::Payload;
+use crate::recovery::OpenError;
+use flashlane_device::DataDevice;
+
+/// Immutable blocks under 64-bit ids, with calls that return when the block is stored, read or erased.
+///
+/// ```
+/// use flashlane_block::BlockStore;
+/// use flashlane_base::Seed;
+/// use flashlane_device::MemoryLanes;
+///
+/// // Two lanes of eight erase units of 64 KiB, in memory.
+/// let device = MemoryLanes::new(2, 8, 64 << 10, 512, Seed(1));
+/// let mut store = BlockStore::format(device, 1)?;
+/// let id = store.put(b"hello")?;
+/// assert_eq!(store.get(id)?, b"hello");
+/// store.delete(id)?;
+/// assert!(store.get(id).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct BlockStore<D> {
+    blocks: Blocks<D>,
+    /// The buffer of the last put, for the next one.
+    payload: Option<Payload>,
+}
+
+/// Why a call failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The bytes are more than a block holds. Nothing has changed.
+    #[error("{given_bytes} bytes were given, and a block of this device holds {block_bytes} at most")]
+    TooLong {
+        /// Bytes that were given.
+        given_bytes: u64,
+        /// Bytes of a block.
+        block_bytes: u64,
+    },
+    /// The put was refused. Nothing has changed.
+    #[error(transparent)]
+    Put(#[from] PutError),
+    /// The put failed: no such block is there.
+    #[error(transparent)]
+    PutFailed(#[from] PutFailure),
+    /// The get was refused.
+    #[error(transparent)]
+    Get(#[from] GetError),
+    /// The block could not be read, or its bytes are not those that were put.
+    #[error(transparent)]
+    GetFailed(#[from] GetFailure),
+    /// The delete was refused. Nothing has changed.
+    #[error(transparent)]
+    Delete(#[from] DeleteError),
+    /// The delete failed: [`DeleteFailure`] says whether the block may still be there.
+    #[error(transparent)]
+    DeleteFailed(#[from] DeleteFailure),
+}
+
+impl<D: DataDevice> BlockStore<D> {
+    /// Makes `device` hold blocks, none so far, and erases what was on it. `format` names this formatting and has to
+    /// differ from any before on the same device: see [`Blocks::format`].
+    ///
+    /// # Errors
+    /// [`FormatError`] where the device cannot hold blocks or its units cannot be written.
+    pub fn format(device: D, format: u128) -> Result<Self, FormatError> {
+        Ok(Blocks::format(device, format, Options::default())?.into())
+    }
+
+    /// Opens the blocks on `device`. Nothing is written before the first put or delete.
+    ///
+    /// # Errors
+    /// [`OpenError`] where there are none, or the device is not as it was.
+    pub fn open(device: D) -> Result<Self, OpenError> {
+        Ok(Blocks::open(device, Options::default())?.into())
+    }
+
+    /// Stores `bytes` as a block and returns its id, which no block on this device had before. When it returns, the
+    /// block is durable: a power cut does not take it.
+    ///
+    /// # Errors
+    /// [`StoreError::TooLong`], [`StoreError::Put`] and [`StoreError::PutFailed`].
+    pub fn put(&mut self, bytes: &[u8]) -> Result<u64, StoreError> {
+        let (given_bytes, block_bytes) = (bytes.len() as u64, self.blocks.block_bytes());
+        if given_bytes > block_bytes {
+            return Err(StoreError::TooLong { given_bytes, block_bytes });
+        }
+        let mut payload = self.payload.take().unwrap_or_else(|| self.blocks.payload());
+        payload.set_len(given_bytes);
+        payload.as_mut_slice().copy_from_slice(bytes);
+        let id = self.blocks.next_id();
+        let ticket = match self.blocks.put(id, payload) {
+            Ok(ticket) => ticket,
+            Err((error, payload)) => {
+                self.payload = Some(payload);
+                return Err(error.into());
+            }
+        };
+        match self.blocks.wait(ticket).map(|finished| finished.outcome) {
+            Some(Outcome::Put(result, payload)) => {
+                self.payload = Some(payload);
+                result?;
+                Ok(id)
+            }
+            other => unreachable!("an accepted put ends as one, not as {other:?}"),
+        }
+    }
+
+    /// Returns the bytes of block `id`, after checking that they are those that were put.
+    ///
+    /// # Errors
+    /// [`StoreError::Get`] and [`StoreError::GetFailed`].
+    pub fn get(&mut self, id: u64) -> Result<Vec<u8>, StoreError> {
+        let length_bytes = self.blocks.info(id).map_or(0, |info| info.length_bytes);
+        let ticket = self.blocks.get(id, 0, length_bytes)?;
+        match self.blocks.wait(ticket).map(|finished| finished.outcome) {
+            Some(Outcome::Get(result)) => Ok(result?.as_slice().to_vec()),
+            other => unreachable!("an accepted get ends as one, not as {other:?}"),
+        }
+    }
+
+    /// Deletes block `id`. When it returns, the erase unit is erased, and a power cut does not bring the block back.
+    ///
+    /// # Errors
+    /// [`StoreError::Delete`] and [`StoreError::DeleteFailed`].
+    pub fn delete(&mut self, id: u64) -> Result<(), StoreError> {
+        let ticket = self.blocks.delete(id)?;
+        match self.blocks.wait(ticket).map(|finished| finished.outcome) {
+            Some(Outcome::Delete(result)) => Ok(result?),
+            other => unreachable!("an accepted delete ends as one, not as {other:?}"),
+        }
+    }
+
+    /// Returns the blocks that are stored, by id.
+    pub fn list(&self) -> impl Iterator<Item = BlockInfo> + '_ {
+        self.blocks.list()
+    }
+
+    /// Returns the number of bytes that a block holds at most.
+    pub fn block_bytes(&self) -> u64 {
+        self.blocks.block_bytes()
+    }
+
+    /// Returns the blocks for calls that do not wait.
+    pub fn into_blocks(self) -> Blocks<D> {
+        self.blocks
+    }
+
+    /// Gives the device back. Units that are still to be erased stay so.
+    pub fn into_device(self) -> D {
+        self.blocks.into_device()
+    }
+}
+
+impl<D: DataDevice> From<Blocks<D>> for BlockStore<D> {
+    fn from(blocks: Blocks<D>) -> Self {
+        Self { blocks, payload: None }
+    }
+}
