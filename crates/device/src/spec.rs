@@ -89,20 +89,6 @@ impl FromStr for Spec {
     }
 }
 
-impl TryFrom<&str> for Spec {
-    type Error = SpecError;
-
-    fn try_from(text: &str) -> Result<Self, SpecError> {
-        text.parse()
-    }
-}
-
-impl From<&Spec> for Spec {
-    fn from(spec: &Spec) -> Self {
-        spec.clone()
-    }
-}
-
 struct Reader<'a> {
     text: &'a str,
     at: usize,

@@ -10,6 +10,7 @@ use flashlane_device::{DataDevice, Device, Profile};
 use flashlane_host::{CreateError, DEPTH_DEFAULT, DEPTH_MAX};
 use flashlane_measure::schema::Warning;
 use flashlane_open::{OpenError, OpenOptions, Opened as OpenedDevice};
+use flashlane_policy::Policies;
 use flashlane_sim::ConfigError;
 use flashlane_sim::config::{self, DriveConfig};
 use std::path::Path;
@@ -51,7 +52,7 @@ pub struct Opened {
 
 /// The profile of the simulated drive in a spec, read and checked; none where the device is real.
 pub fn profile_of(spec: &Spec) -> Result<Option<DriveConfig>, Failure> {
-    Ok(flashlane_open::config_of(spec)?)
+    Ok(flashlane_open::config_of(spec, &Policies::default())?)
 }
 
 /// Opens the device that `spec` names, its lanes as one run of addresses where it has several.
@@ -102,7 +103,7 @@ pub fn open_bytes(spec: &Spec, opening: &Opening<'_>, accept: &Accept<'_>) -> Re
 
 /// The profile that stands behind `sim:`: one of ours by its name, or a file that ends in `.toml`.
 pub fn profile_named(name: &str, overrides: &[(String, String)]) -> Result<DriveConfig, Failure> {
-    Ok(flashlane_open::config_named(name, overrides)?)
+    Ok(flashlane_open::config_named(name, overrides, &Policies::default())?)
 }
 
 /// The text of a profile file.

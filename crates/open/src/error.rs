@@ -4,7 +4,6 @@ use flashlane_device::SubmitError;
 use flashlane_device::spec::SpecError;
 use flashlane_layer::LayerError;
 use flashlane_sim::ConfigError;
-use std::convert::Infallible;
 use std::io;
 use std::path::PathBuf;
 
@@ -88,10 +87,4 @@ pub enum OpenError {
     /// The system has no randomness for the identity of new lanes.
     #[error("cannot get random bytes from the system: {0}")]
     Random(io::Error),
-}
-
-impl From<Infallible> for OpenError {
-    fn from(never: Infallible) -> Self {
-        match never {}
-    }
 }

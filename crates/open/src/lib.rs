@@ -12,16 +12,18 @@
 //! device is opened for reading only, unless [`OpenOptions::destroy_data`] allows it to be overwritten; the refusals of
 //! [`flashlane_host::OpenOptions`] hold even then.
 
+mod blocks;
 mod error;
 mod options;
 mod profile;
 mod stack;
 
+pub use blocks::{AnyBlockStore, BlockAccess, BlocksError, asks_to_format, divided, formatting};
 pub use error::OpenError;
 pub use options::{OpenOptions, Opened, create};
 pub use profile::{PROFILE_BYTES_MAX, config_named, config_of, profile_text};
 
-use flashlane_device::spec::Spec;
+use flashlane_device::spec::{Spec, SpecError};
 use std::path::Path;
 
 /// Returns the path of the real device in `spec`, or `None` where the device is simulated.
@@ -30,5 +32,38 @@ pub fn real_path(spec: &Spec) -> Option<&Path> {
         Spec::Path(path) => Some(path),
         Spec::Simulated { .. } => None,
         Spec::Layer { inner, .. } => real_path(inner),
+    }
+}
+
+/// A device's name: text, or a spec that was parsed before.
+pub trait IntoSpec {
+    /// Parses the text, if it is text.
+    ///
+    /// # Errors
+    /// [`SpecError`] says where parsing stopped, and what was expected there.
+    fn into_spec(self) -> Result<Spec, SpecError>;
+}
+
+impl IntoSpec for &str {
+    fn into_spec(self) -> Result<Spec, SpecError> {
+        self.parse()
+    }
+}
+
+impl IntoSpec for &String {
+    fn into_spec(self) -> Result<Spec, SpecError> {
+        self.parse()
+    }
+}
+
+impl IntoSpec for Spec {
+    fn into_spec(self) -> Result<Spec, SpecError> {
+        Ok(self)
+    }
+}
+
+impl IntoSpec for &Spec {
+    fn into_spec(self) -> Result<Spec, SpecError> {
+        Ok(self.clone())
     }
 }

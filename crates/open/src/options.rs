@@ -1,11 +1,12 @@
 //! How a device is opened: seed, depth, and what may be done to a real one.
 
-use crate::{OpenError, real_path, stack};
+use crate::{IntoSpec, OpenError, real_path, stack};
 use flashlane_base::Seed;
 use flashlane_device::spec::Spec;
 use flashlane_device::{DataDevice, Device, Interleaved, Profile};
 use flashlane_host::{CreateError, DEPTH_DEFAULT, Warning};
 use flashlane_layer::{Backed, Stack};
+use flashlane_policy::Policies;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,7 @@ pub struct OpenOptions {
     pub(crate) allow_page_cache: bool,
     pub(crate) depth: u32,
     pub(crate) seed: Seed,
+    pub(crate) policies: Policies,
     pub(crate) create_bytes: Option<u64>,
     pub(crate) is_new: bool,
 }
@@ -29,6 +31,7 @@ impl Default for OpenOptions {
             allow_page_cache: false,
             depth: DEPTH_DEFAULT,
             seed: Seed(0),
+            policies: Policies::default(),
             create_bytes: None,
             is_new: false,
         }
@@ -83,6 +86,11 @@ impl OpenOptions {
         Self { seed, ..self }
     }
 
+    /// Sets the policies among which a simulated drive's profile chooses: those of [`Policies::default`] unless set.
+    pub fn policies(self, policies: Policies) -> Self {
+        Self { policies, ..self }
+    }
+
     /// Creates the file in the spec first, with this many bytes, and allows it to be overwritten. An existing file is
     /// never replaced, and a file that cannot be opened as the spec says is removed again.
     pub fn create(self, length_bytes: u64) -> Self {
@@ -98,11 +106,8 @@ impl OpenOptions {
     ///
     /// # Errors
     /// [`OpenError`] says what failed and what would do; nothing was written then.
-    pub fn open<S: TryInto<Spec>>(&self, spec: S) -> Result<Opened<dyn Device>, OpenError>
-    where
-        OpenError: From<S::Error>,
-    {
-        let (stack, warnings) = self.stack::<OpenError>(&spec.try_into()?, &|_| Ok(()))?;
+    pub fn open(&self, spec: impl IntoSpec) -> Result<Opened<dyn Device>, OpenError> {
+        let (stack, warnings) = self.stack::<OpenError>(&spec.into_spec()?, &|_| Ok(()))?;
         let device = stack.into_device();
         let device = if device.profile().lanes > 1 { Box::new(Interleaved::new(device)) } else { device };
         Ok(Opened { device, warnings })
@@ -113,10 +118,7 @@ impl OpenOptions {
     ///
     /// # Errors
     /// [`OpenError`] says what failed and what would do; nothing was written then.
-    pub fn open_data<S: TryInto<Spec>>(&self, spec: S) -> Result<Opened<dyn DataDevice>, OpenError>
-    where
-        OpenError: From<S::Error>,
-    {
+    pub fn open_data(&self, spec: impl IntoSpec) -> Result<Opened<dyn DataDevice>, OpenError> {
         self.open_data_if(spec, &|_| Ok(()))
     }
 
@@ -125,15 +127,12 @@ impl OpenOptions {
     ///
     /// # Errors
     /// Those of `accept` and [`OpenError`].
-    pub fn open_data_if<S: TryInto<Spec>, E: From<OpenError>>(
+    pub fn open_data_if<E: From<OpenError>>(
         &self,
-        spec: S,
+        spec: impl IntoSpec,
         accept: &dyn Fn(&Profile) -> Result<(), E>,
-    ) -> Result<Opened<dyn DataDevice>, E>
-    where
-        OpenError: From<S::Error>,
-    {
-        let spec = spec.try_into().map_err(|error| E::from(error.into()))?;
+    ) -> Result<Opened<dyn DataDevice>, E> {
+        let spec = spec.into_spec().map_err(|error| E::from(error.into()))?;
         let (stack, warnings) = self.stack(&spec, accept)?;
         let device = match stack {
             Stack::Data(device) => device,
@@ -147,20 +146,26 @@ impl OpenOptions {
         spec: &Spec,
         accept: &dyn Fn(&Profile) -> Result<(), E>,
     ) -> Result<(Stack, Vec<Warning>), E> {
-        let mut warnings = Vec::new();
-        let Some(length_bytes) = self.create_bytes else {
-            return Ok((stack::stack(spec, self, accept, &mut warnings)?, warnings));
-        };
+        self.creating(spec, |options| {
+            let mut warnings = Vec::new();
+            Ok((stack::stack(spec, options, accept, &mut warnings)?, warnings))
+        })
+    }
+
+    /// Calls `open` with the options for the file that [`create`](Self::create) makes, or with these where no file is to
+    /// be made. The file is removed where `open` fails.
+    pub(crate) fn creating<T, E: From<OpenError>>(
+        &self,
+        spec: &Spec,
+        open: impl FnOnce(&Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let Some(length_bytes) = self.create_bytes else { return open(self) };
         create(spec, length_bytes, |_| true)?;
         let options = Self { destroy_data: true, create_bytes: None, is_new: true, ..self.clone() };
-        match stack::stack(spec, &options, accept, &mut warnings) {
-            Ok(stack) => Ok((stack, warnings)),
-            Err(error) => {
-                // Where it cannot be removed, the first error is still the one to report.
-                let _ = real_path(spec).map(std::fs::remove_file);
-                Err(error)
-            }
-        }
+        open(&options).inspect_err(|_| {
+            // Where it cannot be removed, the first error is still the one to report.
+            let _ = real_path(spec).map(std::fs::remove_file);
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::OpenError;
 use flashlane_base::units::format_bytes;
 use flashlane_device::spec::Spec;
+use flashlane_policy::Policies;
 use flashlane_sim::config::{self, DriveConfig};
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,11 +15,11 @@ pub const PROFILE_BYTES_MAX: u64 = 1 << 20;
 ///
 /// # Errors
 /// [`OpenError::Profile`] and [`OpenError::ProfileFile`].
-pub fn config_of(spec: &Spec) -> Result<Option<DriveConfig>, OpenError> {
+pub fn config_of(spec: &Spec, policies: &Policies) -> Result<Option<DriveConfig>, OpenError> {
     match spec {
         Spec::Path(_) => Ok(None),
-        Spec::Simulated { profile, overrides, .. } => config_named(profile, overrides).map(Some),
-        Spec::Layer { inner, .. } => config_of(inner),
+        Spec::Simulated { profile, overrides, .. } => config_named(profile, overrides, policies).map(Some),
+        Spec::Layer { inner, .. } => config_of(inner, policies),
     }
 }
 
@@ -26,11 +27,15 @@ pub fn config_of(spec: &Spec) -> Result<Option<DriveConfig>, OpenError> {
 ///
 /// # Errors
 /// [`OpenError::Profile`] and [`OpenError::ProfileFile`].
-pub fn config_named(name: &str, overrides: &[(String, String)]) -> Result<DriveConfig, OpenError> {
+pub fn config_named(
+    name: &str,
+    overrides: &[(String, String)],
+    policies: &Policies,
+) -> Result<DriveConfig, OpenError> {
     let config = if name.ends_with(".toml") {
-        config::parse(name, &profile_text(name)?, overrides)
+        config::parse_with(policies, name, &profile_text(name)?, overrides)
     } else {
-        config::load(name, overrides)
+        config::load_with(policies, name, overrides)
     };
     config.map_err(|error| OpenError::Profile { profile: name.into(), error })
 }

@@ -50,7 +50,7 @@ fn simulated(
     options: &OpenOptions,
 ) -> Result<Stack, OpenError> {
     let named = |lane| Spec::Simulated { profile: profile.into(), overrides: overrides.into(), lane };
-    let config = config_named(profile, overrides)?;
+    let config = config_named(profile, overrides, &options.policies)?;
     let drive = flashlane_sim::device(&config, options.seed, named(None).to_string());
     let Some(lane) = lane else { return Ok(Stack::Timing(drive)) };
     let one = OneLane::new(drive, Lane(lane)).map_err(|error| {

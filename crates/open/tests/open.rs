@@ -39,12 +39,12 @@ fn write(device: &mut (impl Device + ?Sized), length_bytes: u64) -> Result<Vec<C
 fn real_device_is_read_only_without_destroy_data() {
     let folder = folder();
     let path = file(&folder, &vec![7; MIB as usize]);
-    let mut opened = options().open(&*spec(&path)).expect("reading is allowed");
+    let mut opened = options().open(&spec(&path)).expect("reading is allowed");
     assert!(opened.device.profile().read_only);
     assert!(matches!(write(&mut *opened.device, 4096), Err(SubmitError::ReadOnly { .. })));
     drop(opened);
     assert_eq!(fs::read(&path).unwrap(), vec![7; MIB as usize]);
-    let opened = options().destroy_data(true).open(&*spec(&path)).expect("writing is allowed");
+    let opened = options().destroy_data(true).open(&spec(&path)).expect("writing is allowed");
     assert!(!opened.device.profile().read_only);
 }
 
@@ -55,14 +55,14 @@ fn known_signature_is_refused_in_spite_of_destroy_data() {
     bytes[4086..4096].copy_from_slice(b"SWAPSPACE2");
     let path = file(&folder, &bytes);
     for spec in [spec(&path), format!("lanes({},format=yes)", spec(&path))] {
-        let refused = options().destroy_data(true).open(&*spec).expect_err("it looks like swap space");
+        let refused = options().destroy_data(true).open(&spec).expect_err("it looks like swap space");
         assert!(
             matches!(&refused, OpenError::Real { error: flashlane_host::OpenError::Refused { .. }, .. }),
             "{refused}"
         );
         assert_eq!(fs::read(&path).unwrap(), bytes);
     }
-    let opened = options().destroy_data(true).really(&path).open(&*spec(&path));
+    let opened = options().destroy_data(true).really(&path).open(&spec(&path));
     assert!(opened.is_ok(), "its path was repeated");
 }
 
@@ -71,15 +71,15 @@ fn create_makes_a_new_file_and_replaces_none() {
     let folder = folder();
     let path = folder.path().join("new");
     let spec = format!("lanes({},channels=4,unit=1MiB)", path.display());
-    let opened = options().create(16 * MIB).open_data(&*spec).expect("a new file with lanes");
+    let opened = options().create(16 * MIB).open_data(&spec).expect("a new file with lanes");
     assert_eq!(opened.device.profile().lanes, 4);
     drop(opened);
     let before = fs::read(&path).unwrap();
-    let refused = options().create(16 * MIB).open_data(&*spec).expect_err("it exists");
+    let refused = options().create(16 * MIB).open_data(&spec).expect_err("it exists");
     assert!(matches!(refused, OpenError::Create(CreateError::Exists { .. })), "{refused}");
     assert!(fs::read(&path).unwrap() == before, "the file was changed");
     // Its lanes are found again, without a word about their shape.
-    let opened = options().open_data(&*format!("lanes({})", path.display())).expect("lanes");
+    let opened = options().open_data(&format!("lanes({})", path.display())).expect("lanes");
     assert_eq!(opened.device.profile().lanes, 4);
 }
 
@@ -88,7 +88,7 @@ fn created_file_is_removed_where_opening_fails() {
     let folder = folder();
     let path = folder.path().join("new");
     let spec = format!("lanes({},channels=none)", path.display());
-    let refused = options().create(16 * MIB).open_data(&*spec).expect_err("no number of channels");
+    let refused = options().create(16 * MIB).open_data(&spec).expect_err("no number of channels");
     assert!(matches!(refused, OpenError::Layer(_)), "{refused}");
     assert!(!path.exists());
     let refused = options().create(MIB).open("sim:ssd-s").expect_err("no file in it");
@@ -105,7 +105,7 @@ fn refusing_the_planned_lanes_writes_nothing() {
         assert_eq!(lanes.lanes, 4);
         Err(OpenError::CreateSimulated { spec: "refused".into() })
     };
-    let refused = options().destroy_data(true).open_data_if(&*spec, &refuse).expect_err("not accepted");
+    let refused = options().destroy_data(true).open_data_if(&spec, &refuse).expect_err("not accepted");
     assert!(refused.to_string().contains("refused"), "{refused}");
     assert!(fs::read(&path).unwrap() == bytes, "the file was changed");
 }

@@ -11,6 +11,7 @@ use flashlane_device::spec::Spec;
 use flashlane_device::{DataDevice, Device, Profile};
 use flashlane_host::DEPTH_DEFAULT;
 use flashlane_measure::schema::Warning;
+use flashlane_open::{asks_to_format, divided, formatting};
 
 pub type AnyBlocks = Blocks<Box<dyn DataDevice>>;
 
@@ -81,8 +82,7 @@ fn format_made(
     let opened = opened(&divided(spec), safety, Access::Write, seed, &accept)?;
     // One that did not have to be divided was not asked yet.
     accept(opened.device.profile())?;
-    let name = u128::from(seed.derive("format").0) << 64 | u128::from(seed.derive("formatting").0);
-    let blocks = Blocks::format(opened.device, name, options).map_err(|error| match error {
+    let blocks = Blocks::format(opened.device, formatting(seed), options).map_err(|error| match error {
         FormatError::Failed(_) => Failure::failed(error),
         FormatError::Unsuitable(_) | FormatError::ReadOnly => Failure::unusable(error),
     })?;
@@ -98,20 +98,4 @@ fn opened(
 ) -> Result<OpenedBytes, Failure> {
     let writes = access == Access::Write;
     devices::open_bytes(spec, &Opening { safety, writes, depth: u64::from(DEPTH_DEFAULT), seed }, accept)
-}
-
-/// Whether a layer in it would make the device anew.
-fn asks_to_format(spec: &Spec) -> bool {
-    let Spec::Layer { inner, options, .. } = spec else { return false };
-    options.iter().any(|(key, value)| key == "format" && value != "no") || asks_to_format(inner)
-}
-
-/// The same device, divided into lanes anew unless it says otherwise.
-fn divided(spec: &Spec) -> Spec {
-    let Spec::Layer { name, inner, options } = spec else { return spec.clone() };
-    let mut options = options.clone();
-    if name == "lanes" && !options.iter().any(|(key, _)| key == "format") {
-        options.push(("format".into(), "yes".into()));
-    }
-    Spec::Layer { name: name.clone(), inner: Box::new(divided(inner)), options }
 }

@@ -1,0 +1,27 @@
+//! The examples run: they are programs as users write them, and check what they print.
+
+#[path = "../examples/simulate_drive.rs"]
+mod simulate_drive;
+#[path = "../examples/store_blocks.rs"]
+mod store_blocks;
+#[path = "../examples/write_policy.rs"]
+mod write_policy;
+
+#[test]
+fn blocks_are_stored_and_read() {
+    store_blocks::main().unwrap();
+}
+
+#[test]
+fn drive_is_simulated() {
+    simulate_drive::main().unwrap();
+}
+
+#[test]
+fn policy_is_compared_with_others() {
+    write_policy::main().unwrap();
+    let of = |policy| write_policy::write_amplification(policy).unwrap();
+    let (oldest, greedy) = (of("oldest"), of("greedy"));
+    assert!(oldest > greedy && greedy > 1.0, "oldest {oldest}, greedy {greedy}");
+    assert_eq!(oldest, of("oldest"), "a run repeats");
+}

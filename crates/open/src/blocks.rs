@@ -1,0 +1,109 @@
+//! Blocks on the device of a spec, opened or formatted in one call.
+
+use crate::{IntoSpec, OpenError, OpenOptions, real_path};
+use flashlane_base::Seed;
+use flashlane_block::{BlockStore, FormatError};
+use flashlane_device::DataDevice;
+use flashlane_device::spec::Spec;
+
+/// Blocks on a device of any kind.
+pub type AnyBlockStore = BlockStore<Box<dyn DataDevice>>;
+
+/// What is to be done with the blocks on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockAccess {
+    /// Get them.
+    Read,
+    /// Put and delete too.
+    Write,
+}
+
+/// Why there are no blocks to be used. Where opening failed, nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum BlocksError {
+    /// The device cannot be opened.
+    #[error(transparent)]
+    Device(#[from] OpenError),
+    /// The device has no blocks, or is not as it was.
+    #[error(transparent)]
+    Open(#[from] flashlane_block::OpenError),
+    /// The device cannot hold blocks, or could not be written.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// The spec would divide the device anew, which loses its blocks.
+    #[error("'{spec}' asks for format=yes, which loses all blocks: leave it away to open them")]
+    FormatInSpec {
+        /// The spec.
+        spec: String,
+    },
+    /// Formatting was not allowed to overwrite a real device.
+    #[error(
+        "formatting '{spec}' loses all data on it: allow that by destroy_data(true), or create a new file"
+    )]
+    NotAllowed {
+        /// The spec.
+        spec: String,
+    },
+}
+
+impl OpenOptions {
+    /// Opens the blocks on the device that `spec` names. A device that holds anything else is refused and nothing is
+    /// written to it, which is why this needs no [`destroy_data`](Self::destroy_data).
+    ///
+    /// # Errors
+    /// [`BlocksError`] says what failed.
+    pub fn open_blocks(
+        &self,
+        spec: impl IntoSpec,
+        access: BlockAccess,
+    ) -> Result<AnyBlockStore, BlocksError> {
+        let spec = spec.into_spec().map_err(OpenError::from)?;
+        if asks_to_format(&spec) {
+            return Err(BlocksError::FormatInSpec { spec: spec.to_string() });
+        }
+        let options = self.clone().destroy_data(access == BlockAccess::Write).allow_page_cache(true);
+        Ok(BlockStore::open(options.open_data(spec)?.device)?)
+    }
+
+    /// Makes the device that `spec` names hold blocks, none so far; `lanes(…)` in it is divided anew. All data on a real
+    /// device is lost, which [`destroy_data`](Self::destroy_data) has to allow; a file of [`create`](Self::create) is
+    /// new, and removed again where this fails.
+    ///
+    /// # Errors
+    /// [`BlocksError`] says what failed.
+    pub fn format_blocks(&self, spec: impl IntoSpec) -> Result<AnyBlockStore, BlocksError> {
+        let spec = divided(&spec.into_spec().map_err(OpenError::from)?);
+        let is_real = real_path(&spec).is_some();
+        if is_real && !self.destroy_data && self.create_bytes.is_none() {
+            return Err(BlocksError::NotAllowed { spec: spec.to_string() });
+        }
+        self.creating(&spec, |options| {
+            let device = options.clone().allow_page_cache(true).open_data(&spec)?.device;
+            // Blocks of an earlier formatting must not be taken for this one's.
+            let seed =
+                if is_real { flashlane_host::fresh_seed().map_err(OpenError::Random)? } else { self.seed };
+            Ok(BlockStore::format(device, formatting(seed))?)
+        })
+    }
+}
+
+/// Returns the number that tells the formatting of `seed` from any other.
+pub fn formatting(seed: Seed) -> u128 {
+    u128::from(seed.derive("format").0) << 64 | u128::from(seed.derive("formatting").0)
+}
+
+/// Returns whether a layer in `spec` would divide the device anew.
+pub fn asks_to_format(spec: &Spec) -> bool {
+    let Spec::Layer { inner, options, .. } = spec else { return false };
+    options.iter().any(|(key, value)| key == "format" && value != "no") || asks_to_format(inner)
+}
+
+/// Returns the same device, divided into lanes anew unless the spec says otherwise.
+pub fn divided(spec: &Spec) -> Spec {
+    let Spec::Layer { name, inner, options } = spec else { return spec.clone() };
+    let mut options = options.clone();
+    if name == "lanes" && !options.iter().any(|(key, _)| key == "format") {
+        options.push(("format".into(), "yes".into()));
+    }
+    Spec::Layer { name: name.clone(), inner: Box::new(divided(inner)), options }
+}

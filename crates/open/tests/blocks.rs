@@ -1,0 +1,134 @@
+//! Blocks by spec: on files, simulated and failing devices.
+
+use flashlane_base::Seed;
+use flashlane_block::{FormatError, GetError, GetFailure, OpenError as BlockOpenError, StoreError};
+use flashlane_open::{AnyBlockStore, BlockAccess, BlocksError, OpenError, OpenOptions};
+use std::collections::BTreeMap;
+use std::fs;
+
+const MIB: u64 = 1 << 20;
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder for tests")
+}
+
+/// Puts and deletes blocks of every length that matters and compares them with what was put.
+fn fill(store: &mut AnyBlockStore) -> BTreeMap<u64, Vec<u8>> {
+    let most = store.block_bytes() as usize;
+    let mut stored = BTreeMap::new();
+    for (nth, length) in [0, 1, 511, 4096, most - 1, most, 100].into_iter().enumerate() {
+        let bytes: Vec<u8> = (0..length).map(|at| (at * 7 + nth) as u8).collect();
+        let id = store.put(&bytes).expect("there is room");
+        assert_eq!(stored.insert(id, bytes), None, "id {id} was given twice");
+    }
+    let deleted = *stored.keys().nth(3).expect("it was put");
+    store.delete(deleted).expect("it is there");
+    stored.remove(&deleted);
+    assert!(matches!(store.get(deleted), Err(StoreError::Get(GetError::NotFound { .. }))));
+    compare(store, &stored);
+    stored
+}
+
+fn compare(store: &mut AnyBlockStore, stored: &BTreeMap<u64, Vec<u8>>) {
+    let listed: Vec<u64> = store.list().map(|info| info.id).collect();
+    assert_eq!(listed, stored.keys().copied().collect::<Vec<_>>());
+    for (&id, bytes) in stored {
+        assert!(store.get(id).expect("it was put") == *bytes, "block {id} has other bytes");
+    }
+}
+
+#[test]
+fn blocks_on_a_file_are_there_after_opening_it_again() {
+    let folder = folder();
+    let path = folder.path().join("flash");
+    let spec = format!("lanes({},channels=4,unit=64KiB)", path.display());
+    let mut store = OpenOptions::new().create(4 * MIB).format_blocks(&spec).expect("a new file");
+    let mut stored = fill(&mut store);
+    drop(store);
+    // Whoever opens it does not have to know its shape.
+    let spec = format!("lanes({})", path.display());
+    let mut store = OpenOptions::new().open_blocks(&spec, BlockAccess::Write).expect("its blocks");
+    compare(&mut store, &stored);
+    let id = store.put(b"more").expect("there is room");
+    assert_eq!(stored.insert(id, b"more".to_vec()), None, "id {id} was given twice");
+    drop(store);
+    let mut store = OpenOptions::new().open_blocks(&spec, BlockAccess::Read).expect("its blocks");
+    compare(&mut store, &stored);
+    assert!(matches!(store.put(b"x"), Err(StoreError::Put(flashlane_block::PutError::ReadOnly))));
+    assert!(store.delete(id).is_err());
+}
+
+#[test]
+fn simulated_flash_holds_blocks() {
+    let spec = "sim:sdf,channels=4,capacity=65216MiB";
+    let mut store = OpenOptions::new().seed(Seed(1)).format_blocks(spec).expect("simulated flash");
+    fill(&mut store);
+}
+
+#[test]
+fn bytes_that_are_too_many_are_refused_and_change_nothing() {
+    let mut store = OpenOptions::new().format_blocks("sim:sdf,channels=4,capacity=65216MiB").expect("flash");
+    let most = store.block_bytes();
+    let error = store.put(&vec![0; most as usize + 1]).expect_err("too long");
+    assert_eq!(error, StoreError::TooLong { given_bytes: most + 1, block_bytes: most });
+    assert_eq!(store.list().count(), 0);
+}
+
+#[test]
+fn flipped_bits_are_reported_and_never_returned() {
+    let folder = folder();
+    let path = folder.path().join("flash");
+    let spec = format!("lanes(faulty({},bit-flips=20%),channels=4,unit=64KiB)", path.display());
+    let mut store = OpenOptions::new().create(8 * MIB).format_blocks(&spec).expect("a new file");
+    let (mut good, mut damaged) = (0, 0);
+    for nth in 0..60_u8 {
+        let bytes = vec![nth; 3000];
+        let Ok(id) = store.put(&bytes) else { continue };
+        match store.get(id) {
+            Ok(read) => {
+                assert!(read == bytes, "block {id} has other bytes");
+                good += 1;
+            }
+            Err(StoreError::GetFailed(GetFailure::Damaged { .. })) => damaged += 1,
+            Err(error) => panic!("{error}"),
+        }
+        let _ = store.delete(id);
+    }
+    assert!(good > 10 && damaged > 0, "good {good}, damaged {damaged}");
+}
+
+#[test]
+fn foreign_files_are_refused_and_left_alone() {
+    let folder = folder();
+    let path = folder.path().join("notes");
+    let bytes = vec![b'a'; 4 * MIB as usize];
+    fs::write(&path, &bytes).expect("a file");
+    let spec = format!("lanes({})", path.display());
+    let refused = OpenOptions::new().open_blocks(&spec, BlockAccess::Write).map(drop);
+    assert!(matches!(refused, Err(BlocksError::Device(_))), "{refused:?}");
+    let refused = OpenOptions::new().format_blocks(&spec).map(drop);
+    assert!(matches!(refused, Err(BlocksError::NotAllowed { .. })), "{refused:?}");
+    let formats = format!("lanes({},format=yes)", path.display());
+    let refused = OpenOptions::new().open_blocks(&formats, BlockAccess::Write).map(drop);
+    assert!(matches!(refused, Err(BlocksError::FormatInSpec { .. })), "{refused:?}");
+    assert!(fs::read(&path).unwrap() == bytes, "the file was changed");
+    let spec = format!("lanes({},channels=4,unit=64KiB)", path.display());
+    let mut store = OpenOptions::new().destroy_data(true).format_blocks(&spec).expect("it was allowed");
+    fill(&mut store);
+}
+
+#[test]
+fn devices_that_cannot_hold_blocks_are_refused() {
+    let refused = OpenOptions::new().format_blocks("sim:ssd-s").map(drop);
+    assert!(matches!(refused, Err(BlocksError::Format(FormatError::Unsuitable(_)))), "{refused:?}");
+    let refused = OpenOptions::new().open_blocks("sim:sdf", BlockAccess::Write).map(drop);
+    assert!(matches!(refused, Err(BlocksError::Open(BlockOpenError::NotFormatted { .. }))), "{refused:?}");
+    let folder = folder();
+    let path = folder.path().join("flash");
+    // Lanes of two units each are too few for blocks: the new file is removed.
+    let spec = format!("lanes({},channels=1,unit=1MiB)", path.display());
+    let refused = OpenOptions::new().create(3 * MIB).format_blocks(&spec).map(drop);
+    assert!(refused.is_err() && !path.exists(), "{refused:?}");
+    let refused = OpenOptions::new().create(MIB).format_blocks("sim:sdf").map(drop);
+    assert!(matches!(refused, Err(BlocksError::Device(OpenError::CreateSimulated { .. }))), "{refused:?}");
+}
