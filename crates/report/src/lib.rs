@@ -16,7 +16,7 @@ mod write;
 
 pub use flashlane_measure::figure::Figure;
 pub use samples::{Samples, Values};
-pub use svg::svg;
+pub use svg::{svg, svg_of_width};
 pub use write::{check_place, write_all, write_page};
 
 use serde_json::Value;

@@ -6,6 +6,7 @@ mod documents;
 mod endings;
 mod help;
 mod program;
+mod readme;
 mod recording;
 mod replay;
 mod safety;

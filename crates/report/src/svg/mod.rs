@@ -29,7 +29,13 @@ const PLOT_HEIGHT: f64 = 400.0;
 
 /// A figure as a file of its own: title, legend, plot and caption.
 pub fn svg(figure: &Figure) -> String {
-    let inner = WIDTH - 2.0 * MARGIN;
+    svg_of_width(figure, WIDTH)
+}
+
+/// The same, drawn for a place of this width in pixels: letters keep their size, and fewer ticks are labelled.
+pub fn svg_of_width(figure: &Figure, width: f64) -> String {
+    let inner = width - 2.0 * MARGIN;
+    let plot_height = PLOT_HEIGHT.min(0.6 * width);
     let mut body = String::new();
     let mut y = MARGIN;
     for line in wrap(&figure.title, 17.0, inner) {
@@ -40,9 +46,9 @@ pub fn svg(figure: &Figure) -> String {
     if worth_a_legend(figure) {
         y = push_legend(&mut body, figure, y, inner);
     }
-    let plot = Plot::new(figure, Frame { width: inner, height: PLOT_HEIGHT });
+    let plot = Plot::new(figure, Frame { width: inner, height: plot_height });
     body += &format!("<g transform=\"translate({MARGIN} {y})\">{}</g>\n", plot.draw());
-    y += PLOT_HEIGHT + 6.0;
+    y += plot_height + 6.0;
     for line in wrap(&caption(figure), 13.0, inner) {
         y += 18.0;
         body += &text("caption", MARGIN, y, &line);
@@ -50,7 +56,7 @@ pub fn svg(figure: &Figure) -> String {
     let height = y + MARGIN;
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" role=\"img\" aria-label=\"{title}\" \
-         width=\"{WIDTH}\" height=\"{height}\" viewBox=\"0 0 {WIDTH} {height}\">\n\
+         width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">\n\
          <title>{title}</title>\n<style>{STYLE}</style>\n\
          <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n{body}</svg>\n",
         title = escape(&figure.title),

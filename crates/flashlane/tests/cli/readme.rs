@@ -1,0 +1,76 @@
+//! The README shows what its first command prints and draws.
+//!
+//! Where the output has changed on purpose, `RENEW_README=1 cargo test -p flashlane --test cli readme` writes both anew.
+
+use crate::program::{done, text};
+use flashlane_report::{Figure, svg_of_width};
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+
+/// Lines of the first command's output that the README shows.
+const LINES: usize = 16;
+/// Width of the picture: its letters are still readable when a phone shows it 360 pixels wide.
+const PICTURE_WIDTH: f64 = 480.0;
+const RENEW: &str = "RENEW_README=1 cargo test -p flashlane --test cli readme";
+
+fn at(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(at(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn renews() -> bool {
+    std::env::var_os("RENEW_README").is_some()
+}
+
+/// The arguments of the README's first command.
+fn first_command(readme: &str) -> Vec<&str> {
+    let line = readme.lines().find_map(|line| line.strip_prefix("cargo run --release -- "));
+    line.expect("the README runs the program").split_whitespace().collect()
+}
+
+/// The README in three pieces: the sample of the output is the second.
+fn around_the_sample(readme: &str) -> [&str; 3] {
+    let (before, rest) = readme.split_once("```text\n").expect("a sample of the output");
+    let (sample, after) = rest.split_once("```\n").expect("the sample ends");
+    [before, sample, after]
+}
+
+#[test]
+fn sample_is_what_the_first_command_prints() {
+    let readme = read("README.md");
+    let printed = done(&first_command(&readme));
+    let mut expected: String =
+        printed.lines().take(LINES).map(|line| format!("{}\n", line.trim_end())).collect();
+    if printed.lines().count() > LINES {
+        expected += "…\n";
+    }
+    let [before, sample, after] = around_the_sample(&readme);
+    if renews() {
+        fs::write(at("README.md"), format!("{before}```text\n{expected}```\n{after}")).unwrap();
+    } else {
+        assert_eq!(sample, expected, "the README shows another output: {RENEW}");
+    }
+}
+
+#[test]
+fn picture_is_what_the_first_command_draws() {
+    let readme = read("README.md");
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    done(&[&first_command(&readme)[..], &["--out", text(&out)]].concat());
+    let result: Value = serde_json::from_slice(&fs::read(out.join("result.json")).unwrap()).unwrap();
+    let figures = result["figures"].as_array().expect("a result has figures");
+    let figure = figures.iter().find(|figure| figure["id"] == "pair-distance").expect("it is drawn");
+    let figure: Figure = serde_json::from_value(figure.clone()).unwrap();
+    let drawn = svg_of_width(&figure, PICTURE_WIDTH);
+    if renews() {
+        fs::write(at("docs/probe.svg"), drawn).unwrap();
+    } else {
+        assert!(read("docs/probe.svg") == drawn, "the README shows another picture: {RENEW}");
+    }
+    assert!(readme.contains("](docs/probe.svg)"), "the README shows the picture");
+}
