@@ -162,3 +162,65 @@ impl<D: DataDevice> From<Blocks<D>> for BlockStore<D> {
         Self { blocks, payload: None }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashlane_base::Seed;
+    use flashlane_device::{Device, MemoryFaults, MemoryLanes};
+    use std::collections::BTreeMap;
+
+    /// The blocks that a power cut leaves at this moment.
+    fn after_a_power_cut(store: &BlockStore<MemoryLanes>) -> BlockStore<MemoryLanes> {
+        let mut device = store.blocks.device().clone();
+        device.cut_power().expect("its power can be cut");
+        BlockStore::open(device).expect("it was formatted")
+    }
+
+    #[test]
+    fn returned_calls_survive_power_cuts_and_failing_units() {
+        let (mut put, mut deleted, mut failed) = (0, 0, 0);
+        for seed in 0..40 {
+            let device = MemoryLanes::new(3, 10, 4096, 512, Seed(seed));
+            // Half of the devices are sound.
+            let unit_fails = if seed % 2 == 0 { 0.0 } else { 0.05 };
+            let device = device.with_faults(MemoryFaults { unit_fails, read_fails: 0.0 });
+            let Ok(mut store) = BlockStore::format(device, 1) else { continue };
+            let mut random = Seed(seed).derive("operations").source();
+            let mut stored: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+            for _ in 0..40 {
+                let known = stored.keys().copied().nth(random.below(stored.len().max(1) as u64) as usize);
+                if let Some(id) = known.filter(|_| random.chance(0.4)) {
+                    stored.remove(&id);
+                    match store.delete(id) {
+                        Ok(()) => {
+                            deleted += 1;
+                            let mut cut = after_a_power_cut(&store);
+                            assert!(matches!(cut.get(id), Err(StoreError::Get(_))), "block {id} is back");
+                        }
+                        Err(_) => failed += 1,
+                    }
+                } else {
+                    let bytes = vec![random.bits() as u8; random.below(store.block_bytes() + 1) as usize];
+                    match store.put(&bytes) {
+                        Ok(id) => {
+                            put += 1;
+                            assert_eq!(stored.insert(id, bytes), None, "id {id} was given twice");
+                        }
+                        Err(error) => {
+                            let full = matches!(error, StoreError::Put(PutError::Full { .. }));
+                            assert!(full || unit_fails > 0.0, "{error}");
+                            failed += 1;
+                        }
+                    }
+                }
+                let mut cut = after_a_power_cut(&store);
+                for (&id, bytes) in &stored {
+                    assert!(store.get(id).expect("it was put") == *bytes, "block {id} has other bytes");
+                    assert!(cut.get(id).expect("it was durable") == *bytes, "block {id} has other bytes");
+                }
+            }
+        }
+        assert!(put > 400 && deleted > 200 && failed > 0, "put {put}, deleted {deleted}, failed {failed}");
+    }
+}
