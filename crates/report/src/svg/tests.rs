@@ -70,6 +70,7 @@ proptest! {
     #[test]
     fn any_figure_is_well_formed(figure in figure()) {
         check(&svg(&figure));
+        check(&svg_of_width(&figure, 480.0));
     }
 
     #[test]
