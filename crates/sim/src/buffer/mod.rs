@@ -23,7 +23,7 @@ use hashbrown::HashMap;
 use periods::Periods;
 use rustc_hash::FxBuildHasher;
 use traffic::Traffic;
-pub(crate) use traffic::TrafficCounters;
+pub(crate) use traffic::{DrainCause, TrafficCounters};
 
 /// "Not settled yet", of a page's plane.
 const NO_PLANE: u32 = u32::MAX;
@@ -61,6 +61,8 @@ pub(crate) struct Entry {
     /// The first write that is here and not on flash, in the count of those that the buffer completed.
     since: u64,
     stage: Stage,
+    /// Why it leaves, once it does.
+    cause: DrainCause,
     /// The slot of the copy before this one, where it was on its way when this one came.
     older: Option<u32>,
     /// Whether it is here only to be read and written along with its neighbours.
@@ -311,8 +313,8 @@ impl WriteBuffer {
     }
 
     /// Chooses the next page to set out for flash, if one should now: as the mark or a full buffer says, or because it
-    /// is `forced`. It may turn out not to be [wanted](Self::is_wanted) any more.
-    pub(crate) fn drain(&mut self, forced: bool, now: Instant) -> Option<(u32, Entry)> {
+    /// is `forced` for this cause. It may turn out not to be [wanted](Self::is_wanted) any more.
+    pub(crate) fn drain(&mut self, forced: Option<DrainCause>, now: Instant) -> Option<(u32, Entry)> {
         match self.batch {
             None => self.choose_ahead(forced),
             Some(most) => self.choose_batch(most, forced),
@@ -332,33 +334,37 @@ impl WriteBuffer {
         Some((slot, self.entries[slot as usize]))
     }
 
-    fn choose_ahead(&mut self, forced: bool) {
-        let wanted = self.dirty > 0 && (forced || self.dirty + self.leaving > self.high);
+    fn choose_ahead(&mut self, forced: Option<DrainCause>) {
+        let wanted = self.dirty > 0 && (forced.is_some() || self.dirty + self.leaving > self.high);
         if !wanted || self.leaving >= self.most_leaving || !self.departures.is_empty() {
             return;
         }
         let slot = self.policy.victim().expect("a dirty page is in the policy's order");
-        self.leave(slot);
-        self.pad();
+        let cause = forced.unwrap_or(DrainCause::Full);
+        self.leave(slot, cause);
+        self.pad(cause);
     }
 
-    fn choose_batch(&mut self, most: u32, forced: bool) {
+    fn choose_batch(&mut self, most: u32, forced: Option<DrainCause>) {
         // Without a free slot it need not be full: there may be pages that were only read.
         let full = self.dirty == self.slots as usize;
-        if self.leaving > 0 || self.dirty == 0 || !(forced || full) {
+        if self.leaving > 0 || self.dirty == 0 || !(forced.is_some() || full) {
             return;
         }
+        // A batch that a full buffer would let go anyway is none that a waiting write forces.
+        let cause = forced.filter(|cause| *cause != DrainCause::Full).unwrap_or(DrainCause::Batch);
         let mut asked = std::mem::take(&mut self.asked);
         self.policy.batch(most, &mut asked);
-        asked.drain(..).for_each(|slot| self.leave(slot));
+        asked.drain(..).for_each(|slot| self.leave(slot, cause));
         self.asked = asked;
-        self.pad();
+        self.pad(cause);
     }
 
-    fn leave(&mut self, slot: u32) {
+    fn leave(&mut self, slot: u32, cause: DrainCause) {
         let entry = &mut self.entries[slot as usize];
         debug_assert_eq!(entry.stage, Stage::Dirty, "only dirty pages are drained");
         entry.stage = Stage::Leaving;
+        entry.cause = cause;
         let plane = entry.plane;
         self.dirty -= 1;
         self.leaving += 1;
@@ -366,7 +372,7 @@ impl WriteBuffer {
     }
 
     /// Lets those pages leave that the policy wants to have read and written again.
-    fn pad(&mut self) {
+    fn pad(&mut self, cause: DrainCause) {
         let mut pads = std::mem::take(&mut self.pads);
         self.policy.pads(&mut pads);
         for page in pads.drain(..) {
@@ -379,7 +385,7 @@ impl WriteBuffer {
             });
             let stage = Stage::Leaving;
             self.entries[slot as usize] =
-                Entry { page, plane: NO_PLANE, since: u64::MAX, stage, pad: true, ..Entry::default() };
+                Entry { page, plane: NO_PLANE, since: u64::MAX, stage, cause, pad: true, ..Entry::default() };
             self.newest.insert(page, slot);
             self.leaving += 1;
             self.departures.push(0, slot);
@@ -449,7 +455,8 @@ impl WriteBuffer {
         }
         self.entries[slot as usize].stage = Stage::Placed;
         self.supersede(slot);
-        self.traffic.count(self.entries[slot as usize].pad);
+        let Entry { pad, cause, .. } = self.entries[slot as usize];
+        self.traffic.count(pad, cause);
     }
 
     /// The page in `slot` is on flash, or never will be.

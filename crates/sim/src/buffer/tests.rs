@@ -19,7 +19,7 @@ fn rewriting_a_page_does_not_put_off_the_flush_that_waits_for_it() {
     let period = buffer.begin_flush();
     for new in 4..12 {
         buffer.admit(0, u64::MAX, 0, || None);
-        let (slot, _) = buffer.drain(true, Instant::ZERO).unwrap();
+        let (slot, _) = buffer.drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
         buffer.drained(slot, Instant::ZERO);
         if buffer.is_flushed(period) {
             return;
@@ -46,7 +46,7 @@ fn small() -> WriteBuffer {
 fn a_write_past_the_buffer_owes_what_the_oldest_copy_owed_and_lets_none_of_them_follow() {
     let mut buffer = small();
     buffer.admit(0, u64::MAX, 0, || None);
-    let (leaving, _) = buffer.drain(true, Instant::ZERO).unwrap();
+    let (leaving, _) = buffer.drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
     let period = buffer.begin_flush();
     assert_eq!(buffer.admit(0, u64::MAX, 1, || None), Admission::New);
     assert_eq!(buffer.forget(0), Some(Owed { since: 0, period }));
@@ -58,10 +58,10 @@ fn a_write_past_the_buffer_owes_what_the_oldest_copy_owed_and_lets_none_of_them_
 fn a_copy_that_was_passed_on_its_way_is_not_programmed_behind_a_third_one() {
     let mut buffer = small();
     buffer.admit(0, u64::MAX, 0, || None);
-    let (first, _) = buffer.drain(true, Instant::ZERO).unwrap();
+    let (first, _) = buffer.drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
     let period = buffer.begin_flush();
     buffer.admit(0, u64::MAX, 1, || None);
-    let (second, _) = buffer.drain(true, Instant::ZERO).unwrap();
+    let (second, _) = buffer.drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
     buffer.placed(second, 0, Instant::ZERO);
     buffer.admit(0, u64::MAX, 2, || None);
     assert!(!buffer.is_wanted(first));
@@ -89,7 +89,9 @@ fn what_is_written_of_a_page_reaches_flash_in_order_and_before_its_flush_ends() 
                     buffer.admit(0, u64::MAX, write, || None);
                     buffered.push(write);
                 }
-                1 => leaving.extend(buffer.drain(true, Instant::ZERO).map(|(slot, _)| (slot, write))),
+                1 => leaving.extend(
+                    buffer.drain(Some(DrainCause::Flush), Instant::ZERO).map(|(slot, _)| (slot, write)),
+                ),
                 2 if !leaving.is_empty() => {
                     let (slot, version) = leaving.swap_remove(random.below(leaving.len() as u64) as usize);
                     if buffer.is_wanted(slot) {

@@ -1,6 +1,24 @@
-//! Pages on their way from the buffer to flash, by package: who is busy with them, and for how long.
+//! Pages on their way from the buffer to flash, by package: who is busy with them, for how long, and why they left.
 
 use flashlane_base::Instant;
+
+/// Why a page leaves the buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum DrainCause {
+    /// The buffer is filled above its high mark, or a write waits for a slot.
+    #[default]
+    Full,
+    /// The host waits for a flush.
+    Flush,
+    /// The host has been idle.
+    Idle,
+    /// The buffer is full, and pages leave in batches.
+    Batch,
+}
+
+impl DrainCause {
+    const COUNT: usize = Self::Batch as usize + 1;
+}
 
 /// What was counted of pages on their way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -9,6 +27,8 @@ pub(crate) struct TrafficCounters {
     pub(crate) pages: u64,
     /// Of these, pages that were read only to be written along with their neighbours.
     pub(crate) padded: u64,
+    /// The pages by why they left.
+    by_cause: [u64; DrainCause::COUNT],
     /// Drains: spells in which some page was on its way without a break.
     pub(crate) drains: u64,
     /// Drains in which every package had a page on its way at one moment.
@@ -17,6 +37,13 @@ pub(crate) struct TrafficCounters {
     pub(crate) ns: u64,
     /// Of these, nanoseconds in which every package had one.
     pub(crate) ns_on_all: u64,
+}
+
+impl TrafficCounters {
+    /// Pages that left for this reason.
+    pub(crate) fn pages_for(&self, cause: DrainCause) -> u64 {
+        self.by_cause[cause as usize]
+    }
 }
 
 /// The pages on their way.
@@ -93,8 +120,9 @@ impl Traffic {
     }
 
     /// Counts a page that goes to flash.
-    pub(super) fn count(&mut self, pad: bool) {
+    pub(super) fn count(&mut self, pad: bool, cause: DrainCause) {
         self.counters.pages += 1;
+        self.counters.by_cause[cause as usize] += 1;
         self.counters.padded += u64::from(pad);
     }
 

@@ -101,6 +101,35 @@ fn a_silent_host_finds_the_buffer_drained_ahead_of_need() {
     }
 }
 
+#[test]
+fn drained_pages_are_counted_by_cause() {
+    let drained = |profile: &str, settings: &[(&str, &str)], writes: u64, flush: bool| {
+        let mut drive = Drive::new(&config(profile, settings), Seed(1));
+        let page_bytes = drive.geometry.page_bytes;
+        for id in 0..writes {
+            latency_ns(&mut drive, Request::write(id, id * page_bytes, page_bytes));
+        }
+        if flush {
+            let flush = Request { operation: Operation::Flush, ..Request::write(writes, 0, 0) };
+            latency_ns(&mut drive, flush);
+        }
+        pause(&mut drive, Duration::from_ms(50));
+        let counters = drive.counters();
+        let get = |name: &str| counters.get(&format!("buffer_pages_drained{name}")).unwrap();
+        let causes = ["_full", "_flush", "_idle", "_batch"].map(get);
+        assert_eq!(causes.iter().sum::<u64>(), get(""), "every page has one cause: {settings:?}");
+        causes
+    };
+    let (size, high) = (("buffer.size", "1MiB"), ("buffer.high", "50%"));
+    assert_eq!(drained("ssd-s", &[size, high], 40, false), [0; 4]);
+    assert_eq!(drained("ssd-s", &[size, high], 40, true), [0, 40, 0, 0]);
+    assert_eq!(drained("ssd-s", &[size, high, ("buffer.idle_drain", "2ms")], 40, false), [0, 0, 40, 0]);
+    let [full, flush, idle, batch] = drained("ssd-s", &[size, high], 1000, false);
+    assert!(full > 500 && (flush, idle, batch) == (0, 0, 0), "{full} {flush} {idle} {batch}");
+    let [full, flush, idle, batch] = drained("msr-64g", &[size], 1000, true);
+    assert!(full == 0 && flush > 0 && idle == 0 && batch > 500, "{full} {flush} {idle} {batch}");
+}
+
 /// The longest that a read takes, in ns, of reads that come one after the other while writes keep the buffer draining.
 fn longest_read_ns(settings: &[(&str, &str)]) -> u64 {
     let mut all = vec![

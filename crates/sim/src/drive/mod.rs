@@ -9,7 +9,7 @@ mod powered;
 mod read;
 mod write;
 
-use crate::buffer::{Owed, WriteBuffer};
+use crate::buffer::{DrainCause, Owed, WriteBuffer};
 use crate::cache::ReadCache;
 use crate::config::{CommandsWait, DriveConfig, Takes};
 use crate::event::{Event, EventQueue, Ticket};
@@ -545,6 +545,10 @@ impl Drive {
             ("buffer_writes_absorbed", counts.buffer_absorbed),
             ("buffer_stalls", counts.buffer_stalls),
             ("buffer_pages_drained", drains.pages),
+            ("buffer_pages_drained_full", drains.pages_for(DrainCause::Full)),
+            ("buffer_pages_drained_flush", drains.pages_for(DrainCause::Flush)),
+            ("buffer_pages_drained_idle", drains.pages_for(DrainCause::Idle)),
+            ("buffer_pages_drained_batch", drains.pages_for(DrainCause::Batch)),
             ("buffer_pages_padded", drains.padded),
             ("buffer_drains", drains.drains),
             ("buffer_drains_on_all_packages", drains.drains_on_all),

@@ -1,7 +1,7 @@
 //! Writes: over the link, into the buffer or straight to flash; trims and flushes.
 
 use super::Drive;
-use crate::buffer::Admission;
+use crate::buffer::{Admission, DrainCause};
 use crate::config::Takes;
 use crate::event::Event;
 use crate::ftl::{Clean, Placed};
@@ -107,8 +107,8 @@ impl Drive {
             while let Some(slot) = self.lost.pop() {
                 self.release(slot);
             }
-            let forced = self.is_forced();
-            if forced {
+            let forced = self.forced_drain();
+            if forced.is_some() {
                 self.flash.recall_all(self.now, &mut self.events);
             }
             let Some(buffer) = &mut self.buffer else { return };
@@ -122,9 +122,15 @@ impl Drive {
         }
     }
 
-    /// Whether somebody waits for buffered pages to be on flash.
-    fn is_forced(&self) -> bool {
-        !self.stalled.is_empty() || !self.flushing.is_empty() || self.resting
+    /// Why buffered pages have to go to flash now, where they have to: for a flush before all, which wants every one.
+    fn forced_drain(&self) -> Option<DrainCause> {
+        if !self.flushing.is_empty() {
+            Some(DrainCause::Flush)
+        } else if !self.stalled.is_empty() {
+            Some(DrainCause::Full)
+        } else {
+            self.resting.then_some(DrainCause::Idle)
+        }
     }
 
     /// The rest of a buffered page has come from flash.
@@ -233,7 +239,7 @@ impl Drive {
     /// Whether a program can wait for those that go along with it: only from the buffer, where nobody waits for it.
     #[inline]
     fn may_await(&self, place: Placed, owner: Owner) -> bool {
-        place.awaits && matches!(owner, Owner::Drain(_)) && !self.is_forced()
+        place.awaits && matches!(owner, Owner::Drain(_)) && self.forced_drain().is_none()
     }
 
     /// A page of a request is on flash, or several.
