@@ -108,7 +108,8 @@ pub enum ReadError {
     },
     /// There are requests of several devices, and none was asked for.
     #[error(
-        "it has requests of several devices, {} among its first {records} requests: ask for one of them by its number",
+        "it has requests of several devices, {} among its first {records} requests: ask for one of them by its number, or for \
+         all, laid side by side",
         listed(devices)
     )]
     SeveralDevices {

@@ -37,7 +37,7 @@ pub struct Format {
     /// How it writes reads, writes and whatever else it has.
     pub codes: &'static str,
     /// What names of its files end in beside its own name; of a trace that is read the ending is looked at only where
-    /// the content fits several formats.
+    /// the content fits several formats. Several formats' files end in `.trace`, which so says nothing.
     pub other_endings: &'static [&'static str],
     /// `line` or `event`.
     pub unit: &'static str,
@@ -93,8 +93,9 @@ impl Format {
             _ => {
                 let extended: Vec<_> =
                     fitting.iter().filter(|format| format.has_ending_of(Path::new(name))).collect();
-                match extended[..] {
-                    [format] => Ok(format),
+                match (&extended[..], by_time(&fitting, head)) {
+                    ([format], _) => Ok(format),
+                    (_, Some(format)) => Ok(format),
                     _ => Err(OpenError::Ambiguous {
                         name: name.into(),
                         candidates: fitting.iter().map(|format| format.name).collect(),
@@ -115,6 +116,45 @@ impl Format {
     }
 }
 
+/// The first times of lines that begin with one: DiskSim's in ms, or MQSim's in ns.
+const TIMES: usize = 1024;
+/// Fewer say nothing about the unit.
+const TIMES_LEAST: usize = 16;
+/// A mean distance of requests up to this is in ms: in ns it were 50 million requests a second.
+const MS_MOST: f64 = 20.0;
+/// And from this on in ns: in ms it were one request in 10 s.
+const NS_LEAST: f64 = 10_000.0;
+
+/// Of DiskSim and MQSim, whose lines are alike where all times are whole numbers, the one whose unit of time makes sense
+/// of them; none where both do, or other formats fit too.
+fn by_time(fitting: &[&'static Format], head: &[u8]) -> Option<&'static Format> {
+    let is_either = |format: &&&Format| ["disksim", "mqsim"].contains(&format.name);
+    if fitting.len() != 2 || fitting.iter().filter(is_either).count() != 2 {
+        return None;
+    }
+    let lines = head.split(|byte| matches!(byte, b'\n' | b'\r'));
+    // The head may cut its last line: what is left of a time is none.
+    let whole = head.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).map_or(0, |end| end + 1);
+    let lines = lines.scan(0, |at, line| {
+        *at += line.len() + 1;
+        (*at <= whole).then_some(line)
+    });
+    let time = |line: &[u8]| {
+        let field = line.trim_ascii().split(|byte| matches!(byte, b' ' | b'\t')).next()?;
+        std::str::from_utf8(field).ok()?.parse::<f64>().ok()
+    };
+    let times: Vec<f64> = lines.filter_map(time).take(TIMES).collect();
+    let (first, last) = (times.iter().copied().reduce(f64::min)?, times.iter().copied().reduce(f64::max)?);
+    let apart = (last - first) / (times.len().max(2) - 1) as f64;
+    let name = match apart {
+        _ if times.len() < TIMES_LEAST || apart <= 0.0 => return None,
+        apart if apart <= MS_MOST => "disksim",
+        apart if apart >= NS_LEAST => "mqsim",
+        _ => return None,
+    };
+    fitting.iter().copied().find(|format| format.name == name)
+}
+
 /// What unrecognised content looks like.
 fn hint(head: &[u8]) -> String {
     let line = first_line(head);
@@ -129,4 +169,34 @@ fn hint(head: &[u8]) -> String {
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })
         .collect();
     format!(": it begins with '{text}{}'", if line.len() > 60 { "…" } else { "" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace(step: u64, lines: u64) -> String {
+        (0..lines).map(|n| format!("{} 0 {} 8 {}\n", n * step, n * 8, n % 2)).collect()
+    }
+
+    #[test]
+    fn whole_times_are_in_the_unit_that_makes_sense_of_them() {
+        let recognised = |text: &str, name: &str| {
+            Format::recognised(text.as_bytes(), name)
+                .map(|format| format.name)
+                .map_err(|error| error.to_string())
+        };
+        // 5 ms apart, and 60 us apart.
+        assert_eq!(recognised(&trace(5, 100), "a.trace"), Ok("disksim"));
+        assert_eq!(recognised(&trace(60_000, 100), "a.trace"), Ok("mqsim"));
+        // A last line that the head cuts has part of a time.
+        assert_eq!(recognised(&(trace(60_000, 100) + "60"), "a.trace"), Ok("mqsim"));
+        // Either makes sense: 1 s apart, or 1 us.
+        for text in [trace(1000, 100), trace(60_000, 3), trace(0, 100)] {
+            assert!(recognised(&text, "a.trace").unwrap_err().contains("disksim, mqsim"), "{text}");
+        }
+        // Whoever says what it is knows better.
+        assert_eq!(recognised(&trace(60_000, 100), "a.ascii"), Ok("disksim"));
+        assert_eq!(recognised(&trace(5, 100), "a.MQSIM.gz"), Ok("mqsim"));
+    }
 }
