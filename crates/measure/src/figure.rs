@@ -33,6 +33,10 @@ pub struct Axis {
     /// Whether it is drawn to a logarithmic scale.
     #[serde(default)]
     pub log: bool,
+    /// Of a horizontal axis of names: the name of each place, from 0; the series are then drawn as bars. Empty for an
+    /// axis of numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
 }
 
 /// One curve.
@@ -45,6 +49,9 @@ pub struct Series {
     /// Drawn as single points rather than a line: published values, single samples.
     #[serde(default)]
     pub scatter: bool,
+    /// Of each point the interval in which its value lies, from and to; empty where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<(f64, f64)>,
 }
 
 /// A marked place.
@@ -63,11 +70,11 @@ pub struct Mark {
 impl Axis {
     /// A linear axis.
     pub fn linear(label: &str, unit: &str) -> Self {
-        Self { label: label.into(), unit: unit.into(), log: false }
+        Self { label: label.into(), unit: unit.into(), ..Self::default() }
     }
 
     /// A logarithmic axis.
     pub fn log(label: &str, unit: &str) -> Self {
-        Self { label: label.into(), unit: unit.into(), log: true }
+        Self { log: true, ..Self::linear(label, unit) }
     }
 }

@@ -35,6 +35,7 @@ pub(crate) fn distribution<'a>(
         name: plural(name),
         points: bins(histogram, all.len()),
         scatter: false,
+        ..Series::default()
     });
     let marks = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
     Figure {
@@ -85,6 +86,7 @@ fn over_time(run: &Run) -> Option<Figure> {
             name: plural(name),
             points: drawn.map(|s| point(s.submitted_ns, s.latency_ns)).collect(),
             scatter: true,
+            ..Series::default()
         }
     });
     let width_ns = end_ns / INTERVALS as u64 + 1;
@@ -94,6 +96,7 @@ fn over_time(run: &Run) -> Option<Figure> {
         name: "slowest".into(),
         points: slowest.map(|s| point(s.submitted_ns, s.latency_ns)).collect(),
         scatter: false,
+        ..Series::default()
     };
     Some(Figure {
         id: "latency-over-time".into(),

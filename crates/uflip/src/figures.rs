@@ -26,6 +26,7 @@ fn figure(curves: &Curves, benchmark: Benchmark) -> Option<Figure> {
             ),
             points: points.iter().map(|point| (point.value as f64 / scale, point.mean_ns / 1e6)).collect(),
             scatter: false,
+            ..Series::default()
         })
         .collect();
     if series.is_empty() {
@@ -75,7 +76,8 @@ pub(crate) fn interference(before_ns: &[u64], after_ns: &[u64], affected: u64) -
             })
             .collect::<Vec<_>>()
     };
-    let series = |name: &str, points| Series { name: name.into(), points, scatter: true };
+    let series =
+        |name: &str, points| Series { name: name.into(), points, scatter: true, ..Series::default() };
     Figure {
         id: "pause-determination".into(),
         title: "Reads before and behind a batch of random writes".into(),

@@ -28,7 +28,7 @@ fn curve(
 ) -> Series {
     let half_s = replay.over_time.width().as_s_f64() / 2.0;
     let points = slices.iter().filter_map(|slice| Some((slice.from_s + half_s, value(slice)?)));
-    Series { name: name.into(), points: points.collect(), scatter: false }
+    Series { name: name.into(), points: points.collect(), scatter: false, ..Series::default() }
 }
 
 fn latency_over_time(replay: &Replay, slices: &[SliceRow]) -> Figure {

@@ -1,7 +1,8 @@
 //! A figure on the page: two drawings, a legend of buttons, and its points for the script.
 
 use crate::svg::{
-    Frame, Plot, caption, class, dash_lengths, escape, is_bytes, spacing, swatch, worth_a_legend,
+    Frame, Plot, caption, class, content, dash_lengths, escape, is_bars, is_bytes, spacing, swatch,
+    worth_a_legend,
 };
 use crate::svg::{Scale, Spacing};
 use crate::wording::{capitalised, unit};
@@ -34,26 +35,49 @@ pub(super) fn render(figure: &Figure, id: &str, group: &Group<'_>) -> String {
     let mut out =
         format!("<figure id=\"{id}\"{group_name}>\n<h3 id=\"{id}-title\">{}</h3>\n", escape(&figure.title));
     out += &legend(figure);
+    if is_bars(figure) {
+        return out + &bars(figure) + &below(figure);
+    }
     out += &format!("<div class=\"plot\" tabindex=\"0\" role=\"group\" aria-labelledby=\"{id}-title\">\n");
     for (name, frame) in [("wide", WIDE), ("narrow", NARROW)] {
         out += &drawing(&Plot::among(figure, group.members, frame), frame, name, figure);
     }
     out += "</div>\n";
     out += &points(figure, &Plot::among(figure, group.members, ENLARGED));
+    out + &below(figure)
+}
+
+fn below(figure: &Figure) -> String {
     let caption = caption(figure);
-    if !caption.is_empty() {
-        out += &format!("<figcaption>{}</figcaption>\n", escape(&caption));
+    if caption.is_empty() {
+        return "</figure>\n".into();
     }
-    out + "</figure>\n"
+    format!("<figcaption>{}</figcaption>\n</figure>\n", escape(&caption))
+}
+
+/// Bars, which say their values themselves: there is nothing to zoom or to read out.
+fn bars(figure: &Figure) -> String {
+    let drawing = |(name, frame): (&str, Frame)| {
+        let (drawn, height) = content(figure, frame);
+        format!(
+            "<svg class=\"chart {name}\" role=\"img\" aria-label=\"{}\" viewBox=\"0 0 {} {height}\">{drawn}</svg>\n",
+            escape(&figure.title),
+            frame.width
+        )
+    };
+    let drawings: String = [("wide", WIDE), ("narrow", NARROW)].map(drawing).concat();
+    format!("<div class=\"plot still\">\n{drawings}</div>\n")
 }
 
 fn legend(figure: &Figure) -> String {
     if !worth_a_legend(figure) {
         return String::new();
     }
+    // Curves can be hidden; bars stand still.
+    let state = if is_bars(figure) { " disabled" } else { " aria-pressed=\"true\"" };
     let entry = |(at, series): (usize, &Series)| {
         format!(
-            "<li><button type=\"button\" aria-pressed=\"true\" data-series=\"{at}\">\
+            "<li><button type=\"button\"{state} data-series=\"{at}\">\
              <svg width=\"24\" height=\"12\" viewBox=\"0 -6 24 12\" class=\"chart\" aria-hidden=\"true\">{}</svg>{}</button></li>",
             swatch(figure, at),
             escape(&series.name)
@@ -99,9 +123,12 @@ fn points(figure: &Figure, plot: &Plot<'_>) -> String {
             let shown = plot.shown(series);
             let points: Vec<_> =
                 shown.iter().map(|at| series.points[*at]).map(|(x, y)| [short(x), short(y)]).collect();
+            let interval =
+                |at: &usize| series.intervals.get(*at).map(|(from, to)| [short(*from), short(*to)]);
+            let intervals: Vec<_> = shown.iter().filter_map(interval).collect();
             json!({
                 "name": series.name, "class": class(figure, at), "dashes": dash_lengths(figure, at),
-                "scatter": series.scatter, "points": points,
+                "scatter": series.scatter, "points": points, "intervals": intervals,
             })
         })
         .collect();

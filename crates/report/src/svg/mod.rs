@@ -5,6 +5,7 @@
 //! series past the seventh is dashed. The legend stands above the plot, marks' labels in a strip over it, so
 //! that neither covers a curve.
 
+mod bars;
 mod lettering;
 mod marks;
 mod palette;
@@ -12,6 +13,7 @@ mod plot;
 mod scale;
 mod thin;
 
+pub(crate) use bars::is_bars;
 pub(crate) use lettering::escape;
 pub(crate) use palette::{class, dash_lengths, swatch, worth_a_legend};
 pub(crate) use plot::{Frame, Plot};
@@ -46,9 +48,9 @@ pub fn svg_of_width(figure: &Figure, width: f64) -> String {
     if worth_a_legend(figure) {
         y = push_legend(&mut body, figure, y, inner);
     }
-    let plot = Plot::new(figure, Frame { width: inner, height: plot_height });
-    body += &format!("<g transform=\"translate({MARGIN} {y})\">{}</g>\n", plot.draw());
-    y += plot_height + 6.0;
+    let (drawn, height) = content(figure, Frame { width: inner, height: plot_height });
+    body += &format!("<g transform=\"translate({MARGIN} {y})\">{drawn}</g>\n");
+    y += height + 6.0;
     for line in wrap(&caption(figure), 13.0, inner) {
         y += 18.0;
         body += &text("caption", MARGIN, y, &line);
@@ -61,6 +63,15 @@ pub fn svg_of_width(figure: &Figure, width: f64) -> String {
          <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n{body}</svg>\n",
         title = escape(&figure.title),
     )
+}
+
+/// A figure as the content of an SVG element, and the height that it needs: that of the frame, but for bars.
+pub(crate) fn content(figure: &Figure, frame: Frame) -> (String, f64) {
+    if is_bars(figure) {
+        (bars::draw(figure, frame.width), bars::height(figure))
+    } else {
+        (Plot::new(figure, frame).draw(), frame.height)
+    }
 }
 
 /// What is written below a figure: its caption, and what could not be drawn.

@@ -49,7 +49,11 @@ impl<'a> Plot<'a> {
         let points = || all().flat_map(|figure| &figure.series).flat_map(|series| &series.points);
         let marks = || all().flat_map(|figure| &figure.marks);
         let xs = || points().map(|point| point.0).chain(marks().map(|mark| mark.x));
-        let ys = || points().map(|point| point.1).chain(marks().filter_map(|mark| mark.y));
+        let ends = || all().flat_map(|figure| &figure.series).flat_map(|series| &series.intervals);
+        let ys = || {
+            let ends = ends().flat_map(|(from, to)| [*from, *to]);
+            points().map(|point| point.1).chain(marks().filter_map(|mark| mark.y)).chain(ends)
+        };
 
         let bottom = frame.height - 42.0;
         let y = Scale::over(ys(), figure.y.log, true).between(bottom, 26.0);
@@ -204,7 +208,23 @@ impl<'a> Plot<'a> {
                 out += &format!("<path stroke-width=\"5\" d=\"{dots}\"/>");
             }
         }
+        out += &self.intervals(series);
         out + "</g>"
+    }
+
+    /// The intervals of a series: thin lines with ends, over the curve's points.
+    fn intervals(&self, series: &Series) -> String {
+        let one = |(point, (from, to)): (&(f64, f64), &(f64, f64))| {
+            let x = self.x.place(point.0)?;
+            // An end that a logarithmic axis does not have is the axis' own.
+            let (from, to) = (self.y.place(*from).unwrap_or(self.y.from), self.y.place(*to)?);
+            let (left, right) = (x - 4.0, x + 4.0);
+            Some(format!(
+                "M{x:.1} {from:.1}V{to:.1}M{left:.1} {from:.1}H{right:.1}M{left:.1} {to:.1}H{right:.1}"
+            ))
+        };
+        let lines: String = series.points.iter().zip(&series.intervals).filter_map(one).collect();
+        if lines.is_empty() { lines } else { format!("<path stroke-width=\"1.2\" d=\"{lines}\"/>") }
     }
 }
 

@@ -28,7 +28,12 @@ fn words() -> impl Strategy<Value = String> {
 
 fn axis() -> impl Strategy<Value = Axis> {
     let unit = prop::sample::select(vec!["", "us", "B", "sectors"]);
-    (words(), unit, any::<bool>()).prop_map(|(label, unit, log)| Axis { label, unit: unit.into(), log })
+    (words(), unit, any::<bool>()).prop_map(|(label, unit, log)| Axis {
+        label,
+        unit: unit.into(),
+        log,
+        ..Axis::default()
+    })
 }
 
 fn series() -> impl Strategy<Value = Series> {
@@ -37,7 +42,12 @@ fn series() -> impl Strategy<Value = Series> {
         (value(), 0..40_usize).prop_map(|(y, n)| (0..n).map(|x| (x as f64, y)).collect()),
         (0..10_u32).prop_map(|n| (0..n).map(|x| (2_f64.powi(x as i32), 1.0 / f64::from(x))).collect()),
     ];
-    (words(), points, any::<bool>()).prop_map(|(name, points, scatter)| Series { name, points, scatter })
+    (words(), points, any::<bool>()).prop_map(|(name, points, scatter)| Series {
+        name,
+        points,
+        scatter,
+        ..Series::default()
+    })
 }
 
 fn figure() -> impl Strategy<Value = Figure> {
@@ -85,7 +95,7 @@ fn curve(points: Vec<(f64, f64)>) -> Figure {
         title: "t".into(),
         x: Axis::linear("offset", "sectors"),
         y: Axis::linear("latency", "us"),
-        series: vec![Series { name: "s".into(), points, scatter: false }],
+        series: vec![Series { name: "s".into(), points, scatter: false, ..Series::default() }],
         ..Figure::default()
     }
 }
@@ -119,7 +129,12 @@ fn a_million_samples_stay_a_small_picture() {
 #[test]
 fn published_points_take_the_colour_of_their_curve() {
     let mut figure = curve(vec![(0.0, 1.0)]);
-    let named = |name: &str, scatter| Series { name: name.into(), points: vec![(1.0, 1.0)], scatter };
+    let named = |name: &str, scatter| Series {
+        name: name.into(),
+        points: vec![(1.0, 1.0)],
+        scatter,
+        ..Series::default()
+    };
     figure.series = vec![
         named("1 job", false),
         named("2 jobs", false),

@@ -69,6 +69,7 @@ fn figure(curves: &[Vec<Point>]) -> Figure {
                 name: format!("{sectors} sector{}", if *sectors == 1 { "" } else { "s" }),
                 points: points(curve),
                 scatter: false,
+                ..Series::default()
             })
             .collect(),
         // The valley of a read of 8 sectors that is halved by a chunk's end.

@@ -49,6 +49,7 @@ fn figure(jobs: u32, curve: &[f64], levels: &[(f64, bool)]) -> Figure {
             .map(|stride| (stride as f64, level))
             .collect(),
         scatter: true,
+        ..Series::default()
     });
     Figure {
         id: format!("fig3-{jobs}jobs"),
@@ -75,6 +76,7 @@ pub(super) fn measured(curve: &[f64]) -> Series {
         name: "measured".into(),
         points: curve.iter().enumerate().skip(1).map(|(i, bandwidth)| ((i + 1) as f64, *bandwidth)).collect(),
         scatter: false,
+        ..Series::default()
     }
 }
 

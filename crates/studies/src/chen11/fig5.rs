@@ -172,11 +172,13 @@ fn figure(drive: &str, id: &str, b: &Bandwidths, pattern: usize) -> Figure {
         name: format!("{kib} KB"),
         points: b.jobs.iter().map(|&jobs| (f64::from(jobs), b.at(pattern, kib, jobs))).collect(),
         scatter: false,
+        ..Series::default()
     });
     let published = published(id, pattern).iter().map(|&(label, points)| Series {
         name: format!("published, {label}"),
         points: points.to_vec(),
         scatter: true,
+        ..Series::default()
     });
     Figure {
         id: format!("fig5-{id}-{}", name.replace(' ', "-")),

@@ -54,8 +54,12 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
             1.0,
         ),
     ];
-    let published =
-        Series { name: "published, 4 KB".into(), points: vec![(1.0, 65.0), (2.0, 37.0)], scatter: true };
+    let published = Series {
+        name: "published, 4 KB".into(),
+        points: vec![(1.0, 65.0), (2.0, 37.0)],
+        scatter: true,
+        ..Series::default()
+    };
     let figures = vec![
         figure("fig6", "SSD-S: one sequential reader a job", &one, jobs, Some(published)),
         figure(
@@ -93,6 +97,7 @@ fn figure(id: &str, title: &str, curves: &Curves, jobs: &[u64], published: Optio
         name: format!("{kib} KB"),
         points: jobs.iter().zip(curve).map(|(&jobs, &bandwidth)| (jobs as f64, bandwidth)).collect(),
         scatter: false,
+        ..Series::default()
     });
     Figure {
         id: id.into(),

@@ -54,6 +54,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         name: format!("published, {name}"),
         points: vec![(32.0, at_32)],
         scatter: true,
+        ..Series::default()
     };
     let mut striped = figure("fig7", "SSD-S: reads of one domain and of ten in turn", &striped, jobs);
     striped.series.extend([published("one domain", 3.0), published("ten domains", 0.7)]);
@@ -99,6 +100,7 @@ fn figure(id: &str, title: &str, latencies: &Latencies, jobs: &[u32]) -> Figure 
         name: name.into(),
         points: jobs.iter().zip(values).map(|(&jobs, &ms)| (f64::from(jobs), ms)).collect(),
         scatter: false,
+        ..Series::default()
     };
     Figure {
         id: id.into(),

@@ -110,6 +110,7 @@ fn series(sizes: &[u32], pairs: &[Pair]) -> Vec<Series> {
         name: policy.into(),
         points: sizes.iter().zip(pairs).map(|(&size, pair)| (f64::from(size), mean(pair))).collect(),
         scatter: false,
+        ..Series::default()
     };
     vec![series("lru", &|pair| mean_ms(&pair.lru)), series("parallel", &|pair| mean_ms(&pair.parallel))]
 }

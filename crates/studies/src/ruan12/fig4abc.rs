@@ -116,6 +116,7 @@ fn copies(
         name: name.into(),
         points: pages.iter().zip(means).map(|(&pages, &ms)| (f64::from(pages), ms)).collect(),
         scatter: false,
+        ..Series::default()
     };
     outcome.figures.push(Figure {
         id: id.into(),

@@ -81,7 +81,7 @@ fn latencies(id: &str, name: &str, run: &Run) -> Figure {
         title: format!("Latency of writes: {name}"),
         x: Axis::linear("write", ""),
         y: Axis::log("latency", "ms"),
-        series: vec![Series { name: name.into(), points, scatter: true }],
+        series: vec![Series { name: name.into(), points, scatter: true, ..Series::default() }],
         caption: format!("{least:.1} to {most:.0} ms, {mean:.0} ms in the mean."),
         ..Figure::default()
     }

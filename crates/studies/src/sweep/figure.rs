@@ -47,7 +47,7 @@ pub fn figure(grid: &Grid, rows: &[PointRow], y: &Metric) -> Option<Figure> {
         id: "sweep".into(),
         title: format!("{} over {}", capitalised(y.title), key.name),
         x,
-        y: Axis { label: y.title.into(), unit: y.unit.into(), log: least > 0.0 && most > WIDE * least },
+        y: Axis { label: y.title.into(), unit: y.unit.into(), log: least > 0.0 && most > WIDE * least, ..Axis::default() },
         series,
         marks: Vec::new(),
         caption: if drawn == rows.len() {
@@ -95,7 +95,7 @@ impl Curve {
         let point = |(place, sum, count): (usize, f64, u32)| (numbers[place] / scale, sum / f64::from(count));
         let mut points: Vec<(f64, f64)> = self.points.into_iter().map(point).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Series { name: self.name, points, scatter: false }
+        Series { name: self.name, points, scatter: false, ..Series::default() }
     }
 }
 

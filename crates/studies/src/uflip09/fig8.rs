@@ -47,7 +47,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
             .map(|run| (run.value as f64 / f64::from(1 << 20), cost(run.value)))
             .collect();
         points.dedup();
-        series.push(Series { name: drive.into(), points, scatter: false });
+        series.push(Series { name: drive.into(), points, scatter: false, ..Series::default() });
     }
     outcome.figures.push(Figure {
         id: "fig8".into(),

@@ -13,13 +13,28 @@ const MARKED: usize = 4;
 pub fn plot(id: &str, title: &str, latencies_ns: &[u64], phases: &Phases) -> Figure {
     let startup = phases.startup.requests;
     let mut series = vec![
-        Series { name: "response time".into(), points: beginning(latencies_ns, phases), scatter: true },
-        Series { name: "running average".into(), points: running_average(latencies_ns, 0), scatter: false },
+        Series {
+            name: "response time".into(),
+            points: beginning(latencies_ns, phases),
+            scatter: true,
+            ..Series::default()
+        },
+        Series {
+            name: "running average".into(),
+            points: running_average(latencies_ns, 0),
+            scatter: false,
+            ..Series::default()
+        },
     ];
     let mut marks = Vec::new();
     if startup > 0 {
         let points = running_average(latencies_ns, startup);
-        series.push(Series { name: "running average without start-up".into(), points, scatter: false });
+        series.push(Series {
+            name: "running average without start-up".into(),
+            points,
+            scatter: false,
+            ..Series::default()
+        });
         marks.push(Mark { x: startup as f64, y: None, label: format!("start-up: {startup} I/Os") });
     }
     if let Some(period) = phases.period {

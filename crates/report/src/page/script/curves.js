@@ -29,7 +29,8 @@ class Curves {
     let low = Infinity, high = -Infinity;
     this.series.forEach((s, at) => {
       if (this.hidden.has(at)) return;
-      for (const [x, y] of s.points) {
+      const ends = (s.intervals || []).flatMap(([from, to], n) => [[s.points[n][0], from], [s.points[n][0], to]]);
+      for (const [x, y] of s.points.concat(ends)) {
         if ((range && (x < range[0] || x > range[1])) || !drawable(y, this.y.log)) continue;
         low = Math.min(low, y);
         high = Math.max(high, y);
@@ -68,7 +69,19 @@ class Curves {
     const line = seen.map(([x, y], n) => `${n ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
     const dash = s.dashes ? ` stroke-dasharray="${s.dashes}"` : "";
     const dotted = (X.to - X.from) / seen.length >= 6 || seen.length === 1 ? path(5, dots()) : "";
-    return `${begin}${path(2, line, dash)}${dotted}</g>`;
+    return `${begin}${path(2, line, dash)}${dotted}${this.#intervals(s, X, Y)}</g>`;
+  }
+
+  // Thin lines with ends, over the points.
+  #intervals(s, X, Y) {
+    const one = ([from, to], n) => {
+      const [at] = s.points[n];
+      if (!drawable(at, X.log) || !drawable(to, Y.log)) return "";
+      const x = X.place(at), a = drawable(from, Y.log) ? Y.place(from) : Y.from, b = Y.place(to);
+      return `M${x.toFixed(1)} ${a.toFixed(1)}V${b.toFixed(1)}` + [a, b].map((y) => `M${(x - 4).toFixed(1)} ${y.toFixed(1)}h8`).join("");
+    };
+    const d = (s.intervals || []).map(one).join("");
+    return d && `<path stroke-width="1.2" d="${d}"/>`;
   }
 
   // Position among the stops that lies nearest.

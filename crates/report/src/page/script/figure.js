@@ -3,6 +3,8 @@
 function figures() {
   const groups = new Map();
   for (const figure of document.querySelectorAll("figure[id]")) {
+    // Bars have no range to be zoomed.
+    if (figure.querySelector(".still")) continue;
     const box = figure.querySelector(".plot"), data = JSON.parse(figure.querySelector("script").textContent);
     const drawings = [...box.querySelectorAll("svg.chart")].map((svg) => {
       const { width, height } = svg.viewBox.baseVal;

@@ -1,0 +1,96 @@
+//! A figure over names as horizontal bars: names to the left, each bar's value behind it, its interval upon it.
+//!
+//! Bars begin at zero, so that their lengths compare as their values do. Several series make a group of bars a name.
+
+use super::lettering::{escape, width};
+use super::palette::class;
+use crate::wording::{capitalised, number, time_ns, unit};
+use flashlane_measure::figure::Figure;
+
+/// Height of a bar, and of the gap between groups.
+const BAR: f64 = 18.0;
+const GAP: f64 = 12.0;
+/// Text of names and values, in pixels.
+const SIZE: f64 = 12.0;
+const TOP: f64 = 26.0;
+
+/// Whether a figure is drawn so.
+pub(crate) fn is_bars(figure: &Figure) -> bool {
+    !figure.x.names.is_empty()
+}
+
+/// The height that the bars of a figure need.
+pub(crate) fn height(figure: &Figure) -> f64 {
+    let groups = figure.x.names.len() as f64;
+    TOP + groups * (figure.series.len() as f64 * BAR + GAP) + 8.0
+}
+
+/// The bars as the content of an SVG element of this width.
+pub(crate) fn draw(figure: &Figure, wide: f64) -> String {
+    let names = &figure.x.names;
+    let left = names.iter().map(|name| width(name, SIZE)).fold(0.0, f64::max).min(wide / 3.0) + 10.0;
+    let value = |series: usize, place: usize| {
+        let points = figure.series[series].points.iter().enumerate();
+        let (at, point) = points.into_iter().find(|(_, point)| point.0 == place as f64)?;
+        Some((point.1, figure.series[series].intervals.get(at).copied()))
+    };
+    let all = || {
+        (0..figure.series.len()).flat_map(|series| (0..names.len()).filter_map(move |at| value(series, at)))
+    };
+    let label = |value: f64| match (figure.y.unit.as_str(), unit(&figure.y.unit)) {
+        ("us", _) => time_ns(value * 1e3),
+        (_, "") => number(value),
+        (_, unit) => format!("{} {unit}", number(value)),
+    };
+    let labels = all().map(|(value, _)| width(&label(value), SIZE)).fold(0.0, f64::max);
+    let most =
+        all().map(|(value, interval)| interval.map_or(value, |(_, to)| to.max(value))).fold(0.0, f64::max);
+    let scale = (wide - left - labels - 14.0).max(20.0) / most.max(f64::MIN_POSITIVE);
+    // Each bar says its unit.
+    let mut out =
+        format!("<text class=\"name\" x=\"0\" y=\"12\">{}</text>", escape(&capitalised(&figure.y.label)));
+    for (at, name) in names.iter().enumerate() {
+        let group = figure.series.len() as f64 * BAR;
+        let top = TOP + at as f64 * (group + GAP);
+        out += &format!(
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            left - 8.0,
+            top + group / 2.0 + 4.0,
+            escape(name)
+        );
+        for series in 0..figure.series.len() {
+            let (y, middle) = (top + series as f64 * BAR, top + (series as f64 + 0.5) * BAR);
+            let Some((length, interval)) = value(series, at) else {
+                out += &format!("<text x=\"{left:.1}\" y=\"{:.1}\">not measured</text>", middle + 4.0);
+                continue;
+            };
+            let end = left + length.max(0.0) * scale;
+            out += &format!(
+                "<g class=\"{} bar\" data-series=\"{series}\"><path d=\"M{left:.1} {:.1}H{end:.1}v{:.1}H{left:.1}z\"/></g>",
+                class(figure, series),
+                y + 1.0,
+                BAR - 2.0
+            );
+            let behind = match interval {
+                Some((from, to)) if to > from => {
+                    let (from, to) = (left + from * scale, left + to * scale);
+                    out += &format!(
+                        "<path class=\"interval\" d=\"M{from:.1} {middle:.1}H{to:.1}M{from:.1} {:.1}v8M{to:.1} {:.1}v8\"/>",
+                        middle - 4.0,
+                        middle - 4.0
+                    );
+                    end.max(to)
+                }
+                _ => end,
+            };
+            out += &format!(
+                "<text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+                behind + 6.0,
+                middle + 4.0,
+                escape(&label(length))
+            );
+        }
+    }
+    let bottom = height(figure) - 8.0 - GAP / 2.0;
+    out + &format!("<path class=\"axis\" d=\"M{left:.1} {:.1}V{bottom:.1}\"/>", TOP - 4.0)
+}
