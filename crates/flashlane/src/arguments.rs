@@ -138,12 +138,28 @@ pub fn seed(text: &str) -> Result<Seed, String> {
     text.parse().map(Seed).map_err(|_| "a seed is a whole number from 0 to 18446744073709551615".to_owned())
 }
 
+/// Which devices of a trace are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceDevice {
+    /// The one of this number.
+    Number(u32),
+    /// All, laid side by side.
+    All,
+}
+
 /// A device of a trace as it is typed.
-pub fn device_of_trace(text: &str) -> Result<u32, String> {
+pub fn device_of_trace(text: &str) -> Result<TraceDevice, String> {
     let reason = || {
-        format!("allowed: its number in decimal, from 0 to {}; 'flashlane trace info' lists them", u32::MAX)
+        format!(
+            "allowed: its number in decimal, from 0 to {}, as 'flashlane trace info' lists them; or 'all', which lays \
+             them side by side",
+            u32::MAX
+        )
     };
-    text.parse().map_err(|_| reason())
+    if text == "all" {
+        return Ok(TraceDevice::All);
+    }
+    text.parse().map(TraceDevice::Number).map_err(|_| reason())
 }
 
 /// A device as it is typed.

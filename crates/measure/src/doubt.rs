@@ -1,8 +1,12 @@
 //! Doubts about a result: typed, computed once, carried with the result wherever it is shown.
 
+mod flash;
+mod load;
+
 use crate::{Interruption, Refusal, Run};
+pub(crate) use flash::about_flash;
 use flashlane_base::Duration;
-use flashlane_device::Counters;
+use load::overloaded;
 
 /// A reason not to take a result at face value.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -71,6 +75,38 @@ pub enum Doubt {
     NotWritten {
         /// Their share of all pages read, 0 to 1.
         share: f64,
+    },
+    /// The drive wrote and never had to clean.
+    #[error(
+        "nothing was cleaned: {written_pages} pages were written and no block was erased, so that these are the times of \
+         a drive with free blocks left; begin with initial.state=full or fragmented, or write more"
+    )]
+    NothingCleaned {
+        /// Pages that the host wrote.
+        written_pages: u64,
+    },
+    /// What left the write buffer mostly left it for flushes.
+    #[error(
+        "flushes drained the write buffer: {flushed_pages} of the {drained_pages} pages that left it did so because the \
+         host waited for one of {flushes} flushes, so that its size and policy hardly mattered"
+    )]
+    FlushesDrainedBuffer {
+        /// Pages that left for a flush.
+        flushed_pages: u64,
+        /// All pages that left.
+        drained_pages: u64,
+        /// The flushes.
+        flushes: u64,
+    },
+    /// A trace asks for more than the drive gives, and the queue before it grows to the end.
+    #[error("{}", overloaded(asked, sustained, *speed))]
+    Overloaded {
+        /// What the trace asks for.
+        asked: Throughput,
+        /// What the drive did.
+        sustained: Throughput,
+        /// At how many times the recorded speed the drive would have kept up.
+        speed: f64,
     },
     /// Requests of a trace were left out, because the device cannot be asked for them.
     #[error("{requests} of {records} requests of the trace were left out; {first}")]
@@ -151,6 +187,15 @@ pub enum Doubt {
     },
 }
 
+/// Requests and bytes a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Throughput {
+    /// Requests a second.
+    pub iops: f64,
+    /// Bytes read and written a second.
+    pub bandwidth_bytes_per_s: f64,
+}
+
 /// A 99.9th percentile with at least one request beyond it.
 const REQUESTS_NEEDED: u64 = 1000;
 /// From here on an interval is called wide.
@@ -169,6 +214,9 @@ impl Doubt {
             Self::Unsteady { .. } => "unsteady",
             Self::DeviceFull { .. } => "device-full",
             Self::NotWritten { .. } => "not-written",
+            Self::NothingCleaned { .. } => "nothing-cleaned",
+            Self::FlushesDrainedBuffer { .. } => "flushes-drained-buffer",
+            Self::Overloaded { .. } => "overloaded",
             Self::LeftOut { .. } => "left-out",
             Self::Folded { .. } => "folded",
             Self::Widened { .. } => "widened",
@@ -192,15 +240,6 @@ pub(crate) fn about_the_end(partial: Option<Interruption>, failed: u64, requests
         doubts.push(Doubt::TooFewRequests { requests, needed: REQUESTS_NEEDED });
     }
     doubts
-}
-
-/// That most of what was read had never been written; only a simulated drive tells.
-pub(crate) fn about_flash(counters: &Counters) -> Option<Doubt> {
-    let read = counters.get("host_pages_read").filter(|&pages| pages > 0)?;
-    let answered = ["flash_pages_read", "buffer_read_hits", "readahead_page_hits"];
-    let answered: u64 = answered.iter().filter_map(|name| counters.get(name)).sum();
-    let share = read.saturating_sub(answered) as f64 / read as f64;
-    (share > 0.5).then_some(Doubt::NotWritten { share })
 }
 
 /// That samples are a draw.

@@ -19,7 +19,7 @@ pub mod schema;
 pub mod statistics;
 
 pub use closed_loop::closed_loop;
-pub use doubt::Doubt;
+pub use doubt::{Doubt, Throughput};
 pub use error::{Interruption, MeasureError};
 pub use options::{Options, Progress, Watch};
 pub use replay::{

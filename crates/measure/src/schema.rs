@@ -4,7 +4,7 @@
 //! Fields are only ever added under this version.
 
 pub use crate::replay::schema::{
-    FittedRow, OverTimeRow, REPLAY_SCHEMA, ReplayResult, SliceRow, SlowRow, TraceRow,
+    FittedRow, OverTimeRow, PlacedRow, REPLAY_SCHEMA, ReplayResult, SliceRow, SlowRow, TraceRow,
 };
 
 use crate::figure::Figure;

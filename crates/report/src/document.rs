@@ -14,6 +14,8 @@ pub(crate) struct Document {
     pub title: String,
     /// One line about how.
     pub subtitle: String,
+    /// What has to be known before any number is read, where there is such a thing.
+    pub caution: String,
     /// The answer in a sentence, where there is one.
     pub summary: String,
     /// The few numbers to see first.
@@ -22,6 +24,8 @@ pub(crate) struct Document {
     pub tables: Vec<Table>,
     /// The plots.
     pub figures: Vec<Figure>,
+    /// The ids of those that a page shows first, above the numbers: where the picture is the answer.
+    pub leading: Vec<String>,
     /// Doubts about the result.
     pub warnings: Vec<Warning>,
     /// Why the result is incomplete, where it is.

@@ -25,6 +25,10 @@ pub(crate) fn render(document: &Document, width: usize) -> String {
     if let Some(reason) = &document.partial {
         push_wrapped(&mut out, &format!("Partial result: {reason}"), width, 0);
     }
+    if !document.caution.is_empty() {
+        out.push(String::new());
+        push_wrapped(&mut out, &document.caution, width, 0);
+    }
     push_facts(&mut out, document);
     for table in document.tables.iter().filter(|table| !table.is_for_page && !table.rows.is_empty()) {
         out.push(String::new());

@@ -5,7 +5,9 @@ mod measure;
 mod recording;
 mod sweep;
 
-use crate::arguments::{OutputOptions, SafetyOptions, SweepOptions, device, device_of_trace, seed};
+use crate::arguments::{
+    OutputOptions, SafetyOptions, SweepOptions, TraceDevice, device, device_of_trace, seed,
+};
 use crate::begin::begin;
 use crate::failure::{Failure, Status, tell};
 use crate::output;
@@ -33,9 +35,10 @@ pub struct Arguments {
     /// The format of the trace; recognised by its content unless given
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(FORMATS.iter().map(|format| format.name)))]
     trace_format: Option<String>,
-    /// The device in the trace whose requests are replayed; needed where there are several
-    #[arg(long, value_name = "N", value_parser = device_of_trace)]
-    trace_device: Option<u32>,
+    /// The device in the trace whose requests are replayed, by its number; or 'all', which lays them side by side; needed
+    /// where there are several
+    #[arg(long, visible_alias = "device", value_name = "N|all", value_parser = device_of_trace)]
+    trace_device: Option<TraceDevice>,
     /// The seed of all randomness, that of a simulated drive and that by which samples are drawn
     #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true, value_parser = seed)]
     seed: Seed,
@@ -51,6 +54,7 @@ const EXAMPLES: &str = "\
 Examples:
   flashlane replay sim:msr-32g,initial.state=full iozone.trace.xz
   flashlane replay sim:nvme-tlc,initial.state=full web.csv.gz --trace-device 0 --speed 10 --out web
+  flashlane replay sim:nvme-tlc,initial.state=full web.csv.gz --device all
   flashlane replay sim:ssd-m database.iolog --pace closed --depth 8
   flashlane replay /dev/nvme0n1 reads.csv --pace think --beyond fold
   flashlane replay sim:msr-64g iozone.trace.xz --sweep buffer.size=1MiB..64MiB*2 --sweep buffer.policy=lru,parallel";
@@ -71,8 +75,11 @@ impl Arguments {
     fn recording(&self) -> Recording<'_> {
         let opening = OpenOptions {
             format: self.trace_format.as_deref(),
-            device: self.trace_device,
-            every_device: false,
+            device: match self.trace_device {
+                Some(TraceDevice::Number(number)) => Some(number),
+                Some(TraceDevice::All) | None => None,
+            },
+            every_device: self.trace_device == Some(TraceDevice::All),
             stop: Some(flashlane_host::interrupted),
         };
         Recording { path: &self.trace, opening }
@@ -86,6 +93,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         return sweep::call(arguments, recording);
     }
     // A trace that cannot be read is told before a device is made. Opened once: what a pipe has given is gone.
+    let side_by_side = recording.side_by_side()?;
     let trace = recording.open()?;
     let writes = recording.changes(spec, how.most())?;
     let what = writes.then(|| (recording.described(), recording.instead()));
@@ -93,7 +101,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let meter = Meter::new(format!("replaying on {spec}"));
     let mut watch = |share| meter.watch(share);
     let opened = how.open(spec, safety, writes)?;
-    let requests = Requests::Opened(Box::new(trace));
+    let requests = Requests::Opened(Box::new(trace), side_by_side);
     let (replay, result) = how.measure(opened, requests, Options::default().samples, &mut watch)?;
     drop(meter);
     let value = output::value(&result, spec)?;

@@ -3,14 +3,15 @@
 mod out;
 mod record;
 
-use crate::arguments::{OutputOptions, device_of_trace};
+use crate::arguments::{OutputOptions, TraceDevice, device_of_trace};
 use crate::failure::{Failure, Status, tell};
 use crate::output;
 use crate::progress::metered;
 use anyhow::anyhow;
 use clap::Subcommand;
 use flashlane_trace::{
-    FORMATS, OpenError, OpenOptions, Portrait, ReadError, Share, Summary, Trace, Writer, open,
+    Extents, FORMATS, OpenError, OpenOptions, Portrait, ReadError, Record, Share, SideBySide, Summary, Trace,
+    Writer, files, input_name, is_standard_input, open,
 };
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
@@ -51,9 +52,10 @@ struct Input {
     /// The trace's format, where its content does not tell
     #[arg(long, value_name = "NAME")]
     from: Option<String>,
-    /// Only the requests of this device; of all devices unless given
-    #[arg(long, value_name = "N", value_parser = device_of_trace)]
-    device: Option<u32>,
+    /// Only the requests of the device of this number; or 'all', laid side by side as one device; those of all devices,
+    /// each with its own addresses, unless given
+    #[arg(long, value_name = "N|all", value_parser = device_of_trace)]
+    device: Option<TraceDevice>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -99,13 +101,44 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
 }
 
 fn opened(input: &Input) -> Result<Trace, Failure> {
+    let number = match input.device {
+        Some(TraceDevice::Number(number)) => Some(number),
+        Some(TraceDevice::All) | None => None,
+    };
     let options = OpenOptions {
         format: input.from.as_deref(),
-        device: input.device,
-        every_device: input.device.is_none(),
+        device: number,
+        every_device: number.is_none(),
         stop: Some(flashlane_host::interrupted),
     };
     open(&input.trace, &options).map_err(|error| unopened(error, "--from"))
+}
+
+/// Where the devices lie, where all are to be laid side by side: found out by reading the trace once.
+fn laid_out(input: &Input) -> Result<SideBySide, Failure> {
+    if input.device != Some(TraceDevice::All) {
+        return Ok(SideBySide::default());
+    }
+    if is_standard_input(&input.trace) || files(&input.trace).iter().any(|file| !file.is_file()) {
+        return Err(Failure::unusable(anyhow!(
+            "--device all reads the trace twice, first for the devices' sizes, and '{}' is no plain file: give it as a file",
+            input_name(&input.trace)
+        )));
+    }
+    let mut trace = opened(input)?;
+    let name = trace.name().to_owned();
+    side_by_side(&mut trace, &name)
+}
+
+/// Reads a trace for the sizes of its devices, and lays these side by side.
+pub(super) fn side_by_side(trace: &mut Trace, name: &str) -> Result<SideBySide, Failure> {
+    let mut extents = Extents::default();
+    metered(trace, format!("reading the sizes of the devices of {name}"))
+        .for_each(|record| extents.add(&record));
+    if flashlane_host::interrupted() {
+        return Err(Failure::failed(anyhow!("stopped on request, before the trace '{name}' was used")));
+    }
+    SideBySide::new(&extents).map_err(Failure::unusable)
 }
 
 /// Why a trace was not opened; where naming its format would help, with the `option` that does.
@@ -121,11 +154,12 @@ pub(super) fn unopened(error: OpenError, option: &str) -> Failure {
 
 fn info(arguments: &InfoArguments) -> Result<Status, Failure> {
     output::prepare(&arguments.output)?;
+    let devices = laid_out(&arguments.input)?;
     let mut trace = opened(&arguments.input)?;
     let name = trace.name().to_owned();
     let mut portrait = Portrait::new();
     for record in metered(&mut trace, format!("reading {name}")) {
-        portrait.add(&record);
+        portrait.add(&placed(&devices, record));
     }
     let summary = trace.summary();
     let partial = trace.finish().err().map(|error| error.to_string());
@@ -138,6 +172,11 @@ fn info(arguments: &InfoArguments) -> Result<Status, Failure> {
             Status::Failed
         }
     })
+}
+
+/// The request in its device's place, where the devices are laid side by side.
+fn placed(devices: &SideBySide, record: Record) -> Record {
+    if devices.devices().is_empty() { record } else { devices.place(record) }
 }
 
 /// The result as programs read it: `docs/json.md`.
@@ -210,11 +249,12 @@ fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {
     let ConvertArguments { input, out, to, force } = arguments;
     let format = out::format(out, to.as_deref(), None)?;
     let begun = out::begin(out, *force)?;
+    let devices = laid_out(input)?;
     let mut trace = opened(input)?;
     let writer = Writer::new(format, begun.open()?).map_err(Failure::unusable)?;
     let source = format!("'{}'", trace.name());
     let what = format!("reading {}", trace.name());
-    let written = out::write(&mut trace, what, writer, out);
+    let written = out::write(&mut trace, what, |record| placed(&devices, record), writer, out);
     let Some(written) = out::unless_closed(written)? else { return Ok(Status::Done) };
     let summary = trace.summary();
     let partial = trace.finish().err().map(|error| error.to_string());

@@ -48,7 +48,7 @@ fn a_replay_at_its_time_stamps() {
     assert_eq!(result["operations"]["read"]["requests"], 1333);
     assert_eq!(result["device"]["counters"]["host_writes"], 667);
     assert!(result.get("figures").is_none(), "it is lean");
-    assert_eq!(codes(&result), [""; 0]);
+    assert_eq!(codes(&result), ["nothing-cleaned"], "a few writes need no cleaning");
     assert_eq!(json(&["replay", DRIVE, text(&path)]), result, "it can be repeated");
     let twice = json(&["replay", DRIVE, text(&path), "--speed", "2"]);
     assert!((twice["elapsed_s"].as_f64().unwrap() - span_s / 2.0).abs() < 0.1);
@@ -61,9 +61,9 @@ fn a_closed_loop_asks_no_more_of_a_device_than_it_takes_unless_told_to() {
     let replayed = |more: &[&str]| json(&[&["replay"][..], &closed, more].concat());
     let result = replayed(&[]);
     assert_eq!((&result["in_flight"], &result["device"]["depth"]), (&20.into(), &20.into()));
-    assert_eq!(codes(&result), [""; 0]);
+    assert_eq!(codes(&result), ["nothing-cleaned"]);
     let told = replayed(&["--depth", "32"]);
-    assert_eq!((&told["in_flight"], codes(&told)), (&32.into(), vec!["device-full"]));
+    assert_eq!((&told["in_flight"], codes(&told)), (&32.into(), vec!["device-full", "nothing-cleaned"]));
     let on_more = json(&["replay", DRIVE, text(&path), "--pace", "closed"]);
     assert_eq!((&on_more["in_flight"], &on_more["device"]["depth"]), (&32.into(), &32.into()));
     // At each point of a sweep what its own device takes.
@@ -87,7 +87,7 @@ fn a_replay_in_a_closed_loop_or_with_its_pauses() {
     );
     let think = json(&["replay", DRIVE, text(&path), "--pace", "think"]);
     assert_eq!((&think["pace"], &think["fitted"]["untimed"]), (&"think".into(), &2000.into()));
-    assert_eq!(codes(&think), ["untimed"]);
+    assert_eq!(codes(&think), ["untimed", "nothing-cleaned"]);
     assert!(think["elapsed_s"].as_f64() > closed["elapsed_s"].as_f64());
 }
 
@@ -223,8 +223,8 @@ fn lines_that_are_no_requests_are_told_and_a_trace_that_ends_early_is_partial() 
     fs::write(&path, &lines).unwrap();
     let result = json(&["replay", DRIVE, text(&path)]);
     assert_eq!((&result["requests"], &result["trace"]["lines_refused"]), (&3000.into(), &1.into()));
-    assert!(result["warnings"][0]["message"].as_str().unwrap().contains("line 2"), "{result}");
-    assert_eq!(codes(&result), ["lines-refused"]);
+    assert!(result["warnings"][1]["message"].as_str().unwrap().contains("line 2"), "{}", result["warnings"]);
+    assert_eq!(codes(&result), ["nothing-cleaned", "lines-refused"]);
 
     // Told once, with what the replay made of it and where it is; in a closed loop no time stamp is looked at.
     let (_back_dir, back) = trace((0..2000).map(|i| (if i == 4 { 0.0 } else { i as f64 }, i * 8, 8, true)));
@@ -318,4 +318,53 @@ fn a_device_that_vanishes_and_a_gap_that_is_broken_off_leave_what_was_measured()
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stderr).contains("stopped on request"));
+}
+
+#[test]
+fn a_drive_that_cannot_keep_up_says_so_first() {
+    let (_dir, path) = trace((0..3000).map(|i| (i as f64 * 0.005, (i * 7919) % 100_000 * 8, 8, true)));
+    let shown = done(&["replay", DRIVE, text(&path)]);
+    let (first, rest) = shown.split_once("Requests a second").unwrap();
+    let said = first.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("The drive cannot keep up: the trace asks 819 MB/s"), "{first}");
+    assert!(said.contains("--speed 0.") && rest.contains("[overloaded]"), "{shown}");
+    let result = json(&["replay", DRIVE, text(&path)]);
+    assert_eq!(codes(&result)[0], "overloaded");
+    assert!(result["asked_iops"].as_f64().unwrap() > 2.0 * result["iops"].as_f64().unwrap());
+    // What it says to try is there, and helps.
+    let speed = said.split_once("--speed ").unwrap().1.split([',', ' ']).next().unwrap();
+    for more in [&["--speed", speed][..], &["--pace", "think"], &["--pace", "closed"]] {
+        let result = json(&[&["replay", DRIVE, text(&path)], more].concat());
+        assert!(!codes(&result).contains(&"overloaded"), "{more:?}");
+    }
+}
+
+#[test]
+fn all_devices_of_a_trace_are_laid_side_by_side() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("two.trace");
+    let mut lines = String::new();
+    for i in 0..200 {
+        let _ = writeln!(lines, "{:.6} {} {} 8 1", f64::from(i) * 1.001, 3 + 4 * (i % 2), i * 8);
+    }
+    fs::write(&path, &lines).unwrap();
+    refused(2, &["replay", DRIVE, text(&path)], &["several devices", "all, laid side by side"]);
+    let result = json(&["replay", DRIVE, text(&path), "--device", "all"]);
+    assert_eq!(result["requests"], 200);
+    let places = result["trace"]["side_by_side"].as_array().unwrap();
+    let place =
+        |at: usize| ["number", "begin_bytes", "length_bytes"].map(|key| places[at][key].as_u64().unwrap());
+    assert_eq!([place(0), place(1)], [[3, 0, 1 << 20], [7, 1 << 20, 1 << 20]]);
+    // Converted so, it is a trace of one device, which replays alike.
+    let one = dir.path().join("one.msr");
+    done(&["trace", "convert", text(&path), text(&one), "--device", "all"]);
+    let converted = json(&["replay", DRIVE, text(&one)]);
+    assert_eq!(converted["latency_ns"], result["latency_ns"]);
+    assert_eq!(json(&["trace", "info", text(&one)])["highest_bytes"], (1 << 20) + 200 * 4096);
+    // In a sweep, too; of a pipe the sizes cannot be found out.
+    let sweep = ["--trace-device", "all", "--repeat", "1", "--sweep", "replay.speed=1,2"];
+    let swept = json(&[&["replay", DRIVE, text(&path)], &sweep[..]].concat());
+    assert_eq!(swept["rows"][0]["mean_ns"], result["latency_ns"]["mean"]);
+    refused(2, &["replay", DRIVE, "/dev/stdin", "--device", "all"], &["laid side by side", "no plain file"]);
+    refused(2, &["replay", DRIVE, text(&path), "--device", "some"], &["or 'all'"]);
 }

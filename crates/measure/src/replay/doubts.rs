@@ -1,18 +1,28 @@
 //! What there is to doubt in a replay.
 
-use super::Replay;
-use crate::Doubt;
-use crate::doubt::{about_flash, about_samples, about_the_end};
+use super::{Pace, Replay};
+use crate::doubt::{Doubt, Throughput, about_flash, about_samples, about_the_end};
+use crate::statistics::Slice;
 use flashlane_base::Duration;
 
 /// The share of the median latency from which the replay's own lateness is said.
 const LATE: f64 = 0.1;
+
+/// By how much longer than the trace a replay lasts, as a share, from which on the drive does not keep up …
+const LATER: f64 = 0.05;
+/// … if at the trace's end this share of all requests still waits, …
+const SHARE_BEHIND: f64 = 0.05;
+/// … and more than the few that a drive has in flight anyway.
+const BEHIND_LEAST: f64 = 33.0;
 
 impl Replay {
     /// What there is to doubt, gravest first. The means of a trace are exact, and none of it is a steady state: an
     /// interval that is wide, or a latency that drifts, is no doubt here.
     pub fn doubts(&self) -> Vec<Doubt> {
         let mut doubts = about_the_end(self.partial, self.failed, self.requests);
+        // Why it ended early comes before all else, and then what all its latencies mean.
+        let first = usize::from(self.partial.is_some());
+        doubts.splice(first..first, self.doubt_about_load());
         doubts.extend(self.doubts_about_fit());
         doubts.extend(self.doubt_about_lateness());
         if self.waited > 0 {
@@ -40,6 +50,33 @@ impl Replay {
             where_any(fitted.untimed, Doubt::Untimed { requests: fitted.untimed, of: self.requests }),
         ];
         doubts.into_iter().flatten()
+    }
+
+    /// That the drive cannot keep up with the trace's time stamps: it needed longer than the trace lasts, and at the
+    /// trace's end many requests still waited.
+    fn doubt_about_load(&self) -> Option<Doubt> {
+        let asked_for = self.asked_for()?;
+        let late = self.elapsed.as_s_f64() / asked_for.as_s_f64() - 1.0;
+        let behind = self.completed_after(asked_for);
+        let many = (SHARE_BEHIND * self.requests as f64).max(BEHIND_LEAST);
+        if late < LATER || behind < many {
+            return None;
+        }
+        let Pace::Open { speed } = self.options.pace else { return None };
+        let sustained = Throughput { iops: self.iops(), bandwidth_bytes_per_s: self.bandwidth_bytes_per_s() };
+        Some(Doubt::Overloaded { asked: self.asked()?, sustained, speed: speed / (1.0 + late) })
+    }
+
+    /// Requests that completed later than so long after the first arrival; of a slice of time that lies on both sides,
+    /// its share.
+    fn completed_after(&self, time: Duration) -> f64 {
+        let width = self.over_time.width().as_s_f64();
+        let after = |(slice, at): (&Slice, u32)| {
+            let from = f64::from(at) * width;
+            let share = ((from + width - time.as_s_f64()) / width).clamp(0.0, 1.0);
+            share * slice.latencies.as_ref().map_or(0, |latencies| latencies.len()) as f64
+        };
+        self.over_time.slices().iter().zip(0..).map(after).sum()
     }
 
     fn doubt_about_lateness(&self) -> Option<Doubt> {

@@ -21,7 +21,7 @@ pub use recording::{ByOperation, Slow};
 use crate::engine::drive;
 use crate::run::per_second;
 use crate::statistics::{Confidence, OverTime, Sample};
-use crate::{Interruption, Options};
+use crate::{Interruption, Options, Throughput};
 use client::Replayer;
 use flashlane_base::{Duration, Histogram};
 use flashlane_device::{Counters, Device, Profile};
@@ -166,6 +166,21 @@ impl Replay {
     /// Bytes a second of device time, likewise.
     pub fn bandwidth_bytes_per_s(&self) -> f64 {
         self.per_second(self.bytes)
+    }
+
+    /// How long the requests arrive: the recorded time at the replay's speed; none where time stamps are not looked at,
+    /// or are all the same.
+    pub(crate) fn asked_for(&self) -> Option<Duration> {
+        let Pace::Open { speed } = self.options.pace else { return None };
+        let ns = self.recorded_span.as_ns() as f64 / speed;
+        (ns >= 1.0).then(|| Duration::from_ns(ns as u64))
+    }
+
+    /// What the trace asks for at its time stamps, of the requests that were measured; none as above.
+    pub fn asked(&self) -> Option<Throughput> {
+        let time = self.asked_for()?;
+        let (requests, bytes) = (self.requests, self.bytes);
+        Some(Throughput { iops: per_second(requests, time), bandwidth_bytes_per_s: per_second(bytes, time) })
     }
 
     pub(crate) fn per_second(&self, count: u64) -> f64 {

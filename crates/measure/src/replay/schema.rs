@@ -40,6 +40,12 @@ pub struct ReplayResult {
     pub requests: u64,
     /// Requests that waited because the device was full.
     pub waited: u64,
+    /// Requests a second that the trace asks for at the replay's speed; `null` where its time stamps are not looked at.
+    #[serde(default)]
+    pub asked_iops: Option<f64>,
+    /// Bytes a second, likewise.
+    #[serde(default)]
+    pub asked_bandwidth_bytes_per_s: Option<f64>,
     /// From the first request to the last in the recording, in seconds.
     pub recorded_span_s: f64,
     /// Device time, in seconds.
@@ -88,6 +94,20 @@ pub struct TraceRow {
     pub lines: u64,
     /// Lines that should be a request and are not.
     pub lines_refused: u64,
+    /// The trace's devices, where all were laid side by side; else empty.
+    #[serde(default)]
+    pub side_by_side: Vec<PlacedRow>,
+}
+
+/// Where a device of the trace lies among all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacedRow {
+    /// Its number.
+    pub number: u32,
+    /// Its first byte.
+    pub begin_bytes: u64,
+    /// The bytes that it takes.
+    pub length_bytes: u64,
 }
 
 /// How the requests of a trace fitted the device.
@@ -179,6 +199,8 @@ impl From<&Replay> for ReplayResult {
             seed: replay.options.seed.0,
             requests: replay.requests,
             waited: replay.waited,
+            asked_iops: replay.asked().map(|asked| asked.iops),
+            asked_bandwidth_bytes_per_s: replay.asked().map(|asked| asked.bandwidth_bytes_per_s),
             recorded_span_s: replay.recorded_span.as_s_f64(),
             elapsed_s: replay.elapsed.as_s_f64(),
             iops: replay.iops(),

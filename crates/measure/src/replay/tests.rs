@@ -475,3 +475,45 @@ proptest! {
         prop_assert_eq!(slices.iter().map(|s| s.bytes).sum::<u64>(), n * SECTOR);
     }
 }
+
+fn codes(replay: &Replay) -> Vec<&'static str> {
+    replay.doubts().iter().map(Doubt::code).collect()
+}
+
+#[test]
+fn a_drive_that_cannot_keep_up_is_told_first() {
+    // One server of 100 us is asked every 50 us: it sustains half, and at the end half of the requests wait.
+    let records: Vec<Record> = (0..2000).map(|n| read(n * 50, n)).collect();
+    let overloaded = replayed(&mut Scripted::new(4, 1, 100), records.clone(), &ReplayOptions::default());
+    assert_eq!(codes(&overloaded)[0], "overloaded");
+    let Doubt::Overloaded { asked, sustained, speed } = overloaded.doubts()[0].clone() else { panic!() };
+    assert!((asked.iops / 20e3 - 1.0).abs() < 0.01, "{asked:?}");
+    assert!((sustained.iops / 10e3 - 1.0).abs() < 0.01, "{sustained:?}");
+    assert!((speed - 0.5).abs() < 0.01, "{speed}");
+    let message = overloaded.doubts()[0].to_string();
+    for part in ["asks 10 MB/s (20010 requests/s)", "sustains 5.12 MB/s", "--speed 0.4", "--pace think"] {
+        assert!(message.contains(part), "{message}");
+    }
+    // At the speed that it names, and with the paces.
+    for pace in [Pace::Open { speed: 0.45 }, Pace::Think { speed: 1.0 }, Pace::Closed { depth: 4 }] {
+        let replay = replayed(&mut Scripted::new(4, 1, 100), records.clone(), &paced(pace));
+        assert!(!codes(&replay).contains(&"overloaded"), "{pace:?}");
+    }
+    // The same where the drive takes all of it, and queues it itself.
+    let deep = replayed(&mut Scripted::new(4096, 1, 100), records, &ReplayOptions::default());
+    assert_eq!(codes(&deep)[0], "overloaded");
+}
+
+#[test]
+fn a_burst_that_the_drive_recovers_from_is_no_overload() {
+    let burst = |at_us: u64| (0..300).map(move |n| read(at_us + n, n));
+    let calm = |from_us: u64| (0..300).map(move |n| read(from_us + n * 200, n));
+    let bursts: Vec<Record> = calm(0).chain(burst(100_000)).chain(calm(200_000)).collect();
+    let replay = replayed(&mut Scripted::new(4, 1, 100), bursts, &ReplayOptions::default());
+    assert!(replay.waited > 250, "{}", replay.waited);
+    assert!(!codes(&replay).contains(&"overloaded"));
+    // Requests that all come at once have no rate.
+    let at_once = replayed(&mut Scripted::new(4, 1, 100), vec![read(5, 0); 500], &ReplayOptions::default());
+    assert!(!codes(&at_once).contains(&"overloaded"));
+    assert_eq!(at_once.asked(), None);
+}

@@ -6,9 +6,8 @@
 //! full, neighbours are merged and the length doubles, so memory is constant and between half that number and all of
 //! them are in use. Whether they are long enough is tested by the correlation of neighbouring means.
 
-use super::steady_state;
+use super::{steady_state, student_t};
 use flashlane_base::Duration;
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Batches before neighbours are merged.
 const BATCHES: usize = 64;
@@ -101,9 +100,7 @@ impl BatchMeans {
         let mean = means.iter().sum::<f64>() / n as f64;
         let squares: f64 = means.iter().map(|m| (m - mean).powi(2)).sum();
         let neighbours: f64 = means.windows(2).map(|w| (w[0] - mean) * (w[1] - mean)).sum();
-        let t = StudentsT::new(0.0, 1.0, (n - 1) as f64)
-            .expect("at least one degree of freedom")
-            .inverse_cdf(0.975);
+        let t = student_t(0.95, n as u64 - 1);
         let half_width_ns = t * (squares / (n - 1) as f64 / n as f64).sqrt();
         // Under independence the lag-1 correlation has a standard error of 1/sqrt(n); one-sided test at 5%.
         let correlated = squares > 0.0 && neighbours / squares > 1.645 / (n as f64).sqrt();

@@ -1,12 +1,14 @@
 //! Statistics that do not assume independent samples, and samples in bounded memory.
 
 mod batch_means;
+mod interval;
 mod over_time;
 pub mod phases;
 mod samples;
 pub mod steady_state;
 
 pub use batch_means::{BatchMeans, Confidence};
+pub use interval::student_t;
 pub use over_time::{OverTime, Slice};
 pub use samples::{Sample, Samples};
 

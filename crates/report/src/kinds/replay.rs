@@ -3,7 +3,7 @@
 use super::run::{counted, latency_table, mean, singles, without_name};
 use super::{Kind, device_name, fact, field_table, items, object_table};
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
-use crate::wording::{exact, number, plain_value, time_ns};
+use crate::wording::{capitalised, exact, number, plain_value, time_ns};
 use serde_json::{Map, Value};
 
 pub(super) const KIND: Kind = Kind { schema: "flashlane.replay/1", document, singles: Some(singles) };
@@ -11,10 +11,14 @@ pub(super) const KIND: Kind = Kind { schema: "flashlane.replay/1", document, sin
 fn document(result: &Value) -> Document {
     let latency = &result["latency_ns"];
     let within = |key: &str, label| latency[key].as_f64().map(|ns| Fact::new(label, time_ns(ns)));
+    let caution = caution(result);
     let late = |ns: f64| Fact::new("Submitted late, 99% within", time_ns(ns));
     let facts = [
         fact(result, "iops", "Requests a second"),
         fact(result, "bandwidth_bytes_per_s", "Bandwidth"),
+        (!caution.is_empty())
+            .then(|| fact(result, "asked_bandwidth_bytes_per_s", "The trace asks for"))
+            .flatten(),
         mean(latency, &result["confidence"]),
         within("p99", "99% within"),
         within("max", "Longest"),
@@ -42,10 +46,18 @@ fn document(result: &Value) -> Document {
         kind: "Replay",
         title: device_name(&result["device"]),
         subtitle: subtitle(result),
+        caution,
         facts: facts.into_iter().flatten().collect(),
         tables: tables.into_iter().flatten().collect(),
         ..Document::default()
     }
+}
+
+/// That the drive cannot keep up: all latencies are then something else than the drive's.
+fn caution(result: &Value) -> String {
+    let overloaded = items(&result["warnings"]).find(|warning| warning["code"] == "overloaded");
+    let message = overloaded.and_then(|warning| warning["message"].as_str()).unwrap_or_default();
+    if message.is_empty() { String::new() } else { capitalised(message) + "." }
 }
 
 /// The trace, and what decided when a request was issued.

@@ -23,10 +23,18 @@ pub(super) fn render(sheet: &Sheet, packed: Option<&Packed>, at: usize) -> Strin
             escape(&sentence(reason))
         );
     }
-    out += &facts(&document.facts);
-    out += &paragraph("summary", &document.summary);
-    out += &warnings(document);
+    out += &paragraph("notice", &document.caution);
     let layout = Layout::new(document, at);
+    let leading = layout.leading();
+    if leading.is_empty() {
+        out += &facts(&document.facts);
+    }
+    out += &paragraph("summary", &document.summary);
+    out += &leading;
+    out += &warnings(document);
+    if !leading.is_empty() {
+        out += &facts(&document.facts);
+    }
     let with_figures = document.tables.iter().rposition(|table| layout.has_figures(table));
     let (first, rest) = document.tables.split_at(with_figures.map_or(0, |last| last + 1));
     out += &layout.tables(first);
@@ -61,6 +69,18 @@ impl<'a> Layout<'a> {
             .map(|(number, plot)| figure::render(plot, &self.anchor(number), &figure::Group::ALONE))
             .collect();
         if drawn.is_empty() { drawn } else { format!("<div class=\"figures\">\n{drawn}</div>\n") }
+    }
+
+    /// The figures that come first.
+    fn leading(&self) -> String {
+        match self.figures(|id| self.leads(id)) {
+            none if none.is_empty() => none,
+            figures => format!("<section class=\"leading\">\n{figures}</section>\n"),
+        }
+    }
+
+    fn leads(&self, id: &str) -> bool {
+        self.document.leading.iter().any(|leading| belongs(id, leading))
     }
 
     /// Where a row's figure is, and its title.
@@ -147,7 +167,9 @@ impl<'a> Layout<'a> {
         let tables = &self.document.tables;
         let groups: Vec<&str> = tables.iter().flat_map(|table| self.groups(table)).collect();
         let is_free = |id: &str| {
-            !tables.iter().any(|table| table.claims(id)) && !groups.iter().any(|group| belongs(id, group))
+            !self.leads(id)
+                && !tables.iter().any(|table| table.claims(id))
+                && !groups.iter().any(|group| belongs(id, group))
         };
         match self.figures(is_free) {
             none if none.is_empty() => none,

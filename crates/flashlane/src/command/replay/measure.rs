@@ -38,10 +38,16 @@ impl How {
                 let share = |replayed: u64| Some(replayed as f64 / records.len().max(1) as f64);
                 (self.replayed(opened, records.iter().copied(), &share, samples, watch)?, told.clone())
             }
-            Requests::Opened(mut trace) => {
+            Requests::Opened(mut trace, None) => {
                 let progress = trace.progress();
                 let share = |_| progress.share();
-                (self.replayed(opened, trace.by_ref(), &share, samples, watch)?, Told::of(*trace))
+                (self.replayed(opened, trace.by_ref(), &share, samples, watch)?, Told::of(*trace, None))
+            }
+            Requests::Opened(mut trace, Some(devices)) => {
+                let progress = trace.progress();
+                let share = |_| progress.share();
+                let records = trace.by_ref().map(|record| devices.place(record));
+                (self.replayed(opened, records, &share, samples, watch)?, Told::of(*trace, Some(&devices)))
             }
         };
         told.put(&mut result);

@@ -1,14 +1,16 @@
 //! The trace that is replayed: opened, looked through for writes, kept for many replays, and what is told of it.
 
-use crate::command::trace::unopened;
+use crate::command::trace::{side_by_side, unopened};
 use crate::device as devices;
 use crate::failure::Failure;
 use crate::progress::metered;
 use anyhow::anyhow;
 use flashlane_base::Operation;
 use flashlane_device::spec::Spec;
-use flashlane_measure::schema::{ReplayResult, TraceRow, Warning};
-use flashlane_trace::{Doubt, OpenOptions, Record, Trace, files, input_name, is_standard_input};
+use flashlane_measure::schema::{PlacedRow, ReplayResult, TraceRow, Warning};
+use flashlane_trace::{
+    Doubt, OpenOptions, Placed, Record, SideBySide, Trace, files, input_name, is_standard_input,
+};
 use std::path::{Path, PathBuf};
 
 /// The most memory for the requests of a trace that are kept.
@@ -23,8 +25,8 @@ pub(super) struct Recording<'a> {
 
 /// Where requests come from.
 pub(super) enum Requests<'a> {
-    /// They are still to be read.
-    Opened(Box<Trace>),
+    /// They are still to be read; of several devices with the places that these have.
+    Opened(Box<Trace>, Option<SideBySide>),
     /// They were read before.
     Kept(&'a Kept),
 }
@@ -78,6 +80,23 @@ impl Recording<'_> {
         flashlane_trace::open(self.path, &self.opening).map_err(|error| unopened(error, "--trace-format"))
     }
 
+    /// Where the devices lie, where all are asked for: found out by reading the trace once. An error where that is not
+    /// possible.
+    pub(super) fn side_by_side(&self) -> Result<Option<SideBySide>, Failure> {
+        if !self.opening.every_device {
+            return Ok(None);
+        }
+        if let Some(part) = self.no_plain_file() {
+            return Err(Failure::unusable(anyhow!(
+                "all devices are laid side by side by their sizes, for which the trace is read once more, and {part} is no \
+                 plain file: give it as a file"
+            )));
+        }
+        let side_by_side = side_by_side(&mut self.open()?, &self.name())?;
+        go_on()?;
+        Ok(Some(side_by_side))
+    }
+
     /// Whether its first `most` requests change what the device holds. On a simulated device that does not matter, and
     /// the trace is not looked through for it; one that cannot be read twice counts as writing.
     pub(super) fn changes(&self, spec: &Spec, most: usize) -> Result<bool, Failure> {
@@ -96,17 +115,21 @@ impl Recording<'_> {
     }
 
     /// Its first `most` requests; `None` where they are too many.
-    pub(super) fn kept(&self, most: usize) -> Result<Option<Kept>, Failure> {
+    pub(super) fn kept(
+        &self,
+        most: usize,
+        side_by_side: Option<&SideBySide>,
+    ) -> Result<Option<Kept>, Failure> {
         let mut trace = self.open()?;
         let mut records = Vec::new();
         for record in metered(&mut trace, format!("reading {}", self.name())).take(most) {
             if records.len() == KEPT_BYTES / size_of::<Record>() {
                 return Ok(None);
             }
-            records.push(record);
+            records.push(side_by_side.map_or(record, |devices| devices.place(record)));
         }
         go_on()?;
-        Ok(Some(Kept { records, told: Told::of(trace) }))
+        Ok(Some(Kept { records, told: Told::of(trace, side_by_side) }))
     }
 }
 
@@ -119,14 +142,20 @@ pub(super) fn go_on() -> Result<(), Failure> {
 }
 
 impl Told {
-    pub(super) fn of(trace: Trace) -> Self {
+    pub(super) fn of(trace: Trace, side_by_side: Option<&SideBySide>) -> Self {
         let summary = trace.summary();
+        let placed = |placed: &Placed| PlacedRow {
+            number: placed.device,
+            begin_bytes: placed.begin_bytes,
+            length_bytes: placed.length_bytes,
+        };
         Self {
             row: TraceRow {
                 name: trace.name().into(),
                 format: summary.format.name.into(),
                 lines: summary.lines,
                 lines_refused: summary.refused,
+                side_by_side: side_by_side.into_iter().flat_map(SideBySide::devices).map(placed).collect(),
             },
             doubts: summary.doubts().collect(),
             incomplete: trace.finish().err().map(|error| format!("the trace ends early: {error}")),

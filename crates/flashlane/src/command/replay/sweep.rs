@@ -15,7 +15,7 @@ use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
 use flashlane_studies::sweep::fingerprint_of;
-use flashlane_trace::files;
+use flashlane_trace::{SideBySide, files};
 use serde_json::Value;
 use std::io;
 
@@ -25,6 +25,7 @@ struct Experiment<'a> {
     /// Of the trace's files; none where nothing is kept that they could be compared with.
     fingerprints: Vec<u64>,
     changes: bool,
+    side_by_side: Option<SideBySide>,
     kept: Option<Kept>,
 }
 
@@ -67,7 +68,8 @@ pub(super) fn call(arguments: &Arguments, recording: Recording<'_>) -> Result<St
     let fingerprints = fingerprints.map_err(|error| {
         Failure::unusable(anyhow!("cannot read the trace '{}': {error}", trace.display()))
     })?;
-    let experiment = Experiment { arguments, recording, fingerprints, changes: true, kept: None };
+    let experiment =
+        Experiment { arguments, recording, fingerprints, changes: true, side_by_side: None, kept: None };
     sweep::call(experiment, device, sweep, safety, output)
 }
 
@@ -113,7 +115,8 @@ impl sweep::Experiment for Experiment<'_> {
     fn prepare(&mut self, plans: &[&How]) -> Result<(), Failure> {
         let most = plans.iter().map(|how| how.most()).max().unwrap_or(0);
         self.changes = self.recording.changes(&self.arguments.device, most)?;
-        self.kept = self.recording.kept(most)?;
+        self.side_by_side = self.recording.side_by_side()?;
+        self.kept = self.recording.kept(most, self.side_by_side.as_ref())?;
         Ok(())
     }
 
@@ -124,18 +127,19 @@ impl sweep::Experiment for Experiment<'_> {
     fn definition(&self, how: &How) -> String {
         let Recording { path, opening } = self.recording;
         format!(
-            "{} {:016x?} {:?} {:?}\n{how:?}",
+            "{} {:016x?} {:?} {:?}{}\n{how:?}",
             path.display(),
             self.fingerprints,
             opening.format,
-            opening.device
+            opening.device,
+            if opening.every_device { " side by side" } else { "" }
         )
     }
 
     fn measure(&self, device: &Spec, how: &How, watch: sweep::Watch<'_>) -> Result<Value, Failure> {
         let requests = match &self.kept {
             Some(kept) => Requests::Kept(kept),
-            None => Requests::Opened(Box::new(self.recording.open()?)),
+            None => Requests::Opened(Box::new(self.recording.open()?), self.side_by_side.clone()),
         };
         let opened = how.open(device, &self.arguments.safety, self.changes)?;
         let (_, result) = how.measure(opened, requests, 0, watch)?;

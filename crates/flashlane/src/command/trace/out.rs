@@ -5,7 +5,7 @@ use crate::output;
 use crate::progress::metered;
 use anyhow::anyhow;
 use flashlane_trace::{
-    FORMATS, Format, Output, Trace, WriteError, Writer, Written, is_standard_output, output_name,
+    FORMATS, Format, Output, Record, Trace, WriteError, Writer, Written, is_standard_output, output_name,
 };
 use std::fmt::Write;
 use std::os::unix::fs::FileTypeExt;
@@ -89,12 +89,13 @@ pub(super) fn is_stream(out: &Path) -> bool {
 pub(super) fn write(
     trace: &mut Trace,
     what: String,
+    place: impl Fn(Record) -> Record,
     mut writer: Writer<Output>,
     out: &Path,
 ) -> Result<Written, WriteError> {
     let failed = |source| WriteError::File { name: output_name(out), source };
     for record in metered(trace, what) {
-        writer.push(&record).map_err(failed)?;
+        writer.push(&place(record)).map_err(failed)?;
     }
     let (file, written) = writer.finish().map_err(failed)?;
     if written.records > 0 {

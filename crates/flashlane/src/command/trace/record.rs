@@ -187,7 +187,8 @@ fn convert(
         })?;
     let writer = Writer::new(format, file).map_err(Failure::unusable)?;
     let what = format!("writing the recording as {}", format.name);
-    let Some(written) = out::unless_closed(out::write(&mut trace, what, writer, out))? else {
+    let Some(written) = out::unless_closed(out::write(&mut trace, what, |record| record, writer, out))?
+    else {
         return Ok(None);
     };
     for doubt in trace.summary().doubts() {

@@ -1,0 +1,46 @@
+//! Doubts that only a simulated drive's counters can raise: what did not happen on its flash.
+
+use super::Doubt;
+use flashlane_device::Counters;
+
+/// What did not happen on flash though it seems so; only a simulated drive tells.
+pub(crate) fn about_flash(counters: &Counters) -> Vec<Doubt> {
+    [not_written(counters), nothing_cleaned(counters), flushes_drained(counters)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// That most of what was read had never been written.
+fn not_written(counters: &Counters) -> Option<Doubt> {
+    let read = counters.get("host_pages_read").filter(|&pages| pages > 0)?;
+    let answered = ["flash_pages_read", "buffer_read_hits", "readahead_page_hits"];
+    let answered: u64 = answered.iter().filter_map(|name| counters.get(name)).sum();
+    let share = read.saturating_sub(answered) as f64 / read as f64;
+    (share > 0.5).then_some(Doubt::NotWritten { share })
+}
+
+/// From this share of all pages on writes are part of what was measured.
+const WRITES_MATTER: f64 = 0.01;
+
+/// That the drive wrote and never cleaned.
+fn nothing_cleaned(counters: &Counters) -> Option<Doubt> {
+    let written = counters.get(Counters::HOST_PAGES_WRITTEN).filter(|&pages| pages > 0)?;
+    let read = counters.get("host_pages_read").unwrap_or(0);
+    // Only a drive that cleans has the first of these.
+    let nothing = counters.get("pages_moved_by_cleaning")? == 0 && counters.get("blocks_erased")? == 0;
+    let matters = written as f64 >= WRITES_MATTER * (read + written) as f64;
+    (nothing && matters).then_some(Doubt::NothingCleaned { written_pages: written })
+}
+
+/// That flushes emptied the write buffer, rather than its policy.
+fn flushes_drained(counters: &Counters) -> Option<Doubt> {
+    let (drained_pages, flushed_pages) =
+        (counters.get("buffer_pages_drained")?, counters.get("buffer_pages_drained_flush")?);
+    let flushes = counters.get("host_flushes")?;
+    (flushed_pages > drained_pages / 2).then_some(Doubt::FlushesDrainedBuffer {
+        flushed_pages,
+        drained_pages,
+        flushes,
+    })
+}

@@ -1,0 +1,23 @@
+//! What a replay asks and what the drive gives, in words.
+
+use super::Throughput;
+
+pub(super) fn overloaded(asked: &Throughput, sustained: &Throughput, speed: f64) -> String {
+    let say = |throughput: &Throughput| match throughput.bandwidth_bytes_per_s {
+        0.0 => format!("{:.0} requests/s", throughput.iops),
+        rate if rate < 10e6 => format!("{:.2} MB/s ({:.0} requests/s)", rate / 1e6, throughput.iops),
+        rate => format!("{:.0} MB/s ({:.0} requests/s)", rate / 1e6, throughput.iops),
+    };
+    // A little slower than what was just reached, in two digits.
+    let speed = speed * 0.9;
+    let step = 10_f64.powf(speed.log10().floor() - 1.0);
+    let places = (1.0 - speed.log10().floor()).max(0.0) as usize;
+    let speed = (speed / step).floor() * step;
+    format!(
+        "the drive cannot keep up: the trace asks {} of a drive that sustains {}, and the queue grows to the end, so that \
+         latencies are mostly waiting; try --speed {speed:.places$}, or --pace think or --pace closed, where requests wait \
+         for the drive",
+        say(asked),
+        say(sustained)
+    )
+}
