@@ -109,7 +109,12 @@ pub struct SweepOptions {
     /// given more than once
     #[arg(long = "sweep", id = "sweep", value_name = "KEY=VALUES", help_heading = "Sweeps")]
     pub keys: Vec<String>,
-    /// What the plot of a sweep shows: the mean latency, of uflip the random writes, unless given
+    /// Measure each point N times, each time under another seed, and compare the points over these: 5 times unless
+    /// given, once where nothing is random, where the seed is swept, and of uflip
+    #[arg(long, value_name = "N", help_heading = "Sweeps", requires = "sweep", value_parser = at_least_one::<NonZeroUsize>)]
+    pub repeat: Option<NonZeroUsize>,
+    /// What points are compared by and the plot shows: the mean latency, of a swept depth the requests a second, of
+    /// uflip the random writes, unless given
     #[arg(
         long = "sweep-y", id = "sweep-y", value_name = "METRIC", help_heading = "Sweeps", requires = "sweep",
         value_parser = PossibleValuesParser::new(METRICS.iter().map(|metric| metric.name))

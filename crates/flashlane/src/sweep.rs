@@ -3,6 +3,8 @@
 //! A key that begins with the command's own word (`workload.`) is a setting of what is asked, `seed` is the seed, and
 //! all others are fields of the simulated drive's profile, as in its spec.
 
+mod repeat;
+
 use crate::arguments::{OutputOptions, SafetyOptions, SweepOptions};
 use crate::begin::begin;
 use crate::device as devices;
@@ -14,9 +16,10 @@ use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
 use flashlane_studies::sweep::{
-    Grid, Halt, Key, METRICS, Metric, Options, Planned, PointStatus, Progress, Store, SweepResult, Swept,
-    Task, fingerprint, fingerprint_of, run,
+    About, Grid, Halt, Key, METRICS, Metric, Options, Planned, PointStatus, Progress, Store, SweepResult,
+    Swept, Task, fingerprint, fingerprint_of, run,
 };
+use repeat::{REPETITIONS, is_random, repetitions};
 use serde_json::Value;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -43,6 +46,12 @@ pub trait Experiment: Sync {
     fn subject(&self) -> String;
     /// The seed, unless it is swept.
     fn seed(&self) -> Seed;
+    /// How often a point is measured unless told, where anything about it is random.
+    fn repetitions(&self) -> usize {
+        REPETITIONS
+    }
+    /// Whether what is asked at a point depends on the seed.
+    fn is_random(&self, plan: &Self::Plan) -> bool;
     /// What is asked at a point.
     fn plan(&self, settings: &Settings<'_>) -> Result<Self::Plan, Failure>;
     /// Reads what the points need, these being all of them. Called once, before any is asked whether it writes.
@@ -63,6 +72,15 @@ pub struct Settings<'a> {
     pub own: Vec<(&'a str, &'a str)>,
     /// The point's seed, where it is swept.
     pub seed: Option<Seed>,
+    /// Which repetition of the point it is, from 0.
+    pub repetition: u64,
+}
+
+impl Settings<'_> {
+    /// The seed of the point where its command says `own`: each repetition has the one behind that of the one before.
+    pub fn seed_or(&self, own: Seed) -> Seed {
+        Seed(self.seed.unwrap_or(own).0.wrapping_add(self.repetition))
+    }
 }
 
 /// The commands that have keys of their own, and what these begin with.
@@ -75,6 +93,8 @@ struct Point<P> {
 }
 
 const SEED: &str = "seed";
+/// What the points of a swept depth are compared by unless told: the depth of the shortest latency is always 1.
+const DEPTH_METRIC: &str = "iops";
 
 /// Sweeps `experiment` over the keys of `options`.
 pub fn call(
@@ -86,7 +106,11 @@ pub fn call(
 ) -> Result<Status, Failure> {
     let grid = grid(&experiment, options)?;
     let jobs = jobs(device, options)?;
-    let tasks = tasks(&experiment, device, &grid, out.out.is_some())?;
+    let mut tasks = tasks(&experiment, device, &grid, 0, out.out.is_some())?;
+    let is_exact = tasks.iter().flatten().all(|task| !is_random(&experiment, &task.plan));
+    for repetition in 1..repetitions(&experiment, &grid, options, is_exact)? {
+        tasks.extend(self::tasks(&experiment, device, &grid, repetition as u64, out.out.is_some())?);
+    }
     let plans: Vec<_> = tasks.iter().flatten().map(|task| &task.plan.plan).collect();
     experiment.prepare(&plans)?;
     let writes = plans.into_iter().find_map(|plan| experiment.writes(plan));
@@ -94,10 +118,20 @@ pub fn call(
     let is_simulated = devices::real_path(device).is_none();
     let store = out.out.as_deref().filter(|_| is_simulated).map(store).transpose()?;
 
-    let swept = measure(&experiment, &tasks, jobs, store.as_ref());
-    let y = options.y.as_deref().unwrap_or(experiment.y());
+    let what = match tasks.len() / grid.len() {
+        1 => format!("sweeping over {} points", grid.len()),
+        repeat => format!("sweeping over {} points, {repeat} times each", grid.len()),
+    };
+    let swept = measure(&experiment, &tasks, what, jobs, store.as_ref());
+    let y = options.y.as_deref().unwrap_or(if grid.has_depth() { DEPTH_METRIC } else { experiment.y() });
     let y = Metric::named(y).expect("only names of metrics are taken");
-    let about = (experiment.command(), device.to_string(), experiment.subject(), experiment.seed().0);
+    let about = About {
+        command: experiment.command(),
+        device: device.to_string(),
+        workload: experiment.subject(),
+        seed: experiment.seed().0,
+        is_exact,
+    };
     let result = SweepResult::new(about, &grid, &swept.outcomes, y);
     output::deliver(out, &output::value(&result, device)?, None)?;
     Ok(ending(&result, &swept, out.out.as_deref().filter(|_| store.is_some())))
@@ -143,11 +177,12 @@ fn jobs(device: &Spec, options: &SweepOptions) -> Result<usize, Failure> {
     }
 }
 
-/// The points as tasks; those that cannot be, with their reasons. Where none can be, that is an error.
+/// A repetition of the points as tasks; those that cannot be, with their reasons. Where none can be, that is an error.
 fn tasks<E: Experiment>(
     experiment: &E,
     device: &Spec,
     grid: &Grid,
+    repetition: u64,
     is_kept: bool,
 ) -> Result<Vec<Planned<Point<E::Plan>>>, Failure> {
     let program = if is_kept { program()? } else { String::new() };
@@ -156,6 +191,7 @@ fn tasks<E: Experiment>(
     for at in 0..grid.len() {
         let point = grid.point(at);
         let planned = settings(experiment, device, &point).and_then(|(device, settings)| {
+            let settings = Settings { repetition, ..settings };
             let plan = experiment.plan(&settings)?;
             // Its spec does not say all of a simulated drive.
             let profile = fingerprint(format!("{:?}", devices::profile_of(&device)?).as_bytes());
@@ -165,7 +201,11 @@ fn tasks<E: Experiment>(
         });
         tasks.push(match planned {
             Ok((definition, plan)) => {
-                let name: Vec<String> = point.iter().map(|(key, value)| format!("{key}={value}")).collect();
+                let mut name: Vec<String> =
+                    point.iter().map(|(key, value)| format!("{key}={value}")).collect();
+                if repetition > 0 {
+                    name.push(format!("{SEED}={}", experiment.seed().0.wrapping_add(repetition)));
+                }
                 Ok(Task { name: name.join(","), definition, plan })
             }
             Err(failure) => {
@@ -186,7 +226,8 @@ fn settings<'a>(
     device: &Spec,
     point: &[(&'a str, &'a str)],
 ) -> Result<(Spec, Settings<'a>), Failure> {
-    let (mut changed, mut settings) = (device.clone(), Settings { own: Vec::new(), seed: None });
+    let (mut changed, mut settings) =
+        (device.clone(), Settings { own: Vec::new(), seed: None, repetition: 0 });
     for &(key, value) in point {
         if let Some(own) = own(experiment, key) {
             settings.own.push((own, value));
@@ -229,10 +270,11 @@ fn store(out: &Path) -> Result<Store, Failure> {
 fn measure<E: Experiment>(
     experiment: &E,
     tasks: &[Planned<Point<E::Plan>>],
+    what: String,
     jobs: usize,
     store: Option<&Store>,
 ) -> Swept {
-    let meter = Meter::new(format!("sweeping over {} points", tasks.len()));
+    let meter = Meter::new(what);
     let watch = |progress: &Progress| meter.watch(Some(progress.share));
     let options = Options { jobs, store, watch: &watch };
     run(tasks, &options, |Point { device, plan }, watch| {

@@ -171,6 +171,21 @@ impl Workload {
         Self { warmup_requests: requests, ..self }
     }
 
+    /// Whether its accesses depend on the seed. What is not known to be without randomness counts as random.
+    pub fn is_random(&self) -> bool {
+        let is_random = |job: &Job| {
+            let has_place = matches!(
+                job.pattern,
+                Pattern::Sequential
+                    | Pattern::Ordered { .. }
+                    | Pattern::Partitioned { .. }
+                    | Pattern::List(_)
+            );
+            !has_place || (job.mix.reads > 0.0 && job.mix.reads < 1.0)
+        };
+        self.jobs.iter().any(is_random)
+    }
+
     /// Accesses in flight at a time, over all streams: jobs that take turns have one between them.
     pub fn depth(&self) -> u64 {
         let own = self.jobs.iter().filter(|job| job.turns.is_none());

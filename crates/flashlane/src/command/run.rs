@@ -176,8 +176,12 @@ impl sweep::Experiment for Experiment<'_> {
 
     fn plan(&self, settings: &Settings<'_>) -> Result<Workload, Failure> {
         let mut workload = self.arguments.changed(self.written.with_settings(&settings.own)?);
-        workload.seed = settings.seed.unwrap_or(workload.seed);
+        workload.seed = settings.seed_or(workload.seed);
         Ok(workload)
+    }
+
+    fn is_random(&self, workload: &Workload) -> bool {
+        workload.is_random()
     }
 
     fn writes(&self, workload: &Workload) -> Option<String> {

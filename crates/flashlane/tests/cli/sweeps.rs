@@ -47,6 +47,74 @@ fn a_point_is_what_the_run_alone_is() {
 }
 
 #[test]
+fn random_workloads_are_repeated_under_several_seeds() {
+    let with = |more: &[&str]| json(&[&RUN[..], &["--sweep", "flash.channels=16,8"], more].concat());
+    let swept = with(&[]);
+    assert_eq!((&swept["repeat"], &swept["rows"].as_array().unwrap().len()), (&5.into(), &2));
+    let row = &swept["rows"][0];
+    // A repetition is what the run alone is under its seed, and the row is their mean.
+    let repetition = &row["repetitions"][3];
+    let alone = json(&["run", "sim:ssd-s,flash.channels=16", RUN[2], "--seed", "3"]);
+    assert_eq!((&repetition["seed"], &repetition["mean_ns"]), (&3.into(), &alone["latency_ns"]["mean"]));
+    let means = row["repetitions"].as_array().unwrap().iter().map(|r| r["mean_ns"].as_f64().unwrap());
+    assert!((means.sum::<f64>() / 5.0 / row["mean_ns"].as_f64().unwrap() - 1.0).abs() < 1e-9);
+    assert!(row["half_widths"]["mean_ns"].as_f64().unwrap() > 0.0);
+
+    // What is not random is measured once; so is what the seed repeats.
+    let repeat = |arguments: &[&str]| json(arguments)["repeat"].as_u64().unwrap();
+    let sequential = ["run", "sim:ssd-s,flash.noise=0%,host.jitter=0%", "sequential-write,requests=100"];
+    let [channels, seeds] = [["--sweep", "flash.channels=16,8"], ["--sweep", "seed=1,2"]];
+    let jittery = ["run", "sim:ssd-s,flash.noise=1%", "sequential-write,requests=100"];
+    assert_eq!(repeat(&[&sequential[..], &channels].concat()), 1);
+    assert_eq!(repeat(&[&sequential[..], &["--repeat", "3"], &channels].concat()), 3);
+    assert_eq!(repeat(&[&jittery[..], &channels].concat()), 5);
+    assert_eq!(repeat(&[&jittery[..], &seeds].concat()), 1);
+    refused(2, &[&jittery[..], &seeds, &["--repeat", "2"]].concat(), &["'seed' is swept"]);
+    refused(2, &[&jittery[..], &channels, &["--repeat", "0"]].concat(), &["at least 1"]);
+}
+
+#[test]
+fn points_that_do_not_differ_have_no_winner() {
+    // Nothing is written, so that no policy of the write buffer has anything to do.
+    let read = ["run", "sim:msr-64g,initial.state=full", "random-read,depth=4,requests=500"];
+    let sweep = ["--sweep", "buffer.policy=none,fifo,lru,parallel,bplru,cflru"];
+    let text = done(&[&read[..], &sweep].concat());
+    assert!(text.contains("No difference between the points"), "{text}");
+    assert!(!text.contains("best with"), "{text}");
+    let depth = [
+        "run",
+        "sim:ssd-s,initial.state=full",
+        "random-read,requests=2k",
+        "--sweep",
+        "workload.depth=1..64*2",
+    ];
+    let result = json(&depth);
+    assert_eq!(result["comparison"]["metric"], "iops");
+    assert!(result["knees"][0]["depth"].as_f64().unwrap() > 4.0, "{}", result["knees"]);
+    assert!(done(&depth).contains("The knee is at a depth of"), "{}", done(&depth));
+}
+
+#[test]
+fn the_readmes_policies_differ_where_the_buffer_decides_and_flushes_are_named_where_they_do() {
+    let trace = |name: &str| format!("{}/../../traces/{name}.blktrace.xz", env!("CARGO_MANIFEST_DIR"));
+    let sweep = |device: &str, name: &str, more: &[&str]| {
+        json(&[&["replay", device, &trace(name), "--sweep", "buffer.policy=fifo,parallel"], more].concat())
+    };
+    let device = "sim:msr-64g,initial.state=fragmented,buffer.size=128MiB";
+    let cleaned = sweep(device, "word-count", &["--pace", "think", "--limit", "12k", "--repeat", "2"]);
+    assert_eq!(cleaned["comparison"]["verdict"], "one-best");
+    assert_eq!(cleaned["rows"][1]["compared"]["standing"], "best");
+    let codes = |result: &Value| -> Vec<String> {
+        let warnings = result["warnings"].as_array().unwrap().iter();
+        warnings.map(|warning| warning["code"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(!codes(&cleaned).iter().any(|code| code == "nothing-cleaned" || code.starts_with("flushes")));
+    let flushed = codes(&sweep("sim:msr-64g", "pgbench", &["--limit", "2k"]));
+    assert!(flushed.iter().any(|code| code == "nothing-cleaned"), "{flushed:?}");
+    assert!(flushed.iter().any(|code| code == "flushes-drained-buffer"), "{flushed:?}");
+}
+
+#[test]
 fn any_number_of_jobs_gives_the_same_bytes() {
     for format in ["json", "text", "csv"] {
         let with = |jobs| done(&[&RUN[..], &SWEEP, &["--format", format, "--jobs", jobs]].concat());
@@ -56,13 +124,14 @@ fn any_number_of_jobs_gives_the_same_bytes() {
     let with = |jobs| done(&[&RUN[..], &SWEEP, &["--format", "csv", "--jobs", jobs]].concat());
     let csv = with("1");
     assert_eq!(with("1000000"), csv);
-    assert!(csv.starts_with("workload.depth,mapping.policy,mean_ns,"), "{csv}");
+    assert!(csv.starts_with("workload.depth,mapping.policy,standing,mean_ns,"), "{csv}");
 }
 
 #[test]
 fn points_are_kept_and_used_again() {
     let dir = tempfile::tempdir().unwrap();
-    let sweep = [&RUN[..], &SWEEP, &["--out", text(dir.path()), "--format", "json"]].concat();
+    let sweep =
+        [&RUN[..], &SWEEP, &["--repeat", "2", "--out", text(dir.path()), "--format", "json"]].concat();
     let first = done(&sweep);
     let result = fs::read(dir.path().join("result.json")).unwrap();
     assert!(fs::read_to_string(dir.path().join("report.html")).unwrap().contains("<figure"));
@@ -74,7 +143,7 @@ fn points_are_kept_and_used_again() {
         files
     };
     let points = files();
-    assert_eq!(points.len(), 8);
+    assert_eq!(points.len(), 16);
     assert!(done(&["report", text(&points[0])]).contains("Run: sim:ssd-s,mapping.policy="));
 
     fs::remove_file(&points[2]).unwrap();
@@ -90,9 +159,9 @@ fn points_are_kept_and_used_again() {
 
     // Another seed is another point; more values keep those that are there.
     done(&[&sweep[..], &["--seed", "5"]].concat());
-    assert_eq!(files().len(), 16);
-    done(&[&sweep[..], &["--sweep", "flash.channels=10,8"]].concat());
     assert_eq!(files().len(), 32);
+    done(&[&sweep[..], &["--sweep", "flash.channels=10,8"]].concat());
+    assert_eq!(files().len(), 64);
 }
 
 #[test]
@@ -108,7 +177,8 @@ fn a_profile_file_that_changed_is_measured_anew() {
     fs::write(&profile, original.replace("\"25us\"", "\"50us\"")).unwrap();
     let second = done(&sweep);
     assert_ne!(first, second);
-    assert_eq!(fs::read_dir(out.join("points")).unwrap().count(), 4);
+    // Two points under five seeds, of two profiles.
+    assert_eq!(fs::read_dir(out.join("points")).unwrap().count(), 20);
 }
 
 #[test]
@@ -180,6 +250,8 @@ fn ctrl_c_leaves_what_is_needed_to_go_on() {
         "random-read",
         "--sweep",
         "workload.requests=100,1000000000",
+        "--repeat",
+        "1",
         "--jobs",
         "1",
         "--format",
@@ -246,7 +318,7 @@ fn a_replay_is_swept_by_its_own_options_too() {
     let dir = tempfile::tempdir().unwrap();
     let (trace, out) = (trace(dir.path()), dir.path().join("out"));
     let replay = ["replay", "sim:ssd-s", text(&trace), "--format", "json"];
-    let sweep = ["--sweep", "replay.speed=1..4*2", "--sweep", "buffer.size=64KiB,128KiB"];
+    let sweep = ["--repeat", "1", "--sweep", "replay.speed=1..4*2", "--sweep", "buffer.size=64KiB,128KiB"];
     let with = |jobs| done(&[&replay[..], &sweep, &["--jobs", jobs]].concat());
     let text_of = with("1");
     assert_eq!(text_of, with("3"));
@@ -257,7 +329,8 @@ fn a_replay_is_swept_by_its_own_options_too() {
     assert_eq!((&row["mean_ns"], &row["requests"]), (&alone["latency_ns"]["mean"], &200.into()));
 
     // Points are kept by what the trace holds, not by its name.
-    let kept = [&replay[..], &["--sweep", "replay.limit=50,100", "--out", text(&out)]].concat();
+    let kept =
+        [&replay[..], &["--repeat", "1", "--sweep", "replay.limit=50,100", "--out", text(&out)]].concat();
     let points = || fs::read_dir(out.join("points")).unwrap().count();
     done(&kept);
     done(&kept);

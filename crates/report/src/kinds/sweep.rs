@@ -1,8 +1,10 @@
 //! `flashlane.sweep/1`: one command at every point of a grid.
 
+mod verdict;
+
 use super::{Kind, items};
 use crate::document::{Cell, Column, Document, Fact, Row, Table, Tone};
-use crate::wording::{exact, plain_value, time_ns};
+use crate::wording::{exact, plain_value};
 use serde_json::Value;
 
 pub(super) const KIND: Kind = Kind { schema: "flashlane.sweep/1", document, singles: None };
@@ -31,8 +33,10 @@ const MEASURES: &[(&str, &str, bool)] = &[
 fn document(result: &Value) -> Document {
     let rows: Vec<&Value> = items(&result["rows"]).collect();
     let measured = rows.iter().filter(|row| is_measured(row)).count();
+    let repeat = result["repeat"].as_u64().filter(|&repeat| repeat > 1);
     let facts = [
         Some(Fact::new("Points", plain_value("", &rows.len().into()))),
+        repeat.map(|repeat| Fact::new("Repetitions of each", plain_value("", &repeat.into()))),
         (measured < rows.len())
             .then(|| Fact::new("Of these measured", plain_value("", &measured.into())).tone(Tone::Bad)),
     ];
@@ -40,43 +44,16 @@ fn document(result: &Value) -> Document {
         kind: "Sweep",
         title: result["device"].as_str().unwrap_or("unnamed device").into(),
         subtitle: result["workload"].as_str().unwrap_or_default().into(),
-        summary: summary(&rows),
+        summary: verdict::summary(result, &rows),
         facts: facts.into_iter().flatten().collect(),
-        tables: vec![table(result, &rows).beside(["sweep"])],
+        tables: vec![table(result, &rows)],
+        leading: vec!["sweep".into()],
         ..Document::default()
     }
 }
 
 fn is_measured(row: &Value) -> bool {
     row["status"] == "measured"
-}
-
-/// Where the mean latency is least and most.
-fn summary(rows: &[&Value]) -> String {
-    // Of uFLIP, which has many means, that of random writes.
-    let is_uflip = !rows.iter().any(|row| row["mean_ns"].is_number());
-    let what = if is_uflip { "mean of random writes" } else { "mean latency" };
-    let mean = |row: &&&Value| match is_uflip {
-        true => row["rw_ms"].as_f64().map_or(f64::NAN, |ms| ms * 1e6),
-        false => row["mean_ns"].as_f64().unwrap_or(f64::NAN),
-    };
-    let known = || rows.iter().filter(|row| is_measured(row) && !mean(row).is_nan());
-    let by_mean = |a: &&&Value, b: &&&Value| mean(a).total_cmp(&mean(b));
-    // Of equals, the first.
-    let (Some(least), Some(most)) = (known().min_by(by_mean), known().rev().max_by(by_mean)) else {
-        return "Nothing was measured.".into();
-    };
-    if mean(&least) == mean(&most) {
-        let all = if known().count() == rows.len() { "every point" } else { "every point that was measured" };
-        return format!("The {what} is {} at {all}.", time_ns(mean(&least)));
-    }
-    format!(
-        "The {what} is shortest with {}: {}; and longest with {}: {}.",
-        settings(least),
-        time_ns(mean(&least)),
-        settings(most),
-        time_ns(mean(&most))
-    )
 }
 
 fn settings(row: &Value) -> String {
@@ -92,21 +69,33 @@ fn table(result: &Value, rows: &[&Value]) -> Table {
     let has = |name: &str| rows.iter().any(|row| row[name].is_number());
     let measures: Vec<_> = MEASURES.iter().filter(|(name, ..)| has(name)).collect();
     let with_status = rows.iter().any(|row| !is_measured(row));
+    let compared_by = result["comparison"]["field"].as_str().unwrap_or_default();
 
     let key_column = |&(key, is_number): &(&str, bool)| Column { right: is_number, ..Column::left(key, key) };
     let measure_column =
         |&&(name, title, is_detail): &&(&str, &str, bool)| Column { is_detail, ..Column::right(title, name) };
     let mut columns: Vec<Column> = keys.iter().map(key_column).collect();
     columns.extend(with_status.then(|| Column::left("Status", "status")));
+    let with_comparison = rows.iter().any(|row| row["compared"].is_object());
+    columns.extend(with_comparison.then(|| Column::left("To the best", "standing")));
     columns.extend(measures.iter().map(measure_column));
 
     let row = |row: &&Value| {
         let key_cell = |(key, _): &(&str, bool)| Cell::text(exact(&row["point"][*key]));
         let measure_cell = |(name, ..): &&(&str, &str, bool)| {
-            Cell::exact(plain_value(name, &row[*name]), exact(&row[*name]))
+            let value = plain_value(name, &row[*name]);
+            let half_width = row["half_widths"][*name].as_f64().zip(row[*name].as_f64());
+            let shown = match half_width.filter(|_| *name == compared_by) {
+                Some((half_width, mean)) if mean > 0.0 => {
+                    format!("{value} ± {}", verdict::share(half_width / mean))
+                }
+                _ => value,
+            };
+            Cell::exact(shown, exact(&row[*name]))
         };
         let mut cells: Vec<Cell> = keys.iter().map(key_cell).collect();
         cells.extend(with_status.then(|| status(row)));
+        cells.extend(with_comparison.then(|| verdict::standing(result, row)));
         cells.extend(measures.iter().map(measure_cell));
         Row { cells, note: row["reason"].as_str().unwrap_or_default().to_owned(), ..Row::default() }
     };
@@ -153,14 +142,7 @@ mod tests {
     #[test]
     fn a_failed_point_keeps_its_reason_and_the_others_their_numbers() {
         let text = crate::text(&result(), 120);
-        for part in [
-            "Sweep: sim:x",
-            "shortest with buffer.size=2MiB: 125 µs",
-            "longest with buffer.size=1MiB: 250 µs",
-            "FAILED",
-            "    too small",
-            "Of these measured",
-        ] {
+        for part in ["Sweep: sim:x", "FAILED", "    too small", "Of these measured"] {
             assert!(text.contains(part), "{part}\n{text}");
         }
         assert!(!text.contains("ampl"), "a column that nobody has is left out\n{text}");

@@ -7,6 +7,7 @@ mod error;
 pub(crate) mod lanes;
 mod load;
 mod quantity;
+mod randomness;
 mod superblocks;
 #[cfg(test)]
 mod tests;

@@ -1,27 +1,54 @@
-//! The plot of a sweep: a metric over the first key with numbers enough, a curve for each combination of the others.
+//! The plots of a sweep: a metric over the first key with numbers enough, a curve for each combination of the others; of
+//! a sweep over names bars, and how the latencies are distributed.
 
-use super::grid::Grid;
+use super::distribution::Distribution;
+use super::grid::{Grid, SEED};
+use super::knee::{Knee, depth_key};
 use super::metric::Metric;
+use super::outcome::Outcome;
 use super::result::PointRow;
 use super::values::Key;
 use flashlane_base::units::Quantity;
-use flashlane_measure::figure::{Axis, Figure, Series};
+use flashlane_measure::figure::{Axis, Figure, Mark, Series};
 
-/// Repetitions are drawn as their mean, not as curves.
-const SEED: &str = "seed";
 /// Values that make a curve rather than a pair of points.
 const CURVE: usize = 3;
 /// From this ratio of the largest to the smallest on, a logarithmic axis shows more.
 const WIDE: f64 = 50.0;
+/// More distributions than this in one plot cannot be told apart.
+const DISTRIBUTIONS: usize = 8;
 
-/// The figure of a sweep: `y` over the first key with at least three numbers, else with two. None where there is no
-/// such key, or nothing to draw.
-pub fn figure(grid: &Grid, rows: &[PointRow], y: &Metric) -> Option<Figure> {
-    let across = across(grid)?;
+/// The figures of a sweep: `y` over the first key with at least three numbers, else as bars over the first key of words;
+/// of a depth what it costs in latency, and of words how the latencies are distributed. None where there is no such key,
+/// or nothing to draw.
+pub(super) fn figures(
+    grid: &Grid,
+    rows: &[PointRow],
+    repetitions: &[Vec<&Outcome>],
+    knees: &[Knee],
+    y: &Metric,
+) -> Vec<Figure> {
+    let Some(across) = across(grid) else { return Vec::new() };
+    let mut figures: Vec<Figure> = plot(grid, rows, across, y, "sweep").into_iter().collect();
+    if grid.keys()[across].numbers.is_none() {
+        figures.extend(distributions(grid, repetitions));
+    }
+    if depth_key(grid) == Some(across) {
+        if y.name == "iops" {
+            figures.iter_mut().for_each(|figure| figure.marks = marks(knees));
+        }
+        let latency = Metric::named("p99").filter(|latency| latency.name != y.name);
+        figures.extend(latency.and_then(|latency| plot(grid, rows, across, latency, "sweep-latency")));
+    }
+    figures
+}
+
+/// `y` over the key `across`.
+fn plot(grid: &Grid, rows: &[PointRow], across: usize, y: &Metric, id: &str) -> Option<Figure> {
     let mut curves: Vec<Curve> = Vec::new();
-    let (mut drawn, mut repeated) = (0, 0);
+    let (mut drawn, mut repeated, mut with_intervals) = (0, 0, false);
     for (at, row) in rows.iter().enumerate() {
-        let Some(value) = (y.of)(&row.measures) else { continue };
+        let Some(value) = y.of(&row.measures) else { continue };
         let places = grid.places(at);
         let name = name_of(grid, &places, across);
         let curve = match curves.iter().position(|curve| curve.name == name) {
@@ -32,73 +59,139 @@ pub fn figure(grid: &Grid, rows: &[PointRow], y: &Metric) -> Option<Figure> {
             }
         };
         drawn += 1;
-        repeated = repeated.max(curve.add(places[across], value));
+        let half_width = row.half_widths.get(y.field).map(|half_width| half_width / y.unit_size);
+        with_intervals |= half_width.is_some();
+        repeated =
+            repeated.max(curve.add(places[across], value, half_width)).max(row.repetitions.len() as u32);
     }
     let key = &grid.keys()[across];
     let (scale, mut x) = axis(key);
-    let (_, numbers) = key.numbers.as_ref()?;
-    x.log = is_geometric(numbers);
-    let series: Vec<Series> = curves.into_iter().map(|curve| curve.series(numbers, scale)).collect();
+    let places: Vec<f64> = match &key.numbers {
+        Some((_, numbers)) => numbers.clone(),
+        None => (0..key.values.len()).map(|place| place as f64).collect(),
+    };
+    x.log = key.numbers.as_ref().is_some_and(|(_, numbers)| is_geometric(numbers));
+    let series: Vec<Series> = curves.into_iter().map(|curve| curve.series(&places, scale)).collect();
     let values = || series.iter().flat_map(|series| &series.points).map(|point| point.1);
     let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
-    let mean_of =
-        if repeated > 1 { format!(" Each point is the mean of {repeated} seeds.") } else { String::new() };
+    let is_wide = least > 0.0 && most > WIDE * least && key.numbers.is_some();
+    let mut caption = match drawn == rows.len() {
+        true => format!("{drawn} points."),
+        false => format!("{drawn} of {} points were measured.", rows.len()),
+    };
+    if repeated > 1 {
+        caption += &format!(" Each is the mean of {repeated} repetitions");
+        caption += if with_intervals { ", with its 95% confidence interval." } else { "." };
+    }
     (!series.is_empty()).then(|| Figure {
-        id: "sweep".into(),
+        id: id.into(),
         title: format!("{} over {}", capitalised(y.title), key.name),
         x,
-        y: Axis { label: y.title.into(), unit: y.unit.into(), log: least > 0.0 && most > WIDE * least, ..Axis::default() },
+        y: Axis { log: is_wide, ..Axis::linear(y.title, y.unit) },
         series,
         marks: Vec::new(),
-        caption: if drawn == rows.len() {
-            format!("{drawn} points.{mean_of}")
-        } else {
-            format!("{drawn} of {} points were measured.{mean_of}", rows.len())
-        },
+        caption,
     })
 }
 
-/// Which key goes along the horizontal axis.
+/// How the latencies of each point are distributed: cumulative, over its repetitions.
+fn distributions(grid: &Grid, repetitions: &[Vec<&Outcome>]) -> Option<Figure> {
+    let mut curves: Vec<(String, Vec<&Distribution>)> = Vec::new();
+    for (at, repetitions) in repetitions.iter().enumerate() {
+        let name = name_of(grid, &grid.places(at), usize::MAX);
+        let all = repetitions.iter().filter_map(|outcome| outcome.distribution.as_ref());
+        match curves.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => known.extend(all),
+            None => curves.push((name, all.collect())),
+        }
+    }
+    curves.retain(|(_, all)| !all.is_empty());
+    if curves.is_empty() || curves.len() > DISTRIBUTIONS {
+        return None;
+    }
+    let series = curves.into_iter().map(|(name, all)| {
+        let points = Distribution::cumulative(all.into_iter());
+        Series { name, points, ..Series::default() }
+    });
+    Some(Figure {
+        id: "sweep-distribution".into(),
+        title: "Cumulative distribution of latency".into(),
+        x: Axis::log("latency", "us"),
+        y: Axis::linear("requests that took no longer", "%"),
+        series: series.collect(),
+        marks: Vec::new(),
+        caption: "Of all requests, over all repetitions; 20 bins a decade.".into(),
+    })
+}
+
+/// Where the knees lie; of several at one depth, one mark.
+fn marks(knees: &[Knee]) -> Vec<Mark> {
+    let mut marks: Vec<Mark> = Vec::new();
+    for knee in knees.iter().filter(|knee| !knee.is_at_edge) {
+        if !marks.iter().any(|mark| mark.x == knee.depth) {
+            marks.push(Mark { x: knee.depth, y: None, label: "knee".into() });
+        }
+    }
+    marks
+}
+
+/// Which key goes along the horizontal axis: a depth before all, numbers before words, words before two numbers.
 fn across(grid: &Grid) -> Option<usize> {
     let keys = grid.keys();
     let has =
         |key: &Key, least: usize| key.numbers.as_ref().is_some_and(|(_, numbers)| numbers.len() >= least);
     let first = |least: usize| keys.iter().position(|key| key.name != SEED && has(key, least));
+    let words =
+        || keys.iter().position(|key| key.name != SEED && key.numbers.is_none() && key.values.len() > 1);
     let alone = || (keys.len() == 1 && has(&keys[0], 2)).then_some(0);
-    first(CURVE).or_else(|| first(2)).or_else(alone)
+    depth_key(grid).or_else(|| first(CURVE)).or_else(words).or_else(|| first(2)).or_else(alone)
 }
 
 /// A curve by the other keys' values.
 struct Curve {
     name: String,
-    /// Place on the horizontal axis, sum and count of the repetitions there.
-    points: Vec<(usize, f64, u32)>,
+    points: Vec<Repeated>,
+}
+
+/// A place on the horizontal axis, and what was measured there: once for each swept seed.
+struct Repeated {
+    place: usize,
+    sum: f64,
+    count: u32,
+    half_width: Option<f64>,
 }
 
 impl Curve {
     /// Adds a value, and says how many there are now at its place.
-    fn add(&mut self, place: usize, value: f64) -> u32 {
-        match self.points.iter_mut().find(|point| point.0 == place) {
-            Some((_, sum, count)) => {
-                *sum += value;
-                *count += 1;
-                *count
+    fn add(&mut self, place: usize, value: f64, half_width: Option<f64>) -> u32 {
+        match self.points.iter_mut().find(|point| point.place == place) {
+            Some(point) => {
+                point.sum += value;
+                point.count += 1;
+                point.count
             }
             None => {
-                self.points.push((place, value, 1));
+                self.points.push(Repeated { place, sum: value, count: 1, half_width });
                 1
             }
         }
     }
 
-    fn series(self, numbers: &[f64], scale: f64) -> Series {
-        let point = |(place, sum, count): (usize, f64, u32)| (numbers[place] / scale, sum / f64::from(count));
-        let mut points: Vec<(f64, f64)> = self.points.into_iter().map(point).collect();
-        points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Series { name: self.name, points, scatter: false, ..Series::default() }
+    fn series(mut self, places: &[f64], scale: f64) -> Series {
+        self.points.sort_by(|a, b| places[a.place].total_cmp(&places[b.place]));
+        let mean = |point: &Repeated| point.sum / f64::from(point.count);
+        let points = self.points.iter().map(|point| (places[point.place] / scale, mean(point)));
+        let interval = |point: &Repeated| {
+            let (mean, half_width) = (mean(point), point.half_width.unwrap_or(0.0));
+            ((mean - half_width).max(0.0), mean + half_width)
+        };
+        let has_intervals = self.points.iter().any(|point| point.half_width.is_some());
+        let intervals = self.points.iter().filter(|_| has_intervals).map(interval);
+        Series { name: self.name, points: points.collect(), intervals: intervals.collect(), scatter: false }
     }
 }
 
+/// The values of the other keys; nothing where there are none.
 fn name_of(grid: &Grid, places: &[usize], across: usize) -> String {
     let others = grid.keys().iter().zip(places).enumerate();
     let others = others.filter(|(at, (key, _))| *at != across && key.name != SEED && key.values.len() > 1);
@@ -109,10 +202,10 @@ fn name_of(grid: &Grid, places: &[usize], across: usize) -> String {
             value => format!("{} {value}", key.name.rsplit('.').next().unwrap_or(&key.name)),
         })
         .collect();
-    if names.is_empty() { "all".into() } else { names.join(", ") }
+    names.join(", ")
 }
 
-/// What an axis over a key's numbers counts in, and that unit's size.
+/// What an axis over a key's values counts in, and that unit's size.
 fn axis(key: &Key) -> (f64, Axis) {
     let (scale, unit) = match key.numbers.as_ref().map(|(quantity, _)| *quantity) {
         Some(Quantity::Size) => (1.0, "B"),
@@ -121,7 +214,8 @@ fn axis(key: &Key) -> (f64, Axis) {
         Some(Quantity::Share) => (0.01, "%"),
         Some(Quantity::Count) | None => (1.0, ""),
     };
-    (scale, Axis::linear(&key.name, unit))
+    let names = if key.numbers.is_none() { key.values.clone() } else { Vec::new() };
+    (scale, Axis { names, ..Axis::linear(&key.name, unit) })
 }
 
 /// Whether numbers, put in order, go up by one and the same factor.

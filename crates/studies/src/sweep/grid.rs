@@ -1,9 +1,13 @@
 //! All combinations of several keys' values.
 
+use super::knee::depth_key;
 use super::values::Key;
 
 /// The most points of a grid; a limit only so that a slip of the pen cannot exhaust memory.
 pub const POINTS_MAX: usize = 100_000;
+
+/// The key whose values repeat a point.
+pub(super) const SEED: &str = "seed";
 
 /// A grid. Its points are in the order in which the keys are given, the last key changing first.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +62,11 @@ impl Grid {
         &self.keys
     }
 
+    /// Whether a depth is swept, over values enough to look for its knee.
+    pub fn has_depth(&self) -> bool {
+        depth_key(self).is_some()
+    }
+
     /// Points: at least one.
     #[allow(clippy::len_without_is_empty, reason = "a grid is never empty")]
     pub fn len(&self) -> usize {
@@ -75,6 +84,12 @@ impl Grid {
         }
         places.reverse();
         places
+    }
+
+    /// The same without the seed, whose values are repetitions of a point. Requires: `at < len()`.
+    pub fn places_without_seed(&self, at: usize) -> Vec<usize> {
+        let places = self.keys.iter().zip(self.places(at));
+        places.filter(|(key, _)| key.name != SEED).map(|(_, place)| place).collect()
     }
 
     /// The settings of the point `at`, key by key. Requires: `at < len()`.

@@ -1,6 +1,6 @@
 //! The numbers by which points are compared.
 
-use super::result::Measures;
+use super::measures::{Measures, Number};
 
 /// One of them.
 pub struct Metric {
@@ -10,58 +10,73 @@ pub struct Metric {
     pub title: &'static str,
     /// The axis' unit.
     pub unit: &'static str,
-    /// Its value in that unit, where the point has it.
-    pub of: fn(&Measures) -> Option<f64>,
+    /// What a field's value is divided by to be in that unit.
+    pub(super) unit_size: f64,
+    /// The field of a point's row that it is.
+    pub field: &'static str,
+    /// Whether more of it is better.
+    pub larger_is_better: bool,
+    number: Number,
 }
 
 /// All of them; the first is drawn unless another is asked for.
 pub const METRICS: &[Metric] = &[
-    latency("mean", "mean latency", |m| us(m.mean_ns)),
-    latency("p50", "median latency", |m| us(m.p50_ns)),
-    latency("p90", "latency of 90%", |m| us(m.p90_ns)),
-    latency("p99", "latency of 99%", |m| us(m.p99_ns)),
-    latency("p99.9", "latency of 99.9%", |m| us(m.p999_ns)),
-    latency("max", "longest latency", |m| us(m.max_ns)),
-    Metric { name: "iops", title: "requests a second", unit: "", of: |m| m.iops },
+    latency("mean", "mean latency", "mean_ns", |m| m.mean_ns),
+    latency("p50", "median latency", "p50_ns", |m| m.p50_ns),
+    latency("p90", "latency of 90%", "p90_ns", |m| m.p90_ns),
+    latency("p99", "latency of 99%", "p99_ns", |m| m.p99_ns),
+    latency("p99.9", "latency of 99.9%", "p999_ns", |m| m.p999_ns),
+    latency("max", "longest latency", "max_ns", |m| m.max_ns),
+    outcome("iops", "requests a second", "iops", MORE, |m| m.iops),
     Metric {
-        name: "bandwidth",
-        title: "bandwidth",
         unit: "MB/s",
-        of: |m| m.bandwidth_bytes_per_s.map(|rate| rate / 1e6),
+        unit_size: 1e6,
+        ..outcome("bandwidth", "bandwidth", "bandwidth_bytes_per_s", MORE, |m| m.bandwidth_bytes_per_s)
     },
+    outcome("write-amplification", "write amplification", "write_amplification", LESS, |m| {
+        m.write_amplification
+    }),
+    outcome("erases", "erase blocks erased", "blocks_erased", LESS, |m| m.blocks_erased.map(|n| n as f64)),
     Metric {
-        name: "write-amplification",
-        title: "write amplification",
-        unit: "",
-        of: |m| m.write_amplification,
-    },
-    Metric {
-        name: "erases",
-        title: "erase blocks erased",
-        unit: "",
-        of: |m| m.blocks_erased.map(|n| n as f64),
-    },
-    Metric {
-        name: "buffer-hits",
-        title: "pages found in the write buffer",
         unit: "%",
-        of: |m| m.buffer_hit_share.map(|share| share * 100.0),
+        unit_size: 0.01,
+        ..outcome("buffer-hits", "pages found in the write buffer", "buffer_hit_share", MORE, |m| {
+            m.buffer_hit_share
+        })
     },
-    Metric { name: "rw", title: "random writes of 32 KiB", unit: "ms", of: |m| m.rw_ms },
-    Metric { name: "sw", title: "sequential writes of 32 KiB", unit: "ms", of: |m| m.sw_ms },
-    Metric { name: "rr", title: "random reads of 32 KiB", unit: "ms", of: |m| m.rr_ms },
-    Metric { name: "sr", title: "sequential reads of 32 KiB", unit: "ms", of: |m| m.sr_ms },
+    of_uflip("rw", "random writes of 32 KiB", "rw_ms", |m| m.rw_ms),
+    of_uflip("sw", "sequential writes of 32 KiB", "sw_ms", |m| m.sw_ms),
+    of_uflip("rr", "random reads of 32 KiB", "rr_ms", |m| m.rr_ms),
+    of_uflip("sr", "sequential reads of 32 KiB", "sr_ms", |m| m.sr_ms),
 ];
 
-const fn latency(name: &'static str, title: &'static str, of: fn(&Measures) -> Option<f64>) -> Metric {
-    Metric { name, title, unit: "us", of }
+const MORE: bool = true;
+const LESS: bool = false;
+
+const fn latency(name: &'static str, title: &'static str, field: &'static str, number: Number) -> Metric {
+    Metric { unit: "us", unit_size: 1e3, ..outcome(name, title, field, LESS, number) }
 }
 
-fn us(ns: Option<f64>) -> Option<f64> {
-    ns.map(|ns| ns / 1e3)
+const fn of_uflip(name: &'static str, title: &'static str, field: &'static str, number: Number) -> Metric {
+    Metric { unit: "ms", ..outcome(name, title, field, LESS, number) }
+}
+
+const fn outcome(
+    name: &'static str,
+    title: &'static str,
+    field: &'static str,
+    larger_is_better: bool,
+    number: Number,
+) -> Metric {
+    Metric { name, title, unit: "", unit_size: 1.0, field, larger_is_better, number }
 }
 
 impl Metric {
+    /// Its value in its unit, where the point has it.
+    pub fn of(&self, measures: &Measures) -> Option<f64> {
+        (self.number)(measures).map(|number| number / self.unit_size)
+    }
+
     /// The metric of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         METRICS.iter().find(|metric| metric.name == name)

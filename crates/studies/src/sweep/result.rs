@@ -1,14 +1,18 @@
 //! `flashlane.sweep/1`: a sweep as programs read it.
 
-use super::figure::figure;
+use super::compare::{Compared, Standing, compare};
+use super::figure::figures;
 use super::grid::Grid;
+use super::knee::{Knee, knees};
+use super::measures::Measures;
 use super::metric::Metric;
-use flashlane_base::Latency;
+use super::outcome::Outcome;
 use flashlane_base::units::Quantity;
 use flashlane_measure::figure::Figure;
-use flashlane_measure::schema::{CounterRow, Warning};
+use flashlane_measure::schema::Warning;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// What [`SweepResult::schema`] says.
 pub const SWEEP_SCHEMA: &str = "flashlane.sweep/1";
@@ -24,12 +28,21 @@ pub struct SweepResult {
     pub device: String,
     /// What was asked of it, before a point's settings.
     pub workload: String,
-    /// The seed of all points, unless it is swept.
+    /// The seed of all points, unless it is swept; of repetitions, the first one's.
     pub seed: u64,
+    /// How often each point was to be measured; the n-th repetition has the seed n - 1 above the first one's.
+    #[serde(default = "once")]
+    pub repeat: u64,
     /// What was swept.
     pub keys: Vec<KeyRow>,
     /// The points, in the grid's order.
     pub rows: Vec<PointRow>,
+    /// Which points differ; `null` where fewer than two were measured.
+    #[serde(default)]
+    pub comparison: Option<Comparison>,
+    /// Of a swept depth: for each combination of the other keys, from which depth on more gains little.
+    #[serde(default)]
+    pub knees: Vec<Knee>,
     /// Doubts about the points' results: for each kind, at how many points, with the first one's words.
     pub warnings: Vec<Warning>,
     /// Why points were left out; `null` where none was.
@@ -75,156 +88,110 @@ pub struct PointRow {
     pub status: PointStatus,
     /// Why it is not measured; `null` where it is.
     pub reason: Option<String>,
+    /// How it compares with the best point; `null` where there is no comparison, or it has no number to compare.
+    #[serde(default)]
+    pub compared: Option<Compared>,
+    /// What was measured: the means over the repetitions, and the longest latency of all of them.
+    #[serde(flatten)]
+    pub measures: Measures,
+    /// Half the widths of the means' 95% confidence intervals, by name; empty for fewer than two repetitions.
+    #[serde(default)]
+    pub half_widths: BTreeMap<String, f64>,
+    /// The repetitions that were measured; empty where there is one.
+    #[serde(default)]
+    pub repetitions: Vec<Repetition>,
+}
+
+/// A repetition of a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Repetition {
+    /// Its seed.
+    pub seed: u64,
     /// What was measured.
     #[serde(flatten)]
     pub measures: Measures,
 }
 
-/// What is kept of a point's result; `null` where it has no such number.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Measures {
-    /// Requests measured.
-    pub requests: Option<u64>,
-    /// Device time, in seconds.
-    pub elapsed_s: Option<f64>,
-    /// Mean latency.
-    pub mean_ns: Option<f64>,
-    /// Median latency.
-    pub p50_ns: Option<f64>,
-    /// 90% took no longer.
-    pub p90_ns: Option<f64>,
-    /// 99% took no longer.
-    pub p99_ns: Option<f64>,
-    /// 99.9% took no longer.
-    pub p999_ns: Option<f64>,
-    /// The longest latency.
-    pub max_ns: Option<f64>,
-    /// Requests a second of device time.
-    pub iops: Option<f64>,
-    /// Bytes read and written a second of device time.
-    pub bandwidth_bytes_per_s: Option<f64>,
-    /// Flash pages programmed a page the host wrote.
-    pub write_amplification: Option<f64>,
-    /// Erase blocks erased.
-    pub blocks_erased: Option<u64>,
-    /// Share of the pages read and written that were found in the write buffer.
-    pub buffer_hit_share: Option<f64>,
-    /// Of uFLIP's key characteristics: the mean response time of 32 KiB, in milliseconds, read in sequence …
-    pub sr_ms: Option<f64>,
-    /// … read at random …
-    pub rr_ms: Option<f64>,
-    /// … written in sequence …
-    pub sw_ms: Option<f64>,
-    /// … and written at random.
-    pub rw_ms: Option<f64>,
+/// Which points differ.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The metric by which they were compared, as `--sweep-y` names it.
+    pub metric: String,
+    /// What it is, in words.
+    pub title: String,
+    /// The field of a row that it is computed from.
+    pub field: String,
+    /// Whether more of it is better.
+    pub larger_is_better: bool,
+    /// What came of it.
+    pub verdict: Verdict,
 }
 
-/// What a sweep reads of the result of a run, and of any other that has the same fields, or some of them.
-#[derive(Deserialize)]
-pub(super) struct Measured {
-    requests: Option<u64>,
-    elapsed_s: f64,
-    iops: Option<f64>,
-    bandwidth_bytes_per_s: Option<f64>,
-    latency_ns: Option<Latency>,
-    #[serde(default)]
-    characteristics: MeasuredCharacteristics,
-    device: MeasuredDevice,
-    pub(super) warnings: Vec<Warning>,
-    pub(super) partial: Option<String>,
+/// What came of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// One point is better than all others.
+    OneBest,
+    /// Several are better than the others, and do not differ from each other's best.
+    SeveralBest,
+    /// No point differs from the best.
+    NoDifference,
+    /// Points were measured once, and chance cannot be told from a difference.
+    Unknown,
 }
 
-#[derive(Clone, Copy, Default, Deserialize)]
-struct MeasuredCharacteristics {
-    sr_ms: Option<f64>,
-    rr_ms: Option<f64>,
-    sw_ms: Option<f64>,
-    rw_ms: Option<f64>,
+fn once() -> u64 {
+    1
 }
 
-#[derive(Deserialize)]
-struct MeasuredDevice {
-    counters: CounterRow,
-}
-
-impl From<&Measured> for Measures {
-    fn from(result: &Measured) -> Self {
-        let latency = result.latency_ns.filter(|_| result.requests.is_some_and(|requests| requests > 0));
-        let MeasuredCharacteristics { sr_ms, rr_ms, sw_ms, rw_ms } = result.characteristics;
-        let counters = &result.device.counters;
-        let count = |name: &str| counters.counts.get(name).copied();
-        let found = count("buffer_read_hits").zip(count("buffer_writes_absorbed")).map(|(a, b)| a + b);
-        let asked = count("host_pages_read").zip(count("host_pages_written")).map(|(a, b)| a + b);
-        Self {
-            requests: result.requests,
-            elapsed_s: Some(result.elapsed_s),
-            mean_ns: latency.map(|l| l.mean),
-            p50_ns: latency.map(|l| l.p50),
-            p90_ns: latency.map(|l| l.p90),
-            p99_ns: latency.map(|l| l.p99),
-            p999_ns: latency.map(|l| l.p999),
-            max_ns: latency.map(|l| l.max),
-            iops: result.iops,
-            bandwidth_bytes_per_s: result.bandwidth_bytes_per_s,
-            write_amplification: counters.write_amplification,
-            blocks_erased: count("blocks_erased"),
-            buffer_hit_share: found
-                .zip(asked.filter(|&asked| asked > 0))
-                .map(|(found, asked)| found as f64 / asked as f64),
-            sr_ms,
-            rr_ms,
-            sw_ms,
-            rw_ms,
-        }
-    }
-}
-
-/// How a point came out, before it stands in a result.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    pub(super) status: PointStatus,
-    pub(super) reason: Option<String>,
-    pub(super) measures: Measures,
-    pub(super) warnings: Vec<Warning>,
-}
-
-impl Outcome {
-    pub(super) fn failed(reason: String) -> Self {
-        Self { status: PointStatus::Failed, reason: Some(reason), ..Self::not_run() }
-    }
-
-    pub(super) fn not_run() -> Self {
-        let measures = Measures::default();
-        Self { status: PointStatus::NotRun, reason: None, measures, warnings: Vec::new() }
-    }
-
-    /// Of a point's own result; `None` where that is no result of a measurement.
-    pub(super) fn of(result: &Value) -> Option<Self> {
-        let measured = Measured::deserialize(result).ok()?;
-        let measures = Measures::from(&measured);
-        let status = if measured.partial.is_some() { PointStatus::Partial } else { PointStatus::Measured };
-        Some(Self { status, reason: measured.partial, measures, warnings: measured.warnings })
-    }
+/// What a sweep was of.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// What was done at each point: `run`, `replay`, `uflip`.
+    pub command: &'static str,
+    /// The device, before a point's settings.
+    pub device: String,
+    /// What was asked of it, before a point's settings.
+    pub workload: String,
+    /// The seed of the first repetition.
+    pub seed: u64,
+    /// Whether nothing about a point is random: measured again, it would be the same.
+    pub is_exact: bool,
 }
 
 impl SweepResult {
-    /// The result of a sweep of `grid`, its points' outcomes in order; `about` says what was done, to what, and under
-    /// which seed. `y` is what the figure shows.
-    pub fn new(about: (&str, String, String, u64), grid: &Grid, outcomes: &[Outcome], y: &Metric) -> Self {
-        let (command, device, workload, seed) = about;
+    /// The result of a sweep of `grid`; `y` is what the points are compared by and what the figure shows. `outcomes`
+    /// has all points in the grid's order, and that again for each repetition. Requires: a whole number of repetitions,
+    /// at least one.
+    pub fn new(about: About, grid: &Grid, outcomes: &[Outcome], y: &Metric) -> Self {
+        assert!(
+            !outcomes.is_empty() && outcomes.len().is_multiple_of(grid.len()),
+            "every point is repeated as often"
+        );
+        let repeat = outcomes.len() / grid.len();
         let left_out = outcomes.iter().filter(|outcome| outcome.status == PointStatus::NotRun).count();
         let (done, all) = (outcomes.len() - left_out, outcomes.len());
-        let rows: Vec<PointRow> = (0..all).map(|at| point_row(grid, at, &outcomes[at])).collect();
+        let what = if repeat > 1 { "measurements" } else { "points" };
+        let repetitions: Vec<Vec<&Outcome>> =
+            (0..grid.len()).map(|at| outcomes[at..].iter().step_by(grid.len()).collect()).collect();
+        let mut rows: Vec<PointRow> =
+            repetitions.iter().enumerate().map(|(at, all)| point_row(grid, at, all, about.seed)).collect();
+        let comparison = comparison(grid, &repetitions, y, about.is_exact, &mut rows);
+        let knees = knees(grid, &rows);
         Self {
             schema: SWEEP_SCHEMA.into(),
-            command: command.into(),
-            device,
-            workload,
-            seed,
+            command: about.command.into(),
+            device: about.device,
+            workload: about.workload,
+            seed: about.seed,
+            repeat: repeat as u64,
             keys: grid.keys().iter().map(KeyRow::from).collect(),
-            figures: figure(grid, &rows, y).into_iter().collect(),
+            figures: figures(grid, &rows, &repetitions, &knees, y),
             warnings: warnings(grid, outcomes),
-            partial: (left_out > 0).then(|| format!("stopped on request after {done} of {all} points")),
+            partial: (left_out > 0).then(|| format!("stopped on request after {done} of {all} {what}")),
+            comparison,
+            knees,
             rows,
         }
     }
@@ -253,14 +220,65 @@ impl From<&super::Key> for KeyRow {
     }
 }
 
-fn point_row(grid: &Grid, at: usize, outcome: &Outcome) -> PointRow {
+fn point_row(grid: &Grid, at: usize, repetitions: &[&Outcome], seed: u64) -> PointRow {
     let settings = grid.point(at).into_iter();
+    let (status, reason) = Outcome::ending(repetitions);
+    let measured = repetitions.iter().zip(0..).filter(|(outcome, _)| outcome.has_measures());
+    let all: Vec<&Measures> = measured.clone().map(|(outcome, _)| &outcome.measures).collect();
+    let repetition = |(outcome, nth): (&&Outcome, u64)| Repetition {
+        seed: seed.wrapping_add(nth),
+        measures: outcome.measures.clone(),
+    };
     PointRow {
         point: settings.map(|(key, value)| (key.to_owned(), value.into())).collect(),
-        status: outcome.status,
-        reason: outcome.reason.clone(),
-        measures: outcome.measures.clone(),
+        status,
+        reason,
+        compared: None,
+        measures: Measures::mean_of(&all),
+        half_widths: Measures::half_widths(&all),
+        repetitions: if repetitions.len() > 1 { measured.map(repetition).collect() } else { Vec::new() },
     }
+}
+
+/// Compares the points, each over its repetitions; where the seed is swept its values are the repetitions.
+fn comparison(
+    grid: &Grid,
+    repetitions: &[Vec<&Outcome>],
+    y: &Metric,
+    is_exact: bool,
+    rows: &mut [PointRow],
+) -> Option<Comparison> {
+    let mut places: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
+    let mut values: Vec<Vec<Option<f64>>> = Vec::new();
+    let mut place_of = Vec::with_capacity(rows.len());
+    for (at, repetitions) in repetitions.iter().enumerate() {
+        let place = *places.entry(grid.places_without_seed(at)).or_insert(values.len());
+        if place == values.len() {
+            values.push(Vec::new());
+        }
+        let value = |outcome: &&Outcome| y.of(&outcome.measures).filter(|_| outcome.has_measures());
+        values[place].extend(repetitions.iter().map(value));
+        place_of.push(place);
+    }
+    let compared = compare(&values, y.larger_is_better, is_exact);
+    let count = |standing: Standing| compared.iter().flatten().filter(|c| c.standing == standing).count();
+    let verdict = match (count(Standing::Unknown), count(Standing::NoDifference), count(Standing::Worse)) {
+        (0, 0, 0) => return None,
+        (1.., _, _) => Verdict::Unknown,
+        (_, _, 0) => Verdict::NoDifference,
+        (_, 0, _) => Verdict::OneBest,
+        _ => Verdict::SeveralBest,
+    };
+    for (row, place) in rows.iter_mut().zip(place_of) {
+        row.compared = compared[place].filter(|_| row.status != PointStatus::NotRun);
+    }
+    Some(Comparison {
+        metric: y.name.into(),
+        title: y.title.into(),
+        field: y.field.into(),
+        larger_is_better: y.larger_is_better,
+        verdict,
+    })
 }
 
 /// One warning for each kind of doubt, in the order in which the kinds first occur.
@@ -275,10 +293,15 @@ fn warnings(grid: &Grid, outcomes: &[Outcome]) -> Vec<Warning> {
         }
     }
     let worded = |(warning, at, points): (&Warning, usize, usize)| {
-        let settings = grid.point(at).iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>();
+        let settings = grid
+            .point(at % grid.len())
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect::<Vec<_>>();
         let message = format!(
-            "at {points} of {} points, first at {}: {}",
+            "at {points} of {} {}, first at {}: {}",
             outcomes.len(),
+            if outcomes.len() > grid.len() { "measurements" } else { "points" },
             settings.join(","),
             warning.message
         );

@@ -1,6 +1,6 @@
 //! Measuring the points: on several cores, those that are kept not again.
 
-use super::result::Outcome;
+use super::outcome::Outcome;
 use super::store::{Loaded, Store};
 use rayon::prelude::*;
 use serde_json::Value;

@@ -161,6 +161,12 @@ proptest! {
     }
 }
 
+/// What the sweeps here are of.
+fn about(seed: u64) -> About {
+    let (device, workload) = ("sim:ssd-s".to_owned(), "mixed".to_owned());
+    About { command: "run", device, workload, seed, is_exact: false }
+}
+
 /// A small sweep of simulated drives.
 struct Small {
     grid: Grid,
@@ -203,8 +209,7 @@ impl Small {
             assert!(watch(Some(0.5)).is_continue());
             self.measure(settings)
         });
-        let about = ("run", "sim:ssd-s".to_owned(), "mixed".to_owned(), 7);
-        let result = SweepResult::new(about, &self.grid, &swept.outcomes, &METRICS[0]);
+        let result = SweepResult::new(about(7), &self.grid, &swept.outcomes, &METRICS[0]);
         (serde_json::to_string(&result).unwrap(), swept)
     }
 }
@@ -328,16 +333,93 @@ fn seeds_are_drawn_as_their_mean() {
         Outcome { status: PointStatus::Measured, measures, ..Outcome::not_run() }
     };
     let outcomes: Vec<Outcome> = (0..6).map(outcome).collect();
-    let about = ("run", String::new(), String::new(), 0);
-    let result = SweepResult::new(about, &grid, &outcomes, Metric::named("mean").unwrap());
+    let result = SweepResult::new(about(0), &grid, &outcomes, Metric::named("mean").unwrap());
     let figure = &result.figures[0];
     assert_eq!(figure.series.len(), 1);
     assert_eq!(figure.series[0].points, [(10.0, 2.5), (20.0, 3.5), (30.0, 4.5)]);
-    assert!(!figure.x.log && figure.caption.contains("mean of 2 seeds"), "{figure:?}");
-    let words = Grid::new(vec!["k=a,b".parse().unwrap()]).unwrap();
-    assert_eq!(
-        SweepResult::new(("run", String::new(), String::new(), 0), &words, &outcomes[..2], &METRICS[0])
-            .figures,
-        []
-    );
+    assert!(!figure.x.log && figure.caption.contains("mean of 2 repetitions"), "{figure:?}");
+}
+
+/// A point measured with this mean latency, in us.
+fn measured(mean_us: f64) -> Outcome {
+    let measures = Measures {
+        mean_ns: Some(1000.0 * mean_us),
+        iops: Some(1e6 / mean_us),
+        max_ns: Some(5000.0 * mean_us),
+        ..Measures::default()
+    };
+    Outcome { status: PointStatus::Measured, measures, ..Outcome::not_run() }
+}
+
+#[test]
+fn repetitions_make_one_row_with_its_interval() {
+    let grid = Grid::new(vec!["policy=a,b,c".parse().unwrap()]).unwrap();
+    let outcomes = [100.0, 101.0, 50.0, 120.0, 119.0, 60.0, 110.0, 111.0, 55.0].map(measured);
+    let result = SweepResult::new(about(7), &grid, &outcomes, &METRICS[0]);
+    assert_eq!((result.rows.len(), result.repeat), (3, 3));
+    let row = &result.rows[0];
+    assert_eq!(row.measures.mean_ns, Some(110e3));
+    assert_eq!(row.measures.max_ns, Some(600e3), "the longest of all");
+    // Student's t of two degrees of freedom, a standard deviation of 10 us, three repetitions.
+    assert!((row.half_widths["mean_ns"] - 4.3027 * 10e3 / 3_f64.sqrt()).abs() < 1.0, "{:?}", row.half_widths);
+    assert_eq!(row.repetitions.iter().map(|r| r.seed).collect::<Vec<_>>(), [7, 8, 9]);
+    let standings: Vec<Standing> = result.rows.iter().map(|row| row.compared.unwrap().standing).collect();
+    assert_eq!(standings, [Standing::Worse, Standing::Worse, Standing::Best]);
+    assert_eq!(result.comparison.as_ref().unwrap().verdict, Verdict::OneBest);
+    // Words are bars, with their intervals.
+    let bars = &result.figures[0];
+    assert_eq!(bars.x.names, ["a", "b", "c"]);
+    assert_eq!(bars.series[0].points, [(0.0, 110.0), (1.0, 110.0 + 1.0 / 3.0), (2.0, 55.0)]);
+    assert_eq!(bars.series[0].intervals.len(), 3);
+    // The same points, one by one.
+    let seeds = Grid::new(vec!["seed=7,8,9".parse().unwrap(), "policy=a,b,c".parse().unwrap()]).unwrap();
+    let by_seed = SweepResult::new(about(7), &seeds, &outcomes, &METRICS[0]);
+    let of_policies = by_seed.rows[3..6].iter().map(|row| row.compared.unwrap().standing);
+    assert_eq!(of_policies.collect::<Vec<_>>(), standings);
+}
+
+#[test]
+fn points_equal_to_the_last_digit_have_no_winner() {
+    let grid = Grid::new(vec!["policy=none,fifo,lru,parallel,bplru,cflru".parse().unwrap()]).unwrap();
+    for repeat in [1, 5] {
+        let outcomes = vec![measured(125.3); 6 * repeat];
+        let result =
+            SweepResult::new(About { is_exact: repeat == 1, ..about(0) }, &grid, &outcomes, &METRICS[0]);
+        assert_eq!(result.comparison.unwrap().verdict, Verdict::NoDifference);
+    }
+}
+
+#[test]
+fn a_depth_sweep_names_its_knee() {
+    let knees = |depths: &str, mean_us: &[f64], in_flight: &[f64]| {
+        let grid = Grid::new(vec![format!("workload.depth={depths}").parse().unwrap()]).unwrap();
+        let outcome = |(mean_us, in_flight): (&f64, &f64)| {
+            let mut outcome = measured(*mean_us);
+            outcome.measures.iops = Some(in_flight * 1e6 / mean_us);
+            outcome
+        };
+        let outcomes: Vec<Outcome> = mean_us.iter().zip(in_flight).map(outcome).collect();
+        SweepResult::new(about(0), &grid, &outcomes, Metric::named("iops").unwrap()).knees
+    };
+    let depths = [1.0, 2.0, 4.0, 8.0, 16.0];
+    // A device of four channels: latency grows once they are all in use.
+    let four = knees("1..16*2", &[100.0, 100.0, 102.0, 200.0, 400.0], &depths);
+    assert_eq!(four.iter().map(|knee| (knee.depth, knee.is_at_edge)).collect::<Vec<_>>(), [(4.0, false)]);
+    let rising = knees("1..16*2", &[100.0; 5], &depths);
+    assert_eq!((rising[0].depth, rising[0].is_at_edge), (16.0, true));
+    assert_eq!(knees("1,2", &[100.0; 2], &depths[..2]), []);
+}
+
+#[test]
+fn a_repetition_that_is_missing_makes_its_point_partial() {
+    let grid = Grid::new(vec!["k=1,2,3".parse().unwrap()]).unwrap();
+    let mut outcomes = vec![measured(100.0); 6];
+    outcomes[5] = Outcome::not_run();
+    let result = SweepResult::new(about(0), &grid, &outcomes, &METRICS[0]);
+    assert_eq!(result.rows[2].status, PointStatus::Partial);
+    assert!(result.rows[2].reason.as_ref().unwrap().starts_with("1 of 2 repetitions"));
+    assert_eq!(result.partial.as_deref(), Some("stopped on request after 5 of 6 measurements"));
+    outcomes[2] = Outcome::not_run();
+    let result = SweepResult::new(about(0), &grid, &outcomes, &METRICS[0]);
+    assert_eq!((result.rows[2].status, result.rows[2].measures.mean_ns), (PointStatus::NotRun, None));
 }

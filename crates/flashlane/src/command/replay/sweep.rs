@@ -109,7 +109,12 @@ impl sweep::Experiment for Experiment<'_> {
             (key.set)(&mut options, value)
                 .map_err(|reason| Failure::unusable(anyhow!("replay.{name}={value}: {reason}")))?;
         }
-        options.checked(settings.seed.unwrap_or(self.arguments.seed))
+        options.checked(settings.seed_or(self.arguments.seed))
+    }
+
+    /// A trace asks the same whatever the seed.
+    fn is_random(&self, _: &How) -> bool {
+        false
     }
 
     fn prepare(&mut self, plans: &[&How]) -> Result<(), Failure> {

@@ -52,7 +52,16 @@ impl sweep::Experiment for Experiment<'_> {
                 "'uflip.{key}' is no key: swept are fields of a simulated drive and 'seed'"
             )));
         }
-        Ok(settings.seed.unwrap_or(self.0.seed))
+        Ok(settings.seed_or(self.0.seed))
+    }
+
+    fn is_random(&self, _: &Seed) -> bool {
+        true
+    }
+
+    /// The benchmark repeats its experiments itself.
+    fn repetitions(&self) -> usize {
+        1
     }
 
     fn writes(&self, _: &Seed) -> Option<String> {

@@ -1,0 +1,84 @@
+//! Whether anything about a drive is random: if not, it does the same under every seed, and measuring it once is enough.
+
+use super::{DriveConfig, InitialState};
+
+impl DriveConfig {
+    /// Whether what the drive does depends on its seed.
+    pub fn is_random(&self) -> bool {
+        let flash = &self.flash;
+        flash.noise.0 > 0.0
+            || flash.read_retry.0 > 0.0
+            || flash.uncorrectable.0 > 0.0
+            || flash.factory_bad.0 > 0.0
+            || (flash.endurance.is_some() && flash.endurance_spread.0 > 0.0)
+            || self.host.jitter.0 > 0.0
+            || self.initial.state == InitialState::Fragmented
+            || self.mapping.allocation == "random"
+            || self.cleaning.policy == "d-choice"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{load, names};
+    use crate::Drive;
+    use flashlane_base::{Instant, Seed};
+    use flashlane_device::{Device, Request};
+    use flashlane_policy::{allocation, buffer, cleaning, mapping, readahead, scheduling, wear};
+
+    /// What a drive does with some reads and writes: a hash over its events.
+    fn hash(profile: &str, settings: &[(String, String)], seed: u64) -> u64 {
+        let mut drive = Drive::new(&load(profile, settings).expect("it was checked"), Seed(seed));
+        let capacity = drive.profile().capacity_bytes / 65536 - 1;
+        let mut out = Vec::new();
+        for id in 0..600_u64 {
+            let place = (id * 7919 % capacity.min(300)) * 65536;
+            let request =
+                if id % 3 == 2 { Request::read(id, place, 65536) } else { Request::write(id, place, 65536) };
+            while drive.submit(request).is_err() {
+                drive.reap(Instant::FAR, &mut out);
+            }
+        }
+        while out.len() < 600 {
+            drive.reap(Instant::FAR, &mut out);
+        }
+        drive.trace_hash()
+    }
+
+    #[test]
+    fn drives_without_randomness_do_not_depend_on_the_seed() {
+        let named = |key: &str, names: Vec<&'static str>| -> Vec<Vec<(String, String)>> {
+            names.into_iter().map(|name| vec![(key.to_owned(), name.to_owned())]).collect()
+        };
+        let mut variants: Vec<Vec<(String, String)>> = vec![Vec::new()];
+        variants.extend(named("mapping.policy", mapping::REGISTRY.iter().map(|e| e.name).collect()));
+        variants.extend(named("mapping.allocation", allocation::REGISTRY.iter().map(|e| e.name).collect()));
+        variants.extend(named("cleaning.policy", cleaning::REGISTRY.iter().map(|e| e.name).collect()));
+        variants.extend(named("wear.policy", wear::REGISTRY.iter().map(|e| e.name).collect()));
+        variants.extend(named("buffer.policy", buffer::REGISTRY.iter().map(|e| e.name).collect()));
+        variants.extend(named("readahead.policy", readahead::REGISTRY.iter().map(|e| e.name).collect()));
+        variants.extend(named("scheduling.policy", scheduling::REGISTRY.iter().map(|e| e.name).collect()));
+        variants.extend(named("initial.state", vec!["fresh", "full", "fragmented"]));
+        let (mut certain, mut random) = (0, 0);
+        for profile in names() {
+            for settings in &variants {
+                let mut settings = settings.clone();
+                for (key, value) in [("capacity", "256MiB"), ("flash.blocks", "64"), ("flash.noise", "0%")] {
+                    settings.push((key.into(), value.into()));
+                }
+                let Ok(config) = load(profile, &settings) else { continue };
+                if config.lanes.is_some() {
+                    continue;
+                }
+                if config.is_random() {
+                    random += 1;
+                    continue;
+                }
+                certain += 1;
+                let hashes = [1, 2].map(|seed| hash(profile, &settings, seed));
+                assert_eq!(hashes[0], hashes[1], "{profile} {settings:?}");
+            }
+        }
+        assert!(certain > 30 && random > 5, "{certain} {random}");
+    }
+}

@@ -1,0 +1,165 @@
+//! Which of a sweep's points differ, and which do not.
+//!
+//! The points are compared with the one whose mean over its repetitions is best, repetition by repetition: those of
+//! one seed meet the same accesses, so that their difference varies less than either (common random numbers: Law,
+//! Simulation Modeling and Analysis, section 10.2.1). A point is *worse* where the confidence interval of its mean
+//! difference (Student's t) lies wholly on the worse side of zero, and the mean difference is more than
+//! [`NOTICEABLE`] of the best; else there is *no difference*. Which point is the best is seen in the same values, so
+//! every one of the k (k - 1) / 2 pairs may be compared: each is at the level 1 - 0.05 / pairs, so that all hold
+//! together with 95% (Bonferroni; the same source, section 10.4). Cost: one pass over all repetitions.
+
+use flashlane_measure::statistics::student_t;
+use serde::{Deserialize, Serialize};
+
+/// Differences up to this share of the best are none: three digits hardly show them.
+const NOTICEABLE: f64 = 0.005;
+/// The probability that any of the intervals misses its difference is at most this.
+const ERROR: f64 = 0.05;
+
+/// How a point compares with the best one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// Its mean is the best.
+    Best,
+    /// It cannot be distinguished from the best.
+    NoDifference,
+    /// It differs from the best by more than chance.
+    Worse,
+    /// It was measured once, and how much of the difference is chance cannot be said.
+    Unknown,
+}
+
+/// A point compared with the best one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    /// How it compares.
+    pub standing: Standing,
+    /// By how much it is worse, as a share of the best one's mean.
+    pub difference: f64,
+    /// Half the width of the difference's confidence interval, likewise; `null` for fewer than two repetitions.
+    pub half_width: Option<f64>,
+}
+
+/// Compares points, each with the values of its repetitions in the order of the repetitions; points without any are
+/// `None`. `larger_is_better` says which end is the best; with `is_exact` nothing about the values is random.
+pub(super) fn compare(
+    points: &[Vec<Option<f64>>],
+    larger_is_better: bool,
+    is_exact: bool,
+) -> Vec<Option<Compared>> {
+    let means: Vec<Option<f64>> = points.iter().map(|values| mean(values.iter().flatten())).collect();
+    let sign = if larger_is_better { -1.0 } else { 1.0 };
+    let known = means.iter().enumerate().filter_map(|(at, mean)| Some((at, sign * (*mean)?)));
+    // Of equals, the first.
+    let Some((best, _)) = known.clone().min_by(|a, b| a.1.total_cmp(&b.1)) else {
+        return vec![None; points.len()];
+    };
+    let count = known.count() as f64;
+    let level = 1.0 - ERROR / (count * (count - 1.0) / 2.0).max(1.0);
+    let scale = means[best].unwrap_or(0.0).abs();
+    let share = |difference: f64| if scale > 0.0 { difference / scale } else { difference };
+    let compared = |at: usize| {
+        means[at]?;
+        if at == best {
+            return Some(Compared { standing: Standing::Best, difference: 0.0, half_width: None });
+        }
+        let pairs = points[at].iter().zip(&points[best]);
+        let differences: Vec<f64> =
+            pairs.filter_map(|(value, best)| Some(sign * ((*value)? - (*best)?))).collect();
+        let difference = mean(differences.iter())?;
+        let half_width = half_width(&differences, level);
+        let is_noticeable = share(difference) > NOTICEABLE;
+        let standing = match half_width {
+            _ if !is_noticeable => Standing::NoDifference,
+            Some(half_width) if difference > half_width => Standing::Worse,
+            Some(_) => Standing::NoDifference,
+            None if is_exact => Standing::Worse,
+            None => Standing::Unknown,
+        };
+        Some(Compared { standing, difference: share(difference), half_width: half_width.map(share) })
+    };
+    (0..points.len()).map(compared).collect()
+}
+
+fn mean<'a>(values: impl Iterator<Item = &'a f64> + Clone) -> Option<f64> {
+    let count = values.clone().count();
+    (count > 0).then(|| values.sum::<f64>() / count as f64)
+}
+
+/// Half the width of the confidence interval of the mean of independent `values`; none for fewer than two.
+pub(super) fn half_width(values: &[f64], level: f64) -> Option<f64> {
+    let count = values.len() as f64;
+    if values.len() < 2 {
+        return None;
+    }
+    // About the first value, so that values that are all alike have no variance at all.
+    let first = values[0];
+    let shifted = || values.iter().map(|value| value - first);
+    let mean = shifted().sum::<f64>() / count;
+    let variance = shifted().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    Some(student_t(level, values.len() as u64 - 1) * (variance / count).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashlane_base::Seed;
+
+    fn standings(points: &[&[f64]], larger_is_better: bool, is_exact: bool) -> Vec<Standing> {
+        let points: Vec<Vec<Option<f64>>> =
+            points.iter().map(|values| values.iter().copied().map(Some).collect()).collect();
+        let compared = compare(&points, larger_is_better, is_exact);
+        compared.into_iter().map(|compared| compared.expect("all have values").standing).collect()
+    }
+
+    #[test]
+    fn equal_points_have_no_winner() {
+        use Standing::{Best, NoDifference};
+        let same: &[f64] = &[1.0, 2.0, 3.0];
+        assert_eq!(standings(&[same; 6], false, false)[1..], [NoDifference; 5]);
+        assert_eq!(standings(&[&[2.0][..]; 3], false, true), [Best, NoDifference, NoDifference]);
+        assert_eq!(standings(&[&[0.0, 0.0][..]; 2], true, false), [Best, NoDifference]);
+    }
+
+    #[test]
+    fn a_difference_larger_than_chance_is_one() {
+        use Standing::{Best, NoDifference, Unknown, Worse};
+        let base: &[f64] = &[100.0, 140.0, 80.0, 120.0, 90.0];
+        // Seeds vary more than the points, but each seed says the same.
+        let paired: &[f64] = &[110.0, 149.0, 91.0, 130.0, 99.0];
+        let unpaired: &[f64] = &[140.0, 80.0, 120.0, 90.0, 150.0];
+        assert_eq!(standings(&[base, paired, unpaired], false, false), [Best, Worse, NoDifference]);
+        assert_eq!(standings(&[base, paired], true, false), [Worse, Best]);
+        assert_eq!(standings(&[&[100.0], &[110.0]], false, false), [Best, Unknown]);
+        assert_eq!(standings(&[&[100.0], &[110.0]], false, true), [Best, Worse]);
+        // However sure it is: nobody sees it.
+        assert_eq!(standings(&[&[100.0; 5], &[100.4; 5]], false, false), [Best, NoDifference]);
+    }
+
+    #[test]
+    fn a_point_without_values_is_in_no_comparison() {
+        let points = vec![vec![None, None], vec![Some(2.0), Some(2.0)], vec![Some(3.0), None]];
+        let compared = compare(&points, false, false);
+        assert_eq!(compared[0], None);
+        assert_eq!(compared[1].unwrap().standing, Standing::Best);
+        let once = compared[2].unwrap();
+        assert_eq!((once.standing, once.half_width), (Standing::Unknown, None));
+        assert_eq!(compare(&[vec![None]], false, false), [None]);
+    }
+
+    #[test]
+    fn points_of_one_distribution_rarely_have_a_winner() {
+        // Of 2,000 sweeps over six points that are all alike, at most 5% may call any point worse: 100, and 3 times
+        // the standard deviation of 10 more.
+        let mut random = Seed(1).source();
+        let mut value = || Some(100.0 + (0..12).map(|_| random.unit()).sum::<f64>());
+        let mut wrong = 0;
+        for _ in 0..2000 {
+            let points: Vec<Vec<Option<f64>>> = (0..6).map(|_| (0..5).map(|_| value()).collect()).collect();
+            let compared = compare(&points, false, false);
+            wrong += usize::from(compared.iter().flatten().any(|c| c.standing == Standing::Worse));
+        }
+        assert!(wrong <= 130, "{wrong}");
+    }
+}

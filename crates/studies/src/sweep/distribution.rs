@@ -1,0 +1,79 @@
+//! How the latencies of a point are distributed, as its own result draws them: a share of the requests in each bin of
+//! latency, the bins being the same in all results.
+
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Of each bin its middle, in us, and its share of the requests, in percent; by the bits of the middle, which go up as
+/// it does.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Distribution(BTreeMap<u64, f64>);
+
+/// The figure of a run or replay that has it.
+const FIGURE: &str = "latency-distribution";
+
+#[derive(Deserialize)]
+struct Drawn {
+    series: Vec<DrawnSeries>,
+}
+
+#[derive(Deserialize)]
+struct DrawnSeries {
+    points: Vec<(f64, f64)>,
+}
+
+impl Distribution {
+    /// That of a point's result, over all of its operations; none where it has no such figure.
+    pub(super) fn of(result: &Value) -> Option<Self> {
+        let figure = result["figures"].as_array()?.iter().find(|figure| figure["id"] == FIGURE)?;
+        let mut bins = BTreeMap::new();
+        for (middle_us, percent) in Drawn::deserialize(figure).ok()?.series.into_iter().flat_map(|s| s.points)
+        {
+            if middle_us > 0.0 {
+                *bins.entry(middle_us.to_bits()).or_insert(0.0) += percent;
+            }
+        }
+        (!bins.is_empty()).then_some(Self(bins))
+    }
+
+    /// The mean of several, each of which counts as much, as a cumulative curve: latency in us, and how many percent of
+    /// the requests took no longer.
+    pub(super) fn cumulative<'a>(all: impl Iterator<Item = &'a Self>) -> Vec<(f64, f64)> {
+        let (mut bins, mut count) = (BTreeMap::new(), 0.0);
+        for Self(one) in all {
+            count += 1.0;
+            one.iter().for_each(|(bin, percent)| *bins.entry(*bin).or_insert(0.0) += percent);
+        }
+        let mut sum = 0.0;
+        let curve = bins.into_iter().map(|(bin, percent)| {
+            sum += percent;
+            (f64::from_bits(bin), (sum / count).min(100.0))
+        });
+        curve.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn bins_of_all_operations_add_up_to_all_requests() {
+        let result = json!({ "figures": [
+            { "id": "other", "series": [] },
+            { "id": "latency-distribution", "series": [
+                { "name": "reads", "points": [[1.0, 25.0], [10.0, 25.0]] },
+                { "name": "writes", "points": [[10.0, 0.0], [100.0, 50.0]] },
+            ] },
+        ] });
+        let one = Distribution::of(&result).unwrap();
+        assert_eq!(Distribution::cumulative([&one].into_iter()), [(1.0, 25.0), (10.0, 50.0), (100.0, 100.0)]);
+        let other = json!({ "figures": [{ "id": "latency-distribution", "series": [{ "points": [[10.0, 100.0]] }] }] });
+        let other = Distribution::of(&other).unwrap();
+        let mean = Distribution::cumulative([&one, &other].into_iter());
+        assert_eq!(mean, [(1.0, 12.5), (10.0, 75.0), (100.0, 100.0)]);
+        assert_eq!(Distribution::of(&json!({})), None);
+    }
+}

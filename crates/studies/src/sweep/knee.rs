@@ -1,0 +1,99 @@
+//! The knee of a depth sweep: the depth from which on more requests in flight gain little throughput and only wait.
+//!
+//! It is the smallest depth whose throughput is at least 95% of the highest that was measured, for each combination of
+//! the other keys. Where that is the largest depth measured, there is no knee yet: more may be better. (Kleinrock,
+//! "Power and deterministic rules of thumb for probabilistic problems in computer communications", ICC 1979, takes the
+//! largest throughput divided by latency; on a drive with many channels that comes far too early for those who want
+//! its throughput.)
+
+use super::grid::{Grid, SEED};
+use super::result::PointRow;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The share of the highest throughput that counts as all of it.
+const ENOUGH: f64 = 0.95;
+/// Depths from which on there is a knee to be seen.
+const DEPTHS: usize = 3;
+
+/// The knee of the throughput over a depth.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Knee {
+    /// The key of the depth.
+    pub key: String,
+    /// The values of the other keys.
+    pub point: Map<String, Value>,
+    /// The depth.
+    pub depth: f64,
+    /// Requests a second there.
+    pub iops: f64,
+    /// The share of the highest throughput.
+    pub share: f64,
+    /// What 99% of the latencies did not exceed there.
+    pub p99_ns: Option<f64>,
+    /// Whether it is the largest depth that was measured: more may be better.
+    pub is_at_edge: bool,
+}
+
+/// Which of the keys is a depth with values enough for a knee.
+pub(super) fn depth_key(grid: &Grid) -> Option<usize> {
+    let is_depth = |name: &str| name == "workload.depth" || name == "replay.depth";
+    grid.keys().iter().position(|key| {
+        is_depth(&key.name) && key.numbers.as_ref().is_some_and(|(_, numbers)| numbers.len() >= DEPTHS)
+    })
+}
+
+/// The knees of a sweep over a depth; none where no depth is swept, or too few were measured.
+pub(super) fn knees(grid: &Grid, rows: &[PointRow]) -> Vec<Knee> {
+    let Some(depth) = depth_key(grid) else { return Vec::new() };
+    let key = &grid.keys()[depth];
+    let Some((_, numbers)) = &key.numbers else { return Vec::new() };
+    let others = |row: &PointRow| -> Map<String, Value> {
+        let settings = row.point.iter().filter(|(name, _)| **name != key.name && *name != SEED);
+        settings.map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    let mut curves: Vec<(Map<String, Value>, Curve<'_>)> = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        let (point, depth) = (others(row), numbers[grid.places(at)[depth]]);
+        match curves.iter_mut().find(|(known, _)| *known == point) {
+            Some((_, curve)) => curve.push((depth, row)),
+            None => curves.push((point, vec![(depth, row)])),
+        }
+    }
+    curves.into_iter().filter_map(|(point, curve)| knee(&key.name, point, &curve)).collect()
+}
+
+/// Rows by their depth.
+type Curve<'a> = Vec<(f64, &'a PointRow)>;
+
+fn knee(key: &str, point: Map<String, Value>, curve: &[(f64, &PointRow)]) -> Option<Knee> {
+    let mut depths: Vec<f64> = curve.iter().map(|(depth, _)| *depth).collect();
+    depths.sort_by(f64::total_cmp);
+    depths.dedup();
+    // Where the seed is swept, a depth has several rows.
+    let mean = |depth: f64, of: &dyn Fn(&PointRow) -> Option<f64>| {
+        let values = curve.iter().filter(|(other, _)| *other == depth).filter_map(|(_, row)| of(row));
+        let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+        (count > 0.0).then(|| sum / count)
+    };
+    let measured: Vec<(f64, f64)> = depths
+        .into_iter()
+        .filter_map(|depth| Some((depth, mean(depth, &|row| row.measures.iops)?)))
+        .collect();
+    if measured.len() < DEPTHS {
+        return None;
+    }
+    let highest = measured.iter().map(|(_, iops)| *iops).fold(0.0, f64::max);
+    let &(depth, iops) = measured.iter().find(|(_, iops)| *iops >= ENOUGH * highest)?;
+    let is_at_edge = measured.last().is_some_and(|(last, _)| *last == depth);
+    let p99_ns = mean(depth, &|row| row.measures.p99_ns);
+    Some(Knee {
+        key: key.into(),
+        point,
+        depth,
+        iops,
+        share: iops / highest.max(f64::MIN_POSITIVE),
+        p99_ns,
+        is_at_edge,
+    })
+}
