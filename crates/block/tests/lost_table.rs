@@ -92,14 +92,15 @@ fn what_a_lost_table_forgets_is_left_alone() {
         // A sector of the table, in both slots.
         let lost = seed % SECTORS;
         for slot in [0, 1] {
-            let garbage = Buffer::from_slice(&vec![0x5a; SECTOR_BYTES as usize]);
-            let at = (1 + slot * SECTORS + lost) * SECTOR_BYTES;
+            let garbage = Buffer::from_slice(&vec![0xff; SECTOR_BYTES as usize]);
+            let end = DEVICE_BYTES - (1 + SECTORS) * SECTOR_BYTES;
+            let at = [SECTOR_BYTES, end][slot] + lost * SECTOR_BYTES;
             let write = Request::write(u64::MAX, at, SECTOR_BYTES);
             below.submit_with(write, garbage).unwrap_or_else(|(error, _)| panic!("{error}"));
             below.reap(Instant::FAR, &mut Vec::new());
         }
         let lanes = Lanes::open(below).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(lanes.mended().lost_sectors, 1);
+        assert_eq!(lanes.damage().lost_sectors, 1);
         let mut blocks = match Blocks::open(lanes, Options::default()) {
             Ok(blocks) => blocks,
             // The superblock of either formatting may be the one in force, and no block tells which.

@@ -32,7 +32,7 @@ const DEVICE_BYTES: u64 = 32 * SECTOR_BYTES;
 const SHAPE: Shape = Shape { lanes: 2, unit_bytes: 8192, read_unit_bytes: 512, write_unit_bytes: 4096 };
 
 /// The superblock, the two slots of the one sector of the table, the superblock's copy.
-const BLOCKS: [u64; 4] = [0, SECTOR_BYTES, 2 * SECTOR_BYTES, DEVICE_BYTES - SECTOR_BYTES];
+const BLOCKS: [u64; 4] = [0, SECTOR_BYTES, DEVICE_BYTES - 2 * SECTOR_BYTES, DEVICE_BYTES - SECTOR_BYTES];
 
 fn body(data: &[u8]) {
     let lanes = Lanes::format(Backed::new(NullDevice::new(DEVICE_BYTES)), SHAPE, Seed(1));

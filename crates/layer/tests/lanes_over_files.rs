@@ -3,7 +3,7 @@
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{Buffer, DataDevice, Device, Lane, Request, RequestId, UnitState, conformance};
 use flashlane_host::{EngineChoice, FileDevice, OpenError, OpenOptions};
-use flashlane_layer::lanes::{Lanes, LanesError, Mended, Shape};
+use flashlane_layer::lanes::{Damage, Lanes, LanesError, Shape};
 use std::path::{Path, PathBuf};
 
 const SHAPE: Shape = Shape { lanes: 3, unit_bytes: 65536, read_unit_bytes: 4096, write_unit_bytes: 16384 };
@@ -49,7 +49,7 @@ fn what_was_acknowledged_is_there_when_a_file_is_opened_again() {
             // Closed while the table's second slot is being written: closing waits for it.
             drop(lanes);
             lanes = Lanes::open(file(&path, engine)).unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(lanes.mended(), Mended::default());
+            assert_eq!(lanes.damage(), Damage::default());
             let unit = lanes.unit(Lane(2), 1).expect("it is there");
             assert_eq!((unit.state, unit.erases), (UnitState::Written { bytes: 65536 }, Some(round)));
             lanes

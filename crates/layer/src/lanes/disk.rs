@@ -9,15 +9,18 @@ use flashlane_device::UnitState;
 /// What a superblock begins with.
 const MAGIC: &[u8; 16] = b"flashlane lanes\0";
 
-/// The version that is written, and the only one that is read.
-pub const VERSION: u32 = 1;
+/// The version that dividing a device writes: the slots of the table lie at both ends of the device.
+pub const VERSION: u32 = 2;
+
+/// The oldest version that is read, and written as it is: both slots of the table lie at the beginning.
+pub const OLDEST_VERSION: u32 = 1;
 
 /// Bytes before the checksum.
 const SEALED: usize = SECTOR_BYTES as usize - 4;
 
 /// The longest a record's place is.
-const RECORD_BYTES: usize = 16;
-const RECORDS_AT: usize = 32;
+pub(super) const RECORD_BYTES: usize = 16;
+pub(super) const RECORDS_AT: usize = 32;
 
 /// Writes the checksum at the end of a block.
 ///
@@ -33,11 +36,11 @@ fn is_sealed(block: &[u8]) -> bool {
     crc32c::crc32c(&block[..SEALED]) == u32_at(block, SEALED)
 }
 
-fn u32_at(block: &[u8], at: usize) -> u32 {
+pub(super) fn u32_at(block: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(block[at..at + 4].try_into().expect("four bytes"))
 }
 
-fn u64_at(block: &[u8], at: usize) -> u64 {
+pub(super) fn u64_at(block: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(block[at..at + 8].try_into().expect("eight bytes"))
 }
 
@@ -64,6 +67,8 @@ pub enum Flaw {
 /// What a device was divided into, and how large it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Superblock {
+    /// The version of the layout, [`OLDEST_VERSION`] to [`VERSION`].
+    pub version: u32,
     /// Stands in every sector of the table too, so that none of another device or time is taken for one of this.
     pub id: [u8; 16],
     /// What it was divided into.
@@ -77,7 +82,7 @@ impl Superblock {
     pub fn encode(&self) -> Vec<u8> {
         let mut block = vec![0; SECTOR_BYTES as usize];
         block[..16].copy_from_slice(MAGIC);
-        block[16..20].copy_from_slice(&VERSION.to_le_bytes());
+        block[16..20].copy_from_slice(&self.version.to_le_bytes());
         block[20..24].copy_from_slice(&self.shape.lanes.to_le_bytes());
         block[24..32].copy_from_slice(&self.shape.unit_bytes.to_le_bytes());
         block[32..40].copy_from_slice(&self.shape.read_unit_bytes.to_le_bytes());
@@ -102,11 +107,11 @@ impl Superblock {
         if !is_sealed(block) {
             return Err(Flaw::Damaged);
         }
-        match u32_at(block, 16) {
-            VERSION => {}
+        let version = match u32_at(block, 16) {
+            known @ OLDEST_VERSION..=VERSION => known,
             0 => return Err(Flaw::Nonsense),
             newer => return Err(Flaw::Newer(newer)),
-        }
+        };
         let shape = Shape {
             lanes: u32_at(block, 20),
             unit_bytes: u64_at(block, 24),
@@ -116,8 +121,9 @@ impl Superblock {
         let device_bytes = u64_at(block, 48);
         let id = block[56..72].try_into().expect("sixteen bytes");
         // What was written had a layout.
-        let sound = device_bytes.is_multiple_of(SECTOR_BYTES) && Layout::new(shape, device_bytes).is_ok();
-        if sound { Ok(Self { id, shape, device_bytes }) } else { Err(Flaw::Nonsense) }
+        let found = Self { version, id, shape, device_bytes };
+        let sound = device_bytes.is_multiple_of(SECTOR_BYTES) && Layout::of(&found).is_ok();
+        if sound { Ok(found) } else { Err(Flaw::Nonsense) }
     }
 }
 
@@ -142,7 +148,7 @@ impl Record {
         Self { state: UnitState::Written { bytes: shape.unit_bytes }, erases: None }
     }
 
-    fn encode(&self, place: &mut [u8]) {
+    pub(super) fn encode(&self, place: &mut [u8]) {
         let (kind, written_bytes) = match self.state {
             UnitState::Written { bytes } => (0, bytes),
             UnitState::Torn => (1, 0),
@@ -153,7 +159,7 @@ impl Record {
         place[8..16].copy_from_slice(&written_bytes.to_le_bytes());
     }
 
-    fn decode(place: &[u8], shape: &Shape) -> Option<Self> {
+    pub(super) fn decode(place: &[u8], shape: &Shape) -> Option<Self> {
         let bytes = u64_at(place, 8);
         let state = match place[0] {
             0 if bytes <= shape.unit_bytes && bytes.is_multiple_of(shape.write_unit_bytes) => {
@@ -178,8 +184,9 @@ pub(super) struct TableSector<'a> {
 }
 
 impl TableSector<'_> {
-    /// Fills a block of zeros.
+    /// Fills a block, whatever it held.
     pub fn encode(&self, id: &[u8; 16], block: &mut [u8]) {
+        block.fill(0);
         block[..16].copy_from_slice(id);
         block[16..24].copy_from_slice(&self.sequence.to_le_bytes());
         block[24..28].copy_from_slice(&(self.sector as u32).to_le_bytes());
@@ -231,7 +238,7 @@ mod tests {
 
     fn superblock() -> Superblock {
         let shape = Shape { lanes: 2, unit_bytes: 8192, read_unit_bytes: 512, write_unit_bytes: 4096 };
-        Superblock { id: *b"sixteen bytes id", shape, device_bytes: 1 << 20 }
+        Superblock { version: VERSION, id: *b"sixteen bytes id", shape, device_bytes: 1 << 20 }
     }
 
     #[test]
@@ -254,7 +261,10 @@ mod tests {
             seal(&mut block);
             Superblock::decode(&block)
         };
-        assert_eq!(altered(16, 2), Err(Flaw::Newer(2)));
+        assert_eq!(altered(16, 3), Err(Flaw::Newer(3)));
+        let old = Superblock { version: OLDEST_VERSION, ..superblock() };
+        assert_eq!(altered(16, 1), Ok(old));
+        assert_eq!(Superblock::decode(&old.encode()), Ok(old));
         assert_eq!(altered(16, 0), Err(Flaw::Nonsense));
         assert_eq!(altered(20, 0), Err(Flaw::Nonsense));
         assert_eq!(altered(24, 1), Err(Flaw::Nonsense));

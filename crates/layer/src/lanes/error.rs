@@ -1,6 +1,6 @@
 //! Why a device was not divided into lanes, or its lanes not opened. Nothing was changed.
 
-use super::disk::{Flaw, VERSION};
+use super::disk::{Flaw, OLDEST_VERSION, VERSION};
 use super::layout::UNITS_MAX;
 use flashlane_device::{Failure, SubmitError};
 
@@ -58,6 +58,47 @@ pub enum LanesError {
         /// The device below.
         device: String,
     },
+    /// Foreign data lies where the lanes keep their records, and the device is opened to be written.
+    #[error(
+        "'{device}' is not written to: it has lanes, and {} of their records {} been overwritten with other data, the first at \
+         byte {at}: '{found}'. The lanes can be read, opened read-only. 'repair=overwrite' ('flashlane sdf fsck DEVICE --repair \
+         --destroy-data') writes the records anew, and the other data there is lost",
+        records, if *records == 1 { "has" } else { "have" }
+    )]
+    Foreign {
+        /// The device below.
+        device: String,
+        /// Records whose places hold it.
+        records: u64,
+        /// The first byte of the first of them.
+        at: u64,
+        /// The bytes there.
+        found: String,
+    },
+    /// Nothing of the table is left to confirm the superblock, and the device is opened to be written.
+    #[error(
+        "'{device}' is not written to: it has a superblock of lanes, and nothing is left of their table of units to confirm \
+         it. The lanes can be read, opened read-only. 'repair=overwrite' ('flashlane sdf fsck DEVICE --repair --destroy-data') \
+         writes the table anew, and what may have taken its place is lost"
+    )]
+    NoTable {
+        /// The device below.
+        device: String,
+    },
+    /// A repair of a device that is opened read-only.
+    #[error("the lanes of '{device}' cannot be repaired: the device is opened read-only")]
+    ReadOnly {
+        /// The device below.
+        device: String,
+    },
+    /// The records were written anew, and reading them again finds them damaged.
+    #[error(
+        "the lanes of '{device}' are not repaired: their records were written anew and are damaged all the same"
+    )]
+    NotRepaired {
+        /// The device below.
+        device: String,
+    },
     /// Both superblocks are of no use.
     #[error(
         "the lanes of '{device}' cannot be opened: the superblock at its beginning {first}, the one at its end {last}"
@@ -71,7 +112,9 @@ pub enum LanesError {
         last: Flaw,
     },
     /// Divided by a later Flashlane.
-    #[error("the lanes of '{device}' are of version {version}; this program reads version {VERSION}")]
+    #[error(
+        "the lanes of '{device}' are of version {version}; this program reads versions {OLDEST_VERSION} to {VERSION}"
+    )]
     Newer {
         /// The device below.
         device: String,
@@ -80,17 +123,18 @@ pub enum LanesError {
     },
     /// Another shape than was asked for.
     #[error(
-        "'{device}' has lanes with {key}={found}, not {asked}; leave the setting away to use them as they are"
+        "'{device}' has lanes with {key}={found}, not {asked}; leave the setting out to use them as they are, or add \
+         'format=yes' to divide the device anew: all that is on it is lost"
     )]
     OtherShape {
         /// The device below.
         device: String,
         /// The setting that differs.
         key: &'static str,
-        /// What was asked for, in bytes or lanes.
-        asked: u64,
+        /// What was asked for.
+        asked: String,
         /// What is there.
-        found: u64,
+        found: String,
     },
     /// The device has lost its end.
     #[error(

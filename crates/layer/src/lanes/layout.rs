@@ -1,12 +1,16 @@
 //! Where things lie: what a device is divided into, and the places that follow from it.
 //!
 //! ```text
-//! | superblock | table, slots 0 | table, slots 1 | (gap) | units, lane by lane in turn | (rest) | superblock |
+//! | superblock | table, slots 0 | (gap) | units, lane by lane in turn | (rest) | table, slots 1 | superblock |
 //! ```
+//!
+//! Damage to one end of the device leaves a superblock and a slot of each sector of the table at the other. In version 1,
+//! which is still read and written, slots 1 follow slots 0.
 //!
 //! Unit `i` of lane `l` is the device's unit number `i * lanes + l`, in the table as on the medium: whoever writes to the
 //! lanes in turn writes the medium in order, and changes records that stand in one sector.
 
+use super::disk::{Superblock, VERSION};
 use super::error::LanesError;
 use flashlane_base::units::format_bytes;
 use flashlane_device::{Profile, Request};
@@ -97,6 +101,7 @@ impl Shape {
 /// The places of a device with a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
+    version: u32,
     pub shape: Shape,
     /// Bytes of the device, whole sectors.
     pub device_bytes: u64,
@@ -104,13 +109,22 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// As many units as fit, the same number on every lane.
+    /// The layout that a device is divided into: as many units as fit, the same number on every lane.
     pub fn new(shape: Shape, device_bytes: u64) -> Result<Self, LanesError> {
+        Self::of_version(VERSION, shape, device_bytes)
+    }
+
+    /// The layout of a device that was divided.
+    pub fn of(superblock: &Superblock) -> Result<Self, LanesError> {
+        Self::of_version(superblock.version, superblock.shape, superblock.device_bytes)
+    }
+
+    fn of_version(version: u32, shape: Shape, device_bytes: u64) -> Result<Self, LanesError> {
         shape.check()?;
         let device_bytes = device_bytes / SECTOR_BYTES * SECTOR_BYTES;
-        let with = |units_per_lane| Self { shape, device_bytes, units_per_lane };
+        let with = |units_per_lane| Self { version, shape, device_bytes, units_per_lane };
         let too_small = || {
-            let needed_bytes = with(1).end().map(|end| end + SECTOR_BYTES);
+            let needed_bytes = with(1).end().map(|end| end + with(1).tail_bytes());
             LanesError::TooSmall { device_bytes, needed_bytes: needed_bytes.unwrap_or(u64::MAX) }
         };
         let lane_step = shape.unit_bytes.checked_mul(u64::from(shape.lanes)).ok_or_else(too_small)?;
@@ -121,7 +135,7 @@ impl Layout {
         }
         while units_per_lane > 0 {
             let layout = with(units_per_lane);
-            if layout.end().is_some_and(|end| end + SECTOR_BYTES <= device_bytes) {
+            if layout.end().is_some_and(|end| end + layout.tail_bytes() <= device_bytes) {
                 return Ok(layout);
             }
             units_per_lane -= 1;
@@ -143,9 +157,21 @@ impl Layout {
         RECORDS.min(self.units() - sector * RECORDS)
     }
 
+    fn slots_are_apart(&self) -> bool {
+        self.version > 1
+    }
+
     /// Where a slot of a sector of the table begins.
     pub fn slot(&self, sector: u64, slot: u64) -> u64 {
-        SECTOR_BYTES * (1 + slot * self.sectors() + sector)
+        match slot {
+            1 if self.slots_are_apart() => self.device_bytes - self.tail_bytes() + SECTOR_BYTES * sector,
+            _ => SECTOR_BYTES * (1 + slot * self.sectors() + sector),
+        }
+    }
+
+    /// Bytes at the device's end that hold records of ours.
+    fn tail_bytes(&self) -> u64 {
+        SECTOR_BYTES * if self.slots_are_apart() { 1 + self.sectors() } else { 1 }
     }
 
     /// Where the superblock's copy begins.
@@ -157,7 +183,8 @@ impl Layout {
     pub fn data(&self) -> u64 {
         const MIB: u64 = 1 << 20;
         let step = if self.shape.unit_bytes.is_multiple_of(MIB) { MIB } else { SECTOR_BYTES };
-        (SECTOR_BYTES * (1 + 2 * self.sectors())).next_multiple_of(step)
+        let slots = if self.slots_are_apart() { 1 } else { 2 };
+        (SECTOR_BYTES * (1 + slots * self.sectors())).next_multiple_of(step)
     }
 
     /// Where the last unit ends.
@@ -196,31 +223,43 @@ mod tests {
     fn places_worked_out_by_hand() {
         let shape = Shape { lanes: 3, unit_bytes: 8192, read_unit_bytes: 512, write_unit_bytes: 4096 };
         let layout = Layout::new(shape, 100 * 4096 + 17).unwrap();
-        // One table sector, thus three sectors before the data and one behind: 96 sectors are 48 units, 16 a lane.
-        assert_eq!((layout.units_per_lane, layout.sectors(), layout.data()), (16, 1, 3 * 4096));
-        assert_eq!((layout.slot(0, 0), layout.slot(0, 1), layout.last_superblock()), (4096, 8192, 99 * 4096));
+        // One table sector, thus two sectors before the data and two behind: 96 sectors are 48 units, 16 a lane.
+        assert_eq!((layout.units_per_lane, layout.sectors(), layout.data()), (16, 1, 2 * 4096));
+        let places = (layout.slot(0, 0), layout.slot(0, 1), layout.last_superblock());
+        assert_eq!(places, (4096, 98 * 4096, 99 * 4096));
         let request = Request::read(0, 2 * 8192 + 512, 512).on(Lane(1));
-        assert_eq!((layout.number(&request), layout.place(&request)), (7, 3 * 4096 + 7 * 8192 + 512));
+        assert_eq!((layout.number(&request), layout.place(&request)), (7, 2 * 4096 + 7 * 8192 + 512));
         assert_eq!(layout.overhead_bytes(), 4 * 4096);
+        let old = Layout::of_version(1, shape, 100 * 4096 + 17).unwrap();
+        assert_eq!((old.units_per_lane, old.sectors(), old.data()), (16, 1, 3 * 4096));
+        assert_eq!((old.slot(0, 0), old.slot(0, 1), old.last_superblock()), (4096, 8192, 99 * 4096));
     }
 
     proptest! {
         #[test]
         fn nothing_overlaps_and_no_further_unit_would_fit(
-            lanes in 1_u32..50, unit in 1_u64..300, device in 1_u64..(1 << 33)
+            version in 1_u32..=2, lanes in 1_u32..50, unit in 1_u64..300, device in 1_u64..(1 << 33)
         ) {
             let unit_bytes = unit * SECTOR_BYTES;
             let shape = Shape { lanes, unit_bytes, read_unit_bytes: 512, write_unit_bytes: unit_bytes };
-            match Layout::new(shape, device) {
+            match Layout::of_version(version, shape, device) {
                 Ok(layout) => {
-                    prop_assert!(layout.slot(layout.sectors() - 1, 1) + SECTOR_BYTES <= layout.data());
-                    prop_assert!(layout.end().unwrap() <= layout.last_superblock());
+                    let (last, end) = (layout.sectors() - 1, layout.end().unwrap());
+                    prop_assert!(layout.slot(last, 0) + SECTOR_BYTES <= layout.data());
+                    if version == 1 {
+                        prop_assert!(layout.slot(last, 0) < layout.slot(0, 1));
+                        prop_assert!(layout.slot(last, 1) + SECTOR_BYTES <= layout.data());
+                        prop_assert!(end <= layout.last_superblock());
+                    } else {
+                        prop_assert!(end <= layout.slot(0, 1));
+                        prop_assert_eq!(layout.slot(last, 1) + SECTOR_BYTES, layout.last_superblock());
+                    }
                     let more = Layout { units_per_lane: layout.units_per_lane + 1, ..layout };
-                    prop_assert!(more.end().unwrap() > layout.last_superblock());
+                    prop_assert!(more.end().unwrap() + more.tail_bytes() > layout.device_bytes);
                 }
                 Err(LanesError::TooSmall { needed_bytes, .. }) => {
                     prop_assert!(needed_bytes > device / SECTOR_BYTES * SECTOR_BYTES);
-                    prop_assert_eq!(Layout::new(shape, needed_bytes).unwrap().units_per_lane, 1);
+                    prop_assert_eq!(Layout::of_version(version, shape, needed_bytes).unwrap().units_per_lane, 1);
                 }
                 Err(error) => prop_assert!(matches!(error, LanesError::TooManyUnits { .. }), "{error}"),
             }

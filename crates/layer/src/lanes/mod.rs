@@ -10,23 +10,28 @@
 //! - records that change together share a write of their sector (`table`), so that many large writes in flight cost
 //!   little more than their own bytes.
 //!
+//! Opening writes nothing. Records that are found damaged are written anew with the first write or erase that is accepted,
+//! or by [`Lanes::repair`]; a device with foreign data in the place of one is opened to be read only (`ours`).
+//!
 //! Every write here is durable when it completes, whatever was asked. A request below holds the caller's own buffer:
 //! nothing is copied. The layout on the device is explained byte by byte in `docs/layout.md`.
 
 mod disk;
+mod divide;
 mod error;
 mod layout;
 mod open;
+mod ours;
 mod search;
 mod settings;
 mod table;
 #[cfg(test)]
 mod tests;
 
-pub use disk::{Flaw, Record, Superblock, VERSION, seal};
+pub use disk::{Flaw, OLDEST_VERSION, Record, Superblock, VERSION, seal};
 pub use error::LanesError;
 pub use layout::{RECORDS, SECTOR_BYTES, Shape, UNITS_MAX};
-pub use open::Mended;
+pub use open::Damage;
 pub(crate) use settings::ENTRY;
 pub use settings::planned;
 
@@ -53,8 +58,19 @@ struct Asked {
 enum Step {
     /// The bytes of a read or a write, or a flush.
     Bytes(Asked),
-    /// A sector of the table, that somebody waits for or nobody.
-    Sector(u64),
+    /// A sector of the table. One that no request waits for settles.
+    Sector { sector: u64, settles: bool },
+    /// A superblock that was damaged.
+    Superblock,
+}
+
+/// Which damaged records may be written anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repair {
+    /// Those in whose places there is nothing but what is left of them.
+    Ours,
+    /// All, over foreign data too, which is lost.
+    Overwrite,
 }
 
 /// Lanes over a device that keeps bytes.
@@ -76,7 +92,11 @@ pub struct Lanes<D> {
     ready: Vec<Completion>,
     /// Buffers of completed requests that nobody took yet.
     done: BTreeMap<RequestId, Buffer>,
-    mended: Mended,
+    damage: Damage,
+    /// Superblocks to be written anew.
+    superblocks: Vec<u64>,
+    /// Whether anything may be written: not before a write, an erase or a repair was accepted.
+    awake: bool,
     sectors_written: u64,
     gone: bool,
     /// Kept for their memory only.
@@ -101,28 +121,41 @@ fn profile(below: &Profile, layout: &Layout) -> Profile {
 }
 
 impl<D: DataDevice> Lanes<D> {
-    /// The lanes that are on `below`.
+    /// The lanes that are on `below`. Nothing is written.
     ///
     /// # Errors
-    /// [`LanesError`]: there are none, or they cannot be used.
+    /// [`LanesError`]: there are none, or they cannot be used. Where foreign data has taken the place of a record, only a
+    /// device that is read-only is opened.
     ///
     /// Requires: nothing is in flight on `below`.
     pub fn open(below: D) -> Result<Self, LanesError> {
-        Self::open_if(below, |_| Ok(()))
+        Self::open_if(below, Repair::Ours, |_| Ok(()))
     }
 
-    /// The same, unless `accept` has something against their shape: then nothing was changed.
+    /// The same, of a device of which [`Lanes::repair`] may overwrite foreign data. Nothing is written before.
+    ///
+    /// # Errors
+    /// [`LanesError`]: there are no lanes, or they cannot be used.
+    pub fn open_to_repair(below: D, repair: Repair) -> Result<Self, LanesError> {
+        Self::open_if(below, repair, |_| Ok(()))
+    }
+
+    /// The same, unless `accept` has something against their shape.
     fn open_if(
         mut below: D,
+        repair: Repair,
         accept: impl FnOnce(&Shape) -> Result<(), LanesError>,
     ) -> Result<Self, LanesError> {
         let mut next = 0;
         let mut driven = Driven { device: &mut below, next: &mut next };
         let mut opened = open::superblock(&mut driven, accept)?;
         let (records, found) = open::table(&mut driven, &mut opened)?;
-        let Opened { superblock, layout, mended } = opened;
+        if repair == Repair::Ours && !below.profile().read_only {
+            opened.check_writable(&below.profile().name)?;
+        }
+        let Opened { superblock, layout, damage, superblocks, .. } = opened;
         let profile = profile(below.profile(), &layout);
-        let mut lanes = Self {
+        Ok(Self {
             book: book(&profile, &layout, &records),
             table: Table::new(layout, superblock.id, records, &found),
             below,
@@ -135,14 +168,48 @@ impl<D: DataDevice> Lanes<D> {
             settling: false,
             ready: Vec::new(),
             done: BTreeMap::new(),
-            mended,
+            damage,
+            superblocks,
+            awake: false,
             sectors_written: 0,
             gone: false,
             arrived: Vec::new(),
             ended: Vec::new(),
-        };
-        lanes.write_sectors();
-        Ok(lanes)
+        })
+    }
+
+    /// Writes damaged records anew, and waits until they are sound.
+    ///
+    /// # Errors
+    /// [`LanesError`]: the device is read-only, or a record is damaged all the same.
+    ///
+    /// Requires: nothing is in flight.
+    pub fn repair(&mut self) -> Result<(), LanesError> {
+        let device = || self.below.profile().name.clone();
+        if self.profile.read_only {
+            return Err(LanesError::ReadOnly { device: device() });
+        }
+        self.awake = true;
+        self.write_sectors();
+        let mut out = Vec::new();
+        while !self.steps.is_empty() {
+            let mut arrived = std::mem::take(&mut self.arrived);
+            self.below.reap(Instant::FAR, &mut arrived);
+            for below in arrived.drain(..) {
+                self.process(&below, &mut out);
+            }
+            self.arrived = arrived;
+            self.write_sectors();
+        }
+        self.ready.append(&mut out);
+        let mut driven = Driven { device: &mut self.below, next: &mut self.next };
+        let mut opened = open::superblock(&mut driven, |_| Ok(()))?;
+        open::table(&mut driven, &mut opened)?;
+        self.damage = opened.damage;
+        match self.damage == Damage::default() {
+            true => Ok(()),
+            false => Err(LanesError::NotRepaired { device: self.below.profile().name.clone() }),
+        }
     }
 
     /// Divides `below`, whatever is on it, and opens the lanes. Their id follows from `seed`.
@@ -150,7 +217,7 @@ impl<D: DataDevice> Lanes<D> {
     /// # Errors
     /// [`LanesError`]: it cannot be divided so, or it failed. Where the shape does not fit nothing was written.
     pub fn format(mut below: D, shape: Shape, seed: Seed) -> Result<Self, LanesError> {
-        open::format(&mut Driven { device: &mut below, next: &mut 0 }, shape, seed)?;
+        divide::format(&mut Driven { device: &mut below, next: &mut 0 }, shape, seed)?;
         Self::open(below)
     }
 
@@ -159,9 +226,9 @@ impl<D: DataDevice> Lanes<D> {
         &self.superblock
     }
 
-    /// What opening mended, and what it could not.
-    pub fn mended(&self) -> Mended {
-        self.mended
+    /// What opening found damaged, or the last repair left so.
+    pub fn damage(&self) -> Damage {
+        self.damage
     }
 
     /// Bytes below that hold no user's data: superblocks, table, and what is too little for one more unit a lane.
@@ -201,6 +268,7 @@ impl<D: DataDevice> Lanes<D> {
         }
         let asked = Asked { request, submitted: self.below.now(), outcome: Ok(()) };
         if request.operation == Operation::Erase {
+            self.awake = true;
             self.accepted(&request);
             if let Some(buffer) = buffer {
                 self.done.insert(request.id, buffer);
@@ -223,6 +291,7 @@ impl<D: DataDevice> Lanes<D> {
             None => self.below.submit(below).map_err(|error| (error, None))?,
         }
         self.next += 1;
+        self.awake |= durable;
         self.accepted(&request);
         self.steps.insert(id, Step::Bytes(asked));
         Ok(())
@@ -237,30 +306,46 @@ impl<D: DataDevice> Lanes<D> {
     /// Writes the sectors that somebody waits for, and one that nobody does.
     fn write_sectors(&mut self) {
         while let Some(due) = self.table.next_due() {
-            self.write_sector(due);
+            self.write_sector(due, false);
         }
-        if !self.settling
-            && !self.gone
-            && !self.profile.read_only
-            && let Some(due) = self.table.next_unsettled()
-        {
+        if !self.awake || self.settling || self.gone {
+            return;
+        }
+        if let Some(at) = self.superblocks.pop() {
+            self.write_superblock(at);
+        } else if let Some(due) = self.table.next_unsettled() {
             self.settling = true;
-            self.write_sector(due);
+            self.write_sector(due, true);
         }
     }
 
-    fn write_sector(&mut self, due: table::Due) {
+    fn write_superblock(&mut self, at: u64) {
+        let id = RequestId(self.next);
+        self.next += 1;
+        let write = Request::write(id.0, at, SECTOR_BYTES).durable();
+        match self.below.submit_with(write, Buffer::from_slice(&self.superblock.encode())) {
+            Ok(()) => {
+                self.settling = true;
+                self.steps.insert(id, Step::Superblock);
+            }
+            // The other one is sound.
+            Err((error, _)) => self.gone |= error == SubmitError::Gone,
+        }
+    }
+
+    fn write_sector(&mut self, due: table::Due, settles: bool) {
         let id = RequestId(self.next);
         self.next += 1;
         let write = Request::write(id.0, due.offset_bytes, SECTOR_BYTES).durable();
         match self.below.submit_with(write, due.buffer) {
             Ok(()) => {
                 self.sectors_written += 1;
-                self.steps.insert(id, Step::Sector(due.sector));
+                self.steps.insert(id, Step::Sector { sector: due.sector, settles });
             }
             Err((error, buffer)) => {
                 assert!(!matches!(error, SubmitError::Full { .. }), "a place below is kept for each request");
                 self.gone |= error == SubmitError::Gone;
+                self.settling &= !settles;
                 let (now, mut out) = (self.below.now(), std::mem::take(&mut self.ready));
                 self.sector_ended(due.sector, Err(Failure::Gone), Some(buffer), now, &mut out);
                 self.ready = out;
@@ -278,7 +363,6 @@ impl<D: DataDevice> Lanes<D> {
     ) {
         let mut ended = std::mem::take(&mut self.ended);
         self.table.ended(sector, outcome.is_ok(), buffer, &mut ended);
-        self.settling &= !ended.is_empty();
         for asked in ended.drain(..) {
             self.complete(Asked { outcome: asked.outcome.and(outcome), ..asked }, completed, out);
         }
@@ -310,8 +394,13 @@ impl<D: DataDevice> Lanes<D> {
         let step = self.steps.remove(&below.id).expect("what completes was asked for");
         let buffer = self.below.take_buffer(below.id);
         let asked = match step {
-            Step::Sector(sector) => {
+            Step::Sector { sector, settles } => {
+                self.settling &= !settles;
                 return self.sector_ended(sector, below.outcome, buffer, below.completed, out);
+            }
+            Step::Superblock => {
+                self.settling = false;
+                return;
             }
             Step::Bytes(asked) => Asked { outcome: below.outcome, ..asked },
         };
@@ -382,9 +471,10 @@ impl<D: DataDevice> Device for Lanes<D> {
         let mut counters = self.below.counters();
         counters.0.extend([
             ("table_sectors_written", self.sectors_written),
-            ("table_sectors_mended", self.mended.sectors),
-            ("table_sectors_lost", self.mended.lost_sectors),
-            ("superblocks_mended", u64::from(self.mended.superblocks)),
+            ("table_sectors_damaged", self.damage.sectors),
+            ("table_sectors_lost", self.damage.lost_sectors),
+            ("superblocks_damaged", u64::from(self.damage.superblocks)),
+            ("records_overwritten", self.damage.foreign),
         ]);
         counters
     }
@@ -425,11 +515,13 @@ impl<D: DataDevice> Device for Lanes<D> {
         let found = open::superblock(&mut driven, |_| Ok(()))
             .and_then(|mut opened| open::table(&mut driven, &mut opened).map(|found| (opened, found)));
         match found {
-            Ok((Opened { superblock, mended, .. }, (records, found))) if superblock == self.superblock => {
-                self.mended = mended;
+            Ok((Opened { superblock, damage, superblocks, .. }, (records, found)))
+                if superblock == self.superblock =>
+            {
+                self.damage = damage;
+                (self.superblocks, self.awake) = (superblocks, false);
                 self.book = book(&self.profile, &self.layout, &records);
                 self.table = Table::new(self.layout, superblock.id, records, &found);
-                self.write_sectors();
             }
             _ => self.gone = true,
         }

@@ -1,15 +1,20 @@
-//! Finding lanes on a device, or making them: the device is driven, one request at a time, until that is done.
+//! Finding lanes on a device. The device is driven, one request at a time, until that is done.
+//!
+//! **Opening never writes.** What is found damaged is noted, and written anew by a step of its own (`Lanes::repair`, and
+//! the first write or erase that the lanes accept). A device on which a record's place holds foreign data (`ours`), or
+//! whose superblock no sector of the table confirms, is opened to be read only, so that nothing on it is overwritten.
 
-use super::disk::{Flaw, Record, Superblock, TableSector, decode_table};
+use super::disk::{Flaw, Record, Superblock, decode_table};
 use super::error::LanesError;
 use super::layout::{Layout, SECTOR_BYTES, Shape};
+use super::ours;
 use super::search::{self, Sought};
 use super::table::Found;
-use flashlane_base::{Instant, Seed};
+use flashlane_base::Instant;
 use flashlane_device::{Buffer, Completion, DataDevice, Failure, Profile, Request, RequestId};
 
 /// What a device must be so that it can be divided.
-fn check_below(below: &Profile) -> Result<(), LanesError> {
+pub(super) fn check_below(below: &Profile) -> Result<(), LanesError> {
     let refuse = |reason: String| Err(LanesError::Below { device: below.name.clone(), reason });
     if below.lanes != 1 {
         return refuse(format!("it has {} lanes already", below.lanes));
@@ -88,41 +93,92 @@ impl<D: DataDevice> Driven<'_, D> {
         (0..count).map(one).collect()
     }
 
-    fn write(&mut self, action: &'static str, at: u64, buffer: Buffer) -> Result<Buffer, LanesError> {
+    pub(super) fn write(
+        &mut self,
+        action: &'static str,
+        at: u64,
+        buffer: Buffer,
+    ) -> Result<Buffer, LanesError> {
         self.carry_out(action, Request::write(0, at, buffer.len() as u64).durable(), buffer)
     }
 }
 
-/// What opening mended or missed.
+/// What is wrong with the records that the lanes keep on the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mended {
-    /// Superblocks, of the two, that were damaged and are read from the other.
+pub struct Damage {
+    /// Superblocks, of the two, that are not sound: the lanes are read from the other.
     pub superblocks: u32,
-    /// Sectors of the table with one damaged slot: the other has them.
+    /// Sectors of the table with one slot that is not sound: the other has them.
     pub sectors: u64,
-    /// Sectors of the table with both slots damaged: their units are taken for written, as somebody's data may be there, and
-    /// how often they were erased is not known any more.
+    /// Sectors of the table with two slots that are not sound: their units count as written, as they may hold data, and how
+    /// often they were erased is not known.
     pub lost_sectors: u64,
+    /// Places of records, of those above, that hold foreign data (`ours`).
+    pub foreign: u64,
+}
+
+/// The first place of a record that holds foreign data.
+#[derive(Clone, Debug)]
+pub(super) struct Foreign {
+    at: u64,
+    first_bytes: Vec<u8>,
 }
 
 /// The lanes found on a device.
 pub(super) struct Opened {
     pub superblock: Superblock,
     pub layout: Layout,
-    pub mended: Mended,
+    pub damage: Damage,
+    /// Superblocks to be written anew.
+    pub superblocks: Vec<u64>,
+    foreign: Option<Foreign>,
 }
 
-/// The superblock that stands somewhere, or why none does.
-fn superblock_at<D: DataDevice>(
-    driven: &mut Driven<'_, D>,
+impl Opened {
+    fn is_foreign(&mut self, at: u64, bytes: &[u8]) {
+        self.damage.foreign += 1;
+        self.foreign.get_or_insert_with(|| Foreign { at, first_bytes: bytes[..16].to_vec() });
+    }
+
+    /// Whether the device may be written to: no record that would be written anew has foreign data in its place, and the
+    /// table and the superblock agree that these are the device's lanes.
+    pub fn check_writable(&self, device: &str) -> Result<(), LanesError> {
+        if let Some(Foreign { at, first_bytes }) = &self.foreign {
+            return Err(LanesError::Foreign {
+                device: device.into(),
+                records: self.damage.foreign,
+                at: *at,
+                found: first_bytes.escape_ascii().to_string(),
+            });
+        }
+        if self.damage.lost_sectors == self.layout.sectors() {
+            return Err(LanesError::NoTable { device: device.into() });
+        }
+        Ok(())
+    }
+}
+
+/// The place of a superblock, and what stands there.
+struct Place {
     at: u64,
-) -> Result<Result<Superblock, Flaw>, LanesError> {
-    let block = driven.read("read the superblock of the lanes", at, SECTOR_BYTES)?;
-    Ok(block.map_or(Err(Flaw::Unreadable), |block| Superblock::decode(block.as_slice())))
+    bytes: Option<Buffer>,
+    found: Result<Superblock, Flaw>,
 }
 
-/// Finds the superblock. One that is damaged is written anew where the device can be written, and `accept` has nothing
-/// against the shape.
+fn superblock_at<D: DataDevice>(driven: &mut Driven<'_, D>, at: u64) -> Result<Place, LanesError> {
+    let bytes = driven.read("read the superblock of the lanes", at, SECTOR_BYTES)?;
+    let found = bytes.as_ref().map_or(Err(Flaw::Unreadable), |block| Superblock::decode(block.as_slice()));
+    Ok(Place { at, bytes, found })
+}
+
+/// The superblock at the beginning, where it is sound.
+pub(super) fn first_superblock<D: DataDevice>(
+    driven: &mut Driven<'_, D>,
+) -> Result<Option<Superblock>, LanesError> {
+    Ok(superblock_at(driven, 0)?.found.ok())
+}
+
+/// Finds the superblock, and says what is wrong with its two copies. Nothing is written.
 pub(super) fn superblock<D: DataDevice>(
     driven: &mut Driven<'_, D>,
     accept: impl FnOnce(&Shape) -> Result<(), LanesError>,
@@ -136,7 +192,7 @@ pub(super) fn superblock<D: DataDevice>(
     }
     let first = superblock_at(driven, 0)?;
     // The copy lies at the end that the device had then.
-    let recorded = first.map_or(device_bytes, |found| found.device_bytes);
+    let recorded = first.found.map_or(device_bytes, |found| found.device_bytes);
     if recorded > device_bytes {
         return Err(LanesError::Shorter {
             device: device(),
@@ -144,29 +200,28 @@ pub(super) fn superblock<D: DataDevice>(
             found_bytes: device_bytes,
         });
     }
-    let mut copy_at = recorded - SECTOR_BYTES;
+    let mut last = superblock_at(driven, recorded - SECTOR_BYTES)?;
     // One that names another end than where it stands is not this device's.
-    let mut last = superblock_at(driven, copy_at)?.and_then(|found| match found.device_bytes {
-        bytes if bytes == recorded => Ok(found),
-        _ => Err(Flaw::Nonsense),
-    });
+    if last.found.is_ok_and(|found| found.device_bytes != recorded) {
+        last.found = Err(Flaw::Nonsense);
+    }
     let is_flawed = |found| !matches!(found, Ok(_) | Err(Flaw::Newer(_)));
     // Nor is one that a longer device kept here, which was shortened, divided anew and made as long again.
-    if is_flawed(first)
-        && let Ok(found) = last
+    if is_flawed(first.found)
+        && let Ok(found) = last.found
         && search::table_id(driven, device_bytes)?.is_some_and(|id| id != found.id)
     {
-        last = Err(Flaw::Nonsense);
+        last.found = Err(Flaw::Nonsense);
     }
     let mut has_table = false;
-    if is_flawed(first) && is_flawed(last) {
+    if is_flawed(first.found) && is_flawed(last.found) {
         match search::copy(driven, device_bytes)? {
-            Sought::Copy(found) => (copy_at, last) = (found.device_bytes - SECTOR_BYTES, Ok(found)),
+            Sought::Copy(found) => last = superblock_at(driven, found.device_bytes - SECTOR_BYTES)?,
             Sought::TableOnly => has_table = true,
             Sought::Nothing => {}
         }
     }
-    let superblock = match (first, last) {
+    let superblock = match (first.found, last.found) {
         (Ok(found), _) => found,
         (Err(Flaw::Newer(version)), _) | (Err(_), Err(Flaw::Newer(version))) => {
             return Err(LanesError::Newer { device: device(), version });
@@ -182,21 +237,23 @@ pub(super) fn superblock<D: DataDevice>(
     };
     superblock.shape.fits(&below)?;
     accept(&superblock.shape)?;
-    let layout = Layout::new(superblock.shape, superblock.device_bytes)?;
-    let mut mended = Mended::default();
-    for (at, found) in [(0, first), (copy_at, last)] {
+    let layout = Layout::of(&superblock)?;
+    let (damage, foreign) = (Damage::default(), None);
+    let mut opened = Opened { superblock, layout, damage, superblocks: Vec::new(), foreign };
+    for Place { at, bytes, found } in [first, last] {
         if found != Ok(superblock) {
-            mended.superblocks += 1;
-            if !below.read_only {
-                let block = Buffer::from_slice(&superblock.encode());
-                driven.write("mend the superblock of the lanes", at, block)?;
+            opened.damage.superblocks += 1;
+            opened.superblocks.push(at);
+            let bytes = bytes.as_ref().map(Buffer::as_slice);
+            if !ours::is_our_superblock(bytes, &superblock) {
+                opened.is_foreign(at, bytes.expect("what cannot be read is ours"));
             }
         }
     }
-    Ok(Opened { superblock, layout, mended })
+    Ok(opened)
 }
 
-/// Reads the table: a record for each unit, and how each sector was found.
+/// Reads the table: a record for each unit, and how each sector was found. Nothing is written.
 pub(super) fn table<D: DataDevice>(
     driven: &mut Driven<'_, D>,
     opened: &mut Opened,
@@ -212,13 +269,22 @@ pub(super) fn table<D: DataDevice>(
         let slots_1 = driven.read_sectors(ACTION, layout.slot(first, 1), count)?;
         for ((slot_0, slot_1), sector) in slots_0.iter().zip(&slots_1).zip(first..) {
             let of = layout.records_of(sector);
-            let decoded = [slot_0, slot_1]
-                .map(|block| block.as_ref().and_then(|block| decode_table(block, &superblock, sector, of)));
+            let blocks = [slot_0, slot_1].map(|block| block.as_deref());
+            let decoded =
+                blocks.map(|block| block.and_then(|block| decode_table(block, &superblock, sector, of)));
+            let unsound = decoded.each_ref().map(Option::is_none);
             let flawed = decoded.iter().filter(|slot| slot.is_none()).count();
             match flawed {
                 0 => {}
-                1 => opened.mended.sectors += 1,
-                _ => opened.mended.lost_sectors += 1,
+                1 => opened.damage.sectors += 1,
+                _ => opened.damage.lost_sectors += 1,
+            }
+            for slot in [0, 1].into_iter().filter(|&slot| decoded[slot].is_none()) {
+                let sibling = blocks[1 - slot].filter(|_| decoded[1 - slot].is_some());
+                let damaged = ours::Slot { superblock: &superblock, sector, count: of, sibling };
+                if let Some(bytes) = blocks[slot].filter(|_| !damaged.is_ours(blocks[slot])) {
+                    opened.is_foreign(layout.slot(sector, slot as u64), bytes);
+                }
             }
             let settled = decoded[0].as_ref().map(|slot| &slot.1) == decoded[1].as_ref().map(|slot| &slot.1);
             let newest = u64::from(sequence(&decoded[1]) > sequence(&decoded[0]));
@@ -226,7 +292,7 @@ pub(super) fn table<D: DataDevice>(
             let (sequence, these) = (if newest == 1 { slot_1 } else { slot_0 })
                 .unwrap_or_else(|| (0, vec![Record::lost(&layout.shape); of as usize]));
             records.extend(these);
-            found.push(Found { sequence, newest, settled: settled && flawed == 0 });
+            found.push(Found { sequence, newest, settled: settled && flawed == 0, unsound });
         }
     }
     Ok((records, found))
@@ -235,53 +301,4 @@ pub(super) fn table<D: DataDevice>(
 /// Of no slot less than of any.
 fn sequence(slot: &Option<(u64, Vec<Record>)>) -> Option<u64> {
     slot.as_ref().map(|(sequence, _)| *sequence)
-}
-
-/// Where everything comes to lie on a device that is divided into `shape`. Nothing is asked of it.
-pub(super) fn planned(below: &Profile, shape: Shape) -> Result<Layout, LanesError> {
-    check_below(below)?;
-    shape.check()?;
-    shape.fits(below)?;
-    Layout::new(shape, below.capacity_bytes)
-}
-
-/// Divides a device: its table first, the superblock at its beginning last, so that what is cut short is no device with
-/// lanes, or a whole one.
-pub(super) fn format<D: DataDevice>(
-    driven: &mut Driven<'_, D>,
-    shape: Shape,
-    seed: Seed,
-) -> Result<(), LanesError> {
-    const ACTION: &str = "write the table of units";
-    let layout = planned(driven.device.profile(), shape)?;
-    let mut random = seed.derive("id of lanes").source();
-    let mut id = [0; 16];
-    id[..8].copy_from_slice(&random.bits().to_le_bytes());
-    id[8..].copy_from_slice(&random.bits().to_le_bytes());
-    let superblock = Superblock { id, shape, device_bytes: layout.device_bytes };
-    // A copy at an earlier end goes first, while it is known of: it would be found again as long as the table is the old
-    // one, or has its id.
-    let earlier = superblock_at(driven, 0)?.ok().filter(|old| old.device_bytes < layout.device_bytes);
-    let earlier = earlier.map(|old| old.device_bytes - SECTOR_BYTES);
-    for at in earlier.into_iter().chain([0, layout.last_superblock()]) {
-        driven.write("clear the superblock of the lanes", at, Buffer::zeroed(SECTOR_BYTES as usize))?;
-    }
-    let portion = PORTION_BYTES / SECTOR_BYTES;
-    for slot in [0, 1] {
-        for first in (0..layout.sectors()).step_by(portion as usize) {
-            let count = portion.min(layout.sectors() - first);
-            let mut blocks = Buffer::zeroed((count * SECTOR_BYTES) as usize);
-            for (block, sector) in blocks.as_mut_slice().chunks_exact_mut(SECTOR_BYTES as usize).zip(first..)
-            {
-                let records = vec![Record::NEW; layout.records_of(sector) as usize];
-                TableSector { sector, sequence: 1, records: &records }.encode(&id, block);
-            }
-            driven.write(ACTION, layout.slot(first, slot), blocks)?;
-        }
-    }
-    for at in [layout.last_superblock(), 0] {
-        let block = Buffer::from_slice(&superblock.encode());
-        driven.write("write the superblock of the lanes", at, block)?;
-    }
-    Ok(())
 }

@@ -78,7 +78,8 @@ fn table<D: DataDevice>(
             break;
         }
     }
-    let table_bytes = 2 * units.div_ceil(RECORDS) * SECTOR_BYTES;
+    // At the least: in version 1 both slots of each sector stand here.
+    let table_bytes = units.div_ceil(RECORDS) * SECTOR_BYTES;
     let end = units.saturating_mul(unit_bytes).saturating_add(SECTOR_BYTES + table_bytes);
     Ok(known.map(|id| (id, end.min(device_bytes).next_multiple_of(SECTOR_BYTES))))
 }

@@ -1,13 +1,14 @@
 //! The layer's settings: what is asked for, held against what is found.
 
-use super::Lanes;
+use super::divide;
 use super::error::LanesError;
 use super::layout::Shape;
 use super::open::{self, Driven};
+use super::{Lanes, Repair};
 use crate::options::{LayerError, OptionHelp, Options};
 use crate::registry::{Entry, Stack};
 use flashlane_base::Seed;
-use flashlane_base::units::{parse_bytes, parse_count};
+use flashlane_base::units::{format_bytes, parse_bytes, parse_count};
 use flashlane_device::{DataDevice, Profile};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -21,6 +22,11 @@ pub(crate) const ENTRY: Entry = Entry {
             option("read-unit", "SIZE", "what reads are multiples of"),
             option("write-unit", "SIZE", "what writes are multiples of: a whole unit unless given"),
             option("format", "yes|no", "divide the device anew; all that is on it is lost"),
+            option(
+                "repair",
+                "yes|overwrite",
+                "write damaged records of the lanes anew, with overwrite over other data too",
+            ),
         ]
     },
     build,
@@ -46,7 +52,7 @@ pub fn planned(settings: &[(String, String)], inner: &Stack) -> Result<Option<Pr
     let asked = Asked::read(&Options::new(ENTRY.name, &(ENTRY.options)(), settings)?)?;
     match inner {
         Stack::Data(device) if asked.format == Some(true) => {
-            let layout = open::planned(device.profile(), asked.shape())?;
+            let layout = divide::planned(device.profile(), asked.shape())?;
             Ok(Some(super::profile(device.profile(), &layout)))
         }
         _ => Ok(None),
@@ -60,6 +66,7 @@ struct Asked {
     read_unit_bytes: Option<u64>,
     write_unit_bytes: Option<u64>,
     format: Option<bool>,
+    repair: Option<Repair>,
 }
 
 impl Asked {
@@ -73,12 +80,18 @@ impl Asked {
             "no" => Ok(false),
             _ => Err("it is yes or no"),
         };
+        let repair = |text: &str| match text {
+            "yes" => Ok(Repair::Ours),
+            "overwrite" => Ok(Repair::Overwrite),
+            _ => Err("it is yes or overwrite"),
+        };
         Ok(Self {
             lanes: options.read("channels", lanes)?,
             unit_bytes: options.read("unit", parse_bytes)?,
             read_unit_bytes: options.read("read-unit", parse_bytes)?,
             write_unit_bytes: options.read("write-unit", parse_bytes)?,
             format: options.read("format", yes)?,
+            repair: options.read("repair", repair)?,
         })
     }
 
@@ -92,17 +105,25 @@ impl Asked {
             return Lanes::format(device, self.shape(), seed);
         }
         let name = device.profile().name.clone();
-        Lanes::open_if(device, |found| self.accepts(found, &name))
+        let accept = |found: &Shape| self.accepts(found, &name);
+        let Some(repair) = self.repair else { return Lanes::open_if(device, Repair::Ours, accept) };
+        let mut lanes = Lanes::open_if(device, repair, accept)?;
+        lanes.repair()?;
+        Ok(lanes)
     }
 
     fn accepts(&self, found: &Shape, device: &str) -> Result<(), LanesError> {
-        for (key, asked, found) in [
-            ("channels", self.lanes.map(u64::from), u64::from(found.lanes)),
-            ("unit", self.unit_bytes, found.unit_bytes),
-            ("read-unit", self.read_unit_bytes, found.read_unit_bytes),
-            ("write-unit", self.write_unit_bytes, found.write_unit_bytes),
-        ] {
+        let bytes = |bytes: u64| format_bytes(bytes).replace(' ', "");
+        let lanes = |lanes: u64| lanes.to_string();
+        let written: [(_, _, _, &dyn Fn(u64) -> String); 4] = [
+            ("channels", self.lanes.map(u64::from), u64::from(found.lanes), &lanes),
+            ("unit", self.unit_bytes, found.unit_bytes, &bytes),
+            ("read-unit", self.read_unit_bytes, found.read_unit_bytes, &bytes),
+            ("write-unit", self.write_unit_bytes, found.write_unit_bytes, &bytes),
+        ];
+        for (key, asked, found, written) in written {
             if let Some(asked) = asked.filter(|&asked| asked != found) {
+                let (asked, found) = (written(asked), written(found));
                 return Err(LanesError::OtherShape { device: device.into(), key, asked, found });
             }
         }

@@ -1,6 +1,8 @@
 //! Lanes over memory: the laws, what reopening finds, and damage to every byte of what is kept.
 
 mod ends;
+mod foreign;
+mod versions;
 
 use super::*;
 use crate::Backed;
@@ -54,9 +56,13 @@ fn raw(device: &mut Memory, at: u64, length_bytes: u64) -> Vec<u8> {
     device.take_buffer(read.id).expect("its buffer").as_slice().to_vec()
 }
 
+/// Any bytes of it, whatever it is written in.
 fn overwrite(device: &mut Memory, at: u64, bytes: &[u8]) {
-    let write = Request::write(u64::MAX, at, bytes.len() as u64);
-    device.submit_with(write, Buffer::from_slice(bytes)).expect("a write");
+    let (from, to) = (at / 512 * 512, (at + bytes.len() as u64).next_multiple_of(512));
+    let mut whole = raw(device, from, to - from);
+    whole[(at - from) as usize..][..bytes.len()].copy_from_slice(bytes);
+    let write = Request::write(u64::MAX, from, to - from);
+    device.submit_with(write, Buffer::from_slice(&whole)).expect("a write");
     device.reap(Instant::FAR, &mut Vec::new());
     device.take_buffer(write.id);
 }
@@ -107,7 +113,7 @@ fn states_erases_and_bytes_outlive_reopening() {
     assert_eq!(lanes.unit(Lane(0), 0).unwrap().state, UnitState::Written { bytes: 12288 });
     assert_eq!(lanes.unit(Lane(1), 1), Some(Unit { state: UnitState::ERASED, erases: Some(1) }));
     let mut lanes = reopened(lanes);
-    assert_eq!((states(&lanes), lanes.mended()), (before, Mended::default()));
+    assert_eq!((states(&lanes), lanes.damage()), (before, Damage::default()));
     lanes.submit_with(Request::read(9, 4096, 8192), Buffer::zeroed(8192)).expect("it was written");
     settle(&mut lanes);
     assert_eq!(lanes.take_buffer(RequestId(9)).unwrap().as_slice(), [2; 8192]);
@@ -146,7 +152,7 @@ fn mixed() -> Lanes<Memory> {
 }
 
 #[test]
-fn damage_to_any_byte_is_mended_and_no_state_is_wrong() {
+fn any_damaged_byte_is_repaired_and_no_state_is_wrong() {
     let lanes = mixed();
     let (right, layout) = (states(&lanes), lanes.layout);
     let mut device = lanes.into_inner();
@@ -159,20 +165,41 @@ fn damage_to_any_byte_is_mended_and_no_state_is_wrong() {
             overwrite(&mut device, block, &damaged);
             let mut lanes = Lanes::open(device).unwrap_or_else(|error| panic!("byte {at}: {error}"));
             assert_eq!(states(&lanes), right, "byte {at} of the block at {block}");
-            let mended = lanes.mended();
-            assert_eq!(
-                u64::from(mended.superblocks) + mended.sectors,
-                1,
-                "byte {at} of the block at {block}"
-            );
+            let Damage { superblocks, sectors, lost_sectors, foreign } = lanes.damage();
+            let damage = (u64::from(superblocks) + sectors, lost_sectors, foreign);
+            assert_eq!(damage, (1, 0, 0), "byte {at} of the block at {block}");
             settle(&mut lanes);
+            assert_eq!(raw(&mut lanes.below, block, SECTOR_BYTES), damaged, "opening writes nothing");
+            lanes.repair().unwrap_or_else(|error| panic!("byte {at}: {error}"));
             device = lanes.into_inner();
             // The superblock is as before; a sector of the table says the same again, and is newer.
             let again = Lanes::open(device).unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(again.mended(), Mended::default(), "byte {at} of the block at {block} was not mended");
+            let damage = (again.damage(), states(&again) == right);
+            assert_eq!(
+                damage,
+                (Damage::default(), true),
+                "byte {at} of the block at {block} was not repaired"
+            );
             device = again.into_inner();
         }
     }
+}
+
+#[test]
+fn the_first_change_repairs_what_is_ours() {
+    let mut device = mixed().into_inner();
+    overwrite(&mut device, 0, &[0; 4096]);
+    overwrite(&mut device, 4096 + 512, &[0xff; 512]);
+    let mut lanes = Lanes::open(device).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(lanes.damage(), Damage { superblocks: 1, sectors: 1, ..Damage::default() });
+    // Refused requests and reads are no reason to write.
+    assert!(lanes.submit(Request::write(1, 0, 8192)).is_err(), "it is partly written");
+    lanes.submit(Request::read(2, 0, 4096)).expect("it is written");
+    settle(&mut lanes);
+    assert_eq!(raw(&mut lanes.below, 0, 4096), [0; 4096]);
+    lanes.submit(Request::erase(3, 0, 8192)).expect("nothing is in flight there");
+    settle(&mut lanes);
+    assert_eq!(reopened(lanes).damage(), Damage::default());
 }
 
 #[test]
@@ -181,16 +208,23 @@ fn damage_to_both_slots_leaves_what_units_hold_and_both_superblocks_are_an_error
     let layout = lanes.layout;
     let mut device = lanes.into_inner();
     for slot in [0, 1] {
-        overwrite(&mut device, layout.slot(0, slot), &[0x5a; 4096]);
+        overwrite(&mut device, layout.slot(0, slot), &[0; 4096]);
     }
-    let mut lanes = Lanes::open(device).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(lanes.mended(), Mended { lost_sectors: 1, ..Mended::default() });
     let lost = Unit { state: UnitState::Written { bytes: 8192 }, erases: None };
+    let damage = Damage { lost_sectors: 1, ..Damage::default() };
+    // Nothing says that the table was this device's.
+    let error = Lanes::open(device.clone()).err().expect("it is opened to be written");
+    assert!(matches!(error, LanesError::NoTable { .. }), "{error}");
+    let lanes = Lanes::open(read_only(device.clone())).unwrap_or_else(|error| panic!("{error}"));
+    assert!(lanes.damage() == damage && states(&lanes).iter().all(|unit| *unit == lost));
+    let mut lanes =
+        Lanes::open_to_repair(device, Repair::Overwrite).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(lanes.damage(), damage);
     assert!(states(&lanes).iter().all(|unit| *unit == lost));
     lanes.submit(Request::erase(1, 0, 8192)).expect("an erase makes it usable");
     settle(&mut lanes);
     let lanes = reopened(lanes);
-    assert_eq!(lanes.mended(), Mended::default());
+    assert_eq!(lanes.damage(), Damage::default());
     assert_eq!(lanes.unit(Lane(0), 0), Some(Unit { state: UnitState::ERASED, erases: Some(1) }));
     assert_eq!(lanes.unit(Lane(1), 0), Some(lost));
     let mut device = lanes.into_inner();
@@ -223,7 +257,7 @@ fn what_cannot_be_read_is_read_from_its_copy() {
         };
         let lanes = Lanes::open(device).unwrap_or_else(|error| panic!("read {nth}: {error}"));
         assert_eq!(states(&lanes), expected, "read {nth}");
-        assert!(lanes.mended().superblocks == 1 || nth > "@2", "{:?}", lanes.mended());
+        assert!(lanes.damage().superblocks == 1 || nth > "@2", "{:?}", lanes.damage());
     }
 }
 
@@ -243,13 +277,13 @@ fn what_cannot_be_opened_says_what_was_found() {
     let other = said(&[("channels", "3")], formatted());
     assert!(other.contains("channels=2, not 3"), "{other}");
     let other = said(&[("unit", "16KiB")], formatted());
-    assert!(other.contains("unit=8192, not 16384"), "{other}");
+    assert!(other.contains("unit=8KiB, not 16KiB"), "{other}");
     let mut newer = formatted();
     let mut block = raw(&mut newer, 0, SECTOR_BYTES);
-    block[16] = 2;
+    block[16] = 3;
     seal(&mut block);
     overwrite(&mut newer, 0, &block);
-    assert!(said(&[], newer).contains("version 2; this program reads version 1"));
+    assert!(said(&[], newer).contains("version 3; this program reads versions 1 to 2"));
     for (settings, part) in [
         (&[("unit", "5000B")][..], "multiple of 4096"),
         (&[("unit", "64KiB"), ("write-unit", "48KiB")], "no whole number"),
@@ -324,6 +358,14 @@ impl DataDevice for Real {
     }
 }
 
+/// `device`, opened to be read only.
+fn read_only(device: Memory) -> Real {
+    let length = device.profile().capacity_bytes;
+    let mut real = Real::new(device, length, 8);
+    real.profile.read_only = true;
+    real
+}
+
 #[test]
 fn a_real_device_is_divided_only_when_that_is_asked_for() {
     let open = |device: Real, settings: &[(&str, &str)]| {
@@ -349,10 +391,9 @@ fn lanes_opened_for_reading_write_nothing() {
     let mut device = lanes.into_inner();
     overwrite(&mut device, 0, &[9; 4096]);
     let before = raw(&mut device, 0, 1 << 20);
-    let mut real = Real::new(device, 1 << 20, 8);
-    real.profile.read_only = true;
-    let mut lanes = Lanes::open(real).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(lanes.mended().superblocks, 1);
+    let mut lanes = Lanes::open(read_only(device)).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(lanes.damage(), Damage { superblocks: 1, foreign: 1, ..Damage::default() });
+    assert!(matches!(lanes.repair(), Err(LanesError::ReadOnly { .. })));
     assert!(matches!(lanes.submit(Request::erase(1, 0, 8192)), Err(SubmitError::ReadOnly { .. })));
     lanes.submit(Request::read(2, 0, 8192)).expect("it is written");
     settle(&mut lanes);
@@ -428,7 +469,7 @@ proptest! {
                 Step::Reopen => {
                     out = settle(&mut lanes);
                     lanes = Lanes::open(lanes.into_inner()).unwrap();
-                    prop_assert_eq!(lanes.mended(), Mended::default());
+                    prop_assert_eq!(lanes.damage(), Damage::default());
                 }
             }
             for completion in out {

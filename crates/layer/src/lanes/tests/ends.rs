@@ -19,7 +19,7 @@ fn a_shorter_device_is_refused_and_a_longer_one_has_the_same_lanes() {
     let bytes = raw(&mut device, 0, length);
     overwrite(&mut longer, 0, &bytes);
     let lanes = Lanes::open(longer).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!((states(&lanes), lanes.mended()), (right, Mended::default()));
+    assert_eq!((states(&lanes), lanes.damage()), (right, Damage::default()));
 }
 
 /// `device` with so many more bytes, which hold anything.
@@ -58,13 +58,12 @@ fn on_a_device_that_has_grown_the_copy_is_found_at_the_old_end() {
             let mut device = grown(lanes.into_inner(), by_bytes);
             overwrite(&mut device, 0, &[0; 4096]);
             // The table is told by what is left of it.
-            overwrite(&mut device, 4096, &[7; 4096]);
-            let lanes = Lanes::open(device).unwrap_or_else(|error| panic!("{error}"));
-            let mended = Mended { superblocks: 1, sectors: 1, lost_sectors: 0 };
-            assert_eq!((states(&lanes), lanes.mended()), (right.clone(), mended), "{sectors} sectors");
-            // It was written anew.
+            let damage = Damage { superblocks: 1, ..Damage::default() };
+            let mut lanes = Lanes::open(device).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!((states(&lanes), lanes.damage()), (right.clone(), damage), "{sectors} sectors");
+            lanes.repair().unwrap_or_else(|error| panic!("{error}"));
             let lanes = reopened(lanes);
-            assert_eq!((states(&lanes), lanes.mended().superblocks), (right, 0));
+            assert_eq!((states(&lanes), lanes.damage().superblocks), (right, 0));
         }
     }
 }
@@ -117,10 +116,10 @@ fn cut_short(old: impl Fn() -> Lanes<Memory>, by_bytes: u64, seed: Seed, torn: b
         let length = below.profile().capacity_bytes;
         let mut real = Real { left: served, torn, ..Real::new(below, length, 8) };
         let mut driven = Driven { device: &mut real, next: &mut 0 };
-        let whole = open::format(&mut driven, new_shape, seed).is_ok();
+        let whole = divide::format(&mut driven, new_shape, seed).is_ok();
         seen.push(match Lanes::open(real.device) {
             Ok(lanes) if lanes.layout.shape == old_shape => {
-                assert!(states(&lanes) == old_states, "after {served} requests: {:?}", lanes.mended());
+                assert!(states(&lanes) == old_states, "after {served} requests: {:?}", lanes.damage());
                 "old"
             }
             Ok(lanes) => {
@@ -177,7 +176,7 @@ fn a_copy_at_the_end_that_is_older_than_the_table_is_not_believed() {
     overwrite(&mut device, shorter, &raw(&mut first, shorter, length - shorter));
     overwrite(&mut device, 0, &[0; 4096]);
     let lanes = Lanes::open(device.clone()).unwrap_or_else(|error| panic!("{error}"));
-    assert!(states(&lanes) == right && lanes.mended().superblocks == 1, "{:?}", lanes.mended());
+    assert!(states(&lanes) == right && lanes.damage().superblocks == 1, "{:?}", lanes.damage());
     // Without the right copy nothing is opened.
     overwrite(&mut device, shorter - 4096, &[0; 4096]);
     let error = Lanes::open(device).err().expect("there is no superblock of this table");
@@ -195,7 +194,7 @@ fn a_copy_at_the_end_is_believed_where_no_table_is_left() {
     for at in [0, slots[0], slots[1]] {
         overwrite(&mut device, at, &[0x5a; 4096]);
     }
-    let lanes = Lanes::open(device).unwrap_or_else(|error| panic!("{error}"));
-    let mended = Mended { superblocks: 1, sectors: 0, lost_sectors: 1 };
-    assert_eq!((lanes.layout.shape, lanes.mended()), (shape, mended));
+    let lanes = Lanes::open(read_only(device)).unwrap_or_else(|error| panic!("{error}"));
+    let damage = Damage { superblocks: 1, sectors: 0, lost_sectors: 1, foreign: 3 };
+    assert_eq!((lanes.layout.shape, lanes.damage()), (shape, damage));
 }
