@@ -7,7 +7,7 @@
 //! the same every time.
 
 use crate::engine::Flight;
-use crate::error::{DeleteError, DeleteFailure, GetError, GetFailure, PutError, PutFailure};
+use crate::error::{DeleteError, DeleteFailure, Full, GetError, GetFailure, PutError, PutFailure};
 use crate::header::{Content, ID_MAX, Place};
 use crate::lane::{Asked, Dirty, Get, Lane, Write};
 use crate::layout::Layout;
@@ -378,7 +378,7 @@ impl<D: DataDevice> Blocks<D> {
             return Err((error, payload));
         }
         let Some(lane) = self.options.placement.lane(id, &self.lanes) else {
-            return Err((PutError::Full { blocks: self.blocks() }, payload));
+            return Err((PutError::Full(Box::new(self.full())), payload));
         };
         let asked = self.asked(id);
         let sequence = self.sequence;
@@ -423,7 +423,7 @@ impl<D: DataDevice> Blocks<D> {
             return Err(PutError::Gone);
         }
         if !self.has_room_for_blocks() {
-            return Err(PutError::Full { blocks: self.blocks() });
+            return Err(PutError::Full(Box::new(self.full())));
         }
         if !is_durable {
             return Err(PutError::NoSuperblock);
@@ -431,8 +431,11 @@ impl<D: DataDevice> Blocks<D> {
         Ok(())
     }
 
-    fn blocks(&self) -> u64 {
-        (self.stored.len() + self.putting.len()) as u64
+    /// What holds the units of a device that has no room.
+    fn full(&self) -> Full {
+        let bad = self.status().lanes.iter().map(|lane| lane.bad).sum();
+        let blocks = (self.stored.len() + self.putting.len()) as u64;
+        Full { units: self.layout.all_units(), blocks, damaged: self.damaged.len() as u64, bad }
     }
 
     /// Whether a block can be given a unit, those for the next superblock left aside.

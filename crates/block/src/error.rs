@@ -34,11 +34,8 @@ pub enum PutError {
         most: u64,
     },
     /// No unit is left.
-    #[error("the device is full: it holds {blocks} blocks")]
-    Full {
-        /// Blocks that are stored or on their way.
-        blocks: u64,
-    },
+    #[error("{0}")]
+    Full(Box<Full>),
     /// Units are damaged, and from where on fresh ids are given out could not be made durable.
     #[error(
         "no superblock can be written, which would have to say that fresh ids are above those of damaged units; \
@@ -59,6 +56,46 @@ pub enum PutError {
     /// The device is no longer there.
     #[error("the device has vanished")]
     Gone,
+}
+
+/// Why no unit is left for a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full {
+    /// Units of the device.
+    pub units: u64,
+    /// Blocks that are stored or on their way.
+    pub blocks: u64,
+    /// Units that are damaged, and left as they are.
+    pub damaged: u64,
+    /// Units that are bad.
+    pub bad: u64,
+}
+
+impl std::fmt::Display for Full {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { units, blocks, damaged, bad } = self;
+        let of =
+            |count: u64, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
+        write!(f, "the device is full: of {units} units {}", of(*blocks, "holds a block", "hold blocks"))?;
+        if *damaged > 0 {
+            write!(
+                f,
+                ", {}",
+                of(*damaged, "is damaged and kept as it is", "are damaged and kept as they are")
+            )?;
+        }
+        if *bad > 0 {
+            write!(f, ", {}", of(*bad, "is bad", "are bad"))?;
+        }
+        write!(f, ", and the rest are kept for the superblock; ")?;
+        match damaged {
+            0 => write!(f, "delete blocks to make room"),
+            _ => write!(
+                f,
+                "erase the damaged units ('flashlane sdf rm DEVICE --damaged'), or delete blocks, to make room"
+            ),
+        }
+    }
 }
 
 /// Why a get was refused. Nothing has changed.

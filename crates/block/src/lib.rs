@@ -25,7 +25,7 @@ mod superblock;
 pub mod trial;
 
 pub use blocks::{BlockInfo, Blocks, Counts, Finished, FormatError, Options, Outcome, Ticket};
-pub use error::{DeleteError, DeleteFailure, GetError, GetFailure, PutError, PutFailure};
+pub use error::{DeleteError, DeleteFailure, Full, GetError, GetFailure, PutError, PutFailure};
 pub use header::{Content, Header, HeaderError, ID_MAX, Place, Superblock, VERSION, seal_header};
 pub use layout::{Layout, Unsuitable};
 pub use payload::{Data, Payload};

@@ -5,7 +5,7 @@
 //! does not tell that they are bad. The new copies are written before the old ones are erased, and one of them is enough.
 
 use crate::blocks::Blocks;
-use crate::error::PutFailure;
+use crate::error::{DeleteError, PutFailure};
 use crate::header::{Place, Superblock, retired_most};
 use crate::lane::{Dirty, Lane, Write};
 use flashlane_device::{Buffer, DataDevice};
@@ -136,6 +136,22 @@ impl Superblocks {
 }
 
 impl<D: DataDevice> Blocks<D> {
+    /// Writes new copies of the superblock where one is lost, and waits for them.
+    ///
+    /// # Errors
+    /// [`DeleteError`] where nothing can be written, or no unit is left for a copy.
+    pub fn repair(&mut self) -> Result<(), DeleteError> {
+        self.admit_change()?;
+        self.wake();
+        self.tend_superblock();
+        self.settle();
+        match self.superblocks.copies() {
+            _ if self.gone => Err(DeleteError::Gone),
+            COPIES => Ok(()),
+            _ => Err(DeleteError::NoSuperblock),
+        }
+    }
+
     /// Writes new copies of the superblock where something it has to say is not durable yet: that an id was given out
     /// whose block is to be erased, or that a unit is not to be used.
     pub(crate) fn tend_superblock(&mut self) {
