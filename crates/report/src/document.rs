@@ -10,6 +10,8 @@ use flashlane_measure::figure::Figure;
 pub(crate) struct Document {
     /// What was done: `Probe`.
     pub kind: &'static str,
+    /// Whether what was looked at is sound, and what to do where it is not; it comes before all else.
+    pub verdict: String,
     /// What it was done to: the device, the paper.
     pub title: String,
     /// One line about how.

@@ -20,6 +20,9 @@ const MORE: &str = "There are more columns on a wider terminal, on the page of -
 pub(crate) fn render(document: &Document, width: usize) -> String {
     let width = width.max(NARROWEST + INDENT);
     let mut out = Vec::new();
+    if !document.verdict.is_empty() {
+        push_wrapped(&mut out, &format!("Verdict: {}", document.verdict), width, 0);
+    }
     push_wrapped(&mut out, &format!("{}: {}", document.kind, document.title), width, 0);
     push_wrapped(&mut out, &document.subtitle, width, 0);
     if let Some(reason) = &document.partial {

@@ -30,6 +30,7 @@ fn status(result: &Value) -> Document {
     ];
     Document {
         kind: "Blocks",
+        verdict: result["verdict"].as_str().unwrap_or_default().to_owned(),
         title: device_name(&result["device"]),
         facts: facts.into_iter().flatten().collect(),
         tables: tables.into_iter().flatten().collect(),

@@ -17,6 +17,10 @@ pub(super) fn render(sheet: &Sheet, packed: Option<&Packed>, at: usize) -> Strin
     out += &format!("<p class=\"kind\">{}</p><h1>{}</h1>", document.kind, escape(&document.title));
     out += &paragraph("lead", &document.subtitle);
     out += "</header>\n";
+    if !document.verdict.is_empty() {
+        let verdict = escape(&sentence(&document.verdict));
+        out += &format!("<p class=\"notice\"><strong>Verdict:</strong> {verdict}</p>\n");
+    }
     if let Some(reason) = &document.partial {
         out += &format!(
             "<p class=\"notice\"><strong>Partial result.</strong> {}</p>\n",
