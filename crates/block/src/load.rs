@@ -23,6 +23,8 @@ pub struct Load {
     pub get_bytes: u64,
     /// Blocks that are kept: beyond these, each put deletes the oldest. All where absent.
     pub keep: Option<u64>,
+    /// Blocks with this id or a higher one take part in it, and others are neither read nor deleted.
+    pub first_id: u64,
     /// Whether a put block holds zeros behind its id, for a device that keeps bytes in memory, where these need none, and
     /// takes as long for any; otherwise bytes that no medium can shorten.
     pub zeros: bool,
@@ -97,7 +99,8 @@ pub fn run<D: DataDevice>(
     watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
 ) -> Result<Done, LoadError> {
     let mut random = load.seed.derive("load").source();
-    let mut ids: VecDeque<u64> = blocks.list().map(|info| info.id).collect();
+    let mut ids: VecDeque<u64> =
+        blocks.list().map(|info| info.id).filter(|&id| id >= load.first_id).collect();
     // Made before the clock is read: a page of memory costs its first user more than the device takes for it.
     let at_once = if load.puts > 0.0 { u64::from(load.in_flight.max(1)).min(load.wishes) } else { 0 };
     let mut payloads: Vec<Payload> = (0..at_once).map(|_| filled(blocks.payload(), load)).collect();
@@ -204,6 +207,7 @@ mod tests {
                 random: true,
                 get_bytes: 512,
                 keep: Some(20),
+                first_id: 0,
                 zeros: false,
                 seed: Seed(2),
             };
@@ -227,6 +231,7 @@ mod tests {
             random: false,
             get_bytes: 0,
             keep: None,
+            first_id: 0,
             zeros: false,
             seed: Seed(2),
         };

@@ -42,6 +42,11 @@ impl Failure {
         Self { status: Status::Failed, error: error.into() }
     }
 
+    /// The error below it, where it is of this type.
+    pub fn error<T: std::error::Error + Send + Sync + 'static>(&self) -> Option<&T> {
+        self.error.downcast_ref()
+    }
+
     /// Says why on standard error.
     pub fn print(&self) {
         tell(&self.reason());

@@ -36,6 +36,14 @@ pub enum BlocksError {
         /// The spec.
         spec: String,
     },
+    /// The spec would repair the lanes before it is known that they hold blocks.
+    #[error(
+        "'{spec}' asks for a repair of its lanes: 'flashlane sdf fsck DEVICE --repair' repairs those with blocks"
+    )]
+    RepairInSpec {
+        /// The spec.
+        spec: String,
+    },
     /// Formatting was not allowed to overwrite a real device.
     #[error(
         "formatting '{spec}' loses all data on it: allow that by destroy_data(true), or create a new file"
@@ -60,6 +68,9 @@ impl OpenOptions {
         let spec = spec.into_spec().map_err(OpenError::from)?;
         if asks_to_format(&spec) {
             return Err(BlocksError::FormatInSpec { spec: spec.to_string() });
+        }
+        if asks_to_repair(&spec) {
+            return Err(BlocksError::RepairInSpec { spec: spec.to_string() });
         }
         let options = self.clone().destroy_data(access == BlockAccess::Write).allow_page_cache(true);
         Ok(BlockStore::open(options.open_data(spec)?.device)?)
@@ -94,16 +105,35 @@ pub fn formatting(seed: Seed) -> u128 {
 
 /// Returns whether a layer in `spec` would divide the device anew.
 pub fn asks_to_format(spec: &Spec) -> bool {
+    has_setting(spec, |key, value| key == "format" && value != "no")
+}
+
+/// Returns whether a layer in `spec` would repair its records on the device.
+pub fn asks_to_repair(spec: &Spec) -> bool {
+    has_setting(spec, |key, _| key == "repair")
+}
+
+fn has_setting(spec: &Spec, is_it: impl Fn(&str, &str) -> bool + Copy) -> bool {
     let Spec::Layer { inner, options, .. } = spec else { return false };
-    options.iter().any(|(key, value)| key == "format" && value != "no") || asks_to_format(inner)
+    options.iter().any(|(key, value)| is_it(key, value)) || has_setting(inner, is_it)
 }
 
 /// Returns the same device, divided into lanes anew unless the spec says otherwise.
 pub fn divided(spec: &Spec) -> Spec {
+    with_lanes_setting(spec, "format", "yes")
+}
+
+/// Returns the same device, the damaged records of whose lanes are written anew when it is opened: with `overwrite` over
+/// foreign data too, which is lost.
+pub fn repairing(spec: &Spec, overwrite: bool) -> Spec {
+    with_lanes_setting(spec, "repair", if overwrite { "overwrite" } else { "yes" })
+}
+
+fn with_lanes_setting(spec: &Spec, key: &str, value: &str) -> Spec {
     let Spec::Layer { name, inner, options } = spec else { return spec.clone() };
     let mut options = options.clone();
-    if name == "lanes" && !options.iter().any(|(key, _)| key == "format") {
-        options.push(("format".into(), "yes".into()));
+    if name == "lanes" && !options.iter().any(|(other, _)| other == key) {
+        options.push((key.into(), value.into()));
     }
-    Spec::Layer { name: name.clone(), inner: Box::new(divided(inner)), options }
+    Spec::Layer { name: name.clone(), inner: Box::new(with_lanes_setting(inner, key, value)), options }
 }

@@ -18,7 +18,9 @@ mod options;
 mod profile;
 mod stack;
 
-pub use blocks::{AnyBlockStore, BlockAccess, BlocksError, asks_to_format, divided, formatting};
+pub use blocks::{
+    AnyBlockStore, BlockAccess, BlocksError, asks_to_format, asks_to_repair, divided, formatting, repairing,
+};
 pub use error::OpenError;
 pub use options::{OpenOptions, Opened, create};
 pub use profile::{PROFILE_BYTES_MAX, config_named, config_of, profile_text};

@@ -85,6 +85,7 @@ fn bandwidth(channels: u64, rounds: u64) {
         random: false,
         get_bytes: 0,
         keep: None,
+        first_id: 0,
         zeros: false,
         seed: Seed(1),
     };
@@ -126,6 +127,7 @@ fn mixed(channels: u64, placement: Placement, in_flight: u64, puts: f64, wishes:
         random: true,
         get_bytes: 0,
         keep: None,
+        first_id: 0,
         zeros: false,
         seed,
     };

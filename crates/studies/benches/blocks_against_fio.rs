@@ -74,6 +74,7 @@ fn puts(path: &Path, unit_bytes: u64, depth: u32, round: u64) -> f64 {
         random: false,
         get_bytes: 0,
         keep: None,
+        first_id: 0,
         zeros: false,
         seed: Seed(round),
     };

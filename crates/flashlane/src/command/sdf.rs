@@ -4,6 +4,7 @@ mod bench;
 mod blocks;
 mod device;
 mod status;
+mod verdict;
 
 use crate::arguments::{self, Format, OutputOptions, SafetyOptions};
 use crate::failure::{Failure, Status};
@@ -98,14 +99,20 @@ enum Action {
         #[arg(long)]
         damaged: bool,
     },
-    /// Read every block and compare it with its checksums; exit status 1 where one is damaged
+    /// Read every block and compare it with its checksums; exit status 1 unless all is sound
     Fsck {
         #[command(flatten)]
         device: DeviceOption,
+        /// First write anew what is damaged of the lanes' records and of the superblock, from their sound copies
+        #[arg(long)]
+        repair: bool,
+        /// Repair records of the lanes that hold other data too: that is lost
+        #[arg(long, requires = "repair")]
+        destroy_data: bool,
         #[command(flatten)]
         output: OutputOptions,
     },
-    /// Measure puts, then gets, with so many in flight; a real device is formatted first
+    /// Measure puts, then gets, with so many in flight; on a real device the lanes and the blocks that are there stay
     Bench {
         #[command(flatten)]
         device: DeviceOption,
@@ -211,7 +218,10 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         }
         Action::Ls { device, format } => blocks::list(&device.device, *format),
         Action::Rm { device, ids, damaged } => blocks::remove(&device.device, ids, *damaged),
-        Action::Fsck { device, output } => status::fsck(&device.device, output),
+        Action::Fsck { device, repair, destroy_data, output } => {
+            let repair = repair.then_some(*destroy_data);
+            status::fsck(&device.device, repair, output)
+        }
         Action::Bench { device, load, output, safety } => bench::call(&device.device, load, output, safety),
     }
 }

@@ -12,6 +12,8 @@ mod replay;
 mod safety;
 mod scripts;
 mod sdf;
+mod sdf_bench;
+mod sdf_foreign;
 mod sweeps;
 mod traces;
 mod uflip;

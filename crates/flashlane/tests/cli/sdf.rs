@@ -120,11 +120,15 @@ fn a_device_that_cannot_hold_such_blocks_is_not_divided() {
         // Four units, and what is left over.
         let unit = format!("{}KiB", before.len() / 1024 / 4 - 8);
         for (spec, more, parts) in [
-            (format!("lanes({file},channels=4,unit={unit})"), "1", few),
-            (format!("faulty(lanes({file},channels=1,unit={unit}),read-errors=1%)"), "1", few),
-            (format!("lanes({file},unit=4KiB)"), "1", &["leave nothing for a block"]),
+            (format!("lanes({file},channels=4,unit={unit},format=yes)"), "1", few),
+            (format!("faulty(lanes({file},channels=1,unit={unit},format=yes),read-errors=1%)"), "1", few),
+            (format!("lanes({file},unit=4KiB,format=yes)"), "1", &["leave nothing for a block"]),
             (file.into(), "1", &["no erase units", "lanes(DEVICE)"]),
-            (format!("lanes({file},unit=64KiB,channels=1)"), "64KiB", &["--get-bytes", "49152", "nothing"]),
+            (
+                format!("lanes({file},unit=64KiB,channels=1,format=yes)"),
+                "64KiB",
+                &["--get-bytes", "49152", "nothing"],
+            ),
         ] {
             let safe = ["--destroy-data", "--allow-page-cache"];
             let bench = ["sdf", "bench", &spec, "--get-bytes", more];
@@ -180,6 +184,46 @@ fn a_damaged_block_is_named_and_never_given_out() {
 }
 
 #[test]
+fn a_verdict_comes_first_and_counts_agree() {
+    let flash = Flash::new();
+    flash.sdf("put", &[text(&flash.file("a", &[7; 50_000]))]);
+    let first = |action: &str| {
+        let ended = flashlane(&["sdf", action, &flash.spec]);
+        (ended.status, ended.stdout.lines().next().unwrap_or_default().to_owned())
+    };
+    for action in ["ls", "status", "fsck"] {
+        let (status, line) = first(action);
+        assert!(status == 0 && line.starts_with("Verdict: sound"), "{action}: {line}");
+    }
+    let path = flash.dir.path().join("flash");
+    let whole = fs::read(&path).unwrap();
+    let run = whole.windows(4096).position(|window| window == [7; 4096]).expect("the block lies there");
+    let mut bytes = whole.clone();
+    bytes[run + 9000] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let (status, line) = first("fsck");
+    assert!(status == 1 && line.starts_with("Verdict: 1 damaged block (id 0)"), "{line}");
+    let checked = flashlane(&["sdf", "fsck", &flash.spec, "--format", "json"]);
+    let result: Value = serde_json::from_str(&checked.stdout).unwrap();
+    let lanes = result["lanes"].as_array().unwrap();
+    let by_lane: u64 = lanes.iter().map(|lane| lane["units_damaged"].as_u64().unwrap()).sum();
+    assert_eq!((&result["units_damaged"], by_lane, &result["sound"]), (&1.into(), 1, &false.into()));
+    // Both ends of the unit, which `ls` and `status` notice.
+    let mut bytes = whole;
+    bytes[run - 100..run].fill(1);
+    bytes[run + 57_344..run + 57_444].fill(1);
+    fs::write(&path, &bytes).unwrap();
+    for (action, expected) in [("ls", 0), ("status", 0), ("fsck", 1)] {
+        let (status, line) = first(action);
+        assert!(status == expected && line.starts_with("Verdict: 1 damaged unit, which"), "{action}: {line}");
+    }
+    let list = json(&["sdf", "ls", &flash.spec]);
+    assert_eq!((list["damaged"].as_array().unwrap().len(), &list["sound"]), (1, &false.into()));
+    let rows = flashlane(&["sdf", "ls", &flash.spec, "--format", "csv"]);
+    assert!(rows.stdout == "id,length_bytes,lane,unit\r\n" && rows.stderr.contains("1 damaged unit"));
+}
+
+#[test]
 fn a_damaged_footer_is_found_before_it_is_needed() {
     let flash = Flash::new();
     flash.sdf("put", &[text(&flash.file("a", &[7; 57_344]))]);
@@ -202,8 +246,10 @@ fn a_lost_table_of_units_costs_no_data_until_its_owner_says_so() {
     flash.sdf("put", &[text(&file), "--id", "5"]);
     let path = flash.dir.path().join("flash");
     let mut bytes = fs::read(&path).unwrap();
-    // Its only sector lies behind the superblock, twice.
-    bytes[4096..3 * 4096].fill(0x5a);
+    // Its only sector lies behind one superblock, and before the other.
+    let end = bytes.len();
+    bytes[4096..2 * 4096].fill(0x5a);
+    bytes[end - 2 * 4096..end - 4096].fill(0x5a);
     fs::write(&path, &bytes).unwrap();
     refused(1, &["sdf", "get", &flash.spec, "5"], &["no block 5", "damaged"]);
     let status = json(&["sdf", "status", &flash.spec]);
@@ -220,8 +266,18 @@ fn a_lost_table_of_units_costs_no_data_until_its_owner_says_so() {
     );
     let checked = flashlane(&["sdf", "fsck", &flash.spec, "--format", "csv"]);
     assert_eq!((checked.status, checked.stdout.lines().count() as u64), (1, 1 + units));
+    // Nothing is written before the owner gives up what lies over the table.
+    for action in [&["put", &flash.spec, text(&file)][..], &["rm", &flash.spec, "--damaged"]] {
+        refused(2, &[&["sdf"], action].concat(), &["2 of their records", "byte 4096: 'ZZZZ", "--repair"]);
+    }
+    assert!(fs::read(&path).unwrap() == bytes);
+    refused(2, &["sdf", "fsck", &flash.spec, "--repair"], &["2 of their records", "--destroy-data"]);
+    assert!(fs::read(&path).unwrap() == bytes);
+    let repaired = flashlane(&["sdf", "fsck", &flash.spec, "--repair", "--destroy-data"]);
+    assert!(repaired.status == 1 && repaired.stdout.contains("damaged units"), "{}", repaired.stderr);
     // Nothing is free, and nothing is made free unasked.
-    refused(1, &["sdf", "put", &flash.spec, text(&file)], &["full"]);
+    let full = [&format!("{units} are damaged")[..], "0 hold blocks", "rm DEVICE --damaged"];
+    refused(1, &["sdf", "put", &flash.spec, text(&file)], &full);
     refused(1, &["sdf", "rm", &flash.spec, "99", "--damaged"], &["no block 99"]);
     let after = fs::read(&path).unwrap();
     assert!(after.windows(4096).any(|window| window == [7; 4096]), "the block's bytes are still there");

@@ -1,7 +1,7 @@
 //! Puts and gets with so many in flight: bandwidth and latency of the block layer on a device.
 
 use super::LoadOptions;
-use super::device::format as format_device;
+use super::device::{AnyBlocks, open_or_format};
 use super::status::described;
 use crate::arguments::{OutputOptions, SafetyOptions};
 use crate::device::real_path;
@@ -11,7 +11,7 @@ use crate::progress::Meter;
 use anyhow::anyhow;
 use flashlane_base::units::format_bytes;
 use flashlane_block::load::{self, Load, Side};
-use flashlane_block::{Layout, Options, Placement};
+use flashlane_block::{Layout, Options, Outcome, Placement};
 use flashlane_device::Profile;
 use flashlane_device::spec::Spec;
 use serde_json::{Value, json};
@@ -34,16 +34,18 @@ pub fn call(
     let accept = |profile: &Profile, layout: &Layout| {
         Wishes::new(given, layout).check(profile, layout).map_err(Failure::unusable)
     };
-    let (mut blocks, warnings) = format_device(spec, safety, seed, options, &accept)?;
+    let (mut blocks, warnings) = open_or_format(spec, safety, seed, options, &accept)?;
     let status = blocks.status();
     let Wishes { puts, gets, get_bytes, in_flight } = Wishes::new(given, &status.layout);
     let filling = Load {
-        wishes: puts.min(status.blocks_free),
+        // A full device says why it is.
+        wishes: puts.min(status.blocks_free.max(1)),
         in_flight,
         puts: 1.0,
         random: given.random,
         get_bytes,
         keep: None,
+        first_id: status.next_id,
         // Bytes of simulated devices are kept in memory.
         zeros: simulated,
         seed: given.seed,
@@ -70,7 +72,18 @@ pub fn call(
         }
     }
     drop(meter);
+    let mut removed = None;
+    if !simulated {
+        match remove(&mut blocks, status.next_id) {
+            Ok(count) => removed = Some(count),
+            Err(reason) => {
+                let reason = format!("blocks of the measurement are left: {reason}");
+                partial = Some(partial.map_or_else(|| reason.clone(), |first| format!("{first}; {reason}")));
+            }
+        }
+    }
     let mut value = described(&blocks);
+    value["blocks_removed"] = removed.into();
     value["schema"] = "flashlane.sdf_bench/1".into();
     value["seed"] = given.seed.0.into();
     value["in_flight"] = in_flight.into();
@@ -91,6 +104,20 @@ pub fn call(
             Status::Failed
         }
     })
+}
+
+/// Deletes the blocks that were put, those with this id or a higher one, and waits until their units are erased.
+fn remove(blocks: &mut AnyBlocks, first_id: u64) -> Result<u64, String> {
+    blocks.settle();
+    let ids: Vec<u64> = blocks.list().map(|info| info.id).filter(|&id| id >= first_id).collect();
+    for &id in &ids {
+        let ticket = blocks.delete(id).map_err(|error| error.to_string())?;
+        if let Some(Outcome::Delete(Err(failure))) = blocks.wait(ticket).map(|finished| finished.outcome) {
+            return Err(failure.to_string());
+        }
+    }
+    blocks.settle();
+    Ok(ids.len() as u64)
 }
 
 /// What is asked for, once it is known what blocks there are.

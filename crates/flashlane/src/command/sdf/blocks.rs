@@ -1,6 +1,7 @@
 //! Blocks in and out.
 
 use super::device::{Access, AnyBlocks, open};
+use super::verdict::Verdict;
 use crate::arguments::Format;
 use crate::failure::{Failure, Status, tell};
 use crate::output::{csv_line, json, print};
@@ -23,6 +24,12 @@ pub fn put(spec: &Spec, files: &[PathBuf], first: Option<u64>) -> Result<Status,
             "standard input (-) can be stored once, it is read to its end"
         )));
     }
+    // Found out first: once one is stored, its device was written to.
+    for file in files.iter().filter(|file| !is_standard_input(file)) {
+        File::open(file)
+            .with_context(|| format!("cannot open '{}'", file.display()))
+            .map_err(Failure::unusable)?;
+    }
     let mut blocks = open(spec, Access::Write)?;
     for (nth, file) in (0..).zip(files) {
         // What was stored before stays, and its ids are told.
@@ -42,7 +49,7 @@ pub fn put(spec: &Spec, files: &[PathBuf], first: Option<u64>) -> Result<Status,
             _ => unreachable!("a put that was taken has an outcome"),
         }
     }
-    // What is to be mended or erased behind it is.
+    // Repairs and erases are left to be done.
     blocks.settle();
     Ok(Status::Done)
 }
@@ -138,6 +145,7 @@ fn write_out(
 /// Lists the blocks.
 pub fn list(spec: &Spec, format: Format) -> Result<Status, Failure> {
     let blocks = open(spec, Access::Read)?;
+    let verdict = Verdict::new(spec, &blocks, None);
     let rows = blocks
         .list()
         .map(|info| [info.id, info.length_bytes, u64::from(info.place.lane), u64::from(info.place.unit)]);
@@ -146,7 +154,7 @@ pub fn list(spec: &Spec, format: Format) -> Result<Status, Failure> {
             let line =
                 |[id, bytes, lane, unit]: [u64; 4]| format!("{id:>12} {bytes:>12} {lane:>6} {unit:>8}\n");
             let head = format!("{:>12} {:>12} {:>6} {:>8}\n", "id", "bytes", "lane", "unit");
-            head + &rows.map(line).collect::<String>()
+            format!("Verdict: {}\n{head}{}", verdict.text, rows.map(line).collect::<String>())
         }
         Format::Csv => rows.fold(csv_line(&["id", "length_bytes", "lane", "unit"]), |text, row| {
             let cells = row.map(|number| number.to_string());
@@ -156,10 +164,20 @@ pub fn list(spec: &Spec, format: Format) -> Result<Status, Failure> {
             let rows: Vec<Value> = rows
                 .map(|[id, bytes, lane, unit]| json!({ "id": id, "length_bytes": bytes, "lane": lane, "unit": unit }))
                 .collect();
-            json(&json!({ "schema": "flashlane.blocks/1", "blocks": rows }))
+            let damaged = blocks.damaged().map(|place| json!({ "lane": place.lane, "unit": place.unit }));
+            json(&json!({
+                "schema": "flashlane.blocks/1",
+                "verdict": verdict.text,
+                "sound": verdict.is_sound,
+                "blocks": rows,
+                "damaged": damaged.collect::<Value>(),
+            }))
         }
     };
     print(&text)?;
+    if format == Format::Csv && !verdict.is_sound {
+        tell(&verdict.text);
+    }
     Ok(Status::Done)
 }
 

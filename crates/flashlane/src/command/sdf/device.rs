@@ -11,7 +11,7 @@ use flashlane_device::spec::Spec;
 use flashlane_device::{DataDevice, Device, Profile};
 use flashlane_host::DEPTH_DEFAULT;
 use flashlane_measure::schema::Warning;
-use flashlane_open::{asks_to_format, divided, formatting};
+use flashlane_open::{asks_to_format, asks_to_repair, divided, formatting, repairing};
 
 pub type AnyBlocks = Blocks<Box<dyn DataDevice>>;
 
@@ -30,6 +30,28 @@ pub fn open(spec: &Spec, access: Access) -> Result<AnyBlocks, Failure> {
 
 /// The same with other options than the usual ones.
 pub fn open_with(spec: &Spec, access: Access, options: Options) -> Result<AnyBlocks, Failure> {
+    refuse_repair(spec)?;
+    open_as_written(spec, access, options)
+}
+
+/// Opens the blocks on a device whose lanes are repaired first: only records in whose places there is nothing else, unless
+/// `overwrite`. The lanes' table and the blocks' superblock have to say that the device is ours.
+pub fn open_repaired(spec: &Spec, overwrite: bool) -> Result<AnyBlocks, Failure> {
+    drop(open(spec, Access::Read)?);
+    open_as_written(&repairing(spec, overwrite), Access::Write, Options::default())
+}
+
+fn refuse_repair(spec: &Spec) -> Result<(), Failure> {
+    if !asks_to_repair(spec) {
+        return Ok(());
+    }
+    Err(Failure::unusable(anyhow!(
+        "'{spec}' asks for a repair: of blocks 'flashlane sdf fsck DEVICE --repair' does that, and checks first that the \
+         device holds them"
+    )))
+}
+
+fn open_as_written(spec: &Spec, access: Access, options: Options) -> Result<AnyBlocks, Failure> {
     let ours = SafetyOptions { destroy_data: true, really: None, create: None, allow_page_cache: true };
     if asks_to_format(spec) {
         return Err(Failure::unusable(anyhow!(
@@ -37,7 +59,11 @@ pub fn open_with(spec: &Spec, access: Access, options: Options) -> Result<AnyBlo
         )));
     }
     let opened = opened(spec, &ours, access, Seed(0), &|_| Ok(()))?;
-    Blocks::open(opened.device, options).map_err(|error| match &error {
+    Blocks::open(opened.device, options).map_err(|error| not_opened(spec, error))
+}
+
+fn not_opened(spec: &Spec, error: OpenError) -> Failure {
+    match &error {
         OpenError::NotFormatted { .. } if devices::real_path(spec).is_none() => Failure::unusable(anyhow!(
             "'{spec}' is simulated, and forgets everything when a command ends: 'flashlane sdf bench' puts and gets \
              within one"
@@ -47,7 +73,42 @@ pub fn open_with(spec: &Spec, access: Access, options: Options) -> Result<AnyBlo
         }
         OpenError::Device { .. } => Failure::failed(error),
         _ => Failure::unusable(error),
-    })
+    }
+}
+
+/// The blocks on a device as they are, to be measured beside others that are put: the device keeps its lanes and its
+/// blocks. A device without blocks is formatted, and one without lanes is divided first, as its spec says.
+pub fn open_or_format(
+    spec: &Spec,
+    safety: &SafetyOptions,
+    seed: Option<Seed>,
+    options: Options,
+    accept: &dyn Fn(&Profile, &Layout) -> Result<(), Failure>,
+) -> Result<(AnyBlocks, Vec<Warning>), Failure> {
+    refuse_repair(spec)?;
+    consent(spec, safety, "measuring puts", "")?;
+    if devices::real_path(spec).is_none() || safety.create.is_some() || asks_to_format(spec) {
+        return format(spec, safety, seed, options, accept);
+    }
+    let opened = || opened(spec, safety, Access::Write, Seed(0), &|_| Ok(()));
+    let there = match opened() {
+        Err(failure) if is_not_divided(&failure) => return format(spec, safety, seed, options, accept),
+        there => there?,
+    };
+    let layout = Layout::new(there.device.profile()).map_err(Failure::unusable)?;
+    accept(there.device.profile(), &layout)?;
+    match Blocks::open(there.device, options) {
+        Ok(blocks) => Ok((blocks, there.warnings)),
+        Err(OpenError::NotFormatted { .. }) => formatted(opened()?, seed, options),
+        Err(error) => Err(not_opened(spec, error)),
+    }
+}
+
+/// Whether a device was not opened since it has no lanes.
+fn is_not_divided(failure: &Failure) -> bool {
+    use flashlane_layer::{LanesError, LayerError};
+    use flashlane_open::OpenError::Layer;
+    matches!(failure.error(), Some(Layer(LayerError::Lanes(LanesError::NotFormatted { .. }))))
 }
 
 /// Formats a device, unless it cannot hold blocks or `accept` has something against how they would lie: then nothing was
@@ -76,12 +137,22 @@ fn format_made(
     options: Options,
     accept: &dyn Fn(&Profile, &Layout) -> Result<(), Failure>,
 ) -> Result<(AnyBlocks, Vec<Warning>), Failure> {
-    // Blocks of an earlier formatting must not be taken for this one's.
     let seed = seed.map_or_else(flashlane_host::fresh_seed, Ok).map_err(Failure::failed)?;
     let accept = |profile: &Profile| accept(profile, &Layout::new(profile).map_err(Failure::unusable)?);
     let opened = opened(&divided(spec), safety, Access::Write, seed, &accept)?;
     // One that did not have to be divided was not asked yet.
     accept(opened.device.profile())?;
+    formatted(opened, Some(seed), options)
+}
+
+/// Makes a device hold blocks, whatever is on its lanes.
+fn formatted(
+    opened: OpenedBytes,
+    seed: Option<Seed>,
+    options: Options,
+) -> Result<(AnyBlocks, Vec<Warning>), Failure> {
+    // Blocks of an earlier formatting must not be taken for this one's.
+    let seed = seed.map_or_else(flashlane_host::fresh_seed, Ok).map_err(Failure::failed)?;
     let blocks = Blocks::format(opened.device, formatting(seed), options).map_err(|error| match error {
         FormatError::Failed(_) => Failure::failed(error),
         FormatError::Unsuitable(_) | FormatError::ReadOnly => Failure::unusable(error),

@@ -1,6 +1,7 @@
 //! How the device stands: after formatting, on request, and after reading everything.
 
-use super::device::{Access, AnyBlocks, format as format_device, open, open_with};
+use super::device::{Access, AnyBlocks, format as format_device, open, open_repaired, open_with};
+use super::verdict::{Checked, Verdict, counted};
 use crate::arguments::{OutputOptions, SafetyOptions};
 use crate::failure::{Failure, Status};
 use crate::output;
@@ -26,13 +27,24 @@ pub fn format(spec: &Spec, output: &OutputOptions, safety: &SafetyOptions) -> Re
 pub fn status(spec: &Spec, output: &OutputOptions) -> Result<Status, Failure> {
     output::prepare_beside(output, spec)?;
     let blocks = open(spec, Access::Read)?;
-    output::deliver(output, &output::value(&described(&blocks), spec)?, None)?;
+    let mut value = described(&blocks);
+    judge(&mut value, &Verdict::new(spec, &blocks, None));
+    output::deliver(output, &output::value(&value, spec)?, None)?;
     Ok(Status::Done)
 }
 
-/// Reads every block.
-pub fn fsck(spec: &Spec, output: &OutputOptions) -> Result<Status, Failure> {
+fn judge(value: &mut Value, verdict: &Verdict) {
+    value["verdict"] = verdict.text.clone().into();
+    value["sound"] = verdict.is_sound.into();
+}
+
+/// Reads every block, after a repair where `repair` says whether that may overwrite other data.
+pub fn fsck(spec: &Spec, repair: Option<bool>, output: &OutputOptions) -> Result<Status, Failure> {
     output::prepare_beside(output, spec)?;
+    if let Some(overwrite) = repair {
+        let mut blocks = open_repaired(spec, overwrite)?;
+        blocks.repair().map_err(Failure::failed)?;
+    }
     let mut blocks = open_with(spec, Access::Read, Options { both_ends: true, ..Options::default() })?;
     let meter = Meter::new(format!("reading the blocks of {spec}"));
     let all: Vec<_> = blocks.list().collect();
@@ -68,42 +80,55 @@ pub fn fsck(spec: &Spec, output: &OutputOptions) -> Result<Status, Failure> {
         }
     }
     drop(meter);
+    let damaged_blocks: Vec<u64> = unreadable.iter().filter_map(|block| block["id"].as_u64()).collect();
     let mut value = described(&blocks);
+    // A unit whose block cannot be read is damaged too.
+    for block in &unreadable {
+        let lane = block["lane"].as_u64().unwrap_or(0) as usize;
+        add_one(&mut value["units_damaged"]);
+        add_one(&mut value["lanes"][lane]["units_damaged"]);
+    }
     unreadable.extend(blocks.damaged().map(|place| {
         json!({ "id": null, "lane": place.lane, "unit": place.unit, "reason": "what the unit holds cannot be told" })
     }));
-    let sound = unreadable.is_empty() && blocks.status().counts.one_ended == 0 && partial.is_none();
+    let read = Checked { blocks: checked, unreadable: damaged_blocks, is_partial: partial.is_some() };
+    let verdict = Verdict::new(spec, &blocks, Some(&read));
+    judge(&mut value, &verdict);
     value["blocks_checked"] = checked.into();
     value["unreadable"] = unreadable.into();
     value["partial"] = partial.into();
     output::deliver(output, &output::value(&value, spec)?, None)?;
-    Ok(if sound { Status::Done } else { Status::Failed })
+    Ok(if verdict.is_sound { Status::Done } else { Status::Failed })
+}
+
+fn add_one(count: &mut Value) {
+    *count = (count.as_u64().unwrap_or(0) + 1).into();
 }
 
 /// What a device that keeps its own table of units counts as it is opened, and what that means.
-const REPAIRS: [(&str, &str, &str); 3] = [
+const REPAIRS: [(&str, &str, &str); 4] = [
     (
         "table_sectors_lost",
         "table-lost",
         "both copies of a sector of the lanes' table are damaged, and which of its units were erased is not known",
     ),
     (
-        "table_sectors_mended",
-        "table-mended",
-        "one copy of a sector of the lanes' table was damaged (by a crash, or later), and is written anew while the device \
-         is used",
+        "table_sectors_damaged",
+        "table-damaged",
+        "one copy of a sector of the lanes' table is damaged (by a crash, or later); a repair, or the next put or delete, \
+         writes it anew",
     ),
     (
-        "superblocks_mended",
-        "lanes-superblock-mended",
-        "a copy of the lanes' superblock was damaged, and is written anew once the device is opened to be written",
+        "superblocks_damaged",
+        "lanes-superblock-damaged",
+        "a copy of the lanes' superblock is damaged; a repair, or the next put or delete, writes it anew",
+    ),
+    (
+        "records_overwritten",
+        "lanes-overwritten",
+        "a record of the lanes is overwritten with other data; nothing is written to the device before that may be lost",
     ),
 ];
-
-/// So many of them, in words.
-fn counted(count: u64, one: &str, several: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { several })
-}
 
 /// What can be told without reading blocks.
 pub fn described(blocks: &AnyBlocks) -> Value {

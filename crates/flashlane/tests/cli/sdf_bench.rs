@@ -1,0 +1,84 @@
+//! `sdf bench` on a device that somebody uses: its lanes and its blocks are left as they were.
+
+use crate::endings::interrupt;
+use crate::program::{command, done, json, refused, text};
+use std::fs;
+use std::process::Stdio;
+
+const SAFE: [&str; 2] = ["--destroy-data", "--allow-page-cache"];
+
+/// Eight lanes with block 7, and how they are named.
+fn device(dir: &tempfile::TempDir) -> String {
+    let (path, block) = (dir.path().join("flash"), dir.path().join("block"));
+    fs::write(&block, [7; 50_000]).unwrap();
+    let spec = format!("lanes({})", path.display());
+    let shape = spec.replace(')', ",channels=8,unit=64KiB,read-unit=4KiB)");
+    done(&["sdf", "format", &shape, "--create", "8MiB", "--allow-page-cache"]);
+    done(&["sdf", "put", &spec, text(&block), "--id", "7"]);
+    spec
+}
+
+fn ids(spec: &str) -> Vec<u64> {
+    let list = json(&["sdf", "ls", spec]);
+    list["blocks"].as_array().unwrap().iter().map(|block| block["id"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn a_bench_keeps_lanes_and_blocks() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = device(&dir);
+    let format = json(&["sdf", "status", &spec])["format"].clone();
+    let bench = [&["sdf", "bench", &spec, "--blocks", "20"][..], &SAFE].concat();
+    for _ in 0..2 {
+        let result = json(&bench);
+        assert_eq!((&result["device"]["lanes"], &result["device"]["unit_bytes"]), (&8.into(), &65536.into()));
+        assert_eq!((&result["blocks"], &result["blocks_removed"]), (&1.into(), &20.into()), "{result}");
+        assert_eq!(result["phases"][1]["requests"], 20);
+        assert_eq!((ids(&spec), &json(&["sdf", "status", &spec])["format"]), (vec![7], &format));
+    }
+    assert_eq!(command(&["sdf", "get", &spec, "7"]).output().unwrap().stdout, [7; 50_000]);
+    // What contradicts the lanes is refused, and divides nothing.
+    let before = fs::read(dir.path().join("flash")).unwrap();
+    let other = spec.replace(')', ",channels=44)");
+    refused(
+        2,
+        &[&["sdf", "bench", &other][..], &SAFE].concat(),
+        &["channels=8, not 44", "leave the setting out"],
+    );
+    refused(2, &["sdf", "bench", &spec], &["--destroy-data"]);
+    assert!(fs::read(dir.path().join("flash")).unwrap() == before);
+    // Unless that is what is asked for.
+    let anew = spec.replace(')', ",channels=4,unit=64KiB,format=yes)");
+    assert_eq!(json(&[&["sdf", "bench", &anew][..], &SAFE].concat())["device"]["lanes"], 4);
+    assert!(ids(&spec).is_empty());
+}
+
+#[test]
+fn a_bench_of_lanes_without_blocks_keeps_the_lanes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("flash");
+    let made = format!("lanes({},channels=8,unit=64KiB)", path.display());
+    done(&["run", &made, "sequential-write,size=64KiB,requests=1", "--create", "8MiB", "--allow-page-cache"]);
+    let spec = format!("lanes({})", path.display());
+    let result = json(&[&["sdf", "bench", &spec, "--blocks", "9"][..], &SAFE].concat());
+    assert_eq!((&result["device"]["lanes"], &result["blocks_removed"]), (&8.into(), &9.into()));
+    assert!(ids(&spec).is_empty());
+}
+
+#[test]
+fn an_interrupted_bench_takes_its_blocks_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = device(&dir);
+    let path = dir.path().join("flash");
+    let before = fs::read(&path).unwrap();
+    let gets = ["sdf", "bench", spec.as_str(), "--blocks", "20", "--gets", "100000000", "--format", "json"];
+    let child =
+        command(&[&gets[..], &SAFE].concat()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while fs::read(&path).unwrap() == before {
+        std::thread::yield_now();
+    }
+    interrupt(&child);
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{}", String::from_utf8_lossy(&ended.stderr));
+    assert_eq!(ids(&spec), [7]);
+}

@@ -1,0 +1,213 @@
+//! Foreign data over a device with blocks: no command changes it without `--destroy-data`, and damage to one place of what
+//! the lanes keep for themselves loses no block.
+
+use crate::program::{done, flashlane, json, refused, text};
+use flashlane_base::Seed;
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+
+const LENGTH: usize = 4 << 20;
+const UNIT: usize = 64 << 10;
+/// Behind the superblock and the table's one sector.
+const DATA: usize = 2 * 4096;
+
+/// A file with blocks 0 and 1, its bytes, and a small file beside it.
+struct Device {
+    _dir: tempfile::TempDir,
+    path: PathBuf,
+    small: PathBuf,
+    spec: String,
+    bytes: Vec<u8>,
+}
+
+impl Device {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, small) = (dir.path().join("flash"), dir.path().join("small"));
+        fs::write(&small, [7; 50_000]).unwrap();
+        let spec = format!("lanes({},channels=4,unit=64KiB,read-unit=4KiB)", path.display());
+        done(&["sdf", "format", &spec, "--create", "4MiB", "--allow-page-cache"]);
+        done(&["sdf", "put", &spec, text(&small), text(&small)]);
+        let bytes = fs::read(&path).unwrap();
+        assert_eq!(bytes.len(), LENGTH);
+        Self { _dir: dir, path, small, spec, bytes }
+    }
+
+    /// As it was, with these bytes at this place.
+    fn with(&self, at: usize, foreign: &[u8]) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        bytes[at..at + foreign.len()].copy_from_slice(foreign);
+        fs::write(&self.path, &bytes).unwrap();
+        bytes
+    }
+
+    /// All that can be asked for without `--destroy-data`.
+    fn commands(&self) -> Vec<Vec<&str>> {
+        let missing = "/no/such/file";
+        let asked = [
+            &["ls"][..],
+            &["status"],
+            &["fsck"],
+            &["get", "0"],
+            &["rm", "99"],
+            &["rm", "99", "--damaged"],
+            &["put", missing],
+            &["put", text(&self.small), "--id", "0"],
+            &["put", text(&self.small), missing],
+            &["bench"],
+            &["format"],
+        ];
+        asked.iter().map(|words| [&["sdf", words[0], self.spec.as_str()], &words[1..]].concat()).collect()
+    }
+
+    /// Those that change something where they are accepted.
+    fn changes(&self) -> [Vec<&str>; 4] {
+        let s = self.spec.as_str();
+        [
+            vec!["sdf", "fsck", s, "--repair"],
+            vec!["sdf", "put", s, text(&self.small)],
+            vec!["sdf", "rm", s, "0"],
+            vec!["sdf", "rm", s, "--damaged"],
+        ]
+    }
+}
+
+/// An archive of one file, as tar writes it.
+fn archive(length: usize) -> Vec<u8> {
+    let mut bytes: Vec<u8> = (0..length).map(|at| (at / 7) as u8 | 1).collect();
+    bytes[..512].fill(0);
+    bytes[..9].copy_from_slice(b"photo.jpg");
+    bytes[257..262].copy_from_slice(b"ustar");
+    bytes
+}
+
+#[test]
+fn no_command_changes_foreign_data() {
+    let device = Device::new();
+    let letter = b"Dear diary, nothing happened today. ".repeat(20);
+    let tail = LENGTH - 2 * 4096;
+    for (at, foreign) in [
+        (0, archive(20_000)),
+        (0, archive(1 << 20)),
+        (0, letter.clone()),
+        (1024, letter.clone()),
+        (4096, letter.clone()),
+        (tail, letter.clone()),
+        (LENGTH - 4096, letter.clone()),
+        (LENGTH - letter.len(), letter.clone()),
+    ] {
+        let bytes = device.with(at, &foreign);
+        let unchanged = |words: &[&str]| assert!(fs::read(&device.path).unwrap() == bytes, "{words:?}, {at}");
+        for words in device.commands() {
+            flashlane(&words);
+            unchanged(&words);
+        }
+        // So long that the superblocks of the blocks lie below it.
+        let is_long = foreign.len() > 4 * UNIT;
+        for words in device.changes() {
+            let ended = refused(2, &words, &["--destroy-data"]);
+            let is_told =
+                ended.stderr.contains("overwritten with other data") && ended.stderr.contains("--repair");
+            assert!(is_told || is_long && ended.stderr.contains("holds no blocks"), "{}", ended.stderr);
+            unchanged(&words);
+        }
+        if is_long {
+            continue;
+        }
+        let found = flashlane(&["sdf", "status", &device.spec]).stdout;
+        let verdict = found.lines().next().unwrap_or_default();
+        assert!(verdict.starts_with("Verdict: ") && found.contains("overwritten"), "{found}");
+        // Its owner gives it up, and the blocks are all there.
+        let repaired =
+            flashlane(&["sdf", "fsck", &device.spec, "--repair", "--destroy-data", "--format", "json"]);
+        let found: Value = serde_json::from_str(&repaired.stdout).unwrap();
+        assert_eq!(
+            (&found["blocks_checked"], &found["unreadable"]),
+            (&2.into(), &Value::Array(vec![])),
+            "{at}"
+        );
+        assert!(fs::read(&device.path).unwrap()[..4096] == device.bytes[..4096]);
+        done(&["sdf", "put", &device.spec, text(&device.small)]);
+    }
+}
+
+/// Nothing changes outside of the units, and within them only where the lanes' own records are all ours.
+#[test]
+fn foreign_data_anywhere_is_kept() {
+    let device = Device::new();
+    let mut random = Seed(15).derive("foreign data").source();
+    let units = (LENGTH - DATA - 2 * 4096) / (4 * UNIT) * 4;
+    let (mut refused, mut accepted) = (0, 0);
+    for round in 0..40 {
+        let length = 16 + random.below(if round % 2 == 0 { 8192 } else { 1 << 20 }) as usize;
+        let near = [0, LENGTH - 3 * 4096][round / 2 % 2];
+        let at = if round % 4 < 3 {
+            near + random.below(3 * 4096) as usize
+        } else {
+            random.below(LENGTH as u64) as usize
+        };
+        let foreign: Vec<u8> = (0..length.min(LENGTH - at)).map(|_| random.bits() as u8 | 1).collect();
+        let bytes = device.with(at, &foreign);
+        for words in device.commands().iter().filter(|words| !words.contains(&"--id")) {
+            flashlane(words);
+            assert!(fs::read(&device.path).unwrap() == bytes, "{words:?}, {} bytes at {at}", foreign.len());
+        }
+        for words in device.changes() {
+            let ended = flashlane(&words);
+            let after = fs::read(&device.path).unwrap();
+            if ended.stderr.contains("is not written to") {
+                assert!(after == bytes, "{words:?}, {} bytes at {at}", foreign.len());
+                refused += 1;
+                continue;
+            }
+            accepted += 1;
+            for (nth, byte) in foreign.iter().enumerate() {
+                let place = at + nth;
+                let within = (DATA..DATA + units * UNIT).contains(&place);
+                assert!(
+                    within || after[place] == *byte,
+                    "{words:?}: byte {place} of {} at {at}",
+                    foreign.len()
+                );
+            }
+        }
+    }
+    assert!(refused > 20 && accepted > 10, "{refused} refused, {accepted} accepted");
+}
+
+#[test]
+fn damage_to_one_place_of_the_records_loses_no_block() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, small) = (dir.path().join("flash"), dir.path().join("small"));
+    fs::write(&small, [7; 50_000]).unwrap();
+    let spec = format!("lanes({},channels=2,unit=1MiB)", path.display());
+    done(&["sdf", "format", &spec, "--create", "12MiB", "--allow-page-cache"]);
+    done(&["sdf", "put", &spec, text(&small), text(&small), text(&small)]);
+    let whole = fs::read(&path).unwrap();
+    // Before the units, which begin at the first whole MiB, and behind them.
+    let behind = (1 << 20) + 10 * (1 << 20);
+    let (kib_8, mib) = (8 << 10, 1 << 20);
+    let mut places = vec![(0, mib), (whole.len() - (1 << 20), mib)];
+    places.extend([0, 512, 4096, 8192].map(|at| (at, kib_8)));
+    places.extend([8192, 8704, 12_288].map(|before| (whole.len() - before, kib_8)));
+    for (at, length) in places {
+        let end = whole.len().min(at + length);
+        let at = if at > 4 << 20 { at.max(behind) } else { at };
+        for byte in [0, 0x5a] {
+            let mut bytes = whole.clone();
+            bytes[at..end].fill(byte);
+            fs::write(&path, &bytes).unwrap();
+            let list = json(&["sdf", "ls", &spec]);
+            assert_eq!(list["blocks"].as_array().unwrap().len(), 3, "{length} bytes of {byte:#x} at {at}");
+            let checked = flashlane(&["sdf", "fsck", &spec, "--format", "json"]);
+            let found: Value = serde_json::from_str(&checked.stdout).unwrap();
+            assert_eq!((&found["blocks_checked"], &found["units_damaged"]), (&3.into(), &0.into()), "{at}");
+            // And it is brought back.
+            let mut repair = vec!["sdf", "fsck", &spec, "--repair"];
+            repair.extend((byte != 0).then_some("--destroy-data"));
+            done(&repair);
+            assert_eq!(json(&["sdf", "fsck", &spec])["blocks_checked"], 3);
+        }
+    }
+}
