@@ -3,7 +3,8 @@
 mod flash;
 mod load;
 
-use crate::{Interruption, Refusal, Run};
+use crate::statistics::steady_state::Window;
+use crate::{Interruption, JobRun, Preconditioned, Refusal, Run};
 pub(crate) use flash::about_flash;
 use flashlane_base::Duration;
 use load::overloaded;
@@ -19,6 +20,36 @@ pub enum Doubt {
     Failed {
         /// How many.
         requests: u64,
+    },
+    /// The device does not keep up with a rate.
+    #[error(
+        "the device does not keep up with the rate of job '{job}': {offered_per_s:.0} accesses a second arrived and \
+         {achieved_per_s:.0} completed, so that the last had waited for {lag}; latencies grow for as long as the run \
+         lasts and say little of the device. Try a lower rate"
+    )]
+    RateNotKept {
+        /// The job's name.
+        job: String,
+        /// The rate that was asked for.
+        offered_per_s: f64,
+        /// The one that was reached.
+        achieved_per_s: f64,
+        /// How long the last access that was issued had waited.
+        lag: Duration,
+    },
+    /// Preconditioning ended without a steady state.
+    #[error(
+        "the device was not steady when measuring began: after {rounds} rounds of preconditioning, over the last five \
+         the writes a second varied by {:.0}% and drifted by {:.0}% (SNIA's rule allows 20% and 10%)",
+        excursion * 100.0, slope * 100.0
+    )]
+    NotSteady {
+        /// Rounds that were made.
+        rounds: usize,
+        /// Highest minus lowest of the last five, as a share of their average.
+        excursion: f64,
+        /// Their drift, as a share of the average; signed.
+        slope: f64,
     },
     /// So few requests that the tail says nothing.
     #[error("only {requests} requests were measured: a 99.9th percentile needs at least {needed}")]
@@ -200,6 +231,9 @@ pub struct Throughput {
 const REQUESTS_NEEDED: u64 = 1000;
 /// From here on an interval is called wide.
 const WIDE: f64 = 0.05;
+/// An access that waited for more than this share of the run, because earlier ones held it up, says that the device is
+/// slower than the rate by as much.
+const LAG_MAX: f64 = 0.05;
 
 impl Doubt {
     /// A short, stable name for programs.
@@ -207,6 +241,8 @@ impl Doubt {
         match self {
             Self::Partial(_) => "partial",
             Self::Failed { .. } => "requests-failed",
+            Self::RateNotKept { .. } => "rate-not-kept",
+            Self::NotSteady { .. } => "not-steady",
             Self::TooFewRequests { .. } => "too-few-requests",
             Self::ConfidenceNotReached { .. } => "confidence-not-reached",
             Self::WideInterval { .. } => "wide-confidence-interval",
@@ -248,10 +284,20 @@ pub(crate) fn about_samples(kept: usize, requests: u64) -> Option<Doubt> {
     (kept > 0 && kept < requests).then_some(Doubt::SamplesDrawn { kept, requests })
 }
 
+/// That a device was not steady.
+fn doubt_about_precondition(done: &Preconditioned) -> Option<Doubt> {
+    let window = done.window.filter(|window| !window.is_steady())?;
+    let Window { excursion, slope, .. } = window;
+    Some(Doubt::NotSteady { rounds: done.rounds.len(), excursion, slope })
+}
+
 impl Run {
     /// What there is to doubt, gravest first.
     pub fn doubts(&self) -> Vec<Doubt> {
-        let mut doubts = about_the_end(self.partial, self.failed, self.requests);
+        let mut doubts = self.doubts_about_rates();
+        doubts.extend(self.precondition.as_ref().and_then(doubt_about_precondition));
+        doubts.extend(about_the_end(self.partial, self.failed, self.requests));
+        doubts.sort_by_key(|doubt| !matches!(doubt, Doubt::Partial(_) | Doubt::Failed { .. }));
         doubts.extend(self.doubts_about_mean());
         if let Some(window) = self.steadiness.filter(|window| !window.is_steady()) {
             doubts.push(Doubt::Unsteady { excursion: window.excursion, slope: window.slope });
@@ -262,6 +308,20 @@ impl Run {
         doubts.extend(about_flash(&self.counters));
         doubts.extend(about_samples(self.samples.len(), self.requests));
         doubts
+    }
+
+    /// That rates are not kept: the last access had waited for a good part of the run.
+    fn doubts_about_rates(&self) -> Vec<Doubt> {
+        let doubt = |job: &JobRun| {
+            let lag = job.lag.filter(|lag| lag.last.as_s_f64() > LAG_MAX * self.elapsed.as_s_f64())?;
+            Some(Doubt::RateNotKept {
+                job: job.name.clone(),
+                offered_per_s: lag.offered_per_s,
+                achieved_per_s: self.per_second(job.requests()),
+                lag: lag.last,
+            })
+        };
+        self.jobs.iter().filter_map(doubt).collect()
     }
 
     fn doubts_about_mean(&self) -> Option<Doubt> {

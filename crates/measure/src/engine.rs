@@ -41,6 +41,11 @@ pub(crate) trait Client<D: ?Sized> {
         None
     }
 
+    /// When `slot` is to be asked for its first task; at once unless it says otherwise.
+    fn begins(&self, _slot: u32) -> Option<Instant> {
+        None
+    }
+
     /// The next task of `slot`; where there is none now, the slot is free from then on. A client that knows what
     /// comes after may let the device expect it.
     fn next(&mut self, slot: u32, device: &D) -> Option<Task>;
@@ -96,7 +101,10 @@ where
 {
     let mut engine = Engine::new(device, slots, client);
     for slot in 0..slots {
-        engine.issue(slot);
+        match engine.client.begins(slot) {
+            Some(at) => engine.think(slot, at),
+            None => engine.issue(slot),
+        }
     }
     engine.run();
     engine.ending

@@ -1,5 +1,6 @@
 //! Why a measurement could not begin, and why one ended early.
 
+use crate::Mismatch;
 use flashlane_device::{Failure, SubmitError};
 use flashlane_workload::{Access, Unfit};
 
@@ -40,6 +41,14 @@ pub enum Interruption {
         access: Access,
         /// The device's refusal.
         error: SubmitError,
+    },
+    /// What was read is not what was written.
+    #[error("the bytes read at offset {offset_bytes} are not what was written there: {mismatch}")]
+    Mismatch {
+        /// The first byte of the unit.
+        offset_bytes: u64,
+        /// What is wrong with it.
+        mismatch: Mismatch,
     },
     /// Requests are in flight, but the device neither completes one nor lets time pass.
     #[error("the device no longer answers: {in_flight} requests are in flight and none completes")]

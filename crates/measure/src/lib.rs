@@ -1,6 +1,7 @@
 //! The loop that drives a device, and the statistics of what came back.
 //!
-//! [`run`] drives a [`flashlane_workload::Workload`] and keeps histograms, counters and samples; [`replay`] does so
+//! [`run`] drives a [`flashlane_workload::Workload`] and keeps histograms, counters and samples ([`run_verified`] also
+//! checks the bytes); [`replay`] does so
 //! with recorded requests, at their time stamps or otherwise; [`closed_loop`] drives a plain list of accesses and hands
 //! every completion to a closure. All share one loop, whose own cost is what `cargo bench -p flashlane-measure` prints. [`schema`] is the result as programs read it, [`figure`] as a
 //! report draws it.
@@ -12,21 +13,27 @@ mod error;
 pub mod figure;
 pub mod figures;
 mod options;
+mod precondition;
 mod recorder;
 mod replay;
 mod run;
 pub mod schema;
 pub mod statistics;
+mod terms;
+mod verify;
 
 pub use closed_loop::closed_loop;
 pub use doubt::{Doubt, Throughput};
 pub use error::{Interruption, MeasureError};
 pub use options::{Options, Progress, Watch};
+pub use precondition::Preconditioned;
 pub use replay::{
     Beyond, ByOperation, Fitted, MOST_IN_FLIGHT, Pace, PaceError, Refusal, Replay, ReplayError,
     ReplayOptions, Slow, Unaligned, Unfitting, replay,
 };
-pub use run::{JobRun, Run, limits, run};
+pub use run::{JobRun, Run, limits, run, run_verified};
+pub use terms::Lag;
+pub use verify::{Mismatch, Verified};
 
 #[cfg(test)]
 mod tests;

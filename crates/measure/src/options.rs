@@ -32,6 +32,8 @@ pub struct Progress {
     pub elapsed: Duration,
     /// Device time after which the run stops, where it does by time.
     pub time_wanted: Option<Duration>,
+    /// Whether this is of the writes before measuring ([`flashlane_workload::Precondition`]).
+    pub preconditions: bool,
 }
 
 impl Progress {

@@ -3,25 +3,31 @@
 use crate::engine::{Client, Task};
 use crate::options::{Options, Progress, Watch};
 use crate::statistics::{BatchMeans, Sample, Samples};
+use crate::terms::{Claim, Lag, Terms};
 use flashlane_base::{Duration, Histogram, Instant, Operation};
 use flashlane_device::{Completion, Counters, Device};
 use flashlane_workload::{Access, Generator, Job, Turns, Workload};
 
-/// Histograms kept for each job: reads, writes, and everything else (trims).
-pub(crate) const KINDS: usize = 3;
+/// Histograms kept for each job: reads, writes, trims and flushes.
+pub(crate) const KINDS: usize = 4;
 
 /// The histogram of an operation among its job's.
 pub(crate) fn kind(operation: Operation) -> usize {
     match operation {
         Operation::Read => 0,
         Operation::Write => 1,
+        Operation::Flush => 3,
         _ => 2,
     }
 }
 
 pub(crate) struct Recorder<'a> {
     jobs: Vec<Source>,
+    /// By job: what it has beside its accesses. Looked at for [`Slot::special`] slots only.
+    terms: Vec<Terms>,
     slots: Vec<Slot>,
+    /// By slot, for those that are special.
+    claims: Vec<Claim>,
     /// Of the slots from `shared_from` on, the last ones: whose access is next.
     turns: Option<Turns>,
     shared_from: u32,
@@ -50,8 +56,8 @@ pub(crate) struct Recorder<'a> {
 struct Slot {
     /// Whose access it has or had.
     job: u32,
-    /// Accesses completed since the last pause, where there are pauses.
-    since_pause: u32,
+    /// Whether its job has terms, or takes turns.
+    special: bool,
 }
 
 struct Source {
@@ -59,17 +65,15 @@ struct Source {
     /// Accesses drawn before their turn, a ring, so that the device can be told what to expect.
     ahead: [Access; AHEAD],
     turn: usize,
-    think: Duration,
-    burst: u32,
 }
 
 /// Accesses drawn ahead: at 100 ns a simulated request enough to hide an access to memory.
 const AHEAD: usize = 4;
 
 impl Source {
-    fn new(mut generator: Generator, job: &Job) -> Self {
+    fn new(mut generator: Generator) -> Self {
         let ahead = std::array::from_fn(|_| generator.access());
-        Self { generator, ahead, turn: 0, think: job.think, burst: job.burst }
+        Self { generator, ahead, turn: 0 }
     }
 
     #[inline]
@@ -84,13 +88,20 @@ impl Source {
 
 impl<'a> Recorder<'a> {
     pub(crate) fn new<D: Device + ?Sized>(device: &D, workload: &Workload, options: Options<'a>) -> Self {
-        let capacity = device.profile().capacity_bytes;
-        let jobs =
-            workload.jobs.iter().map(|job| Source::new(Generator::new(job, capacity, workload.seed), job));
-        let (slots, shared_from) = slots(&workload.jobs);
+        let profile = device.profile();
+        let jobs = workload
+            .jobs
+            .iter()
+            .map(|job| Source::new(Generator::new(job, profile.capacity_bytes, workload.seed)));
+        let (slots, shared_from) = slots(&workload.jobs, profile.depth);
+        let mut terms: Vec<Terms> =
+            workload.jobs.iter().map(|job| Terms::new(job, workload.seed, device.now())).collect();
+        let claims = slots.iter().map(|slot| terms[slot.job as usize].claim()).collect();
         let mut recorder = Self {
             jobs: jobs.collect(),
+            terms,
             slots,
+            claims,
             turns: Turns::of(&workload.jobs),
             shared_from,
             left: workload.stop.requests.map_or(u64::MAX, |n| n.saturating_add(workload.warmup_requests)),
@@ -127,28 +138,61 @@ impl<'a> Recorder<'a> {
         self.before = device.counters();
     }
 
-    /// Hands a slot that jobs share to the job whose turn it is.
+    /// The next task of a slot that has terms, or is shared.
     #[inline(never)]
-    fn take_turn(&mut self, slot: u32) {
-        if let Some(turns) = &mut self.turns {
-            self.slots[slot as usize].job = turns.job();
+    fn next_special<D: Device + ?Sized>(&mut self, slot: u32, device: &D) -> Option<Task> {
+        let job = self.slots[slot as usize].job;
+        if self.terms[job as usize].takes_flush() {
+            return Some(Access { operation: Operation::Flush, offset_bytes: 0, length_bytes: 0 }.into());
         }
+        if self.left == 0 || self.ended || !self.terms[job as usize].takes_access() {
+            return None;
+        }
+        self.left -= 1;
+        let job = match &mut self.turns {
+            Some(turns) if slot >= self.shared_from => turns.job(),
+            _ => job,
+        };
+        self.slots[slot as usize].job = job;
+        let access = self.jobs[job as usize].next(device);
+        let terms = &mut self.terms[job as usize];
+        let (durable, due) = terms.issued(&access, &self.claims[slot as usize], device.now());
+        Some(Task { access, durable, due })
     }
 
-    /// How long the slot is to pause: each time, or at the end of a burst.
+    /// A flush completed: no access, so it counts in its own numbers only.
+    #[cold]
+    fn flushed(&mut self, slot: u32, access: &Access, due: Instant, completed: Instant) -> Option<Duration> {
+        let job = self.slots[slot as usize].job;
+        if self.warmup_left == 0 {
+            self.last = self.last.max(completed);
+            self.note(job, access, due, completed);
+        }
+        let pause = self.terms[job as usize].after_flush(&self.claims[slot as usize], completed);
+        (completed + pause < self.deadline).then_some(pause)
+    }
+
+    /// Notes the latency of an access or a flush, and keeps it as a sample.
     #[inline]
-    fn pause(&mut self, slot: u32, job: u32) -> Duration {
-        let Source { think, burst, .. } = self.jobs[job as usize];
-        if think.is_zero() {
-            return think;
-        }
-        let slot = &mut self.slots[slot as usize];
-        slot.since_pause += 1;
-        if slot.since_pause < burst {
-            return Duration::ZERO;
-        }
-        slot.since_pause = 0;
-        think
+    fn note(&mut self, job: u32, access: &Access, due: Instant, completed: Instant) -> Duration {
+        let latency = completed.since(due);
+        self.histograms[job as usize * KINDS + kind(access.operation)]
+            .get_or_insert_with(Box::default)
+            .record(latency);
+        let started = self.started;
+        self.samples.offer(|| Sample {
+            submitted_ns: due.since(started).as_ns(),
+            latency_ns: latency.as_ns(),
+            offset_bytes: access.offset_bytes,
+            job,
+            operation: access.operation,
+        });
+        latency
+    }
+
+    /// What became of the rate of each job, in their order.
+    pub(crate) fn lags(&self) -> Vec<Option<Lag>> {
+        self.terms.iter().map(Terms::lag).collect()
     }
 
     /// A batch is full: narrow enough?
@@ -160,8 +204,14 @@ impl<'a> Recorder<'a> {
 }
 
 /// The slots of all jobs in their order, and behind them those of the stream that jobs share: from which one on.
-fn slots(jobs: &[Job]) -> (Vec<Slot>, u32) {
-    let of = |(index, job): (u32, &Job)| vec![Slot { job: index, since_pause: 0 }; job.depth as usize];
+///
+/// Accesses that arrive at a rate wait for a slot, so that more of these than the device takes requests would only move
+/// the wait.
+fn slots(jobs: &[Job], device_depth: u32) -> (Vec<Slot>, u32) {
+    let of = |(index, job): (u32, &Job)| {
+        let depth = if job.rate.is_some() { job.depth.min(device_depth) } else { job.depth };
+        vec![Slot { job: index, special: job.turns.is_some() || Terms::has(job) }; depth as usize]
+    };
     let own = (0..).zip(jobs).filter(|(_, job)| job.turns.is_none());
     let mut slots: Vec<Slot> = own.flat_map(of).collect();
     let shared_from = slots.len() as u32;
@@ -170,16 +220,21 @@ fn slots(jobs: &[Job]) -> (Vec<Slot>, u32) {
 }
 
 impl<D: Device + ?Sized> Client<D> for Recorder<'_> {
+    fn begins(&self, slot: u32) -> Option<Instant> {
+        self.terms[self.slots[slot as usize].job as usize].begins(&self.claims[slot as usize])
+    }
+
     #[inline]
     fn next(&mut self, slot: u32, device: &D) -> Option<Task> {
+        let Slot { job, special } = self.slots[slot as usize];
+        if special {
+            return self.next_special(slot, device);
+        }
         if self.left == 0 || self.ended {
             return None;
         }
         self.left -= 1;
-        if slot >= self.shared_from {
-            self.take_turn(slot);
-        }
-        Some(self.jobs[self.slots[slot as usize].job as usize].next(device).into())
+        Some(self.jobs[job as usize].next(device).into())
     }
 
     #[inline]
@@ -191,36 +246,32 @@ impl<D: Device + ?Sized> Client<D> for Recorder<'_> {
         completion: &Completion,
         device: &D,
     ) -> Option<Duration> {
-        let job = self.slots[slot as usize].job;
-        let think = self.pause(slot, job);
+        let Slot { job, special } = self.slots[slot as usize];
+        let pause = if special {
+            if access.operation == Operation::Flush {
+                return self.flushed(slot, access, due, completion.completed);
+            }
+            self.terms[job as usize].pause(&mut self.claims[slot as usize], completion.completed)
+        } else {
+            Duration::ZERO
+        };
         if self.warmup_left > 0 {
             self.warmup_left -= 1;
             if self.warmup_left == 0 {
                 self.start(completion.completed, device);
             }
-            return Some(think);
+            return Some(pause);
         }
-        let latency = completion.completed.since(due);
         self.measured += 1;
         self.last = self.last.max(completion.completed);
-        self.histograms[job as usize * KINDS + kind(access.operation)]
-            .get_or_insert_with(Box::default)
-            .record(latency);
+        let latency = self.note(job, access, due, completion.completed);
         if self.batches.record(latency) {
             self.judge();
         }
-        let started = self.started;
-        self.samples.offer(|| Sample {
-            submitted_ns: due.since(started).as_ns(),
-            latency_ns: latency.as_ns(),
-            offset_bytes: access.offset_bytes,
-            job,
-            operation: access.operation,
-        });
-        if completion.completed + think >= self.deadline {
+        if completion.completed + pause >= self.deadline {
             return None;
         }
-        Some(think)
+        Some(pause)
     }
 
     fn stopped(&mut self) -> bool {
@@ -229,6 +280,7 @@ impl<D: Device + ?Sized> Client<D> for Recorder<'_> {
             requests_wanted: self.requests,
             elapsed: self.last.since(self.started),
             time_wanted: self.time,
+            preconditions: false,
         };
         self.watch.as_mut().is_some_and(|watch| watch(&progress).is_break())
     }

@@ -5,14 +5,17 @@
 //! a run that stops by time or confidence issues nothing from then on and measures what was in flight. Elapsed is
 //! the device time to the last completion.
 
-use crate::engine::drive;
+use crate::engine::{Ending, drive};
+use crate::precondition::{self, Preconditioned};
 use crate::recorder::{KINDS, Recorder};
 use crate::statistics::steady_state::Window;
 use crate::statistics::{Confidence, Sample};
-use crate::{Interruption, MeasureError, Options};
-use flashlane_base::{Duration, Histogram};
-use flashlane_device::{Counters, Device, Profile};
-use flashlane_workload::{Limits, Workload};
+use crate::terms::Lag;
+use crate::verify::{UNIT_MIN_BYTES, Verified, Verifying, unit_bytes};
+use crate::{Interruption, MeasureError, Options, closed_loop};
+use flashlane_base::{Duration, Histogram, Operation};
+use flashlane_device::{Counters, DataDevice, Device, Profile};
+use flashlane_workload::{Limits, Unfit, Workload};
 
 /// What came of a run.
 #[derive(Clone, Debug)]
@@ -39,6 +42,10 @@ pub struct Run {
     pub waited: u64,
     /// Requests that failed or never came back.
     pub failed: u64,
+    /// What was written before measuring, where the workload asks for it.
+    pub precondition: Option<Preconditioned>,
+    /// What was checked, where the workload asks for it.
+    pub verified: Option<Verified>,
     /// Why the run ended before its end.
     pub partial: Option<Interruption>,
 }
@@ -56,6 +63,10 @@ pub struct JobRun {
     pub writes: Option<Box<Histogram>>,
     /// Latencies of its trims.
     pub trims: Option<Box<Histogram>>,
+    /// Latencies of its flushes, which are no accesses and in no other number.
+    pub flushes: Option<Box<Histogram>>,
+    /// How its rate was kept, where it has one.
+    pub lag: Option<Lag>,
 }
 
 /// The numbers of a device that a workload must fit.
@@ -65,6 +76,8 @@ pub fn limits(profile: &Profile) -> Limits {
         read_unit_bytes: profile.read_unit_bytes,
         write_unit_bytes: profile.write_unit_bytes,
         read_only: profile.read_only,
+        erase_units: profile.erase_unit_bytes > 0,
+        keeps_bytes: false,
     }
 }
 
@@ -78,21 +91,100 @@ pub fn limits(profile: &Profile) -> Limits {
 pub fn run<D: Device + ?Sized>(
     device: &mut D,
     workload: &Workload,
-    options: Options<'_>,
+    mut options: Options<'_>,
+) -> Result<Run, MeasureError> {
+    check(workload, device.profile(), &limits(device.profile()))?;
+    let (precondition, ended) = preconditioned(device, workload, &mut options);
+    Ok(Run { precondition, ..measured(device, workload, options, ended) })
+}
+
+/// The same on a device that keeps bytes, for a workload that verifies: writes carry headers, reads check them, and what
+/// was written is read back at the end, after measuring. What does not match ends the run as
+/// [`Interruption::Mismatch`].
+///
+/// # Errors
+/// As [`run`].
+pub fn run_verified<D: DataDevice + ?Sized>(
+    device: &mut D,
+    workload: &Workload,
+    mut options: Options<'_>,
 ) -> Result<Run, MeasureError> {
     let profile = device.profile().clone();
-    workload
-        .check(&limits(&profile))
-        .map_err(|unfit| MeasureError::Unfit { device: profile.name.clone(), unfit })?;
+    check(workload, &profile, &Limits { keeps_bytes: true, ..limits(&profile) })?;
+    let unit_bytes = unit_bytes(workload, &profile);
+    let unfit = if unit_bytes < UNIT_MIN_BYTES {
+        Some(format!("writes of multiples of at least {UNIT_MIN_BYTES} B, which hold a header"))
+    } else if workload.jobs.iter().any(|job| job.mix.changes() == Some(Operation::Trim)) {
+        Some("no trims: what a trimmed place reads as is the drive's choice".into())
+    } else {
+        None
+    };
+    if let Some(allowed) = unfit {
+        let unfit = Unfit { job: None, field: "verify", given: "true".into(), allowed };
+        return Err(MeasureError::Unfit { device: profile.name, unfit });
+    }
+    let (precondition, ended) = preconditioned(device, workload, &mut options);
+    let mut verifying = Verifying::new(device, unit_bytes, workload.seed);
+    let mut run = Run { precondition, ..measured(&mut verifying, workload, options, ended) };
+    let checked = verifying.verified;
+    if run.partial.is_none() {
+        let written = verifying.written();
+        let depth = profile.depth.min(READ_BACK_DEPTH);
+        if let Err(MeasureError::Interrupted(reason)) = closed_loop(&mut verifying, written, depth, |_, _| {})
+        {
+            run.partial = Some(reason);
+        }
+    }
+    let read_back_bytes = verifying.verified.checked_bytes - checked.checked_bytes;
+    run.verified = Some(Verified { read_back_bytes, ..checked });
+    if let Some((offset_bytes, mismatch)) = verifying.mismatch {
+        // It is told as a failed read, because a device has no other way to.
+        run.partial = Some(Interruption::Mismatch { offset_bytes, mismatch });
+    }
+    Ok(run)
+}
+
+/// Requests in flight while what was written is read back.
+const READ_BACK_DEPTH: u32 = 32;
+
+fn check(workload: &Workload, profile: &Profile, limits: &Limits) -> Result<(), MeasureError> {
+    workload.check(limits).map_err(|unfit| MeasureError::Unfit { device: profile.name.clone(), unfit })
+}
+
+/// Preconditions the device where the workload asks for it; where that ended early, also why.
+fn preconditioned<D: Device + ?Sized>(
+    device: &mut D,
+    workload: &Workload,
+    options: &mut Options<'_>,
+) -> (Option<Preconditioned>, Option<Interruption>) {
+    if workload.precondition.is_none() {
+        return (None, None);
+    }
+    let (done, ended) = precondition::steady(device, workload, &mut options.watch);
+    (Some(done), ended)
+}
+
+/// Drives the workload, unless something has `ended` the run before, and notes what came of it.
+fn measured<D: Device + ?Sized>(
+    device: &mut D,
+    workload: &Workload,
+    options: Options<'_>,
+    ended: Option<Interruption>,
+) -> Run {
+    let profile = device.profile().clone();
     let mut recorder = Recorder::new(device, workload, options);
     let slots = recorder.slots();
-    let ending = drive(device, slots, &mut recorder);
+    let ending = match ended {
+        Some(_) => Ending { interruption: ended, ..Ending::default() },
+        None => drive(device, slots, &mut recorder),
+    };
+    let lags = recorder.lags();
     let mut histograms = recorder.histograms.into_iter();
-    let jobs = workload.jobs.iter().map(|job| {
-        let [reads, writes, trims] = [(); KINDS].map(|()| histograms.next().flatten());
-        JobRun { name: job.name.clone(), size_bytes: job.size_bytes, reads, writes, trims }
+    let jobs = workload.jobs.iter().zip(lags).map(|(job, lag)| {
+        let [reads, writes, trims, flushes] = [(); KINDS].map(|()| histograms.next().flatten());
+        JobRun { name: job.name.clone(), size_bytes: job.size_bytes, reads, writes, trims, flushes, lag }
     });
-    Ok(Run {
+    Run {
         jobs: jobs.collect(),
         requests: recorder.measured,
         elapsed: recorder.last.since(recorder.started),
@@ -102,10 +194,12 @@ pub fn run<D: Device + ?Sized>(
         samples: recorder.samples.into_samples(),
         waited: ending.waited,
         failed: ending.failed,
+        precondition: None,
+        verified: None,
         partial: ending.interruption,
         profile,
         workload: workload.clone(),
-    })
+    }
 }
 
 impl JobRun {
@@ -136,13 +230,14 @@ impl Run {
         merge(self.jobs.iter().flat_map(JobRun::kinds))
     }
 
-    /// The latencies of all jobs by operation (`read`, `write`, `trim`); only operations that occurred.
+    /// The latencies of all jobs by operation (`read`, `write`, `trim`, `flush`); only operations that occurred.
     pub fn operations(&self) -> Vec<(&'static str, Histogram)> {
         let of = |kind: fn(&JobRun) -> Option<&Histogram>| merge(self.jobs.iter().filter_map(kind));
         let all = [
             ("read", of(|job| job.reads.as_deref())),
             ("write", of(|job| job.writes.as_deref())),
             ("trim", of(|job| job.trims.as_deref())),
+            ("flush", of(|job| job.flushes.as_deref())),
         ];
         all.into_iter().filter(|(_, histogram)| !histogram.is_empty()).collect()
     }

@@ -10,7 +10,7 @@ pub use crate::replay::schema::{
 use crate::figure::Figure;
 use crate::run::per_second;
 use crate::statistics::Confidence;
-use crate::{Doubt, JobRun, Run, figures};
+use crate::{Doubt, JobRun, Preconditioned, Run, Verified, figures};
 use flashlane_base::{Duration, Histogram, Latency};
 use flashlane_device::{Counters, Profile};
 use serde::{Deserialize, Serialize};
@@ -42,10 +42,19 @@ pub struct RunResult {
     pub latency_ns: Latency,
     /// How well the mean latency is known; `null` for a short run.
     pub confidence: Option<ConfidenceRow>,
-    /// The same by operation: `read`, `write`, `trim`; only those that occurred.
+    /// The same by operation: `read`, `write`, `trim`, `flush`; only those that occurred. Flushes are in no other number.
     pub operations: BTreeMap<String, OperationRow>,
     /// The same by job.
     pub jobs: Vec<JobRow>,
+    /// Accesses a second that arrived, where every job has a rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_iops: Option<f64>,
+    /// What was written before measuring, where the workload asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precondition: Option<PreconditionRow>,
+    /// What was checked, where the workload asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<VerifiedRow>,
     /// What the measuring itself costs a request, measured over a device that does nothing; `null` for a simulated
     /// device, in whose time it costs nothing.
     #[serde(default)]
@@ -125,6 +134,62 @@ pub struct JobRow {
     pub bandwidth_bytes_per_s: f64,
     /// Latencies of its requests.
     pub latency_ns: Latency,
+    /// Accesses a second that arrived, where the job has a rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_iops: Option<f64>,
+    /// How long the last access that was issued had waited for those before it, where the job has a rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag_ns: Option<u64>,
+}
+
+/// What was written before measuring.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PreconditionRow {
+    /// Bytes that were written sequentially.
+    pub sequential_bytes: u64,
+    /// Bytes that were then written as the workload does.
+    pub written_bytes: u64,
+    /// Writes a second in each round of these.
+    pub rounds_iops: Vec<f64>,
+    /// Whether the last five rounds meet SNIA's rule.
+    pub steady: bool,
+    /// Of the last five: highest minus lowest, as a share of their average; `null` for fewer.
+    pub excursion: Option<f64>,
+    /// Of the last five: the drift, as a share of their average; `null` for fewer.
+    pub slope: Option<f64>,
+}
+
+/// What was checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VerifiedRow {
+    /// Bytes of each header and what it covers.
+    pub unit_bytes: u64,
+    /// Bytes that were read and checked while it was measured.
+    pub checked_bytes: u64,
+    /// Bytes that were read and not checked, because the run had not written them.
+    pub unchecked_bytes: u64,
+    /// Bytes that were read back and checked at the end.
+    pub read_back_bytes: u64,
+}
+
+impl From<&Preconditioned> for PreconditionRow {
+    fn from(done: &Preconditioned) -> Self {
+        Self {
+            sequential_bytes: done.sequential_bytes,
+            written_bytes: done.written_bytes,
+            rounds_iops: done.rounds.clone(),
+            steady: done.is_steady(),
+            excursion: done.window.map(|window| window.excursion),
+            slope: done.window.map(|window| window.slope),
+        }
+    }
+}
+
+impl From<Verified> for VerifiedRow {
+    fn from(verified: Verified) -> Self {
+        let Verified { unit_bytes, checked_bytes, unchecked_bytes, read_back_bytes } = verified;
+        Self { unit_bytes, checked_bytes, unchecked_bytes, read_back_bytes }
+    }
 }
 
 /// A doubt about a result.
@@ -190,6 +255,9 @@ impl From<&Run> for RunResult {
                 .zip(&run.workload.jobs)
                 .map(|(job, asked)| job_row(run, job, asked))
                 .collect(),
+            offered_iops: run.jobs.iter().map(|job| Some(job.lag?.offered_per_s)).sum(),
+            precondition: run.precondition.as_ref().map(PreconditionRow::from),
+            verified: run.verified.map(VerifiedRow::from),
             harness_ns_per_request: None,
             warnings: run.doubts().iter().map(Warning::from).collect(),
             partial: run.partial.map(|reason| reason.to_string()),
@@ -219,5 +287,7 @@ fn job_row(run: &Run, job: &JobRun, asked: &flashlane_workload::Job) -> JobRow {
         iops: run.per_second(job.requests()),
         bandwidth_bytes_per_s: run.per_second(job.bytes()),
         latency_ns: job.latencies().latency(),
+        offered_iops: job.lag.map(|lag| lag.offered_per_s),
+        lag_ns: job.lag.map(|lag| lag.last.as_ns()),
     }
 }

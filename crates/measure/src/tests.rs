@@ -13,6 +13,8 @@ pub(crate) struct Scripted {
     pub(crate) profile: Profile,
     now: Instant,
     service: Duration,
+    /// By how much each request takes longer than the one before.
+    slows: f64,
     free: Vec<Instant>,
     in_flight: Vec<Completion>,
     pub(crate) log: Vec<Request>,
@@ -51,6 +53,7 @@ impl Scripted {
             profile,
             now: Instant::ZERO,
             service: Duration::from_us(service_us),
+            slows: 1.0,
             free: vec![Instant::ZERO; servers],
             in_flight: Vec::new(),
             log: Vec::new(),
@@ -63,6 +66,10 @@ impl Scripted {
 
     pub(crate) fn breaking(self, at: usize, how: Break) -> Self {
         Self { breaks_at: at, how, ..self }
+    }
+
+    pub(crate) fn slowing(self, factor: f64) -> Self {
+        Self { slows: factor, ..self }
     }
 
     fn broken(&self) -> bool {
@@ -92,7 +99,8 @@ impl Device for Scripted {
         self.log.push(request);
         self.times.push(self.now);
         let server = self.free.iter_mut().min().expect("there are servers");
-        let completed = (*server).max(self.now) + self.service;
+        let service = self.service.as_ns() as f64 * self.slows.powi(self.log.len() as i32);
+        let completed = (*server).max(self.now) + Duration::from_ns(service as u64);
         *server = completed;
         let fails = self.how == Break::Fails && self.log.len() > self.breaks_at;
         let outcome = if fails { Err(Failure::Unreadable) } else { Ok(()) };

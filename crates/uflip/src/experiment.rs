@@ -295,12 +295,7 @@ mod tests {
     fn every_experiment_keeps_to_its_room() {
         for area_bytes in [64 << 20, 1 << 30, 4_000_000_000 / IO_BYTES * IO_BYTES, 16 << 30] {
             let space = Space::new(area_bytes);
-            let limits = Limits {
-                capacity_bytes: area_bytes,
-                read_unit_bytes: 512,
-                write_unit_bytes: 512,
-                read_only: false,
-            };
+            let limits = Limits::of(area_bytes);
             for benchmark in Benchmark::ALL {
                 for experiment in Experiment::of(benchmark, Effort::Full, area_bytes, 512, true) {
                     let length = experiment.length(&Lengths::default(), Duration::from_s(60));

@@ -16,6 +16,24 @@ pub struct Limits {
     pub write_unit_bytes: u64,
     /// Whether anything but reads is refused.
     pub read_only: bool,
+    /// Whether writes go in order into units that are erased as a whole.
+    pub erase_units: bool,
+    /// Whether what is written can be read back.
+    pub keeps_bytes: bool,
+}
+
+impl Limits {
+    /// Those of a device of `capacity_bytes` that takes reads and writes of any sector anywhere and keeps no bytes.
+    pub fn of(capacity_bytes: u64) -> Self {
+        Self {
+            capacity_bytes,
+            read_unit_bytes: 512,
+            write_unit_bytes: 512,
+            read_only: false,
+            erase_units: false,
+            keeps_bytes: false,
+        }
+    }
 }
 
 /// Why a workload does not fit a device.
@@ -49,7 +67,8 @@ impl Workload {
             return Err(whole("job", "missing".into(), "a workload has at least one job"));
         }
         let stop = &self.stop;
-        if stop.requests.is_none() && stop.time.is_none() && stop.confidence.is_none() {
+        let by_themselves = self.jobs.iter().all(|job| job.accesses.is_some());
+        if stop.requests.is_none() && stop.time.is_none() && stop.confidence.is_none() && !by_themselves {
             return Err(whole("stop", "missing".into(), "give requests, time or confidence"));
         }
         if stop.requests == Some(0) {
@@ -60,6 +79,18 @@ impl Workload {
         }
         if let Some(share) = stop.confidence.filter(|&s| !(s > 0.0 && s < 1.0)) {
             return Err(whole("confidence", format!("{}%", share * 100.0), "above 0% and below 100%"));
+        }
+        if self.precondition.is_some() && limits.read_only {
+            return Err(whole("precondition", "steady".into(), "the device is open for reading only"));
+        }
+        if self.precondition.is_some() && limits.erase_units {
+            let allowed = "it writes anywhere, and the device has erase units, which are written in order";
+            return Err(whole("precondition", "steady".into(), allowed));
+        }
+        if self.verify && !limits.keeps_bytes {
+            let allowed =
+                "the device models time and keeps no bytes; write backed(DEVICE) to keep them in memory";
+            return Err(whole("verify", "true".into(), allowed));
         }
         let mut names = BTreeSet::new();
         for job in &self.jobs {
@@ -101,6 +132,16 @@ impl Workload {
             if job.think != first.think {
                 return unfit(job, "think", job.think.to_string(), as_first(first.think.to_string()));
             }
+            for (field, is_given) in [
+                ("rate", job.rate.is_some()),
+                ("fsync", job.flush_every.is_some()),
+                ("accesses", job.accesses.is_some()),
+            ] {
+                if is_given {
+                    let allowed = "not for jobs that take turns in one stream";
+                    return unfit(job, field, "given".into(), allowed.into());
+                }
+            }
             if job.burst != first.burst {
                 return unfit(job, "burst", job.burst.to_string(), as_first(first.burst.to_string()));
             }
@@ -132,6 +173,19 @@ impl Job {
         }
         if self.burst == 0 {
             return Err(unfit("burst", "0".into(), "at least 1".into()));
+        }
+        for (field, count) in [("fsync", self.flush_every.map(u64::from)), ("accesses", self.accesses)] {
+            if count == Some(0) {
+                return Err(unfit(field, "0".into(), "at least 1".into()));
+            }
+        }
+        if let Some(rate) = self.rate {
+            if !(rate.per_second.is_finite() && rate.per_second > 0.0) {
+                return Err(unfit("rate", format!("{}/s", rate.per_second), "above 0/s".into()));
+            }
+            if !self.think.is_zero() {
+                return Err(unfit("think", self.think.to_string(), "none for a job with a rate".into()));
+            }
         }
         if self.size_bytes == 0 {
             return Err(unfit("size", "0 B".into(), "at least one unit of the device".into()));
@@ -176,6 +230,19 @@ impl Job {
         }
         match &self.pattern {
             Pattern::Sequential | Pattern::Random | Pattern::Permutation => Ok(()),
+            Pattern::Skewed(skew) => match skew.distribution.unfit() {
+                Some(allowed) => {
+                    let key = skew.distribution.key();
+                    let given = skew.to_string();
+                    let given = given.split(',').next().unwrap_or_default();
+                    Err(unfit(
+                        key,
+                        given.trim_start_matches(key).trim_start_matches('=').into(),
+                        allowed.into(),
+                    ))
+                }
+                None => Ok(()),
+            },
             Pattern::Ordered { step_bytes } => {
                 let step = step_bytes.unsigned_abs();
                 // A step of whole accesses was probably written as one.

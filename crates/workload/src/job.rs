@@ -14,9 +14,41 @@ pub struct Workload {
     pub warmup_requests: u64,
     /// The root of all randomness in the workload.
     pub seed: Seed,
+    /// What is written to the device before anything is measured.
+    pub precondition: Option<Precondition>,
+    /// Whether writes carry a header that reads check. Requires a device that keeps bytes.
+    pub verify: bool,
 }
 
-/// When a run stops: at whichever of these comes first. At least one is given.
+/// What is written to a device so that it is measured in the state that long use leaves behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precondition {
+    /// Twice the capacity sequentially, then the workload's own writes at random until five rounds in a row meet
+    /// SNIA's rule for a steady state.
+    Steady,
+}
+
+/// When the accesses of a job arrive, whether or not earlier ones have completed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// Accesses a second of device time, above 0.
+    pub per_second: f64,
+    /// How they are spread.
+    pub arrivals: Arrivals,
+}
+
+/// How the arrivals of a rate are spread over time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arrivals {
+    /// Equally far apart.
+    #[default]
+    Constant,
+    /// A Poisson process: exponentially distributed distances, as from many independent clients.
+    Poisson,
+}
+
+/// When a run stops: at whichever of these comes first, or when all jobs have ended. At least one is given, unless every
+/// job has an end of its own ([`Job::accesses`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stop {
     /// After this many measured requests, over all jobs.
@@ -59,6 +91,16 @@ pub struct Job {
     /// and around, each going on where it was. Their depth, pause and burst are the stream's, so they are the same
     /// in all. `None`: a stream of its own.
     pub turns: Option<u32>,
+    /// The job ends after this many accesses of its own; `None`: with the run.
+    pub accesses: Option<u64>,
+    /// Writes complete when their bytes are on flash (force unit access).
+    pub durable: bool,
+    /// A flush follows every so many writes, at least 1. It is one more request of the stream: where the depth is above
+    /// 1 it does not wait for writes in flight, and makes those durable that have completed.
+    pub flush_every: Option<u32>,
+    /// Accesses arrive at this rate, at most `depth` of them in flight, and latency counts from the arrival. `None`:
+    /// the next one starts when one completes.
+    pub rate: Option<Rate>,
 }
 
 /// A mix of two operations.
@@ -105,6 +147,10 @@ impl Job {
             think: Duration::ZERO,
             burst: 1,
             turns: None,
+            accesses: None,
+            durable: false,
+            flush_every: None,
+            rate: None,
         }
     }
 
@@ -143,6 +189,26 @@ impl Job {
         Self { turns: Some(turns), ..self }
     }
 
+    /// The same job, ending after `accesses` of its own.
+    pub fn accesses(self, accesses: u64) -> Self {
+        Self { accesses: Some(accesses), ..self }
+    }
+
+    /// The same job, its writes durable when they complete.
+    pub fn durable(self) -> Self {
+        Self { durable: true, ..self }
+    }
+
+    /// The same job, a flush after every `writes`.
+    pub fn flush_every(self, writes: u32) -> Self {
+        Self { flush_every: Some(writes), ..self }
+    }
+
+    /// The same job, its accesses arriving `per_second`.
+    pub fn rate(self, per_second: f64, arrivals: Arrivals) -> Self {
+        Self { rate: Some(Rate { per_second, arrivals }), ..self }
+    }
+
     /// Length in bytes of the part of a device of `capacity_bytes` that the job keeps to, before its shift.
     pub fn area_length_bytes(&self, capacity_bytes: u64) -> u64 {
         let after = self.area_offset_bytes.saturating_add(self.shift_bytes);
@@ -158,7 +224,7 @@ impl Workload {
 
     /// Jobs and when to stop; no warm-up, seeded with 0.
     pub fn new(jobs: Vec<Job>, stop: Stop) -> Self {
-        Self { jobs, stop, warmup_requests: 0, seed: Seed(0) }
+        Self { jobs, stop, warmup_requests: 0, seed: Seed(0), precondition: None, verify: false }
     }
 
     /// The same workload under another seed.
@@ -193,9 +259,9 @@ impl Workload {
         streams.map(|job| u64::from(job.depth)).sum()
     }
 
-    /// Whether any access changes what the device holds.
+    /// Whether anything changes what the device holds.
     pub fn changes(&self) -> bool {
-        self.jobs.iter().any(|job| job.mix.changes().is_some())
+        self.precondition.is_some() || self.jobs.iter().any(|job| job.mix.changes().is_some())
     }
 }
 

@@ -15,6 +15,6 @@ mod turns;
 pub use check::{Limits, Unfit};
 pub use form::{FormError, KEYS, Key, Place, Scope};
 pub use generator::{Access, Generator};
-pub use job::{Job, Mix, Stop, Workload};
-pub use pattern::{NAMED, Named, Pattern};
+pub use job::{Arrivals, Job, Mix, Precondition, Rate, Stop, Workload};
+pub use pattern::{Distribution, NAMED, Named, Pattern, Skew};
 pub use turns::Turns;

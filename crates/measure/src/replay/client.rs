@@ -209,8 +209,7 @@ impl<D: Device + ?Sized, I: Iterator<Item = Record>> Client<D> for Replayer<'_, 
 
     fn stopped(&mut self) -> bool {
         let Recording { requests, last, started, .. } = self.recording;
-        let progress =
-            Progress { requests, requests_wanted: None, elapsed: last.since(started), time_wanted: None };
+        let progress = Progress { requests, elapsed: last.since(started), ..Progress::default() };
         self.watch.as_mut().is_some_and(|watch| watch(&progress).is_break())
     }
 }

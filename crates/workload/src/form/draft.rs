@@ -2,7 +2,7 @@
 
 use super::error::{Fault, unknown};
 use crate::pattern::{NAMED, Named, Parameters};
-use crate::{Job, Mix, Pattern, Stop, Workload};
+use crate::{Arrivals, Distribution, Job, Mix, Pattern, Precondition, Rate, Skew, Stop, Workload};
 use flashlane_base::{Duration, Operation, Seed};
 
 /// What was written about one job, or about the run.
@@ -23,11 +23,22 @@ pub(super) struct Draft {
     pub(super) burst: Option<u64>,
     pub(super) turns: Option<u64>,
     pub(super) reads: Option<f64>,
+    pub(super) zipf: Option<f64>,
+    pub(super) pareto: Option<f64>,
+    pub(super) hotspot: Option<(f64, f64)>,
+    pub(super) scatter: Option<bool>,
+    pub(super) rate: Option<f64>,
+    pub(super) arrivals: Option<Arrivals>,
+    pub(super) fsync: Option<u64>,
+    pub(super) fua: Option<bool>,
+    pub(super) accesses: Option<u64>,
     pub(super) requests: Option<u64>,
     pub(super) time: Option<Duration>,
     pub(super) confidence: Option<f64>,
     pub(super) warmup: Option<u64>,
     pub(super) seed: Option<Seed>,
+    pub(super) precondition: Option<Option<Precondition>>,
+    pub(super) verify: Option<bool>,
 }
 
 /// A pattern and an operation by their joint name: `random-read`, `mixed`.
@@ -47,6 +58,9 @@ const MIXED_READS: f64 = 0.7;
 const REQUESTS_DEFAULT: u64 = 100_000;
 /// … or only a confidence interval, which an unsteady device may never reach.
 const REQUESTS_FOR_CONFIDENCE: u64 = 10_000_000;
+
+/// In flight at most at a rate, unless a depth is given: enough that no drive lacks work, and few enough for any.
+const DEPTH_AT_RATE: u64 = 256;
 
 impl Kind {
     pub(super) fn parse(name: &str) -> Result<Self, String> {
@@ -71,7 +85,11 @@ impl Kind {
 /// they were written, because a job's name is also where its random numbers come from.
 pub(super) fn kind_name(pattern: &Pattern, mix: Mix) -> String {
     match mix.changes() {
-        Some(Operation::Write) if mix.reads > 0.0 && *pattern == Pattern::Random => MIXED.to_owned(),
+        Some(Operation::Write)
+            if mix.reads > 0.0 && matches!(pattern, Pattern::Random | Pattern::Skewed(_)) =>
+        {
+            MIXED.to_owned()
+        }
         changes => format!("{}-{}", pattern.name(), changes.unwrap_or(Operation::Read)),
     }
 }
@@ -94,7 +112,8 @@ impl Draft {
             );
             return Err(Fault::new("jobs", reason));
         }
-        let parameters = Parameters { step_bytes: self.step_bytes()?, partitions: self.partitions };
+        let parameters =
+            Parameters { step_bytes: self.step_bytes()?, partitions: self.partitions, skew: self.skew()? };
         let pattern = (kind.pattern.make)(&parameters).map_err(|reason| Fault::new("", reason))?;
         let mix = match self.reads.unwrap_or(kind.mix.reads) {
             1.0 => Mix::READ,
@@ -117,7 +136,7 @@ impl Draft {
             mix,
             size_bytes: self.size_bytes(),
             // The keys' own bounds are below what the types hold.
-            depth: self.depth.unwrap_or(1) as u32,
+            depth: self.depth.unwrap_or(if self.rate.is_some() { DEPTH_AT_RATE } else { 1 }) as u32,
             area_offset_bytes: offset.ok_or_else(|| {
                 Fault::new("area", format!("the area of job {} lies beyond 2^64 bytes", index + 1))
             })?,
@@ -127,11 +146,42 @@ impl Draft {
             think: self.think.unwrap_or_default(),
             burst: self.burst.unwrap_or(1) as u32,
             turns: self.turns.map(|turns| turns as u32),
+            accesses: self.accesses,
+            durable: self.fua.unwrap_or(false),
+            flush_every: self.fsync.map(|writes| writes as u32),
+            rate: self
+                .rate
+                .map(|per_second| Rate { per_second, arrivals: self.arrivals.unwrap_or_default() }),
         })
     }
 
     fn size_bytes(&self) -> u64 {
         self.size_bytes.unwrap_or(4096)
+    }
+
+    /// How a random pattern prefers some positions, if it does.
+    fn skew(&self) -> Result<Option<Skew>, Fault> {
+        let given = [
+            self.zipf.map(|exponent| Distribution::Zipf { exponent }),
+            self.pareto.map(|space| Distribution::Pareto { space }),
+            self.hotspot.map(|(space, accesses)| Distribution::Hotspot { space, accesses }),
+        ];
+        let mut given = given.into_iter().flatten();
+        let Some(distribution) = given.next() else {
+            return match self.scatter {
+                Some(_) => Err(Fault::new("scatter", "'scatter' needs zipf, pareto or hotspot")),
+                None => Ok(None),
+            };
+        };
+        if let Some(other) = given.next() {
+            let reason = format!(
+                "'{}' and '{}' are two distributions; a job has one",
+                distribution.key(),
+                other.key()
+            );
+            return Err(Fault::new(other.key(), reason));
+        }
+        Ok(Some(Skew { distribution, scattered: self.scatter.unwrap_or(distribution.scatters()) }))
     }
 
     /// An ordered pattern's step, in whichever of its two units it is given.
@@ -159,6 +209,10 @@ impl Draft {
             ("stride", self.stride_bytes.is_some()),
             ("partitions", self.partitions.is_some()),
             ("align", self.align_bytes.is_some()),
+            ("zipf", self.zipf.is_some()),
+            ("pareto", self.pareto.is_some()),
+            ("hotspot", self.hotspot.is_some()),
+            ("scatter", self.scatter.is_some()),
         ];
         for (key, is_given) in given {
             let has = kind.pattern.keys.contains(&key);
@@ -173,6 +227,28 @@ impl Draft {
         if self.burst.is_some() && self.think.is_none() {
             return Err(Fault::new("burst", "'burst' says how often there is a pause; it needs think=TIME"));
         }
+        if self.arrivals.is_some() && self.rate.is_none() {
+            return Err(Fault::new("arrivals", "'arrivals' says how a rate is spread; it needs rate=N/s"));
+        }
+        if self.rate.is_some() && self.think.is_some() {
+            let reason = "'rate' and 'think' both say when the next access comes; give one";
+            return Err(Fault::new("think", reason));
+        }
+        for (key, is_given) in [
+            ("rate", self.rate.is_some()),
+            ("fsync", self.fsync.is_some()),
+            ("accesses", self.accesses.is_some()),
+        ] {
+            if is_given && self.turns.is_some() {
+                let reason = format!("'{key}' is for jobs with a stream of their own, which 'turns' shares");
+                return Err(Fault::new(key, reason));
+            }
+        }
+        for (key, is_given) in [("fsync", self.fsync.is_some()), ("fua", self.fua == Some(true))] {
+            if is_given && kind.mix.changes() != Some(Operation::Write) {
+                return Err(Fault::new(key, format!("'{key}' is for jobs that write")));
+            }
+        }
         if self.reads.is_some() && kind.mix.changes().is_none() {
             let reason = "a pattern of reads has nothing to mix with; name the other operation, as in \
                           'random-write,reads=70%'";
@@ -184,11 +260,14 @@ impl Draft {
     /// The workload of `jobs` that the run keys describe.
     pub(super) fn workload(&self, jobs: Vec<Job>) -> Workload {
         let mut stop = Stop { requests: self.requests, time: self.time, confidence: self.confidence };
-        if stop.requests.is_none() && stop.time.is_none() {
+        let by_themselves = jobs.iter().all(|job| job.accesses.is_some());
+        if stop.requests.is_none() && stop.time.is_none() && !by_themselves {
             let only_confidence = stop.confidence.is_some();
             stop.requests = Some(if only_confidence { REQUESTS_FOR_CONFIDENCE } else { REQUESTS_DEFAULT });
         }
         let workload = Workload::new(jobs, stop);
-        workload.warmup(self.warmup.unwrap_or(0)).seed(self.seed.unwrap_or_default())
+        let workload = workload.warmup(self.warmup.unwrap_or(0)).seed(self.seed.unwrap_or_default());
+        let (precondition, verify) = (self.precondition.flatten(), self.verify.unwrap_or(false));
+        Workload { precondition, verify, ..workload }
     }
 }

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 
 impl Workload {
-    /// Reads the one-line form. [`crate::KEYS`] lists the keys; `shared` stands without a value. Jobs are called by
-    /// what they do; where that name is taken, `+N` follows, as they are the N-th that the line joins.
+    /// Reads the one-line form. [`crate::KEYS`] lists the keys; those that are true or false may stand without a
+    /// value. Jobs are called by what they do; where that name is taken, `+N` follows, as they are the N-th that the line joins.
     ///
     /// # Errors
     /// [`FormError`] with the character, the key, what was given and what is allowed.
@@ -82,7 +82,7 @@ impl Line<'_> {
     ) -> Result<(), FormError> {
         let (name, value) = match setting.split_once('=') {
             Some((name, value)) => (name.trim(), value.trim()),
-            None if setting == "shared" => (setting, "true"),
+            None if KEYS.iter().any(|key| key.name == setting && key.is_flag()) => (setting, "true"),
             None => (setting, ""),
         };
         let Some(key) = KEYS.iter().find(|key| key.name == name) else {

@@ -1,6 +1,7 @@
 //! The keys of a workload, each with its meaning and the one place where its value is read.
 
 use super::draft::Draft;
+use crate::{Arrivals, Distribution, Precondition};
 use flashlane_base::units::{Quantity, UnitError, parse_bytes, parse_count, parse_duration, parse_share};
 use flashlane_base::{Duration, Seed};
 
@@ -39,6 +40,11 @@ impl Key {
         Self { name, scope: Scope::Job, meaning, example, quantity, set }
     }
 
+    /// Whether it is true or false, and true where it stands without a value.
+    pub fn is_flag(&self) -> bool {
+        self.example == FLAG
+    }
+
     const fn run(
         name: &'static str,
         quantity: Option<Quantity>,
@@ -54,8 +60,9 @@ const SIZE: Option<Quantity> = Some(Quantity::Size);
 const TIME: Option<Quantity> = Some(Quantity::Time);
 const SHARE: Option<Quantity> = Some(Quantity::Share);
 const COUNT: Option<Quantity> = Some(Quantity::Count);
+const FLAG: &str = "true";
 
-/// All keys. `shared` is the one that may stand without a value.
+/// All keys. Those that are true or false may stand without a value ([`Key::is_flag`]).
 pub const KEYS: &[Key] = &[
     Key::job("size", SIZE, "4k", "bytes an access; 4k unless given", |d, v| set(&mut d.size_bytes, bytes(v))),
     Key::job("depth", COUNT, "32", "accesses in flight at a time, each job; 1 unless given", |d, v| {
@@ -68,7 +75,7 @@ pub const KEYS: &[Key] = &[
         "like jobs side by side, each in an area of its own; 1 unless given",
         |d, v| set(&mut d.jobs, count(v, JOBS_MAX)),
     ),
-    Key::job("shared", None, "true", "the like jobs share one area", |d, v| set(&mut d.shared, yes_or_no(v))),
+    Key::job("shared", None, FLAG, "the like jobs share one area", |d, v| set(&mut d.shared, yes_or_no(v))),
     Key::job(
         "area",
         SIZE,
@@ -134,6 +141,58 @@ pub const KEYS: &[Key] = &[
         "share of reads among writes or trims; 70% for mixed, else 0%",
         |d, v| set(&mut d.reads, share(v)),
     ),
+    Key::job(
+        "zipf",
+        COUNT,
+        "0.99",
+        "random: the k-th most frequent position is visited k^-zipf as often as the first",
+        |d, v| set(&mut d.zipf, exponent(v)),
+    ),
+    Key::job(
+        "pareto",
+        SHARE,
+        "20%",
+        "random: this share of the space has the rest of the accesses (80%), and within it again",
+        |d, v| set(&mut d.pareto, part(v)),
+    ),
+    Key::job(
+        "hotspot",
+        None,
+        "20%:80%",
+        "random: a share of the space has a share of the accesses",
+        |d, v| set(&mut d.hotspot, hotspot(v)),
+    ),
+    Key::job(
+        "scatter",
+        None,
+        FLAG,
+        "with these three: frequent positions are scattered over the area, not at its beginning; true unless given, \
+         false for hotspot",
+        |d, v| set(&mut d.scatter, yes_or_no(v)),
+    ),
+    Key::job(
+        "rate",
+        None,
+        "1000/s",
+        "accesses arrive at this rate, at most 'depth' in flight (256 unless given); latency counts from the arrival",
+        |d, v| set(&mut d.rate, rate(v)),
+    ),
+    Key::job("arrivals", None, "poisson", "with rate: constant or poisson; constant unless given", |d, v| {
+        set(&mut d.arrivals, arrivals(v))
+    }),
+    Key::job("fsync", COUNT, "1", "a flush after every so many writes; none unless given", |d, v| {
+        set(&mut d.fsync, count(v, u32::MAX.into()))
+    }),
+    Key::job("fua", None, FLAG, "writes complete when they are on flash (force unit access)", |d, v| {
+        set(&mut d.fua, yes_or_no(v))
+    }),
+    Key::job(
+        "accesses",
+        COUNT,
+        "10k",
+        "the job ends after so many of its own; with the run unless given",
+        |d, v| set(&mut d.accesses, count(v, u64::MAX)),
+    ),
     Key::run("requests", COUNT, "1M", "stop after this many; 100k unless another stop is given", |d, v| {
         set(&mut d.requests, count(v, u64::MAX))
     }),
@@ -150,11 +209,28 @@ pub const KEYS: &[Key] = &[
         set(&mut d.warmup, parse_count(v).map_err(text))
     }),
     Key::run("seed", COUNT, "7", "root of all randomness; 0 unless given", |d, v| set(&mut d.seed, seed(v))),
+    Key::run(
+        "precondition",
+        None,
+        "steady",
+        "before measuring, write twice the capacity, then as the workload does until SNIA's rule holds",
+        |d, v| set(&mut d.precondition, precondition(v)),
+    ),
+    Key::run(
+        "verify",
+        None,
+        FLAG,
+        "writes carry a header that reads check; all is read back at the end. For devices that keep bytes",
+        |d, v| set(&mut d.verify, yes_or_no(v)),
+    ),
 ];
 
 /// Bounds that only keep a slip of the pen from exhausting memory.
 const DEPTH_MAX: u64 = 1 << 16;
 pub(super) const JOBS_MAX: u64 = 1 << 10;
+/// One access in eleven days, and one a nanosecond: the clock has nothing finer.
+const RATE_MIN: f64 = 1e-6;
+const RATE_MAX: f64 = 1e9;
 
 fn set<T>(field: &mut Option<T>, value: Result<T, String>) -> Result<(), String> {
     *field = Some(value?);
@@ -223,9 +299,54 @@ fn part(value: &str) -> Result<f64, String> {
 
 fn yes_or_no(value: &str) -> Result<bool, String> {
     match value {
-        "true" => Ok(true),
-        "false" => Ok(false),
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
         _ => Err(format!("'{value}' is neither 'true' nor 'false'")),
+    }
+}
+
+fn exponent(value: &str) -> Result<f64, String> {
+    let number = Quantity::Count.parse(value).map_err(text)?;
+    checked(Distribution::Zipf { exponent: number }, value).map(|_| number)
+}
+
+fn hotspot(value: &str) -> Result<(f64, f64), String> {
+    let (space, accesses) = value
+        .split_once(':')
+        .ok_or_else(|| format!("'{value}' is not SPACE:ACCESSES, two shares as in 20%:80%"))?;
+    let (space, accesses) = (share(space)?, share(accesses)?);
+    checked(Distribution::Hotspot { space, accesses }, value).map(|_| (space, accesses))
+}
+
+fn checked(distribution: Distribution, value: &str) -> Result<Distribution, String> {
+    distribution
+        .unfit()
+        .map_or(Ok(distribution), |allowed| Err(format!("'{value}' is not allowed: {allowed}")))
+}
+
+/// Accesses a second.
+fn rate(value: &str) -> Result<f64, String> {
+    let example = "a number of accesses a second, as in 1000/s or 50k/s";
+    let number = value.strip_suffix("/s").ok_or_else(|| format!("'{value}' is not a rate: {example}"))?;
+    match Quantity::Count.parse(number).map_err(text)? {
+        rate if (RATE_MIN..=RATE_MAX).contains(&rate) => Ok(rate),
+        _ => Err(format!("'{value}' is not a rate: from {RATE_MIN}/s to {RATE_MAX}/s")),
+    }
+}
+
+fn arrivals(value: &str) -> Result<Arrivals, String> {
+    match value {
+        "constant" => Ok(Arrivals::Constant),
+        "poisson" => Ok(Arrivals::Poisson),
+        _ => Err(format!("'{value}' is neither 'constant' nor 'poisson'")),
+    }
+}
+
+fn precondition(value: &str) -> Result<Option<Precondition>, String> {
+    match value {
+        "steady" => Ok(Some(Precondition::Steady)),
+        "none" => Ok(None),
+        _ => Err(format!("'{value}' is neither 'steady' nor 'none'")),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The written forms: what they say, what they refuse and how, and that nothing makes them panic.
 
-use crate::{Job, Limits, Mix, Pattern, Stop, Workload};
+use crate::{Arrivals, Distribution, Job, Limits, Mix, Pattern, Precondition, Rate, Skew, Stop, Workload};
 use flashlane_base::units::parse_share;
-use flashlane_base::{Duration, Seed};
+use flashlane_base::{Duration, Operation, Seed};
 use proptest::prelude::*;
 
 fn parse(text: &str) -> Workload {
@@ -44,6 +44,22 @@ fn every_key_reaches_its_field() {
     let job = &parse("partitioned-write,partitions=8,shift=512B,think=100ms,burst=10").jobs[0];
     assert_eq!(job.pattern, Pattern::Partitioned { partitions: 8 });
     assert_eq!((job.shift_bytes, job.think, job.burst), (512, Duration::from_ms(100), 10));
+    let job = &parse("random-write,fsync=8,fua,rate=2.5k/s,arrivals=poisson,accesses=10").jobs[0];
+    assert_eq!((job.flush_every, job.durable, job.accesses, job.depth), (Some(8), true, Some(10), 256));
+    assert_eq!(job.rate, Some(Rate { per_second: 2500.0, arrivals: Arrivals::Poisson }));
+    assert_eq!(parse("random-write,rate=1/s,depth=4").jobs[0].depth, 4);
+    let workload = parse("random-write,precondition=steady,verify,accesses=5");
+    assert_eq!((workload.precondition, workload.verify), (Some(Precondition::Steady), true));
+    assert_eq!(workload.stop, Stop::default(), "its job has an end of its own");
+    for (text, distribution, scattered) in [
+        ("random-read,zipf=1", Distribution::Zipf { exponent: 1.0 }, true),
+        ("random-write,zipf=0.99,scatter=false", Distribution::Zipf { exponent: 0.99 }, false),
+        ("mixed,pareto=20%", Distribution::Pareto { space: 0.2 }, true),
+        ("random-trim,hotspot=10%:90%", Distribution::Hotspot { space: 0.1, accesses: 0.9 }, false),
+        ("random-trim,hotspot=1%:50%,scatter", Distribution::Hotspot { space: 0.01, accesses: 0.5 }, true),
+    ] {
+        assert_eq!(parse(text).jobs[0].pattern, Pattern::Skewed(Skew { distribution, scattered }), "{text}");
+    }
     assert!(parse("random-read,jobs=4,shared").jobs.iter().all(|job| job.area_offset_bytes == 0));
 }
 
@@ -95,6 +111,21 @@ fn inline_errors_say_where_what_and_what_instead() {
         ("partitioned-read", 1, &["partitions=N"]),
         ("random-read,burst=2", 13, &["needs think=TIME"]),
         ("random-read,turns=0", 13, &["at least 1"]),
+        ("random-read,zipf=0", 13, &["zipf:", "above 0"]),
+        ("random-read,zipf=1,pareto=20%", 20, &["'zipf' and 'pareto'", "a job has one"]),
+        ("random-read,scatter", 13, &["needs zipf"]),
+        ("permutation-read,zipf=1", 18, &["no meaning for pattern 'permutation'", "random"]),
+        ("random-read,hotspot=20%", 13, &["SPACE:ACCESSES"]),
+        ("random-read,hotspot=0%:5%", 13, &["above 0%"]),
+        ("random-read,pareto=100%", 13, &["below 100%"]),
+        ("random-read,rate=1000", 13, &["1000/s"]),
+        ("random-read,rate=0/s", 13, &["'0/s' is not a rate"]),
+        ("random-read,rate=5/s,think=1ms", 22, &["'rate' and 'think'"]),
+        ("random-read,arrivals=poisson", 13, &["needs rate=N/s"]),
+        ("random-read,rate=5/s,turns=2", 13, &["'rate'", "'turns'"]),
+        ("random-read,fsync=1", 13, &["for jobs that write"]),
+        ("random-trim,fua", 13, &["for jobs that write"]),
+        ("random-read,precondition=full", 13, &["neither 'steady' nor 'none'"]),
         ("random-read,reads=50%", 13, &["random-write,reads=70%"]),
         ("random-read,confidence=0%", 13, &["above 0%"]),
         ("random-read,seed=-1", 13, &["seed", "2^64"]),
@@ -194,7 +225,7 @@ fn file_errors_say_which_line() {
 #[test]
 fn a_workload_that_does_not_fit_is_told_which_field_and_why() {
     let limits =
-        Limits { capacity_bytes: 1 << 30, read_unit_bytes: 4096, write_unit_bytes: 4096, read_only: true };
+        Limits { read_unit_bytes: 4096, write_unit_bytes: 4096, read_only: true, ..Limits::of(1 << 30) };
     let fits = |text: &str| parse(text).check(&limits);
     assert_eq!(fits("random-read,area=1GiB"), Ok(()));
     assert_eq!(fits("random-read,depth=65536"), Ok(()), "the loop holds back what the device does not take");
@@ -214,6 +245,8 @@ fn a_workload_that_does_not_fit_is_told_which_field_and_why() {
         ("random-read,area=1GiB,shift=4k", "area"),
         ("random-read,turns=2", "turns"),
         ("random-write", "operation"),
+        ("random-read,precondition=steady", "precondition"),
+        ("random-read,verify", "verify"),
         ("mixed", "operation"),
         ("random-read,depth=65536,jobs=32,shared", "depth"),
     ] {
@@ -272,6 +305,10 @@ fn nearly() -> impl Strategy<Value = String> {
         "true",
         "9e9",
         "8388607TiB",
+        "1000/s",
+        "20%:80%",
+        "poisson",
+        "steady",
         "18446744073709551615",
         "",
         "é",
@@ -281,6 +318,24 @@ fn nearly() -> impl Strategy<Value = String> {
         settings.into_iter().fold(pattern.to_owned(), |text, (key, value)| format!("{text},{key}={value}"))
     });
     prop::collection::vec(part, 1..4).prop_map(|parts| parts.join(" + "))
+}
+
+fn skews() -> impl Strategy<Value = Distribution> {
+    let share = || (1..100_u32).prop_map(|percent| parse_share(&format!("{percent}%")).unwrap());
+    prop_oneof![
+        (1..10_000_u32).prop_map(|exponent| Distribution::Zipf { exponent: f64::from(exponent) / 1000.0 }),
+        share().prop_map(|space| Distribution::Pareto { space }),
+        (share(), share()).prop_map(|(space, accesses)| Distribution::Hotspot { space, accesses }),
+    ]
+}
+
+/// A rate, or pauses; accesses of its own; flushes and durable writes.
+fn terms() -> impl Strategy<Value = (Option<Rate>, Option<u64>, Option<u32>, bool)> {
+    let arrivals = prop_oneof![Just(Arrivals::Constant), Just(Arrivals::Poisson)];
+    let rate = (1..1_000_000_u32, arrivals)
+        .prop_map(|(rate, arrivals)| Rate { per_second: f64::from(rate) / 100.0, arrivals });
+    let (own, flush) = (prop::option::of(1..1000_u64), prop::option::of(1..100_u32));
+    (prop::option::of(rate), own, flush, any::<bool>())
 }
 
 /// Jobs with anything in their fields that can be written.
@@ -293,6 +348,8 @@ fn jobs() -> impl Strategy<Value = Vec<Job>> {
         (-1_000_000..1_000_000_i64).prop_map(|step_bytes| Pattern::Ordered { step_bytes }),
         (-300..300_i64).prop_map(|incr| Pattern::Ordered { step_bytes: incr * 4096 }),
         (1..300_u64).prop_map(|partitions| Pattern::Partitioned { partitions }),
+        (skews(), any::<bool>())
+            .prop_map(|(distribution, scattered)| { Pattern::Skewed(Skew { distribution, scattered }) }),
     ];
     let mixes = prop_oneof![
         Just(Mix::READ),
@@ -306,15 +363,28 @@ fn jobs() -> impl Strategy<Value = Vec<Job>> {
     let what = (patterns, mixes, prop_oneof![Just(4096), size()], 0..5_u64);
     let place = (prop_oneof![Just(0), size()], prop::option::of(size()), prop::option::of(size()));
     let pace = (1..100_u32, 0..2000_u64, 1..4_u32, prop::option::of(1..9_u32), 1..3_usize, any::<bool>());
-    let alike = (what, place, pace).prop_map(
-        |((pattern, mix, size, shift), (offset, area, align), (depth, think, burst, turns, n, shared))| {
+    let alike = (what, place, pace, terms()).prop_map(
+        |(
+            (pattern, mix, size, shift),
+            (offset, area, align),
+            (depth, think, burst, turns, n, shared),
+            (rate, accesses, flush_every, durable),
+        )| {
+            let (own, writes) = (turns.is_none(), mix.changes() == Some(Operation::Write));
+            let rate = rate.filter(|_| own);
+            let (think, burst) = if rate.is_some() { (0, 1) } else { (think, burst) };
             let step = if shared { 0 } else { area.unwrap_or(1) };
-            let align_bytes = align.filter(|_| matches!(pattern, Pattern::Random | Pattern::Permutation));
+            let align_bytes = align
+                .filter(|_| matches!(pattern, Pattern::Random | Pattern::Permutation | Pattern::Skewed(_)));
             let job = Job {
                 area_offset_bytes: offset,
                 area_length_bytes: area,
                 align_bytes,
                 turns,
+                rate,
+                accesses: accesses.filter(|_| own),
+                flush_every: flush_every.filter(|_| own && writes),
+                durable: durable && writes,
                 ..Job::new("", pattern, mix, size).depth(depth).shift(shift)
             };
             let job = job.think(Duration::from_us(think)).burst(burst);
@@ -337,9 +407,7 @@ proptest! {
     fn nothing_makes_the_readers_panic(text in "\\PC{0,60}", near in nearly(), file in "[a-z=\\[\\]\" \n0-9.]{0,80}") {
         for text in [&text, &near] {
             if let Ok(workload) = Workload::parse(text) {
-                let limits = Limits {
-                    capacity_bytes: 1 << 40, read_unit_bytes: 512, write_unit_bytes: 4096, read_only: false,
-                };
+                let limits = Limits { write_unit_bytes: 4096, ..Limits::of(1 << 40) };
                 let _ = workload.check(&limits);
             }
         }
@@ -349,8 +417,11 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read_as_the_same(jobs in jobs(), seed in any::<u64>()) {
-        let workload = Workload::new(jobs, Stop::after(7)).seed(Seed(seed));
+    fn what_is_written_is_read_as_the_same(
+        jobs in jobs(), seed in any::<u64>(), steady in any::<bool>(), verify in any::<bool>(),
+    ) {
+        let precondition = steady.then_some(Precondition::Steady);
+        let workload = Workload { precondition, verify, ..Workload::new(jobs, Stop::after(7)).seed(Seed(seed)) };
         let text = workload.to_string();
         prop_assert_eq!(Workload::parse(&text).map(nameless), Ok(workload), "{}", text);
     }

@@ -2,7 +2,7 @@
 
 use super::draft::kind_name;
 use super::keys::JOBS_MAX;
-use crate::{Job, Pattern, Workload};
+use crate::{Arrivals, Distribution, Job, Pattern, Precondition, Skew, Workload};
 use flashlane_base::Duration;
 use flashlane_base::units::parse_share;
 use std::fmt;
@@ -28,7 +28,11 @@ impl fmt::Display for Workload {
         if self.warmup_requests > 0 {
             write!(f, ",warmup={}", self.warmup_requests)?;
         }
-        write!(f, ",seed={}", self.seed.0)
+        write!(f, ",seed={}", self.seed.0)?;
+        if self.precondition == Some(Precondition::Steady) {
+            f.write_str(",precondition=steady")?;
+        }
+        f.write_str(if self.verify { ",verify" } else { "" })
     }
 }
 
@@ -43,6 +47,7 @@ impl fmt::Display for Job {
         match self.pattern {
             Pattern::Ordered { step_bytes } => self.fmt_step(step_bytes, f)?,
             Pattern::Partitioned { partitions } => write!(f, ",partitions={partitions}")?,
+            Pattern::Skewed(skew) => write!(f, ",{skew}")?,
             _ => {}
         }
         self.align_bytes.map_or(Ok(()), |bytes| write!(f, ",align={}", size(bytes)))?;
@@ -59,7 +64,29 @@ impl fmt::Display for Job {
         if self.burst != 1 {
             write!(f, ",burst={}", self.burst)?;
         }
-        self.turns.map_or(Ok(()), |turns| write!(f, ",turns={turns}"))
+        self.turns.map_or(Ok(()), |turns| write!(f, ",turns={turns}"))?;
+        if let Some(rate) = self.rate {
+            write!(f, ",rate={}/s", rate.per_second)?;
+            f.write_str(if rate.arrivals == Arrivals::Poisson { ",arrivals=poisson" } else { "" })?;
+        }
+        self.flush_every.map_or(Ok(()), |writes| write!(f, ",fsync={writes}"))?;
+        f.write_str(if self.durable { ",fua" } else { "" })?;
+        self.accesses.map_or(Ok(()), |accesses| write!(f, ",accesses={accesses}"))
+    }
+}
+
+impl fmt::Display for Skew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = self.distribution.key();
+        match self.distribution {
+            Distribution::Zipf { exponent } => write!(f, "{key}={exponent}"),
+            Distribution::Pareto { space } => write!(f, "{key}={}", percent(space)),
+            Distribution::Hotspot { space, accesses } => {
+                write!(f, "{key}={}:{}", percent(space), percent(accesses))
+            }
+        }?;
+        let usual = self.scattered == self.distribution.scatters();
+        if usual { Ok(()) } else { write!(f, ",scatter={}", self.scattered) }
     }
 }
 

@@ -9,17 +9,23 @@ mod partitioned;
 mod permutation;
 mod random;
 mod sequential;
+mod skewed;
+mod zipf;
 
 use flashlane_base::Random;
 use std::sync::Arc;
 
+pub use skewed::{Distribution, Skew};
+
 /// The order in which a job visits its area.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Pattern {
     /// One after the other, again from the area's start when the next would not fit: [`Self::Ordered`] by one access.
     Sequential,
     /// Uniformly over the aligned positions.
     Random,
+    /// At random over the aligned positions, some more often than others.
+    Skewed(Skew),
     /// The aligned positions in a random order, each exactly once before any comes again; every round has the same
     /// order.
     Permutation,
@@ -56,6 +62,7 @@ pub struct Named {
 pub(crate) struct Parameters {
     pub(crate) step_bytes: Option<i64>,
     pub(crate) partitions: Option<u64>,
+    pub(crate) skew: Option<Skew>,
 }
 
 /// The patterns that can be asked for by name.
@@ -86,7 +93,7 @@ impl Pattern {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Sequential => sequential::NAMED.name,
-            Self::Random => random::NAMED.name,
+            Self::Random | Self::Skewed(_) => random::NAMED.name,
             Self::Permutation => permutation::NAMED.name,
             Self::Ordered { .. } => ordered::NAMED.name,
             Self::Partitioned { .. } => partitioned::NAMED.name,
@@ -98,6 +105,7 @@ impl Pattern {
         match self {
             Self::Sequential => Box::new(ordered::Ordered::new(area, area.size_bytes.into())),
             Self::Random => Box::new(random::Uniform::new(area, random)),
+            Self::Skewed(skew) => skew.offsets(area, random),
             Self::Permutation => Box::new(permutation::Permutation::new(area, random)),
             Self::Ordered { step_bytes } => Box::new(ordered::Ordered::new(area, (*step_bytes).into())),
             Self::Partitioned { partitions } => Box::new(partitioned::Partitioned::new(area, *partitions)),

@@ -18,28 +18,15 @@ pub(super) const NAMED: Named = Named {
 const ROUNDS: usize = 3;
 
 pub(super) struct Permutation {
-    positions: u64,
+    bijection: Bijection,
     align_bytes: u64,
-    /// One less than the power of two.
-    mask: u64,
-    shift: u32,
-    /// What each round adds and multiplies by.
-    keys: [(u64, u64); ROUNDS],
     counter: u64,
 }
 
 impl Permutation {
-    pub(super) fn new(area: &Area, mut random: Random) -> Self {
-        let positions = area.positions();
-        let mask = positions.checked_next_power_of_two().map_or(u64::MAX, |power| power - 1);
-        Self {
-            positions,
-            align_bytes: area.align_bytes,
-            mask,
-            shift: (mask.count_ones() / 2).max(1),
-            keys: [(); ROUNDS].map(|()| (random.bits(), random.bits() | 1)),
-            counter: 0,
-        }
+    pub(super) fn new(area: &Area, random: Random) -> Self {
+        let bijection = Bijection::new(area.positions(), random);
+        Self { bijection, align_bytes: area.align_bytes, counter: 0 }
     }
 }
 
@@ -47,14 +34,56 @@ impl Offsets for Permutation {
     #[inline]
     fn next(&mut self) -> u64 {
         loop {
-            let mut x = self.counter;
-            self.counter = self.counter.wrapping_add(1) & self.mask;
-            for (add, multiply) in self.keys {
-                x = x.wrapping_add(add).wrapping_mul(multiply) & self.mask;
-                x ^= x >> self.shift;
-            }
-            if x < self.positions {
+            let x = self.bijection.step(self.counter);
+            self.counter = self.counter.wrapping_add(1) & self.bijection.mask;
+            if x < self.bijection.positions {
                 return x * self.align_bytes;
+            }
+        }
+    }
+}
+
+/// A random one-to-one map of positions.
+pub(super) struct Bijection {
+    positions: u64,
+    /// One less than the power of two.
+    mask: u64,
+    shift: u32,
+    /// What each round adds and multiplies by.
+    keys: [(u64, u64); ROUNDS],
+}
+
+impl Bijection {
+    /// Of the numbers below `positions`.
+    pub(super) fn new(positions: u64, mut random: Random) -> Self {
+        let mask = positions.checked_next_power_of_two().map_or(u64::MAX, |power| power - 1);
+        Self {
+            positions,
+            mask,
+            shift: (mask.count_ones() / 2).max(1),
+            keys: [(); ROUNDS].map(|()| (random.bits(), random.bits() | 1)),
+        }
+    }
+
+    /// One pass: one-to-one on the power of two.
+    #[inline]
+    fn step(&self, mut x: u64) -> u64 {
+        for (add, multiply) in self.keys {
+            x = x.wrapping_add(add).wrapping_mul(multiply) & self.mask;
+            x ^= x >> self.shift;
+        }
+        x
+    }
+
+    /// Where a position goes: passes are repeated until they end at a position (cycle walking), fewer than two on
+    /// average.
+    #[inline]
+    pub(super) fn of(&self, position: u64) -> u64 {
+        let mut x = position;
+        loop {
+            x = self.step(x);
+            if x < self.positions {
+                return x;
             }
         }
     }

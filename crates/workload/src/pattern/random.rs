@@ -1,13 +1,13 @@
-//! Random: uniform over the aligned positions, with repetition.
+//! Random: over the aligned positions, with repetition; uniformly, unless a distribution is given (`skewed`).
 
 use super::{Area, Named, Offsets, Pattern};
 use flashlane_base::Random;
 
 pub(super) const NAMED: Named = Named {
     name: "random",
-    meaning: "uniform over the aligned positions",
-    keys: &["align"],
-    make: |_| Ok(Pattern::Random),
+    meaning: "over the aligned positions, uniformly unless zipf, pareto or hotspot is given",
+    keys: &["align", "zipf", "pareto", "hotspot", "scatter"],
+    make: |parameters| Ok(parameters.skew.map_or(Pattern::Random, Pattern::Skewed)),
 };
 
 pub(super) struct Uniform {

@@ -1,0 +1,132 @@
+//! Preconditioning as SNIA's *Solid State Storage Performance Test Specification* (2.0.2, sections 3 and 7) has it, so
+//! that a drive is measured as long use leaves it.
+//!
+//! First twice the capacity is written sequentially (workload-independent preconditioning), then the workload's own
+//! writes are made in rounds until five rounds in a row meet the rule for a steady state, or 25 were made. A round lasts
+//! a minute of the device's time, as there, but ends with a quarter of the capacity where that comes sooner: a simulated
+//! drive, or a small one, would otherwise be written over many times in its first round.
+//!
+//! Where the workload only reads, the writes are random ones of its first job's size over the whole device.
+
+use crate::engine::drive;
+use crate::recorder::Recorder;
+use crate::statistics::steady_state::{ROUNDS_MAX, Window};
+use crate::{Interruption, Options, Progress, Watch};
+use flashlane_base::{Duration, Operation};
+use flashlane_device::{Device, Profile};
+use flashlane_workload::{Job, Mix, Pattern, Stop, Workload};
+
+/// What was written before measuring.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Preconditioned {
+    /// Bytes that were written sequentially.
+    pub sequential_bytes: u64,
+    /// Bytes that were then written as the workload does.
+    pub written_bytes: u64,
+    /// Writes a second in each round of these.
+    pub rounds: Vec<f64>,
+    /// How the last five rounds stand; `None` for fewer.
+    pub window: Option<Window>,
+}
+
+impl Preconditioned {
+    /// Whether the last five rounds meet the rule.
+    pub fn is_steady(&self) -> bool {
+        self.window.is_some_and(|window| window.is_steady())
+    }
+}
+
+/// How often the capacity is written sequentially.
+const FILLS: u64 = 2;
+/// Size and depth of these writes: SNIA's 128 KiB, and as many as keep a drive busy.
+const FILL_BYTES: u64 = 128 << 10;
+const FILL_DEPTH: u32 = 32;
+/// A round, …
+const ROUND: Duration = Duration::from_s(60);
+/// … unless this part of the capacity is written sooner.
+const ROUND_PART: u64 = 4;
+/// Depth of the writes for a workload that only reads.
+const DEPTH: u32 = 32;
+
+/// Preconditions `device` for `workload`; where that ends early, also why.
+pub(crate) fn steady<D: Device + ?Sized>(
+    device: &mut D,
+    workload: &Workload,
+    watch: &mut Option<Watch<'_>>,
+) -> (Preconditioned, Option<Interruption>) {
+    let mut done = Preconditioned::default();
+    let profile = device.profile().clone();
+    let unit = profile.write_unit_bytes.max(1);
+    let size = (FILL_BYTES.next_multiple_of(unit)).min(profile.capacity_bytes / unit * unit);
+    let fill = Job::new("precondition-fill", Pattern::Sequential, Mix::WRITE, size).depth(FILL_DEPTH);
+    let accesses = FILLS * (profile.capacity_bytes / size);
+    let fill = Workload::single(fill, accesses).seed(workload.seed);
+    let (requests, _, ended) = write(device, &fill, watch);
+    done.sequential_bytes = requests * size;
+    if ended.is_some() {
+        return (done, ended);
+    }
+    let jobs = own_writes(workload, &profile);
+    let size = jobs.iter().map(|job| job.size_bytes).max().unwrap_or(unit);
+    let stop = Stop {
+        requests: Some((profile.capacity_bytes / ROUND_PART / size).max(1)),
+        time: Some(ROUND),
+        ..Stop::default()
+    };
+    for round in 0..ROUNDS_MAX {
+        let seed = workload.seed.derive_nth("precondition", round as u64);
+        let writes = Workload::new(jobs.clone(), stop).seed(seed);
+        let (requests, elapsed, ended) = write(device, &writes, watch);
+        done.written_bytes += requests * size;
+        if ended.is_some() {
+            return (done, ended);
+        }
+        done.rounds.push(crate::run::per_second(requests, elapsed));
+        done.window = Window::of(&done.rounds);
+        if done.is_steady() {
+            break;
+        }
+    }
+    (done, None)
+}
+
+/// The jobs of `workload` that write, writing only and without pauses; random writes where there is none.
+fn own_writes(workload: &Workload, profile: &Profile) -> Vec<Job> {
+    let plain = |job: &Job| Job {
+        mix: Mix::WRITE,
+        think: Duration::ZERO,
+        burst: 1,
+        turns: None,
+        accesses: None,
+        rate: None,
+        flush_every: None,
+        ..job.clone()
+    };
+    let writing = workload.jobs.iter().filter(|job| job.mix.changes() == Some(Operation::Write));
+    let jobs: Vec<Job> = writing.map(plain).collect();
+    if !jobs.is_empty() {
+        return jobs;
+    }
+    let size = workload.jobs.first().map_or(profile.write_unit_bytes, |job| job.size_bytes);
+    let size = size.next_multiple_of(profile.write_unit_bytes.max(1)).min(profile.capacity_bytes);
+    vec![Job::new("precondition", Pattern::Random, Mix::WRITE, size).depth(DEPTH)]
+}
+
+/// Writes without keeping more than their number and the time they took.
+fn write<D: Device + ?Sized>(
+    device: &mut D,
+    workload: &Workload,
+    watch: &mut Option<Watch<'_>>,
+) -> (u64, Duration, Option<Interruption>) {
+    let mut watching = watch
+        .as_mut()
+        .map(|watch| |progress: &Progress| watch(&Progress { preconditions: true, ..*progress }));
+    let watch = watching.as_mut().map(|watch| watch as Watch<'_>);
+    let mut recorder = Recorder::new(device, workload, Options { samples: 0, watch });
+    let slots = recorder.slots();
+    let ending = drive(device, slots, &mut recorder);
+    (recorder.measured, recorder.last.since(recorder.started), ending.interruption)
+}
+
+#[cfg(test)]
+mod tests;

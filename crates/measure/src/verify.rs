@@ -1,0 +1,308 @@
+//! Bytes that check themselves: a device over one that keeps bytes, which writes a header into every unit and checks it
+//! in what is read.
+//!
+//! A unit's header says for which offset it was written, by which run, and as which write (its *generation*, counted in
+//! the order of submission); a CRC-32C covers the whole unit. So a unit that was lost, torn, written elsewhere or left
+//! in an older state is found, also where the device reports success.
+//!
+//! Which generations a read may find: writes that are in flight together may take effect in either order. When a write
+//! completes, everything that was submitted before the oldest write then in flight with it is superseded; a read must
+//! not find anything older than what was superseded when it was submitted. Units that the run has not written are not
+//! checked.
+
+use flashlane_base::{Instant, Operation, Seed};
+use flashlane_device::{
+    Buffer, Completion, Counters, DataDevice, Device, Failure, Profile, Request, SubmitError,
+};
+use flashlane_workload::{Access, Job, Pattern, Workload};
+use std::collections::BTreeMap;
+
+/// What is wrong with a unit that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Mismatch {
+    /// No header, or bytes that do not match its checksum.
+    #[error("they have no valid header, or do not match its checksum")]
+    Garbled,
+    /// The header of another place.
+    #[error("they were written for offset {written_for_bytes}")]
+    Misplaced {
+        /// That place.
+        written_for_bytes: u64,
+    },
+    /// An earlier state.
+    #[error("they are of write {found}, and write {superseded_by} had superseded it")]
+    Stale {
+        /// The write that they are of, counted from 1.
+        found: u64,
+        /// The oldest that could be there.
+        superseded_by: u64,
+    },
+    /// The header of another run, or of a write that was never made.
+    #[error("they are of another run")]
+    Foreign,
+}
+
+/// What was checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Bytes of each header and what it covers.
+    pub unit_bytes: u64,
+    /// Bytes that were read and checked while it was measured.
+    pub checked_bytes: u64,
+    /// Bytes that were read and not checked, because the run had not written them.
+    pub unchecked_bytes: u64,
+    /// Bytes that were read back and checked at the end.
+    pub read_back_bytes: u64,
+}
+
+const MAGIC: u64 = u64::from_le_bytes(*b"FLverify");
+const HEADER_BYTES: usize = 40;
+/// The smallest unit that holds a header.
+pub(crate) const UNIT_MIN_BYTES: u64 = 64;
+/// Units whose generations are kept together.
+const CHUNK: u64 = 512;
+/// The longest read of the end.
+const READ_BACK_BYTES: u64 = 128 << 10;
+
+pub(crate) struct Verifying<'a, D: ?Sized> {
+    device: &'a mut D,
+    /// Of this run.
+    tag: u64,
+    /// Of the last write.
+    generation: u64,
+    /// By unit, in chunks: the oldest generation that may be read; zero where the run has not written.
+    oldest: BTreeMap<u64, Box<[u64]>>,
+    /// By unit: generations in flight, in their order.
+    in_flight: BTreeMap<u64, Vec<u64>>,
+    /// By request.
+    pending: BTreeMap<u64, Pending>,
+    spare: Vec<Buffer>,
+    pub(crate) verified: Verified,
+    /// The first that was found, and where.
+    pub(crate) mismatch: Option<(u64, Mismatch)>,
+}
+
+/// A request in flight.
+struct Pending {
+    request: Request,
+    /// Of a write: its generation.
+    generation: u64,
+    /// Of a read: what may be found, by unit. Of a write: the oldest in flight with it, by unit.
+    oldest: Vec<u64>,
+}
+
+/// Units that every write of `workload` is made of: as large as can be, since each costs a header and a check.
+pub(crate) fn unit_bytes(workload: &Workload, profile: &Profile) -> u64 {
+    let writes = workload.jobs.iter().filter(|job| job.mix.changes() == Some(Operation::Write));
+    let unit = |job: &Job| match job.pattern {
+        Pattern::Ordered { .. } | Pattern::List(_) => profile.write_unit_bytes,
+        _ => {
+            let align = job.align_bytes.unwrap_or(job.size_bytes);
+            [job.area_offset_bytes, job.shift_bytes, align].into_iter().fold(job.size_bytes, divisor)
+        }
+    };
+    writes.map(unit).reduce(divisor).unwrap_or(profile.write_unit_bytes)
+}
+
+/// The greatest that divides both.
+fn divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { divisor(b, a % b) }
+}
+
+impl<'a, D: DataDevice + ?Sized> Verifying<'a, D> {
+    pub(crate) fn new(device: &'a mut D, unit_bytes: u64, seed: Seed) -> Self {
+        Self {
+            tag: seed.derive("verify").0,
+            generation: 0,
+            oldest: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            spare: Vec::new(),
+            verified: Verified { unit_bytes, ..Verified::default() },
+            mismatch: None,
+            device,
+        }
+    }
+
+    /// Reads of all that the run has written, in pieces.
+    pub(crate) fn written(&self) -> Vec<Access> {
+        let unit = self.verified.unit_bytes;
+        let most = (READ_BACK_BYTES / unit).max(1) * unit;
+        let mut reads: Vec<Access> = Vec::new();
+        for (chunk, generations) in &self.oldest {
+            for (index, _) in (0..).zip(generations).filter(|(_, oldest)| **oldest > 0) {
+                let offset_bytes = (chunk * CHUNK + index) * unit;
+                match reads.last_mut() {
+                    Some(last)
+                        if last.offset_bytes + last.length_bytes == offset_bytes
+                            && last.length_bytes < most =>
+                    {
+                        last.length_bytes += unit;
+                    }
+                    _ => reads.push(Access::read(offset_bytes, unit)),
+                }
+            }
+        }
+        reads
+    }
+
+    fn oldest(&self, unit: u64) -> u64 {
+        self.oldest.get(&(unit / CHUNK)).map_or(0, |chunk| chunk[(unit % CHUNK) as usize])
+    }
+
+    /// The units that lie within a request.
+    fn units(&self, request: &Request) -> std::ops::Range<u64> {
+        let unit = self.verified.unit_bytes;
+        let end = (request.offset_bytes + request.length_bytes) / unit;
+        request.offset_bytes.div_ceil(unit)..end.max(request.offset_bytes.div_ceil(unit))
+    }
+
+    fn fill(&self, buffer: &mut Buffer, request: &Request, generation: u64) {
+        let mut random = Seed(self.tag).derive_nth("payload", generation).source();
+        let unit = self.verified.unit_bytes;
+        let pieces = buffer.as_mut_slice().chunks_exact_mut(unit as usize);
+        for (offset, piece) in (request.offset_bytes..).step_by(unit as usize).zip(pieces) {
+            for word in piece[HEADER_BYTES..].chunks_mut(8) {
+                word.copy_from_slice(&random.bits().to_le_bytes()[..word.len()]);
+            }
+            let words = [MAGIC, self.tag, offset, generation];
+            piece
+                .chunks_exact_mut(8)
+                .zip(words)
+                .for_each(|(at, word)| at.copy_from_slice(&word.to_le_bytes()));
+            piece[32..HEADER_BYTES].fill(0);
+            let sum = crc32c::crc32c(piece);
+            piece[32..36].copy_from_slice(&sum.to_le_bytes());
+        }
+    }
+
+    /// Checks one unit that was read; `oldest` is what it may be at least.
+    fn check(&self, piece: &mut [u8], offset: u64, oldest: u64) -> Result<(), Mismatch> {
+        let word = |at: usize| piece[at..at + 8].try_into().map(u64::from_le_bytes).unwrap_or_default();
+        let [magic, tag, written_for_bytes, found] = [word(0), word(8), word(16), word(24)];
+        let sum = word(32);
+        piece[32..HEADER_BYTES].fill(0);
+        if magic != MAGIC || u64::from(crc32c::crc32c(piece)) != sum {
+            return Err(Mismatch::Garbled);
+        }
+        if tag != self.tag || found > self.generation {
+            return Err(Mismatch::Foreign);
+        }
+        if written_for_bytes != offset {
+            return Err(Mismatch::Misplaced { written_for_bytes });
+        }
+        if found < oldest { Err(Mismatch::Stale { found, superseded_by: oldest }) } else { Ok(()) }
+    }
+
+    fn ended(&mut self, completion: &mut Completion) {
+        let Some(pending) = self.pending.remove(&completion.id.0) else { return };
+        let buffer = self.device.take_buffer(completion.id);
+        let units = self.units(&pending.request);
+        match pending.request.operation {
+            Operation::Write => {
+                for (unit, oldest) in units.zip(pending.oldest) {
+                    if let Some(flying) = self.in_flight.get_mut(&unit) {
+                        flying.retain(|&generation| generation != pending.generation);
+                        if flying.is_empty() {
+                            self.in_flight.remove(&unit);
+                        }
+                    }
+                    let chunk = self.oldest.entry(unit / CHUNK);
+                    let kept =
+                        &mut chunk.or_insert_with(|| vec![0; CHUNK as usize].into())[(unit % CHUNK) as usize];
+                    *kept = oldest.max(*kept);
+                }
+                self.spare.extend(buffer);
+            }
+            _ if completion.outcome.is_err() => {}
+            _ => {
+                let Some(mut buffer) = buffer else { return };
+                let result = self.checked(&pending, &mut buffer);
+                self.spare.push(buffer);
+                if let Err(mismatch) = result {
+                    self.mismatch.get_or_insert(mismatch);
+                    completion.outcome = Err(Failure::Unreadable);
+                }
+            }
+        }
+    }
+
+    fn checked(&mut self, pending: &Pending, buffer: &mut Buffer) -> Result<(), (u64, Mismatch)> {
+        let unit_bytes = self.verified.unit_bytes;
+        let mut checked = 0;
+        for (unit, &oldest) in self.units(&pending.request).zip(&pending.oldest) {
+            if oldest > 0 {
+                let offset = unit * unit_bytes;
+                let from = (offset - pending.request.offset_bytes) as usize;
+                let piece = &mut buffer.as_mut_slice()[from..from + unit_bytes as usize];
+                self.check(piece, offset, oldest).map_err(|mismatch| (offset, mismatch))?;
+                checked += unit_bytes;
+            }
+        }
+        self.verified.checked_bytes += checked;
+        self.verified.unchecked_bytes += pending.request.length_bytes - checked;
+        Ok(())
+    }
+}
+
+impl<D: DataDevice + ?Sized> Device for Verifying<'_, D> {
+    fn profile(&self) -> &Profile {
+        self.device.profile()
+    }
+
+    fn now(&self) -> Instant {
+        self.device.now()
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
+        if !matches!(request.operation, Operation::Read | Operation::Write) {
+            return self.device.submit(request);
+        }
+        let length = request.length_bytes as usize;
+        let spare = self.spare.iter().position(|buffer| buffer.len() == length);
+        let mut buffer = spare.map_or_else(|| Buffer::zeroed(length), |index| self.spare.swap_remove(index));
+        let generation = self.generation + 1;
+        let writes = request.operation == Operation::Write;
+        if writes {
+            self.fill(&mut buffer, &request, generation);
+        }
+        if let Err((error, buffer)) = self.device.submit_with(request, buffer) {
+            self.spare.push(buffer);
+            return Err(error);
+        }
+        let units = self.units(&request);
+        let oldest = if writes {
+            self.generation = generation;
+            units
+                .map(|unit| {
+                    let flying = self.in_flight.entry(unit).or_default();
+                    flying.push(generation);
+                    flying[0]
+                })
+                .collect()
+        } else {
+            units.map(|unit| self.oldest(unit)).collect()
+        };
+        self.pending.insert(request.id.0, Pending { request, generation, oldest });
+        Ok(())
+    }
+
+    fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
+        let first = out.len();
+        self.device.reap(until, out);
+        for completion in &mut out[first..] {
+            self.ended(completion);
+        }
+    }
+
+    fn expect(&self, offset_bytes: u64, length_bytes: u64) {
+        self.device.expect(offset_bytes, length_bytes);
+    }
+
+    fn counters(&self) -> Counters {
+        self.device.counters()
+    }
+}
+
+#[cfg(test)]
+mod tests;

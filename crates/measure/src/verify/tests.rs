@@ -1,0 +1,174 @@
+//! Verified runs on a device that keeps bytes and can be made to lose them.
+
+use crate::tests::Scripted;
+use crate::{Interruption, MeasureError, Mismatch, Options, Run, run, run_verified};
+use flashlane_base::{Instant, Operation};
+use flashlane_device::{Buffer, Completion, DataDevice, Device, Profile, Request, RequestId, SubmitError};
+use flashlane_workload::Workload;
+use std::collections::BTreeMap;
+
+/// Bytes over a scripted device: writes take effect when they complete, reads see what is there then.
+struct Bytes {
+    inner: Scripted,
+    bytes: Vec<u8>,
+    flying: BTreeMap<u64, (Request, Buffer)>,
+    returned: BTreeMap<u64, Buffer>,
+    writes: u64,
+    fault: Fault,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    None,
+    /// This write never reaches the medium.
+    Loses(u64),
+    /// Of this write only the first sector does.
+    Tears(u64),
+    /// This write lands 1 MiB behind its place, too.
+    Strays(u64),
+}
+
+impl Bytes {
+    fn new(fault: Fault) -> Self {
+        let mut inner = Scripted::new(8, 3, 10);
+        inner.profile.capacity_bytes = 4 << 20;
+        Self {
+            bytes: vec![0; 4 << 20],
+            inner,
+            flying: BTreeMap::new(),
+            returned: BTreeMap::new(),
+            writes: 0,
+            fault,
+        }
+    }
+
+    fn finish(&mut self, id: u64) {
+        let Some((request, mut buffer)) = self.flying.remove(&id) else { return };
+        let at = request.offset_bytes as usize;
+        let span = at..at + buffer.len();
+        if request.operation == Operation::Read {
+            buffer.as_mut_slice().copy_from_slice(&self.bytes[span]);
+        } else {
+            self.writes += 1;
+            match self.fault {
+                Fault::Loses(nth) if nth == self.writes => {}
+                Fault::Tears(nth) if nth == self.writes => {
+                    self.bytes[at..at + 512].copy_from_slice(&buffer.as_slice()[..512]);
+                }
+                Fault::Strays(nth) if nth == self.writes => {
+                    let other = (at + (1 << 20)) % (4 << 20);
+                    self.bytes[other..other + buffer.len()].copy_from_slice(buffer.as_slice());
+                    self.bytes[span].copy_from_slice(buffer.as_slice());
+                }
+                _ => self.bytes[span].copy_from_slice(buffer.as_slice()),
+            }
+        }
+        self.returned.insert(id, buffer);
+    }
+}
+
+impl Device for Bytes {
+    fn profile(&self) -> &Profile {
+        self.inner.profile()
+    }
+    fn now(&self) -> Instant {
+        self.inner.now()
+    }
+    fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
+        self.inner.submit(request)
+    }
+    fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
+        let first = out.len();
+        self.inner.reap(until, out);
+        for completion in &out[first..] {
+            self.finish(completion.id.0);
+        }
+    }
+}
+
+impl DataDevice for Bytes {
+    fn submit_with(&mut self, request: Request, buffer: Buffer) -> Result<(), (SubmitError, Buffer)> {
+        if let Err(error) = self.inner.submit(request) {
+            return Err((error, buffer));
+        }
+        self.flying.insert(request.id.0, (request, buffer));
+        Ok(())
+    }
+    fn take_buffer(&mut self, id: RequestId) -> Option<Buffer> {
+        self.returned.remove(&id.0)
+    }
+}
+
+fn verified(fault: Fault, text: &str) -> Run {
+    let workload = Workload::parse(text).unwrap_or_else(|error| panic!("{error}"));
+    run_verified(&mut Bytes::new(fault), &workload, Options::default())
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn mismatch(run: &Run) -> Option<Mismatch> {
+    match run.partial {
+        Some(Interruption::Mismatch { mismatch, .. }) => Some(mismatch),
+        _ => None,
+    }
+}
+
+/// Also where writes to one place overlap in time, and where jobs have different sizes and places.
+#[test]
+fn nothing_is_found_where_nothing_is_wrong() {
+    for text in [
+        "sequential-write,size=64k,depth=4,requests=64,verify",
+        "mixed,reads=50%,depth=8,requests=20k,area=64k,verify",
+        "random-write,size=8k,align=4k,depth=8,area=128k,requests=5k,verify + random-read,size=4k,depth=3,area=256k",
+        "random-write,size=512B,depth=4,area=64k,verify,requests=4k + random-write,size=4k,shift=512B,area=60k",
+        "mixed,zipf=1.1,depth=8,requests=20k,verify",
+        "ordered-write,stride=1536B,size=1k,depth=3,requests=9k,verify",
+    ] {
+        let run = verified(Fault::None, text);
+        assert_eq!(run.partial, None, "{text}");
+        let seen = run.verified.expect("it was asked for");
+        assert!(seen.read_back_bytes > 0, "{text}: {seen:?}");
+        assert_eq!(
+            seen.checked_bytes + seen.unchecked_bytes,
+            run.jobs
+                .iter()
+                .filter_map(|job| { job.reads.as_ref().map(|reads| reads.len() * job.size_bytes) })
+                .sum::<u64>(),
+            "{text}"
+        );
+    }
+    let run = verified(Fault::None, "sequential-write,size=64k,requests=64,verify");
+    assert_eq!(run.verified.map(|seen| (seen.unit_bytes, seen.read_back_bytes)), Some((64 << 10, 4 << 20)));
+}
+
+#[test]
+fn what_was_lost_torn_or_astray_is_found() {
+    let twice = "sequential-write,size=64k,requests=128,verify";
+    let lost = mismatch(&verified(Fault::Loses(100), twice));
+    assert_eq!(lost, Some(Mismatch::Stale { found: 36, superseded_by: 100 }));
+    assert_eq!(
+        mismatch(&verified(Fault::Loses(10), "sequential-write,size=64k,requests=64,verify")),
+        Some(Mismatch::Garbled)
+    );
+    assert_eq!(mismatch(&verified(Fault::Tears(100), twice)), Some(Mismatch::Garbled));
+    let astray = verified(Fault::Strays(128), twice);
+    let written_for_bytes = (4 << 20) - (64 << 10);
+    assert_eq!(mismatch(&astray), Some(Mismatch::Misplaced { written_for_bytes }));
+    let Some(reason @ Interruption::Mismatch { offset_bytes, .. }) = astray.partial else { panic!() };
+    assert_eq!(offset_bytes, (1 << 20) - (64 << 10));
+    assert!(reason.to_string().contains(&format!("offset {offset_bytes}")), "{reason}");
+    let early = verified(Fault::Loses(1), "mixed,reads=50%,area=4k,requests=1000,verify");
+    assert!(mismatch(&early).is_some() && early.requests < 100, "{:?}", early.partial);
+}
+
+#[test]
+fn a_device_without_bytes_is_refused() {
+    let workload = Workload::parse("random-write,verify").unwrap();
+    let Err(MeasureError::Unfit { unfit, .. }) =
+        run(&mut Scripted::new(1, 1, 1), &workload, Options::default())
+    else {
+        panic!("a scripted device keeps no bytes")
+    };
+    assert!(unfit.field == "verify" && unfit.allowed.contains("backed("), "{unfit}");
+    let trims = Workload::parse("random-trim,verify").unwrap();
+    assert!(run_verified(&mut Bytes::new(Fault::None), &trims, Options::default()).is_err());
+}
