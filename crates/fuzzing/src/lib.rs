@@ -6,6 +6,7 @@
 //! toolchain, with every `cargo test`.
 
 mod block_headers;
+mod fio_reader;
 mod lanes_table;
 mod mutate;
 mod profile_reader;
@@ -29,6 +30,7 @@ pub const TARGETS: &[Target] = &[
     profile_reader::TARGET,
     spec_grammar::TARGET,
     workload_form::TARGET,
+    fio_reader::TARGET,
     trace_reader::TARGET,
     trace_container::TARGET,
     lanes_table::TARGET,

@@ -2,10 +2,12 @@
 //!
 //! A [`Workload`] is plain data: jobs that run side by side, and a rule for when to stop. A [`Generator`] turns one job
 //! into its accesses, and [`Turns`] tells whose turn it is where jobs share a stream. [`Workload::parse`] reads the
-//! short form of a command line, [`Workload::parse_toml`] a job file; both know the same keys. Nothing here touches a
+//! short form of a command line, [`Workload::parse_toml`] a job file; both know the same keys. [`FioFile::parse`] reads job
+//! files of fio. Nothing here touches a
 //! device: whether a workload fits one is asked with plain numbers ([`Workload::check`]).
 
 mod check;
+mod fio;
 mod form;
 mod generator;
 mod job;
@@ -13,6 +15,7 @@ pub mod pattern;
 mod turns;
 
 pub use check::{Limits, Unfit};
+pub use fio::FioFile;
 pub use form::{FormError, KEYS, Key, Place, Scope};
 pub use generator::{Access, Generator};
 pub use job::{Arrivals, Job, Mix, Precondition, Rate, Stop, Workload};

@@ -60,11 +60,15 @@ impl Fault {
 
 /// `unknown key 'siez' (did you mean 'size'?); allowed: …`
 pub(super) fn unknown<'a>(what: &str, given: &str, allowed: impl Iterator<Item = &'a str> + Clone) -> String {
+    let near = hint(given, allowed.clone());
+    format!("unknown {what} '{given}'{near}; allowed: {}", allowed.collect::<Vec<_>>().join(", "))
+}
+
+/// ` (did you mean 'size'?)`, where one of those is near to what was given.
+pub(crate) fn hint<'a>(given: &str, allowed: impl Iterator<Item = &'a str>) -> String {
     let near = allowed
-        .clone()
         .map(|name| (strsim::osa_distance(given, name), name))
         .filter(|&(distance, name)| distance <= 2.max(name.len() / 4))
         .min();
-    let hint = near.map(|(_, name)| format!(" (did you mean '{name}'?)")).unwrap_or_default();
-    format!("unknown {what} '{given}'{hint}; allowed: {}", allowed.collect::<Vec<_>>().join(", "))
+    near.map(|(_, name)| format!(" (did you mean '{name}'?)")).unwrap_or_default()
 }

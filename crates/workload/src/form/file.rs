@@ -22,7 +22,7 @@
 use super::draft::{Draft, Kind};
 use super::error::{Fault, FormError, Place, unknown};
 use super::keys::{KEYS, Scope};
-use crate::{Job, Workload};
+use crate::{Job, Workload, fio};
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -90,8 +90,12 @@ impl Source<'_> {
             match key.get_ref().as_ref() {
                 "name" => name = self.value(key, value)?,
                 "pattern" => {
-                    let parsed = Kind::parse(&self.value(key, value)?);
-                    kind = Some(parsed.map_err(|reason| self.error(value.span(), Some("pattern"), reason))?);
+                    let named = self.value(key, value)?;
+                    let parsed = Kind::parse(&named).map_err(|reason| {
+                        let reason = fio::answer(&named, "").unwrap_or(reason);
+                        self.error(value.span(), Some("pattern"), reason)
+                    });
+                    kind = Some(parsed?);
                 }
                 _ => self.set(&mut draft, Scope::Job, key, value)?,
             }
@@ -117,7 +121,9 @@ impl Source<'_> {
         let Some(key) = KEYS.iter().find(|key| key.name == given) else {
             let own: &[&str] = if scope == Scope::Job { &["name", "pattern"] } else { &["job"] };
             let allowed = KEYS.iter().filter(|key| key.scope == scope).map(|key| key.name);
-            let reason = unknown("key", given, own.iter().copied().chain(allowed));
+            let value = self.value(name, value).unwrap_or_default();
+            let reason = fio::answer(given, &value)
+                .unwrap_or_else(|| unknown("key", given, own.iter().copied().chain(allowed)));
             return Err(self.error(name.span(), Some(given), reason));
         };
         if key.scope != scope {

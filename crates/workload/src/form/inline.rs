@@ -4,13 +4,13 @@
 use super::draft::{Draft, Kind};
 use super::error::{Fault, FormError, Place, unknown};
 use super::keys::{KEYS, Scope};
-use crate::{Job, Workload};
+use crate::{Job, Workload, fio};
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
 impl Workload {
-    /// Reads the one-line form. [`crate::KEYS`] lists the keys; those that are true or false may stand without a
-    /// value. Jobs are called by what they do; where that name is taken, `+N` follows, as they are the N-th that the line joins.
+    /// Reads the one-line form. [`crate::KEYS`] lists the keys; those that are true or false may stand without a value.
+    /// Jobs are called by what they do; where that name is taken, `+N` follows, as they are the N-th that the line joins.
     ///
     /// # Errors
     /// [`FormError`] with the character, the key, what was given and what is allowed.
@@ -48,6 +48,13 @@ impl Line<'_> {
         }
     }
 
+    /// What to write for a word of fio's, and for the whole line.
+    fn in_our_words(&self, name: &str, value: &str) -> Option<String> {
+        let answer = fio::answer(name, value)?;
+        let line = fio::rewritten(self.text).map(|line| format!("; the whole line is '{line}'"));
+        Some(answer + &line.unwrap_or_default())
+    }
+
     /// The character, from 1, at a byte.
     fn character(&self, byte: usize) -> usize {
         self.text[..byte].chars().count() + 1
@@ -61,7 +68,10 @@ impl Line<'_> {
             let reason = "a pattern is expected, as in 'random-read,size=4k,depth=32,requests=1M'";
             return Err(self.error(start, None, reason.into()));
         }
-        let kind = Kind::parse(name).map_err(|reason| self.error(start, None, reason))?;
+        let kind = Kind::parse(name).map_err(|reason| {
+            let (word, value) = name.split_once('=').unwrap_or((name, ""));
+            self.error(start, None, self.in_our_words(word.trim(), value.trim()).unwrap_or(reason))
+        })?;
         let mut draft = Draft::default();
         let mut given = Vec::new();
         for (at, setting) in settings {
@@ -86,7 +96,8 @@ impl Line<'_> {
             None => (setting, ""),
         };
         let Some(key) = KEYS.iter().find(|key| key.name == name) else {
-            return Err(self.error(at, Some(name), unknown("key", name, KEYS.iter().map(|k| k.name))));
+            let reason = || unknown("key", name, KEYS.iter().map(|k| k.name));
+            return Err(self.error(at, Some(name), self.in_our_words(name, value).unwrap_or_else(reason)));
         };
         if value.is_empty() {
             let reason = format!("'{name}' lacks its value, as in {name}={}", key.example);

@@ -9,6 +9,7 @@ mod inline;
 mod keys;
 mod write;
 
+pub(crate) use error::hint;
 pub use error::{FormError, Place};
 pub use keys::{KEYS, Key, Scope};
 
