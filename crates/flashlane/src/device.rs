@@ -90,6 +90,54 @@ pub struct OpenedBytes {
     pub warnings: Vec<Warning>,
 }
 
+/// The size of a device, where it can be known without dividing it into lanes; that of a real one by opening it for
+/// reading.
+pub fn capacity_of(spec: &Spec, safety: &SafetyOptions) -> Result<Option<u64>, Failure> {
+    if is_divided(spec) {
+        return Ok(None);
+    }
+    if let Some(config) = profile_of(spec)? {
+        return Ok(Some(config.capacity.0));
+    }
+    if safety.create.is_some() {
+        return Ok(safety.create);
+    }
+    let opening = Opening { safety, writes: false, depth: 1, seed: Seed(0) };
+    Ok(Some(open(spec, &opening)?.device.profile().capacity_bytes))
+}
+
+/// Opens the device that `spec` names for a workload that verifies: only where it keeps bytes, since those of a simulated
+/// drive are kept in memory where that is asked for by name.
+pub fn open_verifiable(spec: &Spec, opening: &Opening<'_>) -> Result<OpenedBytes, Failure> {
+    let refused = |allowed: &str| {
+        Failure::unusable(anyhow!("the workload does not fit device '{spec}': verify is true: {allowed}"))
+    };
+    // Before it is opened, which may divide it anew.
+    if is_divided(spec) {
+        return Err(refused("the device has erase units; 'flashlane sdf bench' is for these"));
+    }
+    if !keeps_bytes(spec) {
+        let backed =
+            Spec::Layer { name: "backed".into(), inner: Box::new(spec.clone()), options: Vec::new() };
+        let allowed = format!("the device models time and keeps no bytes; '{backed}' keeps them in memory");
+        return Err(refused(&allowed));
+    }
+    let opened = open_bytes(spec, opening, &|_| Ok(()))?;
+    if opened.device.profile().erase_unit_bytes > 0 {
+        return Err(refused("the device has erase units; 'flashlane sdf bench' is for these"));
+    }
+    Ok(opened)
+}
+
+/// Whether what is written to a device can be read back.
+fn keeps_bytes(spec: &Spec) -> bool {
+    match spec {
+        Spec::Path(_) => true,
+        Spec::Simulated { .. } => false,
+        Spec::Layer { name, inner, .. } => name == "backed" || keeps_bytes(inner),
+    }
+}
+
 /// Asked of what a device will be, before it is divided into lanes and all that is on it is lost: nothing was written
 /// where the answer is a refusal.
 pub type Accept<'a> = dyn Fn(&Profile) -> Result<(), Failure> + 'a;

@@ -3,7 +3,9 @@
 use crate::failure::Failure;
 use crate::input::{SETTINGS_BYTES, read_text};
 use anyhow::anyhow;
-use flashlane_workload::{KEYS, Scope, Workload};
+use flashlane_device::spec::Spec;
+use flashlane_measure::schema::Warning;
+use flashlane_workload::{FioFile, KEYS, Scope, Workload};
 use toml::{Table, Value};
 
 /// A workload's text, read once.
@@ -12,24 +14,70 @@ pub struct Written {
     text: String,
     /// The job file that it is from; none for the one-line form.
     file: Option<String>,
+    /// What a job file of fio says; its text is in the one-line form then.
+    fio: Option<FioFile>,
 }
 
 /// Beside [`KEYS`]: what is visited, and how.
 pub const PATTERN: &str = "pattern";
 
 impl Written {
-    /// What was typed: the text itself, or that of the job file it names.
-    pub fn read(typed: &str) -> Result<Self, Failure> {
-        if !typed.ends_with(".toml") {
-            return Ok(Self { text: typed.into(), file: None });
+    /// What was typed: the text itself, or that of the job file it names. `capacity` gives the size of the device that a
+    /// job file of fio may depend on, where it is known.
+    pub fn read(
+        typed: &str,
+        capacity: impl FnOnce() -> Result<Option<u64>, Failure>,
+    ) -> Result<Self, Failure> {
+        let is_fio = typed.ends_with(".fio");
+        if !typed.ends_with(".toml") && !is_fio {
+            return Ok(Self { text: typed.into(), file: None, fio: None });
         }
         let text = read_text(typed.as_ref(), SETTINGS_BYTES)
             .map_err(|error| Failure::unusable(anyhow!("cannot read the job file '{typed}': {error}")))?;
-        Ok(Self { text, file: Some(typed.into()) })
+        if !is_fio {
+            return Ok(Self { text, file: Some(typed.into()), fio: None });
+        }
+        let fio = FioFile::parse(&text, typed, capacity()?).map_err(Failure::unusable)?;
+        Ok(Self { text: fio.stages[0].to_string(), file: None, fio: Some(fio) })
+    }
+
+    /// What runs in turn: one workload, unless a job file of fio has stonewalls.
+    pub fn stages(&self) -> Result<Vec<Workload>, Failure> {
+        match &self.fio {
+            Some(fio) => Ok(fio.stages.clone()),
+            None => self.workload().map(|workload| vec![workload]),
+        }
+    }
+
+    /// What is to be said of a job file of fio that is run on the device `spec`.
+    pub fn warnings(&self, spec: &Spec) -> Vec<Warning> {
+        let Some(fio) = &self.fio else { return Vec::new() };
+        let mut warnings = Vec::new();
+        if let Some(filename) = fio.filename.as_ref().filter(|name| **name != spec.to_string()) {
+            let message = format!("the job file names '{filename}'; what was measured is '{spec}'");
+            warnings.push(Warning { code: "fio-filename".into(), message });
+        }
+        if !fio.ignored.is_empty() {
+            let message = format!(
+                "options of the job file that do not change what is measured were left out: {}",
+                fio.ignored.join(", ")
+            );
+            warnings.push(Warning { code: "fio-options-left-out".into(), message });
+        }
+        warnings
     }
 
     /// The workload as it stands.
     pub fn workload(&self) -> Result<Workload, Failure> {
+        if let Some(fio) = &self.fio {
+            let [stage] = &fio.stages[..] else {
+                return Err(Failure::unusable(anyhow!(
+                    "a sweep is over one workload, and a stonewall of the job file divides it into {}",
+                    fio.stages.len()
+                )));
+            };
+            return Ok(stage.clone());
+        }
         match &self.file {
             Some(file) => Workload::parse_toml(&self.text, file),
             None => Workload::parse(&self.text),
@@ -110,12 +158,13 @@ mod tests {
 
     #[test]
     fn settings_take_the_place_of_a_line_s_own() {
-        let written = Written::read("random-read,depth=4,jobs=2,shared").unwrap();
+        let written = Written::read("random-read,depth=4,jobs=2,shared", || Ok(None)).unwrap();
         let with = |settings: &[(&str, &str)]| written.with_settings(settings).map(|w| w.to_string());
         assert_eq!(with(&[]).unwrap(), written.workload().unwrap().to_string());
         let text = with(&[("depth", "8"), ("pattern", "random-write"), ("requests", "5")]).unwrap();
         assert_eq!(text, "random-write,size=4KiB,depth=8,jobs=2,shared,requests=5,seed=0");
-        let several = Written::read("random-read,depth=4,turns=2 + random-write,turns=1,seed=3").unwrap();
+        let several =
+            Written::read("random-read,depth=4,turns=2 + random-write,turns=1,seed=3", || Ok(None)).unwrap();
         let text =
             several.with_settings(&[("depth", "8"), ("seed", "5"), ("requests", "9")]).unwrap().to_string();
         let job = |name: &str, turns| format!("{name},size=4KiB,depth=8,turns={turns}");
@@ -127,7 +176,7 @@ mod tests {
     #[test]
     fn settings_reach_every_job_of_a_file() {
         let text = "requests = 10\n[[job]]\npattern = \"random-read\"\n[[job]]\npattern = \"random-write\"\ndepth = 2\n";
-        let written = Written { text: text.into(), file: Some("job.toml".into()) };
+        let written = Written { text: text.into(), file: Some("job.toml".into()), fio: None };
         let workload = written.with_settings(&[("depth", "8"), ("requests", "7")]).unwrap();
         assert_eq!(workload.stop.requests, Some(7));
         assert!(workload.jobs.iter().all(|job| job.depth == 8));

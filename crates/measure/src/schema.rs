@@ -68,6 +68,50 @@ pub struct RunResult {
     pub figures: Vec<Figure>,
 }
 
+/// What [`RunsResult::schema`] says.
+pub const RUNS_SCHEMA: &str = "flashlane.runs/1";
+
+/// Runs that were made in turn on one device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunsResult {
+    /// Always [`RUNS_SCHEMA`].
+    pub schema: String,
+    /// The device's name.
+    pub device: String,
+    /// Each run, without its figures and warnings.
+    pub runs: Vec<RunResult>,
+    /// Doubts about the results, each with the run that it is about.
+    pub warnings: Vec<Warning>,
+    /// Why the last run ended before its end; `null` where it did not.
+    pub partial: Option<String>,
+    /// What a report draws.
+    #[serde(default)]
+    pub figures: Vec<Figure>,
+}
+
+impl RunsResult {
+    /// Of `wanted` runs those that were made.
+    pub fn new(mut runs: Vec<RunResult>, wanted: usize) -> Self {
+        let (mut warnings, mut figures) = (Vec::new(), Vec::new());
+        let made = runs.len();
+        for (nth, run) in (1..).zip(&mut runs) {
+            let about =
+                |warning: Warning| Warning { message: format!("run {nth}: {}", warning.message), ..warning };
+            warnings.extend(run.warnings.drain(..).map(about));
+            let of = |figure: Figure| Figure {
+                id: format!("run-{nth}-{}", figure.id),
+                title: format!("Run {nth}: {}", figure.title),
+                ..figure
+            };
+            figures.extend(run.figures.drain(..).map(of));
+        }
+        let partial = runs.last().and_then(|run| run.partial.clone());
+        let partial = partial.map(|reason| format!("{reason}, in run {made} of {wanted}"));
+        let device = runs.first().map(|run| run.device.name.clone()).unwrap_or_default();
+        Self { schema: RUNS_SCHEMA.into(), device, runs, warnings, partial, figures }
+    }
+}
+
 /// A device in a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceRow {

@@ -11,12 +11,13 @@ use crate::{harness, output};
 use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
-use flashlane_measure::schema::RunResult;
-use flashlane_measure::{MeasureError, Options, Progress, Run};
+use flashlane_measure::schema::{RunResult, RunsResult, Warning};
+use flashlane_measure::{MeasureError, Options, Progress, Run, run, run_verified};
 use flashlane_studies::sweep::fingerprint;
 use flashlane_workload::{KEYS, NAMED, Scope, Workload};
 use serde_json::Value;
 use std::fmt::Write;
+use std::ops::ControlFlow;
 
 /// Run one workload on a device: its latencies, its bandwidth, and what the device counted
 #[derive(Debug, clap::Args)]
@@ -25,7 +26,7 @@ pub struct Arguments {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device)]
     device: Spec,
-    /// PATTERN,KEY=VALUE,… (several joined by '+') or the path of a job file that ends in .toml
+    /// PATTERN,KEY=VALUE,… (several joined by '+') or the path of a job file: .toml, or fio's .fio
     workload: String,
     /// The seed of all randomness, in place of the workload's own
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed)]
@@ -46,8 +47,10 @@ Examples:
   flashlane run sim:nvme-tlc,initial.state=fragmented random-write,depth=32 --out steady
   flashlane run /dev/nvme0n1 sequential-read,size=128k,depth=8,time=30s
   flashlane run sim:ssd-s 'sequential-read,turns=4 + random-write,turns=1'
+  flashlane run sim:ssd-m random-write,zipf=0.99,rate=500/s,arrivals=poisson,fsync=8,precondition=steady
   flashlane run ./scratch random-write,confidence=1% --create 4GiB
   flashlane run 'faulty(sim:ssd-s,vanish-after=1000)' job.toml --format json
+  flashlane run /dev/nvme0n1 job.fio --destroy-data
   flashlane run sim:msr-64g random-write --sweep buffer.size=1MiB..64MiB*2 --sweep buffer.policy=lru,fifo";
 
 /// How much `--quick` and `--full` change a run's length.
@@ -75,27 +78,44 @@ fn long_help() -> String {
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Arguments { device: spec, safety, .. } = arguments;
-    let written = Written::read(&arguments.workload)?;
+    let written = Written::read(&arguments.workload, || devices::capacity_of(spec, safety))?;
     if !arguments.sweep.keys.is_empty() {
         let base = arguments.changed(written.workload()?);
         let experiment = Experiment { arguments, written, base };
         return sweep::call(experiment, spec, &arguments.sweep, safety, &arguments.output);
     }
-    let workload = arguments.changed(written.workload()?);
-    let writes = workload.changes().then(|| (described(&workload), "use a workload that only reads"));
+    let stages: Vec<Workload> =
+        written.stages()?.into_iter().map(|workload| arguments.changed(workload)).collect();
+    let writes = stages.iter().find(|workload| workload.changes());
+    let writes = writes.map(|workload| (described(workload), "use a workload that only reads"));
     begin(spec, safety, &arguments.output, writes)?;
     let meter = Meter::new(format!("running on {spec}"));
-    let mut watch = |progress: &Progress| meter.watch(progress.share());
-    let options = Options { watch: Some(&mut watch), ..Options::default() };
-    let measured = measure(spec, &workload, safety, options);
+    let mut preconditions = false;
+    let mut watch = |progress: &Progress| {
+        if progress.preconditions != preconditions {
+            preconditions = progress.preconditions;
+            meter.say(format!("{} {spec}", if preconditions { "preconditioning" } else { "running on" }));
+        }
+        meter.watch(progress.share())
+    };
+    let measured = measure(spec, &stages, safety, Options::default().samples, &mut watch);
     drop(meter);
-    let (run, result) = measured?;
-    let result = output::value(&result, spec)?;
-    output::deliver(&arguments.output, &result, Some(&output::samples(&run.samples)?))?;
-    Ok(match run.partial {
+    let mut measured = measured?;
+    measured[0].1.warnings.extend(written.warnings(spec));
+    let (last, _) = &measured[measured.len() - 1];
+    let partial = last.partial.map(|reason| (reason, last.requests));
+    if let ([_], [(run, result)]) = (&stages[..], &measured[..]) {
+        let samples = output::samples(&run.samples)?;
+        output::deliver(&arguments.output, &output::value(result, spec)?, Some(&samples))?;
+    } else {
+        let results = measured.into_iter().map(|(_, result)| result).collect();
+        let result = output::value(&RunsResult::new(results, stages.len()), spec)?;
+        output::deliver(&arguments.output, &result, None)?;
+    }
+    Ok(match partial {
         None => Status::Done,
-        Some(reason) => {
-            tell(&format!("{reason}; the result is partial: {} requests were measured", run.requests));
+        Some((reason, requests)) => {
+            tell(&format!("{reason}; the result is partial: {requests} requests were measured"));
             Status::Failed
         }
     })
@@ -113,35 +133,78 @@ impl Arguments {
         if self.effort.quick {
             stop.requests = stop.requests.map(|requests| (requests / FACTOR).max(1));
             stop.time = stop.time.map(|time| time / FACTOR);
+            workload.jobs.iter_mut().for_each(|job| job.accesses = job.accesses.map(|n| (n / FACTOR).max(1)));
         } else if self.effort.full {
             stop.requests = stop.requests.map(|requests| requests.saturating_mul(FACTOR));
             stop.time = stop.time.map(|time| time * FACTOR);
+            let more = |accesses: u64| accesses.saturating_mul(FACTOR);
+            workload.jobs.iter_mut().for_each(|job| job.accesses = job.accesses.map(more));
         }
         workload
     }
 }
 
-/// Opens the device, runs the workload on it, and says what came of it.
+/// Opens the device, runs one workload after the other on it, and says what came of each. The first that ends early is
+/// the last.
 fn measure(
     spec: &Spec,
-    workload: &Workload,
+    stages: &[Workload],
     safety: &SafetyOptions,
-    options: Options<'_>,
-) -> Result<(Run, RunResult), Failure> {
-    let opening =
-        Opening { safety, writes: workload.changes(), depth: workload.depth(), seed: workload.seed };
-    let mut opened = devices::open(spec, &opening)?;
-    let run =
-        flashlane_measure::run(&mut *opened.device, workload, options).map_err(|error| match error {
+    samples: usize,
+    watch: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+) -> Result<Vec<(Run, RunResult)>, Failure> {
+    let opening = Opening {
+        safety,
+        writes: stages.iter().any(Workload::changes),
+        depth: stages.iter().map(Workload::depth).max().unwrap_or(1),
+        seed: stages[0].seed,
+    };
+    let mut ready = if stages.iter().any(|workload| workload.verify) {
+        Ready::Bytes(devices::open_verifiable(spec, &opening)?)
+    } else {
+        Ready::Timing(devices::open(spec, &opening)?)
+    };
+    let mut measured = Vec::new();
+    for workload in stages {
+        let options = Options { samples, watch: Some(&mut *watch) };
+        let run = match &mut ready {
+            Ready::Bytes(opened) if workload.verify => run_verified(&mut *opened.device, workload, options),
+            Ready::Bytes(opened) => run(&mut *opened.device, workload, options),
+            Ready::Timing(opened) => run(&mut *opened.device, workload, options),
+        };
+        let run = run.map_err(|error| match error {
             MeasureError::Unfit { .. } => Failure::unusable(error),
             MeasureError::Interrupted(_) => Failure::failed(error),
         })?;
-    let mut result = RunResult::from(&run);
-    result.warnings.extend(opened.warnings);
-    if !run.profile.simulated {
-        result.harness_ns_per_request = Some(harness::ns_per_request(32));
+        let mut result = RunResult::from(&run);
+        if measured.is_empty() {
+            result.warnings.append(ready.warnings());
+        }
+        if !run.profile.simulated {
+            result.harness_ns_per_request = Some(harness::ns_per_request(32));
+        }
+        let is_partial = run.partial.is_some();
+        measured.push((run, result));
+        if is_partial {
+            break;
+        }
     }
-    Ok((run, result))
+    Ok(measured)
+}
+
+/// A device that is open: with its bytes, where something is verified.
+enum Ready {
+    Timing(devices::Opened),
+    Bytes(devices::OpenedBytes),
+}
+
+impl Ready {
+    fn warnings(&mut self) -> &mut Vec<Warning> {
+        match self {
+            Self::Timing(opened) => &mut opened.warnings,
+            Self::Bytes(opened) => &mut opened.warnings,
+        }
+    }
 }
 
 /// A run at each point of a sweep.
@@ -197,8 +260,8 @@ impl sweep::Experiment for Experiment<'_> {
     fn measure(&self, device: &Spec, workload: &Workload, watch: sweep::Watch<'_>) -> Result<Value, Failure> {
         let mut watch = |progress: &Progress| watch(progress.share());
         // Single requests are for one run's plots and samples, which no sweep draws.
-        let options = Options { samples: 0, watch: Some(&mut watch) };
-        let (_, result) = measure(device, workload, &self.arguments.safety, options)?;
-        serde_json::to_value(&result).map_err(Failure::failed)
+        let stages = std::slice::from_ref(workload);
+        let measured = measure(device, stages, &self.arguments.safety, 0, &mut watch)?;
+        serde_json::to_value(&measured[0].1).map_err(Failure::failed)
     }
 }

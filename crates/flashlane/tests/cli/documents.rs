@@ -93,6 +93,11 @@ fn every_field_of_a_result_is_explained() {
     let text = document("json");
     for arguments in [
         &["run", "sim:ssd-s", "mixed,requests=2k"][..],
+        &[
+            "run",
+            "backed((sim:ssd-s,capacity=64MiB,flash.blocks=16))",
+            "mixed,fsync=9,verify,rate=9/s,precondition=steady,requests=50",
+        ],
         &["probe", "sim:ssd-s"],
         &["profile", "list"],
         &["probe", "--score", "1"],

@@ -17,3 +17,4 @@ mod sdf_foreign;
 mod sweeps;
 mod traces;
 mod uflip;
+mod workloads;

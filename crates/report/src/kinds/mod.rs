@@ -3,6 +3,7 @@
 mod probe;
 mod replay;
 mod run;
+mod runs;
 mod score;
 mod sdf;
 mod study;
@@ -31,6 +32,7 @@ pub(crate) struct Kind {
 pub(crate) const KINDS: &[Kind] = &[
     probe::KIND,
     run::KIND,
+    runs::KIND,
     replay::KIND,
     study::KIND,
     score::KIND,

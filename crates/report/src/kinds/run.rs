@@ -26,6 +26,7 @@ fn document(result: &Value) -> Document {
     let latency = &result["latency_ns"];
     let facts = [
         fact(result, "iops", "Requests a second"),
+        fact(result, "offered_iops", "Offered a second"),
         fact(result, "bandwidth_bytes_per_s", "Bandwidth"),
         mean(latency, &result["confidence"]),
         latency["p99"].as_f64().map(|ns| Fact::new("99% within", time_ns(ns))),
@@ -43,6 +44,8 @@ fn document(result: &Value) -> Document {
         Some(latency_table(result).beside(["latency-distribution", "latency-over-time"])),
         counters.and_then(|counters| field_table("Device counters", &counters)),
         device.and_then(|device| field_table("Device", &device)),
+        result["precondition"].as_object().and_then(|done| field_table("Preconditioning", done)),
+        result["verified"].as_object().and_then(|checked| field_table("Verified", checked)),
         object_table("Jobs", Column::left("Job", "job"), jobs),
     ];
     Document {

@@ -1,0 +1,113 @@
+//! What workloads can ask for: flushes, rates, verification, preconditioning, and fio's words.
+
+use crate::program::{done, flashlane, json, refused};
+use std::fs;
+
+const SMALL: &str = "sim:ssd-s,capacity=64MiB,flash.blocks=16";
+
+#[test]
+fn flushes_have_a_row_of_their_own() {
+    let result = json(&["run", SMALL, "random-write,fsync=4,requests=100"]);
+    assert_eq!((&result["requests"], &result["operations"]["flush"]["requests"]), (&100.into(), &25.into()));
+    assert_eq!(result["device"]["counters"]["host_flushes"], 25);
+    assert!(done(&["run", SMALL, "random-write,fsync=4,requests=100"]).contains("Flushes"));
+}
+
+/// A buffered write is done before it is on flash, a durable one is not.
+#[test]
+fn durable_writes_take_as_long_as_flash() {
+    let mean = |workload| {
+        let result = json(&["run", "sim:ssd-m", workload]);
+        result["latency_ns"]["mean"].as_f64().unwrap()
+    };
+    assert!(mean("random-write,fua,requests=200") > 2.0 * mean("random-write,requests=200"));
+}
+
+#[test]
+fn a_rate_that_is_not_kept_is_reported() {
+    let result = json(&["run", SMALL, "random-read,rate=10M/s,requests=5k"]);
+    let codes: Vec<&str> = result["warnings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|warning| warning["code"].as_str().unwrap())
+        .collect();
+    assert_eq!(codes[0], "rate-not-kept");
+    assert_eq!(result["offered_iops"], 1e7);
+    assert!(done(&["run", SMALL, "random-read,rate=10M/s,requests=5k"]).contains("Offered"));
+}
+
+#[test]
+fn lost_writes_are_found_by_verifying() {
+    let workload = "sequential-write,area=64k,requests=200,verify";
+    let kept = json(&["run", &format!("backed(({SMALL}))"), workload]);
+    assert_eq!(kept["verified"]["read_back_bytes"], 64 << 10);
+    let lossy = format!("faulty(backed(({SMALL})),lost-writes=@190)");
+    let lost = flashlane(&["run", &lossy, workload]);
+    assert_eq!(lost.status, 1, "{}", lost.stderr);
+    assert!(lost.stderr.contains("offset") && lost.stderr.contains("superseded"), "{}", lost.stderr);
+    refused(2, &["run", SMALL, workload], &["verify", &format!("'backed(({SMALL}))'")]);
+    refused(2, &["run", "sim:sdf", workload], &["verify", "keeps no bytes"]);
+}
+
+#[test]
+fn preconditioning_a_real_device_requires_consent() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    fs::write(&path, vec![7_u8; 1 << 20]).unwrap();
+    let arguments = ["run", path.to_str().unwrap(), "random-read,precondition=steady", "--allow-page-cache"];
+    refused(2, &arguments, &["--destroy-data"]);
+    assert!(fs::read(&path).unwrap().iter().all(|&byte| byte == 7));
+}
+
+#[test]
+fn distributions_are_swept() {
+    let sweep = ["run", SMALL, "random-read,requests=500", "--sweep", "workload.zipf=0.5,0.99,1.2"];
+    let result = json(&sweep);
+    assert_eq!(result["rows"].as_array().map(Vec::len), Some(3), "{result}");
+}
+
+#[test]
+fn a_job_file_of_fio_is_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("job.fio");
+    let file = path.to_str().unwrap();
+    let global = "[global]\nbs=8k\niodepth=4\nioengine=libaio\ndirect=1\ngroup_reporting\n";
+    fs::write(&path, format!("{global}[reads]\nrw=randread\nsize=25%\n[writes]\nrw=write\nsize=1m\n"))
+        .unwrap();
+    let result = json(&["run", SMALL, file]);
+    let requests: Vec<_> = result["jobs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|job| (job["name"].clone(), job["requests"].clone()))
+        .collect();
+    assert_eq!(requests, [("reads".into(), 2048.into()), ("writes".into(), 128.into())]);
+    let warnings = result["warnings"].to_string();
+    assert!(warnings.contains("fio-options-left-out") && warnings.contains("group_reporting"), "{warnings}");
+    let swept = json(&["run", SMALL, file, "--sweep", "workload.depth=1,2"]);
+    assert_eq!(swept["rows"].as_array().map(Vec::len), Some(2), "{swept}");
+
+    fs::write(
+        &path,
+        format!("{global}[fill]\nrw=write\nsize=4m\n[again]\nstonewall\nrw=randread\nsize=4m\n"),
+    )
+    .unwrap();
+    let result = json(&["run", SMALL, file]);
+    assert_eq!(result["schema"], "flashlane.runs/1");
+    let runs = result["runs"].as_array().unwrap();
+    assert_eq!(runs.iter().map(|run| run["requests"].as_u64().unwrap()).collect::<Vec<_>>(), [512, 512]);
+    assert!(
+        !result["warnings"].to_string().contains("not-written"),
+        "what is read was written before: {result}"
+    );
+    assert!(done(&["run", SMALL, file]).contains("1: fill"));
+    refused(2, &["run", SMALL, file, "--sweep", "workload.depth=1,2"], &["stonewall"]);
+    fs::write(&path, "[a]\nsize=1m\nzonemode=zbd\n").unwrap();
+    refused(2, &["run", SMALL, file], &[&format!("{file}:3: zonemode"), "no equivalent"]);
+}
+
+#[test]
+fn fios_words_are_answered() {
+    refused(2, &["run", SMALL, "rw=randread,bs=4k,iodepth=32"], &["'random-read,size=4k,depth=32'"]);
+}
