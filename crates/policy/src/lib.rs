@@ -10,6 +10,7 @@ pub mod buffer;
 pub mod cleaning;
 pub mod mapping;
 mod options;
+pub mod pacing;
 mod policies;
 pub mod readahead;
 pub mod registry;

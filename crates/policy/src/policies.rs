@@ -1,7 +1,7 @@
 //! All families together.
 
 use crate::registry::Family;
-use crate::{allocation, buffer, cleaning, mapping, readahead, scheduling, wear};
+use crate::{allocation, buffer, cleaning, mapping, pacing, readahead, scheduling, wear};
 
 /// The policies that a profile can choose by name: ours, and those that a program adds to a family.
 ///
@@ -36,6 +36,8 @@ pub struct Policies {
     pub cleaning: Family<cleaning::Build>,
     /// Which number a written page has in the order that is striped over the flash.
     pub mapping: Family<mapping::Build>,
+    /// How the moves of cleaning are spread over the host's writes.
+    pub pacing: Family<pacing::Build>,
     /// Which pages to fetch before they are asked for.
     pub readahead: Family<readahead::Build>,
     /// Which of the operations that wait for a die goes first.
@@ -51,6 +53,7 @@ impl Default for Policies {
             buffer: buffer::FAMILY,
             cleaning: cleaning::FAMILY,
             mapping: mapping::FAMILY,
+            pacing: pacing::FAMILY,
             readahead: readahead::FAMILY,
             scheduling: scheduling::FAMILY,
             wear: wear::FAMILY,
