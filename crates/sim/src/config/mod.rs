@@ -307,6 +307,10 @@ pub struct CleaningConfig {
     /// Whether the planes of a die are filled and cleaned block beside block, so that moves and erases on them share
     /// array times; only with `flash.multi_plane`.
     pub multi_plane: bool,
+    /// How cleaning is spread over the host's writes: the pacing policy's name.
+    pub pacing: String,
+    /// The pacing policy's own settings.
+    pub pacing_options: PolicyOptions,
     /// The policy's own settings.
     pub options: PolicyOptions,
 }
@@ -465,6 +469,8 @@ impl Default for CleaningConfig {
             yields: false,
             separate: false,
             multi_plane: false,
+            pacing: "watermark".into(),
+            pacing_options: PolicyOptions::default(),
             options: PolicyOptions::default(),
         }
     }

@@ -339,6 +339,29 @@ fn service(config: &DriveConfig) -> Result<(), Refusal> {
     })
 }
 
+/// What goes with cleaning that is paced.
+fn paced(config: &DriveConfig) -> Result<(), Refusal> {
+    let c = &config.cleaning;
+    let build = |options: &Options| config.policies.pacing.build(&c.pacing, options);
+    check(("cleaning.pacing", "cleaning.pacing_options"), &c.pacing_options, build)?;
+    if !build(&c.pacing_options.options()).is_ok_and(|pacing| pacing.in_steps()) {
+        return Ok(());
+    }
+    require(config.mapping.translation == Translation::Page, "cleaning.pacing", || {
+        format!("it is '{}'; allowed where whole blocks are mapped and merged: only 'watermark'", c.pacing)
+    })?;
+    for (field, is) in [("cleaning.lazy", c.lazy), ("cleaning.yields", c.yields)] {
+        require(!is, field, || {
+            format!(
+                "it is true, which says when a whole victim is cleaned; allowed with cleaning.pacing '{}', which spreads \
+                 the moves over the writes: only false",
+                c.pacing
+            )
+        })?;
+    }
+    Ok(())
+}
+
 /// Those of a drive with a translation layer.
 fn policies(config: &DriveConfig) -> Result<(), Refusal> {
     let c = config;
@@ -352,6 +375,7 @@ fn policies(config: &DriveConfig) -> Result<(), Refusal> {
     check(("cleaning.policy", "cleaning.options"), &c.cleaning.options, |o| {
         c.policies.cleaning.build(&c.cleaning.policy, Seed(0), o)
     })?;
+    paced(c)?;
     if let Some(r) = &c.readahead {
         check(("readahead.policy", "readahead.options"), &r.options, |o| {
             c.policies.readahead.build(&r.policy, r.window.0, o)

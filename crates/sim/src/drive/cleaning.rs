@@ -77,3 +77,105 @@ fn with_a_second_register_cleaning_overlaps_bus_and_array_as_writes_do() {
     let share = took("true") / took("false");
     assert!((0.75..0.82).contains(&share), "{share}");
 }
+
+/// A fragmented drive in the proportions of `nvme-tlc`, of four dies and 6 GiB.
+fn small_tlc(settings: &[(&str, &str)]) -> Drive {
+    let mut all = vec![
+        ("flash.channels", "2"),
+        ("flash.blocks", "128"),
+        ("flash.pages", "192"),
+        ("capacity", "5500MiB"),
+        ("buffer.size", "1MiB"),
+        ("initial.state", "fragmented"),
+    ];
+    all.extend_from_slice(settings);
+    Drive::new(&config("nvme-tlc", &all), Seed(1))
+}
+
+#[test]
+fn paced_cleaning_bounds_the_longest_write() {
+    let measured = |pacing| {
+        let mut drive = small_tlc(&[("cleaning.pacing", pacing)]);
+        let (ms, longest_us) = writes(&mut drive, 60_000, 8, Duration::ZERO);
+        (ms, longest_us, drive.counters().write_amplification().unwrap())
+    };
+    let (whole, paced) = (measured("watermark"), measured("proportional"));
+    assert!(whole.1 > 300_000.0, "the longest write took {} us while whole victims were cleaned", whole.1);
+    assert!(paced.1 < 20_000.0, "the longest write took {} us", paced.1);
+    assert!(paced.2 <= whole.2 * 1.01, "write amplification {} instead of {}", paced.2, whole.2);
+    assert!(paced.0 <= whole.0, "{} instead of {} ms", paced.0, whole.0);
+}
+
+#[test]
+fn cleaning_steps_of_a_die_share_array_time_over_its_planes() {
+    let measured = |multi_plane| {
+        let mut drive = small_tlc(&[("flash.multi_plane", multi_plane)]);
+        let ms = writes(&mut drive, 20_000, 32, Duration::ZERO).0;
+        (ms, drive.counters().get("pages_moved_by_cleaning").unwrap())
+    };
+    let (alone, shared) = (measured("false"), measured("true"));
+    assert!(shared.1.abs_diff(alone.1) < alone.1 / 20, "the same is moved: {shared:?}, {alone:?}");
+    // Four planes at best.
+    let share = shared.0 / alone.0;
+    assert!((0.25..0.5).contains(&share), "{share} of the time");
+}
+
+#[test]
+fn reads_go_between_the_steps_of_paced_cleaning() {
+    // The profile suspends programs and erases for reads (`flash.suspend`): a read waits for parts of one step at most.
+    let mut drive = small_tlc(&[("scheduling.policy", "read-first")]);
+    let pages = drive.profile().capacity_bytes / 4096;
+    let (mut random, mut out, mut writes, mut reading, mut longest) =
+        (Seed(3).source(), Vec::new(), 0, false, 0);
+    for id in 0..40_000 {
+        while writes < 31 {
+            drive.submit(Request::write(2 * id, random.below(pages) * 4096, 4096)).unwrap();
+            writes += 1;
+        }
+        if !std::mem::replace(&mut reading, true) {
+            drive.submit(Request::read(2 * id + 1, random.below(pages) * 4096, 4096)).unwrap();
+        }
+        drive.reap(Instant::FAR, &mut out);
+        for completion in out.drain(..) {
+            if completion.id.0 % 2 == 0 {
+                writes -= 1;
+            } else {
+                reading = false;
+                longest = longest.max(completion.latency().as_ns());
+            }
+        }
+    }
+    assert!(longest < 1_000_000, "the longest read took {longest} ns");
+}
+
+#[test]
+fn paced_drive_goes_on_after_power_cuts() {
+    for pacing in ["proportional", "fixed"] {
+        let run = || {
+            let mut drive = small_tlc(&[("cleaning.pacing", pacing), ("cleaning.high", "6%")]);
+            let pages = drive.profile().capacity_bytes / 4096;
+            let (mut random, mut out) = (Seed(4).source(), Vec::new());
+            for cut in 0..40 {
+                for id in 0..500 {
+                    let offset = random.below(pages) * 4096;
+                    let request = match random.below(10) {
+                        0 => Request::trim(id, offset, 4096),
+                        1 => Request::flush(id),
+                        _ => Request::write(id, offset, 4096),
+                    };
+                    drive.submit(request).unwrap();
+                    while drive.in_flight > 8 {
+                        drive.reap(Instant::FAR, &mut out);
+                    }
+                }
+                let until = drive.now + Duration::from_us(random.below(20_000));
+                drive.reap(until, &mut out);
+                drive.cut_power().expect("a simulated drive can lose its power");
+                drive.ftl.check();
+                assert!(drive.counters().get("blocks_erased") > Some(0) || cut < 20, "{pacing}");
+            }
+            drive.trace_hash()
+        };
+        assert_eq!(run(), run(), "{pacing}");
+    }
+}

@@ -492,12 +492,15 @@ impl Drive {
 
     /// Turns cleaning that the translation layer did into flash operations like this one.
     fn queue_cleaning(&mut self, clean: Clean, mut like: FlashOperation) {
-        let Clean { plane, planes, mut moves, filled, erases, .. } = clean;
+        let Clean { plane, planes, mut moves, filled, erases, step, .. } = clean;
         like.plane = plane;
         if self.moves_in_runs {
             self.queue_moves(std::mem::take(&mut moves), planes, like);
+            if step && filled + erases == 0 {
+                return;
+            }
         }
-        like.kind = Kind::Clean { moves, summaries: filled, erases, planes };
+        (like.kind, like.paced) = (Kind::Clean { moves, summaries: filled, erases, planes }, step);
         self.flash.enqueue(like, self.now, &mut self.events);
     }
 

@@ -36,6 +36,41 @@ fn every_drive_with_superblocks_keeps_the_laws() {
     assert!(accepted > DRIVES / 5, "only {accepted} of {DRIVES} profiles were drives");
 }
 
+#[test]
+fn every_paced_drive_keeps_the_laws() {
+    // Half of all are mapped by pages.
+    let accepted = (0..2 * DRIVES).filter(|&seed| holds(seed, &paced(seed))).count() as u64;
+    assert!(accepted > DRIVES / 2, "only {accepted} of {DRIVES} profiles were drives");
+}
+
+/// What paces a random drive, every third with superblocks; half of them with hardly any spare blocks.
+fn paced(seed: u64) -> Vec<(String, String)> {
+    let text = profile(&mut Seed(seed).derive("profile").source());
+    let mut all = if seed.is_multiple_of(3) { superblocks(seed) } else { Vec::new() };
+    let mut random = Seed(seed).derive("pacing").source();
+    let policy = pick(&mut random, &["proportional", "proportional", "fixed"]);
+    let option = format!("cleaning.pacing_options.{}", if policy == "fixed" { "moves" } else { "most" });
+    all.extend([
+        ("cleaning.pacing".into(), policy.into()),
+        (option, pick(&mut random, &["1", "8", "16", "100"]).into()),
+        ("cleaning.lazy".into(), "false".into()),
+        ("cleaning.yields".into(), "false".into()),
+    ]);
+    if random.chance(0.5) {
+        all.extend([("cleaning.low", "0%"), ("flash.factory_bad", "0%")].map(|(k, v)| (k.into(), v.into())));
+        let number = |key: &str| -> u64 {
+            let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
+            let digits: String = line.unwrap().chars().filter(char::is_ascii_digit).collect();
+            digits.parse().unwrap()
+        };
+        let planes = number("channels") * number("packages") * number("dies") * number("planes");
+        let data = (number("pages") - number("summary_pages")) * number("page");
+        let bytes = planes * data * (number("blocks") - 3);
+        all.push(("capacity".into(), format!("{}B", bytes / number("sector") * number("sector"))));
+    }
+    all
+}
+
 /// What makes superblocks of a random drive: over the planes of a die, and with parity over its channels.
 fn superblocks(seed: u64) -> Vec<(String, String)> {
     let text = profile(&mut Seed(seed).derive("profile").source());

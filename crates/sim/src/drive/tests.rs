@@ -10,11 +10,12 @@ pub(super) fn config(name: &str, overrides: &[(&str, &str)]) -> DriveConfig {
     load(name, &overrides).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A small drive with every mechanism that can be on at once.
-fn everything() -> DriveConfig {
+/// A small drive with every mechanism that can be on at once, paced so.
+fn everything(pacing: &str) -> DriveConfig {
     config(
         "nvme-tlc",
         &[
+            ("cleaning.pacing", pacing),
             ("capacity", "64MiB"),
             ("initial.state", "full"),
             ("flash.channels", "2"),
@@ -85,13 +86,15 @@ fn every_profile_conforms() {
         let config = config(name, &[("initial.state", "fresh")]);
         conformance::check(&mut || crate::device(&config, Seed(1), name.into()));
     }
-    let config = everything();
-    conformance::check(&mut || Box::new(Drive::new(&config, Seed(1))));
+    for pacing in flashlane_policy::pacing::REGISTRY {
+        let config = everything(pacing.name);
+        conformance::check(&mut || Box::new(Drive::new(&config, Seed(1))));
+    }
 }
 
 #[test]
 fn the_same_seed_gives_the_same_run_and_two_drives_never_meet() {
-    let config = everything();
+    let config = everything("proportional");
     let (alone, hash) = run(&mut Drive::new(&config, Seed(7)), 20_000, 3);
     // Two drives in turns, a few requests each: what one does must not reach the other.
     let (mut a, mut b) = (Drive::new(&config, Seed(7)), Drive::new(&config, Seed(8)));
@@ -112,13 +115,16 @@ fn the_same_seed_gives_the_same_run_and_two_drives_never_meet() {
 #[test]
 fn the_event_trace_is_pinned() {
     // A change of this number means that every saved result changes: it must be meant.
-    let mut drive = Drive::new(&everything(), Seed(7));
-    let (_, hash) = run(&mut drive, 5_000, 3);
-    assert!(drive.counters().get("blocks_erased") > Some(50), "the pinned trace has cleaning in it");
-    assert_eq!(hash, PINNED, "{hash:#018x}");
+    for (pacing, pinned) in PINNED {
+        let mut drive = Drive::new(&everything(pacing), Seed(7));
+        let (_, hash) = run(&mut drive, 5_000, 3);
+        assert!(drive.counters().get("blocks_erased") > Some(50), "the pinned trace has cleaning in it");
+        assert_eq!(hash, pinned, "{pacing}: {hash:#018x}");
+    }
 }
 
-const PINNED: u64 = 0x55dd_481f_2cf9_63c6;
+const PINNED: [(&str, u64); 2] =
+    [("watermark", 0x55dd_481f_2cf9_63c6), ("proportional", 0xf973_cdfb_5b3f_18d7)];
 
 /// The latency of one request on an idle drive.
 fn latency_ns(drive: &mut Drive, request: Request) -> u64 {
@@ -153,7 +159,7 @@ fn a_single_read_takes_what_its_parts_take() {
 #[test]
 fn work_takes_its_time_even_where_it_overlaps() {
     // A bound that no schedule can beat: arrays and buses work no faster than they can.
-    for config in [config("msr-32g", &[]), everything()] {
+    for config in [config("msr-32g", &[]), everything("watermark")] {
         let mut drive = Drive::new(&config, Seed(1));
         run(&mut drive, 20_000, 5);
         let (counters, elapsed) = (drive.counters(), drive.now().as_ns());

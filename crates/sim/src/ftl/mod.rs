@@ -14,7 +14,7 @@ use flashlane_base::Seed;
 use page::PageMapped;
 use std::ops::Range;
 
-/// Cleaning that was done on a plane: `moves` pages moved within it, then `erases` blocks erased.
+/// Cleaning that was done on a plane, as a whole or a step of it: `moves` pages moved within it, then `erases` blocks erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clean {
     /// The plane, or the first of those of its die that are cleaned together.
@@ -29,6 +29,8 @@ pub struct Clean {
     pub erases: u32,
     /// Whether the page being placed goes to a block that this freed or moved pages to, and so has to wait for it.
     pub first: bool,
+    /// Whether it is a step of a paced cleaning: no more than a flash page on each plane, or an erase.
+    pub step: bool,
 }
 
 /// Where a page was placed.

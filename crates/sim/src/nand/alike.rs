@@ -233,6 +233,43 @@ impl Alike {
         on_others
     }
 
+    /// Joins to `op`, a step of paced cleaning that was taken out, the like ones that are first to be cleaned on other
+    /// planes. Says how many they are.
+    ///
+    /// They may pass programs that wait before them: a step changes nothing that an earlier program needs, and an erase
+    /// frees a block that only later ones use.
+    pub(super) fn join_steps(
+        &mut self,
+        ops: &mut Slab<Operation>,
+        queue: &mut Queue,
+        id: QueueId,
+        op: u32,
+    ) -> u64 {
+        let Kind::Clean { mut moves, summaries: 0, erases, planes: 1 } = ops[op].kind else { return 0 };
+        if !self.multi_plane || queue.first == NONE {
+            return 0;
+        }
+        let own = ops[op].plane % self.planes_per_die;
+        let mut joined = 0;
+        for plane in (0..self.planes_per_die).filter(|&plane| plane != own) {
+            let partner = self.lists[self.at(id, plane, CLEANINGS)].first;
+            if partner == NONE || !ops[partner].paced || ops[partner].owner != ops[op].owner {
+                continue;
+            }
+            if let Kind::Clean { moves: also, summaries: 0, erases: as_many, planes: 1 } = ops[partner].kind
+                && as_many == erases
+                && (also == 0) == (moves == 0)
+            {
+                self.take(ops, queue, id, partner);
+                ops.remove(partner);
+                moves = moves.max(also);
+                joined += 1;
+            }
+        }
+        ops[op].kind = Kind::Clean { moves, summaries: 0, erases, planes: 1 + joined };
+        u64::from(joined)
+    }
+
     /// Finds for each plane the order of its first cleaning: a program behind it goes to a block that it has yet to free.
     /// Those that begin on the same plane are on equally many.
     fn find_cleanings(&mut self, ops: &Slab<Operation>, id: QueueId) {

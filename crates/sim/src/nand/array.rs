@@ -444,7 +444,11 @@ impl FlashArray {
             if let Some(alike) = &mut self.alike {
                 let rank = self.ranks[self.ops[op].class as usize];
                 let queue = &mut self.dies[die as usize].queues[rank];
-                self.counters.multi_plane += alike.join(&mut self.ops, queue, QueueId { die, rank }, op);
+                let id = QueueId { die, rank };
+                self.counters.multi_plane += match self.ops[op].paced {
+                    true => alike.join_steps(&mut self.ops, queue, id, op),
+                    false => alike.join(&mut self.ops, queue, id, op),
+                };
             }
             let state = &mut self.dies[die as usize];
             match self.ops[op].kind {
@@ -654,6 +658,10 @@ impl FlashArray {
             }
             Step::Move | Step::Program => {
                 self.ops[op].kind = Kind::Clean { moves: left, summaries, erases, planes };
+                if self.ops[op].paced && left + summaries + erases == 0 {
+                    state.array = NONE;
+                    return self.finish(op, finished);
+                }
                 let rank = self.ranks[self.ops[op].class as usize];
                 let wanted = state.queues[..YIELDING].iter().any(|queue| queue.first != NONE);
                 if self.ops[op].yields && wanted {

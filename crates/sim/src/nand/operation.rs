@@ -72,6 +72,8 @@ pub struct Operation {
     pub awaits: bool,
     /// Whether it is cleaning that lets the host's operations past it.
     pub yields: bool,
+    /// Whether it is a step of paced cleaning, which shares its array time with like ones on other planes of the die.
+    pub paced: bool,
     /// Whether it is cleaning that a write made due, which a lazy drive puts off until it wants the die.
     pub due: bool,
     /// The next in the queue it waits in.
@@ -114,6 +116,7 @@ impl Operation {
             fills_block: false,
             awaits: false,
             yields: false,
+            paced: false,
             due: false,
             next: NONE,
             partner: NONE,

@@ -136,7 +136,15 @@ impl Lane {
     fn erase_oldest(&mut self, store: &mut Store, plane: u32, cleaned: &mut Vec<Clean>) {
         if let Some(log) = self.logs.pop_front() {
             store.erase(plane, log.block);
-            cleaned.push(Clean { plane, planes: 1, moves: 0, filled: 0, erases: 1, first: false });
+            cleaned.push(Clean {
+                plane,
+                planes: 1,
+                moves: 0,
+                filled: 0,
+                erases: 1,
+                first: false,
+                step: false,
+            });
         }
     }
 }

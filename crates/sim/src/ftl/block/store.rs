@@ -257,7 +257,7 @@ impl Store {
             }
         }
         self.counters.moved_pages += u64::from(moves);
-        Clean { plane, planes: 1, moves, filled, erases: 0, first: false }
+        Clean { plane, planes: 1, moves, filled, erases: 0, first: false, step: false }
     }
 
     /// Makes `block`, which holds what is valid of a unit, its data block; the one before is erased. How many were.

@@ -1,5 +1,6 @@
 //! Room on a plane: opening, closing, cleaning and erasing blocks.
 
+use super::pacing::{KEPT_BLOCKS, Step};
 use super::{Clean, PageMapped, Superblocks};
 use crate::ftl::blocks::Open;
 use flashlane_policy::cleaning::View;
@@ -20,7 +21,7 @@ impl PageMapped {
     #[cold]
     pub(super) fn make_room(&mut self, plane: u32, cleaned: &mut Vec<Clean>) -> Option<()> {
         self.close(plane, HOST);
-        let kept = usize::from(self.moved_stream != HOST);
+        let kept = if self.pacer.is_some() { KEPT_BLOCKS } else { usize::from(self.moved_stream != HOST) };
         if self.planes[plane as usize].free.len() <= kept {
             let before = cleaned.len();
             self.restock(plane, cleaned);
@@ -35,16 +36,23 @@ impl PageMapped {
     }
 
     /// Cleans the plane until it has more than the least number of free blocks, as far as there is anything to gain.
+    /// Where cleaning is paced that is the kept one: the rest comes with the pages that the host writes.
     pub(super) fn restock(&mut self, plane: u32, cleaned: &mut Vec<Clean>) {
-        while self.planes[plane as usize].free.len() as u32 <= self.geometry.low_blocks {
-            if !self.clean(plane, cleaned) {
+        let paced = self.pacer.is_some();
+        let least = if paced { KEPT_BLOCKS as u32 } else { self.geometry.low_blocks };
+        while self.planes[plane as usize].free.len() as u32 <= least {
+            let gained = match paced {
+                true => self.finish_victim(plane, cleaned) == Step::Erased,
+                false => self.clean(plane, cleaned),
+            };
+            if !gained {
                 break;
             }
         }
     }
 
-    /// Cleans one block of the plane; false where none can be gained.
-    pub(super) fn clean(&mut self, plane: u32, cleaned: &mut Vec<Clean>) -> bool {
+    /// The block that the cleaning policy chooses, if there is a page to gain.
+    pub(super) fn choose(&mut self, plane: u32) -> Option<usize> {
         let blocks = self.blocks_of(plane);
         let view = View {
             valid: &self.blocks.valid[blocks.clone()],
@@ -52,24 +60,36 @@ impl PageMapped {
             now: self.planes[plane as usize].closed,
             pages: self.geometry.data_pages as u16,
         };
-        let Some(victim) = self.cleaner.choose(view) else { return false };
+        let victim = self.cleaner.choose(view)?;
         assert!(
             view.is_candidate(victim),
             "the cleaning policy chose block {victim}, which cannot be cleaned"
         );
+        Some(victim)
+    }
+
+    /// Cleans one block of the plane; false where none can be gained.
+    fn clean(&mut self, plane: u32, cleaned: &mut Vec<Clean>) -> bool {
+        let Some(victim) = self.choose(plane) else { return false };
         if !self.empty_and_erase(plane, victim, cleaned) {
             return false;
         }
-        let state = &self.blocks;
-        let erases = &state.erases[blocks.clone()];
-        let closed = |block: usize| state.valid[blocks.start + block] < View::NOT_CLOSED;
-        if let Some(cold) = self.wear.migrate(victim, erases, &closed) {
-            assert!(closed(cold), "the wear leveling policy chose block {cold}, which holds no data");
-            if self.empty_and_erase(plane, cold, cleaned) {
-                self.counters.leveled_blocks += u64::from(self.blocks_as_one());
-            }
+        if let Some(cold) = self.cold_block(plane, victim)
+            && self.empty_and_erase(plane, cold, cleaned)
+        {
+            self.counters.leveled_blocks += u64::from(self.blocks_as_one());
         }
         true
+    }
+
+    /// The block whose data wear leveling has moved after `erased` was erased, if any.
+    pub(super) fn cold_block(&self, plane: u32, erased: usize) -> Option<usize> {
+        let (blocks, state) = (self.blocks_of(plane), &self.blocks);
+        let erases = &state.erases[blocks.clone()];
+        let closed = |block: usize| state.valid[blocks.start + block] < View::NOT_CLOSED;
+        let cold = self.wear.migrate(erased, erases, &closed)?;
+        assert!(closed(cold), "the wear leveling policy chose block {cold}, which holds no data");
+        Some(cold)
     }
 
     /// Whether idle planes are cleaned beyond what writing needs.
@@ -79,7 +99,9 @@ impl PageMapped {
 
     /// Cleans one block of an idle plane that is short of free ones, if one can be gained.
     pub(crate) fn clean_in_background(&mut self, plane: u32, cleaned: &mut Vec<Clean>) {
-        if (self.planes[plane as usize].free.len() as u32) < self.high_blocks {
+        if self.pacer.is_some() {
+            self.pace_in_background(plane, cleaned);
+        } else if (self.planes[plane as usize].free.len() as u32) < self.high_blocks {
             self.clean(plane, cleaned);
         }
     }
@@ -110,21 +132,34 @@ impl PageMapped {
         debug_assert_eq!(self.blocks.valid[number], 0, "everything valid was moved");
         self.erase(plane, block);
         self.counters.moved_pages += u64::from(moves);
-        let clean = Clean { plane, planes: 1, moves, filled, erases: 1, first: false };
+        self.report_clean(plane, moves, filled, 1, false, cleaned);
+        true
+    }
+
+    /// Appends to `cleaned` what was done on a plane.
+    pub(super) fn report_clean(
+        &mut self,
+        plane: u32,
+        moves: u32,
+        filled: u32,
+        erases: u32,
+        step: bool,
+        cleaned: &mut Vec<Clean>,
+    ) {
+        let clean = Clean { plane, planes: 1, moves, filled, erases, first: false, step };
         match &mut self.superblocks {
             None => cleaned.push(clean),
             Some(superblocks) => superblocks.spread(clean, cleaned),
         }
-        true
     }
 
     /// Blocks of flash that this layer has for one.
-    fn blocks_as_one(&self) -> u32 {
+    pub(super) fn blocks_as_one(&self) -> u32 {
         self.superblocks.as_ref().map_or(1, Superblocks::blocks)
     }
 
     #[inline]
-    fn move_page(&mut self, plane: u32, page: u32, from: u32) {
+    pub(super) fn move_page(&mut self, plane: u32, page: u32, from: u32) {
         let stream = self.moved_stream;
         if self.planes[plane as usize].open[stream].written >= self.geometry.data_pages {
             self.close(plane, stream);
@@ -183,7 +218,7 @@ impl PageMapped {
         Some(())
     }
 
-    fn erase(&mut self, plane: u32, block: usize) {
+    pub(super) fn erase(&mut self, plane: u32, block: usize) {
         let number = self.blocks_of(plane).start + block;
         self.counters.erases += u64::from(self.blocks_as_one());
         let (wears_out, blocks) = (self.blocks.erase(number), self.blocks_as_one());
@@ -203,7 +238,7 @@ impl PageMapped {
         }
     }
 
-    fn blocks_of(&self, plane: u32) -> Range<usize> {
+    pub(super) fn blocks_of(&self, plane: u32) -> Range<usize> {
         let first = plane as usize * self.geometry.blocks as usize;
         first..first + self.geometry.blocks as usize
     }

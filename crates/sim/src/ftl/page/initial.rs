@@ -96,7 +96,11 @@ impl PageMapped {
     fn lay_out(&mut self, plane: u32, quota: u32, sample: &[u16], seed: Seed) -> Fill {
         let data_pages = self.geometry.data_pages;
         let state = &mut self.planes[plane as usize];
-        let closed = state.free.len() as u32 - self.geometry.low_blocks - 1;
+        let good = state.free.len() as u32;
+        let most = good - self.geometry.low_blocks - 1;
+        // Cleaning that is paced may keep more free blocks than the mark, where the data leave them.
+        let kept = self.pacer.as_ref().map_or(0, |pacer| pacer.kept_blocks(&self.geometry));
+        let closed = good.saturating_sub(kept).max(quota.div_ceil(data_pages)).min(most);
         let mut blocks: Vec<u32> = state.free.drain(..closed as usize).collect();
         seed.derive_nth("scatter blocks", u64::from(plane)).source().shuffle(&mut blocks);
         // A capacity of a few pages closes no block of the sample.
@@ -194,6 +198,8 @@ fn sample(config: &DriveConfig, full: &crate::nand::Geometry, seed: Seed) -> Vec
     small.flash.planes = 1;
     small.flash.factory_bad.0 = 0.0;
     small.flash.endurance = None;
+    // The same in the long run, however the moves are spread over the writes.
+    (small.cleaning.pacing, small.cleaning.pacing_options) = ("watermark".into(), Default::default());
     // What is cleaned as one counts, and not on how many planes it lies.
     small.flash.pages = full.pages / full.units_per_flash_page;
     (small.mapping.parity, small.cleaning.multi_plane) = (None, false);

@@ -5,6 +5,7 @@
 
 mod cleaning;
 mod initial;
+mod pacing;
 mod reverse;
 mod run;
 mod superblocks;
@@ -20,6 +21,7 @@ use flashlane_policy::allocation::Allocation;
 use flashlane_policy::cleaning::Cleaning;
 use flashlane_policy::mapping::Mapping;
 use flashlane_policy::wear::Wear;
+use pacing::Pacer;
 use reverse::Reverse;
 use superblocks::Superblocks;
 
@@ -55,6 +57,8 @@ pub struct PageMapped {
     allocation: Box<dyn Allocation>,
     cleaner: Box<dyn Cleaning>,
     wear: Box<dyn Wear>,
+    /// Where cleaning goes in steps.
+    pacer: Option<Pacer>,
     /// Idle planes are cleaned until they have so many free blocks.
     high_blocks: u32,
     /// The index of the open block that moved pages go to: the host's own, or another.
@@ -109,6 +113,7 @@ impl PageMapped {
             allocation,
             cleaner: cleaner.expect(known),
             wear,
+            pacer: Pacer::new(config, &geometry),
             per_block: Divisor::new(geometry.pages),
             per_plane: Divisor::new(geometry.blocks * geometry.pages),
             per_chunk: Divisor::new(geometry.chunk_pages),
@@ -181,7 +186,9 @@ impl PageMapped {
         self.invalidate(page);
         self.enter(page, physical, plane);
         self.counters.host_pages += 1;
-        if opens_block {
+        if self.pacer.is_some() {
+            self.pace(plane, cleaned);
+        } else if opens_block {
             self.restock(plane, cleaned);
         }
         let (plane, parity, awaits) = match &self.superblocks {

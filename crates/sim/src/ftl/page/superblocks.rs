@@ -115,6 +115,9 @@ impl Superblocks {
             let of_planes = &mut self.moved[first..first + self.planes as usize];
             let moves = of_planes.iter().copied().max().unwrap_or(0);
             of_planes.fill(0);
+            if moves == 0 && clean.erases == 0 {
+                continue;
+            }
             let plane = self.plane(clean.plane, channel, 0);
             cleaned.push(Clean { plane, planes: self.planes, moves, ..clean });
         }
@@ -167,7 +170,7 @@ mod tests {
         let parities = (0..5).filter(|&page| superblocks.moved_to(page)).count();
         assert_eq!(parities, 2);
         let mut cleaned = Vec::new();
-        let clean = Clean { plane: 1, planes: 1, moves: 5, filled: 0, erases: 1, first: false };
+        let clean = Clean { plane: 1, planes: 1, moves: 5, filled: 0, erases: 1, first: false, step: false };
         superblocks.spread(clean, &mut cleaned);
         let moves: Vec<_> = cleaned.iter().map(|clean| (clean.plane, clean.planes, clean.moves)).collect();
         assert_eq!(moves, [(6, 2, 1), (8, 2, 1), (10, 2, 2)]);

@@ -57,6 +57,9 @@ pub(crate) fn check(ftl: &PageMapped) {
         free.sort_unstable();
         free.dedup();
         assert_eq!(free.len(), state.free.len(), "a block is free twice");
+        let is_victim = |block: &u32| ftl.is_victim(plane as u32, *block);
+        assert!(!free.iter().any(is_victim), "a block is free and being cleaned");
+        assert!(!state.open.iter().any(|open| is_victim(&open.block)), "a block is open and being cleaned");
     }
 }
 
@@ -330,4 +333,100 @@ fn a_long_run_asks_for_as_many_planes_as_it_has_pages_however_often_it_is_cleane
     assert!(runs > 50, "it was cleaned {runs} times");
     let most = u64::from(pages) + (runs + 1) * u64::from(run::MOST);
     assert!(asked.load(Ordering::Relaxed) <= most, "{asked:?} of {most}");
+}
+
+#[test]
+fn paced_cleaning_never_runs_out_of_room() {
+    for seed in 0..200 {
+        let mut random = Seed(seed).derive("paced").source();
+        let mut draw = |of: &[&'static str]| of[random.below(of.len() as u64) as usize];
+        let (blocks, pages) = (draw(&["4", "5", "9", "40"]), draw(&["1", "2", "7", "64"]));
+        let mut settings = vec![
+            ("cleaning.pacing", draw(&["proportional", "fixed"])),
+            ("mapping.policy", draw(&["lba", "write-order"])),
+            ("cleaning.policy", draw(&["greedy", "cost-benefit", "d-choice"])),
+            ("cleaning.separate", draw(&["true", "false"])),
+            ("cleaning.low", draw(&["0%", "0%", "20%"])),
+            ("wear.policy", draw(&["none", "static"])),
+            ("initial.state", draw(&["fresh", "full", "fragmented"])),
+            ("flash.blocks", blocks),
+            ("flash.pages", pages),
+            ("flash.summary_pages", "0"),
+            ("cleaning.lazy", "false"),
+        ];
+        // As much data as can be held: the least number of spare blocks.
+        let low = if settings[4].1 == "20%" { blocks.parse::<u64>().unwrap() / 5 } else { 0 }.max(1);
+        let data = (blocks.parse::<u64>().unwrap() - low - 2) * pages.parse::<u64>().unwrap();
+        let capacity = format!("{}B", data * 4 * 4096);
+        settings.push(("capacity", &capacity));
+        let config = of_profile("ssd-s", &settings);
+        let mut ftl = PageMapped::new(&config, Seed(seed));
+        ftl.prepare(&config, Seed(seed));
+        let mut cleaned = Vec::new();
+        let all = u64::from(ftl.geometry.logical_pages);
+        for write in 0..(all * 20).min(20_000) {
+            let page = random.below(if write % 3 == 0 { all.div_ceil(10) } else { all }) as u32;
+            if random.chance(0.02) {
+                ftl.trim(page);
+            } else {
+                ftl.place(page, &mut cleaned)
+                    .unwrap_or_else(|_| panic!("no room for write {write} of {settings:?}"));
+            }
+            cleaned.clear();
+        }
+        check(&ftl);
+    }
+}
+
+#[test]
+fn paced_cleaning_amplifies_writes_no_more_than_cleaning_at_a_mark() {
+    let amplification = |pacing, separate| {
+        let config = config(&[
+            ("cleaning.pacing", pacing),
+            ("cleaning.lazy", "false"),
+            ("cleaning.separate", separate),
+            ("cleaning.low", "2%"),
+            ("flash.blocks", "512"),
+            ("flash.pages", "64"),
+            ("capacity", "460MiB"),
+        ]);
+        let mut ftl = PageMapped::new(&config, Seed(1));
+        let (mut random, mut cleaned) = (Seed(5).source(), Vec::new());
+        let pages = ftl.geometry.logical_pages;
+        for page in 0..pages {
+            ftl.place(page, &mut cleaned).unwrap();
+        }
+        let before = (0..6 * pages).fold(ftl.counters(), |before, write| {
+            ftl.place(random.below(u64::from(pages)) as u32, &mut cleaned).unwrap();
+            cleaned.clear();
+            if write == 4 * pages { ftl.counters() } else { before }
+        });
+        let after = ftl.counters();
+        1.0 + (after.moved_pages - before.moved_pages) as f64 / (after.host_pages - before.host_pages) as f64
+    };
+    for separate in ["true", "false"] {
+        let (whole, paced) = (amplification("watermark", separate), amplification("proportional", separate));
+        assert!(paced < whole * 1.01, "separate {separate}: {paced} instead of {whole}");
+        assert!(whole > 3.0, "{whole}");
+    }
+}
+
+#[test]
+fn victim_is_cleaned_in_steps_of_whole_flash_pages() {
+    let config =
+        of_profile("nvme-tlc", &[("capacity", "20MiB"), ("flash.page", "16KiB"), ("initial.state", "full")]);
+    let mut ftl = PageMapped::new(&config, Seed(1));
+    ftl.prepare(&config, Seed(1));
+    let (mut random, mut cleaned, mut erases) = (Seed(5).source(), Vec::new(), 0);
+    let pages = u64::from(ftl.geometry.logical_pages);
+    for _ in 0..20 * pages {
+        ftl.place(random.below(pages) as u32, &mut cleaned).unwrap();
+        for clean in cleaned.drain(..) {
+            assert!(clean.step && !clean.first && clean.moves <= 4, "{clean:?}");
+            assert_eq!(clean.moves == 0, clean.erases == 1, "{clean:?}");
+            erases += clean.erases;
+        }
+    }
+    assert!(erases > 100);
+    check(&ftl);
 }
