@@ -7,6 +7,7 @@ mod blocks;
 mod gate;
 mod harness;
 mod host;
+mod pacing;
 mod page;
 mod papers;
 mod phases;
@@ -32,6 +33,10 @@ const FIGURES: &[&Figure] = &[
     &simulator::PRECONDITION,
     &simulator::SDF_WRITES,
     &simulator::SDF_READS,
+    &pacing::P999,
+    &pacing::LONGEST,
+    &pacing::AMPLIFICATION,
+    &pacing::WATERMARK_AMPLIFICATION,
     &replay::IOZONE,
     &sweep::TWO_CORES,
     &sweep::TWO_CORES_SHORT,

@@ -50,7 +50,10 @@ struct Victim {
 impl Pacer {
     /// The pacer of a drive that cleans in steps. `geometry` counts superblocks as blocks.
     pub(super) fn new(config: &DriveConfig, geometry: &Geometry) -> Option<Self> {
-        let policy = config.policies.pacing.build(&config.cleaning.pacing, &config.cleaning.pacing_options.options())
+        let policy = config
+            .policies
+            .pacing
+            .build(&config.cleaning.pacing, &config.cleaning.pacing_options.options())
             .expect("validation built every policy once");
         policy.in_steps().then(|| Self {
             policy,
