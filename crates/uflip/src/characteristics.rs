@@ -8,11 +8,14 @@
 //!   ones do (section 5.3, hints 4 and 5); where even the least costs more, the geometric mean of the least and the last
 //!   takes that place. In parentheses the greatest cost up to there. `No` where the last is less than half again the
 //!   least: there is nothing to gain by keeping to an area.
+//! - Only some values were measured. Where more than a power of two lies between the last value that is cheap and the
+//!   first that is not, the limit is somewhere in between, and the cell has both ends: `1–15`. Where the least value is
+//!   dear and smaller ones were left out, it lies below: `<0.5`.
 //! - *Nearly* is what the paper's notation still calls x2.
 //! - *Reverse* and *In-place*: cost relative to sequential writes. *Large Incr*: the mean cost of increments from 1 MiB
 //!   on, relative to random writes.
 
-use crate::curve::{Curves, Point};
+use crate::curve::{Curves, Interval, Point};
 use crate::options::IO_BYTES;
 use crate::{Baseline, Benchmark, RunRow};
 use serde::{Deserialize, Serialize};
@@ -20,8 +23,13 @@ use serde::{Deserialize, Serialize};
 /// How far something can go before it costs, and what it costs until then.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reach {
-    /// The last value before the cost rises; none where keeping below any value gains nothing.
+    /// The last measured value before the cost rises; none where keeping below any measured value gains nothing.
     pub limit: Option<f64>,
+    /// The first measured value at which it has risen: the drive's own limit is `limit` or more, and less than this.
+    /// Without a `limit`, one may lie below this, where nothing was measured. None where the cost never rose, or
+    /// where there is nothing to gain.
+    #[serde(default)]
+    pub rises_at: Option<f64>,
     /// The greatest cost up to there, relative to sequential writes.
     pub cost: f64,
     /// Whether the cost never rose as far as was measured.
@@ -33,6 +41,9 @@ pub struct Reach {
 pub struct Effect {
     /// The factor.
     pub cost: f64,
+    /// The interval that follows from those of the two means.
+    #[serde(default)]
+    pub interval: Option<[f64; 2]>,
 }
 
 /// A drive's row. What was not measured, or has no effect, is none.
@@ -46,8 +57,14 @@ pub struct Characteristics {
     pub sw_ms: Option<f64>,
     /// Random writes.
     pub rw_ms: Option<f64>,
-    /// The pause with which random writes cost what sequential ones do, in milliseconds.
+    /// Of these four, the least interval that covers the 95% confidence intervals of all repetitions.
+    #[serde(default)]
+    pub intervals_ms: [Option<[f64; 2]>; 4],
+    /// The shortest measured pause with which random writes cost what sequential ones do, in milliseconds …
     pub pause_rw_ms: Option<f64>,
+    /// … and the longest that was too short, where one was measured: the drive's own lies in between.
+    #[serde(default)]
+    pub pause_rw_above_ms: Option<f64>,
     /// Random writes within an area of so many MiB …
     pub locality: Option<Reach>,
     /// … and sequential writes to so many partitions.
@@ -60,12 +77,18 @@ pub struct Characteristics {
     pub large_increment: Option<Effect>,
     /// The row in the paper's notation: the fields above, in their order.
     pub row: Vec<String>,
+    /// Half the width of each cell's interval in percent of it, as text: `±5%`; empty where it has none, or one too
+    /// narrow to matter.
+    #[serde(default)]
+    pub row_intervals: Vec<String>,
 }
 
 /// What costs less than this much of another costs nearly the same: it rounds to x2 at most.
 const ALIKE: f64 = 2.5;
 /// A cost that rises by less than this has no limit worth naming.
 const RISE: f64 = 1.5;
+/// Neighbouring values of the paper's grid are this factor apart: its limits are no finer.
+const GRID_STEP: f64 = 2.0;
 /// What is within this factor of one is shown as equal.
 const EQUAL: f64 = 1.25;
 /// Increments from 1 MiB on (uflip09, section 5.2).
@@ -78,43 +101,53 @@ impl Characteristics {
     }
 
     pub(crate) fn of(curves: &Curves) -> Self {
-        let base = |baseline| curves.alone(baseline);
+        let base = |baseline| curves.alone_with_interval(baseline);
         let (sw, rw) = (base(Baseline::Sw), base(Baseline::Rw));
-        let ms = |ns: Option<f64>| ns.map(|ns| ns / 1e6);
-        let order = |value| curves.at(Benchmark::Order, Baseline::Sw, value);
-        let relative = |cost: Option<f64>, to: Option<f64>| {
-            let to = to.filter(|&ns| ns > 0.0)?;
-            Some(Effect { cost: cost? / to })
+        let (sw_ns, rw_ns) = (sw.map(|(ns, _)| ns), rw.map(|(ns, _)| ns));
+        let ms = |mean: Option<(f64, Interval)>| mean.map(|(ns, _)| ns / 1e6);
+        let interval_ms = |baseline| base(baseline).map(|(_, ends)| ends.map(|ns| ns / 1e6));
+        let order = |value| {
+            let point = curves.point(Benchmark::Order, Baseline::Sw, value)?;
+            Some((point.mean_ns, point.interval_ns))
         };
+        let pauses = curves.baseline(Benchmark::Pause, Baseline::Rw);
+        // The first pause that is long enough, where random writes are dear without one.
+        let pause = sw_ns.zip(rw_ns).and_then(|(sw, rw)| {
+            let like = |ns: f64| ns <= ALIKE * sw;
+            pauses.iter().position(|point| like(point.mean_ns)).filter(|_| !like(rw))
+        });
+        let pause_ms = |at: usize| pauses[at].value as f64 / 1e6;
+        let mib = |bytes: f64| bytes / f64::from(1 << 20);
+        let large = curves.baseline(Benchmark::Order, Baseline::Sw);
+        let large = large.iter().filter(|point| point.value >= LARGE_INCR);
         let mut found = Self {
             sr_ms: ms(base(Baseline::Sr)),
             rr_ms: ms(base(Baseline::Rr)),
             sw_ms: ms(sw),
             rw_ms: ms(rw),
-            pause_rw_ms: sw.zip(rw).and_then(|(sw, rw)| {
-                let like = |ns: f64| ns <= ALIKE * sw;
-                let pauses = curves.baseline(Benchmark::Pause, Baseline::Rw);
-                let first = pauses.iter().find(|point| like(point.mean_ns)).filter(|_| !like(rw))?;
-                Some(first.value as f64 / 1e6)
-            }),
+            intervals_ms: Baseline::ALL.map(interval_ms),
+            pause_rw_ms: pause.map(pause_ms),
+            pause_rw_above_ms: pause.and_then(|at| at.checked_sub(1)).map(pause_ms),
             // One I/O's own size is in-place writing, which has a column of its own.
-            locality: reach(skip_in_place(curves.baseline(Benchmark::Locality, Baseline::Rw)), sw)
-                .map(|reach| Reach { limit: reach.limit.map(|bytes| bytes / f64::from(1 << 20)), ..reach }),
-            partitions: reach(curves.baseline(Benchmark::Partitioning, Baseline::Sw), sw),
+            locality: reach(
+                skip_in_place(curves.baseline(Benchmark::Locality, Baseline::Rw)),
+                sw_ns,
+                LEAST_AREA,
+            )
+            .map(|reach| Reach {
+                limit: reach.limit.map(mib),
+                rises_at: reach.rises_at.map(mib),
+                ..reach
+            }),
+            partitions: reach(curves.baseline(Benchmark::Partitioning, Baseline::Sw), sw_ns, 1),
             reverse: relative(order(-1), sw),
             in_place: relative(order(0), sw),
-            large_increment: relative(
-                mean(
-                    curves
-                        .baseline(Benchmark::Order, Baseline::Sw)
-                        .iter()
-                        .filter(|point| point.value >= LARGE_INCR),
-                ),
-                rw,
-            ),
+            large_increment: relative(mean(large), rw),
             row: Vec::new(),
+            row_intervals: Vec::new(),
         };
         found.row = found.cells();
+        found.row_intervals = found.interval_cells();
         found
     }
 
@@ -122,28 +155,70 @@ impl Characteristics {
         let ms = |value: Option<f64>| value.map_or_else(String::new, milliseconds);
         let reach = |reach: &Option<Reach>| reach.map_or_else(String::new, |reach| reach.text());
         let effect = |effect: &Option<Effect>| effect.map_or_else(String::new, |effect| factor(effect.cost));
+        let pause = match (self.pause_rw_above_ms, self.pause_rw_ms) {
+            (Some(above), Some(pause)) if pause > GRID_STEP * above => {
+                format!("{}–{}", milliseconds(above), milliseconds(pause))
+            }
+            (_, pause) => ms(pause),
+        };
         vec![
             ms(self.sr_ms),
             ms(self.rr_ms),
             ms(self.sw_ms),
             ms(self.rw_ms),
-            ms(self.pause_rw_ms),
+            pause,
             reach(&self.locality),
-            reach(&self.partitions),
+            self.partitions.map_or_else(String::new, |reach| reach.text_of_counts()),
             effect(&self.reverse),
             effect(&self.in_place),
             effect(&self.large_increment),
         ]
     }
+
+    fn interval_cells(&self) -> Vec<String> {
+        let base = [self.sr_ms, self.rr_ms, self.sw_ms, self.rw_ms].into_iter().zip(self.intervals_ms);
+        let base = base.map(|(mean, ends)| plus_minus(mean?, ends?));
+        let effects = [self.reverse, self.in_place, self.large_increment].into_iter();
+        let effects =
+            effects.map(|effect| effect.and_then(|effect| plus_minus(effect.cost, effect.interval?)));
+        base.chain([None, None, None]).chain(effects).map(Option::unwrap_or_default).collect()
+    }
+}
+
+/// Half an interval's width in percent of the mean in it, `±5%`; none where that is too little to show.
+fn plus_minus(mean: f64, [low, high]: Interval) -> Option<String> {
+    let percent = 100.0 * (mean - low).max(high - mean) / mean;
+    (percent >= 0.5 && percent.is_finite()).then(|| format!("±{percent:.0}%"))
+}
+
+/// A mean relative to another.
+fn relative(of: Option<(f64, Interval)>, to: Option<(f64, Interval)>) -> Option<Effect> {
+    let ((of, [of_low, of_high]), (to, [to_low, to_high])) = (of?, to.filter(|&(ns, _)| ns > 0.0)?);
+    // A mean whose interval reaches down to nothing bounds no quotient.
+    let interval = (to_low > 0.0).then(|| [of_low / to_high, of_high / to_low]);
+    Some(Effect { cost: of / to, interval })
 }
 
 impl Reach {
     /// In the paper's notation: `8 (x2)`, `No`.
     pub fn text(&self) -> String {
-        match self.limit {
-            None if self.unlimited => format!("any ({})", factor(self.cost)),
-            None => "No".into(),
-            Some(limit) => {
+        self.text_with(|end| end)
+    }
+
+    /// The same of what is counted: one less than the first value at which the cost has risen may still be cheap.
+    pub fn text_of_counts(&self) -> String {
+        self.text_with(|end| end - 1.0)
+    }
+
+    fn text_with(&self, last_below: impl Fn(f64) -> f64) -> String {
+        match (self.limit, self.rises_at) {
+            (None, _) if self.unlimited => format!("any ({})", factor(self.cost)),
+            (None, Some(end)) => format!("<{}", short(end)),
+            (None, None) => "No".into(),
+            (Some(limit), Some(end)) if end > GRID_STEP * limit => {
+                format!("{}–{} ({})", short(limit), short(last_below(end)), factor(self.cost))
+            }
+            (Some(limit), _) => {
                 let at_least = if self.unlimited { "≥" } else { "" };
                 format!("{at_least}{} ({})", short(limit), factor(self.cost))
             }
@@ -158,22 +233,35 @@ fn skip_in_place(points: &[Point]) -> &[Point] {
     }
 }
 
-fn mean<'a>(points: impl Iterator<Item = &'a Point>) -> Option<f64> {
-    let (sum, count) = points.fold((0.0, 0), |(sum, count), point| (sum + point.mean_ns, count + 1));
-    (count > 0).then(|| sum / f64::from(count))
+fn mean<'a>(points: impl Iterator<Item = &'a Point>) -> Option<(f64, Interval)> {
+    let (mut sum, mut low, mut high, mut count) = (0.0, 0.0, 0.0, 0);
+    for point in points {
+        sum += point.mean_ns;
+        low += point.interval_ns[0];
+        high += point.interval_ns[1];
+        count += 1;
+    }
+    let of = |sum: f64| sum / f64::from(count);
+    (count > 0).then(|| (of(sum), [of(low), of(high)]))
 }
 
-/// How far the points go before the cost rises. They are by ascending value.
-pub(crate) fn reach(points: &[Point], unit_ns: Option<f64>) -> Option<Reach> {
+/// The smallest area of the paper's grid above one I/O.
+pub(crate) const LEAST_AREA: i64 = 2 * IO_BYTES as i64;
+
+/// How far the points go before the cost rises. They are by ascending value; the paper's grid begins at `least_value`.
+pub(crate) fn reach(points: &[Point], unit_ns: Option<f64>, least_value: i64) -> Option<Reach> {
     let unit_ns = unit_ns.filter(|&ns| ns > 0.0)?;
     let (first, last) = (points.first()?, points.last()?);
     let least = points.iter().map(|point| point.mean_ns).fold(f64::INFINITY, f64::min);
     let cost = |points: &[Point]| points.iter().map(|point| point.mean_ns).fold(0.0, f64::max) / unit_ns;
+    // Dear from the first value on: smaller ones may be cheap, if they were left out.
+    let not_below = (first.value > least_value).then_some(first.value as f64);
     if last.mean_ns < RISE * least {
         let like_sequential = last.mean_ns <= ALIKE * unit_ns;
         return Some(Reach {
             // Where nothing is dear there is no limit; where all is, there is no area that helps.
             limit: like_sequential.then_some(last.value as f64),
+            rises_at: not_below.filter(|_| !like_sequential),
             cost: cost(points),
             unlimited: like_sequential,
         });
@@ -184,10 +272,12 @@ pub(crate) fn reach(points: &[Point], unit_ns: Option<f64>) -> Option<Reach> {
     let within = points.iter().rposition(|point| point.mean_ns <= threshold).map_or(0, |last| last + 1);
     if within == 0 {
         // Dear from the first value on, `first` among the dearest.
-        return Some(Reach { limit: None, cost: first.mean_ns / unit_ns, unlimited: false });
+        let cost = first.mean_ns / unit_ns;
+        return Some(Reach { limit: None, rises_at: not_below, cost, unlimited: false });
     }
     Some(Reach {
         limit: Some(points[within - 1].value as f64),
+        rises_at: points.get(within).map(|point| point.value as f64),
         cost: cost(&points[..within]),
         unlimited: false,
     })
@@ -228,14 +318,36 @@ mod tests {
 
     #[test]
     fn a_reach_ends_where_the_cost_rises() {
-        let of = |means: &[(i64, f64)]| reach(&points(means), Some(10.0)).unwrap();
+        let of = |means: &[(i64, f64)]| reach(&points(means), Some(10.0), 1).unwrap();
         let rises = of(&[(1, 10.0), (2, 12.0), (4, 15.0), (8, 90.0), (16, 100.0)]);
-        assert_eq!(rises, Reach { limit: Some(4.0), cost: 1.5, unlimited: false });
-        assert_eq!(rises.text(), "4 (x1.5)");
+        assert_eq!(rises, Reach { limit: Some(4.0), rises_at: Some(8.0), cost: 1.5, unlimited: false });
+        assert_eq!(rises.text_of_counts(), "4 (x1.5)");
         let flat = of(&[(1, 10.0), (2, 11.0), (4, 10.5)]);
         assert_eq!((flat.limit, flat.text()), (Some(4.0), "≥4 (=)".into()));
         let dear = of(&[(1, 900.0), (2, 1000.0), (4, 1000.0)]);
         assert_eq!((dear.limit, dear.text()), (None, "No".into()));
+    }
+
+    #[test]
+    fn a_limit_between_distant_values_is_a_range() {
+        // What `--quick` measures of partitions: 1, 16 and 256.
+        let of = |means: &[(i64, f64)], least| reach(&points(means), Some(10.0), least).unwrap();
+        let partitions = of(&[(1, 10.0), (16, 90.0), (256, 100.0)], 1);
+        assert_eq!((partitions.limit, partitions.rises_at), (Some(1.0), Some(16.0)));
+        assert_eq!(partitions.text_of_counts(), "1–15 (=)");
+        assert_eq!(of(&[(8, 10.0), (128, 90.0), (2048, 100.0)], 1).text(), "8–128 (=)");
+        // Smaller areas than the first were not measured: whether they are cheap is not known.
+        let below = of(&[(8, 900.0), (128, 1000.0), (2048, 1000.0)], 1);
+        assert_eq!((below.limit, below.rises_at, below.text()), (None, Some(8.0), "<8".into()));
+    }
+
+    #[test]
+    fn an_interval_covers_those_of_both_means_and_shows_where_it_is_wide() {
+        let effect = relative(Some((20.0, [18.0, 22.0])), Some((10.0, [10.0, 11.0]))).unwrap();
+        assert_eq!((effect.cost, effect.interval), (2.0, Some([18.0 / 11.0, 2.2])));
+        assert_eq!(plus_minus(2.0, effect.interval.unwrap()), Some("±18%".into()));
+        assert_eq!(plus_minus(100.0, [99.7, 100.2]), None);
+        assert_eq!(relative(Some((20.0, [18.0, 22.0])), Some((10.0, [-1.0, 21.0]))).unwrap().interval, None);
     }
 
     #[test]

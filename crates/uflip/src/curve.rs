@@ -13,6 +13,9 @@ pub(crate) struct Point {
     /// The runs' least and greatest mean.
     pub(crate) least_ns: f64,
     pub(crate) most_ns: f64,
+    /// The least interval that covers the 95% confidence intervals of all runs' means; where a run is too short for
+    /// one, its mean.
+    pub(crate) interval_ns: Interval,
     /// Repetitions.
     pub(crate) runs: u32,
 }
@@ -24,14 +27,23 @@ impl Point {
     }
 }
 
+/// Two ends, the lower first.
+pub(crate) type Interval = [f64; 2];
+
+/// The 95% confidence interval of a run's mean.
+fn interval_ns(row: &RunRow) -> Interval {
+    let half = row.summary.mean_ns * row.summary.confidence.unwrap_or(0.0);
+    [row.summary.mean_ns - half, row.summary.mean_ns + half]
+}
+
 type Key = (Benchmark, Baseline, Option<Baseline>);
 
 /// A curve for each pattern of each micro-benchmark.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Curves {
     curves: BTreeMap<Key, Vec<Point>>,
-    /// The mean response time of the running phase of each baseline's long run.
-    long_runs: BTreeMap<Baseline, f64>,
+    /// The mean response time of the running phase of each baseline's long run, and its interval.
+    long_runs: BTreeMap<Baseline, (f64, Interval)>,
 }
 
 /// What the long runs of the methodology are called.
@@ -44,20 +56,26 @@ impl Curves {
         for row in rows {
             let Some(benchmark) = row.benchmark else {
                 if row.parameter == PHASES {
-                    long_runs.insert(row.first, row.summary.mean_ns);
+                    long_runs.insert(row.first, (row.summary.mean_ns, interval_ns(row)));
                 }
                 continue;
             };
-            let point = curves
-                .entry((benchmark, row.first, row.second))
-                .or_default()
-                .entry(row.value)
-                .or_insert(Point { value: row.value, least_ns: f64::INFINITY, ..Point::default() });
+            let point =
+                curves.entry((benchmark, row.first, row.second)).or_default().entry(row.value).or_insert(
+                    Point {
+                        value: row.value,
+                        least_ns: f64::INFINITY,
+                        interval_ns: [f64::INFINITY, f64::NEG_INFINITY],
+                        ..Point::default()
+                    },
+                );
             let mean_ns = row.summary.mean_ns;
             point.mean_ns = (point.mean_ns * f64::from(point.runs) + mean_ns) / f64::from(point.runs + 1);
             point.runs += 1;
             point.least_ns = point.least_ns.min(mean_ns);
             point.most_ns = point.most_ns.max(mean_ns);
+            let [low, high] = interval_ns(row);
+            point.interval_ns = [point.interval_ns[0].min(low), point.interval_ns[1].max(high)];
         }
         let curves = curves.into_iter().map(|(key, points)| (key, points.into_values().collect())).collect();
         Self { curves, long_runs }
@@ -73,18 +91,26 @@ impl Curves {
         self.points(benchmark, baseline, None)
     }
 
+    /// The point of a baseline at a value.
+    pub(crate) fn point(&self, benchmark: Benchmark, baseline: Baseline, value: i64) -> Option<&Point> {
+        self.baseline(benchmark, baseline).iter().find(|point| point.value == value)
+    }
+
     /// The mean response time of a baseline at a value, in nanoseconds.
     pub(crate) fn at(&self, benchmark: Benchmark, baseline: Baseline, value: i64) -> Option<f64> {
-        self.baseline(benchmark, baseline)
-            .iter()
-            .find(|point| point.value == value)
-            .map(|point| point.mean_ns)
+        self.point(benchmark, baseline, value).map(|point| point.mean_ns)
     }
 
     /// The mean response time of a baseline as it is, in nanoseconds: of its runs among the granularities, and where
     /// these were not made, of its long run.
     pub(crate) fn alone(&self, baseline: Baseline) -> Option<f64> {
-        self.at(Benchmark::Granularity, baseline, IO_BYTES as i64).or(self.long_runs.get(&baseline).copied())
+        self.alone_with_interval(baseline).map(|(mean_ns, _)| mean_ns)
+    }
+
+    /// The same, with its interval.
+    pub(crate) fn alone_with_interval(&self, baseline: Baseline) -> Option<(f64, Interval)> {
+        let point = self.point(Benchmark::Granularity, baseline, IO_BYTES as i64);
+        point.map(|point| (point.mean_ns, point.interval_ns)).or(self.long_runs.get(&baseline).copied())
     }
 
     /// All of them.

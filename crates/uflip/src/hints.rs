@@ -1,7 +1,7 @@
 //! The paper's seven design hints (uflip09, section 5.3), recomputed for the drive at hand: kept, or contradicted, with
 //! the figures that say so.
 
-use crate::characteristics::{factor, reach, short};
+use crate::characteristics::{LEAST_AREA, factor, reach, short};
 use crate::curve::{Curves, Point};
 use crate::options::IO_BYTES;
 use crate::{Baseline, Benchmark};
@@ -38,7 +38,8 @@ pub struct Hint {
 /// A difference that an application would notice.
 const NOTICEABLE: f64 = 1.25;
 
-type Finding = Option<(bool, String)>;
+/// Whether a hint holds, none where what was measured does not tell, and why.
+type Finding = Option<(Option<bool>, String)>;
 
 /// The seven hints.
 pub(crate) fn hints(curves: &Curves, throughput: impl Fn(Baseline, i64) -> Option<f64>) -> Vec<Hint> {
@@ -66,9 +67,9 @@ pub(crate) fn hints(curves: &Curves, throughput: impl Fn(Baseline, i64) -> Optio
             number,
             hint: hint.into(),
             verdict: match &finding {
-                None => Verdict::Open,
-                Some((true, _)) => Verdict::Kept,
-                Some((false, _)) => Verdict::Contradicted,
+                None | Some((None, _)) => Verdict::Open,
+                Some((Some(true), _)) => Verdict::Kept,
+                Some((Some(false), _)) => Verdict::Contradicted,
             },
             because: finding
                 .map_or_else(|| "what it rests on was not measured".into(), |(_, because)| because),
@@ -88,7 +89,7 @@ fn latency(curves: &Curves) -> Finding {
     let a_byte = |point: &Point| point.mean_ns / point.value as f64;
     let gain = a_byte(small) / a_byte(large);
     Some((
-        gain >= NOTICEABLE,
+        Some(gain >= NOTICEABLE),
         format!(
             "a random read of {} takes {}, one of {} takes {}: {} times {} a byte",
             format_bytes(small.value as u64),
@@ -123,7 +124,7 @@ fn block_size(curves: &Curves) -> Finding {
             format!("{}: 32 KiB costs {times} times as much a byte as {best}, the best", baseline.name())
         });
     }
-    (!words.is_empty()).then(|| (kept, words.join("; ")))
+    (!words.is_empty()).then(|| (Some(kept), words.join("; ")))
 }
 
 fn alignment(curves: &Curves) -> Finding {
@@ -139,7 +140,7 @@ fn alignment(curves: &Curves) -> Finding {
         .max_by(|a, b| a.0.total_cmp(&b.0))?;
     let (cost, baseline, point, aligned) = worst;
     Some((
-        cost >= NOTICEABLE,
+        Some(cost >= NOTICEABLE),
         format!(
             "{} shifted by {} takes {}, aligned {}: {}",
             baseline.name(),
@@ -154,28 +155,35 @@ fn alignment(curves: &Curves) -> Finding {
 fn area(curves: &Curves) -> Finding {
     let sw = curves.alone(Baseline::Sw)?;
     let points = curves.baseline(Benchmark::Locality, Baseline::Rw);
-    let reach = reach(points, Some(sw))?;
-    let last = points.last()?;
+    let reach = reach(points, Some(sw), LEAST_AREA)?;
+    let worst = dearest(points)?;
     let gains = reach.limit.is_some() && !reach.unlimited;
     let everywhere = format!(
-        "a random write over {} takes {}, a sequential one {}",
-        format_bytes(last.value as u64),
-        us(last.mean_ns),
+        "at worst, over {}, a random write takes {}, a sequential one {}",
+        format_bytes(worst.value as u64),
+        us(worst.mean_ns),
         us(sw)
     );
-    Some((
-        gains,
-        match reach.limit.filter(|_| gains) {
-            Some(limit) => {
-                format!(
-                    "within {} it costs {} at most; {everywhere}",
-                    format_bytes(limit as u64),
-                    words(reach.cost)
-                )
-            }
-            None => format!("no area makes it cheaper; {everywhere}"),
-        },
-    ))
+    Some(match (reach.limit.filter(|_| gains), reach.rises_at) {
+        (Some(limit), rises_at) => {
+            let until = rises_at.map_or_else(String::new, |bytes| {
+                format!(" (the next area that was measured is {})", format_bytes(bytes as u64))
+            });
+            let limit = format_bytes(limit as u64);
+            let text = format!("within {limit}{until} it costs {} at most; {everywhere}", words(reach.cost));
+            (Some(true), text)
+        }
+        (None, Some(bytes)) if !reach.unlimited => {
+            let least = format_bytes(bytes as u64);
+            (None, format!("{least} is too large an area, and smaller ones were not measured; {everywhere}"))
+        }
+        _ => (Some(false), format!("no area makes it cheaper; {everywhere}")),
+    })
+}
+
+/// The point with the greatest mean.
+fn dearest(points: &[Point]) -> Option<&Point> {
+    points.iter().max_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns))
 }
 
 /// A cost relative to sequential writes.
@@ -189,17 +197,21 @@ fn words(cost: f64) -> String {
 fn partitions(curves: &Curves) -> Finding {
     let sw = curves.alone(Baseline::Sw)?;
     let points = curves.baseline(Benchmark::Partitioning, Baseline::Sw);
-    let reach = reach(points, Some(sw))?;
-    let last = points.last()?;
-    let costs = format!("with {} partitions a write costs {}", last.value, words(last.mean_ns / sw));
+    let reach = reach(points, Some(sw), 1)?;
+    let worst = dearest(points)?;
+    let costs =
+        format!("at worst, with {} partitions, a write costs {}", worst.value, words(worst.mean_ns / sw));
     let limited = !reach.unlimited;
-    Some((
-        limited,
-        match reach.limit.filter(|_| limited) {
-            Some(limit) => format!("up to {limit} it costs {}; {costs}", words(reach.cost)),
-            None => costs,
-        },
-    ))
+    let text = match reach.limit.filter(|_| limited) {
+        Some(limit) => {
+            let until = reach.rises_at.filter(|&next| next > limit + 1.0).map_or_else(String::new, |next| {
+                format!(" (from {} to {} nothing was measured)", limit + 1.0, next - 1.0)
+            });
+            format!("up to {limit}{until} it costs {} at most; {costs}", words(reach.cost))
+        }
+        None => costs,
+    };
+    Some((Some(limited), text))
 }
 
 /// The largest difference between a mix and what its parts cost alone.
@@ -228,7 +240,7 @@ fn mix(curves: &Curves) -> Finding {
             }
         }
     }
-    worst.map(|(cost, because)| (cost < NOTICEABLE, because))
+    worst.map(|(cost, because)| (Some(cost < NOTICEABLE), because))
 }
 
 fn concurrent_or_delayed(curves: &Curves, throughput: impl Fn(Baseline, i64) -> Option<f64>) -> Finding {
@@ -271,5 +283,5 @@ fn concurrent_or_delayed(curves: &Curves, throughput: impl Fn(Baseline, i64) -> 
             us(without)
         ));
     }
-    (!words.is_empty()).then(|| (kept, words.join("; ")))
+    (!words.is_empty()).then(|| (Some(kept), words.join("; ")))
 }

@@ -54,6 +54,8 @@ pub struct Options<'a> {
     pub state: StateMethod,
     /// Which micro-benchmarks; the methodology goes before them, however few they are.
     pub benchmarks: Vec<Benchmark>,
+    /// Micro-benchmarks whose values are those of another effort; the runs are as long as `effort` makes them.
+    pub grids: Vec<(Benchmark, Effort)>,
     /// Whether the device may be written to; without, only reads are benchmarked.
     pub may_write: bool,
     /// The root of all randomness.
@@ -71,6 +73,7 @@ impl Default for Options<'_> {
             effort: Effort::Normal,
             state: StateMethod::Random,
             benchmarks: Benchmark::ALL.to_vec(),
+            grids: Vec::new(),
             may_write: true,
             seed: Seed(0),
             journal: None,
@@ -88,6 +91,22 @@ pub(crate) const LEAST_AREA_BYTES: u64 = 64 << 20;
 /// How often each experiment is run (uflip09, section 5.1).
 pub(crate) const REPETITIONS: u32 = 3;
 
+impl Options<'_> {
+    /// The effort whose values of its parameter a micro-benchmark takes.
+    pub(crate) fn grid(&self, benchmark: Benchmark) -> Effort {
+        self.grids.iter().find(|(of, _)| *of == benchmark).map_or(self.effort, |&(_, grid)| grid)
+    }
+
+    /// The part of a device of `capacity_bytes` that is used, from its beginning.
+    pub(crate) fn area_of(&self, capacity_bytes: u64) -> u64 {
+        let most = match self.effort {
+            Effort::Quick => QUICK_AREA_BYTES,
+            Effort::Normal | Effort::Full => u64::MAX,
+        };
+        capacity_bytes.min(most) / IO_BYTES * IO_BYTES
+    }
+}
+
 impl Effort {
     /// The share of the mean within which its 95% confidence interval shall lie, to each side: runs are
     /// lengthened until it does.
@@ -97,15 +116,6 @@ impl Effort {
             Self::Normal => 0.10,
             Self::Full => 0.05,
         }
-    }
-
-    /// The part of a device of `capacity_bytes` that is used, from its beginning.
-    pub fn area_bytes(self, capacity_bytes: u64) -> u64 {
-        let area = match self {
-            Self::Quick => capacity_bytes.min(QUICK_AREA_BYTES),
-            _ => capacity_bytes,
-        };
-        area / IO_BYTES * IO_BYTES
     }
 
     /// Its name: `quick`.
@@ -123,7 +133,8 @@ impl Effort {
 pub enum UflipError {
     /// The device is too small.
     #[error(
-        "uFLIP can use {capacity_bytes} bytes of the device, but needs {LEAST_AREA_BYTES} ({} at least): its sequential writes must not overlap",
+        "uFLIP can use {} of the device, but needs {} at least: its sequential writes must not overlap",
+        format_bytes(*capacity_bytes),
         format_bytes(LEAST_AREA_BYTES)
     )]
     TooSmall {

@@ -4,7 +4,7 @@
 //! together, so that the state has to be enforced again as seldom as possible (uflip09, section 4.2).
 
 use crate::experiment::{Experiment, Streams};
-use crate::options::{Effort, IO_BYTES, LEAST_AREA_BYTES, REPETITIONS, StateMethod, UflipError};
+use crate::options::{Effort, IO_BYTES, LEAST_AREA_BYTES, Options, REPETITIONS, StateMethod, UflipError};
 use crate::run::{READS_BEFORE, READS_BEHIND};
 use crate::{Baseline, Benchmark, Lengths, state};
 use flashlane_base::Duration;
@@ -39,25 +39,21 @@ pub struct Estimate {
 }
 
 impl Plan {
-    /// The plan of some micro-benchmarks for a device of `capacity_bytes` whose I/Os begin and end on multiples of
-    /// `unit_bytes`.
-    pub fn new(
-        benchmarks: &[Benchmark],
-        (capacity_bytes, unit_bytes): (u64, u64),
-        effort: Effort,
-        state: StateMethod,
-        writes: bool,
-    ) -> Self {
-        let area_bytes = effort.area_bytes(capacity_bytes);
+    /// The plan of `options` for a device of `capacity_bytes` whose I/Os begin and end on multiples of `unit_bytes`.
+    pub fn new(options: &Options<'_>, capacity_bytes: u64, unit_bytes: u64) -> Self {
+        let area_bytes = options.area_of(capacity_bytes);
+        let writes = options.may_write;
         let mut experiments: Vec<Experiment> = Benchmark::ALL
             .into_iter()
             // Of a device that is too small nothing is planned.
-            .filter(|benchmark| benchmarks.contains(benchmark) && area_bytes >= LEAST_AREA_BYTES)
-            .flat_map(|benchmark| Experiment::of(benchmark, effort, area_bytes, unit_bytes, writes))
+            .filter(|benchmark| options.benchmarks.contains(benchmark) && area_bytes >= LEAST_AREA_BYTES)
+            .flat_map(|benchmark| {
+                Experiment::of(benchmark, options.grid(benchmark), area_bytes, unit_bytes, writes)
+            })
             .collect();
         experiments.sort_by_key(|experiment| matches!(experiment.streams(1, area_bytes), Streams::Fresh(_)));
-        let state = if writes { state } else { StateMethod::AsIs };
-        Self { experiments, area_bytes, effort, state }
+        let state = if writes { options.state } else { StateMethod::AsIs };
+        Self { experiments, area_bytes, effort: options.effort, state }
     }
 
     /// How the state is enforced.
@@ -162,9 +158,38 @@ impl Plan {
 mod tests {
     use super::*;
 
+    fn full(unit_bytes: u64, may_write: bool) -> Plan {
+        let options = Options { effort: Effort::Full, may_write, ..Options::default() };
+        Plan::new(&options, 16 << 30, unit_bytes)
+    }
+
+    #[test]
+    fn the_grid_of_a_benchmark_replaces_that_of_the_effort() {
+        let options = Options {
+            effort: Effort::Quick,
+            grids: vec![(Benchmark::Locality, Effort::Full)],
+            ..Options::default()
+        };
+        let plan = Plan::new(&options, 32 << 30, 512);
+        let values = |benchmark| {
+            let of = |experiment: &&Experiment| {
+                experiment.benchmark == benchmark && experiment.first == Baseline::Rw
+            };
+            let mut values: Vec<i64> = plan.experiments.iter().filter(of).map(|found| found.value).collect();
+            values.sort_unstable();
+            values
+        };
+        let grid = |benchmark: Benchmark, effort| benchmark.values(Baseline::Rw, IO_BYTES, effort);
+        let mut locality = grid(Benchmark::Locality, Effort::Full);
+        // A quick benchmark uses the first 1 GiB.
+        locality.retain(|&bytes| bytes <= 1 << 30);
+        assert_eq!(values(Benchmark::Locality), locality);
+        assert_eq!(values(Benchmark::Pause), grid(Benchmark::Pause, Effort::Quick));
+    }
+
     #[test]
     fn what_writes_in_order_comes_last() {
-        let plan = Plan::new(&Benchmark::ALL, (16 << 30, 512), Effort::Full, StateMethod::Random, true);
+        let plan = full(512, true);
         let fresh =
             |experiment: &&Experiment| matches!(experiment.streams(1, plan.area_bytes), Streams::Fresh(_));
         let first = plan.experiments.iter().position(|experiment| fresh(&experiment)).unwrap();
@@ -176,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_device_that_may_not_be_written_is_only_read() {
-        let plan = Plan::new(&Benchmark::ALL, (16 << 30, 512), Effort::Full, StateMethod::Random, false);
+        let plan = full(512, false);
         assert!(!plan.experiments.is_empty() && !plan.experiments.iter().any(Experiment::writes));
         let estimate = plan.estimate(&Lengths::default());
         assert_eq!((estimate.written_bytes, estimate.enforcements, plan.state()), (0, 0, StateMethod::AsIs));
@@ -184,7 +209,7 @@ mod tests {
 
     #[test]
     fn units_too_large_for_a_value_leave_it_out() {
-        let plan = Plan::new(&Benchmark::ALL, (16 << 30, 4096), Effort::Full, StateMethod::Random, true);
+        let plan = full(4096, true);
         let sizes =
             plan.experiments.iter().filter(|experiment| experiment.benchmark == Benchmark::Granularity);
         assert!(sizes.clone().all(|experiment| experiment.value % 4096 == 0) && sizes.count() > 0);

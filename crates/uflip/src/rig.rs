@@ -12,6 +12,8 @@ pub(crate) struct Rig<'a> {
     device: &'a mut dyn Device,
     watch: Option<Watch<'a>>,
     progress: Progress,
+    /// I/Os to be done in all, as far as is known; those of a journal's steps are not among them.
+    planned_ios: u64,
     /// I/Os done.
     pub(crate) ios: u64,
     /// Bytes written.
@@ -25,7 +27,8 @@ const ASK_EVERY: u64 = 256;
 
 impl<'a> Rig<'a> {
     pub(crate) fn new(device: &'a mut dyn Device, watch: Option<Watch<'a>>) -> Self {
-        Self { device, watch, progress: Progress::default(), ios: 0, written_bytes: 0 }
+        let progress = Progress::default();
+        Self { device, watch, progress, planned_ios: 0, ios: 0, written_bytes: 0 }
     }
 
     pub(crate) fn device(&self) -> &dyn Device {
@@ -36,10 +39,22 @@ impl<'a> Rig<'a> {
         self.device.profile()
     }
 
-    /// Says what is being done from here on, and how much of all is done.
-    pub(crate) fn begin(&mut self, stage: impl Into<String>, share: f64) -> Result<(), UflipError> {
-        self.progress = Progress { stage: stage.into(), share: share.clamp(0.0, 1.0) };
+    /// Reports what is done from here on; `ios` are done of `planned_ios`, those of a journal's steps among them.
+    pub(crate) fn begin(
+        &mut self,
+        stage: impl Into<String>,
+        ios: u64,
+        planned_ios: u64,
+    ) -> Result<(), UflipError> {
+        self.progress.stage = stage.into();
+        self.planned_ios = planned_ios.saturating_sub(ios.saturating_sub(self.ios));
+        self.progress.share = self.share(0);
         self.ask()
+    }
+
+    /// The share of all I/Os that is done with `ios` more.
+    fn share(&self, ios: u64) -> f64 {
+        ((self.ios + ios) as f64 / self.planned_ios.max(1) as f64).min(1.0)
     }
 
     fn ask(&mut self) -> Result<(), UflipError> {
@@ -50,9 +65,15 @@ impl<'a> Rig<'a> {
     /// Runs a workload and gives every response time in nanoseconds, in the order in which the I/Os were done, and how
     /// long all of it took.
     pub(crate) fn run(&mut self, workload: &Workload) -> Result<(Vec<u64>, Duration), UflipError> {
-        let progress = self.progress.clone();
-        let mut watch =
-            self.watch.as_mut().map(|watch| move |_: &flashlane_measure::Progress| watch(&progress));
+        let (from, mut progress) = (self.share(0), self.progress.clone());
+        let ios = workload.stop.requests.unwrap_or_default();
+        let to = self.share(ios);
+        let mut watch = self.watch.as_mut().map(|watch| {
+            move |done: &flashlane_measure::Progress| {
+                progress.share = from + (to - from) * done.share().unwrap_or_default();
+                watch(&progress)
+            }
+        });
         let options = RunOptions {
             samples: usize::MAX,
             watch: watch.as_mut().map(|watch| watch as flashlane_measure::Watch<'_>),
@@ -77,12 +98,14 @@ impl<'a> Rig<'a> {
         depth: u32,
         mut each: impl FnMut(&Access, u64),
     ) -> Result<Duration, UflipError> {
-        let (progress, watch) = (&self.progress, &mut self.watch);
+        let (mut progress, done, planned) = (self.progress.clone(), self.ios, self.planned_ios.max(1));
+        let watch = &mut self.watch;
         let (mut asked, mut stopped) = (0, false);
         let accesses = accesses.take_while(|_| {
             asked += 1;
             if asked % ASK_EVERY == 0 {
-                stopped = watch.as_mut().is_some_and(|watch| watch(progress).is_break());
+                progress.share = ((done + asked) as f64 / planned as f64).min(1.0);
+                stopped = watch.as_mut().is_some_and(|watch| watch(&progress).is_break());
             }
             !stopped
         });

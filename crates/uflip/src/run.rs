@@ -11,6 +11,7 @@ use crate::{
     Options, Plan, RESULT_SCHEMA, RunRow, StateMethod, UflipError, UflipResult, figures, hints, phases,
     state,
 };
+use flashlane_base::units::format_bytes;
 use flashlane_base::{Duration, Seed};
 use flashlane_device::{Counters, Device};
 use flashlane_measure::figure::Figure;
@@ -46,13 +47,7 @@ pub(crate) const READS_BEHIND: u64 = 5120;
 pub fn uflip<'a>(device: &'a mut dyn Device, options: Options<'a>) -> Result<Outcome, UflipError> {
     let capacity_bytes = device.profile().capacity_bytes;
     let unit_bytes = device.profile().write_unit_bytes.max(device.profile().read_unit_bytes);
-    let plan = Plan::new(
-        &options.benchmarks,
-        (capacity_bytes, unit_bytes),
-        options.effort,
-        options.state,
-        options.may_write,
-    );
+    let plan = Plan::new(&options, capacity_bytes, unit_bytes);
     plan.check()?;
     let before = device.counters();
     let mut bench = Bench {
@@ -140,7 +135,7 @@ impl Bench<'_> {
         let done = match known {
             Some(done) => done,
             None => {
-                self.rig.begin(name, self.found.ios as f64 / self.planned_ios.max(1) as f64)?;
+                self.rig.begin(name, self.found.ios, self.planned_ios)?;
                 self.rig.idle(self.pause)?;
                 let (ios, written_bytes, began) =
                     (self.rig.ios, self.rig.written_bytes, self.rig.device().now());
@@ -408,8 +403,9 @@ impl Bench<'_> {
             warn(
                 "part-of-device",
                 format!(
-                    "{:.1}% of the device was brought into a known state and used; without --quick all of it is",
-                    100.0 * self.plan.area_bytes as f64 / capacity_bytes as f64
+                    "{:.1}% of the device was brought into a known state and used: the first {}",
+                    100.0 * self.plan.area_bytes as f64 / capacity_bytes as f64,
+                    format_bytes(self.plan.area_bytes)
                 ),
             );
         }

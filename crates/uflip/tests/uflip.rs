@@ -131,6 +131,41 @@ fn a_real_drive_is_exchanged_with_what_it_takes_to_trust_it() {
 }
 
 #[test]
+fn progress_grows_from_the_first_io_to_the_last() {
+    let mut shares = Vec::new();
+    let mut watch = |progress: &Progress| {
+        shares.push(progress.share);
+        ControlFlow::Continue(())
+    };
+    uflip(&mut drive(&[]), Options { watch: Some(&mut watch), ..quick(&[Benchmark::Order]) }).unwrap();
+    assert!(shares.is_sorted_by(|a, b| b - a > -0.05) && shares.last().is_some_and(|&share| share > 0.9));
+    // Writing the device all over is much of it, and not one step.
+    assert!(shares.windows(2).all(|pair| pair[1] - pair[0] < 0.1), "{shares:?}");
+}
+
+#[test]
+fn a_quick_row_says_between_which_values_a_limit_lies() {
+    let result =
+        uflip(&mut drive(&[]), quick(&[Benchmark::Partitioning, Benchmark::Granularity])).unwrap().result;
+    let row = &result.characteristics;
+    for (mean, ends) in [row.sr_ms, row.rr_ms, row.sw_ms, row.rw_ms].into_iter().zip(row.intervals_ms) {
+        let ([low, high], mean) = (ends.unwrap(), mean.unwrap());
+        assert!(low <= mean && mean <= high, "{low} {mean} {high}");
+    }
+    // Partitions are 1, 16 and 256: a limit is one of these, and the next one is where it ends.
+    let reach = row.partitions.unwrap();
+    let next = |limit: f64| [16.0, 256.0].into_iter().find(|&next| next > limit);
+    if !reach.unlimited
+        && let Some(limit) = reach.limit
+    {
+        assert_eq!(reach.rises_at, next(limit));
+        assert!(row.row[6].starts_with(&format!("{limit}–{}", next(limit).unwrap() - 1.0)), "{:?}", row.row);
+    }
+    let text = serde_json::to_value(row).unwrap();
+    assert!(text["row_intervals"].as_array().is_some_and(|cells| cells.len() == 10));
+}
+
+#[test]
 fn a_device_that_is_too_small_is_refused() {
     let mut small = drive(&[("capacity", "32MiB"), ("flash.blocks", "16")]);
     let error = uflip(&mut small, quick(&TWO)).unwrap_err();

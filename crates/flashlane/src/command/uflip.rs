@@ -189,10 +189,14 @@ impl Arguments {
             seed,
             journal: journal.as_mut(),
             watch: Some(watch),
+            ..Options::default()
         };
         let mut outcome =
             benchmark(&mut *opened.device, options).map_err(|error| ended(error, path.is_some()))?;
         let result = &mut outcome.result;
+        for warning in result.warnings.iter_mut().filter(|warning| warning.code == "part-of-device") {
+            warning.message += "; without --quick all of it is";
+        }
         result.warnings.extend(opened.warnings);
         if !result.device.simulated {
             result.harness_ns_per_request = Some(harness::ns_per_request(1));

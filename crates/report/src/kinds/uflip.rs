@@ -80,15 +80,17 @@ fn characteristics(result: &Value) -> Table {
     let words: Vec<&str> = items(&found["row"]).map(|cell| cell.as_str().unwrap_or_default()).collect();
     let cell = |(at, (_, key)): (usize, &(&str, &str))| {
         let value = &found[*key];
+        let interval = found["row_intervals"][at].as_str().unwrap_or_default();
         let text = match words.get(at) {
-            Some(text) => (*text).to_owned(),
+            Some(text) => format!("{text} {interval}").trim_end().to_owned(),
             None => value.as_f64().map(number).unwrap_or_default(),
         };
         Cell::exact(text, exact(value))
     };
     let cells = CHARACTERISTICS.iter().enumerate().map(cell);
     Table {
-        title: "Key characteristics (32 KiB; SR to RW in ms)".into(),
+        title: "Key characteristics (32 KiB; SR to RW in ms; ± with the 95% intervals of all repetitions)"
+            .into(),
         columns: std::iter::once(Column::left("Device", "device"))
             .chain(CHARACTERISTICS.iter().map(|(title, key)| Column::right(title, key)))
             .collect(),
@@ -275,7 +277,8 @@ mod tests {
             "schema": "flashlane.uflip/1", "device": { "name": "sim:mtron-like", "capacity_bytes": 1 << 30 },
             "mode": "quick", "resets": 1,
             "characteristics": { "sr_ms": 0.4, "rr_ms": 0.5, "sw_ms": 0.4, "rw_ms": 9.0, "pause_rw_ms": 9.0,
-                "row": ["0.4", "0.5", "0.4", "9", "9", "8 (x2)", "4 (x1.5)", "=", "=", "x2"] },
+                "row": ["0.4", "0.5", "0.4", "9", "9", "8 (x2)", "1–15 (x1.5)", "=", "=", "x2"],
+                "row_intervals": ["", "", "", "±4%", "", "", "", "", "", "±7%"] },
             "hints": [{ "number": 7, "hint": "Pauses help", "verdict": "contradicted",
                 "because": "9.0 ms stay 9.0 ms", "figures": ["granularity"] }],
             "runs": [run(512, 1, 1e6), run(512, 2, 1.2e6), run(1024, 1, 2e6)],
@@ -285,9 +288,16 @@ mod tests {
     #[test]
     fn the_row_keeps_the_papers_notation_and_csv_the_numbers() {
         let text = crate::text(&result(), 120);
-        for part in
-            ["uFLIP: sim:mtron-like", "8 (x2)", "contradicted", "9.0 ms stay 9.0 ms", "0 of 1 design hints"]
-        {
+        for part in [
+            "uFLIP: sim:mtron-like",
+            "8 (x2)",
+            "9 ±4%",
+            "1–15 (x1.5)",
+            "x2 ±7%",
+            "contradicted",
+            "9.0 ms stay 9.0 ms",
+            "0 of 1 design hints",
+        ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
         assert!(!text.contains("Granularity"), "micro-benchmarks are plots of the page\n{text}");

@@ -7,7 +7,7 @@ use crate::output;
 use flashlane_base::Seed;
 use flashlane_device::spec::Spec;
 use flashlane_measure::closed_loop;
-use flashlane_uflip::{Estimate, Lengths, Plan};
+use flashlane_uflip::{Estimate, Lengths, Options, Plan};
 use flashlane_workload::{Generator, Job, Mix, Pattern};
 use serde_json::{Value, json};
 
@@ -28,13 +28,13 @@ pub(super) fn call(arguments: &Arguments, spec: &Spec) -> Result<Status, Failure
 
     let unit_bytes = profile.read_unit_bytes.max(profile.write_unit_bytes);
     // A plan says what --destroy-data would do.
-    let plan = Plan::new(
-        &arguments.benchmarks(),
-        (profile.capacity_bytes, unit_bytes),
-        arguments.effort(),
-        arguments.state(),
-        true,
-    );
+    let options = Options {
+        effort: arguments.effort(),
+        benchmarks: arguments.benchmarks(),
+        state: arguments.state(),
+        ..Options::default()
+    };
+    let plan = Plan::new(&options, profile.capacity_bytes, unit_bytes);
     plan.check().map_err(Failure::unusable)?;
     let lengths = Lengths::default();
     let row = |estimate: &Estimate| -> Value { serde_json::to_value(estimate).unwrap_or_default() };
