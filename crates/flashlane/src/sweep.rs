@@ -251,7 +251,7 @@ fn not_simulated(device: &Spec, key: &str, word: &str) -> Failure {
 }
 
 /// The program, so that points which another one measured are not taken for this one's.
-fn program() -> Result<String, Failure> {
+pub fn program() -> Result<String, Failure> {
     let program = std::env::current_exe().and_then(|file| fingerprint_of(&file)).map_err(|error| {
         Failure::failed(anyhow!(
             "cannot tell which program measures, and so not which points of --out can be used again: {error}"
@@ -260,7 +260,8 @@ fn program() -> Result<String, Failure> {
     Ok(format!("flashlane {} {:016x}", env!("CARGO_PKG_VERSION"), program))
 }
 
-fn store(out: &Path) -> Result<Store, Failure> {
+/// The store in `--out`.
+pub fn store(out: &Path) -> Result<Store, Failure> {
     let dir = out.join("points");
     Store::open(&dir).map_err(|error| {
         Failure::unusable(anyhow!("cannot make the directory '{}' of --out: {error}", dir.display()))

@@ -23,7 +23,9 @@ fn main() {
 fn study(paper: &str, figure: Option<&str>, quick: bool) -> StudyResult {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));
     let traces = folder.exists().then_some(folder);
-    run(paper, figure, Options { quick, traces, ..Options::default() }).expect("a study of the registry")
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let options = Options { quick, traces, jobs, ..Options::default() };
+    run(paper, figure, options).expect("a study of the registry").result
 }
 
 fn tell(paper: &str, result: &StudyResult) {

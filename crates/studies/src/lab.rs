@@ -1,6 +1,8 @@
-//! Where experiments are made: fresh simulated drives, handed out one at a time, with the caller's wish to stop.
+//! What a measurement is made with: fresh simulated drives, handed out one at a time, and the way to stop.
 
 use crate::FigureError;
+use crate::crew::Shared;
+use crate::sweep::Store;
 use flashlane_base::Seed;
 use flashlane_device::Device;
 use flashlane_measure::schema::Warning;
@@ -8,14 +10,15 @@ use flashlane_measure::{Interruption, Replay, ReplayOptions, replay};
 use flashlane_probe::rig::Rig;
 use flashlane_sim::{Drive, DriveConfig, config};
 use flashlane_trace::{OpenOptions, Record};
+use serde::de::DeserializeOwned;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Called now and then during a study; [`ControlFlow::Break`] ends it.
-pub type Watch<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
+/// Called now and then during a study, from every core; [`ControlFlow::Break`] ends it.
+pub type Watch<'a> = &'a (dyn Fn(&Progress) -> ControlFlow<()> + Sync);
 
 /// How a study is to be made.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
     /// Coarser grids and fewer requests: seconds instead of tens of them. Verdicts stand on the same quantities.
     pub quick: bool,
@@ -24,6 +27,12 @@ pub struct Options<'a> {
     /// A folder with traces that a paper used and that are not Flashlane's to give away. What needs one that is not
     /// there is left out, with a warning.
     pub traces: Option<&'a Path>,
+    /// Measurements made at a time; one after the other where it is 0 or 1. The results are the same.
+    pub jobs: usize,
+    /// Where finished measurements are kept and looked for …
+    pub store: Option<&'a Store>,
+    /// … and the program that makes them: those that another program made are made again.
+    pub program: &'a str,
     /// Called between experiments; breaking ends the study, and the figures done stand.
     pub watch: Option<Watch<'a>>,
 }
@@ -31,26 +40,44 @@ pub struct Options<'a> {
 /// How far a study has come.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// The figure that is being measured.
+    /// The figure that is being measured, or what several figures share; with several jobs, the one that went on last.
     pub figure: &'static str,
-    /// The share of figures done, 0 to 1.
+    /// The share of all measurements done, 0 to 1.
     pub share: f64,
 }
 
 /// What a figure measures with.
 pub(crate) struct Lab<'a> {
     options: Options<'a>,
-    progress: Progress,
+    shared: &'a Shared,
+    /// Called with the share done of the measurement.
+    watch: &'a mut dyn FnMut(f64) -> ControlFlow<()>,
 }
 
 impl<'a> Lab<'a> {
-    pub(crate) fn new(options: Options<'a>) -> Self {
-        Self { options, progress: Progress { figure: "", share: 0.0 } }
+    pub(crate) fn new(
+        options: Options<'a>,
+        shared: &'a Shared,
+        watch: &'a mut dyn FnMut(f64) -> ControlFlow<()>,
+    ) -> Self {
+        Self { options, shared, watch }
     }
 
-    /// A figure begins.
-    pub(crate) fn begin(&mut self, progress: Progress) {
-        self.progress = progress;
+    /// One that shares nothing and is never stopped.
+    #[cfg(test)]
+    pub(crate) fn alone() -> Lab<'static> {
+        let watch = Box::leak(Box::new(|_| ControlFlow::Continue(())));
+        Lab::new(Options::default(), Box::leak(Box::default()), watch)
+    }
+
+    /// The result of a measurement that the study shares between figures.
+    ///
+    /// # Panics
+    /// Where the study names no such measurement for this figure, or one of another type.
+    pub(crate) fn shared<T: DeserializeOwned>(&self, name: &str) -> T {
+        let found =
+            self.shared.get(name).unwrap_or_else(|| panic!("'{name}' is not shared with this figure"));
+        T::deserialize(found).unwrap_or_else(|error| panic!("'{name}' is of another type: {error}"))
     }
 
     /// `usual`, or `quick` where the study is to be quick.
@@ -66,9 +93,8 @@ impl<'a> Lab<'a> {
         experiment: impl FnOnce(&mut Rig<'_>) -> Result<T, Interruption>,
     ) -> Result<T, FigureError> {
         let mut drive = self.drive(profile, overrides)?;
-        let progress = self.progress;
-        let watch = &mut self.options.watch;
-        let mut stop = || watch.as_mut().is_some_and(|watch| watch(&progress).is_break());
+        let watch = &mut *self.watch;
+        let mut stop = || watch(0.0).is_break();
         if stop() {
             return Err(Interruption::Stopped.into());
         }
@@ -82,7 +108,7 @@ impl<'a> Lab<'a> {
         profile: &str,
         overrides: &[(&str, &str)],
     ) -> Result<Box<dyn Device>, FigureError> {
-        if self.options.watch.as_mut().is_some_and(|watch| watch(&self.progress).is_break()) {
+        if (self.watch)(0.0).is_break() {
             return Err(Interruption::Stopped.into());
         }
         Ok(flashlane_sim::device(&profile_with(profile, overrides)?, self.options.seed, profile.into()))
@@ -97,10 +123,7 @@ impl<'a> Lab<'a> {
         how: &ReplayOptions,
     ) -> Result<Replay, FigureError> {
         let mut drive = self.drive(profile, overrides)?;
-        let (progress, study) = (self.progress, &mut self.options.watch);
-        let mut watch = |_: &flashlane_measure::Progress| {
-            study.as_mut().map_or(ControlFlow::Continue(()), |watch| watch(&progress))
-        };
+        let mut watch = |_: &flashlane_measure::Progress| (self.watch)(0.0);
         let options = flashlane_measure::Options { watch: Some(&mut watch), ..Default::default() };
         let replay = replay(&mut drive, records, how, options)?;
         match replay.partial {
@@ -116,10 +139,7 @@ impl<'a> Lab<'a> {
         options: flashlane_uflip::Options<'_>,
     ) -> Result<flashlane_uflip::Outcome, FigureError> {
         let mut drive = self.drive(profile, &[])?;
-        let (progress, study) = (self.progress, &mut self.options.watch);
-        let mut watch = |_: &flashlane_uflip::Progress| {
-            study.as_mut().map_or(ControlFlow::Continue(()), |watch| watch(&progress))
-        };
+        let mut watch = |progress: &flashlane_uflip::Progress| (self.watch)(progress.share);
         let options =
             flashlane_uflip::Options { seed: self.options.seed, watch: Some(&mut watch), ..options };
         Ok(flashlane_uflip::uflip(&mut drive, options)?)

@@ -6,9 +6,11 @@
 //! [`phase_score`] that of finding start-up and period, [`sweep`] any experiment over a grid of settings.
 
 mod chen11;
+mod crew;
 mod disksim;
 mod error;
 mod lab;
+mod parallel;
 pub mod phase_score;
 mod result;
 mod row;
@@ -23,7 +25,7 @@ pub use error::{FigureError, StudyError};
 pub use lab::{Options, Progress, Watch};
 pub use result::{STUDY_SCHEMA, StudyResult};
 pub use row::{Row, Value, Verdict};
-pub use study::{FigureStudy, Study, run};
+pub use study::{FigureStudy, SharedMeasurement, Studied, Study, run};
 
 /// All papers.
 pub const REGISTRY: &[Study] = &[chen11::STUDY, uflip09::STUDY, disksim::STUDY, ruan12::STUDY, sdf14::STUDY];

@@ -1,10 +1,15 @@
 //! Papers, their figures, and how one is studied.
 
+use crate::crew::{Crew, Shared, Task};
 use crate::lab::Lab;
-use crate::{FigureError, Options, Progress, REGISTRY, Row, STUDY_SCHEMA, StudyError, StudyResult};
+use crate::{FigureError, Options, REGISTRY, Row, STUDY_SCHEMA, StudyError, StudyResult};
 use flashlane_measure::Interruption;
 use flashlane_measure::figure::Figure;
 use flashlane_measure::schema::Warning;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::io;
+use std::path::PathBuf;
 
 /// A paper.
 pub struct Study {
@@ -14,6 +19,19 @@ pub struct Study {
     pub title: &'static str,
     /// What of it is studied.
     pub figures: &'static [FigureStudy],
+    /// Measurements that several of its figures use, each made once.
+    pub shared: &'static [SharedMeasurement],
+}
+
+/// A measurement that several figures of a paper use.
+pub struct SharedMeasurement {
+    /// Its name, unlike those of the figures.
+    pub name: &'static str,
+    /// The figures that use it.
+    pub figures: &'static [&'static str],
+    /// How long it takes, relative to the others and to a figure.
+    pub(crate) weight: u32,
+    pub(crate) measure: fn(&mut Lab<'_>) -> Result<Value, FigureError>,
 }
 
 /// A figure or table of a paper.
@@ -26,11 +44,24 @@ pub struct FigureStudy {
 }
 
 /// What came of a figure; its rows do not name it yet.
-#[derive(Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) rows: Vec<Row>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) warnings: Vec<Warning>,
+}
+
+/// A study, and what came of its store.
+#[derive(Debug)]
+pub struct Studied {
+    /// The study.
+    pub result: StudyResult,
+    /// Measurements that were taken from the store.
+    pub reused: usize,
+    /// Files of the store that could not be used, and why; what they should have held was measured again.
+    pub damaged: Vec<(PathBuf, String)>,
+    /// Why a measurement could not be kept, for the first that could not.
+    pub unkept: Option<io::Error>,
 }
 
 /// Studies `paper`: one of its figures, or all of them.
@@ -39,14 +70,34 @@ pub(crate) struct Outcome {
 ///
 /// # Errors
 /// [`StudyError`] names what there is where paper or figure are unknown, and why a figure could not be measured.
-pub fn run(paper: &str, figure: Option<&str>, options: Options<'_>) -> Result<StudyResult, StudyError> {
+pub fn run(paper: &str, figure: Option<&str>, options: Options<'_>) -> Result<Studied, StudyError> {
     let study =
         REGISTRY.iter().find(|study| study.paper == paper).ok_or_else(|| StudyError::UnknownPaper {
             given: paper.into(),
             known: names(REGISTRY.iter().map(|study| study.paper)),
         })?;
     let figures = study.choose(figure)?;
-    let mut lab = Lab::new(options);
+    let shared: Vec<_> = study.shared_by(figures).map(SharedMeasurement::task).collect();
+    let weight = shared.iter().map(|task| task.weight).sum::<u32>() + figures.len() as u32;
+    let crew = Crew::new(study.paper, options, weight);
+    let failed = |figure| {
+        move |source: FigureError| StudyError::Figure { paper: study.paper, figure, source: source.into() }
+    };
+
+    // What a figure uses has to be there first; what is missing because the study was stopped leaves the figure out.
+    let mut found = Shared::new();
+    let names: Vec<&str> = shared.iter().map(|task| task.name).collect();
+    for (name, result) in names.into_iter().zip(crew.make(shared, &Shared::new())) {
+        if let Some(result) = unless_stopped(result).map_err(failed(name))? {
+            found.insert(name, result);
+        }
+    }
+    let has_all = |figure: &FigureStudy| {
+        study.shared.iter().all(|of| !of.figures.contains(&figure.id) || found.contains_key(of.name))
+    };
+    let tasks = figures.iter().filter(|figure| has_all(figure)).map(FigureStudy::task).collect::<Vec<_>>();
+    let mut made = crew.make(tasks, &found).into_iter();
+
     let mut result = StudyResult {
         schema: STUDY_SCHEMA.into(),
         paper: paper.into(),
@@ -55,33 +106,45 @@ pub fn run(paper: &str, figure: Option<&str>, options: Options<'_>) -> Result<St
         warnings: Vec::new(),
         partial: None,
     };
-    for (done, figure) in figures.iter().enumerate() {
-        lab.begin(Progress { figure: figure.id, share: done as f64 / figures.len() as f64 });
-        match (figure.measure)(&mut lab) {
-            Ok(outcome) => {
-                result
-                    .rows
-                    .extend(outcome.rows.into_iter().map(|row| Row { figure: figure.id.into(), ..row }));
-                result.figures.extend(outcome.figures);
-                add_new(&mut result.warnings, outcome.warnings);
-            }
-            Err(FigureError::Interrupted(Interruption::Stopped)) => {
-                result.partial = Some(format!("{} at {}", Interruption::Stopped, figure.id));
-                break;
-            }
-            Err(source) => {
-                return Err(StudyError::Figure {
-                    paper: study.paper,
-                    figure: figure.id,
-                    source: source.into(),
-                });
-            }
-        }
+    for figure in figures {
+        let outcome = match has_all(figure).then(|| made.next()).flatten() {
+            Some(outcome) => unless_stopped(outcome).map_err(failed(figure.id))?,
+            None => None,
+        };
+        let Some(outcome) = outcome else {
+            result.partial.get_or_insert_with(|| format!("{} at {}", Interruption::Stopped, figure.id));
+            continue;
+        };
+        result.rows.extend(outcome.rows.into_iter().map(|row| Row { figure: figure.id.into(), ..row }));
+        result.figures.extend(outcome.figures);
+        add_new(&mut result.warnings, outcome.warnings);
     }
-    Ok(result)
+    let kept = crew.kept();
+    Ok(Studied { result, reused: kept.reused, damaged: kept.damaged, unkept: kept.unkept })
+}
+
+/// A measurement that was stopped is none; other failures are the study's.
+fn unless_stopped<T>(measured: Result<T, FigureError>) -> Result<Option<T>, FigureError> {
+    match measured {
+        Ok(measured) => Ok(Some(measured)),
+        Err(FigureError::Interrupted(Interruption::Stopped)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl FigureStudy {
+    fn task(&self) -> Task<Outcome> {
+        Task { name: self.id, weight: 1, measure: self.measure }
+    }
 }
 
 impl Study {
+    /// The shared measurements that these figures use.
+    fn shared_by(&self, figures: &'static [FigureStudy]) -> impl Iterator<Item = &'static SharedMeasurement> {
+        let uses = |of: &&SharedMeasurement| figures.iter().any(|figure| of.figures.contains(&figure.id));
+        self.shared.iter().filter(uses)
+    }
+
     fn choose(&self, figure: Option<&str>) -> Result<&'static [FigureStudy], StudyError> {
         let Some(given) = figure else { return Ok(self.figures) };
         let found = self.figures.iter().position(|figure| figure.id == given);

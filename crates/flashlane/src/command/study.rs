@@ -1,15 +1,18 @@
 //! `flashlane study PAPER[/FIGURE]`: a paper's tables and figures again.
 
-use crate::arguments::{EffortOptions, Format, OutputOptions, seed};
+use crate::arguments::{EffortOptions, Format, OutputOptions, at_least_one, seed};
 use crate::failure::{Failure, Status, tell};
 use crate::output::{self, csv_line, width};
 use crate::progress::Meter;
+use crate::sweep;
 use anyhow::anyhow;
 use flashlane_base::Seed;
-use flashlane_studies::{Options, Progress, REGISTRY, Study, StudyError, StudyResult, Verdict};
+use flashlane_studies::sweep::Store;
+use flashlane_studies::{Options, Progress, REGISTRY, Studied, Study, StudyError, StudyResult, Verdict};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 
 /// Make a paper's tables and figures again, published numbers beside measured ones, each with a verdict
 #[derive(Debug, clap::Args)]
@@ -24,6 +27,9 @@ pub struct Arguments {
     /// A folder with the traces that a paper used and that are not part of Flashlane
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
+    /// Measurements made at a time; as many as there are cores unless given. The results are the same
+    #[arg(long, value_name = "N", value_parser = at_least_one::<NonZeroUsize>)]
+    jobs: Option<NonZeroUsize>,
     #[command(flatten)]
     effort: EffortOptions,
     #[command(flatten)]
@@ -41,7 +47,9 @@ Examples:
   flashlane study disksim --traces ~/disksim-traces
 
 Everything is measured anew, on simulated drives. A study takes its full time unless
---quick is given. The exit status is 1 where a published quantity is missed.";
+--quick is given. Several measurements are made at a time, and with --out DIR each is kept
+once it is finished: the same command goes on from there. The exit status is 1 where a
+published quantity is missed.";
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     if arguments.study == LIST {
@@ -56,23 +64,41 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         return Err(Failure::unusable(anyhow!("--traces: there is no folder '{}'", folder.display())));
     }
     output::prepare(&arguments.output)?;
-    let study = measure(arguments, paper, figure)?;
+    let store = arguments.output.out.as_deref().map(sweep::store).transpose()?;
+    let studied = measure(arguments, paper, figure, store.as_ref())?;
+    for (file, reason) in &studied.damaged {
+        tell(&format!("'{}' cannot be used again: {reason}; it was measured again", file.display()));
+    }
+    if let Some(error) = &studied.unkept {
+        tell(&format!("not all measurements could be kept to go on from: {error}"));
+    }
+    let study = studied.result;
     let result = serde_json::to_value(&study).map_err(Failure::failed)?;
     output::deliver(&arguments.output, &result, None)?;
-    Ok(verdict(&study))
+    Ok(verdict(&study, arguments.output.out.as_deref()))
 }
 
-fn measure(arguments: &Arguments, paper: &str, figure: Option<&str>) -> Result<StudyResult, Failure> {
+fn measure(
+    arguments: &Arguments,
+    paper: &str,
+    figure: Option<&str>,
+    store: Option<&Store>,
+) -> Result<Studied, Failure> {
     let meter = Meter::new(format!("studying {paper}"));
-    let mut watch = |progress: &Progress| {
+    let watch = |progress: &Progress| {
         meter.say(format!("studying {paper}, {}", progress.figure));
         meter.watch(Some(progress.share))
     };
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let program = if store.is_some() { sweep::program()? } else { String::new() };
     let options = Options {
         quick: arguments.effort.quick,
         seed: arguments.seed,
         traces: arguments.traces.as_deref(),
-        watch: Some(&mut watch),
+        jobs: arguments.jobs.map_or_else(cores, usize::from),
+        store,
+        program: &program,
+        watch: Some(&watch),
     };
     flashlane_studies::run(paper, figure, options).map_err(|error| match error {
         StudyError::UnknownPaper { .. } | StudyError::UnknownFigure { .. } => Failure::unusable(error),
@@ -80,10 +106,16 @@ fn measure(arguments: &Arguments, paper: &str, figure: Option<&str>) -> Result<S
     })
 }
 
-/// Whether all was reproduced; says what was not.
-fn verdict(study: &StudyResult) -> Status {
+/// Whether all was reproduced; says what was not. Finished measurements are kept in `out`.
+fn verdict(study: &StudyResult, out: Option<&Path>) -> Status {
     if let Some(reason) = &study.partial {
-        tell(&format!("{reason}; the result is partial"));
+        let go_on = match out {
+            Some(dir) => format!("the same command goes on from what is kept in {}", dir.display()),
+            None => {
+                "nothing is kept to go on from: --out DIR keeps each measurement once it is finished".into()
+            }
+        };
+        tell(&format!("{reason}; the result is partial; {go_on}"));
         return Status::Failed;
     }
     let missed = study.rows.iter().filter(|row| row.verdict == Verdict::Missed).count();
@@ -169,8 +201,8 @@ mod tests {
 
     #[test]
     fn a_missed_verdict_and_a_partial_study_count_as_failed() {
-        assert_eq!(verdict(&study(Verdict::Reproduced, None)), Status::Done);
-        assert_eq!(verdict(&study(Verdict::Missed, None)), Status::Failed);
-        assert_eq!(verdict(&study(Verdict::Reproduced, Some("stopped"))), Status::Failed);
+        assert_eq!(verdict(&study(Verdict::Reproduced, None), None), Status::Done);
+        assert_eq!(verdict(&study(Verdict::Missed, None), None), Status::Failed);
+        assert_eq!(verdict(&study(Verdict::Reproduced, Some("stopped")), None), Status::Failed);
     }
 }

@@ -27,6 +27,7 @@ pub(crate) const STUDY: Study = Study {
         fig6::FIGURE,
         fig7::FIGURE,
     ],
+    shared: &[],
 };
 
 #[cfg(test)]

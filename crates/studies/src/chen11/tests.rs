@@ -1,11 +1,14 @@
 //! The quick form of every figure.
 
+use crate::sweep::Store;
 use crate::{Options, REGISTRY, StudyError, StudyResult, Verdict, run};
 use flashlane_base::Seed;
 use std::ops::ControlFlow;
 
 fn quick(figure: &str, seed: u64) -> StudyResult {
-    run("chen11", Some(figure), Options { quick: true, seed: Seed(seed), ..Options::default() }).unwrap()
+    run("chen11", Some(figure), Options { quick: true, seed: Seed(seed), ..Options::default() })
+        .unwrap()
+        .result
 }
 
 fn assert_reproduced(figure: &str) {
@@ -93,17 +96,54 @@ fn what_is_unknown_is_refused_with_what_there_is() {
 
 #[test]
 fn a_study_that_is_stopped_keeps_the_figures_done() {
-    let mut seen = Vec::new();
-    let mut watch = |progress: &crate::Progress| {
-        seen.push(progress.figure);
+    let seen = std::sync::Mutex::new(Vec::new());
+    let watch = |progress: &crate::Progress| {
+        seen.lock().unwrap().push(progress.figure);
         if progress.figure == "fig4" { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let options = Options { quick: true, watch: Some(&mut watch), ..Options::default() };
-    let result = run("chen11", None, options).unwrap();
+    let options = Options { quick: true, watch: Some(&watch), ..Options::default() };
+    let result = run("chen11", None, options).unwrap().result;
     assert!(result.partial.as_deref().is_some_and(|reason| reason.contains("fig4")), "{:?}", result.partial);
     assert!(result.rows.iter().any(|row| row.figure == "fig3"));
     assert!(result.rows.iter().all(|row| row.figure != "fig4") && !result.is_reproduced());
+    let seen = seen.into_inner().unwrap();
     assert_eq!((seen.first(), seen.last()), (Some(&"fig2"), Some(&"fig4")));
+}
+
+#[test]
+fn a_study_is_the_same_for_any_number_of_jobs_and_goes_on_from_what_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let quick = Options { quick: true, ..Options::default() };
+    let whole = run("chen11", None, quick).unwrap();
+    let kept = Options { store: Some(&store), ..quick };
+    let stop = |progress: &crate::Progress| match progress.figure {
+        "fig5" => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    let stopped = run("chen11", None, Options { watch: Some(&stop), ..kept }).unwrap();
+    assert!(stopped.result.partial.is_some() && stopped.reused == 0, "{:?}", stopped.result.partial);
+    // Shares only grow, however many cores report them.
+    let last = std::sync::Mutex::new(0.0);
+    let watch = |progress: &crate::Progress| {
+        let mut last = last.lock().unwrap();
+        *last = progress.share.max(*last);
+        assert!(progress.share <= 1.0);
+        ControlFlow::Continue(())
+    };
+    let resumed = run("chen11", None, Options { jobs: 3, watch: Some(&watch), ..kept }).unwrap();
+    assert_eq!((resumed.reused, &resumed.result), (3, &whole.result));
+    assert!((*last.lock().unwrap() - 1.0_f64).abs() < 1e-9);
+    // What may change the result is another measurement: a seed, a program.
+    for other in [Options { seed: Seed(1), ..kept }, Options { program: "another", ..kept }] {
+        assert_eq!(run("chen11", Some("fig2"), other).unwrap().reused, 0);
+    }
+    // A damaged file is named, and its figure measured again.
+    let file = std::fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().path());
+    file.for_each(|file| std::fs::write(file, "{}").unwrap());
+    let again = run("chen11", Some("fig2"), kept).unwrap();
+    assert_eq!((again.reused, again.damaged.len()), (0, 1));
+    assert!(again.result.rows.iter().all(|row| whole.result.rows.contains(row)));
 }
 
 #[test]

@@ -17,6 +17,7 @@ pub(crate) const STUDY: Study = Study {
     paper: "disksim",
     title: "Agrawal et al.: Design Tradeoffs for SSD Performance, USENIX ATC 2008; the SSD extension for DiskSim 4.0",
     figures: &[synthetics::FIGURE, traces::FIGURE, others::FIGURE],
+    shared: &[],
 };
 
 /// How near the simulators have to be, as a share of the published mean.

@@ -8,7 +8,7 @@ use std::path::Path;
 #[test]
 fn the_synthetic_workloads_agree() {
     let options = Options { quick: true, ..Options::default() };
-    let result = run("disksim", Some("synthetic"), options).unwrap();
+    let result = run("disksim", Some("synthetic"), options).unwrap().result;
     assert_eq!(result.rows.len(), 4);
     assert!(result.is_reproduced(), "{:#?}", result.rows);
 }
@@ -17,7 +17,7 @@ fn the_synthetic_workloads_agree() {
 fn the_traces_agree_where_they_are() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let options = Options { traces: Some(&folder), ..Options::default() };
-    let result = run("disksim", Some("traces"), options).unwrap();
+    let result = run("disksim", Some("traces"), options).unwrap().result;
     if folder.exists() {
         assert_eq!((result.rows.len(), result.warnings.len()), (2, 0));
         assert!(result.is_reproduced(), "{:#?}", result.rows);
@@ -30,7 +30,7 @@ fn the_traces_agree_where_they_are() {
 #[test]
 fn other_configurations_agree() {
     let options = Options { quick: true, ..Options::default() };
-    let result = run("disksim", Some("others"), options).unwrap();
+    let result = run("disksim", Some("others"), options).unwrap().result;
     // The model's own row first.
     assert_eq!(result.rows.len(), 3);
     assert!(result.is_reproduced(), "{:#?}", result.rows);

@@ -32,6 +32,7 @@ pub(crate) const STUDY: Study = Study {
         erases::FIGURE,
         idle::FIGURE,
     ],
+    shared: &[],
 };
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use flashlane_trace::Record;
 use std::path::Path;
 
 fn quick(figure: &str, traces: Option<&Path>) -> StudyResult {
-    run("ruan12", Some(figure), Options { quick: true, traces, ..Options::default() }).unwrap()
+    run("ruan12", Some(figure), Options { quick: true, traces, ..Options::default() }).unwrap().result
 }
 
 fn gain(row: &Row) -> f64 {
@@ -114,7 +114,7 @@ fn recordings_are_whole_and_fit_the_drive() {
         (profile.capacity.0, profile.flash.channels * profile.flash.packages),
         (DRIVE_BYTES, PACKAGES)
     );
-    let lab = Lab::new(Options::default());
+    let lab = Lab::alone();
     for program in [KERNEL_BUILD, WORD_COUNT, SMALL_FILES, MP3_FILES, LARGE_FILES] {
         let records = program.records(&lab).unwrap().unwrap();
         assert!(records.len() > 18_000, "{}: {}", program.name, records.len());
@@ -127,7 +127,7 @@ fn recordings_are_whole_and_fit_the_drive() {
 
 #[test]
 fn a_copy_arrives_no_sooner_than_its_disk_has_read_it_and_no_later_than_that() {
-    let lab = Lab::new(Options::default());
+    let lab = Lab::alone();
     let recorded = SMALL_FILES.records(&lab).unwrap().unwrap();
     let copied = from_disk(recorded.clone());
     assert_eq!(copied.len(), recorded.len());

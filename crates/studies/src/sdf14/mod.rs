@@ -20,6 +20,7 @@ pub(crate) const STUDY: Study = Study {
     paper: "sdf14",
     title: "Ouyang, Lin, Jiang, Hou, Wang, Wang: SDF: Software-Defined Flash for Web-Scale Internet Storage Systems, ASPLOS 2014",
     figures: &[table1::FIGURE, fig1::FIGURE, table4::FIGURE, fig7::FIGURE, fig8::FIGURE, capacity::FIGURE],
+    shared: &[],
 };
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use flashlane_sim::config::load;
 use flashlane_sim::nand::Geometry;
 
 fn quick(figure: &str) -> StudyResult {
-    run("sdf14", Some(figure), Options { quick: true, ..Options::default() }).unwrap()
+    run("sdf14", Some(figure), Options { quick: true, ..Options::default() }).unwrap().result
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn channels_add_up_and_their_flash_is_the_users() {
 
 #[test]
 fn a_smaller_drive_has_as_much_for_cleaning() {
-    let mut lab = Lab::new(Options::default());
+    let mut lab = Lab::alone();
     for drive in [GEN3, INTEL, MEMBLAZE] {
         // Valid pages of those that blocks can have which are neither bad nor open nor kept free.
         let mut valid = |blocks: u64| {
@@ -62,7 +62,7 @@ fn a_course_is_told_part_by_part() {
 
 #[test]
 fn each_pass_writes_the_whole_drive_after_the_one_before() {
-    let mut device = INTEL.with(&mut Lab::new(Options::default()), 64, 0.20, "fresh").unwrap();
+    let mut device = INTEL.with(&mut Lab::alone(), 64, 0.20, "fresh").unwrap();
     let [first, second] = passes(&mut *device, INTEL.depth, 8 * MIB).unwrap();
     for pass in [&first, &second] {
         let bytes: u64 = pass.done.iter().map(|done| done.bytes).sum();

@@ -2,7 +2,7 @@
 
 use super::outcome::Outcome;
 use super::store::{Loaded, Store};
-use rayon::prelude::*;
+use crate::parallel::in_parallel;
 use serde_json::Value;
 use std::io;
 use std::ops::ControlFlow;
@@ -99,18 +99,9 @@ pub fn run<T: Sync>(
         (None, Ok(task)) => crew.measured(task, &measure),
         (None, Err(reason)) => Outcome::failed(reason.clone()),
     };
-    // More than there are points would only be made and ended.
-    let jobs = options.jobs.min(crew.points);
-    // Where the system gives no threads, the one that is there does it all.
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs);
-    let pool = (jobs > 1).then(|| pool.build().ok()).flatten();
-    let outcomes = match pool {
-        Some(pool) => {
-            // Points differ in length: each is a piece of its own, for whichever core is free.
-            pool.install(|| tasks.par_iter().zip(known).with_max_len(1).map(outcome).collect())
-        }
-        None => tasks.iter().zip(known).map(outcome).collect(),
-    };
+    let todo = tasks.iter().zip(known).collect();
+    // Where all is known there is nothing to share out.
+    let outcomes = in_parallel(options.jobs.min(crew.points), todo, outcome);
     let unkept = crew.unkept.into_inner().unwrap_or_else(PoisonError::into_inner);
     Swept { outcomes, reused, damaged, unkept }
 }

@@ -1,6 +1,6 @@
 //! Section 5.2, alignment: random writes on the Samsung drive that do not begin on 16 KB.
 
-use super::{figure, mean_ms, uflip};
+use super::{benchmarked, figure};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, Row};
@@ -13,10 +13,10 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
 };
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
-    let found = uflip(lab, "samsung-like", &[Benchmark::Alignment])?;
-    let ms = |shift_bytes: i64| mean_ms(&found, Benchmark::Alignment, Baseline::Rw, shift_bytes);
-    let aligned = ms(16 << 10);
     let mut outcome = Outcome::default();
+    let found = benchmarked(lab, "samsung-like", &mut outcome);
+    let ms = |shift_bytes: i64| found.mean_ms(Benchmark::Alignment, Baseline::Rw, shift_bytes);
+    let aligned = ms(16 << 10);
     for (quantity, published, measured) in [
         ("random writes off by 16 KiB", 18.0, aligned),
         ("off by 8 KiB", 32.0, ms(8 << 10)),

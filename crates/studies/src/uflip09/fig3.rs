@@ -1,7 +1,7 @@
 //! Figure 3: random writes on the Mtron drive: cheap until its store of erased blocks is used up, then now cheap, now
 //! expensive.
 
-use super::{figure, phases, singles, uflip};
+use super::{benchmarked, figure, phases};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, Row};
@@ -14,9 +14,10 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
 };
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
-    let found = uflip(lab, "mtron-like", &[])?;
+    let mut outcome = Outcome::default();
+    let found = benchmarked(lab, "mtron-like", &mut outcome);
     let rw = phases(&found, Baseline::Rw);
-    let all = singles(&found, "phases/RW");
+    let all = &found.long_rw_ns;
     let startup = &all[..(rw.startup as usize).min(all.len())];
     let mean_ms = startup.iter().sum::<u64>() as f64 / startup.len().max(1) as f64 / 1e6;
     let dearest_ms = all.iter().copied().max().unwrap_or_default() as f64 / 1e6;
@@ -32,7 +33,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
             1.0,
         ),
     ];
-    let mut outcome = Outcome { rows, ..Outcome::default() };
+    outcome.rows = rows;
     for baseline in [Baseline::Sr, Baseline::Rr, Baseline::Sw] {
         let startup = phases(&found, baseline).startup as usize;
         outcome.rows.push(Row::exact(

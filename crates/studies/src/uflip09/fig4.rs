@@ -1,6 +1,6 @@
 //! Figure 4: sequential writes on the Kingston DTI stick: an erase unit after the other.
 
-use super::{figure, phases, uflip};
+use super::{benchmarked, figure, phases};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, Row};
@@ -13,7 +13,8 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
 };
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
-    let found = uflip(lab, "kingston-dti-like", &[])?;
+    let mut outcome = Outcome::default();
+    let found = benchmarked(lab, "kingston-dti-like", &mut outcome);
     let sw = phases(&found, Baseline::Sw);
     let rows = vec![
         Row::exact("start-up of sequential writes", 0_usize, Some(sw.startup as usize), "I/Os"),
@@ -25,7 +26,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
             0.1,
         ),
     ];
-    let mut outcome = Outcome { rows, ..Outcome::default() };
+    outcome.rows = rows;
     outcome.figures.extend(figure(&found, &sw.figure, "fig4"));
     Ok(outcome)
 }

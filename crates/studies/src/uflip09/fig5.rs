@@ -1,6 +1,6 @@
 //! Figure 5: reads behind a batch of random writes: the Mtron drive still reclaims; others do not.
 
-use super::{figure, uflip};
+use super::{benchmarked, figure};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, Row};
@@ -12,17 +12,18 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
 };
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
-    let found = uflip(lab, "mtron-like", &[])?;
+    let mut outcome = Outcome::default();
+    let found = benchmarked(lab, "mtron-like", &mut outcome);
     let pause = found.result.pause;
     let rows = vec![
         Row::near("Mtron: disturbed reads", 3000.0, pause.affected_reads as f64, "", 0.5),
         Row::near("Mtron: for", 2.5, pause.affected_ns as f64 / 1e9, "s", 0.5),
         Row::at_least("Mtron: pause that follows", 5.0, pause.pause_ns as f64 / 1e9, "s", 2.5),
     ];
-    let mut outcome = Outcome { rows, ..Outcome::default() };
+    outcome.rows = rows;
     outcome.figures.extend(figure(&found, "pause-determination", "fig5"));
     for (profile, drive) in [("samsung-like", "Samsung"), ("kingston-dti-like", "Kingston DTI")] {
-        let affected = uflip(lab, profile, &[])?.result.pause.affected_reads as usize;
+        let affected = benchmarked(lab, profile, &mut outcome).result.pause.affected_reads as usize;
         outcome.rows.push(Row::exact(&format!("{drive}: disturbed reads"), 0_usize, Some(affected), ""));
     }
     Ok(outcome)

@@ -1,6 +1,6 @@
 //! Figure 6: the size of I/Os on the Memoright drive.
 
-use super::{figure, mean_ms, uflip};
+use super::{benchmarked, figure};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, Row};
@@ -13,9 +13,9 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
 };
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
-    let found = uflip(lab, "memoright-like", &[Benchmark::Granularity])?;
-    let ms = |baseline, bytes: i64| mean_ms(&found, Benchmark::Granularity, baseline, bytes);
     let mut outcome = Outcome::default();
+    let found = benchmarked(lab, "memoright-like", &mut outcome);
+    let ms = |baseline, bytes: i64| found.mean_ms(Benchmark::Granularity, baseline, bytes);
     for (baseline, published_us) in [(Baseline::Sr, 70.0), (Baseline::Sw, 70.0), (Baseline::Rr, 115.0)] {
         let smallest_us = ms(baseline, 512) * 1e3;
         let limits = (published_us / 2.0, published_us * 2.0);

@@ -1,6 +1,6 @@
 //! Figure 7: the size of I/Os on the Kingston DTI stick.
 
-use super::{figure, mean_ms, uflip};
+use super::{benchmarked, figure};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, Row};
@@ -13,9 +13,9 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
 };
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
-    let found = uflip(lab, "kingston-dti-like", &[Benchmark::Granularity])?;
-    let ms = |baseline, bytes: i64| mean_ms(&found, Benchmark::Granularity, baseline, bytes);
     let mut outcome = Outcome::default();
+    let found = benchmarked(lab, "kingston-dti-like", &mut outcome);
+    let ms = |baseline, bytes: i64| found.mean_ms(Benchmark::Granularity, baseline, bytes);
     let a_byte = |bytes: i64| ms(Baseline::Sw, bytes) / bytes as f64;
     for bytes in [512, 4 << 10, 8 << 10] {
         let quantity =

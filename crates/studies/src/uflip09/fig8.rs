@@ -1,6 +1,6 @@
 //! Figure 8: random writes in areas of growing size, on three drives.
 
-use super::{mean_ms, phases, uflip};
+use super::{benchmarked, phases};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, Row};
@@ -19,9 +19,9 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     for (profile, drive) in
         [("samsung-like", "Samsung"), ("memoright-like", "Memoright"), ("mtron-like", "Mtron")]
     {
-        let found = uflip(lab, profile, &[Benchmark::Locality])?;
+        let found = benchmarked(lab, profile, &mut outcome);
         let sw_ms = phases(&found, Baseline::Sw).mean_running_ns / 1e6;
-        let cost = |bytes: i64| mean_ms(&found, Benchmark::Locality, Baseline::Rw, bytes) / sw_ms;
+        let cost = |bytes: i64| found.mean_ms(Benchmark::Locality, Baseline::Rw, bytes) / sw_ms;
         let (small, large) = (cost(2 << 20), cost(2 << 30));
         outcome.rows.extend([
             Row::between(

@@ -2,12 +2,12 @@
 //! sequential writes is within a factor of two, the same cells are blank, what has a limit has it within a power of
 //! two, and what costs more (or less) does so here.
 
-use super::{figure, uflip};
+use super::{benchmarked, figure};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, Row};
 use flashlane_measure::figure::Figure;
-use flashlane_uflip::{Benchmark, Characteristics, Effect, Reach};
+use flashlane_uflip::{Characteristics, Effect, Reach};
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "table3",
@@ -91,14 +91,7 @@ const TABLE: [Published; 5] = [
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();
     for published in &TABLE {
-        let benchmarks = [
-            Benchmark::Granularity,
-            Benchmark::Locality,
-            Benchmark::Partitioning,
-            Benchmark::Order,
-            Benchmark::Pause,
-        ];
-        let found = uflip(lab, published.profile, &benchmarks)?;
+        let found = benchmarked(lab, published.profile, &mut outcome);
         judge(published, &found.result.characteristics, &mut outcome);
         outcome.figures.extend(["locality", "order"].into_iter().filter_map(|id| {
             let figure = figure(&found, id, &format!("table3-{}-{id}", published.profile))?;
