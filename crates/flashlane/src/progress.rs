@@ -1,36 +1,73 @@
-//! How far a command has come, with a time to go, on standard error where that is a terminal; silence elsewhere.
+//! How far a command has come, with the time to go: on standard error, as a bar where that is a terminal, and elsewhere
+//! as a line every ten seconds.
 
+use crate::failure::tell;
+use flashlane_base::Duration;
+use flashlane_host::Ticker;
 use flashlane_trace::{Record, Trace};
 use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{IsTerminal, stderr};
 use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A line that is rewritten in place and removed at the end.
+/// What a command does and how far that has come, shown until it is dropped.
 pub struct Meter {
-    bar: ProgressBar,
+    state: Arc<Mutex<State>>,
+    bar: Option<ProgressBar>,
+    /// Shows the state, even while the command does not report anything.
+    ticker: Option<Ticker>,
+}
+
+/// What was reported last.
+#[derive(Clone, Debug, Default)]
+struct State {
+    what: String,
+    /// The share done, 0 to 1, where it is known.
+    share: Option<f64>,
 }
 
 /// Steps of a whole bar.
 const STEPS: u64 = 1000;
+/// How often a bar is drawn, and looked at whether a line is due.
+const TICK: Duration = Duration::from_ms(200);
+/// When the first line is due: a command that ends before prints none …
+const FIRST_LINE: Duration = Duration::from_s(3);
+/// … and how far apart the others are.
+const BETWEEN_LINES: Duration = Duration::from_s(10);
+/// The rate of a share that is smaller, or of a shorter time, says nothing of the time to go.
+const LEAST_SHARE: f64 = 0.002;
+const LEAST_TIME: Duration = Duration::from_s(1);
+/// The variable that turns progress off, with this value.
+const VARIABLE: (&str, &str) = ("FLASHLANE_PROGRESS", "never");
 
 impl Meter {
     /// A meter that says what is being done.
     pub fn new(what: impl Into<String>) -> Self {
-        // Draws nothing where standard error is no terminal.
-        let bar = ProgressBar::new(STEPS);
-        bar.set_style(style("{msg} {wide_bar} {percent}%, {eta} to go"));
-        bar.set_message(what.into());
-        Self { bar }
+        let state = Arc::new(Mutex::new(State { what: what.into(), share: None }));
+        if std::env::var_os(VARIABLE.0).is_some_and(|value| value == VARIABLE.1) {
+            return Self { state, bar: None, ticker: None };
+        }
+        let shared = Arc::clone(&state);
+        let (bar, ticker) = if stderr().is_terminal() {
+            let bar = ProgressBar::new(STEPS);
+            let drawn = bar.clone();
+            (Some(bar), Ticker::every(TICK, move |elapsed| draw(&drawn, &locked(&shared).clone(), elapsed)))
+        } else {
+            let mut lines = Lines::default();
+            let print = move |elapsed| {
+                if lines.is_due(elapsed) {
+                    let state = locked(&shared).clone();
+                    tell(&state.line(elapsed));
+                }
+            };
+            (None, Ticker::every(TICK, print))
+        };
+        Self { state, bar, ticker: Some(ticker) }
     }
 
-    /// How far it has come, 0 to 1; `None` where nobody knows.
+    /// How far it has come, 0 to 1; `None` where that is not known.
     pub fn set(&self, share: Option<f64>) {
-        match share {
-            Some(share) => self.bar.set_position((share * STEPS as f64) as u64),
-            None => {
-                self.bar.set_style(style("{msg} {spinner} {elapsed}"));
-                self.bar.tick();
-            }
-        }
+        locked(&self.state).share = share;
     }
 
     /// The same, for what can be stopped: says whether to go on, which is no longer so once Ctrl-C was pressed.
@@ -41,13 +78,91 @@ impl Meter {
 
     /// Says what is being done now.
     pub fn say(&self, what: impl Into<String>) {
-        self.bar.set_message(what.into());
+        locked(&self.state).what = what.into();
     }
 }
 
 impl Drop for Meter {
     fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        // First, so that nothing is drawn over what comes next.
+        self.ticker = None;
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    /// `reading a.trace: 34%, about 50 s to go`.
+    fn line(&self, elapsed: Duration) -> String {
+        let Self { what, share } = self;
+        match share {
+            Some(share) => format!("{what}: {:.0}%, {}", (100.0 * share).floor(), to_go(*share, elapsed)),
+            None => format!("{what}: {} so far", rounded(elapsed.as_s_f64())),
+        }
+    }
+}
+
+/// The time to go at the rate until now.
+fn to_go(share: f64, elapsed: Duration) -> String {
+    if share < LEAST_SHARE || elapsed < LEAST_TIME {
+        return "the time to go is not known yet".into();
+    }
+    format!("about {} to go", rounded(elapsed.as_s_f64() * (1.0 - share.min(1.0)) / share))
+}
+
+/// A time as nobody would measure it: `7 s`, `50 s`, `12 min`, `3.5 h`.
+fn rounded(s: f64) -> String {
+    if s < 20.0 {
+        format!("{s:.0} s")
+    } else if s < 100.0 {
+        format!("{:.0} s", (s / 5.0).round() * 5.0)
+    } else if s < 100.0 * 60.0 {
+        format!("{:.0} min", s / 60.0)
+    } else {
+        format!("{:.1} h", s / 3600.0)
+    }
+}
+
+/// When lines are due.
+#[derive(Debug)]
+struct Lines {
+    next: Duration,
+}
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self { next: FIRST_LINE }
+    }
+}
+
+impl Lines {
+    /// Whether a line is due after this time; if so, the next one is not before an interval has passed.
+    fn is_due(&mut self, elapsed: Duration) -> bool {
+        let is_due = elapsed >= self.next;
+        if is_due {
+            self.next = elapsed + BETWEEN_LINES;
+        }
+        is_due
+    }
+}
+
+fn draw(bar: &ProgressBar, state: &State, elapsed: Duration) {
+    bar.set_message(state.what.clone());
+    match state.share {
+        Some(share) => {
+            bar.set_style(style("{msg} {wide_bar} {percent}%, {prefix}"));
+            bar.set_prefix(to_go(share, elapsed));
+            bar.set_position((share * STEPS as f64) as u64);
+        }
+        None => {
+            bar.set_style(style("{msg} {spinner} {elapsed}"));
+            bar.tick();
+        }
     }
 }
 
@@ -66,4 +181,35 @@ pub fn metered(trace: &mut Trace, what: impl Into<String>) -> impl Iterator<Item
 
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the template is well-formed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_soon_after_the_start_and_then_every_ten_seconds() {
+        let mut lines = Lines::default();
+        let due: Vec<u64> = (0..60).filter(|&s| lines.is_due(Duration::from_s(s))).collect();
+        assert_eq!(due, [3, 13, 23, 33, 43, 53]);
+        // After a long silence, as where the computer slept, there is one.
+        assert!(lines.is_due(Duration::from_s(1000)) && !lines.is_due(Duration::from_s(1009)));
+    }
+
+    #[test]
+    fn a_line_says_what_is_done_how_far_and_for_how_long() {
+        let state = |share| State { what: "reading a.trace".into(), share };
+        let line = |share, s| state(share).line(Duration::from_s(s));
+        assert_eq!(line(Some(0.25), 30), "reading a.trace: 25%, about 90 s to go");
+        assert_eq!(line(Some(0.999), 30), "reading a.trace: 99%, about 0 s to go");
+        assert_eq!(line(Some(0.01), 60), "reading a.trace: 1%, about 99 min to go");
+        assert_eq!(line(Some(0.0), 60), "reading a.trace: 0%, the time to go is not known yet");
+        assert_eq!(line(None, 42), "reading a.trace: 40 s so far");
+    }
+
+    #[test]
+    fn times_are_rounded_as_people_say_them() {
+        let times = [0.4, 7.2, 52.0, 119.0, 3000.0, 12_600.0].map(rounded);
+        assert_eq!(times, ["0 s", "7 s", "50 s", "2 min", "50 min", "3.5 h"]);
+    }
 }

@@ -12,6 +12,7 @@
 //! | `zoned` | a zoned block device, whose zones are erase units |
 //! | `record` | what a block device is asked, recorded through the kernel's tracing |
 //! | `identity`, `clock`, `interrupt` | what a result says about the machine; time; Ctrl-C |
+//! | `ticker` | what is shown now and then, whatever the program does |
 //! | `pipe` | a pipe with a name, opened for writing |
 
 // The one crate that may: it is where real time, threads and system calls come in.
@@ -33,6 +34,7 @@ mod record;
 mod signature;
 mod survey;
 mod target;
+mod ticker;
 mod warning;
 mod zoned;
 
@@ -50,5 +52,6 @@ pub use ram::machine_memory_bytes;
 pub use record::{Ended, Events, RecordError, Recorded, Recorder, Undo, Until};
 pub use signature::Signature;
 pub use survey::Finding;
+pub use ticker::Ticker;
 pub use warning::Warning;
 pub use zoned::{ZonedDevice, ZonedError, ZonedOptions};

@@ -15,6 +15,8 @@ pub struct Ended {
 pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_flashlane"));
     command.args(arguments).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
+    // How long a test takes must not show on standard error.
+    command.env("FLASHLANE_PROGRESS", "never");
     command
 }
 
