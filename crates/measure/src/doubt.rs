@@ -198,7 +198,7 @@ pub enum Doubt {
     /// The replay submitted requests late.
     #[error(
         "the replay itself was late: 1% of the requests were submitted {p99} or more after they had arrived and the \
-         device had room, against a median latency of {median}"
+         device had room, against a p50 latency of {median}"
     )]
     LateSubmission {
         /// The lateness that 99% of the requests did not exceed.

@@ -40,7 +40,7 @@ fn latency_over_time(replay: &Replay, slices: &[SliceRow]) -> Figure {
         y: Axis::log("latency", "us"),
         series: vec![
             curve("longest", replay, slices, |slice| in_us(slice.max_ns)),
-            curve("99% within", replay, slices, |slice| in_us(slice.p99_ns)),
+            curve("p99", replay, slices, |slice| in_us(slice.p99_ns)),
             curve("mean", replay, slices, |slice| in_us(slice.mean_ns)),
         ],
         marks: Vec::new(),

@@ -323,7 +323,7 @@ fn on_a_real_device_the_replays_own_lateness_is_measured_and_doubted() {
     assert_eq!((lateness.len(), lateness.mean_ns(), lateness.quantile_ns(0.5)), (4, 3500.0, 0.0));
     let late = result.doubts().into_iter().find(|doubt| matches!(doubt, Doubt::LateSubmission { .. }));
     let late = late.unwrap().to_string();
-    assert!(late.contains("7 us or more") && late.contains("median latency of 27 us"), "{late}");
+    assert!(late.contains("7 us or more") && late.contains("p50 latency of 27 us"), "{late}");
     let mut device = Oversleeping::new(1, 1, 20);
     let closed = paced(Pace::Closed { depth: 1 });
     let result = replay(&mut device, [read(0, 0), read(0, 1)], &closed, Options::default()).unwrap();

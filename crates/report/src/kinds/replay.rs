@@ -12,7 +12,7 @@ fn document(result: &Value) -> Document {
     let latency = &result["latency_ns"];
     let within = |key: &str, label| latency[key].as_f64().map(|ns| Fact::new(label, time_ns(ns)));
     let caution = caution(result);
-    let late = |ns: f64| Fact::new("Submitted late, 99% within", time_ns(ns));
+    let late = |ns: f64| Fact::new("Submitted late, p99", time_ns(ns));
     let facts = [
         fact(result, "iops", "Requests a second"),
         fact(result, "bandwidth_bytes_per_s", "Bandwidth"),
@@ -20,7 +20,7 @@ fn document(result: &Value) -> Document {
             .then(|| fact(result, "asked_bandwidth_bytes_per_s", "The trace asks for"))
             .flatten(),
         mean(latency, &result["confidence"]),
-        within("p99", "99% within"),
+        within("p99", "p99"),
         within("max", "Longest"),
         fact(result, "requests", "Requests"),
         fact(result, "elapsed_s", "Elapsed"),
@@ -98,8 +98,8 @@ fn compared(result: &Value) -> Option<Table> {
     let columns = vec![
         Column::left("Latency", "latency"),
         Column::right("Mean", "mean"),
-        Column::right("Median", "p50"),
-        Column::right("99% within", "p99"),
+        Column::right("p50", "p50"),
+        Column::right("p99", "p99"),
         Column::right("Longest", "max"),
     ];
     (rows.len() > 1).then(|| Table { title: "Where the time goes".into(), columns, rows, ..Table::default() })

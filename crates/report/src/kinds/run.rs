@@ -14,11 +14,11 @@ const STATISTICS: &[(&str, &str)] = &[
     ("min", "Shortest"),
     ("mean", "Mean"),
     ("stddev", "Standard deviation"),
-    ("p50", "Median"),
-    ("p90", "90% within"),
-    ("p99", "99% within"),
-    ("p999", "99.9% within"),
-    ("p9999", "99.99% within"),
+    ("p50", "p50"),
+    ("p90", "p90"),
+    ("p99", "p99"),
+    ("p999", "p99.9"),
+    ("p9999", "p99.99"),
     ("max", "Longest"),
 ];
 
@@ -29,7 +29,7 @@ fn document(result: &Value) -> Document {
         fact(result, "offered_iops", "Offered a second"),
         fact(result, "bandwidth_bytes_per_s", "Bandwidth"),
         mean(latency, &result["confidence"]),
-        latency["p99"].as_f64().map(|ns| Fact::new("99% within", time_ns(ns))),
+        latency["p99"].as_f64().map(|ns| Fact::new("p99", time_ns(ns))),
         fact(result, "requests", "Requests"),
         fact(result, "elapsed_s", "Elapsed"),
         result["harness_ns_per_request"]

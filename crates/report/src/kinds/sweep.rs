@@ -12,10 +12,10 @@ pub(super) const KIND: Kind = Kind { schema: "flashlane.sweep/1", document, sing
 /// The measures that are shown: field, title, and whether a narrow terminal can do without.
 const MEASURES: &[(&str, &str, bool)] = &[
     ("mean_ns", "Mean", false),
-    ("p50_ns", "Median", true),
-    ("p90_ns", "90% within", true),
-    ("p99_ns", "99% within", false),
-    ("p999_ns", "99.9% within", true),
+    ("p50_ns", "p50", true),
+    ("p90_ns", "p90", true),
+    ("p99_ns", "p99", false),
+    ("p999_ns", "p99.9", true),
     ("max_ns", "Longest", true),
     ("iops", "Requests a second", false),
     ("bandwidth_bytes_per_s", "Bandwidth", true),
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_goes_without_details() {
-        assert!(crate::text(&result(), 80).contains("Median"));
+        assert!(crate::text(&result(), 80).contains("p50"));
         let narrow = crate::text(&result(), 36);
-        assert!(!narrow.contains("Median") && narrow.contains("Mean"), "{narrow}");
+        assert!(!narrow.contains("p50") && narrow.contains("Mean"), "{narrow}");
     }
 }

@@ -10,10 +10,10 @@ pub(super) const KIND: Kind = Kind { schema: "flashlane.trace/1", document, sing
 const STATISTICS: &[(&str, &str)] = &[
     ("min", "Shortest"),
     ("mean", "Mean"),
-    ("p50", "Median"),
-    ("p90", "90% within"),
-    ("p99", "99% within"),
-    ("p999", "99.9% within"),
+    ("p50", "p50"),
+    ("p90", "p90"),
+    ("p99", "p99"),
+    ("p999", "p99.9"),
     ("max", "Longest"),
 ];
 

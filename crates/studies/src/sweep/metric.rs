@@ -22,10 +22,10 @@ pub struct Metric {
 /// All of them; the first is drawn unless another is asked for.
 pub const METRICS: &[Metric] = &[
     latency("mean", "mean latency", "mean_ns", |m| m.mean_ns),
-    latency("p50", "median latency", "p50_ns", |m| m.p50_ns),
-    latency("p90", "latency of 90%", "p90_ns", |m| m.p90_ns),
-    latency("p99", "latency of 99%", "p99_ns", |m| m.p99_ns),
-    latency("p99.9", "latency of 99.9%", "p999_ns", |m| m.p999_ns),
+    latency("p50", "p50 latency", "p50_ns", |m| m.p50_ns),
+    latency("p90", "p90 latency", "p90_ns", |m| m.p90_ns),
+    latency("p99", "p99 latency", "p99_ns", |m| m.p99_ns),
+    latency("p99.9", "p99.9 latency", "p999_ns", |m| m.p999_ns),
     latency("max", "longest latency", "max_ns", |m| m.max_ns),
     outcome("iops", "requests a second", "iops", MORE, |m| m.iops),
     Metric {

@@ -1,6 +1,6 @@
 // A run is chosen, its single requests are drawn, a part is brushed, and that part's distribution is told.
 
-const QUANTILES = [["Median", 0.5], ["90% within", 0.9], ["99% within", 0.99], ["99.9% within", 0.999], ["Longest", 1]];
+const QUANTILES = [["p50", 0.5], ["p90", 0.9], ["p99", 0.99], ["p99.9", 0.999], ["Longest", 1]];
 // Bins of the histogram over the brushed part's range.
 const BINS = 60;
 
