@@ -5,6 +5,7 @@ mod contract;
 mod documents;
 mod endings;
 mod help;
+mod mentions;
 mod program;
 mod readme;
 mod recording;

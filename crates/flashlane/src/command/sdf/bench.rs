@@ -143,8 +143,9 @@ impl Wishes {
     fn check(&self, profile: &Profile, layout: &Layout) -> anyhow::Result<()> {
         if self.get_bytes > layout.block_bytes() {
             return Err(anyhow!(
-                "--get-bytes {} is more than a block has: {} bytes; nothing was touched",
-                self.get_bytes,
+                "--get-bytes {} is more than a block holds: {} ({} bytes); nothing was touched",
+                format_bytes(self.get_bytes),
+                format_bytes(layout.block_bytes()),
                 layout.block_bytes()
             ));
         }

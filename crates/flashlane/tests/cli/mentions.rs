@@ -1,0 +1,88 @@
+//! Messages name options only where the command has them.
+
+use crate::program::done;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The commands that a file's messages are of; those of the command line's other files are of several.
+const SHARED: [(&str, &[&str]); 4] = [
+    ("begin.rs", &["uflip", "run", "replay"]),
+    ("sweep.rs", &["uflip", "run", "replay"]),
+    ("device.rs", &["probe", "uflip", "run", "replay"]),
+    ("output.rs", &["probe", "uflip", "run", "replay", "study", "report"]),
+];
+
+/// The options in a text: `--destroy-data` as `destroy-data`.
+fn mentioned(text: &str) -> BTreeSet<String> {
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let after = |(at, _): (usize, &str)| {
+        let before = text[..at].chars().next_back();
+        let name: String = text[at + 2..].chars().take_while(|&c| is_name(c)).collect();
+        // A line of dashes is none.
+        let is_option = name.starts_with(|c: char| c.is_ascii_lowercase()) && before != Some('-');
+        is_option.then(|| name.trim_end_matches('-').to_owned())
+    };
+    text.match_indices("--").filter_map(after).collect()
+}
+
+/// The options of a command and its subcommands, from their help.
+fn options(command: &str) -> BTreeSet<String> {
+    let help = done(&[command, "--help"]);
+    let mut options = mentioned(&help);
+    let subcommands = help.split("Commands:\n").nth(1).unwrap_or_default();
+    let names = subcommands.lines().map_while(|line| line.strip_prefix("  "));
+    for name in names.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split(' ').next()) {
+        if name != "help" {
+            options.extend(mentioned(&done(&[command, name, "--help"])));
+        }
+    }
+    options
+}
+
+/// The files of the program's own source below `dir`.
+fn sources(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .collect()
+}
+
+/// A file's text without comments and tests.
+fn messages(file: &Path) -> String {
+    let text = fs::read_to_string(file).unwrap();
+    let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn messages_name_only_options_that_their_command_has() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let names = ["probe", "uflip", "run", "replay", "study", "trace", "sdf", "report", "profile"];
+    let known: BTreeMap<&str, BTreeSet<String>> = names.map(|name| (name, options(name))).into();
+    let mut wrong = Vec::new();
+    for file in sources(&src) {
+        let shared = SHARED.iter().find(|(name, _)| file == src.join(name)).map(|(_, commands)| *commands);
+        let below = file.strip_prefix(src.join("command")).ok();
+        let own = below.and_then(|path| {
+            let first = path.iter().next()?.to_str()?;
+            names.iter().find(|name| first.trim_end_matches(".rs") == **name)
+        });
+        let commands = shared.or(own.map(std::slice::from_ref)).unwrap_or_default();
+        for option in mentioned(&messages(&file)) {
+            for command in commands.iter().filter(|command| !known[**command].contains(&option)) {
+                wrong.push(format!("{}: --{option}, but not of '{command}'", file.display()));
+            }
+        }
+    }
+    // What the libraries' messages name is an option of some command.
+    let all: BTreeSet<&String> = known.values().flatten().collect();
+    for of in ["host", "layer", "measure", "probe", "uflip", "studies", "workload", "trace"] {
+        for file in sources(&src.join("../..").join(of).join("src")) {
+            let lost = mentioned(&messages(&file)).into_iter().filter(|option| !all.contains(option));
+            wrong.extend(lost.map(|option| format!("{}: --{option} is no option", file.display())));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
