@@ -1,4 +1,5 @@
-//! How long uFLIP takes: the paper's whole grid on a simulated drive, and a first row of a plain file.
+//! How long uFLIP takes: the paper's whole grid on a simulated drive, its figures in their quick form, and a first row
+//! of a plain file.
 //!
 //! `cargo bench --bench uflip`; `cargo test` makes each small, so that it cannot rot. The file is made below the system's
 //! folder for temporary files; `FLASHLANE_BENCH_DIR` names another, on a disk.
@@ -15,7 +16,24 @@ fn main() {
     // Cargo says so when it benchmarks; without it this is a test.
     let quick = !std::env::args().any(|argument| argument == "--bench");
     simulated(quick);
+    study(quick);
     file(quick);
+}
+
+/// The paper's figures, in their quick form, on all cores.
+fn study(quick: bool) {
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let options = flashlane_studies::Options { quick: true, jobs, ..flashlane_studies::Options::default() };
+    let figure = quick.then_some("state");
+    let before = user_cpu_s();
+    let (studied, took) =
+        flashlane_host::timed(|| flashlane_studies::run("uflip09", figure, options).expect("a study"));
+    println!(
+        "uflip09-quick: {:.0} s ({jobs} cores, {:.0} s of user CPU, {} quantities)",
+        took.as_s_f64(),
+        user_cpu_s() - before,
+        studied.result.rows.len()
+    );
 }
 
 fn options<'a>(effort: Effort, quick: bool) -> Options<'a> {

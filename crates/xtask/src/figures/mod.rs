@@ -67,6 +67,7 @@ const FIGURES: &[&Figure] = &[
     &phases::PERIOD,
     &phases::PERIOD_INVENTED,
     &uflip::FULL,
+    &uflip::STUDY,
     &uflip::FILE,
     &uflip::FILE_SPREAD,
     &papers::CHEN11,

@@ -12,6 +12,14 @@ pub const FULL: Figure = Figure {
     read: |output| number_after(output, "uflip-full:"),
 };
 
+pub const STUDY: Figure = Figure {
+    id: "uflip09-quick",
+    what: "`study uflip09 --quick` on all cores: seconds",
+    asked: Some(Asked::AtMost(180.0, Some(60.0))),
+    command: COMMAND,
+    read: |output| number_after(output, "uflip09-quick:"),
+};
+
 pub const FILE: Figure = Figure {
     id: "uflip-file",
     what: "`uflip FILE --quick` on a plain file of 1 GiB: seconds",
