@@ -11,7 +11,7 @@ use flashlane_host::{CreateError, DEPTH_DEFAULT, DEPTH_MAX};
 use flashlane_measure::schema::Warning;
 use flashlane_open::{OpenError, OpenOptions, Opened as OpenedDevice};
 use flashlane_policy::Policies;
-use flashlane_sim::ConfigError;
+use flashlane_sim::{ConfigError, MakeError};
 use flashlane_sim::config::{self, DriveConfig};
 use std::path::Path;
 
@@ -169,6 +169,9 @@ impl From<OpenError> for Failure {
             }
             OpenError::CreateSimulated { spec } => {
                 Self::unusable(anyhow!("--create makes a file, but there is no path in '{spec}'"))
+            }
+            OpenError::Make(error @ MakeError::Stopped) => {
+                Self::failed(anyhow!("{error}; nothing was measured"))
             }
             OpenError::Create(CreateError::Stopped { .. } | CreateError::Os { .. })
             | OpenError::Random(_) => Self::failed(error),

@@ -1,5 +1,6 @@
 //! Making a new file to measure on: filled, because what was never written is never read from the drive.
 
+use crate::interrupt::Uninterruptible;
 use crate::memory;
 use flashlane_device::Buffer;
 use std::fs::File;
@@ -44,7 +45,9 @@ pub enum CreateError {
     },
 }
 
-const CHUNK_BYTES: usize = 4 << 20;
+const CHUNK_BYTES: usize = 1 << 20;
+/// What is made durable at a time: the system keeps no more back, which nothing could interrupt at the end.
+const SYNCED_BYTES: u64 = 32 << 20;
 
 /// Makes a file of `length_bytes` pseudo-random bytes at `path`, on the drive and not only in memory.
 ///
@@ -77,6 +80,8 @@ pub fn create(path: &Path, length_bytes: u64, go_on: impl FnMut(u64) -> bool) ->
             return Err(CreateError::Os { path: path.into(), action: "make", done_bytes: 0, source });
         }
     };
+    // A file that is not finished is removed, whenever a signal comes.
+    let _whole = Uninterruptible::begin();
     fill(&file, path, length_bytes, go_on).inspect_err(|_| {
         let _ = std::fs::remove_file(path);
     })
@@ -100,6 +105,9 @@ fn fill(
         let written = file.write_all_at(&chunk.as_slice()[..count], done_bytes);
         written.map_err(|e| os("fill", done_bytes, e))?;
         done_bytes += count as u64;
+        if done_bytes.is_multiple_of(SYNCED_BYTES) {
+            file.sync_data().map_err(|e| os("make durable", done_bytes, e))?;
+        }
     }
     file.sync_all().map_err(|e| os("make durable", done_bytes, e))
 }

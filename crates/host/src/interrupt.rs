@@ -1,15 +1,34 @@
 //! Ctrl-C: the first asks for an orderly end, the second ends the program at once.
+//!
+//! Loops that have something to keep ask [`interrupted`] every few milliseconds and then end. Where no loop asks within
+//! [`GRACE`] there is nothing to keep, and the program ends by the signal, whatever it is doing: reading a file,
+//! preparing a drive, waiting for the system. [`Uninterruptible`] is for the few steps that must not be cut short.
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level;
-use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How long the program may take to notice a signal.
+const GRACE: Duration = Duration::from_millis(150);
+/// The same, where a real device has requests in flight: a run that took hours is kept, though the drive stalls.
+const DEVICE_GRACE: Duration = Duration::from_millis(800);
+/// Between two looks whether a step that must not be cut short is over.
+const PAUSE: Duration = Duration::from_millis(10);
 
 static ASKED_TO_STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+/// Whether a loop has learned of the signal.
+static NOTICED: AtomicBool = AtomicBool::new(false);
+/// Threads that wait for a real device.
+static DEVICE_WAITS: AtomicUsize = AtomicUsize::new(0);
+/// Steps under way that must not be cut short.
+static UNINTERRUPTIBLE: AtomicUsize = AtomicUsize::new(0);
 
-/// From now on the first SIGINT or SIGTERM only makes [`interrupted`] true; the next one has its default action
-/// and kills. Calling it again changes nothing.
+/// From now on the first SIGINT or SIGTERM makes [`interrupted`] true, and ends the program where nothing asks for that;
+/// the next one has its default action and kills. Calling it again changes nothing.
 ///
 /// # Errors
 /// What the operating system says where a handler cannot be installed.
@@ -29,11 +48,69 @@ pub fn catch_interrupts() -> io::Result<()> {
         };
         // SAFETY: an atomic swap and that function, which is made for it, may run in a signal handler.
         unsafe { low_level::register(signal, stop) }?;
+        let (heard, sent) = UnixStream::pair()?;
+        low_level::pipe::register(signal, sent)?;
+        std::thread::Builder::new().name("interrupts".into()).stack_size(64 << 10).spawn(move || {
+            end_unless_noticed(heard, signal);
+        })?;
     }
     Ok(())
 }
 
-/// Whether a SIGINT or SIGTERM came since [`catch_interrupts`]. Cheap enough to ask in a loop.
+fn end_unless_noticed(mut heard: UnixStream, signal: i32) {
+    if heard.read_exact(&mut [0]).is_err() {
+        return;
+    }
+    let asked = Instant::now();
+    let mut silent_since = asked;
+    loop {
+        std::thread::sleep(PAUSE);
+        if NOTICED.load(Ordering::Acquire) {
+            return;
+        }
+        if DEVICE_WAITS.load(Ordering::Relaxed) > 0 {
+            silent_since = Instant::now();
+        }
+        let is_over = silent_since.elapsed() >= GRACE || asked.elapsed() >= DEVICE_GRACE;
+        if is_over && UNINTERRUPTIBLE.load(Ordering::Acquire) == 0 {
+            _ = low_level::emulate_default_handler(signal);
+        }
+    }
+}
+
+/// Whether a SIGINT or SIGTERM came since [`catch_interrupts`]. Cheap enough to ask in a loop. Requires: the caller ends
+/// in an orderly way where it did.
 pub fn interrupted() -> bool {
-    ASKED_TO_STOP.get().is_some_and(|asked| asked.load(Ordering::Relaxed))
+    let asked = ASKED_TO_STOP.get().is_some_and(|asked| asked.load(Ordering::Relaxed));
+    if asked {
+        NOTICED.store(true, Ordering::Release);
+    }
+    asked
+}
+
+/// Runs `wait`, which waits for a real device and returns to a loop that asks [`interrupted`].
+#[inline]
+pub(crate) fn waiting_for_a_device<T>(wait: impl FnOnce() -> T) -> T {
+    DEVICE_WAITS.fetch_add(1, Ordering::Relaxed);
+    let done = wait();
+    DEVICE_WAITS.fetch_sub(1, Ordering::Relaxed);
+    done
+}
+
+/// A step that only a second Ctrl-C cuts short: it leaves behind what nothing else would put right.
+#[derive(Debug)]
+pub struct Uninterruptible(());
+
+impl Uninterruptible {
+    /// Begins the step; it ends when this is dropped.
+    pub fn begin() -> Self {
+        UNINTERRUPTIBLE.fetch_add(1, Ordering::AcqRel);
+        Self(())
+    }
+}
+
+impl Drop for Uninterruptible {
+    fn drop(&mut self) {
+        UNINTERRUPTIBLE.fetch_sub(1, Ordering::AcqRel);
+    }
 }

@@ -44,7 +44,7 @@ pub use engine::EngineChoice;
 pub use entropy::fresh_seed;
 pub use file_device::FileDevice;
 pub use identity::{Identity, identity, serial};
-pub use interrupt::{catch_interrupts, interrupted};
+pub use interrupt::{Uninterruptible, catch_interrupts, interrupted};
 pub use open::{Access, DEPTH_DEFAULT, DEPTH_MAX, OpenOptions};
 pub use open_error::OpenError;
 pub use pipe::open_pipe;

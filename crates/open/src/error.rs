@@ -3,7 +3,7 @@
 use flashlane_device::SubmitError;
 use flashlane_device::spec::SpecError;
 use flashlane_layer::LayerError;
-use flashlane_sim::ConfigError;
+use flashlane_sim::{ConfigError, MakeError};
 use std::io;
 use std::path::PathBuf;
 
@@ -29,6 +29,9 @@ pub enum OpenError {
         /// The reason.
         error: io::Error,
     },
+    /// A simulated drive was stopped while it was prepared, or its tables have no room.
+    #[error(transparent)]
+    Make(#[from] MakeError),
     /// The drive has no such lane.
     #[error("device '{spec}' has no lane {lane}: a conventional drive has lane 0 only")]
     ConventionalLane {

@@ -6,6 +6,7 @@ use flashlane_device::spec::Spec;
 use flashlane_device::{Lane, OneLane, Profile, SubmitError};
 use flashlane_host::{Access, Warning, ZonedError, ZonedOptions};
 use flashlane_layer::{Stack, lanes};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 pub fn stack<E: From<OpenError>>(
@@ -51,7 +52,12 @@ fn simulated(
 ) -> Result<Stack, OpenError> {
     let named = |lane| Spec::Simulated { profile: profile.into(), overrides: overrides.into(), lane };
     let config = config_named(profile, overrides, &options.policies)?;
-    let drive = flashlane_sim::device(&config, options.seed, named(None).to_string());
+    // Preparing a large drive takes long: where the program catches Ctrl-C, it stops here too.
+    let mut watch = || match flashlane_host::interrupted() {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    let drive = flashlane_sim::device_watched(&config, options.seed, named(None).to_string(), &mut watch)?;
     let Some(lane) = lane else { return Ok(Stack::Timing(drive)) };
     let one = OneLane::new(drive, Lane(lane)).map_err(|error| {
         let spec = named(Some(lane)).to_string();

@@ -15,11 +15,14 @@ mod host;
 pub mod nand;
 mod pages;
 mod request;
+mod room;
 mod sdf;
 mod slab;
 
 pub use config::{ConfigError, DriveConfig};
 pub use drive::Drive;
+pub use ftl::Watch;
+pub use room::MakeError;
 pub use sdf::Sdf;
 
 use flashlane_base::Seed;
@@ -28,8 +31,27 @@ use flashlane_device::Device;
 /// The drive that a profile describes, of either kind, under the name that results give it. Requires: `config` was
 /// loaded, and so validated, by [`config::load`] or [`config::parse`].
 pub fn device(config: &DriveConfig, seed: Seed, name: String) -> Box<dyn Device> {
-    match config.lanes {
-        None => Box::new(Drive::new(config, seed).named(name)),
+    let made = made(config, seed, name, &mut ftl::unwatched);
+    made.expect("nothing stops it")
+}
+
+/// The same for a drive of any size, that may take long to prepare.
+///
+/// # Errors
+/// [`MakeError`] where `watch` breaks, or the system has no room for the drive's tables.
+pub fn device_watched(
+    config: &DriveConfig,
+    seed: Seed,
+    name: String,
+    watch: Watch<'_>,
+) -> Result<Box<dyn Device>, MakeError> {
+    room::check(config)?;
+    made(config, seed, name, watch).ok_or(MakeError::Stopped)
+}
+
+fn made(config: &DriveConfig, seed: Seed, name: String, watch: Watch<'_>) -> Option<Box<dyn Device>> {
+    Some(match config.lanes {
+        None => Box::new(Drive::watched(config, seed, watch)?.named(name)),
         Some(_) => Box::new(Sdf::new(config, seed).named(name)),
-    }
+    })
 }

@@ -169,8 +169,12 @@ impl<'a> Lab<'a> {
         }
     }
 
-    fn drive(&self, profile: &str, overrides: &[(&str, &str)]) -> Result<Drive, FigureError> {
-        Ok(Drive::new(&profile_with(profile, overrides)?, self.options.seed))
+    fn drive(&mut self, profile: &str, overrides: &[(&str, &str)]) -> Result<Drive, FigureError> {
+        let config = profile_with(profile, overrides)?;
+        let (progress, study) = (self.progress, &mut self.options.watch);
+        let mut watch = || study.as_mut().map_or(ControlFlow::Continue(()), |watch| watch(&progress));
+        let drive = Drive::watched(&config, self.options.seed, &mut watch);
+        drive.ok_or_else(|| Interruption::Stopped.into())
     }
 }
 

@@ -27,7 +27,7 @@ pub use in_use::Undo;
 pub use merged::Events;
 
 use crate::clock::Clock;
-use crate::interrupt::interrupted;
+use crate::interrupt::{Uninterruptible, interrupted};
 use child::Child;
 use flashlane_base::{Duration, Instant};
 use spool::Spool;
@@ -120,6 +120,8 @@ fn record_with(
     until: &Until,
     folder: &Path,
 ) -> Result<Recorded, RecordError> {
+    // The kernel's settings are put back, whenever a signal comes.
+    let _whole = Uninterruptible::begin();
     let settings = tracefs.start(traced)?;
     let mut spool = Spool::open(tracefs, folder)?;
     let clock = Clock::start();

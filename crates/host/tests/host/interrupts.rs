@@ -50,3 +50,48 @@ fn the_first_interrupt_is_told_and_the_second_kills() {
         assert_eq!(child.wait().unwrap().signal(), Some(signal));
     }
 }
+
+const DEAF_CHILD: &str = "FLASHLANE_TEST_DEAF_CHILD";
+
+#[test]
+fn child_that_asks_for_no_interrupt() {
+    let Some(mode) = std::env::var_os(DEAF_CHILD) else { return };
+    flashlane_host::catch_interrupts().unwrap();
+    let mut out = std::fs::OpenOptions::new().write(true).open("/proc/self/fd/2").unwrap();
+    if mode == "whole" {
+        let whole = flashlane_host::Uninterruptible::begin();
+        out.write_all(b"ready\n").unwrap();
+        // Until the test has sent its signal and says so.
+        std::io::stdin().read_line(&mut String::new()).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        out.write_all(b"finished\n").unwrap();
+        drop(whole);
+    } else {
+        out.write_all(b"ready\n").unwrap();
+    }
+    loop {
+        std::thread::park();
+    }
+}
+
+#[test]
+fn one_interrupt_ends_a_program_that_does_not_ask() {
+    for mode in ["deaf", "whole"] {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "interrupts::child_that_asks_for_no_interrupt", "--nocapture"])
+            .env(DEAF_CHILD, mode)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(|line| line.unwrap());
+        assert!(lines.any(|line| line == "ready"));
+        // SAFETY: a signal to a process of our own that has not been waited for.
+        unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+        child.stdin.take().unwrap().write_all(b"sent\n").unwrap();
+        // What must not be cut short comes to its end first.
+        assert_eq!(lines.any(|line| line == "finished"), mode == "whole");
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGINT));
+    }
+}

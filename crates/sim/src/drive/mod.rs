@@ -13,7 +13,7 @@ use crate::buffer::{DrainCause, Owed, WriteBuffer};
 use crate::cache::ReadCache;
 use crate::config::{CommandsWait, DriveConfig, Takes};
 use crate::event::{Event, EventQueue, Ticket};
-use crate::ftl::{Clean, Ftl, FtlCounters, Placed};
+use crate::ftl::{Clean, Ftl, FtlCounters, Placed, Watch, unwatched};
 use crate::host::{Direction, Exclusion, Holder, Link, Returns, Side, Submission, Transfer};
 use crate::nand::{Correction, FlashArray, Geometry, Kind, Operation as FlashOperation, Owner};
 use crate::request::HostRequest;
@@ -127,17 +127,27 @@ impl Drive {
     /// # Panics
     /// Where the profile has lanes: it is an [`Sdf`](crate::Sdf)'s.
     pub fn new(config: &DriveConfig, seed: Seed) -> Self {
+        Self::watched(config, seed, &mut unwatched).expect("nothing stops it")
+    }
+
+    /// The same; nothing where `watch` breaks while the drive is prepared, which takes time that goes with its pages.
+    ///
+    /// # Panics
+    /// As [`Drive::new`].
+    pub fn watched(config: &DriveConfig, seed: Seed, watch: Watch<'_>) -> Option<Self> {
         assert!(config.lanes.is_none(), "a profile with [lanes] is that of an Sdf");
         let geometry = Geometry::new(config);
         let mut ftl = Ftl::new(config, seed);
-        ftl.prepare(config, seed);
+        if ftl.prepare(config, seed, watch).is_break() {
+            return None;
+        }
         let background = ftl.cleans_when_idle().then(|| Background {
             idle: config.cleaning.idle.0,
             tickets: vec![Ticket::NONE; geometry.dies as usize],
         });
         let Powered { link, held, exclusion, readahead, buffer, flash } =
             Powered::new(config, &geometry, seed);
-        Self {
+        Some(Self {
             config: config.clone(),
             seed,
             profile: Profile {
@@ -193,7 +203,7 @@ impl Drive {
             admitted: Vec::new(),
             flushed: Vec::new(),
             fetched: Vec::new(),
-        }
+        })
     }
 
     /// The same drive under another name in results: the spec by which it was asked for.

@@ -559,3 +559,33 @@ fn dies_that_serve_in_order_do_what_they_would_do_step_by_step() {
         assert!(sorted("false") == sorted("true"), "{settings:?}");
     }
 }
+
+#[test]
+fn a_preparation_stops_where_its_watch_breaks() {
+    use std::ops::ControlFlow;
+    for (name, state) in [
+        ("msr-32g", "full"),
+        ("msr-32g", "fragmented"),
+        ("mtron-like", "full"),
+        ("mtron-like", "fragmented"),
+        ("nvme-tlc", "fragmented"),
+    ] {
+        let config = config(name, &[("initial.state", state)]);
+        let looks = |at_most: u32| {
+            let mut looks = 0;
+            let mut watch = || {
+                looks += 1;
+                if looks < at_most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            };
+            let made = Drive::watched(&config, Seed(1), &mut watch).is_some();
+            (looks, made)
+        };
+        let (all, made) = looks(u32::MAX);
+        // Often enough that a look comes every few milliseconds.
+        let pages = Geometry::new(&config).logical_pages;
+        assert!(made && all > pages >> 17, "{name} {state}: {all} looks at {pages} pages");
+        for stop in [1, all / 2, all] {
+            assert_eq!(looks(stop), (stop, false), "{name} {state}");
+        }
+    }
+}

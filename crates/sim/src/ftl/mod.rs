@@ -12,6 +12,7 @@ use crate::config::{DriveConfig, Translation};
 use block::BlockMapped;
 use flashlane_base::Seed;
 use page::PageMapped;
+use std::ops::ControlFlow;
 use std::ops::Range;
 
 /// Cleaning that was done on a plane, as a whole or a step of it: `moves` pages moved within it, then `erases` blocks erased.
@@ -91,6 +92,17 @@ macro_rules! each {
     };
 }
 
+/// Asked now and then during long preparations whether to go on.
+pub type Watch<'a> = &'a mut dyn FnMut() -> ControlFlow<()>;
+
+/// A [`Watch`] that never breaks.
+pub fn unwatched() -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+/// Pages prepared from one look at the [`Watch`] to the next: some milliseconds.
+const PAGES_A_LOOK: u32 = 1 << 16;
+
 impl Ftl {
     /// The translation layer of a drive with nothing written. Requires: `config` is validated.
     pub fn new(config: &DriveConfig, seed: Seed) -> Self {
@@ -100,9 +112,9 @@ impl Ftl {
         }
     }
 
-    /// Puts a fresh drive into its profile's initial state.
-    pub fn prepare(&mut self, config: &DriveConfig, seed: Seed) {
-        each!(self, layer => layer.prepare(config, seed))
+    /// Puts a fresh drive into its profile's initial state. Where `watch` breaks, it is in none.
+    pub fn prepare(&mut self, config: &DriveConfig, seed: Seed, watch: Watch<'_>) -> ControlFlow<()> {
+        each!(self, layer => layer.prepare(config, seed, watch))
     }
 
     /// The plane on which logical page `page` lies, if it was ever written.

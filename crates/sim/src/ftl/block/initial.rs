@@ -6,7 +6,9 @@
 
 use super::{BlockMapped, Clean};
 use crate::config::{DriveConfig, InitialState};
+use crate::ftl::{PAGES_A_LOOK, Watch};
 use flashlane_base::Seed;
+use std::ops::ControlFlow;
 
 /// Times that random writes go through the whole log: after the first it holds nothing else.
 const LOG_OVERWRITES: u64 = 2;
@@ -16,40 +18,48 @@ const LONGEST_WRITE_BYTES: u64 = 128 << 10;
 
 impl BlockMapped {
     /// Puts a fresh drive into an initial state.
-    pub fn prepare(&mut self, config: &DriveConfig, seed: Seed) {
+    pub fn prepare(&mut self, config: &DriveConfig, seed: Seed, watch: Watch<'_>) -> ControlFlow<()> {
         match config.initial.state {
             InitialState::Fresh => {}
-            InitialState::Full => self.fill(),
+            InitialState::Full => self.fill(watch)?,
             InitialState::Fragmented => {
-                self.fill();
+                self.fill(watch)?;
                 // As with page mapping, the drive got there without wear.
                 let limits = std::mem::take(&mut self.store.blocks.limits);
-                self.scatter(config, seed);
-                self.rest();
+                self.scatter(config, seed, watch)?;
+                self.rest(watch)?;
                 self.store.blocks.limits = limits;
                 self.store.blocks.erases.fill(0);
             }
         }
         self.store.counters = Default::default();
+        ControlFlow::Continue(())
     }
 
     /// Gives every unit its data block, with all of its pages.
-    pub(super) fn fill(&mut self) {
+    pub(super) fn fill(&mut self, watch: Watch<'_>) -> ControlFlow<()> {
         for plane in 0..self.store.geometry.planes {
+            watch()?;
             for unit in 0..self.store.units_per_plane {
                 self.store.fill(plane, unit);
             }
         }
+        ControlFlow::Continue(())
     }
 
-    fn scatter(&mut self, config: &DriveConfig, seed: Seed) {
+    fn scatter(&mut self, config: &DriveConfig, seed: Seed, watch: Watch<'_>) -> ControlFlow<()> {
         let g = &self.store.geometry;
         let log_blocks = u64::from(config.mapping.log_blocks.unwrap_or(0));
         let log_pages = log_blocks * u64::from(g.planes) * u64::from(g.data_pages);
         let (page_bytes, pages) = (g.page_bytes, u64::from(g.logical_pages));
         let (mut random, mut cleaned) = (seed.derive("scatter").source(), Vec::new());
         let mut left = (log_pages * LOG_OVERWRITES) as i64;
+        let mut look = left;
         while left > 0 {
+            if left <= look {
+                watch()?;
+                look = left - i64::from(PAGES_A_LOOK) / 16;
+            }
             let length = (1 + random.below(LONGEST_WRITE_BYTES)).div_ceil(page_bytes).min(pages);
             let first = random.below(pages - length + 1);
             for page in first..first + length {
@@ -58,16 +68,18 @@ impl BlockMapped {
             }
             left -= length as i64;
         }
+        ControlFlow::Continue(())
     }
 
     /// Lets idle planes merge as long as they do.
-    fn rest(&mut self) {
+    fn rest(&mut self, watch: Watch<'_>) -> ControlFlow<()> {
         if !self.cleans_when_idle() {
-            return;
+            return ControlFlow::Continue(());
         }
         let mut cleaned: Vec<Clean> = Vec::new();
         for plane in 0..self.store.geometry.planes {
             loop {
+                watch()?;
                 self.clean_in_background(plane, &mut cleaned);
                 if cleaned.is_empty() {
                     break;
@@ -75,5 +87,6 @@ impl BlockMapped {
                 cleaned.clear();
             }
         }
+        ControlFlow::Continue(())
     }
 }

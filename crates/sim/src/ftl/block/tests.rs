@@ -157,7 +157,7 @@ fn the_fullest_drive_takes_every_write() {
         let mut config = config(scheme, &[("capacity", "2MiB")]);
         config.flash.blocks = crate::nand::Geometry::new(&config).least_blocks_per_plane() as u32;
         let mut ftl = BlockMapped::new(&config, Seed(1));
-        ftl.fill();
+        assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
         let mut model = (0..ftl.store.geometry.logical_pages).collect();
         assert_eq!(exercise(&mut ftl, 8_000, &mut model, 4), 0, "{scheme:?}");
     }
@@ -171,7 +171,7 @@ fn a_worn_out_drive_refuses_writes_and_keeps_what_it_holds() {
                 [("flash.endurance", "20"), ("flash.endurance_spread", "30%"), ("cleaning.high", high)];
             let config = config(scheme, &worn);
             let mut ftl = BlockMapped::new(&config, Seed(1));
-            ftl.fill();
+            assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
             let mut model = (0..ftl.store.geometry.logical_pages).collect();
             let refused = exercise(&mut ftl, 60_000, &mut model, 5);
             assert!(refused > 0 && ftl.counters().worn_out_blocks > 0, "{scheme:?}");
@@ -187,7 +187,7 @@ fn every_initial_state_can_be_had() {
             for capacity in ["512B", "40KiB", "7MiB"] {
                 let config = config(scheme, &[("capacity", capacity), ("initial.state", state)]);
                 let mut ftl = BlockMapped::new(&config, Seed(1));
-                ftl.prepare(&config, Seed(1));
+                assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::unwatched).is_continue());
                 let pages = 0..ftl.store.geometry.logical_pages;
                 assert!(pages.into_iter().all(|page| ftl.plane_of(page).is_some() == (state != "fresh")));
                 assert_eq!(ftl.counters(), FtlCounters::default());
@@ -201,7 +201,7 @@ fn every_initial_state_can_be_had() {
 fn merges(scheme: &[(&str, &str)], offsets: impl IntoIterator<Item = u32>) -> FtlCounters {
     let config = config(scheme, &[("flash.channels", "1"), ("flash.planes", "1"), ("capacity", "1MiB")]);
     let mut ftl = BlockMapped::new(&config, Seed(1));
-    ftl.fill();
+    assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
     for page in offsets {
         ftl.place(page, &mut Vec::new()).unwrap();
     }
@@ -253,7 +253,7 @@ fn a_page_costs_the_merge_of_its_whole_unit() {
     // Four planes of 15 pages each: a page of each of nine units, wherever it is in the unit.
     let counters = |scheme| {
         let mut ftl = BlockMapped::new(&config(scheme, &[("mapping.stripe", "4")]), Seed(1));
-        ftl.fill();
+        assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
         for unit in 0..9 {
             ftl.place(unit * 60 + 7 + unit, &mut Vec::new()).unwrap();
         }
@@ -277,7 +277,7 @@ fn a_log_that_is_emptied_bit_by_bit_costs_as_much_in_smaller_pieces() {
         let config =
             config(&scheme, &[("flash.channels", "1"), ("flash.planes", "1"), ("capacity", "1900KiB")]);
         let mut ftl = BlockMapped::new(&config, Seed(1));
-        ftl.fill();
+        assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
         let (mut most, mut cleaned) = (0, Vec::new());
         let mut random = Seed(2).source();
         let mut free = 0;

@@ -9,8 +9,10 @@
 use super::PageMapped;
 use crate::config::{DriveConfig, InitialState};
 use crate::ftl::blocks::Open;
+use crate::ftl::{PAGES_A_LOOK, Watch};
 use flashlane_base::Seed;
 use flashlane_policy::cleaning::View;
+use std::ops::ControlFlow;
 
 /// Blocks of the small plane: enough that cleaning has a choice, few enough to be overwritten many times.
 const SAMPLE_BLOCKS: u32 = 512;
@@ -20,40 +22,51 @@ const SAMPLE_OVERWRITES: u64 = 6;
 
 impl PageMapped {
     /// Puts a fresh drive into an initial state.
-    pub fn prepare(&mut self, config: &DriveConfig, seed: Seed) {
+    pub fn prepare(&mut self, config: &DriveConfig, seed: Seed, watch: Watch<'_>) -> ControlFlow<()> {
         match config.initial.state {
             InitialState::Fresh => {}
-            InitialState::Full => self.fill(),
+            InitialState::Full => self.fill(watch)?,
             InitialState::Fragmented => {
-                let sample = sample(config, &self.geometry, seed);
-                self.scatter(&sample, seed);
+                let sample = sample(config, &self.geometry, seed, watch)?;
+                self.scatter(&sample, seed, watch)?;
             }
         }
         self.counters = Default::default();
+        ControlFlow::Continue(())
     }
 
-    fn fill(&mut self) {
+    fn fill(&mut self, watch: Watch<'_>) -> ControlFlow<()> {
         let (mut placed, mut cleaned) = (Vec::new(), Vec::new());
-        let mut page = 0;
+        let (mut page, mut look) = (0, 0);
         while page < self.geometry.logical_pages {
+            if page >= look {
+                watch()?;
+                look = page.saturating_add(PAGES_A_LOOK);
+            }
             self.place_run(page..self.geometry.logical_pages, &mut placed, &mut cleaned)
                 .expect("validation made sure that the capacity fits");
             page += placed.len() as u32;
             placed.clear();
             cleaned.clear();
         }
+        ControlFlow::Continue(())
     }
 
     /// Fills the blocks of every plane as `sample` says (valid pages of a block, oldest first).
-    fn scatter(&mut self, sample: &[u16], seed: Seed) {
-        let quotas = self.quotas();
-        let mut fills: Vec<Fill> = (0..self.geometry.planes)
-            .map(|plane| self.lay_out(plane, quotas[plane as usize], sample, seed))
-            .collect();
+    fn scatter(&mut self, sample: &[u16], seed: Seed, watch: Watch<'_>) -> ControlFlow<()> {
+        let quotas = self.quotas(watch)?;
+        let mut fills = Vec::with_capacity(quotas.len());
+        for plane in 0..self.geometry.planes {
+            watch()?;
+            fills.push(self.lay_out(plane, quotas[plane as usize], sample, seed));
+        }
         let order = Scramble::new(self.geometry.logical_pages, seed.derive("scatter"));
         let chunk_pages = u64::from(self.geometry.chunk_pages);
         let (pages, data_pages) = (self.geometry.pages, self.geometry.data_pages);
-        for page in order.pages() {
+        for (count, page) in (0_u32..).zip(order.pages()) {
+            if count.is_multiple_of(PAGES_A_LOOK) {
+                watch()?;
+            }
             let plane = loop {
                 let plane = self.allocation.plane(self.mapping.position(u64::from(page)) / chunk_pages);
                 if fills[plane as usize].left > 0 {
@@ -70,15 +83,19 @@ impl PageMapped {
             state.valid_pages = *quota;
             self.free_pages[plane] = state.free_pages(&self.geometry);
         }
+        ControlFlow::Continue(())
     }
 
     /// How many logical pages each plane gets.
-    fn quotas(&mut self) -> Vec<u32> {
+    fn quotas(&mut self, watch: Watch<'_>) -> ControlFlow<(), Vec<u32>> {
         let geometry = &self.geometry;
         let most = (geometry.blocks - geometry.factory_bad_per_plane - geometry.low_blocks - 2)
             * geometry.data_pages;
         let mut quotas = vec![0_u32; geometry.planes as usize];
         for page in 0..geometry.logical_pages {
+            if page.is_multiple_of(PAGES_A_LOOK) {
+                watch()?;
+            }
             loop {
                 let position = self.mapping.position(u64::from(page));
                 let quota =
@@ -89,7 +106,7 @@ impl PageMapped {
                 }
             }
         }
-        quotas
+        ControlFlow::Continue(quotas)
     }
 
     /// Gives each block of a plane that will hold data its number of valid pages, `quota` in all, and closes it.
@@ -190,7 +207,12 @@ impl Scramble {
 
 /// Valid pages of the closed blocks of a small plane of the same proportions, oldest first, after it has been
 /// overwritten at random.
-fn sample(config: &DriveConfig, full: &crate::nand::Geometry, seed: Seed) -> Vec<u16> {
+fn sample(
+    config: &DriveConfig,
+    full: &crate::nand::Geometry,
+    seed: Seed,
+    watch: Watch<'_>,
+) -> ControlFlow<(), Vec<u16>> {
     let mut small = config.clone();
     small.flash.channels = 1;
     small.flash.packages = 1;
@@ -216,9 +238,12 @@ fn sample(config: &DriveConfig, full: &crate::nand::Geometry, seed: Seed) -> Vec
     small.capacity.0 = u64::from(pages) * full.page_bytes;
     let mut ftl = PageMapped::new(&small, seed.derive("fragmentation sample"));
     let mut cleaned = Vec::new();
-    ftl.fill();
+    ftl.fill(watch)?;
     let mut random = seed.derive("fragmentation sample writes").source();
-    for _ in 0..u64::from(pages) * SAMPLE_OVERWRITES {
+    for count in 0..u64::from(pages) * SAMPLE_OVERWRITES {
+        if count.is_multiple_of(u64::from(PAGES_A_LOOK)) {
+            watch()?;
+        }
         let page = random.below(u64::from(pages)) as u32;
         ftl.place(page, &mut cleaned).expect("a plane that does not wear out has room");
         cleaned.clear();
@@ -229,5 +254,5 @@ fn sample(config: &DriveConfig, full: &crate::nand::Geometry, seed: Seed) -> Vec
         .collect();
     blocks.sort_unstable();
     debug_assert!(ftl.planes[0].open[0].block != Open::NO_BLOCK, "the host has a block open");
-    blocks.into_iter().map(|(_, valid)| valid).collect()
+    ControlFlow::Continue(blocks.into_iter().map(|(_, valid)| valid).collect())
 }

@@ -215,13 +215,13 @@ fn the_fragmented_state_is_the_one_that_overwriting_leads_to() {
         };
         config.initial.state = InitialState::Full;
         let mut written = PageMapped::new(&config, Seed(1));
-        written.prepare(&config, Seed(1));
+        assert!(written.prepare(&config, Seed(1), &mut crate::ftl::unwatched).is_continue());
         let pages = u64::from(written.geometry.logical_pages);
         amplification(&mut written, pages * 8);
         let steady = amplification(&mut written, pages);
         config.initial.state = InitialState::Fragmented;
         let mut prepared = PageMapped::new(&config, Seed(1));
-        prepared.prepare(&config, Seed(1));
+        assert!(prepared.prepare(&config, Seed(1), &mut crate::ftl::unwatched).is_continue());
         check(&prepared);
         let at_once = amplification(&mut prepared, pages);
         assert!(
@@ -261,7 +261,7 @@ fn the_smallest_drives_can_be_prepared() {
         for capacity in ["512B", "4KiB", "40KiB"] {
             let config = config(&[("capacity", capacity), ("initial.state", state)]);
             let mut ftl = PageMapped::new(&config, Seed(1));
-            ftl.prepare(&config, Seed(1));
+            assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::unwatched).is_continue());
             assert!((0..ftl.geometry.logical_pages).all(|page| ftl.plane_of(page).is_some()));
             check(&ftl);
         }
@@ -314,7 +314,7 @@ impl Allocation for Counted {
 fn a_long_run_asks_for_as_many_planes_as_it_has_pages_however_often_it_is_cleaned() {
     let config = config(&[("capacity", "13MiB"), ("initial.state", "full")]);
     let mut ftl = PageMapped::new(&config, Seed(1));
-    ftl.prepare(&config, Seed(1));
+    assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::unwatched).is_continue());
     let asked = Arc::new(AtomicU64::new(0));
     let array = ftl.geometry.array(&config.mapping.order, Seed(1));
     let allocation =
@@ -361,7 +361,7 @@ fn paced_cleaning_never_runs_out_of_room() {
         settings.push(("capacity", &capacity));
         let config = of_profile("ssd-s", &settings);
         let mut ftl = PageMapped::new(&config, Seed(seed));
-        ftl.prepare(&config, Seed(seed));
+        assert!(ftl.prepare(&config, Seed(seed), &mut crate::ftl::unwatched).is_continue());
         let mut cleaned = Vec::new();
         let all = u64::from(ftl.geometry.logical_pages);
         for write in 0..(all * 20).min(20_000) {
@@ -416,7 +416,7 @@ fn victim_is_cleaned_in_steps_of_whole_flash_pages() {
     let config =
         of_profile("nvme-tlc", &[("capacity", "20MiB"), ("flash.page", "16KiB"), ("initial.state", "full")]);
     let mut ftl = PageMapped::new(&config, Seed(1));
-    ftl.prepare(&config, Seed(1));
+    assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::unwatched).is_continue());
     let (mut random, mut cleaned, mut erases) = (Seed(5).source(), Vec::new(), 0);
     let pages = u64::from(ftl.geometry.logical_pages);
     for _ in 0..20 * pages {

@@ -1,0 +1,61 @@
+//! Whether the system has address space for a drive's tables, asked before any is made: a table that cannot be had in
+//! the middle would end the program.
+
+use crate::config::DriveConfig;
+use crate::nand::Geometry;
+use flashlane_base::units::format_bytes;
+use memmap2::MmapMut;
+use std::io;
+
+/// Why a drive was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum MakeError {
+    /// The caller stopped its preparation.
+    #[error("stopped while the simulated drive was being prepared")]
+    Stopped,
+    /// Its tables have no room.
+    #[error(
+        "the tables of the simulated drive '{drive}' take {}, which the system does not give ({source}); give it a \
+         smaller flash.blocks or a larger mapping.unit, or raise the limit (ulimit -v)",
+        format_bytes(*table_bytes)
+    )]
+    NoRoom {
+        /// Its profile's name.
+        drive: String,
+        /// Bytes of all tables.
+        table_bytes: u64,
+        /// The operating system's words.
+        source: io::Error,
+    },
+}
+
+/// Bytes of the tables for each page that the host sees, for each page of the flash, and for each erase block; and of all
+/// else that a small drive needs.
+const LOGICAL_PAGE_BYTES: u64 = 4;
+const PAGE_BYTES: u64 = 4;
+const BLOCK_BYTES: u64 = 64;
+const OTHER_BYTES: u64 = 8 << 20;
+
+/// Maps as much as the drive's tables take, and gives it back untouched.
+pub(crate) fn check(config: &DriveConfig) -> Result<(), MakeError> {
+    let geometry = Geometry::new(config);
+    let blocks = u64::from(geometry.planes) * u64::from(geometry.blocks);
+    let pages = if config.lanes.is_some() { 0 } else { blocks * u64::from(geometry.pages) };
+    let tables = [
+        u64::from(geometry.logical_pages) * LOGICAL_PAGE_BYTES,
+        pages * PAGE_BYTES,
+        blocks * BLOCK_BYTES + OTHER_BYTES,
+    ];
+    let mapped: io::Result<Vec<MmapMut>> = tables.iter().map(|&bytes| map(bytes)).collect();
+    match mapped {
+        Ok(_) => Ok(()),
+        Err(source) => {
+            Err(MakeError::NoRoom { drive: config.name.clone(), table_bytes: tables.iter().sum(), source })
+        }
+    }
+}
+
+fn map(bytes: u64) -> io::Result<MmapMut> {
+    let bytes = usize::try_from(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    MmapMut::map_anon(bytes.max(1))
+}
