@@ -1,8 +1,8 @@
 //! What a result says about the drive and the machine it was measured on. Serial numbers are left out: a result
 //! is made to be shown.
 
-use crate::survey::Mount;
 use crate::target::{self, Target};
+use crate::usage::{Mount, mounts};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -105,10 +105,9 @@ fn chosen(list: &str) -> String {
     inside.map_or(list, |(name, _)| name).to_owned()
 }
 
-/// The mount that a file lies on: the one with its device's number, or the longest mount point above it.
+/// The mount that a file lies on: the one with the longest mount point above it.
 fn mount_of(target: &Target) -> Option<Mount> {
-    let text = fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let above = text.lines().filter_map(Mount::parse).filter(|mount| target.real.starts_with(&mount.at));
+    let above = mounts(Path::new("/proc")).into_iter().filter(|mount| target.real.starts_with(&mount.at));
     above.max_by_key(|mount| mount.at.as_os_str().len())
 }
 

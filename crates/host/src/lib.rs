@@ -6,7 +6,8 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `open`, `target`, `survey`, `signature` | what a path is, who uses it, what lies on it, and the refusals |
+//! | `open`, `target`, `usage` | what a path is, what uses its bytes, and the refusals |
+//! | `signature`, `blkid` | what lies on it |
 //! | `file_device` | requests, slots and memory over one of the two engines |
 //! | `engine/uring`, `engine/threads` | io_uring, and plain reads and writes where it is refused |
 //! | `zoned` | a zoned block device, whose zones are erase units |
@@ -18,6 +19,7 @@
 // The one crate that may: it is where real time, threads and system calls come in.
 #![allow(clippy::disallowed_methods)]
 
+mod blkid;
 mod clock;
 mod create;
 mod engine;
@@ -32,9 +34,9 @@ mod pipe;
 mod ram;
 mod record;
 mod signature;
-mod survey;
 mod target;
 mod ticker;
+mod usage;
 mod warning;
 mod zoned;
 
@@ -51,7 +53,7 @@ pub use pipe::open_pipe;
 pub use ram::machine_memory_bytes;
 pub use record::{Ended, Events, RecordError, Recorded, Recorder, Undo, Until};
 pub use signature::Signature;
-pub use survey::Finding;
 pub use ticker::Ticker;
+pub use usage::Finding;
 pub use warning::Warning;
 pub use zoned::{ZonedDevice, ZonedError, ZonedOptions};

@@ -10,8 +10,8 @@
 use crate::engine::EngineChoice;
 use crate::file_device::{FileDevice, Setup};
 use crate::open_error::OpenError;
-use crate::survey::{self, Finding};
 use crate::target::{self, Target};
+use crate::usage::{self, Finding};
 use crate::warning::Warning;
 use flashlane_device::Profile;
 use rustix::fs::{FlockOperation, OFlags};
@@ -144,10 +144,10 @@ impl OpenOptions {
         let (path, real) = (self.path.clone(), target.real.clone());
         match &self.really {
             _ if self.access == Access::ReadOnly => Ok(()),
-            Some(really) if target::same_place(really, &target.real) => Ok(()),
+            Some(really) if target.is_at(really) => Ok(()),
             Some(really) => Err(OpenError::ReallyMismatch { path, real, really: really.clone() }),
             None => {
-                let findings = survey::survey(target).map_err(|e| self.os("look at", e))?;
+                let findings = usage::survey(target).map_err(|e| self.os("look at", e))?;
                 if findings.is_empty() { Ok(()) } else { Err(OpenError::Refused { path, real, findings }) }
             }
         }
@@ -164,9 +164,8 @@ impl OpenOptions {
             flags |= libc::O_NOATIME;
         }
         loop {
-            let opened =
-                std::fs::OpenOptions::new().read(true).write(write).custom_flags(flags).open(&target.real);
-            let error = match opened {
+            let mut options = std::fs::OpenOptions::new();
+            let error = match target.open(options.read(true).write(write).custom_flags(flags)) {
                 Ok(file) => return Ok(file),
                 Err(e) => e,
             };
@@ -186,7 +185,9 @@ impl OpenOptions {
                     warnings.push(Warning::NotExclusive);
                 }
                 Some(libc::EBUSY) if flags & libc::O_EXCL != 0 => {
-                    return Err(OpenError::Refused { path, real, findings: vec![Finding::Claimed] });
+                    let device = real.display().to_string();
+                    let findings = vec![Finding::Claimed { device }];
+                    return Err(OpenError::Refused { path, real, findings });
                 }
                 _ => return Err(self.os("open", error)),
             }

@@ -1,7 +1,7 @@
 //! Why a real drive was not opened: what was found, and what would be needed.
 
 use crate::open::DEPTH_MAX;
-use crate::survey::Finding;
+use crate::usage::Finding;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -13,7 +13,7 @@ use std::io;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// What it is: `ext4 file system`.
-    pub what: &'static str,
+    pub what: String,
     /// Where its mark stands, in bytes from the beginning.
     pub offset_bytes: u64,
     /// Its UUID, where the format has one that is read here.
@@ -195,7 +195,7 @@ pub(crate) fn find(
     let mut found = Vec::new();
     for mark in MARKS.iter().filter(|mark| ends.has(mark.offset_bytes, mark.bytes)) {
         found.push(Signature {
-            what: mark.what,
+            what: mark.what.into(),
             offset_bytes: mark.offset_bytes,
             uuid: ends.uuid(mark.uuid),
             label: ends.text(mark.label),
@@ -205,8 +205,18 @@ pub(crate) fn find(
     Ok(found)
 }
 
+/// What libblkid named, and what only our own table knows.
+pub(crate) fn merge(mut named: Vec<Signature>, own: Vec<Signature>) -> Vec<Signature> {
+    for signature in own {
+        if !named.iter().any(|other| other.what == signature.what) {
+            named.push(signature);
+        }
+    }
+    named
+}
+
 fn plain(what: &'static str, offset_bytes: u64) -> Signature {
-    Signature { what, offset_bytes, uuid: None, label: None }
+    Signature { what: what.into(), offset_bytes, uuid: None, label: None }
 }
 
 fn ext(ends: &Ends) -> Option<Signature> {
@@ -224,7 +234,7 @@ fn ext(ends: &Ends) -> Option<Signature> {
         (false, _) => "ext2 file system",
     };
     Some(Signature {
-        what,
+        what: what.into(),
         offset_bytes: superblock + 56,
         uuid: ends.uuid(Uuid::Binary(superblock + 104)),
         label: ends.text((superblock + 120, 16)),
@@ -237,13 +247,13 @@ fn swap(ends: &Ends) -> Option<Signature> {
         .into_iter()
         .find(|page| ends.has(page - 10, b"SWAPSPACE2") || ends.has(page - 10, b"SWAP-SPACE"))?;
     let uuid = ends.uuid(Uuid::Binary(1036));
-    Some(Signature { what: "swap space", offset_bytes: page - 10, uuid, label: ends.text((1052, 16)) })
+    Some(Signature { what: "swap space".into(), offset_bytes: page - 10, uuid, label: ends.text((1052, 16)) })
 }
 
 fn lvm(ends: &Ends) -> Option<Signature> {
     let label = (0..4).map(|sector| sector * 512).find(|&at| ends.has(at, b"LABELONE"))?;
     let uuid = ends.uuid(Uuid::Text(label + 32, 32));
-    Some(Signature { what: "LVM physical volume", offset_bytes: label, uuid, label: None })
+    Some(Signature { what: "LVM physical volume".into(), offset_bytes: label, uuid, label: None })
 }
 
 /// Version 1.0 stands 8 to 12 KiB before the end, version 0.90 in the last whole 64 KiB.

@@ -52,7 +52,7 @@ fn the_computed_marks_are_found() {
         ("MBR partition table", vec![(446, &entry(0x83)), (510, b"\x55\xaa")]),
     ] {
         let found = look(&image_with(LENGTH, &marks));
-        assert_eq!(found.iter().map(|s| s.what).collect::<Vec<_>>(), [what], "{marks:?}");
+        assert_eq!(found.iter().map(|s| &*s.what).collect::<Vec<_>>(), [what], "{marks:?}");
     }
 }
 

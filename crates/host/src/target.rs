@@ -2,20 +2,22 @@
 //! direct I/O must stand.
 
 use crate::open_error::OpenError;
-use rustix::fs::{AtFlags, CWD, FileType, Stat, StatxFlags};
-use std::fs::File;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, StatxFlags};
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Something that can be opened as a device.
-#[derive(Clone, Debug)]
+/// Something that can be opened as a device. It is held, so that what is looked at and what is opened are the same even
+/// where another file takes the path meanwhile, or where the path leads through another process's root.
+#[derive(Debug)]
 pub(crate) struct Target {
-    /// With every symbolic link followed.
+    /// With every symbolic link followed, for messages; as given where the path it has here leads elsewhere.
     pub real: PathBuf,
+    handle: OwnedFd,
     /// Whether it is a block device (else a regular file).
     pub block: bool,
-    /// Which file it is, to notice if another one stands there later: file system, inode, device number.
+    /// Which file it is: file system, inode, device number.
     pub identity: (u64, u64, u64),
 }
 
@@ -37,8 +39,11 @@ impl Target {
                 OpenError::Os { path: given.into(), action: "find", source }
             }
         };
-        let real = std::fs::canonicalize(given).map_err(fail)?;
-        let stat = rustix::fs::stat(&real).map_err(|e| fail(e.into()))?;
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let handle = rustix::fs::open(given, flags, Mode::empty()).map_err(|e| fail(e.into()))?;
+        let stat = rustix::fs::fstat(&handle).map_err(|e| fail(e.into()))?;
+        let same = |path: &PathBuf| rustix::fs::stat(path).is_ok_and(|at| identity(&at) == identity(&stat));
+        let real = std::fs::canonicalize(given).ok().filter(same).unwrap_or_else(|| given.into());
         let kind = FileType::from_raw_mode(stat.st_mode);
         let block = match kind {
             FileType::BlockDevice => true,
@@ -54,7 +59,33 @@ impl Target {
                 return Err(OpenError::NotStorage { path: given.into(), real, found });
             }
         };
-        Ok(Self { real, block, identity: identity(&stat) })
+        Ok(Self { real, handle, block, identity: identity(&stat) })
+    }
+
+    /// Opens what was found. Where `/proc` is missing, its path is opened again: see [`Target::is`].
+    pub(crate) fn open(&self, options: &OpenOptions) -> io::Result<File> {
+        let held = PathBuf::from(format!("/proc/self/fd/{}", self.handle.as_raw_fd()));
+        match options.open(&held) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound && !held.exists() => options.open(&self.real),
+            opened => opened,
+        }
+    }
+
+    pub(crate) fn open_to_read(&self) -> io::Result<File> {
+        self.open(OpenOptions::new().read(true))
+    }
+
+    /// Whether `path` leads to the same file or device.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        rustix::fs::stat(path).is_ok_and(|at| {
+            let block = FileType::from_raw_mode(at.st_mode) == FileType::BlockDevice;
+            let (file_system, inode, device) = self.identity;
+            if self.block {
+                block && at.st_rdev == device
+            } else {
+                (at.st_dev, at.st_ino) == (file_system, inode)
+            }
+        })
     }
 
     /// Whether `file` is what was looked at when the path was resolved.
@@ -186,11 +217,6 @@ fn mapped_bytes(file: &File) -> io::Result<u64> {
             _ => return Ok(written),
         }
     }
-}
-
-/// Whether `path` leads to `real`.
-pub(crate) fn same_place(path: &Path, real: &Path) -> bool {
-    std::fs::canonicalize(path).is_ok_and(|other| other == real)
 }
 
 /// Major and minor number of the block device at `path`, if there is one.

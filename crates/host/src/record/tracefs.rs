@@ -8,7 +8,7 @@ use super::RecordError;
 use super::in_use::Undo;
 use super::settings::{Settings, read, write};
 use super::traced::Traced;
-use crate::survey::Mount;
+use crate::usage::Mount;
 use std::fs;
 use std::path::PathBuf;
 

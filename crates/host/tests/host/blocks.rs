@@ -27,13 +27,13 @@ pub fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
 /// A loop device over a file, both gone with it.
 pub struct Loop {
     pub device: PathBuf,
-    file: PathBuf,
+    pub file: PathBuf,
     _folder: tempfile::TempDir,
 }
 
 impl Loop {
     /// `prepare` makes what lies on it. Prints why there is none.
-    fn new(length_bytes: u64, prepare: impl FnOnce(&Path) -> Result<(), String>) -> Option<Self> {
+    pub fn new(length_bytes: u64, prepare: impl FnOnce(&Path) -> Result<(), String>) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("backing");
         fs::File::create(&file).unwrap().set_len(length_bytes).unwrap();
@@ -52,7 +52,7 @@ impl Loop {
         Self::new(4 << 20, |_| Ok(()))
     }
 
-    fn ext4() -> Option<Self> {
+    pub fn ext4() -> Option<Self> {
         Self::new(8 << 20, |file| {
             run("mkfs.ext4", &["-q", "-L", "precious", file.to_str().unwrap()]).map(drop)
         })
@@ -63,7 +63,7 @@ impl Loop {
     }
 
     /// What speaks against overwriting it.
-    fn findings(&self) -> Vec<Finding> {
+    pub fn findings(&self) -> Vec<Finding> {
         findings(&self.device)
     }
 }
@@ -74,7 +74,7 @@ impl Drop for Loop {
     }
 }
 
-fn findings(path: &Path) -> Vec<Finding> {
+pub fn findings(path: &Path) -> Vec<Finding> {
     match OpenOptions::destroy(path).open() {
         Err(OpenError::Refused { findings, .. }) => findings,
         Err(e) => panic!("{e}"),
@@ -82,7 +82,7 @@ fn findings(path: &Path) -> Vec<Finding> {
     }
 }
 
-fn words(findings: &[Finding]) -> String {
+pub fn words(findings: &[Finding]) -> String {
     findings.iter().map(|f| format!("{f}\n")).collect()
 }
 
@@ -119,8 +119,10 @@ fn a_file_system_on_a_block_device_is_named() {
         "{words}"
     );
     // The file behind it is refused for two reasons.
-    let file = findings(&fs::canonicalize(&drive.file).unwrap());
-    assert!(file.contains(&Finding::LoopDevice { device: drive.name() }) && file.len() == 2, "{file:?}");
+    let backing = fs::canonicalize(&drive.file).unwrap();
+    let file = findings(&backing);
+    let presented = Finding::LoopDevice { device: drive.name(), backing: backing.display().to_string() };
+    assert!(file.contains(&presented) && file.len() == 2, "{file:?}");
     assert!(fs::read(&drive.file).unwrap() == before, "the survey changed the device");
     open(&OpenOptions::read_only(&drive.device));
     open(&OpenOptions::destroy(&drive.device).really(&drive.device));
@@ -200,7 +202,7 @@ fn what_somebody_else_claimed_is_refused() {
     use std::os::unix::fs::OpenOptionsExt;
     let Some(drive) = Loop::blank() else { return };
     let claim = fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&drive.device).unwrap();
-    assert_eq!(drive.findings(), [Finding::Claimed]);
+    assert_eq!(drive.findings(), [Finding::Claimed { device: drive.device.display().to_string() }]);
     drop(claim);
     open(&OpenOptions::destroy(&drive.device));
 }

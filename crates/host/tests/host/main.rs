@@ -10,4 +10,5 @@ mod interrupts;
 mod laws;
 mod recording;
 mod refusals;
+mod stacks;
 mod zones;

@@ -1,0 +1,84 @@
+//! The machine's block devices and what uses them, as plain data: what the kernel's lists and the loop driver report.
+//!
+//! Devices and files are known by numbers: a block device by its device number, a file by its file system's device
+//! number and its inode. Names are kept for messages only.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// Major and minor number of a block device.
+pub(crate) type Number = (u32, u32);
+
+/// A file: the device number of its file system, and its inode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FileId {
+    /// `st_dev`, major and minor.
+    pub file_system: Number,
+    pub inode: u64,
+}
+
+/// Something that holds bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Storage {
+    Block(Number),
+    File(FileId),
+}
+
+/// A block device as the kernel lists it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BlockDevice {
+    pub name: String,
+    pub length_bytes: u64,
+    /// The drive that it is a partition of, and where it begins there.
+    pub partition_of: Option<(Number, u64)>,
+    /// What a loop device presents.
+    pub backing: Option<Backing>,
+    /// Devices that it is made of (device mapper, RAID).
+    pub slaves: Vec<Number>,
+    /// Drivers that stand on it: names, and numbers where they are block devices.
+    pub holders: Vec<(String, Option<Number>)>,
+}
+
+/// What a loop device presents as a drive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Backing {
+    /// The file or block device; several where a file has further identities (as in the layers of an overlay).
+    pub storage: Vec<Storage>,
+    /// Device number of the file system that the file lies on.
+    pub file_system: Number,
+    /// The bytes presented.
+    pub range: Range<u64>,
+    /// As the kernel names it, for messages.
+    pub name: String,
+}
+
+/// A mounted file system, or a part of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MountUse {
+    /// All devices (or files) that hold it.
+    pub on: Vec<Storage>,
+    pub at: PathBuf,
+}
+
+/// A swap space in use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SwapUse {
+    pub on: Storage,
+    pub name: String,
+}
+
+/// A snapshot of it all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Machine {
+    pub devices: BTreeMap<Number, BlockDevice>,
+    pub mounts: Vec<MountUse>,
+    pub swaps: Vec<SwapUse>,
+}
+
+impl Machine {
+    /// A device's name; its number where it has none.
+    pub(crate) fn name(&self, number: Number) -> String {
+        self.devices.get(&number).map_or_else(|| format!("{}:{}", number.0, number.1), |d| d.name.clone())
+    }
+}

@@ -1,0 +1,110 @@
+//! Mounted file systems, as `/proc/PID/mountinfo` lists them.
+
+use super::machine::Number;
+use super::read::{names, number};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A line of `/proc/PID/mountinfo`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mount {
+    pub number: Number,
+    /// The directory of the file system that is mounted.
+    pub root: PathBuf,
+    pub at: PathBuf,
+    pub file_system: String,
+    pub source: PathBuf,
+    /// Options of the file system, comma-separated, as the kernel writes them.
+    pub options: String,
+}
+
+impl Mount {
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let mut fields = line.split(' ');
+        let number = number(fields.nth(2)?)?;
+        let (root, at) = (unescape(fields.next()?), unescape(fields.next()?));
+        // Optional fields end with a lone dash.
+        let mut rest = fields.skip_while(|field| *field != "-").skip(1);
+        let file_system = rest.next()?.to_owned();
+        let source = unescape(rest.next()?);
+        let options = rest.next().unwrap_or_default().to_owned();
+        Some(Self { number, root, at, file_system, source, options })
+    }
+
+    /// The directories that an overlay is made of, where it names them by absolute paths.
+    pub(super) fn layers(&self) -> Vec<PathBuf> {
+        let value = |option: &str| -> Option<String> {
+            let (key, value) = option.split_once('=')?;
+            matches!(key, "lowerdir" | "lowerdir+" | "datadir+" | "upperdir").then(|| value.to_owned())
+        };
+        let values = self.options.split(',').filter_map(value);
+        let layers = values.flat_map(|value| value.split(':').map(unescape).collect::<Vec<_>>());
+        layers.filter(|layer| layer.is_absolute()).collect()
+    }
+}
+
+/// The mounts that this process sees.
+pub(crate) fn mounts(proc: &Path) -> Vec<Mount> {
+    let text = fs::read_to_string(proc.join("self/mountinfo")).unwrap_or_default();
+    text.lines().filter_map(Mount::parse).collect()
+}
+
+/// The mounts of this process and those of every other mount namespace that it may look into.
+pub(super) fn namespaces(proc: &Path) -> Vec<Mount> {
+    let namespace = |process: &str| fs::read_link(proc.join(process).join("ns/mnt")).ok();
+    let mut seen: BTreeSet<PathBuf> = namespace("self").into_iter().collect();
+    let mut all = mounts(proc);
+    for process in names(proc).iter().filter(|name| name.bytes().all(|c| c.is_ascii_digit())) {
+        let Some(other) = namespace(process) else { continue };
+        if !seen.insert(other) {
+            continue;
+        }
+        let text = fs::read_to_string(proc.join(process).join("mountinfo")).unwrap_or_default();
+        for mount in text.lines().filter_map(Mount::parse) {
+            // A copy of what is known already says nothing new.
+            if !all.iter().any(|known| known.number == mount.number && known.source == mount.source) {
+                let at = format!("{} (as process {process} sees it)", mount.at.display());
+                all.push(Mount { at: at.into(), ..mount });
+            }
+        }
+    }
+    all
+}
+
+/// The kernel writes blanks and backslashes in paths as `\040` and the like.
+pub(crate) fn unescape(text: &str) -> PathBuf {
+    use std::os::unix::ffi::OsStringExt;
+    let bytes = text.as_bytes();
+    let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
+    while at < bytes.len() {
+        let code = (bytes[at] == b'\\')
+            .then(|| text.get(at + 1..at + 4))
+            .flatten()
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        out.push(code.unwrap_or(bytes[at]));
+        at += if code.is_some() { 4 } else { 1 };
+    }
+    std::ffi::OsString::from_vec(out).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_are_not_understood_are_passed_over() {
+        for line in ["", "1 2 3", "22 1 259:1 / /", "22 1 x:y / / rw - ext4 /dev/a rw"] {
+            assert_eq!(Mount::parse(line), None, "{line}");
+        }
+        assert_eq!(unescape("a\\0b\\"), PathBuf::from("a\\0b\\"));
+    }
+
+    #[test]
+    fn an_overlay_names_its_layers() {
+        let line =
+            "50 22 0:60 / /merged rw - overlay none rw,lowerdir=/a\\040b:/c:l/rel,upperdir=/up,workdir=/w";
+        let layers = Mount::parse(line).unwrap().layers();
+        assert_eq!(layers, ["/a b", "/c", "/up"].map(PathBuf::from));
+    }
+}

@@ -1,0 +1,128 @@
+//! The kernel's lists are imitated in a temporary folder: a drive with two partitions, one mounted, one held.
+
+use super::*;
+use crate::usage::graph;
+use std::os::unix::fs::symlink;
+
+fn machine_in_a_folder() -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write("sys/devices/nvme0n1/dev", "259:0\n");
+    write("sys/devices/nvme0n1/nvme0n1p1/dev", "259:1\n");
+    write("sys/devices/nvme0n1/nvme0n1p1/partition", "1\n");
+    write("sys/devices/nvme0n1/size", "4096\n");
+    write("sys/devices/nvme0n1/nvme0n1p1/start", "8\n");
+    write("sys/devices/nvme0n1/nvme0n1p1/size", "1000\n");
+    write("sys/devices/nvme0n1/nvme0n1p2/dev", "259:2\n");
+    write("sys/devices/nvme0n1/nvme0n1p2/start", "1008\n");
+    write("sys/devices/nvme0n1/nvme0n1p2/size", "1000\n");
+    write("sys/devices/nvme0n1/nvme0n1p2/partition", "2\n");
+    write("sys/devices/nvme0n1/nvme0n1p2/holders/dm-0/dev", "253:0\n");
+    write("sys/devices/nvme0n1/queue/scheduler", "none\n");
+    write("disk image.img", "x");
+    let image = root.path().join("disk image.img");
+    write("sys/devices/loop3/dev", "7:3\n");
+    write("sys/devices/loop3/size", "8\n");
+    write("sys/devices/loop3/loop/backing_file", &format!("{}\n", image.display()));
+    write(
+        "proc/self/mountinfo",
+        "22 1 259:1 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p1 rw\n\
+         40 22 259:1 /srv /mnt/my\\040data rw - ext4 /dev/nvme0n1p1 rw\n\
+         41 22 0:5 / /tmp rw - tmpfs tmpfs rw\n",
+    );
+    write("proc/swaps", "Filename Type Size Used Priority\n/swap\\040file file 8 0 -2\n");
+    fs::create_dir_all(root.path().join("sys/dev/block")).unwrap();
+    for (number, folder) in [
+        ("259:0", "nvme0n1"),
+        ("259:1", "nvme0n1/nvme0n1p1"),
+        ("259:2", "nvme0n1/nvme0n1p2"),
+        ("7:3", "loop3"),
+    ] {
+        let link = root.path().join("sys/dev/block").join(number);
+        symlink(root.path().join("sys/devices").join(folder), link).unwrap();
+    }
+    root
+}
+
+fn words(root: &Path, target: Storage) -> Vec<String> {
+    let machine = machine(&root.join("sys"), &root.join("proc"));
+    graph::uses(&machine, &[target]).iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_whole_drive_is_judged_by_all_its_partitions() {
+    let root = machine_in_a_folder();
+    let mut found = words(root.path(), Storage::Block((259, 0)));
+    found.sort();
+    assert_eq!(
+        found,
+        [
+            "it is partitioned: nvme0n1p1, nvme0n1p2",
+            "nvme0n1p1 is mounted at /",
+            "nvme0n1p1 is mounted at /mnt/my data",
+            "nvme0n1p2 is held by dm-0",
+        ]
+    );
+}
+
+#[test]
+fn a_partition_is_judged_by_itself_and_by_the_whole_drive() {
+    let root = machine_in_a_folder();
+    let partition = Storage::Block((259, 2));
+    assert_eq!(words(root.path(), partition), ["nvme0n1p2 is held by dm-0"]);
+    fs::create_dir_all(root.path().join("sys/devices/nvme0n1/holders/md0")).unwrap();
+    assert_eq!(words(root.path(), partition), ["nvme0n1p2 is held by dm-0", "nvme0n1 is held by md0"]);
+}
+
+#[test]
+fn a_file_behind_a_loop_device_is_found_under_any_name() {
+    let root = machine_in_a_folder();
+    let image = root.path().join("disk image.img");
+    let name = root.path().join("another name");
+    fs::hard_link(&image, &name).unwrap();
+    let expected = format!("{} is presented as a drive by loop3", image.display());
+    assert_eq!(words(root.path(), storage_at(&name).unwrap()), [expected]);
+    let other = root.path().join("other");
+    fs::write(&other, "x").unwrap();
+    assert_eq!(words(root.path(), storage_at(&other).unwrap()), Vec::<String>::new());
+}
+
+#[test]
+fn a_swap_file_is_found_under_any_name() {
+    let root = machine_in_a_folder();
+    let (file, name) = (root.path().join("my swap"), root.path().join("another name"));
+    fs::write(&file, "x").unwrap();
+    fs::hard_link(&file, &name).unwrap();
+    let escaped = file.display().to_string().replace(' ', "\\040");
+    fs::write(root.path().join("proc/swaps"), format!("Filename Type\n{escaped} file 8 0 -2\n")).unwrap();
+    let found = words(root.path(), storage_at(&name).unwrap());
+    assert!(found.len() == 1 && found[0].ends_with("is in use as swap space"), "{found:?}");
+}
+
+#[test]
+fn a_btrfs_member_is_mounted_where_only_the_first_device_is_named() {
+    let root = machine_in_a_folder();
+    let members = root.path().join("sys/fs/btrfs/7c1f/devices");
+    fs::create_dir_all(&members).unwrap();
+    symlink(root.path().join("sys/devices/nvme0n1/nvme0n1p2"), members.join("nvme0n1p2")).unwrap();
+    let found = words(root.path(), Storage::Block((259, 2)));
+    let expected = "nvme0n1p2 is mounted at a place of the Btrfs file system 7c1f";
+    assert!(found.iter().any(|words| words == expected), "{found:?}");
+}
+
+#[test]
+fn a_file_in_a_layer_of_an_overlay_has_both_identities() {
+    let root = tempfile::tempdir().unwrap();
+    let lower = root.path().join("lower");
+    fs::create_dir(&lower).unwrap();
+    fs::write(lower.join("image"), "x").unwrap();
+    let line = format!("9 1 0:77 / /merged rw - overlay none rw,lowerdir={}", lower.display());
+    let mounts = [Mount::parse(&line).unwrap()];
+    let found = overlaid(Path::new("/merged/image"), (0, 77), &mounts);
+    assert_eq!(found, [storage_at(&lower.join("image")).unwrap()]);
+    assert_eq!(overlaid(Path::new("/merged/image"), (0, 78), &mounts), []);
+}

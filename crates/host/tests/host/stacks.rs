@@ -1,0 +1,260 @@
+//! Devices and files that hold somebody's data under another name, or some layers away. Played with loop devices and
+//! mounts, which are root's privilege: elsewhere each test says that it was skipped, and why.
+
+use crate::blocks::{Loop, findings, run, words};
+use crate::files::scratch;
+use flashlane_host::{Finding, OpenError, OpenOptions};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// Something mounted, until the end of the test.
+struct Mounted {
+    at: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Mounted {
+    /// Prints why there is nothing mounted.
+    fn new(arguments: &[&str]) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path().join("at");
+        fs::create_dir(&at).unwrap();
+        match run("mount", &[arguments, &[at.to_str().unwrap()]].concat()) {
+            Ok(_) => Some(Self { at, _folder: folder }),
+            Err(e) => {
+                println!("skipped: nothing can be mounted here: {e}");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        run("umount", &[self.at.to_str().unwrap()]).unwrap();
+    }
+}
+
+fn is_mounted(found: &[Finding], device: &str) -> bool {
+    found.iter().any(|finding| matches!(finding, Finding::Mounted { device: d, .. } if d == device))
+}
+
+fn presents(found: &[Finding], device: &str) -> bool {
+    found.iter().any(|finding| matches!(finding, Finding::LoopDevice { device: d, .. } if d == device))
+}
+
+/// A program, ended with the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_mounted_image_is_found_under_every_name_of_its_file() {
+    let Some(drive) = Loop::ext4() else { return };
+    let Some(_mounted) = Mounted::new(&[drive.device.to_str().unwrap()]) else { return };
+    let folder = drive.file.parent().unwrap();
+    let link = folder.join("hard link");
+    fs::hard_link(&drive.file, &link).unwrap();
+    let soft = folder.join("soft link");
+    std::os::unix::fs::symlink(&link, &soft).unwrap();
+    let through_root = PathBuf::from(format!("/proc/self/root{}", link.display()));
+    let handle = fs::File::open(&link).unwrap();
+    let through_handle = PathBuf::from(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&handle)));
+    let Some(bound) = Mounted::new(&["--bind", folder.to_str().unwrap()]) else { return };
+    for name in [link, soft, through_root, through_handle, bound.at.join("backing")] {
+        let found = findings(&name);
+        assert!(presents(&found, &drive.name()), "{}: {found:?}", name.display());
+        assert!(is_mounted(&found, &drive.name()), "{}: {found:?}", name.display());
+    }
+}
+
+#[test]
+fn a_device_under_a_mounted_loop_device_is_in_use() {
+    let Some(under) = Loop::ext4() else { return };
+    let path = under.device.to_str().unwrap();
+    let over = run("losetup", &["--find", "--show", path]).unwrap();
+    let name = over.trim_start_matches("/dev/").to_owned();
+    let mounted = Mounted::new(&[&over]);
+    let found = [findings(&under.device), findings(&under.file)];
+    // Nobody holds the upper one, yet it is there for somebody.
+    let is_there = mounted.is_some();
+    drop(mounted);
+    let unmounted = findings(&under.device);
+    // And from above: a file system on the lower device lies under the upper one.
+    let lower = Mounted::new(&[path]);
+    let above = lower.is_some().then(|| findings(Path::new(&over)));
+    drop(lower);
+    run("losetup", &["-d", &over]).unwrap();
+    if is_there {
+        for found in found {
+            assert!(presents(&found, &name) && is_mounted(&found, &name), "{found:?}");
+        }
+    }
+    assert!(presents(&unmounted, &name), "{unmounted:?}");
+    if let Some(above) = above {
+        assert!(is_mounted(&above, &under.name()), "{above:?}");
+        assert!(above.iter().any(|f| matches!(f, Finding::Claimed { .. })), "{above:?}");
+    }
+}
+
+#[test]
+fn a_device_that_holds_the_image_of_a_loop_device_is_in_use() {
+    let Some(under) = Loop::new(32 << 20, |file| run("mkfs.ext4", &["-q", file.to_str().unwrap()]).map(drop))
+    else {
+        return;
+    };
+    let Some(mounted) = Mounted::new(&[under.device.to_str().unwrap()]) else { return };
+    let image = mounted.at.join("image");
+    fs::File::create(&image).unwrap().set_len(4 << 20).unwrap();
+    let over = run("losetup", &["--find", "--show", image.to_str().unwrap()]).unwrap();
+    let found = findings(&under.device);
+    run("losetup", &["-d", &over]).unwrap();
+    assert!(words(&found).contains("image, which loop"), "{found:?}");
+}
+
+#[test]
+fn another_part_of_the_same_image_is_free() {
+    let Some(drive) = Loop::new(16 << 20, |_| Ok(())) else { return };
+    let file = drive.file.to_str().unwrap();
+    let part = |offset: &str| {
+        run("losetup", &["--find", "--show", "--offset", offset, "--sizelimit", "4194304", file])
+    };
+    run("losetup", &["-d", drive.device.to_str().unwrap()]).unwrap();
+    let (first, second) = (part("0").unwrap(), part("8388608").unwrap());
+    let open = OpenOptions::destroy(&second).open().map(drop);
+    let overlapping = part("10485760").unwrap();
+    let found = findings(Path::new(&second));
+    for device in [&first, &second, &overlapping] {
+        run("losetup", &["-d", device]).unwrap();
+    }
+    // The test's own end takes it away.
+    run("losetup", &[drive.device.to_str().unwrap(), file]).unwrap();
+    assert!(open.is_ok(), "{open:?}");
+    assert!(presents(&found, overlapping.trim_start_matches("/dev/")), "{found:?}");
+}
+
+#[test]
+fn a_file_in_a_layer_of_an_overlay_is_the_file_of_the_overlay() {
+    let folder = tempfile::tempdir().unwrap();
+    let [lower, upper, work] = ["lower", "upper", "work"].map(|name| folder.path().join(name));
+    for path in [&lower, &upper, &work] {
+        fs::create_dir(path).unwrap();
+    }
+    fs::File::create(lower.join("image")).unwrap().set_len(4 << 20).unwrap();
+    let options =
+        format!("lowerdir={},upperdir={},workdir={}", lower.display(), upper.display(), work.display());
+    let Some(merged) = Mounted::new(&["-t", "overlay", "overlay", "-o", &options]) else { return };
+    let image = merged.at.join("image");
+    let device = match run("losetup", &["--read-only", "--find", "--show", image.to_str().unwrap()]) {
+        Ok(device) => device,
+        Err(e) => return println!("skipped: no loop device can be had here: {e}"),
+    };
+    let found = findings(&lower.join("image"));
+    run("losetup", &["-d", &device]).unwrap();
+    assert!(presents(&found, device.trim_start_matches("/dev/")), "{found:?}");
+}
+
+#[test]
+fn a_mapped_device_and_its_slave_speak_against_each_other() {
+    let Some(drive) = Loop::blank() else { return };
+    let name = format!("flashlane-{}", std::process::id());
+    let table = format!("0 2048 linear {} 0", drive.device.display());
+    if let Err(e) = run("dmsetup", &["create", &name, "--table", &table]) {
+        return println!("skipped: no mapped device can be made here: {e}");
+    }
+    let found = [findings(&drive.device), findings(&drive.file)];
+    run("dmsetup", &["remove", &name]).unwrap();
+    for found in found {
+        assert!(words(&found).contains("is held by dm-"), "{found:?}");
+    }
+}
+
+#[test]
+fn a_mount_that_only_another_process_sees_is_found() {
+    let Some(drive) = Loop::ext4() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let script =
+        format!("mount {} {} && echo mounted && read wait", drive.device.display(), folder.path().display());
+    let child = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", &script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut child = match child {
+        Ok(child) => Running(child),
+        Err(e) => return println!("skipped: no mount namespace can be made here: {e}"),
+    };
+    let mut line = String::new();
+    BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    if line != "mounted\n" {
+        return println!("skipped: nothing can be mounted in a namespace here");
+    }
+    let found = [findings(&drive.device), findings(&drive.file)];
+    drop(child);
+    for found in found {
+        assert!(is_mounted(&found, &drive.name()), "{found:?}");
+    }
+}
+
+#[test]
+fn a_path_through_another_processs_root_is_that_processs_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().join("at");
+    fs::create_dir(&at).unwrap();
+    fs::write(at.join("file"), vec![0; 1 << 16]).unwrap();
+    let script = format!(
+        "mount -t tmpfs tmpfs {0} && head -c 131072 /dev/zero > {0}/file && echo ready && read wait",
+        at.display()
+    );
+    let child = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", &script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut child = match child {
+        Ok(child) => Running(child),
+        Err(e) => return println!("skipped: no mount namespace can be made here: {e}"),
+    };
+    let mut line = String::new();
+    BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    if line != "ready\n" {
+        return println!("skipped: nothing can be mounted in a namespace here");
+    }
+    let path = PathBuf::from(format!("/proc/{}/root{}/file", child.0.id(), at.display()));
+    let options = OpenOptions { allow_page_cache: true, ..OpenOptions::destroy(&path) };
+    let opened = options.open().map(|device| flashlane_device::Device::profile(&device).capacity_bytes);
+    assert_eq!(opened.unwrap(), 131_072, "the file here has 65,536 bytes");
+}
+
+#[test]
+fn a_file_that_another_process_has_open_is_in_use() {
+    let file = scratch(1 << 16);
+    let path = file.path().to_str().unwrap().to_owned();
+    let child = Command::new("sh")
+        .args(["-c", "exec 3<>\"$0\"; echo open; read wait", &path])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut child = Running(child);
+    let mut line = String::new();
+    BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "open\n");
+    let process = child.0.id();
+    let error = OpenOptions::destroy(&path).open().err().unwrap();
+    let OpenError::Refused { findings, .. } = &error else { panic!("{error}") };
+    assert_eq!(findings[..], [Finding::Open { program: "sh".into(), process }]);
+    assert!(error.to_string().contains(&format!("it is open in sh (process {process})")), "{error}");
+    assert!(OpenOptions::destroy(&path).really(&path).open().is_ok());
+    drop(child);
+    assert!(OpenOptions::destroy(&path).open().is_ok());
+}
