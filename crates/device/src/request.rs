@@ -71,8 +71,31 @@ pub enum Failure {
         done_bytes: u32,
     },
     /// The operating system's error number.
-    #[error("the operating system reports error {0} for the request")]
+    #[error("{}", os_words(*.0))]
     Os(i32),
+}
+
+/// What an error number of the operating system means for a request.
+fn os_words(errno: i32) -> String {
+    // Linux numbers, as everywhere in the interface to real devices.
+    let words = match errno {
+        1 => "the operating system does not permit the request",
+        5 => "the device failed to carry out the request",
+        12 => "the system has no memory left for the request",
+        16 => "the device is busy",
+        22 => "the system refuses the request as invalid",
+        26 => "the file is in use as swap space or as a running program",
+        27 => "the request ends behind the largest file that the file system takes",
+        28 => "no space is left on the file system or device below",
+        30 => "the device or its file system is read-only",
+        61 => "the data cannot be read back (medium error)",
+        95 => "the device or its file system does not support the request",
+        110 => "the device did not answer in time",
+        121 => "the device failed to carry out the request",
+        122 => "the quota of disk space is used up",
+        _ => return format!("the request failed: {}", std::io::Error::from_raw_os_error(errno)),
+    };
+    format!("{words} (os error {errno})")
 }
 
 /// Why a request was not accepted. The device is as if it had never been asked.
@@ -199,5 +222,21 @@ impl Request {
     /// The same write, complete only when its bytes are on flash.
     pub fn durable(self) -> Self {
         Self { durable: true, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Failure;
+
+    #[test]
+    fn error_numbers_are_said_in_words() {
+        let words = |errno| Failure::Os(errno).to_string();
+        assert_eq!(words(28), "no space is left on the file system or device below (os error 28)");
+        assert_eq!(words(5), "the device failed to carry out the request (os error 5)");
+        for errno in 1..134 {
+            let words = words(errno);
+            assert!(words.len() > 20 && words.ends_with(&format!("(os error {errno})")), "{words}");
+        }
     }
 }

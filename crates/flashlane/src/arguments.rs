@@ -61,6 +61,9 @@ pub struct OutputOptions {
     /// Also write result.json, report.html, the plots, and the samples of a run into DIR
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub out: Option<PathBuf>,
+    /// Write into a DIR that holds other files, and replace those of a result's names
+    #[arg(long, requires = "out", help_heading = "Output")]
+    pub force: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

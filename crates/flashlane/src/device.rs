@@ -11,8 +11,8 @@ use flashlane_host::{CreateError, DEPTH_DEFAULT, DEPTH_MAX};
 use flashlane_measure::schema::Warning;
 use flashlane_open::{OpenError, OpenOptions, Opened as OpenedDevice};
 use flashlane_policy::Policies;
-use flashlane_sim::{ConfigError, MakeError};
 use flashlane_sim::config::{self, DriveConfig};
+use flashlane_sim::{ConfigError, MakeError};
 use std::path::Path;
 
 pub use flashlane_open::real_path;

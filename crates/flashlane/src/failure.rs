@@ -1,5 +1,6 @@
 //! How a command ended, and why one did not come to its end.
 
+use crate::terminal::printable;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -60,7 +61,7 @@ impl Failure {
 
 /// Says something on standard error. Where that is gone, there is nobody left to tell.
 pub fn tell(message: &str) {
-    let _ = writeln!(std::io::stderr(), "flashlane: {message}");
+    let _ = writeln!(std::io::stderr(), "flashlane: {}", printable(message));
 }
 
 /// The error and its causes in one paragraph. Many errors say their cause themselves: it is not said twice.

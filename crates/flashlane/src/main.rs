@@ -15,6 +15,7 @@ mod near;
 mod output;
 mod progress;
 mod sweep;
+mod terminal;
 mod workload;
 
 use arguments::Arguments;

@@ -3,13 +3,15 @@
 use crate::arguments::{Format, OutputOptions};
 use crate::device::real_path;
 use crate::failure::{Failure, tell};
+use crate::terminal::printable;
 use anyhow::anyhow;
 use flashlane_device::spec::Spec;
 use flashlane_measure::statistics::Sample;
-use flashlane_report::{Samples, csv, text, write_all};
+use flashlane_report::{ReportError, Samples, csv, text, write_all};
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Makes the directory of `--out` before anything is measured, and sees to it that a result may lie there: a slip of
@@ -17,8 +19,14 @@ use std::path::Path;
 pub fn prepare(options: &OutputOptions) -> Result<(), Failure> {
     let Some(dir) = &options.out else { return Ok(()) };
     make_directory(dir)?;
-    flashlane_report::check_place(dir)
-        .map_err(|error| Failure::unusable(anyhow!("{error}; give --out another directory")))
+    flashlane_report::check_place(dir, options.force).map_err(|error| {
+        let forced = match error {
+            ReportError::NotAResults { .. } => ", or --force to write into this one",
+            ReportError::Foreign { .. } | ReportError::OldResult { .. } => ", or --force to replace it",
+            _ => "",
+        };
+        Failure::unusable(anyhow!("{error}; give --out an empty or new directory{forced}"))
+    })
 }
 
 /// The same for a result of a device, which may not lie where its result will.
@@ -26,8 +34,9 @@ pub fn prepare_beside(options: &OutputOptions, spec: &Spec) -> Result<(), Failur
     if let (Some(dir), Some(device)) = (&options.out, real_path(spec)) {
         // One that is not there yet will be made in its folder.
         let place = device.canonicalize().or_else(|_| std::path::absolute(device)).ok();
-        let folder = place.and_then(|device| device.parent()?.canonicalize().ok());
-        if folder.is_some() && folder == dir.canonicalize().ok() {
+        let identity = |dir: &Path| dir.metadata().ok().map(|meta| (meta.dev(), meta.ino()));
+        let folder = place.and_then(|device| identity(device.parent()?));
+        if folder.is_some() && folder == identity(dir) {
             return Err(Failure::unusable(anyhow!(
                 "'{}' lies in the directory of --out, where files of the result could take its place; nothing was \
                  touched. Give another directory",
@@ -74,7 +83,7 @@ pub fn samples(samples: &[Sample]) -> Result<Samples, Failure> {
 pub fn deliver(options: &OutputOptions, result: &Value, samples: Option<&Samples>) -> Result<(), Failure> {
     let printed = print(&render(options.format, result));
     if let Some(dir) = &options.out {
-        let files = write_all(dir, result, samples).map_err(Failure::failed)?;
+        let files = write_all(dir, options.force, result, samples).map_err(Failure::failed)?;
         if io::stderr().is_terminal() {
             tell(&format!(
                 "{} files in {}; open {}",
@@ -87,14 +96,16 @@ pub fn deliver(options: &OutputOptions, result: &Value, samples: Option<&Samples
     printed
 }
 
-/// A result in the format asked for. JSON is without the figures, which are only for drawing: `result.json` has them.
+/// A result in the format asked for. JSON is without the figures, which are only for drawing, and the list of files: `result.json` has them.
 pub fn render(format: Format, result: &Value) -> String {
     match format {
         Format::Text => text(result, width()),
         Format::Csv => csv(result),
         Format::Json => {
             let mut lean = result.clone();
-            lean.as_object_mut().and_then(|fields| fields.remove("figures"));
+            if let Some(fields) = lean.as_object_mut() {
+                fields.retain(|name, _| !["figures", "files"].contains(&name.as_str()));
+            }
             json(&lean)
         }
     }
@@ -117,7 +128,7 @@ pub fn csv_line(cells: &[&str]) -> String {
 /// Prints on standard output. A reader that has seen enough (`| head`) is no error.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(printable(text).as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::failed(anyhow!("cannot write to standard output: {error}")))
         }

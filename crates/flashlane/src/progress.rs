@@ -2,6 +2,7 @@
 //! as a line every ten seconds.
 
 use crate::failure::tell;
+use crate::terminal::printable;
 use flashlane_base::Duration;
 use flashlane_host::Ticker;
 use flashlane_trace::{Record, Trace};
@@ -43,7 +44,7 @@ const VARIABLE: (&str, &str) = ("FLASHLANE_PROGRESS", "never");
 impl Meter {
     /// A meter that says what is being done.
     pub fn new(what: impl Into<String>) -> Self {
-        let state = Arc::new(Mutex::new(State { what: what.into(), share: None }));
+        let state = Arc::new(Mutex::new(State { what: printable(&what.into()).into_owned(), share: None }));
         if std::env::var_os(VARIABLE.0).is_some_and(|value| value == VARIABLE.1) {
             return Self { state, bar: None, ticker: None };
         }
@@ -78,7 +79,7 @@ impl Meter {
 
     /// Says what is being done now.
     pub fn say(&self, what: impl Into<String>) {
-        locked(&self.state).what = what.into();
+        locked(&self.state).what = printable(&what.into()).into_owned();
     }
 }
 

@@ -10,6 +10,7 @@ mod fio_reader;
 mod lanes_table;
 mod mutate;
 mod profile_reader;
+mod result_file;
 mod spec_grammar;
 mod trace_container;
 mod trace_reader;
@@ -35,6 +36,7 @@ pub const TARGETS: &[Target] = &[
     trace_container::TARGET,
     lanes_table::TARGET,
     block_headers::TARGET,
+    result_file::TARGET,
 ];
 
 /// The target called `name`. Panics where there is none, which only a stub with a wrong name can bring about.

@@ -5,7 +5,6 @@
 
 use crate::clock::Clock;
 use crate::engine::{Done, Engine, EngineChoice, Job, THREADS_MAX, Threads, Uring, Work};
-use crate::interrupt::waiting_for_a_device;
 use crate::memory::Memory;
 use crate::target;
 use crate::warning::Warning;
@@ -273,7 +272,7 @@ impl Device for FileDevice {
             return;
         }
         let mut done = std::mem::take(&mut self.done);
-        let waited = waiting_for_a_device(|| self.engine.wait(&self.clock, until, &mut done));
+        let waited = self.engine.wait(&self.clock, until, &mut done);
         out.extend(done.drain(..).map(|done| self.finish(done)));
         self.done = done;
         if let Err(e) = waited {

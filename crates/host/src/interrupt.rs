@@ -1,8 +1,9 @@
 //! Ctrl-C: the first asks for an orderly end, the second ends the program at once.
 //!
 //! Loops that have something to keep ask [`interrupted`] every few milliseconds and then end. Where no loop asks within
-//! [`GRACE`] there is nothing to keep, and the program ends by the signal, whatever it is doing: reading a file,
-//! preparing a drive, waiting for the system. [`Uninterruptible`] is for the few steps that must not be cut short.
+//! [`GRACE`] there is nothing to keep, and the program ends by the signal, whatever it is doing: reading a file, drawing
+//! a page. A program that computes nothing waits for a device or the system: it has [`WAITING_GRACE`], so that a run that
+//! took hours is kept though the drive stalls. [`Uninterruptible`] is for the few steps that must not be cut short.
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level;
@@ -12,18 +13,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How long the program may take to notice a signal.
+/// How long the program may compute until it notices a signal, in processor time: a busy machine does not count.
 const GRACE: Duration = Duration::from_millis(150);
-/// The same, where a real device has requests in flight: a run that took hours is kept, though the drive stalls.
-const DEVICE_GRACE: Duration = Duration::from_millis(800);
+/// How long it may take in all.
+const WAITING_GRACE: Duration = Duration::from_millis(800);
 /// Between two looks whether a step that must not be cut short is over.
 const PAUSE: Duration = Duration::from_millis(10);
 
 static ASKED_TO_STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 /// Whether a loop has learned of the signal.
 static NOTICED: AtomicBool = AtomicBool::new(false);
-/// Threads that wait for a real device.
-static DEVICE_WAITS: AtomicUsize = AtomicUsize::new(0);
 /// Steps under way that must not be cut short.
 static UNINTERRUPTIBLE: AtomicUsize = AtomicUsize::new(0);
 
@@ -61,21 +60,23 @@ fn end_unless_noticed(mut heard: UnixStream, signal: i32) {
     if heard.read_exact(&mut [0]).is_err() {
         return;
     }
-    let asked = Instant::now();
-    let mut silent_since = asked;
+    let (asked, computed) = (Instant::now(), processor_time());
     loop {
         std::thread::sleep(PAUSE);
         if NOTICED.load(Ordering::Acquire) {
             return;
         }
-        if DEVICE_WAITS.load(Ordering::Relaxed) > 0 {
-            silent_since = Instant::now();
-        }
-        let is_over = silent_since.elapsed() >= GRACE || asked.elapsed() >= DEVICE_GRACE;
+        let is_over = processor_time().saturating_sub(computed) >= GRACE || asked.elapsed() >= WAITING_GRACE;
         if is_over && UNINTERRUPTIBLE.load(Ordering::Acquire) == 0 {
             _ = low_level::emulate_default_handler(signal);
         }
     }
+}
+
+/// What all threads have computed.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
 /// Whether a SIGINT or SIGTERM came since [`catch_interrupts`]. Cheap enough to ask in a loop. Requires: the caller ends
@@ -86,15 +87,6 @@ pub fn interrupted() -> bool {
         NOTICED.store(true, Ordering::Release);
     }
     asked
-}
-
-/// Runs `wait`, which waits for a real device and returns to a loop that asks [`interrupted`].
-#[inline]
-pub(crate) fn waiting_for_a_device<T>(wait: impl FnOnce() -> T) -> T {
-    DEVICE_WAITS.fetch_add(1, Ordering::Relaxed);
-    let done = wait();
-    DEVICE_WAITS.fetch_sub(1, Ordering::Relaxed);
-    done
 }
 
 /// A step that only a second Ctrl-C cuts short: it leaves behind what nothing else would put right.

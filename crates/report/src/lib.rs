@@ -4,7 +4,9 @@
 //! here. Each kind of result becomes one document (`kinds`), and each way of showing draws any document.
 
 mod csv;
+mod directory;
 mod document;
+mod fields;
 mod kinds;
 mod page;
 mod samples;
@@ -34,6 +36,16 @@ pub enum ReportError {
         /// The schemas that can be shown.
         known: String,
     },
+    /// A field of the result is something else than its schema says.
+    #[error("its field {field} is {found}, where {expected} is expected")]
+    Field {
+        /// Its name, with its place in a list.
+        field: String,
+        /// Its value, as JSON; the beginning of a long one.
+        found: String,
+        /// What it has to be, with its article.
+        expected: &'static str,
+    },
     /// A column of samples does not fit.
     #[error("the sample column '{name}' is refused: {reason}")]
     Column {
@@ -50,9 +62,29 @@ pub enum ReportError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A file of somebody else's has the name of a result's.
-    #[error("'{}' is there already and is no result of Flashlane: it is not overwritten", path.display())]
+    /// A file that belongs to no result has the name of a result's.
+    #[error("'{}' is there already and belongs to no result of Flashlane: it is not overwritten", path.display())]
     Foreign {
+        /// Which one.
+        path: PathBuf,
+    },
+    /// A link, directory, pipe or device has the name of a result's file.
+    #[error("'{}' is there already and not a regular file: links are not followed, and nothing is written to it", path.display())]
+    NotRegular {
+        /// Which one.
+        path: PathBuf,
+    },
+    /// A directory holds other things than a result.
+    #[error("'{}' holds '{found}', which is not part of a result of Flashlane", dir.display())]
+    NotAResults {
+        /// Which one.
+        dir: PathBuf,
+        /// The first such thing.
+        found: String,
+    },
+    /// A file may be that of an earlier result, which does not list its files.
+    #[error("'{}' is there already, beside a result that does not list its files: it is not overwritten", path.display())]
+    OldResult {
         /// Which one.
         path: PathBuf,
     },
@@ -78,13 +110,13 @@ fn already(written: &[PathBuf]) -> String {
     format!("; already written: {}", names.join(", "))
 }
 
-/// Whether a result is of a kind that can be shown.
+/// Checks that a result is of a kind that can be shown, and that its fields have the structure of that kind.
 ///
 /// # Errors
-/// [`ReportError::Schema`] where it is not, with the kinds that can.
+/// [`ReportError::Schema`] where it is not, with the kinds that can; [`ReportError::Field`] with the first such field.
 pub fn check(result: &Value) -> Result<(), ReportError> {
     if kinds::find(result).is_some() {
-        return Ok(());
+        return fields::check(result);
     }
     let given = match &result["schema"] {
         Value::Null => "of the result is missing and".to_owned(),

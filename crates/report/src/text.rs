@@ -50,7 +50,7 @@ pub(crate) fn render(document: &Document, width: usize) -> String {
             push_wrapped(&mut out, &format!("- {}{code}", warning.message), width, 2);
         }
     }
-    let lines: Vec<&str> = out.iter().map(|line| line.trim_end()).collect();
+    let lines: Vec<String> = out.iter().map(|line| one_line(line.trim_end())).collect();
     lines.join("\n") + "\n"
 }
 
@@ -241,7 +241,7 @@ fn pieces(word: &str, width: usize) -> Vec<(String, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::{Cell, Row};
+    use crate::document::{Cell, Fact, Row};
 
     fn table() -> Table {
         let row = |a: &str, b: &str, n: &str| Row {
@@ -277,7 +277,11 @@ mod tests {
 
     #[test]
     fn escape_sequences_do_not_reach_the_terminal() {
-        let document = Document { title: "\x1b[31mred\n".into(), ..Document::default() };
-        assert!(!render(&document, 80).contains('\x1b'));
+        let hostile = "\x1b[31mred\r";
+        let mut tables = vec![table()];
+        tables[0].title = hostile.into();
+        let facts = vec![Fact::new(hostile, hostile)];
+        let document = Document { title: hostile.into(), facts, tables, ..Document::default() };
+        assert!(!render(&document, 80).contains(['\x1b', '\r']));
     }
 }

@@ -21,7 +21,7 @@ struct Page {
 fn page(shown: &[Shown<'_>]) -> Page {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join(format!("{}.html", dir.path().file_name().unwrap().to_str().unwrap()));
-    fs::rename(write_page(dir.path(), shown).unwrap(), &file).unwrap();
+    fs::rename(write_page(dir.path(), false, shown).unwrap(), &file).unwrap();
     Page { _dir: dir, file }
 }
 

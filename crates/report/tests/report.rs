@@ -154,8 +154,8 @@ fn everything_is_written_and_what_is_not_ours_is_left_alone() {
     let samples = Samples::new().with_u64("latency_ns", (0..1000).collect()).unwrap();
     fs::create_dir_all(&out).unwrap();
     fs::write(out.join("notes.txt"), "mine").unwrap();
-    fs::write(out.join("result.json"), r#"{"schema":"flashlane.run/1"}"#).unwrap();
-    let written = write_all(&out, &fixture("probe"), Some(&samples)).unwrap();
+    fs::write(out.join("result.json"), r#"{"schema":"flashlane.run/1","files":[]}"#).unwrap();
+    let written = write_all(&out, false, &fixture("probe"), Some(&samples)).unwrap();
     let names: Vec<&str> = written.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
     assert_eq!(
         names,
@@ -170,47 +170,41 @@ fn everything_is_written_and_what_is_not_ours_is_left_alone() {
             "report.html"
         ]
     );
-    let kept: Value = serde_json::from_str(&fs::read_to_string(&written[0]).unwrap()).unwrap();
+    let mut kept: Value = serde_json::from_str(&fs::read_to_string(&written[0]).unwrap()).unwrap();
+    let listed = kept.as_object_mut().unwrap().shift_remove("files").unwrap();
     assert_eq!(kept, fixture("probe"));
+    assert!(names.iter().all(|name| listed.as_array().unwrap().contains(&(*name).into())), "{listed}");
     assert_eq!(fs::read_to_string(out.join("notes.txt")).unwrap(), "mine");
     assert_eq!(fs::read_dir(&out).unwrap().count(), names.len() + 1, "nothing temporary is left");
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_named_with_those_that_were() {
+fn a_directory_that_cannot_be_made_is_named() {
     let dir = tempfile::tempdir().unwrap();
-    // A directory cannot be replaced by a file, though the folder holds a result of ours.
-    let files = write_all(dir.path(), &fixture("run"), None).unwrap();
-    let plot = &files[1];
-    fs::remove_file(plot).unwrap();
-    fs::create_dir_all(plot.join("sub")).unwrap();
-    let ReportError::Write { path, written, .. } = write_all(dir.path(), &fixture("run"), None).unwrap_err()
-    else {
-        panic!("another error")
-    };
-    assert_eq!(&path, plot);
-    assert_eq!(written, files[..1]);
-    let file = dir.path().join("result.json");
-    let error = write_all(&file, &fixture("run"), None).unwrap_err().to_string();
+    let file = dir.path().join("file");
+    fs::write(&file, "mine").unwrap();
+    let error = write_all(&file, false, &fixture("run"), None).unwrap_err().to_string();
     assert!(error.contains("making the directory") && error.contains("nothing was written"), "{error}");
 }
 
 #[test]
-fn a_plot_or_page_of_somebody_else_stops_a_result_before_its_first_file() {
+fn a_plot_of_the_user_keeps_its_name_and_a_page_stops_a_result_before_its_first_file() {
     let elsewhere = tempfile::tempdir().unwrap();
-    let plot = write_all(elsewhere.path(), &fixture("run"), None).unwrap().swap_remove(1);
+    let plot = write_all(elsewhere.path(), false, &fixture("run"), None).unwrap().swap_remove(1);
     let dir = tempfile::tempdir().unwrap();
     let theirs = dir.path().join(plot.file_name().unwrap());
     fs::write(&theirs, "mine").unwrap();
-    // What the first try left behind must not make the folder ours for the second.
+    // What the first try left behind must not make the file ours for the second.
     for _ in 0..2 {
-        let error = write_all(dir.path(), &fixture("run"), None).unwrap_err();
-        assert!(matches!(&error, ReportError::Foreign { path } if *path == theirs), "{error}");
+        let ours = write_all(dir.path(), false, &fixture("run"), None).unwrap().swap_remove(1);
+        assert_ne!(ours, theirs);
         assert_eq!(fs::read_to_string(&theirs).unwrap(), "mine");
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
-    let page = elsewhere.path().join("report.html");
+    let page = dir.path().join("report.html");
+    fs::remove_file(dir.path().join("result.json")).unwrap();
     fs::write(&page, "mine").unwrap();
-    let error = write_all(elsewhere.path(), &fixture("run"), None).unwrap_err();
+    let before = fs::read_dir(dir.path()).unwrap().count();
+    let error = write_all(dir.path(), false, &fixture("run"), None).unwrap_err();
     assert!(matches!(&error, ReportError::Foreign { path } if *path == page), "{error}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), before);
 }

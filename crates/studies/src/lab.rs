@@ -171,8 +171,7 @@ impl<'a> Lab<'a> {
 
     fn drive(&mut self, profile: &str, overrides: &[(&str, &str)]) -> Result<Drive, FigureError> {
         let config = profile_with(profile, overrides)?;
-        let (progress, study) = (self.progress, &mut self.options.watch);
-        let mut watch = || study.as_mut().map_or(ControlFlow::Continue(()), |watch| watch(&progress));
+        let mut watch = || (self.watch)(0.0);
         let drive = Drive::watched(&config, self.options.seed, &mut watch);
         drive.ok_or_else(|| Interruption::Stopped.into())
     }

@@ -104,9 +104,9 @@ impl Journal {
     /// [`JournalError`] where it cannot be read or written, is damaged, or is of something else.
     pub fn open(path: &Path, definition: &str) -> Result<Self, JournalError> {
         let failed = |doing| move |source| JournalError::File { path: path.to_owned(), doing, source };
-        // Of a pipe or a device there is no end to be read to.
-        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-            let reason = "it is no plain file".to_owned();
+        // Of a pipe or a device there is no end to be read to, and a link may lead to a file of the user's.
+        if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            let reason = "it is not a regular file".to_owned();
             return Err(JournalError::Damaged { path: path.to_owned(), line: 1, reason });
         }
         let mut file = OpenOptions::new()

@@ -31,7 +31,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("report", &["base", "measure"]),
-    ("fuzzing", &["base", "device", "policy", "sim", "layer", "block", "workload", "trace"]),
+    ("fuzzing", &["base", "device", "policy", "sim", "layer", "block", "workload", "trace", "report"]),
     (
         "flashlane",
         &[

@@ -44,7 +44,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         let both = results.iter().zip(&samples);
         let shown: Vec<Shown<'_>> =
             both.map(|((_, result), samples)| Shown { result, samples: samples.as_ref() }).collect();
-        flashlane_report::write_page(dir, &shown).map_err(Failure::failed)?;
+        flashlane_report::write_page(dir, arguments.output.force, &shown).map_err(Failure::failed)?;
     }
     Ok(Status::Done)
 }

@@ -145,7 +145,7 @@ fn out_keeps_all_that_a_report_needs() {
     }
     assert!(fs::read(out.join("samples.parquet")).unwrap().starts_with(b"PAR1"));
     let mut lean = kept.clone();
-    lean.as_object_mut().unwrap().remove("figures");
+    lean.as_object_mut().unwrap().retain(|name, _| name != "figures" && name != "files");
     assert_eq!(lean, printed);
 
     // Drawn again, alone and beside itself, without running anything.
@@ -164,7 +164,7 @@ fn a_result_takes_the_place_of_an_earlier_one_and_of_no_other_file() {
     let file = dir.path().join("result.json");
     let arguments = ["run", "sim:ssd-s", "random-read,requests=100", "--out", text(dir.path())];
     fs::write(&file, "precious\n").unwrap();
-    refused(2, &arguments, &["result.json' is there already", "another directory"]);
+    refused(2, &arguments, &["result.json' is there already", "empty or new directory", "--force"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), "precious\n");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     fs::remove_file(&file).unwrap();
@@ -176,6 +176,81 @@ fn a_result_takes_the_place_of_an_earlier_one_and_of_no_other_file() {
     fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink("/dev/full", &file).unwrap();
     refused(2, &arguments, &["result.json' is there already"]);
+}
+
+#[test]
+fn a_directory_with_other_content_is_refused_unless_forced() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join(".git")).unwrap();
+    fs::write(dir.path().join("samples.parquet"), "mine").unwrap();
+    let arguments = ["run", "sim:ssd-s", "random-read,requests=100", "--out", text(dir.path())];
+    refused(2, &arguments, &["samples.parquet' is there already", "--force to replace it"]);
+    fs::remove_file(dir.path().join("samples.parquet")).unwrap();
+    refused(2, &arguments, &["holds '.git'", "--force to write into this one"]);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    done(&[&arguments[..], &["--force"]].concat());
+    // It is a result's from now on.
+    done(&arguments);
+    // No option makes it follow links.
+    let precious = dir.path().join("precious");
+    fs::write(&precious, "mine").unwrap();
+    fs::remove_file(dir.path().join("samples.parquet")).unwrap();
+    std::os::unix::fs::symlink(&precious, dir.path().join("samples.parquet")).unwrap();
+    refused(
+        2,
+        &[&arguments[..], &["--force"]].concat(),
+        &["samples.parquet' is there already", "links are not followed"],
+    );
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
+}
+
+#[test]
+fn a_result_file_of_another_structure_is_refused_with_its_field() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("result.json");
+    for (result, field) in [
+        (r#"{"schema":"flashlane.run/1","figures":[1]}"#, "figures[0] is 1"),
+        (r#"{"schema":"flashlane.sdf_bench/1","phases":[1]}"#, "phases[0] is 1"),
+        (r#"{"schema":"flashlane.replay/1","latency_ns":7}"#, "latency_ns is 7"),
+    ] {
+        fs::write(&file, result).unwrap();
+        refused(2, &["report", text(&file)], &["cannot show the result", field, "is expected"]);
+    }
+    fs::write(&file, r#"{"schema":"flashlane.replay/1","latency_ns":{},"lateness_ns":{}}"#).unwrap();
+    done(&["report", text(&file)]);
+}
+
+#[test]
+fn control_characters_from_outside_do_not_reach_the_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("result.json");
+    let hostile = r"\u001b]0;owned\u0007\u009b2J";
+    fs::write(&file, format!(r#"{{"schema":"flashlane.run/1","device":"{hostile}","x":"{hostile}"}}"#))
+        .unwrap();
+    for format in ["text", "json", "csv"] {
+        let printed = done(&["report", text(&file), "--format", format]);
+        assert!(!printed.contains(|c: char| c.is_control() && !"\r\n\t".contains(c)), "{printed:?}");
+    }
+    // In the names of files, and in a trace's lines.
+    let name = dir.path().join("a\u{1b}[31mb");
+    refused(2, &["report", text(&name)], &["a\\u001b[31mb"]);
+    let trace = dir.path().join("trace.csv");
+    fs::write(&trace, "128166372003061629,\u{1b}[31mhost,0,Read,8192,4096,100\n").unwrap();
+    for format in ["text", "json", "csv"] {
+        let printed = done(&["trace", "info", text(&trace), "--from", "msr", "--format", format]);
+        assert!(!printed.contains('\u{1b}'), "{printed:?}");
+    }
+}
+
+#[test]
+fn tables_that_have_no_address_space_are_refused() {
+    let program = env!("CARGO_BIN_EXE_flashlane");
+    let command =
+        "ulimit -v 600000 && exec \"$0\" run sim:nvme-tlc,flash.blocks=20000 random-read,requests=10";
+    let output = std::process::Command::new("sh").args(["-c", command, program]).output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(words.contains("tables of the simulated drive") && words.contains("ulimit -v"), "{words}");
+    assert_eq!(output.status.code(), Some(2), "{words}");
 }
 
 #[test]

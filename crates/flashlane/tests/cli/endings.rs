@@ -138,8 +138,8 @@ fn ctrl_c_keeps_what_was_measured() {
     let dir = tempfile::tempdir().unwrap();
     let mut child = command(&[
         "run",
-        "sim:ssd-s,initial.state=full",
-        "random-read,requests=1G",
+        "sim:ssd-s",
+        "random-write,requests=1G",
         "--format",
         "json",
         "--out",

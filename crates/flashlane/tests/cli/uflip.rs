@@ -140,7 +140,7 @@ fn a_device_is_never_mistaken_for_a_file_of_its_result() {
     fs::write(out.join("uflip.journal"), vec![0; 4096]).unwrap();
     let read =
         ["uflip", text(&device), "--quick", "--only", "order", "--allow-page-cache", "--out", text(&out)];
-    refused(2, &read, &["it is no journal"]);
+    refused(2, &read, &["'uflip.journal', which is not part of a result"]);
     assert_eq!(fs::metadata(out.join("uflip.journal")).unwrap().len(), 4096);
     for capacity in ["512B", "16KiB"] {
         let device = format!("sim:mtron-like,capacity={capacity}");

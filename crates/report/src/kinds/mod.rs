@@ -110,7 +110,7 @@ fn warning(value: &Value) -> Warning {
 /// JSON has no not-a-number: such a coordinate arrives as null, and its point is left out.
 fn without_missing_points(figure: &Value) -> Value {
     let mut figure = figure.clone();
-    for series in figure["series"].as_array_mut().into_iter().flatten() {
+    for series in figure.get_mut("series").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Some(points) = series.get_mut("points").and_then(Value::as_array_mut) {
             points.retain(|point| !items(point).any(Value::is_null));
         }

@@ -87,7 +87,7 @@ fn compared(result: &Value) -> Option<Table> {
         ("lateness_ns", "Submitted late by"),
     ];
     let row = |&(key, words): &(&str, &str)| {
-        let statistics = result[key].as_object()?;
+        let statistics = Some(&result[key]).filter(|statistics| statistics.is_object())?;
         let cell = |name: &str| {
             let value = &statistics[name];
             Cell::exact(value.as_f64().map_or_else(|| "–".into(), time_ns), exact(value))

@@ -75,7 +75,9 @@ fn bench(result: &Value) -> Document {
             let name = phase["operation"].as_str().map(capitalised).unwrap_or_default();
             let mut fields = without(&without(phase, "operation"), "latency_ns");
             for (key, of) in [("mean_ns", "mean"), ("p99_ns", "p99"), ("max_ns", "max")] {
-                fields[key] = phase["latency_ns"][of].clone();
+                if let Some(fields) = fields.as_object_mut() {
+                    fields.insert(key.into(), phase["latency_ns"][of].clone());
+                }
             }
             (name, fields)
         })

@@ -581,9 +581,9 @@ fn a_preparation_stops_where_its_watch_breaks() {
             (looks, made)
         };
         let (all, made) = looks(u32::MAX);
-        // Often enough that a look comes every few milliseconds.
+        // Every few milliseconds.
         let pages = Geometry::new(&config).logical_pages;
-        assert!(made && all > pages >> 17, "{name} {state}: {all} looks at {pages} pages");
+        assert!(made && all > pages >> 19, "{name} {state}: {all} looks at {pages} pages");
         for stop in [1, all / 2, all] {
             assert_eq!(looks(stop), (stop, false), "{name} {state}");
         }

@@ -44,9 +44,15 @@ impl Store {
     /// The store in `dir`, which is made where it is missing.
     ///
     /// # Errors
-    /// As the operating system says, where the directory cannot be made.
+    /// As the operating system says, where the directory cannot be made; also where a symbolic link has its name.
     pub fn open(dir: &Path) -> io::Result<Self> {
         fs::create_dir_all(dir)?;
+        if dir.is_symlink() {
+            return Err(io::Error::new(
+                io::ErrorKind::NotADirectory,
+                "it is a symbolic link, which is not followed",
+            ));
+        }
         Ok(Self { dir: dir.to_owned() })
     }
 
@@ -60,11 +66,11 @@ impl Store {
     /// The result of the point, where it is kept.
     pub fn load(&self, name: &str, definition: &str) -> Loaded {
         let file = self.file(name, definition);
-        let read = match fs::metadata(&file) {
+        let read = match fs::symlink_metadata(&file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Loaded::Nothing,
             Err(error) => Err(error.to_string()),
             // Of a device or a pipe there may be no end.
-            Ok(meta) if !meta.is_file() => Err("it is no plain file".into()),
+            Ok(meta) if !meta.is_file() => Err("it is not a regular file".into()),
             Ok(_) => fs::read(&file).map_err(|error| error.to_string()).and_then(|bytes| opened(&bytes)),
         };
         match read {
@@ -84,6 +90,12 @@ impl Store {
         let mut kept = result.clone();
         kept[DEFINITION] = definition.into();
         kept[CHECKSUM] = checksum(result).into();
+        if file.is_symlink() {
+            return Err(io::Error::other(format!(
+                "'{}' is a symbolic link, which is not followed",
+                file.display()
+            )));
+        }
         let mut whole = WholeFile::begin(&file)?;
         // As one piece: the file is not buffered.
         whole.write_all(format!("{kept:#}\n").as_bytes())?;

@@ -306,7 +306,7 @@ fn another_definition_is_another_point() {
     let Loaded::Damaged { file: told, reason } = store.load("a point", "device") else {
         panic!("it has an end")
     };
-    assert_eq!((told, reason.as_str()), (file, "it is no plain file"));
+    assert_eq!((told, reason.as_str()), (file, "it is not a regular file"));
     assert!(store.keep("a point", "device", &serde_json::json!({})).is_err());
     let file = store.file("a/b=../1%", "one");
     assert_eq!(file.parent(), Some(dir.path()), "no name leaves the directory");

@@ -7,6 +7,7 @@ mod blocks;
 mod gate;
 mod harness;
 mod host;
+mod interrupt;
 mod pacing;
 mod page;
 mod papers;
@@ -83,6 +84,7 @@ const FIGURES: &[&Figure] = &[
     &page::SIZE,
     &page::FIRST_PLOT,
     &page::ZOOM,
+    &interrupt::CTRL_C,
     &gate::TESTS,
 ];
 

@@ -1,0 +1,92 @@
+//! Ctrl-C in the slow phases of every command: the time from SIGINT to the end of the program. Prints a line a case, and
+//! the longest time last.
+//!
+//! `FLASHLANE_BENCH_DIR` is where files are made (unless set, the directory for temporary files); `FLASHLANE_BENCH_PROGRAM`
+//! is another program to measure.
+
+// The wall clock is what is measured.
+#![allow(clippy::disallowed_methods)]
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// From the start to the signal: into the phase that takes long, and further.
+const AFTER: [Duration; 2] = [Duration::from_millis(400), Duration::from_millis(1600)];
+
+/// A drive that takes long to prepare.
+const LARGE: &str = "sim:nvme-tlc,flash.blocks=8000,capacity=5TiB,initial.state=fragmented";
+
+fn main() {
+    if !std::env::args().any(|argument| argument == "--bench") {
+        return;
+    }
+    let setting = |name: &str| std::env::var_os(name);
+    let parent = setting("FLASHLANE_BENCH_DIR").unwrap_or_else(|| std::env::temp_dir().into());
+    let program = setting("FLASHLANE_BENCH_PROGRAM").unwrap_or(env!("CARGO_BIN_EXE_flashlane").into());
+    let dir = tempfile::tempdir_in(parent).expect("a directory for files");
+    let trace = large_trace(dir.path());
+    let image = dir.path().join("image");
+    let converted = dir.path().join("out.csv").to_string_lossy().into_owned();
+    let lanes = format!("lanes({},channels=4)", image.display());
+    let cases: [&[&str]; 11] = [
+        &["run", LARGE, "random-read,time=100s"],
+        &["run", "sim:nvme-tlc,initial.state=full", "random-write,time=1000s"],
+        &["run", LARGE, "random-read,time=100s", "--sweep", "seed=1,2,3,4"],
+        &["probe", LARGE],
+        &["probe", "sim:nvme-tlc", "--full"],
+        &["replay", LARGE, &trace],
+        &["replay", "sim:msr-32g,initial.state=full", &trace],
+        &["trace", "convert", &trace, &converted, "--to", "msr"],
+        &["trace", "info", &trace],
+        &["uflip", LARGE],
+        &["study", "ruan12"],
+    ];
+    let mut longest = Duration::ZERO;
+    for arguments in cases {
+        for after in AFTER {
+            longest = longest.max(measure(&program, arguments, after));
+        }
+    }
+    let path = image.to_str().unwrap_or_default();
+    for arguments in [["sdf", "format", &lanes], ["run", path, "random-read"], ["probe", path, "--quick"]] {
+        let arguments = [&arguments[..], &["--create", "8GiB"]].concat();
+        longest = longest.max(measure(&program, &arguments, AFTER[0]));
+        let _ = std::fs::remove_file(&image);
+    }
+    println!("longest {:.0} ms", longest.as_secs_f64() * 1e3);
+}
+
+/// The time from SIGINT to the end; none where the program ended before.
+fn measure(program: &std::ffi::OsStr, arguments: &[&str], after: Duration) -> Duration {
+    let mut command = Command::new(program);
+    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the program starts");
+    sleep(after);
+    let (sent, words) = (Instant::now(), arguments.join(" "));
+    if child.try_wait().is_ok_and(|ended| ended.is_some()) {
+        println!("    ended before: {words}");
+        return Duration::ZERO;
+    }
+    // SAFETY: a signal to a child of our own that has not been waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    child.wait().expect("the child ends");
+    let took = sent.elapsed();
+    println!("{:7.1} ms, {:.1} s after the start of: {words}", took.as_secs_f64() * 1e3, after.as_secs_f64());
+    took
+}
+
+/// Three million requests in DiskSim's form.
+fn large_trace(dir: &Path) -> String {
+    use std::fmt::Write;
+    let mut text = String::new();
+    for number in 0_u64..3_000_000 {
+        let block = number.wrapping_mul(2_654_435_761) % 40_000_000;
+        writeln!(text, "{}.{:03} 0 {} 8 {}", number, number % 1000, block / 8 * 8, number % 2)
+            .expect("a String takes what it is given");
+    }
+    let path = dir.join("large.trace");
+    std::fs::write(&path, text).expect("room for a trace");
+    path.to_string_lossy().into_owned()
+}

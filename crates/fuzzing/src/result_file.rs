@@ -1,0 +1,111 @@
+//! Result files: `result.json` of anyone. Whatever it holds, it is shown or refused with a reason, and no control
+//! character of it reaches the page or the terminal's table.
+//!
+//! Mutated bytes are seldom JSON. What is none is taken as a list of edits of a seed: which result, which place in it,
+//! and what stands there instead.
+
+use crate::Target;
+use flashlane_report::{Shown, check, csv, page, text};
+use serde_json::{Value, json};
+
+pub(crate) const TARGET: Target = Target {
+    name: "result_file",
+    body,
+    seeds: &[
+        include_str!("../seeds/probe.json"),
+        include_str!("../seeds/run.json"),
+        include_str!("../seeds/replay.json"),
+        include_str!("../seeds/study.json"),
+        include_str!("../seeds/score.json"),
+        include_str!("../seeds/sweep.json"),
+        include_str!("../seeds/trace.json"),
+        include_str!("../seeds/uflip.json"),
+        include_str!("../seeds/uflip_plan.json"),
+        include_str!("../seeds/sdf.json"),
+        include_str!("../seeds/sdf_bench.json"),
+        r#"{"schema":"flashlane.run/1","figures":[1]}"#,
+        r#"{"schema":"flashlane.replay/1","latency_ns":{},"lateness_ns":{}}"#,
+        r#"{"schema":"flashlane.sdf_bench/1","phases":[1]}"#,
+    ],
+};
+
+fn body(data: &[u8]) {
+    let result = serde_json::from_slice(data).unwrap_or_else(|_| edited(data));
+    if let Err(error) = check(&result) {
+        assert!(!error.to_string().is_empty());
+    }
+    // Library users may show what they did not check.
+    for width in [40, 100] {
+        let shown = text(&result, width);
+        assert!(!shown.contains(|c: char| c.is_control() && c != '\n'), "{shown:?}");
+    }
+    csv(&result);
+    let drawn = page(&[Shown { result: &result, samples: None }]);
+    assert!(drawn.ends_with("</html>\n"));
+}
+
+/// A seed, changed in as many places as there are whole groups of three bytes.
+fn edited(data: &[u8]) -> Value {
+    let Some((&first, edits)) = data.split_first() else { return Value::Null };
+    let seed = TARGET.seeds[usize::from(first) % TARGET.seeds.len()];
+    let mut result: Value = serde_json::from_str(seed).expect("seeds are JSON");
+    for edit in edits.chunks_exact(3).take(8) {
+        let place = usize::from(edit[0]) | usize::from(edit[1]) << 8;
+        let count = places(&result);
+        *nth(&mut result, &mut (place % count)).expect("there are so many places") = other(edit[2]);
+    }
+    result
+}
+
+/// Values in a value, itself included.
+fn places(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(places).sum(),
+        Value::Object(fields) => fields.values().map(places).sum(),
+        _ => 0,
+    }
+}
+
+/// The value at a place, in the order of the text.
+fn nth<'a>(value: &'a mut Value, left: &mut usize) -> Option<&'a mut Value> {
+    if *left == 0 {
+        return Some(value);
+    }
+    *left -= 1;
+    match value {
+        Value::Array(items) => items.iter_mut().find_map(|item| nth(item, left)),
+        Value::Object(fields) => fields.values_mut().find_map(|field| nth(field, left)),
+        _ => None,
+    }
+}
+
+/// What a reader may not expect.
+fn other(choice: u8) -> Value {
+    let all = [
+        json!(null),
+        json!(true),
+        json!(1),
+        json!(-1),
+        json!(0),
+        json!(1e308),
+        json!(-1e308),
+        json!(1e-300),
+        json!(u64::MAX),
+        json!(""),
+        json!("\u{1b}[2J\u{9b}1m\r\n\u{202e}"),
+        json!("µ – 🦀"),
+        json!("log"),
+        json!([]),
+        json!({}),
+        json!([1]),
+        json!([[]]),
+        json!([{}]),
+        json!([null, 1, "x", [], {}]),
+        json!([[1, 2], [1, 2]]),
+        json!([[1e308, -1e308], [-1e308, 1e308]]),
+        json!({ "": "" }),
+        json!({ "p99": {} }),
+        json!({ "mean": 1e308, "name": "x" }),
+    ];
+    all[usize::from(choice) % all.len()].clone()
+}

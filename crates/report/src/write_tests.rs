@@ -1,0 +1,206 @@
+use super::*;
+use std::os::unix::fs::symlink;
+
+fn figure_result(ids: &[&str]) -> Value {
+    let axis = serde_json::json!({ "label": "x", "unit": "", "scale": "linear" });
+    let figure = |id: &&str| serde_json::json!({ "id": id, "title": id, "x": axis, "y": axis, "series": [] });
+    let figures: Vec<Value> = ids.iter().map(figure).collect();
+    serde_json::json!({ "schema": "flashlane.run/1", "device": "null", "figures": figures })
+}
+
+fn some_samples() -> Samples {
+    Samples::new().with_u64("latency_ns", vec![1]).unwrap()
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = entries.collect();
+    names.sort();
+    names
+}
+
+fn listed(dir: &Path) -> Vec<String> {
+    let result: Value = serde_json::from_str(&fs::read_to_string(dir.join(RESULT)).unwrap()).unwrap();
+    let mut names: Vec<String> =
+        result[FILES].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_figure_cannot_leave_the_directory_or_meet_another() {
+    let mut taken = BTreeSet::new();
+    let mut name = |id: &str| figure_file(id, &mut taken, |_| true);
+    assert_eq!(name("fig3-2jobs"), "fig3-2jobs.svg");
+    assert_eq!(name("FIG3-2jobs"), "FIG3-2jobs-2.svg");
+    assert_eq!(name("../../etc/passwd"), "-..-etc-passwd.svg");
+    assert_eq!(name(""), "figure.svg");
+    assert_eq!(name(""), "figure-2.svg");
+    assert!(name(&"x".repeat(1000)).len() < 200);
+}
+
+#[test]
+fn a_result_replaces_the_files_that_the_earlier_one_lists() {
+    let dir = tempfile::tempdir().unwrap();
+    check_place(dir.path(), false).unwrap();
+    write_all(dir.path(), false, &figure_result(&["a", "b"]), Some(&some_samples())).unwrap();
+    assert_eq!(listed(dir.path()), names(dir.path()));
+    assert_eq!(names(dir.path()), ["a.svg", "b.svg", "report.html", "result.json", "samples.parquet"]);
+    fs::write(dir.path().join("notes.txt"), "mine").unwrap();
+    check_place(dir.path(), false).unwrap();
+    let written = write_all(dir.path(), false, &figure_result(&["b", "c"]), None).unwrap();
+    // What the new one does not have is gone: it would be taken for a part of it.
+    assert_eq!(names(dir.path()), ["b.svg", "c.svg", "notes.txt", "report.html", "result.json"]);
+    assert_eq!(listed(dir.path()), ["b.svg", "c.svg", "report.html", "result.json"]);
+    assert_eq!(written.len(), 4);
+}
+
+#[test]
+fn files_of_the_user_are_not_replaced_beside_a_result() {
+    let dir = tempfile::tempdir().unwrap();
+    write_all(dir.path(), false, &figure_result(&["a"]), None).unwrap();
+    fs::write(dir.path().join("b.svg"), "mine").unwrap();
+    fs::write(dir.path().join(SAMPLES), "mine").unwrap();
+    let error = check_place(dir.path(), false).unwrap_err();
+    assert!(matches!(&error, ReportError::Foreign { path } if path.ends_with(SAMPLES)), "{error}");
+    let error = write_all(dir.path(), false, &figure_result(&["a"]), Some(&some_samples())).unwrap_err();
+    assert!(matches!(&error, ReportError::Foreign { path } if path.ends_with(SAMPLES)), "{error}");
+    // A figure has another name then: a long run is not lost for it.
+    write_all(dir.path(), false, &figure_result(&["a", "b"]), None).unwrap();
+    assert_eq!(listed(dir.path()), ["a.svg", "b-2.svg", "report.html", "result.json"]);
+    for name in ["b.svg", SAMPLES] {
+        assert_eq!(fs::read_to_string(dir.path().join(name)).unwrap(), "mine");
+    }
+    check_place(dir.path(), true).unwrap();
+    write_all(dir.path(), true, &figure_result(&["b"]), Some(&some_samples())).unwrap();
+    assert!(fs::read_to_string(dir.path().join("b.svg")).unwrap().contains("<svg"));
+}
+
+#[test]
+fn links_are_never_followed() {
+    let other = tempfile::tempdir().unwrap();
+    let precious = other.path().join("precious");
+    fs::write(&precious, "mine").unwrap();
+    for name in [RESULT, PAGE, SAMPLES, "a.svg"] {
+        for force in [false, true] {
+            let dir = tempfile::tempdir().unwrap();
+            write_all(dir.path(), false, &figure_result(&["a"]), Some(&some_samples())).unwrap();
+            fs::remove_file(dir.path().join(name)).unwrap();
+            symlink(&precious, dir.path().join(name)).unwrap();
+            let checked = check_place(dir.path(), force);
+            let written = write_all(dir.path(), force, &figure_result(&["a"]), Some(&some_samples()));
+            assert_eq!(fs::read_to_string(&precious).unwrap(), "mine", "{name}");
+            assert!(dir.path().join(name).symlink_metadata().unwrap().is_symlink(), "{name}");
+            if name == "a.svg" {
+                // It gets another name.
+                assert!(checked.is_ok() && written.is_ok() && dir.path().join("a-2.svg").exists());
+            } else {
+                for error in [checked.unwrap_err(), written.unwrap_err()] {
+                    assert!(
+                        matches!(&error, ReportError::NotRegular { path } if path.ends_with(name)),
+                        "{error}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_directory_with_other_content_is_refused_unless_forced() {
+    for name in ["README.md", ".git", "samples.parquet", "a.svg", RESULT, PAGE, "uflip.journal", "points"] {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(name), "mine").unwrap();
+        let error = check_place(dir.path(), false).unwrap_err().to_string();
+        assert!(error.contains(name), "{error}");
+        assert_eq!(names(dir.path()), [name], "nothing was written");
+        check_place(dir.path(), true).unwrap();
+    }
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("points")).unwrap();
+    fs::write(dir.path().join("points/notes.json"), "mine").unwrap();
+    assert!(check_place(dir.path(), false).is_err());
+}
+
+#[test]
+fn what_a_stopped_command_left_is_gone_on_from() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("uflip.journal"), "{\"uflip\":1}\n").unwrap();
+    fs::write(dir.path().join(".flashlane-x.part"), "half").unwrap();
+    fs::create_dir(dir.path().join("points")).unwrap();
+    fs::write(dir.path().join("points/a=1-0123456789abcdef.json"), "{}").unwrap();
+    check_place(dir.path(), false).unwrap();
+    let page = tempfile::tempdir().unwrap();
+    write_page(page.path(), false, &[]).unwrap();
+    check_place(page.path(), false).unwrap();
+    write_page(page.path(), false, &[]).unwrap();
+}
+
+#[test]
+fn a_result_without_a_list_owns_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join(RESULT), "{\"schema\": \"flashlane.run/1\"}").unwrap();
+    let error = check_place(dir.path(), false).unwrap_err();
+    assert!(matches!(error, ReportError::OldResult { .. }), "{error}");
+    check_place(dir.path(), true).unwrap();
+}
+
+#[test]
+fn a_list_names_no_file_elsewhere() {
+    let root = tempfile::tempdir().unwrap();
+    let dir = root.path().join("dir");
+    fs::create_dir(&dir).unwrap();
+    let precious = root.path().join("precious.svg");
+    fs::write(&precious, "mine").unwrap();
+    fs::write(dir.join("notes.txt"), "mine").unwrap();
+    let files = ["../precious.svg", "notes.txt", "result.json", precious.to_str().unwrap()];
+    let head = serde_json::json!({ "schema": "flashlane.run/1", "files": files });
+    fs::write(dir.join(RESULT), head.to_string()).unwrap();
+    write_all(&dir, false, &figure_result(&[]), None).unwrap();
+    assert!(precious.exists() && dir.join("notes.txt").exists());
+}
+
+#[test]
+fn a_directory_that_takes_no_files_is_refused_before_there_is_a_result() {
+    let error = check_place(Path::new("/proc"), true).unwrap_err();
+    assert!(matches!(&error, ReportError::Write { path, .. } if path.ends_with("result.json")), "{error}");
+    let dir = tempfile::tempdir().unwrap();
+    check_place(dir.path(), false).unwrap();
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left of the trial");
+}
+
+#[test]
+fn a_file_that_comes_while_ours_is_written_is_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().join("a");
+    let mut files = Files::begin(dir.path(), false).unwrap();
+    let error = files.put("a", |out| {
+        fs::write(&place, "precious")?;
+        out.write_all(b"new")
+    });
+    let ReportError::Write { source, .. } = error.unwrap_err() else { panic!("no error of writing") };
+    assert_eq!(source.kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(fs::read_to_string(&place).unwrap(), "precious");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_full_disk_is_told_with_its_path_and_leaves_the_old_file_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("b"), "old").unwrap();
+    let mut files = Files::begin(dir.path(), true).unwrap();
+    files.put("a", |out| out.write_all(b"new")).unwrap();
+    let error = files
+        .put("b", |out| {
+            out.write_all(b"half")?;
+            Err(io::ErrorKind::StorageFull.into())
+        })
+        .unwrap_err();
+    let ReportError::Write { path, doing, written, source } = &error else { panic!("{error}") };
+    assert_eq!((path, *doing), (&dir.path().join("b"), "writing"));
+    assert_eq!(written, &[dir.path().join("a")]);
+    assert_eq!(source.kind(), io::ErrorKind::StorageFull);
+    assert_eq!(fs::read_to_string(dir.path().join("b")).unwrap(), "old");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "no part is left behind");
+    assert!(error.to_string().contains("already written"), "{error}");
+}
