@@ -57,7 +57,7 @@ fn a_run_shows_its_tail_and_that_it_is_partial() {
     for expected in [
         "Partial result: interrupted",
         "159 µs",
-        "99.9% within",
+        "p99.9",
         "561 µs",
         "Reads",
         "lookup",

@@ -88,6 +88,7 @@ impl<'a> Rig<'a> {
             .iter()
             .map(|job| job.writes.as_ref().map_or(0, |writes| writes.len()) * job.size_bytes)
             .sum::<u64>();
+        self.progress.share = self.share(0);
         Ok((run.samples.iter().map(|sample| sample.latency_ns).collect(), run.elapsed))
     }
 
@@ -119,6 +120,7 @@ impl<'a> Rig<'a> {
         })?;
         self.ios += ios;
         self.written_bytes += written_bytes;
+        self.progress.share = self.share(0);
         if stopped { Err(UflipError::Stopped) } else { Ok(took) }
     }
 
