@@ -186,7 +186,7 @@ fn summary(drive: &DriveConfig) -> String {
     let (capacity, channels) = (format_bytes(drive.capacity.0), flash.channels);
     let mut text = match &drive.lanes {
         None => {
-            let spare = 100.0 * (raw as f64 / drive.capacity.0 as f64 - 1.0);
+            let spare = 100.0 * drive.over_provisioning().unwrap_or_default();
             format!("good: {capacity} over {dies} dies on {channels} channels, {spare:.0}% over-provisioned")
         }
         Some(_) => {

@@ -7,7 +7,8 @@ use flashlane_base::units::format_bytes;
 use serde::Deserialize;
 
 /// Sections and fields of a drive that hides its flash: none of them has a meaning beside `[lanes]`.
-pub(super) const CONVENTIONAL: &[&str] = &["sector", "readahead", "buffer", "mapping", "cleaning"];
+pub(super) const CONVENTIONAL: &[&str] =
+    &["sector", "over_provisioning", "readahead", "buffer", "mapping", "cleaning"];
 
 /// Every channel shown to software as a lane of its own.
 #[derive(Clone, Debug, Deserialize)]

@@ -1,6 +1,6 @@
 //! From a name or a file's text, and overrides, to a checked profile.
 
-use super::{ConfigError, DriveConfig, lanes, validate};
+use super::{ConfigError, DriveConfig, lanes, reserve, validate};
 use flashlane_policy::Policies;
 use toml::de::{DeTable, DeValue};
 
@@ -98,7 +98,17 @@ pub fn parse_with(
         field: Some(field.into()),
         reason,
     };
+    let set_fields: Vec<&str> =
+        set.iter().filter_map(|(path, _)| (path.len() == 1).then_some(path[0].as_str())).collect();
+    reserve::choose_one(&mut table, &set_fields).map_err(refused)?;
+    let mut file_over_provisioning = None;
     if !overrides.is_empty() {
+        if !set_fields.contains(&"capacity") && !set_fields.contains(&"over_provisioning") {
+            config.policies = policies.clone();
+            // A file that makes a drive only with these settings has none.
+            let makes_a_drive = validate::validate(&mut config).is_ok();
+            file_over_provisioning = config.over_provisioning().filter(|_| makes_a_drive);
+        }
         config = table.clone().try_into().map_err(|error: toml::de::Error| {
             let lacks = error.message().starts_with("missing field");
             // Before more is asked for of a section that has no place here.
@@ -117,7 +127,10 @@ pub fn parse_with(
         })?;
     }
     config.policies = policies.clone();
-    sections(&table).and_then(|()| validate::validate(&config)).map_err(refused)?;
+    sections(&table).and_then(|()| validate::validate(&mut config)).map_err(refused)?;
+    let share = config.over_provisioning();
+    config.file_over_provisioning =
+        file_over_provisioning.filter(|&before| share.is_some_and(|now| now != before));
     Ok(config)
 }
 
@@ -184,7 +197,7 @@ fn field_at(text: &str, byte: usize) -> Option<String> {
 }
 
 /// Fields that a profile need not set and whose full name is one word: they stand in no section.
-const UNSECTIONED: [&str; 2] = ["description", "sector"];
+const UNSECTIONED: [&str; 4] = ["capacity", "description", "over_provisioning", "sector"];
 
 /// Puts an override into the table, and says where. A plain name stands for the one field of that name, wherever it is.
 fn apply(file: &str, table: &mut toml::Table, key: &str, value: &str) -> Result<Vec<String>, ConfigError> {

@@ -8,6 +8,7 @@ pub(crate) mod lanes;
 mod load;
 mod quantity;
 mod randomness;
+mod reserve;
 mod superblocks;
 #[cfg(test)]
 mod tests;
@@ -31,8 +32,16 @@ pub struct DriveConfig {
     /// What it is, in a sentence.
     #[serde(default)]
     pub description: String,
-    /// Bytes the host sees; a whole number of sectors.
+    /// Bytes the host sees; a whole number of sectors. Reading sees to it that it is given, or follows from
+    /// `over_provisioning`.
+    #[serde(default)]
     pub capacity: Bytes,
+    /// Flash beyond the capacity, as a share of the capacity, where it was given in place of the capacity;
+    /// [`DriveConfig::over_provisioning`] has the share in any case.
+    pub over_provisioning: Option<Share>,
+    /// Over-provisioning of the profile's file, where settings changed it without a word about it or the capacity.
+    #[serde(skip)]
+    pub file_over_provisioning: Option<f64>,
     /// Smallest unit of a request.
     #[serde(default = "Bytes::sector")]
     pub sector: Bytes,

@@ -27,6 +27,77 @@ fn a_field_in_no_section_is_set_by_its_name_also_where_the_profile_has_none() {
     assert!(words.contains("'sector'") || words.contains("sector:"), "{words}");
 }
 
+fn drive(name: &str, settings: &[(&str, &str)]) -> Result<DriveConfig, ConfigError> {
+    let settings: Vec<_> = settings.iter().map(|&(key, value)| (key.into(), value.into())).collect();
+    load(name, &settings)
+}
+
+#[test]
+fn capacity_follows_from_over_provisioning() {
+    let own = drive("msr-32g", &[]).unwrap();
+    // DiskSim's reserve is a share of the flash: 15% of it are 17.6% of the capacity.
+    assert!((own.over_provisioning().unwrap() - (1.0 / 0.85 - 1.0)).abs() < 0.001);
+    for channels in ["8", "16"] {
+        let drive = drive("msr-32g", &[("flash.channels", channels), ("over_provisioning", "15%")]).unwrap();
+        let blocks = u64::from(drive.flash.channels) * u64::from(drive.flash.planes) * 2048;
+        let flash = blocks * 63 * drive.flash.page.0;
+        assert!(drive.capacity.0 <= flash * 100 / 115 && drive.capacity.0 + 512 > flash * 100 / 115);
+        assert!(drive.capacity.0.is_multiple_of(512));
+        assert!((drive.over_provisioning().unwrap() - 0.15).abs() < 1e-6);
+    }
+    // What is set wins over the file, whichever of the two it is.
+    let text = PROFILES.iter().find(|profile| profile.name == "ssd-s").unwrap().text;
+    let line = text.lines().find(|line| line.starts_with("capacity")).unwrap();
+    let file = text.replacen(line, "over_provisioning = \"20%\"", 1);
+    let parsed = |settings: &[(&str, &str)]| {
+        let settings: Vec<_> = settings.iter().map(|&(key, value)| (key.into(), value.into())).collect();
+        parse("mine.toml", &file, &settings).unwrap()
+    };
+    assert!((parsed(&[]).over_provisioning().unwrap() - 0.2).abs() < 1e-6);
+    assert_eq!(parsed(&[("capacity", "1GiB")]).capacity.0, 1 << 30);
+    assert!((parsed(&[("over_provisioning", "30%")]).over_provisioning().unwrap() - 0.3).abs() < 1e-6);
+    let wider = parsed(&[("flash.blocks", "4096")]);
+    assert!((wider.over_provisioning().unwrap() - 0.2).abs() < 1e-6);
+    assert_eq!(drive("sdf", &[]).unwrap().over_provisioning(), None);
+}
+
+#[test]
+fn capacity_and_over_provisioning_are_refused_together() {
+    for (name, settings) in [
+        ("msr-32g", &[("capacity", "1GiB"), ("over_provisioning", "15%")][..]),
+        ("sdf", &[("over_provisioning", "15%")]),
+        ("msr-32g", &[("over_provisioning", "0%")]),
+    ] {
+        let error = drive(name, settings).unwrap_err();
+        let field = error.field.as_deref();
+        assert!(matches!(field, Some("over_provisioning" | "flash.blocks")), "{settings:?}: {error}");
+        assert!(error.to_string().contains("over_provisioning"), "{settings:?}: {error}");
+    }
+    let error = drive("msr-32g", &[("capacity", "1GiB"), ("over_provisioning", "15%")]).unwrap_err();
+    assert!(error.reason.contains("capacity"), "{error}");
+    let text = PROFILES[0].text;
+    let line = text.lines().find(|line| line.starts_with("capacity")).unwrap();
+    let error = parse("mine.toml", &text.replacen(line, "", 1), &[]).unwrap_err();
+    assert_eq!(error.field.as_deref(), Some("capacity"), "{error}");
+    let error = parse("mine.toml", &format!("over_provisioning = \"9%\"\n{text}"), &[]).unwrap_err();
+    assert_eq!((error.field.as_deref(), error.line), (Some("over_provisioning"), Some(1)), "{error}");
+}
+
+#[test]
+fn settings_that_change_over_provisioning_leave_that_of_the_file() {
+    let before = |settings: &[(&str, &str)]| drive("msr-32g", settings).unwrap().file_over_provisioning;
+    let share = before(&[("flash.channels", "16")]).expect("twice the flash for one capacity");
+    assert!((0.17..0.18).contains(&share), "{share}");
+    for settings in [
+        &[][..],
+        &[("flash.read", "30us")],
+        &[("flash.channels", "16"), ("over_provisioning", "15%")],
+        &[("flash.channels", "16"), ("capacity", "50GiB")],
+    ] {
+        assert_eq!(before(settings), None, "{settings:?}");
+    }
+}
+
 #[test]
 fn impossible_drives_are_refused_by_the_field_that_is_wrong() {
     for (settings, field) in [

@@ -1,6 +1,8 @@
 //! What a drive cannot be: rules over several fields, each refusal naming the field to change.
 
-use super::{DriveConfig, LevelName, NO_BUFFER, PolicyOptions, Takes, Translation, lanes, superblocks};
+use super::{
+    DriveConfig, LevelName, NO_BUFFER, PolicyOptions, Takes, Translation, lanes, reserve, superblocks,
+};
 use crate::buffer::{longest_page, shape};
 use crate::nand::Geometry;
 use flashlane_base::units::format_bytes;
@@ -22,7 +24,8 @@ const SLOWEST_BYTES_PER_S: u64 = 1_000_000;
 /// The most pages of a buffer.
 const MOST_BUFFER_PAGES: u64 = 1 << 28;
 
-pub(super) fn validate(config: &DriveConfig) -> Result<(), Refusal> {
+/// Sets the capacity, too, where it follows from over-provisioning.
+pub(super) fn validate(config: &mut DriveConfig) -> Result<(), Refusal> {
     times(config)?;
     page(config)?;
     if let Some(shown) = &config.lanes {
@@ -34,6 +37,7 @@ pub(super) fn validate(config: &DriveConfig) -> Result<(), Refusal> {
     flash(config)?;
     translation(config)?;
     superblocks::validate(config)?;
+    reserve::set_capacity(config);
     capacity(config)?;
     buffers(config)?;
     policies(config)?;
@@ -258,7 +262,7 @@ fn capacity(config: &DriveConfig) -> Result<(), Refusal> {
     require(blocks_needed <= u64::from(good), "flash.blocks", || {
         format!(
             "a plane has {good} good blocks, but its share of the capacity of {} and its spare blocks for cleaning \
-             need {blocks_needed}; allowed: more blocks, a smaller capacity, or a smaller cleaning.low",
+             need {blocks_needed}; allowed: more blocks, a smaller capacity (or more over_provisioning), or a smaller cleaning.low",
             format_bytes(capacity)
         )
     })?;
