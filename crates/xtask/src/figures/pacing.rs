@@ -2,14 +2,17 @@
 
 use super::{Asked, Figure, number_after};
 
-const COMMAND: &str = "cargo bench -q -p flashlane-studies --bench pacing";
+const COMMAND: &str = "cargo run -q --release -p flashlane -- run sim:nvme-tlc,initial.state=fragmented \
+                       random-write,size=4KiB,depth=8,requests=2M --format json";
+const WATERMARK: &str = "cargo run -q --release -p flashlane -- run sim:nvme-tlc,initial.state=fragmented,cleaning.pacing=watermark \
+                       random-write,size=4KiB,depth=8,requests=2M --format json";
 
 pub const P999: Figure = Figure {
     id: "gc-paced-p999",
     what: "`nvme-tlc` fragmented, 2 million 4 KiB random writes at depth 8: p99.9 latency in ms (virtual time)",
     asked: Some(Asked::AtMost(10.0, Some(3.0))),
     command: COMMAND,
-    read: |output| number_after(output, "gc-paced-p999:"),
+    read: |output| number_after(output, "\"p999\":").map(|ns| ns / 1e6),
 };
 
 pub const LONGEST: Figure = Figure {
@@ -17,7 +20,7 @@ pub const LONGEST: Figure = Figure {
     what: "the longest of these writes: ms",
     asked: Some(Asked::AtMost(100.0, Some(20.0))),
     command: COMMAND,
-    read: |output| number_after(output, "gc-paced-longest:"),
+    read: |output| number_after(output, "\"max\":").map(|ns| ns / 1e6),
 };
 
 pub const AMPLIFICATION: Figure = Figure {
@@ -25,13 +28,13 @@ pub const AMPLIFICATION: Figure = Figure {
     what: "write amplification of these writes",
     asked: None,
     command: COMMAND,
-    read: |output| number_after(output, "gc-paced-amplification:"),
+    read: |output| number_after(output, "\"write_amplification\":"),
 };
 
 pub const WATERMARK_AMPLIFICATION: Figure = Figure {
     id: "gc-watermark-amplification",
     what: "the same with `cleaning.pacing = \"watermark\"`",
     asked: None,
-    command: COMMAND,
-    read: |output| number_after(output, "gc-watermark-amplification:"),
+    command: WATERMARK,
+    read: |output| number_after(output, "\"write_amplification\":"),
 };
