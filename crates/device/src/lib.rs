@@ -23,7 +23,7 @@ pub use unit::{Rule, Unit, UnitState, Units};
 use flashlane_base::Instant;
 
 /// What a device says of itself: plain data, fixed for its lifetime.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     /// What it is called in results: the spec or path it was opened by.
     pub name: String,
@@ -43,6 +43,17 @@ pub struct Profile {
     pub simulated: bool,
     /// Whether writes, trims and erases are refused.
     pub read_only: bool,
+    /// Flash beyond the capacity, of a simulated drive with a translation layer; of no other it is known.
+    pub over_provisioning: Option<OverProvisioning>,
+}
+
+/// Flash beyond a drive's capacity, as shares of the capacity: `(flash for data - capacity) / capacity`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OverProvisioning {
+    /// The drive's.
+    pub share: f64,
+    /// That of its profile, where settings changed the flash and left the capacity.
+    pub profile_share: Option<f64>,
 }
 
 /// Named counts of what a device did since it was made, in a fixed order. Empty where a device cannot know.

@@ -67,6 +67,7 @@ impl MemoryLanes {
             depth: 64,
             simulated: true,
             read_only: false,
+            over_provisioning: None,
         };
         Self {
             units: Units::new(&profile),

@@ -25,6 +25,7 @@ impl NullDevice {
             depth: 1 << 16,
             simulated: true,
             read_only: false,
+            over_provisioning: None,
         };
         Self { profile, now: Instant::ZERO, waiting: Vec::new() }
     }

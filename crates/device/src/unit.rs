@@ -262,6 +262,7 @@ mod tests {
             depth: 8,
             simulated: true,
             read_only: false,
+            over_provisioning: None,
         };
         Units::new(&profile)
     }

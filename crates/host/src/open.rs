@@ -129,6 +129,7 @@ impl OpenOptions {
             depth: self.depth,
             simulated: false,
             read_only: self.access == Access::ReadOnly,
+            over_provisioning: None,
         };
         let block = target.block;
         let trims = self.access == Access::Destroy && takes_trims(&target, &file, extent.length_bytes);

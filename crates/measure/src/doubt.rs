@@ -7,6 +7,7 @@ use crate::statistics::steady_state::Window;
 use crate::{Interruption, JobRun, Preconditioned, Refusal, Run};
 pub(crate) use flash::about_flash;
 use flashlane_base::Duration;
+use flashlane_base::units::format_bytes;
 use load::overloaded;
 
 /// A reason not to take a result at face value.
@@ -106,6 +107,20 @@ pub enum Doubt {
     NotWritten {
         /// Their share of all pages read, 0 to 1.
         share: f64,
+    },
+    /// Settings changed the flash and left the capacity.
+    #[error(
+        "settings changed the flash and left the capacity of {}: over-provisioning is {:.0}%, not the profile's {:.1}%; \
+         set over_provisioning={:.1}% to keep that, or capacity to mean this",
+        format_bytes(*capacity_bytes), share * 100.0, profile_share * 100.0, profile_share * 100.0
+    )]
+    OverProvisioningChanged {
+        /// The drive's capacity.
+        capacity_bytes: u64,
+        /// Flash beyond it, as a share of it.
+        share: f64,
+        /// The same of the profile without these settings.
+        profile_share: f64,
     },
     /// The drive wrote and never had to clean.
     #[error(
@@ -250,6 +265,7 @@ impl Doubt {
             Self::Unsteady { .. } => "unsteady",
             Self::DeviceFull { .. } => "device-full",
             Self::NotWritten { .. } => "not-written",
+            Self::OverProvisioningChanged { .. } => "over-provisioning-changed",
             Self::NothingCleaned { .. } => "nothing-cleaned",
             Self::FlushesDrainedBuffer { .. } => "flushes-drained-buffer",
             Self::Overloaded { .. } => "overloaded",
@@ -305,7 +321,7 @@ impl Run {
         if self.waited > 0 {
             doubts.push(Doubt::DeviceFull { waited: self.waited, depth: self.profile.depth });
         }
-        doubts.extend(about_flash(&self.counters));
+        doubts.extend(about_flash(&self.profile, &self.counters));
         doubts.extend(about_samples(self.samples.len(), self.requests));
         doubts
     }

@@ -119,6 +119,9 @@ pub struct DeviceRow {
     pub name: String,
     /// Bytes that can be addressed.
     pub capacity_bytes: u64,
+    /// Flash beyond the capacity, as a share of the capacity; only of a simulated drive with a translation layer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_provisioning_share: Option<f64>,
     /// Unit of reads.
     pub read_unit_bytes: u64,
     /// Unit of writes.
@@ -257,6 +260,7 @@ impl DeviceRow {
         Self {
             name: profile.name.clone(),
             capacity_bytes: profile.capacity_bytes,
+            over_provisioning_share: profile.over_provisioning.map(|flash| flash.share),
             read_unit_bytes: profile.read_unit_bytes,
             write_unit_bytes: profile.write_unit_bytes,
             depth: profile.depth,

@@ -48,6 +48,7 @@ impl Scripted {
             depth,
             simulated: true,
             read_only: false,
+            over_provisioning: None,
         };
         Self {
             profile,

@@ -60,6 +60,7 @@ fn profile() -> Profile {
         depth: 8,
         simulated: true,
         read_only: false,
+        over_provisioning: None,
     }
 }
 

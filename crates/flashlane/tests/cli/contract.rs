@@ -23,6 +23,29 @@ fn a_run() {
 }
 
 #[test]
+fn a_run_says_when_settings_change_over_provisioning() {
+    let share_and_warning = |settings: &str| {
+        let device = format!("sim:msr-32g{settings}");
+        let result = json(&["run", &device, "random-read,requests=2k"]);
+        let warnings = result["warnings"].as_array().unwrap().clone();
+        let warning = warnings.into_iter().find(|warning| warning["code"] == "over-provisioning-changed");
+        let words = warning.map(|warning| warning["message"].as_str().unwrap().to_owned());
+        (result["device"]["over_provisioning_share"].as_f64().unwrap(), words)
+    };
+    let (share, words) = share_and_warning(",flash.channels=16");
+    assert!((1.34..1.36).contains(&share), "{share}");
+    let words = words.expect("a warning");
+    for part in ["26.78 GiB", "135%", "17.6%", "over_provisioning=17.6%"] {
+        assert!(words.contains(part), "{part} in {words}");
+    }
+    for settings in ["", ",flash.channels=16,over_provisioning=17.6%"] {
+        let (share, words) = share_and_warning(settings);
+        assert!((0.175..0.178).contains(&share), "{settings}: {share}");
+        assert_eq!(words, None, "{settings}");
+    }
+}
+
+#[test]
 fn a_fresh_drive_is_doubted_and_a_full_one_is_not() {
     let codes = |device: &str| {
         let result = json(&["run", device, "random-read,requests=2k"]);

@@ -1,14 +1,30 @@
-//! Doubts that only a simulated drive's counters can raise: what did not happen on its flash.
+//! Doubts that only a simulated drive can raise: how much flash it has, and what did not happen on it.
 
 use super::Doubt;
-use flashlane_device::Counters;
+use flashlane_device::{Counters, Profile};
 
-/// What did not happen on flash though it seems so; only a simulated drive tells.
-pub(crate) fn about_flash(counters: &Counters) -> Vec<Doubt> {
-    [not_written(counters), nothing_cleaned(counters), flushes_drained(counters)]
+/// What a simulated drive knows of its flash.
+pub(crate) fn about_flash(profile: &Profile, counters: &Counters) -> Vec<Doubt> {
+    [over_provisioning(profile), not_written(counters), nothing_cleaned(counters), flushes_drained(counters)]
         .into_iter()
         .flatten()
         .collect()
+}
+
+/// From this change of over-provisioning on cleaning costs notably more or less.
+const OVER_PROVISIONING_MATTERS: f64 = 0.03;
+
+/// That settings changed the flash behind the capacity.
+fn over_provisioning(profile: &Profile) -> Option<Doubt> {
+    let flash = profile.over_provisioning?;
+    let profile_share = flash.profile_share?;
+    ((flash.share - profile_share).abs() > OVER_PROVISIONING_MATTERS).then_some(
+        Doubt::OverProvisioningChanged {
+            capacity_bytes: profile.capacity_bytes,
+            share: flash.share,
+            profile_share,
+        },
+    )
 }
 
 /// That most of what was read had never been written.

@@ -28,7 +28,7 @@ impl Replay {
         if self.waited > 0 {
             doubts.push(Doubt::DeviceFull { waited: self.waited, depth: self.profile.depth });
         }
-        doubts.extend(about_flash(&self.counters));
+        doubts.extend(about_flash(&self.profile, &self.counters));
         doubts.extend(about_samples(self.samples.len(), self.requests));
         doubts
     }

@@ -19,7 +19,9 @@ use crate::nand::{Correction, FlashArray, Geometry, Kind, Operation as FlashOper
 use crate::request::HostRequest;
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
-use flashlane_device::{AtRisk, Completion, Counters, Device, Operation, Profile, Request, SubmitError};
+use flashlane_device::{
+    AtRisk, Completion, Counters, Device, Operation, OverProvisioning, Profile, Request, SubmitError,
+};
 use flashlane_policy::readahead::Readahead;
 use flashlane_policy::scheduling::Class;
 use powered::Powered;
@@ -160,6 +162,9 @@ impl Drive {
                 depth: config.link.depth,
                 simulated: true,
                 read_only: false,
+                over_provisioning: config
+                    .over_provisioning()
+                    .map(|share| OverProvisioning { share, profile_share: config.file_over_provisioning }),
             },
             now: Instant::ZERO,
             events: EventQueue::default(),

@@ -86,6 +86,7 @@ impl Sdf {
             depth: config.link.depth,
             simulated: true,
             read_only: false,
+            over_provisioning: None,
         };
         let engines = Engine::all(config, &shape, seed);
         let mut units = Units::new(&profile);
