@@ -14,6 +14,7 @@
 //! | `record` | what a block device is asked, recorded through the kernel's tracing |
 //! | `identity`, `clock`, `interrupt` | what a result says about the machine; time; Ctrl-C |
 //! | `ticker` | what is shown now and then, whatever the program does |
+//! | `written` | how much of a device was never written; virtual disks |
 //! | `pipe` | a pipe with a name, opened for writing |
 
 // The one crate that may: it is where real time, threads and system calls come in.
@@ -38,6 +39,7 @@ mod target;
 mod ticker;
 mod usage;
 mod warning;
+mod written;
 mod zoned;
 
 pub use clock::{date, timed};
@@ -56,4 +58,5 @@ pub use signature::Signature;
 pub use ticker::Ticker;
 pub use usage::Finding;
 pub use warning::Warning;
+pub use written::{is_virtual, never_written_share};
 pub use zoned::{ZonedDevice, ZonedError, ZonedOptions};

@@ -6,6 +6,7 @@ mod load;
 use crate::statistics::steady_state::Window;
 use crate::{Interruption, JobRun, Preconditioned, Refusal, Run};
 pub(crate) use flash::about_flash;
+pub use flash::never_written_share;
 use flashlane_base::Duration;
 use flashlane_base::units::format_bytes;
 use load::overloaded;

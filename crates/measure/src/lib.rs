@@ -23,7 +23,7 @@ mod terms;
 mod verify;
 
 pub use closed_loop::closed_loop;
-pub use doubt::{Doubt, Throughput};
+pub use doubt::{Doubt, Throughput, never_written_share};
 pub use error::{Interruption, MeasureError};
 pub use options::{Options, Progress, Watch};
 pub use precondition::Preconditioned;

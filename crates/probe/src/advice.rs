@@ -1,123 +1,169 @@
-//! Advice: the fewest bytes in flight that bring a load to nine tenths of its best.
+//! Advice on a load: which size and depth, chosen from a grid, and confirmed.
+//!
+//! Without a bound on the latency the choice is the fewest bytes in flight that give nine tenths of the best: beyond
+//! them latency grows and bandwidth hardly. With a bound it is the greatest bandwidth whose 99th percentile is within
+//! it. The point that is chosen and the best that it is compared with are measured once more, as `run` does it; where
+//! that changes the choice, the next point is measured, until the choice stands.
 
-use crate::chunk::Area;
-use crate::result::Recommendation;
+use crate::confirm::Measured;
+use crate::grid::{Cell, Grid};
 use crate::rig::Rig;
-use flashlane_base::Seed;
-use flashlane_base::units::{format_bytes, format_rate};
 use flashlane_measure::Interruption;
-use flashlane_measure::figure::{Axis, Figure, Series};
-use flashlane_workload::{Access, Generator, Job, Mix, Pattern};
 
-/// A kind of load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Load {
-    RandomRead,
-    RandomWrite,
-    Scan,
-}
-
-impl Load {
-    /// As results name it.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::RandomRead => "random_read",
-            Self::RandomWrite => "random_write",
-            Self::Scan => "scan",
-        }
-    }
-
-    fn title(self) -> &'static str {
-        match self {
-            Self::RandomRead => "Random reads",
-            Self::RandomWrite => "Random writes",
-            Self::Scan => "Sequential reads",
-        }
-    }
-}
-
-const SIZES: [u64; 4] = [4096, 16 * 1024, 64 * 1024, 256 * 1024];
-const DEPTHS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
-/// The share of the best that is good enough: beyond it latency grows and bandwidth hardly.
+/// The share of the best that is good enough.
 const ENOUGH: f64 = 0.9;
+/// Points with a bound that differ by less are alike, and the shallower is chosen.
+const ALIKE: f64 = 0.98;
+/// A percentile of a short cell may be this much above that of a long measurement.
+const ROUGH: f64 = 1.25;
+/// Confirming measurements at most.
+const MOST: usize = 5;
+/// The best lies beyond the edge of the grid where it exceeds its neighbour by this share.
+const STILL_GROWING: f64 = 1.03;
 
-/// A cell takes at least this many times the requests that it has in flight.
-const ROUNDS: usize = 4;
-
-/// Measures a load over sizes and depths, `bytes_each` bytes a cell behind `lead_in_bytes` that do not count, and
-/// picks.
-pub(crate) fn find(
-    rig: &mut Rig<'_>,
-    area: Area,
-    load: Load,
-    bytes_each: u64,
-    lead_in_bytes: u64,
-) -> Result<(Recommendation, Figure), Interruption> {
-    let deepest = rig.depth();
-    let mut cells: Vec<(u64, u32, f64)> = Vec::new();
-    let mut series = Vec::new();
-    for size in SIZES.map(|size| size.max(rig.sector_bytes())) {
-        let mut points = Vec::new();
-        for depth in DEPTHS.into_iter().filter(|depth| *depth <= deepest) {
-            let rate = bandwidth(rig, area, load, (size, depth), (bytes_each, lead_in_bytes))?;
-            cells.push((size, depth, rate));
-            points.push((f64::from(depth), rate / 1e6));
-        }
-        series.push(Series { name: format_bytes(size), points, ..Series::default() });
-    }
-    let best = cells.iter().map(|cell| cell.2).fold(0.0, f64::max);
-    let &(request_bytes, queue_depth, rate) = cells
-        .iter()
-        .filter(|cell| cell.2 >= ENOUGH * best)
-        .min_by_key(|cell| (cell.0 * u64::from(cell.1), cell.1))
-        .expect("the best cell is good enough");
-    let recommendation = Recommendation {
-        request_bytes,
-        queue_depth,
-        bandwidth_bytes_per_s: rate.round(),
-        reason: format!(
-            "the fewest bytes in flight that give {:.0}% or more of the best measured, {}",
-            ENOUGH * 100.0,
-            format_rate(best)
-        ),
-    };
-    let figure = Figure {
-        id: format!("bandwidth-{}", load.name().replace('_', "-")),
-        title: format!("{}: bandwidth against requests in flight", load.title()),
-        x: Axis::log("requests in flight", ""),
-        y: Axis::linear("bandwidth", "MB/s"),
-        series,
-        ..Figure::default()
-    };
-    Ok((recommendation, figure))
+/// A choice, and what it is compared with.
+pub(crate) struct Choice {
+    pub(crate) cell: Cell,
+    pub(crate) measured: Measured,
+    pub(crate) best_bytes_per_s: f64,
+    /// The best is the deepest or the largest of the grid, and its neighbour clearly slower.
+    pub(crate) deeper_may_be_better: bool,
+    pub(crate) larger_may_be_better: bool,
 }
 
-/// Bytes a second of one cell.
-fn bandwidth(
+/// Measures one point as `run` does.
+pub(crate) type Confirm<'a> = dyn FnMut(&mut Rig<'_>, &Cell) -> Result<Measured, Interruption> + 'a;
+
+/// Chooses the fewest bytes in flight that are good enough.
+pub(crate) fn cheapest(
     rig: &mut Rig<'_>,
-    area: Area,
-    load: Load,
-    (size, depth): (u64, u32),
-    (bytes_each, lead_in_bytes): (u64, u64),
-) -> Result<f64, Interruption> {
-    let (pattern, mix) = match load {
-        Load::RandomRead => (Pattern::Random, Mix::READ),
-        Load::RandomWrite => (Pattern::Random, Mix::WRITE),
-        Load::Scan => (Pattern::Sequential, Mix::READ),
+    grid: &mut Grid,
+    confirm: &mut Confirm<'_>,
+) -> Result<Choice, Interruption> {
+    for _ in 0..MOST {
+        let (chosen, best) = cheapest_of(&grid.cells, |_| true).expect("a grid has cells");
+        let open = [chosen, best].into_iter().find(|&at| grid.cells[at].confirmed.is_none());
+        let Some(at) = open else { return Ok(choice(grid, chosen, best)) };
+        grid.confirm(rig, at, confirm)?;
+    }
+    let (chosen, best) =
+        cheapest_of(&grid.cells, |cell| cell.confirmed.is_some()).expect("some cells were confirmed");
+    Ok(choice(grid, chosen, best))
+}
+
+fn cheapest_of(cells: &[Cell], eligible: impl Fn(&Cell) -> bool) -> Option<(usize, usize)> {
+    let all = || cells.iter().enumerate().filter(|(_, cell)| eligible(cell));
+    let (best, fastest) = all().max_by(|a, b| a.1.rate.total_cmp(&b.1.rate))?;
+    let enough = ENOUGH * fastest.rate;
+    let good = all().filter(|(_, cell)| cell.rate >= enough);
+    let (chosen, _) = good.min_by_key(|(_, cell)| (cell.size * u64::from(cell.depth), cell.depth))?;
+    Some((chosen, best))
+}
+
+/// Chooses the greatest bandwidth whose 99th percentile is at most `bound_ns`; where there is none, the measurement of
+/// the shortest percentile.
+pub(crate) fn within(
+    rig: &mut Rig<'_>,
+    grid: &mut Grid,
+    bound_ns: f64,
+    confirm: &mut Confirm<'_>,
+) -> Result<Result<Choice, (Cell, Measured)>, Interruption> {
+    for _ in 0..MOST {
+        let Some(at) = fastest_within(&grid.cells, bound_ns) else { break };
+        if grid.cells[at].confirmed.is_none() {
+            grid.confirm(rig, at, confirm)?;
+            continue;
+        }
+        let at = deepest_within(rig, grid, at, bound_ns, confirm)?;
+        return Ok(Ok(choice(grid, at, at)));
+    }
+    let shortest = (0..grid.cells.len())
+        .min_by(|&a, &b| grid.cells[a].p99_ns.total_cmp(&grid.cells[b].p99_ns))
+        .expect("a grid has cells");
+    if grid.cells[shortest].confirmed.is_none() {
+        grid.confirm(rig, shortest, confirm)?;
+    }
+    let cell = grid.cells[shortest].clone();
+    if cell.p99_ns <= bound_ns {
+        return Ok(Ok(choice(grid, shortest, shortest)));
+    }
+    let measured = cell.confirmed.clone().expect("it was confirmed");
+    Ok(Err((cell, measured)))
+}
+
+/// Of the cells that meet the bound, as far as is known, the fastest; of those alike, the shallowest.
+fn fastest_within(cells: &[Cell], bound_ns: f64) -> Option<usize> {
+    let meets = |cell: &Cell| {
+        let slack = if cell.confirmed.is_some() { 1.0 } else { ROUGH };
+        cell.p99_ns <= bound_ns * slack
     };
-    let length = area.length_bytes / size * size;
-    let job = Job::new("advice", pattern, mix, size).area(area.offset_bytes, length);
-    let seed = Seed(rig.random().bits());
-    let mut generator = Generator::new(&job, area.offset_bytes + length, seed);
-    // Requests that were in flight together may be done together: only many rounds of them show a pace.
-    let round = depth as usize;
-    let lead_in = (lead_in_bytes.div_ceil(size) as usize).max(if lead_in_bytes > 0 { round } else { 0 });
-    let count = ((bytes_each / size).clamp(32, 400) as usize).max(ROUNDS * round);
-    let accesses: Vec<Access> = (0..lead_in + count).map(|_| generator.access()).collect();
-    let mut completed = Vec::with_capacity(accesses.len());
-    let start = rig.device().now();
-    rig.stream_each(accesses.into_iter(), depth, |_, completion| completed.push(completion.completed))?;
-    let (first, last) =
-        (if lead_in == 0 { start } else { completed[lead_in - 1] }, completed[lead_in + count - 1]);
-    Ok((count as u64 * size) as f64 / last.since(first).as_s_f64().max(1e-9))
+    let all = || cells.iter().enumerate().filter(|(_, cell)| meets(cell));
+    let fastest = all().map(|(_, cell)| cell.rate).fold(0.0, f64::max);
+    let alike = all().filter(|(_, cell)| cell.rate >= ALIKE * fastest);
+    alike.min_by_key(|(_, cell)| (cell.size * u64::from(cell.depth), cell.depth)).map(|(at, _)| at)
+}
+
+/// Between a depth that meets the bound and the next of the grid, which does not: the deepest that does and is faster.
+fn deepest_within(
+    rig: &mut Rig<'_>,
+    grid: &mut Grid,
+    at: usize,
+    bound_ns: f64,
+    confirm: &mut Confirm<'_>,
+) -> Result<usize, Interruption> {
+    let Cell { size, mut depth, .. } = grid.cells[at];
+    let next =
+        grid.cells.iter().filter(|cell| cell.size == size && cell.depth > depth).map(|c| c.depth).min();
+    let Some(mut beyond) = next else { return Ok(at) };
+    let mut best = at;
+    while beyond - depth > (depth / 8).max(1) {
+        let middle = u32::midpoint(depth, beyond);
+        let known = Cell { size, depth: middle, confirmed: None, ..grid.cells[best] };
+        grid.cells.push(known);
+        let tried = grid.cells.len() - 1;
+        grid.confirm(rig, tried, confirm)?;
+        let cell = &grid.cells[tried];
+        if cell.p99_ns <= bound_ns {
+            if cell.rate * ALIKE > grid.cells[best].rate {
+                best = tried;
+            }
+            depth = middle;
+        } else {
+            beyond = middle;
+        }
+    }
+    Ok(best)
+}
+
+fn choice(grid: &Grid, chosen: usize, best: usize) -> Choice {
+    let cell = grid.cells[chosen].clone();
+    let top = &grid.cells[best];
+    let rate = |size, depth| {
+        let mut same = grid.cells.iter().filter(|cell| cell.size == size && cell.depth == depth);
+        same.next().map(|cell| cell.rate)
+    };
+    let grows = |neighbour: Option<f64>| neighbour.is_some_and(|rate| top.rate > STILL_GROWING * rate);
+    Choice {
+        measured: cell.confirmed.clone().expect("a choice is confirmed"),
+        best_bytes_per_s: top.rate,
+        deeper_may_be_better: top.depth == grid.deepest && grows(rate(top.size, top.depth / 2)),
+        larger_may_be_better: top.size == grid.largest && grows(rate(top.size / 4, top.depth)),
+        cell,
+    }
+}
+
+impl Grid {
+    /// Replaces the estimate of a cell by a measurement.
+    fn confirm(
+        &mut self,
+        rig: &mut Rig<'_>,
+        at: usize,
+        confirm: &mut Confirm<'_>,
+    ) -> Result<(), Interruption> {
+        let measured = confirm(rig, &self.cells[at])?;
+        let cell = &mut self.cells[at];
+        (cell.rate, cell.p99_ns) = (measured.bandwidth_bytes_per_s, measured.p99_ns);
+        cell.confirmed = Some(measured);
+        Ok(())
+    }
 }

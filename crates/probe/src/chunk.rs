@@ -106,14 +106,24 @@ pub fn boundaries(
     area: Area,
     repetitions: usize,
 ) -> Result<Option<Boundaries>, Interruption> {
-    let sector = rig.sector_bytes();
-    for (step, reach) in [(sector, 256 * 1024), (4096.max(sector), 1024 * 1024)] {
+    for (step, reach) in looks(rig) {
         let found = boundaries_at(rig, area, step, reach.min(area.length_bytes / 4), repetitions)?;
         if found.is_some() {
             return Ok(found);
         }
     }
     Ok(None)
+}
+
+/// Steps between places, and how far they reach.
+fn looks(rig: &Rig<'_>) -> [(u64, u64); 2] {
+    let sector = rig.sector_bytes();
+    [(sector, 256 * 1024), (4096.max(sector), 1024 * 1024)]
+}
+
+/// Places that are looked at where no boundary is found.
+pub(crate) fn places(rig: &Rig<'_>) -> usize {
+    looks(rig).into_iter().map(|(step, reach)| (reach / step) as usize).sum()
 }
 
 fn boundaries_at(

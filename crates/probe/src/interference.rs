@@ -4,7 +4,7 @@
 use crate::chunk::Area;
 use crate::result::Finding;
 use crate::rig::Rig;
-use flashlane_base::Seed;
+use flashlane_base::{Duration, Seed};
 use flashlane_measure::Interruption;
 use flashlane_workload::{Job, Mix, Pattern, Stop, Workload};
 use std::fmt;
@@ -13,6 +13,8 @@ use std::fmt;
 const SLOWED: f64 = 1.5;
 const NOT_SLOWED: f64 = 1.2;
 const TURNS: usize = 3;
+/// The longest that one of them takes where time is real.
+const LONGEST: Duration = Duration::from_ms(500);
 
 /// Measures a reader and a writer alone and together, each in its half of the area.
 pub(crate) fn find(rig: &mut Rig<'_>, area: Area, page: u64, requests: u64) -> Result<Finding, Interruption> {
@@ -20,7 +22,9 @@ pub(crate) fn find(rig: &mut Rig<'_>, area: Area, page: u64, requests: u64) -> R
     let reader = Job::new("reader", Pattern::Random, Mix::READ, page).area(area.offset_bytes, half);
     let writer = Job::new("writer", Pattern::Random, Mix::WRITE, page).area(area.offset_bytes + half, half);
     let mut rates = |jobs: Vec<Job>| -> Result<Vec<f64>, Interruption> {
-        let workload = Workload::new(jobs, Stop::after(requests)).seed(Seed(rig.random().bits()));
+        let mut stop = Stop::after(requests);
+        stop.time = (!rig.device().profile().simulated).then_some(LONGEST);
+        let workload = Workload::new(jobs, stop).seed(Seed(rig.random().bits()));
         let run = rig.run(&workload)?;
         rig.settle()?;
         let seconds = run.elapsed.as_s_f64().max(1e-9);

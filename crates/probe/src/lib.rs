@@ -8,22 +8,30 @@
 
 mod advice;
 pub mod chunk;
+mod confirm;
 mod error;
+mod grid;
 mod interference;
 mod link;
+mod load;
 pub mod mapping;
 mod options;
 pub mod pattern;
 mod readahead;
 mod reclaim;
+mod recommend;
 mod result;
 pub mod rig;
+mod state;
 pub mod stride;
 pub mod stripe;
 mod survey;
+mod words;
 mod write_buffer;
+mod writes;
 
 pub use error::ProbeError;
-pub use options::{Effort, Options, Progress, Watch};
-pub use result::{Finding, ProbeResult, Recommendation, Status, Warning};
+pub use options::{Effort, Medium, Options, Progress, Watch};
+pub use result::{Advice, DeviceRow, Finding, ProbeResult, Rate, Recommendation, Status, Warning, Writes};
 pub use survey::probe;
+pub use writes::sustained_elsewhere;

@@ -1,6 +1,6 @@
 //! How a probe is to be made.
 
-use flashlane_base::Seed;
+use flashlane_base::{Duration, Seed};
 use std::ops::ControlFlow;
 
 /// How much is asked of the drive.
@@ -26,6 +26,29 @@ impl Effort {
     }
 }
 
+/// What a device is, apart from what its timing shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Medium {
+    /// A drive, or nothing is known.
+    #[default]
+    Drive,
+    /// A file of a file system.
+    File,
+    /// The disk of a virtual machine.
+    VirtualDisk,
+}
+
+impl Medium {
+    /// As results name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Drive => "drive",
+            Self::File => "file",
+            Self::VirtualDisk => "virtual-disk",
+        }
+    }
+}
+
 /// How a probe is to be made.
 #[derive(Default)]
 pub struct Options<'a> {
@@ -36,6 +59,15 @@ pub struct Options<'a> {
     pub may_write: bool,
     /// The root of the probe's random choices.
     pub seed: Seed,
+    /// What the device is, as far as the caller knows.
+    pub medium: Medium,
+    /// The share of the device that was never written, 0 to 1, where the caller knows.
+    pub never_written_share: Option<f64>,
+    /// The size of random reads and writes that advice is wanted for; sizes from 4 KiB to 256 KiB are compared
+    /// where there is none. Requires: a multiple of the device's units.
+    pub page_bytes: Option<u64>,
+    /// The longest that 99% of random reads and writes may take.
+    pub p99: Option<Duration>,
     /// Called now and then; breaking ends the probe, and what was found stands.
     pub watch: Option<Watch<'a>>,
 }

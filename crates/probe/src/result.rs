@@ -1,5 +1,6 @@
 //! The result of a probe: `flashlane.probe/1`.
 
+use crate::confirm::Measured;
 use crate::rig::Measurement;
 use flashlane_measure::figure::Figure;
 use serde::{Deserialize, Serialize};
@@ -57,17 +58,107 @@ impl Finding {
     }
 }
 
-/// How to use the drive for one kind of load.
+/// How to use the drive for one kind of load: the point, and what a measurement of it showed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recommendation {
     /// Request size in bytes.
     pub request_bytes: u64,
     /// Requests in flight.
     pub queue_depth: u32,
-    /// The bandwidth measured so.
+    /// The bandwidth measured so; of writes, after the buffer was full.
     pub bandwidth_bytes_per_s: f64,
-    /// Why.
+    /// Requests a second.
+    pub iops: f64,
+    /// The median latency.
+    pub p50_ns: f64,
+    /// 99% of the requests took no longer.
+    pub p99_ns: f64,
+    /// Requests measured.
+    pub requests: u64,
+    /// Whether the latency was steady by the rule that a run applies; of writes, whether two runs agreed on it too.
+    pub steady: bool,
+    /// The bound on the 99th percentile under which the point was chosen.
+    #[serde(default)]
+    pub p99_bound_ns: Option<f64>,
+    /// The best lies on the edge of what was tried: deeper or larger requests may give more.
+    pub more_may_be_better: bool,
+    /// The state in which the probe found the drive: `written`, `partly-written`, `never-written` or `unknown`.
+    pub state: String,
+    /// Bytes of the part of the device, from its beginning, that was measured; `None` for all of it.
+    pub area_bytes: Option<u64>,
+    /// The workload that measures it once more, …
+    pub workload: String,
+    /// … as a command line, where the caller knows how the device is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Of writes: what they begin with and what they come to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writes: Option<Writes>,
+    /// Why, and what it was measured on.
     pub reason: String,
+}
+
+/// How the rate of writes depends on what was written before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Writes {
+    /// As the recommendation's own.
+    pub steady: bool,
+    /// Whether the drive cleaned meanwhile; `None` where it does not count that.
+    pub cleaning: Option<bool>,
+    /// Flash pages programmed a page written meanwhile; `None` where the drive does not count.
+    pub write_amplification: Option<f64>,
+    /// Bytes that the probe wrote at random until the measurement ended.
+    pub written_bytes: u64,
+    /// The write buffer's size, where it was found.
+    pub buffer_bytes: Option<u64>,
+    /// The rate after a rest, into an empty buffer; `None` where there is no buffer.
+    pub burst: Option<Rate>,
+    /// Of a simulated drive that did not clean: the rate of another of its kind, filled and overwritten at random.
+    pub fragmented: Option<Rate>,
+}
+
+/// What one measurement showed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Rate {
+    /// Bytes a second.
+    pub bandwidth_bytes_per_s: f64,
+    /// Requests a second.
+    pub iops: f64,
+    /// The median latency.
+    pub p50_ns: f64,
+    /// 99% of the requests took no longer.
+    pub p99_ns: f64,
+    /// Requests measured.
+    pub requests: u64,
+    /// Whether it was steady, by the rule that a run applies.
+    pub steady: bool,
+    /// The workload that measures it once more.
+    pub workload: String,
+}
+
+impl From<&Measured> for Rate {
+    fn from(measured: &Measured) -> Self {
+        Self {
+            bandwidth_bytes_per_s: measured.bandwidth_bytes_per_s.round(),
+            iops: measured.iops.round(),
+            p50_ns: measured.p50_ns,
+            p99_ns: measured.p99_ns,
+            requests: measured.requests,
+            steady: measured.steady,
+            workload: measured.workload.clone(),
+        }
+    }
+}
+
+/// A sentence on what to do, and what it rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Advice {
+    /// What it is about: a load, or a property of the drive.
+    pub about: String,
+    /// What to do.
+    pub text: String,
+    /// What it rests on.
+    pub evidence: String,
 }
 
 /// A doubt about the result.
@@ -86,6 +177,12 @@ pub struct ProbeResult {
     pub schema: String,
     /// The drive.
     pub device: DeviceRow,
+    /// What to do, in one line; empty where nothing is recommended.
+    #[serde(default)]
+    pub headline: String,
+    /// What to do, each with its evidence, the most important first.
+    #[serde(default)]
+    pub advice: Vec<Advice>,
     /// Features by name.
     pub findings: BTreeMap<String, Finding>,
     /// By load: `random_read`, `random_write`, `scan`.
@@ -110,7 +207,7 @@ pub struct ProbeResult {
 }
 
 /// What the drive says of itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceRow {
     /// The spec or path it was opened by.
     pub name: String,
@@ -120,6 +217,12 @@ pub struct DeviceRow {
     pub simulated: bool,
     /// Whether it was probed without writing.
     pub read_only: bool,
+    /// `drive`, `file` or `virtual-disk`.
+    #[serde(default)]
+    pub medium: String,
+    /// The share of it that had never been written when the probe began, 0 to 1; `None` where that is not known.
+    #[serde(default)]
+    pub never_written_share: Option<f64>,
 }
 
 impl ProbeResult {

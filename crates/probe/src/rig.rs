@@ -105,6 +105,12 @@ impl<'a> Rig<'a> {
         self.device.profile().read_unit_bytes.max(512)
     }
 
+    /// Requests are multiples of this: reads, or writes.
+    pub(crate) fn unit_bytes(&self, writes: bool) -> u64 {
+        let profile = self.device.profile();
+        if writes { profile.write_unit_bytes.max(self.sector_bytes()) } else { self.sector_bytes() }
+    }
+
     /// Requests in flight that the device takes, 64 at most.
     pub fn depth(&self) -> u32 {
         self.device.profile().depth.min(64)

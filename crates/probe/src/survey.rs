@@ -1,17 +1,19 @@
 //! The survey: one experiment after another, each resting on what the last one found.
 
-use crate::advice::{self, Load};
 use crate::chunk::{self, Area, Boundaries};
 use crate::link::Link;
 use crate::mapping::{self, Policy};
 use crate::pattern::{self, Point};
-use crate::result::{DeviceRow, Finding, ProbeResult, Status, Warning};
+use crate::result::{Advice, DeviceRow, Finding, ProbeResult, Status, Warning};
 use crate::rig::Rig;
+use crate::state::State;
 use crate::stripe::{self, Stripe, Verdict};
 use crate::{
-    Effort, Options, ProbeError, Progress, interference, link, readahead, reclaim, stride, write_buffer,
+    Effort, Medium, Options, ProbeError, Progress, interference, link, readahead, reclaim, stride, words,
+    write_buffer,
 };
 use flashlane_base::units::format_bytes;
+use flashlane_base::{Duration, Seed};
 use flashlane_device::Device;
 use flashlane_measure::Interruption;
 use flashlane_measure::figure::{Axis, Figure, Mark, Series};
@@ -38,10 +40,14 @@ const FEATURES: [&str; 12] = [
 /// The area that is looked at: large enough for 400 chunks of 64 KiB several times over.
 const AREA_BYTES: u64 = 34 * 15 * 256 * 1024;
 const LEAST_AREA_BYTES: u64 = 4 * 15 * 256 * 1024;
+/// The code of the warning that the drive's pages lie in another order than before.
+const LAYOUT_CHANGED: &str = "layout-changed";
 /// Distances looked at: three times the stripe of 32 channels of four packages.
 const REACH: usize = 400;
+/// The first stage after those that look for structure.
+const READS_STAGE: &str = "reads in parallel";
 /// Requests of chen11's initial filling.
-const FILL_BYTES: u64 = 256 * 1024;
+pub(crate) const FILL_BYTES: u64 = 256 * 1024;
 
 /// Finds out what is inside a drive.
 ///
@@ -64,6 +70,8 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         capacity_bytes,
         simulated: device.profile().simulated,
         read_only: !may_write,
+        medium: options.medium.name().into(),
+        never_written_share: options.never_written_share,
     };
     let started = device.now();
     // The watch is asked both between stages and, through the rig, within them.
@@ -75,17 +83,26 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         rig,
         area: Area { offset_bytes: 0, length_bytes: area_bytes },
         effort: options.effort,
-        care: Care { effort: options.effort, factor: 1 },
+        care: Care { effort: options.effort, factor: 1, read_us: None },
         may_write,
+        medium: options.medium,
+        page_bytes: options.page_bytes,
+        p99: options.p99,
+        seed: options.seed,
+        capacity_bytes,
+        state: State { never_written_share: options.never_written_share },
+        is_filled: false,
         progress: &progress,
         stages: Vec::new(),
         findings: BTreeMap::new(),
         recommendation: BTreeMap::new(),
+        advice: Vec::new(),
         figures: Vec::new(),
         warnings: Vec::new(),
     };
     let partial = survey.run().err().map(|interruption| interruption.to_string());
-    let Survey { mut rig, stages, mut findings, recommendation, figures, mut warnings, .. } = survey;
+    let never_written_share = survey.state.never_written_share;
+    let Survey { mut rig, stages, mut findings, recommendation, advice, figures, mut warnings, .. } = survey;
     let requests = rig.requests();
     let elapsed_s = rig.device().now().since(started).as_s_f64();
     if let Some(reason) = &partial {
@@ -97,9 +114,13 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         warnings
             .push(Warning { code: "partial".into(), message: format!("the probe ended early: {reason}") });
     }
+    // A file says nothing of flash only once flash was looked for.
+    let medium = if stages.contains(&READS_STAGE) { options.medium } else { Medium::Drive };
     Ok(ProbeResult {
         schema: ProbeResult::SCHEMA.into(),
-        device: row,
+        device: DeviceRow { never_written_share, ..row },
+        headline: words::headline(&findings, &recommendation),
+        advice: words::advice(&findings, &recommendation, advice, medium),
         findings,
         recommendation,
         warnings,
@@ -113,34 +134,44 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
     })
 }
 
-struct Survey<'a, 'p> {
-    rig: Rig<'a>,
-    area: Area,
-    effort: Effort,
+pub(crate) struct Survey<'a, 'p> {
+    pub(crate) rig: Rig<'a>,
+    pub(crate) area: Area,
+    pub(crate) effort: Effort,
     care: Care,
-    may_write: bool,
+    pub(crate) may_write: bool,
+    medium: Medium,
+    pub(crate) page_bytes: Option<u64>,
+    pub(crate) p99: Option<Duration>,
+    seed: Seed,
+    pub(crate) capacity_bytes: u64,
+    pub(crate) state: State,
+    /// The probe has written all of the drive, in order.
+    pub(crate) is_filled: bool,
     progress: &'p std::cell::Cell<Progress>,
     stages: Vec<&'static str>,
     findings: BTreeMap<String, Finding>,
-    recommendation: BTreeMap<String, crate::Recommendation>,
-    figures: Vec<Figure>,
+    pub(crate) recommendation: BTreeMap<String, crate::Recommendation>,
+    pub(crate) advice: Vec<Advice>,
+    pub(crate) figures: Vec<Figure>,
     warnings: Vec<Warning>,
 }
 
 impl Survey<'_, '_> {
     fn run(&mut self) -> Result<(), Interruption> {
+        self.stage("state of the drive", 0.0);
+        self.state = State::look(&mut self.rig, self.seed, self.state.never_written_share)?;
+        if !self.may_write && !self.can_be_read() {
+            return Ok(());
+        }
         self.stage("filling the area", 0.0);
         if self.may_write {
             let Area { offset_bytes, length_bytes } = self.area;
             self.rig.fill(offset_bytes, length_bytes, FILL_BYTES)?;
-        } else {
-            self.warn(
-                "read-only",
-                "nothing was written: the layout is whatever earlier writes made it, and mapping, write buffer, \
-                 interference and link were not looked for",
-            );
         }
-        self.care.factor = noise_factor(&mut self.rig, self.area)?;
+        let (factor, read_us) = noise_factor(&mut self.rig, self.area)?;
+        self.care.factor = factor;
+        self.care.read_us = (!self.rig.device().profile().simulated).then_some(read_us);
         self.stage("chunk and page size", 0.1);
         let chunk = self.chunk()?;
         let page = self.page(chunk.as_ref())?;
@@ -151,9 +182,8 @@ impl Survey<'_, '_> {
         let (finding, figure) = readahead::find(&mut self.rig, self.area, page_or_usual)?;
         self.note("readahead_streams", finding);
         self.figures.push(figure);
-        self.stage("reads in parallel", 0.5);
-        self.advise(Load::RandomRead, 0)?;
-        self.advise(Load::Scan, 0)?;
+        self.stage(READS_STAGE, 0.5);
+        self.advise_on_reads()?;
         if self.may_write {
             self.writing(chunk.as_ref(), page, stripe.as_ref(), page_or_usual)?;
         } else {
@@ -169,6 +199,49 @@ impl Survey<'_, '_> {
         Ok(())
     }
 
+    /// Says what reading alone cannot show; false where there is nothing on flash to be read.
+    fn can_be_read(&mut self) -> bool {
+        self.warn(
+            "read-only",
+            "nothing was written: the layout is whatever earlier writes made it, and mapping, write buffer, \
+             interference and link were not looked for",
+        );
+        let share = self.state.never_written_share;
+        if self.state.is_empty() {
+            let share = 100.0 * share.unwrap_or(1.0);
+            self.warn(
+                "not-written",
+                &format!(
+                    "{share:.0}% of the device has never been written: reads of it are answered without flash, so \
+                     nothing was measured and nothing is recommended; probe a drive that holds data (of a simulated \
+                     one: the setting initial.state=full), or let the probe write"
+                ),
+            );
+            for feature in FEATURES {
+                let why = "there is no flash to be read: most of the device has never been written";
+                self.note(feature, Finding::not_determined(why));
+            }
+            return false;
+        }
+        match share {
+            Some(_) if self.state.is_written() => {}
+            Some(share) => self.warn(
+                "not-written",
+                &format!(
+                    "{:.0}% of the device has never been written, and reads of it are answered without flash: the \
+                     rates are too high by as much",
+                    100.0 * share
+                ),
+            ),
+            None => self.warn(
+                "state-unknown",
+                "reading does not show whether all of the device was ever written; what was never written, or was \
+                 trimmed, may be answered without flash",
+            ),
+        }
+        true
+    }
+
     /// The experiments that change what is on the drive, the layout last.
     fn writing(
         &mut self,
@@ -180,26 +253,44 @@ impl Survey<'_, '_> {
         self.stage("mapping", 0.6);
         self.mapping(chunk, page, stripe)?;
         self.stage("link", 0.7);
-        let length_bytes = self.area.length_bytes / 4;
-        let trimmed = Area { offset_bytes: self.area.length_bytes, length_bytes };
-        let link = link::find(&mut self.rig, trimmed)?;
-        self.note_link(link);
+        self.link()?;
         self.stage("write buffer", 0.75);
         let most = if self.effort == Effort::Quick { 2048 } else { 32768 };
         let most = most.min((self.area.length_bytes / page_or_usual) as usize);
         let (finding, figure) = write_buffer::find(&mut self.rig, self.area, page, page_or_usual, most)?;
-        // A buffer that is not full takes writes faster than the drive can go on doing.
-        let lead_in_bytes = 2 * finding.number().unwrap_or(4 << 20);
-        self.note("write_buffer_bytes", finding);
+        self.note("write_buffer_bytes", finding.clone());
+        let buffer = finding;
         self.figures.extend(figure);
         self.stage("interference", 0.85);
         let requests = self.care.repetitions(1000) as u64;
         let finding = interference::find(&mut self.rig, self.area, page_or_usual, requests)?;
         self.note("read_write_slowdown", finding);
-        self.stage("writes in parallel", 0.9);
-        self.advise(Load::RandomWrite, lead_in_bytes)?;
-        self.stage("reclaim unit", 0.95);
-        self.reclaim(chunk, page, stripe)
+        // Before the whole drive is overwritten at random, which leaves no block in order.
+        self.stage("reclaim unit", 0.9);
+        self.reclaim(chunk, page, stripe)?;
+        self.stage("writes in parallel", 0.95);
+        self.advise_on_writes(&buffer)
+    }
+
+    /// What the link carries, by reads of trimmed space; afterwards it holds data as before.
+    fn link(&mut self) -> Result<(), Interruption> {
+        let why = match self.medium {
+            Medium::Drive => {
+                let length_bytes = self.area.length_bytes / 4 / FILL_BYTES * FILL_BYTES;
+                let trimmed = Area { offset_bytes: self.area.length_bytes, length_bytes };
+                let link = link::find(&mut self.rig, trimmed)?;
+                self.note_link(link);
+                return self.rig.fill(trimmed.offset_bytes, length_bytes, FILL_BYTES);
+            }
+            Medium::File => {
+                "trimmed space of a file is a hole, for which the file system answers, not a drive"
+            }
+            Medium::VirtualDisk => {
+                "trimmed space of a virtual disk is answered for by the machine that it is on, not by a drive"
+            }
+        };
+        self.note_link(Link::unknown(why));
+        Ok(())
     }
 
     fn reclaim(
@@ -217,6 +308,7 @@ impl Survey<'_, '_> {
                 let layout =
                     reclaim::Layout { page_bytes, stripe_pages: period as u64 * chunk_pages, chunk_pages };
                 let (finding, figure) = reclaim::find(&mut self.rig, layout)?;
+                self.is_filled = true;
                 self.figures.push(figure);
                 finding
             }
@@ -229,9 +321,19 @@ impl Survey<'_, '_> {
     }
 
     fn chunk(&mut self) -> Result<Option<Boundaries>, Interruption> {
-        let mut found = chunk::boundaries(&mut self.rig, self.area, self.care.repetitions(12))?;
-        if found.is_none() {
-            found = chunk::boundaries(&mut self.rig, self.area, self.care.repetitions(48))?;
+        if self.rig.depth() < 2 {
+            let why = "two reads at once show it, and the drive takes one request at a time";
+            self.note("chunk_size_bytes", Finding::not_determined(why));
+            return Ok(None);
+        }
+        let places = chunk::places(&self.rig);
+        let mut found = None;
+        for usual in [12, 48] {
+            let repetitions = self.care.repetitions_over(usual, places);
+            found = chunk::boundaries(&mut self.rig, self.area, repetitions)?;
+            if found.is_some() {
+                break;
+            }
         }
         let finding = match &found {
             None => Finding::not_determined(
@@ -471,7 +573,7 @@ impl Survey<'_, '_> {
         };
         if finding.word() == Some(Policy::WriteOrder.name()) {
             self.warn(
-                "layout-changed",
+                LAYOUT_CHANGED,
                 "the probe overwrote the beginning of the drive in random order: its pages no longer lie in address order",
             );
         }
@@ -514,14 +616,6 @@ impl Survey<'_, '_> {
         });
     }
 
-    fn advise(&mut self, load: Load, lead_in_bytes: u64) -> Result<(), Interruption> {
-        let bytes = if self.effort == Effort::Quick { 4 << 20 } else { 16 << 20 };
-        let (recommendation, figure) = advice::find(&mut self.rig, self.area, load, bytes, lead_in_bytes)?;
-        self.recommendation.insert(load.name().into(), recommendation);
-        self.figures.push(figure);
-        Ok(())
-    }
-
     fn note(&mut self, feature: &str, finding: Finding) {
         debug_assert!(FEATURES.contains(&feature), "{feature} is in the list of features");
         debug_assert!(finding.status != Status::Found || finding.value.is_some());
@@ -532,6 +626,20 @@ impl Survey<'_, '_> {
         self.note("link_bandwidth_bytes_per_s", link.bandwidth);
         self.note("command_cost_ns", link.command);
         self.note("round_trip_ns", link.round_trip);
+    }
+
+    /// Says that random writes reach all of the drive, which contains what was said of its beginning.
+    pub(crate) fn warn_of_random_writes(&mut self) {
+        let mapping = self.findings.get("mapping_policy").and_then(Finding::word);
+        if mapping == Some(Policy::Lba.name()) {
+            return;
+        }
+        self.warnings.retain(|warning| warning.code != LAYOUT_CHANGED);
+        self.warn(
+            LAYOUT_CHANGED,
+            "the probe overwrote places all over the drive in random order: unless the drive maps by address, its \
+             pages no longer lie in address order",
+        );
     }
 
     fn warn(&mut self, code: &str, message: &str) {
@@ -550,11 +658,25 @@ struct Care {
     effort: Effort,
     /// Repetitions for one that a quiet drive would need.
     factor: usize,
+    /// What a read takes, in microseconds; of a drive whose time is real only.
+    read_us: Option<f64>,
 }
 
 impl Care {
     fn repetitions(&self, usual: usize) -> usize {
         self.effort.repetitions(usual) * self.factor
+    }
+
+    /// The same for an experiment over `places` places, within a few seconds of real time: a drive that shows no
+    /// structure would otherwise be asked for it for minutes.
+    fn repetitions_over(&self, usual: usize, places: usize) -> usize {
+        let seconds = match self.effort {
+            Effort::Quick => 1.5,
+            Effort::Normal => 4.0,
+            Effort::Full => 60.0,
+        };
+        let within = self.read_us.map_or(f64::INFINITY, |us| seconds * 1e6 / (places as f64 * us));
+        self.repetitions(usual).min((within as usize).max(self.effort.repetitions(8)))
     }
 }
 
@@ -564,8 +686,8 @@ const QUIET: f64 = 0.02;
 const MOST_FACTOR: f64 = 8.0;
 
 /// By how much the repetitions have to be multiplied for this drive's noise: the square of how much noisier it is,
-/// as the error of a mean falls with the root of their number.
-fn noise_factor(rig: &mut Rig<'_>, area: Area) -> Result<usize, Interruption> {
+/// as the error of a mean falls with the root of their number. With what a read takes, in microseconds.
+fn noise_factor(rig: &mut Rig<'_>, area: Area) -> Result<(usize, f64), Interruption> {
     let sector = rig.sector_bytes();
     let mut times = Vec::new();
     for _ in 0..200 {
@@ -574,7 +696,7 @@ fn noise_factor(rig: &mut Rig<'_>, area: Area) -> Result<usize, Interruption> {
     }
     let latency = pattern::point(&mut times);
     let spread = latency.error * (times.len() as f64).sqrt() / latency.value;
-    Ok((spread / QUIET).powi(2).clamp(1.0, MOST_FACTOR).round() as usize)
+    Ok(((spread / QUIET).powi(2).clamp(1.0, MOST_FACTOR).round() as usize, latency.value))
 }
 
 /// Every 1 in 4^n chance of an accident with n periods seen, scaled by how clear the places stand out.

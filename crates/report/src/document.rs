@@ -18,6 +18,10 @@ pub(crate) struct Document {
     pub subtitle: String,
     /// What has to be known before any number is read, where there is such a thing.
     pub caution: String,
+    /// What to do, in one line; it comes before all else.
+    pub headline: String,
+    /// What to do, each with its evidence, below that line.
+    pub advice: Vec<Advice>,
     /// The answer in a sentence, where there is one.
     pub summary: String,
     /// The few numbers to see first.
@@ -32,6 +36,16 @@ pub(crate) struct Document {
     pub warnings: Vec<Warning>,
     /// Why the result is incomplete, where it is.
     pub partial: Option<String>,
+}
+
+/// A sentence on what to do.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Advice {
+    pub text: String,
+    /// What it rests on.
+    pub evidence: String,
+    /// The command that measures it once more; may be empty.
+    pub command: String,
 }
 
 /// A number to see first.

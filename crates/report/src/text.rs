@@ -32,6 +32,7 @@ pub(crate) fn render(document: &Document, width: usize) -> String {
         out.push(String::new());
         push_wrapped(&mut out, &document.caution, width, 0);
     }
+    push_advice(&mut out, document, width);
     push_facts(&mut out, document);
     for table in document.tables.iter().filter(|table| !table.is_for_page && !table.rows.is_empty()) {
         out.push(String::new());
@@ -52,6 +53,21 @@ pub(crate) fn render(document: &Document, width: usize) -> String {
     }
     let lines: Vec<String> = out.iter().map(|line| one_line(line.trim_end())).collect();
     lines.join("\n") + "\n"
+}
+
+/// What to do, before what was found.
+fn push_advice(out: &mut Vec<String>, document: &Document, width: usize) {
+    if !document.headline.is_empty() {
+        out.push(String::new());
+        push_wrapped(out, &document.headline, width, 0);
+    }
+    for advice in &document.advice {
+        out.push(String::new());
+        push_wrapped(out, &format!("- {}", advice.text), width, 2);
+        for below in [&advice.evidence, &advice.command].into_iter().filter(|text| !text.is_empty()) {
+            push_wrapped(out, &format!("{}{}", " ".repeat(INDENT), one_line(below)), width, INDENT);
+        }
+    }
 }
 
 /// The facts that the main table does not have as rows.

@@ -43,6 +43,39 @@ fn a_probe_reads_plainly_and_admits_what_it_does_not_know() {
 }
 
 #[test]
+fn a_probe_says_first_what_to_do_and_why() {
+    let mut probe = fixture("probe");
+    probe["headline"] = json!("Use 32 or more requests in flight; 16 KiB aligned to 16 KiB");
+    probe["advice"] = json!([
+        { "about": "random_read", "text": "Random reads: 16 KiB at a time", "evidence": "measured: p99 310 us" },
+        { "about": "extents", "text": "Keep extents of 40 KiB together", "evidence": "ten channels <take> turns" },
+    ]);
+    probe["recommendation"] = json!({ "random_read": {
+        "request_bytes": 16384, "queue_depth": 32, "bandwidth_bytes_per_s": 4.1e8, "iops": 25024.0,
+        "p50_ns": 250_000.0, "p99_ns": 310_000.0, "workload": "random-read", "reason": "it is enough",
+        "command": "flashlane run sim:ssd-s random-read,depth=32",
+    }});
+    let text = text(&probe, 80);
+    let order = [
+        "Use 32 or more requests in flight; 16 KiB aligned to 16 KiB",
+        "- Random reads: 16 KiB at a time",
+        "    measured: p99 310 us",
+        "    flashlane run sim:ssd-s random-read,depth=32",
+        "- Keep extents of 40 KiB together",
+        "Findings",
+        "410.0 MB/s",
+    ];
+    let places: Vec<_> =
+        order.iter().map(|part| text.find(part).unwrap_or_else(|| panic!("{part}\n{text}"))).collect();
+    assert!(places.is_sorted(), "{text}");
+    let page = page(&[probe]);
+    let places = ["Use 32 or more", "p99 310", "Keep extents of 40 KiB", "class=\"facts\"", ">Findings<"];
+    let places: Vec<_> =
+        places.iter().map(|part| page.find(part).unwrap_or_else(|| panic!("{part}"))).collect();
+    assert!(places.is_sorted() && page.contains("Ten channels &lt;take&gt; turns"), "{places:?}");
+}
+
+#[test]
 fn a_study_says_how_much_of_it_was_reproduced() {
     let study = fixture("study");
     let text = text(&study, 80);

@@ -6,16 +6,24 @@
 mod process;
 
 use flashlane_base::Seed;
-use flashlane_probe::{Effort, Options, ProbeResult, Status, probe};
+use flashlane_probe::{Effort, Medium, Options, ProbeResult, Status, probe};
 use flashlane_sim::{Drive, config};
+use flashlane_studies::advice_score::{LOADS, compare, profiles, random};
 use flashlane_studies::score::score;
 use process::user_cpu_s;
 
 fn main() {
     // Cargo says so when it benchmarks; without it this is a test.
     let quick = !std::env::args().any(|argument| argument == "--bench");
+    let only = std::env::var("FLASHLANE_ONLY").unwrap_or_default();
+    match only.as_str() {
+        "advice" => return advised(false),
+        "file" => return file(),
+        _ => {}
+    }
     simulated();
     scored(if quick { 4 } else { 500 });
+    advised(quick);
     if quick {
         return;
     }
@@ -47,6 +55,41 @@ fn scored(drives: u64) {
     }
 }
 
+/// Recommendations against runs; `FLASHLANE_ADVICE` says how many random drives, 200 unless given.
+fn advised(quick: bool) {
+    let drives = std::env::var("FLASHLANE_ADVICE").ok().and_then(|text| text.parse().ok()).unwrap_or(200);
+    let mut subjects = random(if quick { 3 } else { drives }, Seed(0));
+    if !quick {
+        subjects.extend(profiles());
+    }
+    let effort = if quick { Effort::Quick } else { Effort::Normal };
+    let all = compare(&subjects, effort, Seed(0));
+    let share = |load: Option<&str>| {
+        let of = all.iter().filter(|one| load.is_none_or(|load| one.load == load));
+        let (held, count) = of.fold((0, 0), |(held, count), one| (held + u32::from(one.holds()), count + 1));
+        100.0 * f64::from(held) / f64::from(count.max(1))
+    };
+    for missed in all.iter().filter(|one| !one.holds()) {
+        println!(
+            "missed: {}, {}: recommended {:.1} MB/s, a run measures {:.1} MB/s ({})",
+            missed.drive,
+            missed.load,
+            missed.recommended.unwrap_or(f64::NAN) / 1e6,
+            missed.measured / 1e6,
+            missed.workload
+        );
+    }
+    println!(
+        "advice-holds: {:.1} % of {} recommendations on {} drives",
+        share(None),
+        all.len(),
+        subjects.len()
+    );
+    for load in LOADS {
+        println!("advice-holds-{load}: {:.1} %", share(Some(load)));
+    }
+}
+
 /// A plain file has no structure of its own, and a disk of a virtual machine shows none.
 fn file() {
     let folder = std::env::var_os("FLASHLANE_BENCH_DIR").map_or_else(std::env::temp_dir, Into::into);
@@ -55,16 +98,25 @@ fn file() {
         println!("the file's figures are left out: {error}");
         return;
     }
-    let probed = flashlane_host::OpenOptions::destroy(&path).open().map(|mut device| {
-        let options = Options { may_write: true, effort: Effort::Quick, ..Options::default() };
-        probe(&mut device, options).expect("a file of 1 GiB")
-    });
+    let probed = |may_write: bool| {
+        let open = flashlane_host::OpenOptions::destroy(&path);
+        let open = if may_write { open } else { flashlane_host::OpenOptions::read_only(&path) };
+        open.open().map(|mut device| {
+            let never_written_share = flashlane_host::never_written_share(&path);
+            let options =
+                Options { may_write, medium: Medium::File, never_written_share, ..Options::default() };
+            probe(&mut device, options).expect("a file of 1 GiB")
+        })
+    };
+    let (written, read) = (probed(true), probed(false));
     let _ = std::fs::remove_file(&path);
-    match probed {
-        Ok(result) => println!(
-            "probe-file-time: {:.1} s (1 GiB file, --quick)\nprobe-file-invented: {} of chunk, page, degree, sub-domains, mapping, readahead",
-            result.elapsed_s,
-            invented(&result)
+    match written.and_then(|written| Ok((written, read?))) {
+        Ok((written, read)) => println!(
+            "probe-file-time: {:.1} s (1 GiB file)\nprobe-file-read-time: {:.1} s (the same, only read)\n\
+             probe-file-invented: {} of chunk, page, degree, sub-domains, mapping, readahead",
+            written.elapsed_s,
+            read.elapsed_s,
+            invented(&written) + invented(&read)
         ),
         Err(error) => println!("the file's figures are left out: {error}"),
     }

@@ -5,6 +5,7 @@
 //! of one of the profiles; nothing is looked up. [`score`] is the probe's score,
 //! [`phase_score`] that of finding start-up and period, [`sweep`] any experiment over a grid of settings.
 
+pub mod advice_score;
 mod chen11;
 mod crew;
 mod disksim;

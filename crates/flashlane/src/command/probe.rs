@@ -6,12 +6,16 @@ use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, tell};
 use crate::output;
 use crate::progress::Meter;
-use flashlane_base::Seed;
-use flashlane_base::units::parse_count;
+use anyhow::anyhow;
+use flashlane_base::units::{format_bytes, parse_bytes, parse_count, parse_duration};
+use flashlane_base::{Duration, Seed};
 use flashlane_device::Device;
+use flashlane_device::Profile;
 use flashlane_device::spec::Spec;
 use flashlane_probe::rig::Measurement;
-use flashlane_probe::{Effort, Options, ProbeError, ProbeResult, Progress, Warning};
+use flashlane_probe::{
+    Effort, Medium, Options, ProbeError, ProbeResult, Progress, Warning, sustained_elsewhere,
+};
 use flashlane_report::Samples;
 use serde_json::Value;
 
@@ -28,6 +32,12 @@ pub struct Arguments {
     /// Write nothing, not even to a simulated drive; what needs writing is then not determined
     #[arg(long, conflicts_with = "destroy_data")]
     read_only: bool,
+    /// The size of random reads and writes to recommend a depth for; sizes are compared unless given
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, conflicts_with = "score")]
+    page: Option<u64>,
+    /// The longest that 99% of random reads and writes may take: the greatest bandwidth within it is recommended
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "score")]
+    p99: Option<Duration>,
     /// The seed of all randomness
     #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true, value_parser = seed)]
     seed: Seed,
@@ -43,6 +53,7 @@ const EXAMPLES: &str = "\
 Examples:
   flashlane probe sim:ssd-s
   flashlane probe sim:my.toml --out portrait
+  flashlane probe sim:nvme-tlc,initial.state=full --page 8k --p99 1ms
   flashlane probe /dev/nvme0n1 --quick
   flashlane probe ./scratch --create 4GiB
   flashlane probe --score 100
@@ -77,7 +88,13 @@ fn probe(arguments: &Arguments, spec: &Spec) -> Result<Status, Failure> {
     begin(spec, safety, &arguments.output, None)?;
     let opening = Opening { safety, writes, depth: DEPTH, seed: arguments.seed };
     let mut opened = devices::open_rewritable(spec, &opening, "the probe")?;
-    let mut result = measure(&mut *opened.device, arguments, writes)?;
+    fits(arguments, opened.device.profile())?;
+    let meter = Meter::new("probing");
+    let mut result = measure(&mut *opened.device, arguments, spec, writes, &meter)?;
+    drop(opened.device);
+    add_fragmented(&mut result, arguments, spec, &meter)?;
+    drop(meter);
+    name_commands(&mut result, spec);
     let warnings = opened.warnings.into_iter();
     result.warnings.extend(warnings.map(|w| Warning { code: w.code, message: w.message }));
     if !writes && !arguments.read_only {
@@ -112,8 +129,36 @@ fn effort(options: EffortOptions) -> Effort {
     }
 }
 
-fn measure(device: &mut dyn Device, arguments: &Arguments, may_write: bool) -> Result<ProbeResult, Failure> {
-    let meter = Meter::new("probing");
+/// Refuses a page that is no multiple of what the device reads and writes.
+fn fits(arguments: &Arguments, profile: &Profile) -> Result<(), Failure> {
+    let unit = profile.read_unit_bytes.max(if arguments.read_only { 1 } else { profile.write_unit_bytes });
+    match arguments.page {
+        Some(page) if page == 0 || !page.is_multiple_of(unit.max(512)) => Err(Failure::unusable(anyhow!(
+            "--page {} does not fit '{}': allowed are multiples of {}",
+            format_bytes(page),
+            profile.name,
+            format_bytes(unit.max(512))
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// What the host knows of a real device.
+fn medium(spec: &Spec) -> Medium {
+    match devices::real_path(spec) {
+        Some(path) if path.is_file() => Medium::File,
+        Some(path) if flashlane_host::is_virtual(path) => Medium::VirtualDisk,
+        _ => Medium::Drive,
+    }
+}
+
+fn measure(
+    device: &mut dyn Device,
+    arguments: &Arguments,
+    spec: &Spec,
+    may_write: bool,
+    meter: &Meter,
+) -> Result<ProbeResult, Failure> {
     let mut watch = |progress: &Progress| {
         meter.say(progress.stage);
         meter.watch(Some(progress.share))
@@ -122,12 +167,66 @@ fn measure(device: &mut dyn Device, arguments: &Arguments, may_write: bool) -> R
         effort: effort(arguments.effort),
         may_write,
         seed: arguments.seed,
+        medium: medium(spec),
+        never_written_share: devices::real_path(spec).and_then(flashlane_host::never_written_share),
+        page_bytes: arguments.page,
+        p99: arguments.p99,
         watch: Some(&mut watch),
     };
     flashlane_probe::probe(device, options).map_err(|error| match error {
         ProbeError::TooSmall { .. } => Failure::unusable(error),
         ProbeError::Interrupted(_) => Failure::failed(error),
     })
+}
+
+/// The setting that makes a simulated drive in another state.
+const STATE: &str = "initial.state";
+
+/// Measures the recommended writes on another drive of the same simulated kind that was filled and overwritten at
+/// random, where the probed one had spare space left: filling that by probing would take far longer.
+fn add_fragmented(
+    result: &mut ProbeResult,
+    arguments: &Arguments,
+    spec: &Spec,
+    meter: &Meter,
+) -> Result<(), Failure> {
+    let Some(point) = result.recommendation.get("random_write") else { return Ok(()) };
+    let had_space = point.writes.as_ref().is_some_and(|writes| writes.cleaning == Some(false));
+    let Some(worn) = spec.with_setting(STATE, "fragmented").filter(|_| had_space && !arguments.effort.quick)
+    else {
+        return Ok(());
+    };
+    meter.say("writes on a fragmented drive");
+    let opening = Opening { safety: &arguments.safety, writes: true, depth: DEPTH, seed: arguments.seed };
+    let mut opened = devices::open(&worn, &opening)?;
+    let mut watch = |_: &Progress| meter.watch(None);
+    let options = Options {
+        effort: effort(arguments.effort),
+        seed: arguments.seed,
+        watch: Some(&mut watch),
+        ..Options::default()
+    };
+    // Stopped here, the probe itself is whole.
+    if let Ok(rate) = sustained_elsewhere(&mut *opened.device, point, options) {
+        result.add_fragmented(rate);
+    }
+    Ok(())
+}
+
+/// Says with each recommendation which command measures it once more. A simulated drive is made anew for it, in the
+/// state in which the probe measured.
+fn name_commands(result: &mut ProbeResult, spec: &Spec) {
+    for point in result.recommendation.values_mut() {
+        let filled = spec.with_setting(STATE, "full").filter(|_| point.area_bytes.is_some());
+        let device = filled.as_ref().unwrap_or(spec);
+        point.command = Some(format!("flashlane run {} {}", quoted(&device.to_string()), point.workload));
+    }
+}
+
+/// A spec as a shell takes it.
+fn quoted(spec: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || ":/._,=-+%".contains(c);
+    if spec.chars().all(plain) { spec.to_owned() } else { format!("'{}'", spec.replace('\'', r"'\''")) }
 }
 
 fn score_random(arguments: &Arguments, drives: u64) -> Result<Status, Failure> {

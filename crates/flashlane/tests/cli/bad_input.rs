@@ -113,6 +113,8 @@ fn options() {
     unusable(&["run", "sim:ssd-s"], &["WORKLOAD"]);
     unusable(&["probe", "--score", "0"], &["--score", "at least one"]);
     unusable(&["probe", "--score", "3", "sim:ssd-s"], &["--score", "DEVICE"]);
+    unusable(&["probe", "sim:ssd-s", "--page", "5000B"], &["--page", "multiples of 512 B"]);
+    unusable(&["probe", "sim:ssd-s", "--p99", "1"], &["--p99", "unit"]);
     unusable(&["prob", "sim:ssd-s"], &["'prob'", "'probe'"]);
     let file = tempfile::NamedTempFile::new().unwrap();
     let below = format!("{}/results", file.path().display());

@@ -47,8 +47,25 @@ fn a_probe_only_reads_and_says_what_it_cannot_find_out() {
     assert_eq!(result["findings"]["chunk_size_bytes"]["status"], "not-determined", "a file has no chunks");
     let warnings = result["warnings"].to_string();
     assert!(warnings.contains("nothing was written") && warnings.contains("--destroy-data"), "{warnings}");
+    assert_eq!(result["device"]["medium"], "file");
+    let first = result["advice"][0]["text"].as_str().unwrap();
+    assert!(first.starts_with("No flash structure is visible through this file"), "{first}");
     let (_dir, small) = file(b"");
     refused(2, &["probe", text(&small), "--allow-page-cache"], &["1048576 bytes", "needs at least"]);
+}
+
+#[test]
+fn holes_of_a_file_are_not_probed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("holes");
+    fs::File::create(&path).unwrap().set_len(64 << 20).unwrap();
+    let result = json(&["probe", text(&path), "--quick", "--allow-page-cache"]);
+    assert_eq!(result["device"]["never_written_share"], 1.0);
+    assert!(result["warnings"].to_string().contains("not-written"), "{result}");
+    assert_eq!(result["recommendation"], serde_json::json!({}));
+    for (name, finding) in result["findings"].as_object().unwrap() {
+        assert_eq!(finding["status"], "not-determined", "{name}");
+    }
 }
 
 #[test]

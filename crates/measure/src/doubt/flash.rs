@@ -27,12 +27,18 @@ fn over_provisioning(profile: &Profile) -> Option<Doubt> {
     )
 }
 
-/// That most of what was read had never been written.
-fn not_written(counters: &Counters) -> Option<Doubt> {
+/// The share of the pages read that had never been written, 0 to 1; `None` where the device does not count, or nothing
+/// was read.
+pub fn never_written_share(counters: &Counters) -> Option<f64> {
     let read = counters.get("host_pages_read").filter(|&pages| pages > 0)?;
     let answered = ["flash_pages_read", "buffer_read_hits", "readahead_page_hits"];
     let answered: u64 = answered.iter().filter_map(|name| counters.get(name)).sum();
-    let share = read.saturating_sub(answered) as f64 / read as f64;
+    Some(read.saturating_sub(answered) as f64 / read as f64)
+}
+
+/// That most of what was read had never been written.
+fn not_written(counters: &Counters) -> Option<Doubt> {
+    let share = never_written_share(counters)?;
     (share > 0.5).then_some(Doubt::NotWritten { share })
 }
 

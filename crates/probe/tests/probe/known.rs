@@ -218,6 +218,14 @@ fn the_pauses_of_each_die_give_the_reclaim_unit() {
 }
 
 #[test]
+fn a_drive_of_depth_one_is_probed_to_the_end() {
+    let result = probed(drive("ssd-s", &[("link.depth", "1"), ("initial.state", "full")]));
+    is_never_wrong(&result, "chunk_size_bytes", &[4096]);
+    assert_eq!(result.recommendation["random_read"].queue_depth, 1);
+    assert_eq!(result.recommendation.len(), 3);
+}
+
+#[test]
 fn a_drive_too_small_is_refused() {
     let mut drive = made(&[("capacity", "16MiB")]);
     let error = probe(&mut drive, options(Effort::Quick, 1)).unwrap_err();

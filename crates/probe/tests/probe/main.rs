@@ -3,6 +3,7 @@
 mod failing;
 mod file;
 mod known;
+mod recommendations;
 mod structureless;
 
 use flashlane_base::Seed;
@@ -18,7 +19,7 @@ fn drive(profile: &str, overrides: &[(&str, &str)]) -> Drive {
 }
 
 fn options(effort: Effort, seed: u64) -> Options<'static> {
-    Options { effort, may_write: true, seed: Seed(seed), watch: None }
+    Options { effort, may_write: true, seed: Seed(seed), ..Options::default() }
 }
 
 fn probed(mut device: impl Device) -> ProbeResult {

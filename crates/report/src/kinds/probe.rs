@@ -1,7 +1,7 @@
 //! `flashlane.probe/1`: what is inside a drive, how sure that is, and what to do with it.
 
-use super::{Kind, device_name, field_table, is_plain, object_table};
-use crate::document::{Cell, Column, Document, Fact, Row, Table, Tone};
+use super::{Kind, device_name, field_table, is_plain, items, object_table};
+use crate::document::{Advice, Cell, Column, Document, Fact, Row, Table, Tone};
 use crate::wording::{exact, percent, plain_name, plain_value};
 use serde_json::Value;
 
@@ -51,10 +51,23 @@ fn document(result: &Value) -> Document {
         kind: "Probe",
         title: device_name(&result["device"]),
         subtitle: "What the drive's timing shows of its inside".into(),
+        headline: result["headline"].as_str().map(in_print).unwrap_or_default(),
+        advice: items(&result["advice"]).map(|advice| advice_of(advice, &result["recommendation"])).collect(),
         summary: format!("{sure} of {} questions answered.", findings.len()),
         facts: facts.collect(),
         tables,
         ..Document::default()
+    }
+}
+
+/// A piece of advice; one on a load comes with the command that measures it once more.
+fn advice_of(advice: &Value, recommendation: &Value) -> Advice {
+    let text = |key: &str| advice[key].as_str().unwrap_or_default();
+    let point = &recommendation[text("about")];
+    Advice {
+        text: in_print(text("text")),
+        evidence: in_print(text("evidence")),
+        command: point["command"].as_str().unwrap_or_default().to_owned(),
     }
 }
 
@@ -152,7 +165,7 @@ fn evidence(value: &Value) -> String {
 
 /// Microseconds as print has them; results keep to ASCII.
 fn in_print(evidence: &str) -> String {
-    [" ", ",", ";", "."]
+    [" ", ",", ";", ".", ")"]
         .iter()
         .fold(evidence.to_owned(), |text, after| text.replace(&format!(" us{after}"), &format!(" µs{after}")))
 }
@@ -160,13 +173,28 @@ fn in_print(evidence: &str) -> String {
 /// One row a kind of work where the recommendation is given by work; one row a setting otherwise.
 fn recommendation(value: &Value) -> Vec<Table> {
     let Some(fields) = value.as_object() else { return Vec::new() };
-    let works =
-        fields.iter().filter(|(_, value)| value.is_object()).map(|(name, value)| (plain_name(name), value));
+    let objects = fields.iter().filter(|(_, value)| value.is_object());
+    let points: Vec<(String, Value)> =
+        objects.map(|(name, value)| (plain_name(name), numbers(value))).collect();
+    let works = points.iter().map(|(name, value)| (name.clone(), value));
     let by_work = object_table("Recommendation", Column::left("For", "work"), works)
         .map(reasons_below)
         .map(|table| table.beside(["bandwidth"]));
     let general = field_table(if by_work.is_some() { "In general" } else { "Recommendation" }, fields);
     by_work.into_iter().chain(general).collect()
+}
+
+/// What a table shows of a recommendation; the rest is in its advice. One of another form is shown as it is.
+fn numbers(point: &Value) -> Value {
+    const SHOWN: [&str; 6] =
+        ["request_bytes", "queue_depth", "bandwidth_bytes_per_s", "iops", "p50_ns", "p99_ns"];
+    match point.as_object() {
+        Some(fields) if fields.contains_key("p99_ns") => {
+            let shown = fields.iter().filter(|(name, _)| SHOWN.contains(&name.as_str()));
+            Value::Object(shown.map(|(name, value)| (name.clone(), value.clone())).collect())
+        }
+        _ => point.clone(),
+    }
 }
 
 /// A reason is a sentence: it stands below its row, like evidence.

@@ -3,7 +3,7 @@
 
 use super::{Sheet, paragraph, sentence};
 use super::{figure, singles, table, toned};
-use crate::document::{Document, Fact, Table, belongs};
+use crate::document::{Advice, Document, Fact, Table, belongs};
 use crate::singles::Packed;
 use crate::svg::escape;
 
@@ -28,6 +28,7 @@ pub(super) fn render(sheet: &Sheet, packed: Option<&Packed>, at: usize) -> Strin
         );
     }
     out += &paragraph("notice", &document.caution);
+    out += &advice(document);
     let layout = Layout::new(document, at);
     let leading = layout.leading();
     if leading.is_empty() {
@@ -180,6 +181,27 @@ impl<'a> Layout<'a> {
             figures => format!("<section class=\"wide\"><h2>Figures</h2>\n{figures}</section>\n"),
         }
     }
+}
+
+/// What to do, before what was found.
+fn advice(document: &Document) -> String {
+    if document.headline.is_empty() && document.advice.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("<section class=\"advice\">\n");
+    if !document.headline.is_empty() {
+        out += &format!("<h2>{}</h2>\n", escape(&sentence(&document.headline)));
+    }
+    out += "<ul>\n";
+    for Advice { text, evidence, command } in &document.advice {
+        out += &format!("<li>{}", escape(&sentence(text)));
+        out += &paragraph("evidence", &sentence(evidence));
+        if !command.is_empty() {
+            out += &format!("<code>{}</code>", escape(command));
+        }
+        out += "</li>\n";
+    }
+    out + "</ul></section>\n"
 }
 
 fn facts(facts: &[Fact]) -> String {

@@ -1,0 +1,163 @@
+//! A load over request sizes and depths: a short measurement for each, to choose from.
+//!
+//! Cells of a scan follow each other through the area with gaps between them, and never begin where an earlier cell
+//! may have left data in the drive's cache. What a cell shows is an estimate all the same: it is short, and says what
+//! is worth a measurement ([`crate::confirm`]).
+
+use crate::chunk::Area;
+use crate::confirm::Measured;
+use crate::load::Load;
+use crate::rig::Rig;
+use flashlane_base::units::format_bytes;
+use flashlane_base::{Histogram, Seed};
+use flashlane_measure::Interruption;
+use flashlane_measure::figure::{Axis, Figure, Series};
+use flashlane_workload::{Access, Generator};
+
+const SIZES: [u64; 4] = [4096, 16 * 1024, 64 * 1024, 256 * 1024];
+const DEPTHS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
+/// A cell takes at least this many times the requests that it has in flight.
+const ROUNDS: usize = 4;
+/// Between the places of two scans: more than a drive fetches ahead of one.
+const GAP_BYTES: u64 = 8 << 20;
+
+/// One size and depth.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    pub(crate) size: u64,
+    pub(crate) depth: u32,
+    /// Bytes a second: the cell's estimate, or what a confirming measurement gave.
+    pub(crate) rate: f64,
+    pub(crate) p99_ns: f64,
+    pub(crate) confirmed: Option<Measured>,
+}
+
+/// What a load is measured over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ground {
+    pub(crate) area: Area,
+    /// Bytes a cell, …
+    pub(crate) bytes_each: u64,
+    /// … behind bytes that do not count.
+    pub(crate) lead_in_bytes: u64,
+}
+
+/// The cells of a load.
+pub(crate) struct Grid {
+    pub(crate) load: Load,
+    pub(crate) cells: Vec<Cell>,
+    pub(crate) largest: u64,
+    pub(crate) deepest: u32,
+    /// Bytes that the cells wrote.
+    pub(crate) written_bytes: u64,
+}
+
+impl Grid {
+    /// Measures every cell; with `page_bytes`, those of this size only.
+    pub(crate) fn measure(
+        rig: &mut Rig<'_>,
+        load: Load,
+        ground: Ground,
+        page_bytes: Option<u64>,
+    ) -> Result<Self, Interruption> {
+        let unit = rig.unit_bytes(load == Load::RandomWrite);
+        let sizes: Vec<u64> = match page_bytes {
+            Some(page) => vec![page],
+            None => SIZES.into_iter().filter(|size| size.is_multiple_of(unit)).collect(),
+        };
+        let sizes = if sizes.is_empty() { vec![unit] } else { sizes };
+        let depths: Vec<u32> = DEPTHS.into_iter().filter(|depth| *depth <= rig.depth()).collect();
+        let mut grid = Self {
+            load,
+            cells: Vec::new(),
+            largest: sizes.iter().copied().max().unwrap_or(unit),
+            deepest: depths.iter().copied().max().unwrap_or(1),
+            written_bytes: 0,
+        };
+        let mut cursor = 0;
+        for &size in &sizes {
+            for &depth in &depths {
+                let cell = grid.cell(rig, ground, &mut cursor, (size, depth))?;
+                grid.cells.push(cell);
+            }
+        }
+        Ok(grid)
+    }
+
+    fn cell(
+        &mut self,
+        rig: &mut Rig<'_>,
+        ground: Ground,
+        cursor: &mut u64,
+        (size, depth): (u64, u32),
+    ) -> Result<Cell, Interruption> {
+        // Requests that were in flight together may be done together: only many rounds of them show a pace.
+        let round = depth as usize;
+        let lead_in_bytes = ground.lead_in_bytes;
+        let lead_in = (lead_in_bytes.div_ceil(size) as usize).max(if lead_in_bytes > 0 { round } else { 0 });
+        let count = ((ground.bytes_each / size).clamp(32, 400) as usize).max(ROUNDS * round);
+        let Area { offset_bytes, length_bytes } = ground.area;
+        let slots = (length_bytes / size).max(1);
+        let accesses: Vec<Access> = if self.load == Load::Scan {
+            let first = cursor.div_ceil(size);
+            *cursor = (first + (lead_in + count) as u64) * size + GAP_BYTES;
+            (0..(lead_in + count) as u64)
+                .map(|i| Access::read(offset_bytes + (first + i) % slots * size, size))
+                .collect()
+        } else {
+            let job = self.load.job(size, depth).area(offset_bytes, slots * size);
+            let seed = Seed(rig.random().bits());
+            let mut generator = Generator::new(&job, offset_bytes + slots * size, seed);
+            (0..lead_in + count).map(|_| generator.access()).collect()
+        };
+        if self.load == Load::RandomWrite {
+            self.written_bytes += accesses.len() as u64 * size;
+        }
+        let mut completed = Vec::with_capacity(accesses.len());
+        let mut latencies = Histogram::coarse();
+        let start = rig.device().now();
+        rig.stream_each(accesses.into_iter(), depth, |_, completion| {
+            if completed.len() >= lead_in {
+                latencies.record(completion.completed.since(completion.submitted));
+            }
+            completed.push(completion.completed);
+        })?;
+        let first = if lead_in == 0 { start } else { completed[lead_in - 1] };
+        let elapsed_s = completed[lead_in + count - 1].since(first).as_s_f64().max(1e-9);
+        Ok(Cell {
+            size,
+            depth,
+            rate: (count as u64 * size) as f64 / elapsed_s,
+            p99_ns: latencies.latency().p99,
+            confirmed: None,
+        })
+    }
+
+    /// The bandwidth of each size against depth.
+    pub(crate) fn figure(&self) -> Figure {
+        let mut sizes: Vec<u64> = self.cells.iter().map(|cell| cell.size).collect();
+        sizes.dedup();
+        let series = sizes.into_iter().map(|size| Series {
+            name: format_bytes(size),
+            points: self
+                .cells
+                .iter()
+                .filter(|cell| cell.size == size)
+                .map(|cell| (f64::from(cell.depth), cell.rate / 1e6))
+                .collect(),
+            ..Series::default()
+        });
+        Figure {
+            id: format!("bandwidth-{}", self.load.name().replace('_', "-")),
+            title: format!("{}: bandwidth against requests in flight", self.load.title()),
+            x: Axis::log("requests in flight", ""),
+            y: Axis::linear("bandwidth", "MB/s"),
+            series: series.collect(),
+            caption:
+                "Short measurements, from which the point was chosen; the points that were considered are \
+                      replaced by the longer measurements that confirm them."
+                    .into(),
+            ..Figure::default()
+        }
+    }
+}

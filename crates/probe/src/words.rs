@@ -1,0 +1,272 @@
+//! Findings and recommendations as sentences that can be acted on, each with what it rests on.
+
+use crate::advice::Choice;
+use crate::chunk::Area;
+use crate::confirm::Measured;
+use crate::grid::Cell;
+use crate::load::Load;
+use crate::options::Medium;
+use crate::result::{Advice, Finding, ProbeResult, Rate, Recommendation, Status, Writes};
+use crate::state::State;
+use flashlane_base::Duration;
+use flashlane_base::units::{format_bytes, format_rate};
+use std::collections::BTreeMap;
+
+type Findings = BTreeMap<String, Finding>;
+type Recommendations = BTreeMap<String, Recommendation>;
+
+/// Findings that show flash.
+const STRUCTURE: [&str; 5] =
+    ["chunk_size_bytes", "page_size_bytes", "interleaving_degree", "sub_domains", "mapping_policy"];
+
+const WRITES: &str = "Random writes";
+
+/// A latency as people read it.
+fn latency(ns: f64) -> String {
+    Duration::from_ns(ns.round() as u64).to_string()
+}
+
+/// Why a point was chosen and what it was measured on.
+pub(crate) fn reason(choice: &Choice, bound: Option<Duration>, area: Option<Area>, state: State) -> String {
+    let mut text = match bound {
+        Some(bound) => format!("the greatest bandwidth whose 99th percentile is within {bound}"),
+        None => format!(
+            "the fewest bytes in flight that give 90% or more of the best measured, {}",
+            format_rate(choice.best_bytes_per_s)
+        ),
+    };
+    match (choice.deeper_may_be_better, choice.larger_may_be_better) {
+        (true, true) => text += ", at the most and largest requests that were tried: more may be better",
+        (true, false) => text += ", at the most requests in flight that were tried: more may be better",
+        (false, true) => text += ", at the largest requests that were tried: larger ones may be better",
+        (false, false) => {}
+    }
+    text += &format!("; confirmed by {} requests over ", choice.measured.requests);
+    text += &match (area, state.name()) {
+        (Some(area), _) => {
+            format!("the first {}, which the probe had written in order", format_bytes(area.length_bytes))
+        }
+        (None, "written") => "the whole drive, which had been written before".into(),
+        (None, "never-written") => "the whole drive, which had never been written".into(),
+        (None, "partly-written") => format!(
+            "the whole drive, of which {:.0}% had never been written",
+            100.0 * state.never_written_share.unwrap_or_default()
+        ),
+        (None, _) => "the whole drive, of which it is not known whether it was ever written".into(),
+    };
+    text
+}
+
+/// What the rate of writes was measured after, and what it does not show.
+pub(crate) fn of_writes(writes: &Writes, capacity_bytes: u64) -> String {
+    let mut text = format!("; {} were written at random by then", format_bytes(writes.written_bytes));
+    text += &match writes.buffer_bytes {
+        Some(bytes) => format!(", against a write buffer of {}", format_bytes(bytes)),
+        None => String::new(),
+    };
+    text += match writes.steady {
+        true => "; steady by the rule of 'run', twice in a row",
+        false => "; not steady by the rule of 'run' within the probe's budget (--full takes longer)",
+    };
+    text += &match (writes.cleaning, writes.write_amplification) {
+        (Some(true), Some(amplification)) => {
+            format!("; the drive was cleaning, at a write amplification of {amplification:.2}")
+        }
+        (Some(false), _) => {
+            "; the drive had spare space and cleaned nothing, so it is slower in the long run".into()
+        }
+        _ if writes.written_bytes < 2 * capacity_bytes => format!(
+            "; of {} only so much was overwritten: a drive that is in use for longer may be slower",
+            format_bytes(capacity_bytes)
+        ),
+        _ => String::new(),
+    };
+    text
+}
+
+/// That no point meets the bound.
+pub(crate) fn bound_missed(load: Load, bound: Duration, cell: &Cell, measured: &Measured) -> Advice {
+    Advice {
+        about: load.name().into(),
+        text: format!(
+            "{} of {}: no number in flight keeps the 99th percentile within {bound}",
+            load.title(),
+            format_bytes(cell.size)
+        ),
+        evidence: format!(
+            "the shortest 99th percentile is {}, with {} in flight at {}",
+            latency(measured.p99_ns),
+            cell.depth,
+            format_rate(measured.bandwidth_bytes_per_s)
+        ),
+    }
+}
+
+/// All advice, the most important first; `early` is what came up on the way.
+pub(crate) fn advice(
+    findings: &Findings,
+    recommendations: &Recommendations,
+    early: Vec<Advice>,
+    medium: Medium,
+) -> Vec<Advice> {
+    let mut advice: Vec<Advice> = about_medium(findings, medium).into_iter().collect();
+    advice.extend(early);
+    for (load, title) in [("random_read", "Random reads"), ("scan", "Scans"), ("random_write", WRITES)] {
+        advice.extend(recommendations.get(load).map(|point| of_load(load, title, point)));
+    }
+    advice.extend(about_alignment(findings));
+    advice.extend(about_extents(findings));
+    advice.extend(about_mixing(findings));
+    advice
+}
+
+impl ProbeResult {
+    /// Adds how fast the writes of another drive of this kind are, filled and overwritten at random.
+    pub fn add_fragmented(&mut self, rate: Rate) {
+        let Some(point) = self.recommendation.get_mut("random_write") else { return };
+        let Some(writes) = point.writes.as_mut() else { return };
+        writes.fragmented = Some(rate);
+        let told = of_load("random_write", WRITES, point);
+        if let Some(advice) = self.advice.iter_mut().find(|advice| advice.about == told.about) {
+            *advice = told;
+        }
+    }
+}
+
+/// All in one line.
+pub(crate) fn headline(findings: &Findings, recommendations: &Recommendations) -> String {
+    let mut parts = Vec::new();
+    if let Some(read) = recommendations.get("random_read") {
+        let requests = if at_least(read) == "1" { "request" } else { "requests" };
+        parts.push(format!("use {} {requests} in flight", at_least(read)));
+    }
+    match (recommendations.get("random_read"), alignment(findings)) {
+        (Some(read), Some(unit)) => {
+            parts.push(format!("{} aligned to {}", format_bytes(read.request_bytes), format_bytes(unit)));
+        }
+        (Some(read), None) => parts.push(format!("{} at a time", format_bytes(read.request_bytes))),
+        _ => {}
+    }
+    if let Some((extent, _, _)) = extent(findings) {
+        parts.push(format!("keep extents of {} together", format_bytes(extent)));
+    }
+    let text = parts.join("; ");
+    let mut letters = text.chars();
+    letters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + letters.as_str())
+}
+
+fn at_least(point: &Recommendation) -> String {
+    match point.p99_bound_ns {
+        Some(_) => point.queue_depth.to_string(),
+        None => format!("{} or more", point.queue_depth),
+    }
+}
+
+fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
+    let size = format_bytes(point.request_bytes);
+    let mut text = format!("{title}: {size} at a time, {} in flight: ", at_least(point));
+    let rate = format_rate(point.bandwidth_bytes_per_s);
+    let latencies = format!("p50 {}, p99 {}", latency(point.p50_ns), latency(point.p99_ns));
+    match &point.writes {
+        None => text += &format!("{rate}, {latencies}"),
+        Some(writes) => {
+            if let Some(burst) = &writes.burst {
+                let bytes = burst.requests * point.request_bytes;
+                text += &format!(
+                    "{} for a burst of {}, then ",
+                    format_rate(burst.bandwidth_bytes_per_s),
+                    format_bytes(bytes)
+                );
+            }
+            text += &match (writes.cleaning, writes.steady) {
+                (Some(false), _) => format!("{rate} ({latencies}) as long as spare space lasts"),
+                (_, true) => format!("{rate} ({latencies}) sustained"),
+                (_, false) => format!("{rate} ({latencies}), not steady yet"),
+            };
+            if let Some(worn) = &writes.fragmented {
+                text += &format!(
+                    "; {} (p50 {}, p99 {}) {} once the drive is fragmented",
+                    format_rate(worn.bandwidth_bytes_per_s),
+                    latency(worn.p50_ns),
+                    latency(worn.p99_ns),
+                    if worn.steady { "sustained" } else { "and not steady" },
+                );
+            }
+        }
+    }
+    if point.more_may_be_better {
+        text += "; more may be better";
+    }
+    Advice { about: load.into(), text, evidence: point.reason.clone() }
+}
+
+/// The unit that requests begin and end on: the page, else the chunk.
+fn alignment(findings: &Findings) -> Option<u64> {
+    let number = |name: &str| findings.get(name).and_then(Finding::number);
+    number("page_size_bytes").or_else(|| number("chunk_size_bytes"))
+}
+
+fn about_alignment(findings: &Findings) -> Option<Advice> {
+    let unit = alignment(findings)?;
+    let page = findings.get("page_size_bytes").filter(|page| page.number().is_some());
+    let source = page.or_else(|| findings.get("chunk_size_bytes"))?;
+    Some(Advice {
+        about: "alignment".into(),
+        text: format!("Align requests to {}, and make them multiples of it", format_bytes(unit)),
+        evidence: format!("what one array time reads is {}: {}", format_bytes(unit), source.evidence),
+    })
+}
+
+/// Bytes of a stripe over all domains, of a chunk, and domains.
+fn extent(findings: &Findings) -> Option<(u64, u64, u64)> {
+    let number = |name: &str| findings.get(name).and_then(Finding::number);
+    let (chunk, degree) = (number("chunk_size_bytes")?, number("interleaving_degree")?);
+    Some((chunk.saturating_mul(degree), chunk, degree))
+}
+
+fn about_extents(findings: &Findings) -> Option<Advice> {
+    let (bytes, chunk, degree) = extent(findings)?;
+    Some(Advice {
+        about: "extents".into(),
+        text: format!("Keep what is read together in extents of {}, written at once", format_bytes(bytes)),
+        evidence: format!(
+            "chunks of {} lie on {degree} domains in turn, so such an extent is read by all of them at once: {}",
+            format_bytes(chunk),
+            findings.get("interleaving_degree").map_or("", |finding| &finding.evidence)
+        ),
+    })
+}
+
+fn about_mixing(findings: &Findings) -> Option<Advice> {
+    let slowdown = findings.get("read_write_slowdown").filter(|finding| finding.status == Status::Found)?;
+    let factor = slowdown.value.as_ref().and_then(serde_json::Value::as_f64)?;
+    Some(Advice {
+        about: "mixing".into(),
+        text: format!(
+            "Keep writes in batches apart from reads: side by side one of them is {factor:.1} times slower"
+        ),
+        evidence: slowdown.evidence.clone(),
+    })
+}
+
+/// That what is seen is the host's, where that is so.
+fn about_medium(findings: &Findings, medium: Medium) -> Option<Advice> {
+    let what = match medium {
+        Medium::Drive => return None,
+        Medium::File => "this file",
+        Medium::VirtualDisk => "this virtual disk",
+    };
+    let found = |name: &&str| findings.get(*name).is_some_and(|finding| finding.status == Status::Found);
+    if STRUCTURE.iter().any(found) {
+        return None;
+    }
+    Some(Advice {
+        about: "host".into(),
+        text: format!(
+            "No flash structure is visible through {what}: all that follows is about the host, its caches and its disk"
+        ),
+        evidence: "no chunk, page, interleaving or mapping shows in the timing".into(),
+    })
+}
