@@ -238,6 +238,7 @@ impl Alike {
     ///
     /// They may pass programs that wait before them: a step changes nothing that an earlier program needs, and an erase
     /// frees a block that only later ones use.
+    #[inline(never)]
     pub(super) fn join_steps(
         &mut self,
         ops: &mut Slab<Operation>,

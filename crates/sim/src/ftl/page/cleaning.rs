@@ -158,7 +158,8 @@ impl PageMapped {
         self.superblocks.as_ref().map_or(1, Superblocks::blocks)
     }
 
-    #[inline]
+    /// Inlined by force, since cleaning moves several pages for each that the host writes.
+    #[inline(always)]
     pub(super) fn move_page(&mut self, plane: u32, page: u32, from: u32) {
         let stream = self.moved_stream;
         if self.planes[plane as usize].open[stream].written >= self.geometry.data_pages {

@@ -12,7 +12,7 @@ use crate::ftl::blocks::Open;
 use crate::ftl::{PAGES_A_LOOK, Watch};
 use flashlane_base::Seed;
 use flashlane_policy::cleaning::View;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 /// Blocks of the small plane: enough that cleaning has a choice, few enough to be overwritten many times.
 const SAMPLE_BLOCKS: u32 = 512;
@@ -61,12 +61,23 @@ impl PageMapped {
             fills.push(self.lay_out(plane, quotas[plane as usize], sample, seed));
         }
         let order = Scramble::new(self.geometry.logical_pages, seed.derive("scatter"));
+        for turns in order.turns() {
+            watch()?;
+            self.scatter_some(order.pages(turns), &mut fills);
+        }
+        for (plane, quota) in quotas.iter().enumerate() {
+            let state = &mut self.planes[plane];
+            state.valid_pages = *quota;
+            self.free_pages[plane] = state.free_pages(&self.geometry);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Puts each of these logical pages on the next place of its plane.
+    fn scatter_some(&mut self, logical: impl Iterator<Item = u32>, fills: &mut [Fill]) {
         let chunk_pages = u64::from(self.geometry.chunk_pages);
         let (pages, data_pages) = (self.geometry.pages, self.geometry.data_pages);
-        for (count, page) in (0_u32..).zip(order.pages()) {
-            if count.is_multiple_of(PAGES_A_LOOK) {
-                watch()?;
-            }
+        for page in logical {
             let plane = loop {
                 let plane = self.allocation.plane(self.mapping.position(u64::from(page)) / chunk_pages);
                 if fills[plane as usize].left > 0 {
@@ -78,12 +89,6 @@ impl PageMapped {
             self.map[page as usize] = physical + 1;
             self.reverse.set(physical, plane, page + 1);
         }
-        for (plane, quota) in quotas.iter().enumerate() {
-            let state = &mut self.planes[plane];
-            state.valid_pages = *quota;
-            self.free_pages[plane] = state.free_pages(&self.geometry);
-        }
-        ControlFlow::Continue(())
     }
 
     /// How many logical pages each plane gets.
@@ -92,17 +97,17 @@ impl PageMapped {
         let most = (geometry.blocks - geometry.factory_bad_per_plane - geometry.low_blocks - 2)
             * geometry.data_pages;
         let mut quotas = vec![0_u32; geometry.planes as usize];
-        for page in 0..geometry.logical_pages {
-            if page.is_multiple_of(PAGES_A_LOOK) {
-                watch()?;
-            }
-            loop {
-                let position = self.mapping.position(u64::from(page));
-                let quota =
-                    &mut quotas[self.allocation.plane(position / u64::from(geometry.chunk_pages)) as usize];
-                if *quota < most || !self.mapping.is_free() {
-                    *quota += 1;
-                    break;
+        for first in (0..geometry.logical_pages).step_by(PAGES_A_LOOK as usize) {
+            watch()?;
+            for page in first..geometry.logical_pages.min(first.saturating_add(PAGES_A_LOOK)) {
+                loop {
+                    let position = self.mapping.position(u64::from(page));
+                    let quota = &mut quotas
+                        [self.allocation.plane(position / u64::from(geometry.chunk_pages)) as usize];
+                    if *quota < most || !self.mapping.is_free() {
+                        *quota += 1;
+                        break;
+                    }
                 }
             }
         }
@@ -189,11 +194,18 @@ impl Scramble {
         Self { pages, bits: bits.max(2), keys: [random.bits() | 1, random.bits() | 1, random.bits()] }
     }
 
-    fn pages(&self) -> impl Iterator<Item = u32> + use<> {
+    /// The turns of all pages, and of numbers that are none, a look at the watch's worth at a time.
+    fn turns(&self) -> impl Iterator<Item = Range<u64>> + use<> {
+        let (all, step) = (1_u64 << self.bits, u64::from(PAGES_A_LOOK));
+        (0..all).step_by(PAGES_A_LOOK as usize).map(move |first| first..all.min(first + step))
+    }
+
+    /// The pages whose turns these are.
+    fn pages(&self, turns: Range<u64>) -> impl Iterator<Item = u32> + use<> {
         let (bits, [a, b, c], pages) = (self.bits, self.keys, self.pages);
         let mask = (1_u64 << bits) - 1;
         let half = bits / 2;
-        (0..=mask).filter_map(move |i| {
+        turns.filter_map(move |i| {
             let mut x = i.wrapping_add(c).wrapping_mul(a) & mask;
             x ^= x >> half;
             x = x.wrapping_mul(b) & mask;

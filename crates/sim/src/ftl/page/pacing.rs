@@ -105,6 +105,7 @@ impl PageMapped {
         }
     }
 
+    #[inline(never)]
     fn paced_step(&mut self, plane: u32, written: u32, cleaned: &mut Vec<Clean>) {
         let erased = self.erased_pages(plane);
         let pacer = self.pacer.as_ref().expect("only called where cleaning is paced");
@@ -125,6 +126,7 @@ impl PageMapped {
     }
 
     /// Cleans to the end the victim of a plane, or a new one.
+    #[inline(never)]
     pub(super) fn finish_victim(&mut self, plane: u32, cleaned: &mut Vec<Clean>) -> Step {
         let pacer = self.pacer.as_ref().expect("only called where cleaning is paced");
         if pacer.planes[plane as usize].victim.is_none() && !self.choose_victim(plane) {
