@@ -3,7 +3,8 @@
 //! Loops that have something to keep ask [`interrupted`] every few milliseconds and then end. Where no loop asks within
 //! [`GRACE`] there is nothing to keep, and the program ends by the signal, whatever it is doing: reading a file, drawing
 //! a page. A program that computes nothing waits for a device or the system: it has [`WAITING_GRACE`], so that a run that
-//! took hours is kept though the drive stalls. [`Uninterruptible`] is for the few steps that must not be cut short.
+//! took hours is kept though the drive stalls. Time in which the program could compute, but the machine is busy with
+//! others, counts as neither. [`Uninterruptible`] is for the few steps that must not be cut short.
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level;
@@ -11,11 +12,11 @@ use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long the program may compute until it notices a signal, in processor time: a busy machine does not count.
 const GRACE: Duration = Duration::from_millis(150);
-/// How long it may take in all.
+/// How long it may wait.
 const WAITING_GRACE: Duration = Duration::from_millis(800);
 /// Between two looks whether a step that must not be cut short is over.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -60,13 +61,17 @@ fn end_unless_noticed(mut heard: UnixStream, signal: i32) {
     if heard.read_exact(&mut [0]).is_err() {
         return;
     }
-    let (asked, computed) = (Instant::now(), processor_time());
+    let (computed, mut waited) = (processor_time(), Duration::ZERO);
     loop {
         std::thread::sleep(PAUSE);
         if NOTICED.load(Ordering::Acquire) {
             return;
         }
-        let is_over = processor_time().saturating_sub(computed) >= GRACE || asked.elapsed() >= WAITING_GRACE;
+        if !wants_processor() {
+            // Not the time that has passed: the machine, or the program, may have been stopped meanwhile.
+            waited += PAUSE;
+        }
+        let is_over = processor_time().saturating_sub(computed) >= GRACE || waited >= WAITING_GRACE;
         if is_over && UNINTERRUPTIBLE.load(Ordering::Acquire) == 0 {
             _ = low_level::emulate_default_handler(signal);
         }
@@ -77,6 +82,22 @@ fn end_unless_noticed(mut heard: UnixStream, signal: i32) {
 fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
+/// Whether a thread other than the calling one computes, or would if it had a processor.
+fn wants_processor() -> bool {
+    let own = std::fs::read_link("/proc/thread-self").unwrap_or_default();
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return false };
+    threads
+        .flatten()
+        .filter(|thread| Some(thread.file_name().as_os_str()) != own.file_name())
+        .any(|thread| std::fs::read(thread.path().join("stat")).is_ok_and(|stat| is_runnable(&stat)))
+}
+
+/// Whether a thread's `stat` has the state `R`: the first letter behind its name, which may hold anything.
+fn is_runnable(stat: &[u8]) -> bool {
+    let name_end = stat.iter().rposition(|&byte| byte == b')');
+    name_end.is_some_and(|end| stat[end..].starts_with(b") R"))
 }
 
 /// Whether a SIGINT or SIGTERM came since [`catch_interrupts`]. Cheap enough to ask in a loop. Requires: the caller ends
@@ -104,5 +125,18 @@ impl Uninterruptible {
 impl Drop for Uninterruptible {
     fn drop(&mut self) {
         UNINTERRUPTIBLE.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_runnable;
+
+    #[test]
+    fn the_state_of_a_thread_follows_its_name() {
+        assert!(is_runnable(b"12 (main) R 1 12 12"));
+        assert!(!is_runnable(b"12 (main) S 1 12 12"));
+        assert!(!is_runnable(b"12 (a) R (b) D 1 12 12"));
+        assert!(!is_runnable(b""));
     }
 }

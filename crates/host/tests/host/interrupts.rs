@@ -66,6 +66,13 @@ fn child_that_asks_for_no_interrupt() {
         std::thread::sleep(std::time::Duration::from_millis(500));
         out.write_all(b"finished\n").unwrap();
         drop(whole);
+    } else if mode == "stopped" {
+        out.write_all(b"ready\n").unwrap();
+        std::io::stdin().read_line(&mut String::new()).unwrap();
+        // Once it goes on, the program has time to notice.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert!(flashlane_host::interrupted());
+        return;
     } else {
         out.write_all(b"ready\n").unwrap();
     }
@@ -94,4 +101,27 @@ fn one_interrupt_ends_a_program_that_does_not_ask() {
         assert_eq!(lines.any(|line| line == "finished"), mode == "whole");
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGINT));
     }
+}
+
+#[test]
+fn time_in_which_the_program_is_stopped_does_not_count() {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "interrupts::child_that_asks_for_no_interrupt", "--nocapture"])
+        .env(DEAF_CHILD, "stopped")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(|line| line.unwrap());
+    assert!(lines.any(|line| line == "ready"));
+    // SAFETY: a signal to a process of our own that has not been waited for.
+    let send = |signal| unsafe { libc::kill(child.id() as i32, signal) };
+    send(libc::SIGINT);
+    send(libc::SIGSTOP);
+    // Longer than the program may wait.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    send(libc::SIGCONT);
+    child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
+    assert!(child.wait().unwrap().success());
 }
