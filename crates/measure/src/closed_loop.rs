@@ -27,26 +27,45 @@ where
     I: IntoIterator<Item = Access>,
     F: FnMut(&Access, &Completion),
 {
+    watched_loop(device, accesses, depth, each, || false)
+}
+
+/// The same; `stopped` is asked now and then whether to stop, which is [`Interruption::Stopped`].
+pub(crate) fn watched_loop<D, I, F, S>(
+    device: &mut D,
+    accesses: I,
+    depth: u32,
+    each: F,
+    stopped: S,
+) -> Result<Duration, MeasureError>
+where
+    D: Device + ?Sized,
+    I: IntoIterator<Item = Access>,
+    F: FnMut(&Access, &Completion),
+    S: FnMut() -> bool,
+{
     assert!(depth > 0, "a loop needs at least one request in flight");
     let started = device.now();
-    let mut client = List { accesses: accesses.into_iter(), each, last: started };
+    let mut client = List { accesses: accesses.into_iter(), each, stopped, last: started };
     match drive(device, depth, &mut client).interruption {
         Some(interruption) => Err(Interruption::into(interruption)),
         None => Ok(client.last.since(started)),
     }
 }
 
-struct List<I, F> {
+struct List<I, F, S> {
     accesses: I,
     each: F,
+    stopped: S,
     last: Instant,
 }
 
-impl<D, I, F> Client<D> for List<I, F>
+impl<D, I, F, S> Client<D> for List<I, F, S>
 where
     D: ?Sized,
     I: Iterator<Item = Access>,
     F: FnMut(&Access, &Completion),
+    S: FnMut() -> bool,
 {
     #[inline]
     fn next(&mut self, _slot: u32, _device: &D) -> Option<Task> {
@@ -65,5 +84,9 @@ where
         self.last = self.last.max(completion.completed);
         (self.each)(access, &Completion { submitted: due, ..*completion });
         Some(Duration::ZERO)
+    }
+
+    fn stopped(&mut self) -> bool {
+        (self.stopped)()
     }
 }

@@ -5,14 +5,16 @@
 //! a run that stops by time or confidence issues nothing from then on and measures what was in flight. Elapsed is
 //! the device time to the last completion.
 
+use crate::closed_loop::watched_loop;
 use crate::engine::{Ending, drive};
+use crate::options::{Progress, Watch};
 use crate::precondition::{self, Preconditioned};
 use crate::recorder::{KINDS, Recorder};
 use crate::statistics::steady_state::Window;
 use crate::statistics::{Confidence, Sample};
 use crate::terms::Lag;
 use crate::verify::{UNIT_MIN_BYTES, Verified, Verifying, unit_bytes};
-use crate::{Interruption, MeasureError, Options, closed_loop};
+use crate::{Interruption, MeasureError, Options};
 use flashlane_base::{Duration, Histogram, Operation};
 use flashlane_device::{Counters, DataDevice, Device, Profile};
 use flashlane_workload::{Limits, Unfit, Workload};
@@ -125,13 +127,26 @@ pub fn run_verified<D: DataDevice + ?Sized>(
     }
     let (precondition, ended) = preconditioned(device, workload, &mut options);
     let mut verifying = Verifying::new(device, unit_bytes, workload.seed);
-    let mut run = Run { precondition, ..measured(&mut verifying, workload, options, ended) };
+    let Options { samples, mut watch } = options;
+    let watching = watch.as_mut().map(|watch| watch as Watch<'_>);
+    let mut run = Run {
+        precondition,
+        ..measured(&mut verifying, workload, Options { samples, watch: watching }, ended)
+    };
     let checked = verifying.verified;
     if run.partial.is_none() {
         let written = verifying.written();
         let depth = profile.depth.min(READ_BACK_DEPTH);
-        if let Err(MeasureError::Interrupted(reason)) = closed_loop(&mut verifying, written, depth, |_, _| {})
-        {
+        let done = Progress {
+            requests: run.requests,
+            requests_wanted: workload.stop.requests,
+            elapsed: run.elapsed,
+            time_wanted: workload.stop.time,
+            preconditions: false,
+        };
+        let stopped = || watch.as_mut().is_some_and(|watch| watch(&done).is_break());
+        let read_back = watched_loop(&mut verifying, written, depth, |_, _| {}, stopped);
+        if let Err(MeasureError::Interrupted(reason)) = read_back {
             run.partial = Some(reason);
         }
     }

@@ -223,6 +223,32 @@ fn a_watch_sees_progress_and_can_stop() {
 }
 
 #[test]
+fn a_watch_is_asked_by_the_work_that_was_done() {
+    let asked = |size_bytes, requests| {
+        let mut asked = 0;
+        let mut watch = |_: &Progress| {
+            asked += 1;
+            ControlFlow::Continue(())
+        };
+        let job = Job::new("a", Pattern::Random, Mix::READ, size_bytes).depth(8);
+        let options = Options { samples: 0, watch: Some(&mut watch) };
+        run(&mut Scripted::new(32, 4, 100), &Workload::single(job, requests), options).unwrap();
+        asked
+    };
+    let often = [asked(4096, 4096), asked(1 << 20, 160), asked(512 << 20, 16)];
+    assert!(often[0] >= 4 && often[1] >= 8 && often[2] >= 4, "{often:?}");
+}
+
+#[test]
+fn stopping_a_simulated_device_does_not_wait_for_it() {
+    let mut stop = |_: &Progress| ControlFlow::Break(());
+    let job = Job::new("a", Pattern::Random, Mix::READ, 512 << 20).depth(8);
+    let options = Options { samples: 0, watch: Some(&mut stop) };
+    let result = run(&mut Scripted::new(32, 1, 100), &Workload::single(job, 100), options).unwrap();
+    assert_eq!((result.partial, result.requests, result.failed), (Some(Interruption::Stopped), 1, 0));
+}
+
+#[test]
 fn warm_up_is_left_out_of_everything() {
     let mut device = Scripted::new(32, 4, 100);
     let workload = Workload::single(random_read(4), 400).warmup(400);

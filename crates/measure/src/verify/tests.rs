@@ -1,11 +1,12 @@
 //! Verified runs on a device that keeps bytes and can be made to lose them.
 
 use crate::tests::Scripted;
-use crate::{Interruption, MeasureError, Mismatch, Options, Run, run, run_verified};
+use crate::{Interruption, MeasureError, Mismatch, Options, Progress, Run, run, run_verified};
 use flashlane_base::{Instant, Operation};
 use flashlane_device::{Buffer, Completion, DataDevice, Device, Profile, Request, RequestId, SubmitError};
 use flashlane_workload::Workload;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// Bytes over a scripted device: writes take effect when they complete, reads see what is there then.
 struct Bytes {
@@ -171,4 +172,20 @@ fn a_device_without_bytes_is_refused() {
     assert!(unfit.field == "verify" && unfit.allowed.contains("backed("), "{unfit}");
     let trims = Workload::parse("random-trim,verify").unwrap();
     assert!(run_verified(&mut Bytes::new(Fault::None), &trims, Options::default()).is_err());
+}
+
+#[test]
+fn a_watch_can_stop_the_read_back() {
+    let workload = Workload::parse("random-write,verify,size=4k,requests=2000").unwrap();
+    // A real device's loop asks after every completion: once when the last write is done, then while it reads back.
+    let mut device = Bytes::new(Fault::None);
+    device.inner.profile.simulated = false;
+    let mut asked_at_end = 0;
+    let mut watch = |progress: &Progress| {
+        asked_at_end += u32::from(progress.requests == 2000);
+        if asked_at_end < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let options = Options { samples: 0, watch: Some(&mut watch) };
+    let run = run_verified(&mut device, &workload, options).unwrap();
+    assert_eq!((run.partial, run.requests), (Some(Interruption::Stopped), 2000), "what was measured is kept");
 }
