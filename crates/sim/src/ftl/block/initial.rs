@@ -38,9 +38,12 @@ impl BlockMapped {
 
     /// Gives every unit its data block, with all of its pages.
     pub(super) fn fill(&mut self, watch: Watch<'_>) -> ControlFlow<()> {
+        let units_a_look = (PAGES_A_LOOK / self.store.geometry.data_pages).max(1);
         for plane in 0..self.store.geometry.planes {
-            watch()?;
             for unit in 0..self.store.units_per_plane {
+                if unit.is_multiple_of(units_a_look) {
+                    watch()?;
+                }
                 self.store.fill(plane, unit);
             }
         }
