@@ -264,7 +264,8 @@ mod tests {
         assert!(missed.is_empty(), "{missed:#?}");
     }
 
-    /// Writes are left to the bench: a drive that cleans is steady only after more of them than a quick probe makes.
+    /// Reads and scans only: recommendations for random writes do not hold yet on drives that clean, and belong here once
+    /// they do. The bench counts them.
     #[test]
     fn recommended_reads_hold_on_random_drives() {
         let mut missed = misses(&random(6, Seed(3)));
