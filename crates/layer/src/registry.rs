@@ -46,7 +46,8 @@ impl Stack {
     }
 }
 
-/// Puts the layer called `name` over `inner`. Its random choices follow from `seed` and the device's name.
+/// Puts the layer called `name` over `inner`. Its random choices follow from `seed` and the
+/// settings, never from where the device lies: a caller gives each layer of a stack a seed of its own.
 ///
 /// # Errors
 /// [`LayerError`] where there is no such layer or a setting is not one of its own.

@@ -22,6 +22,7 @@ pub fn stack<E: From<OpenError>>(
             Ok(zoned(inner, settings, options, warnings)?)
         }
         Spec::Layer { name, inner, options: settings } => {
+            let below = layers(inner);
             let inner = stack(inner, options, accept, warnings)?;
             let mut settings = settings.clone();
             // There is nothing on a new file that dividing it could lose.
@@ -38,9 +39,17 @@ pub fn stack<E: From<OpenError>>(
                     seed = flashlane_host::fresh_seed().map_err(OpenError::Random)?;
                 }
             }
-            let layer = flashlane_layer::build(name, &settings, inner, seed.derive("layer"));
+            let layer = flashlane_layer::build(name, &settings, inner, seed.derive_nth("layer", below));
             Ok(layer.map_err(OpenError::Layer)?)
         }
+    }
+}
+
+/// How many layers there are in `spec`.
+fn layers(spec: &Spec) -> u64 {
+    match spec {
+        Spec::Layer { inner, .. } => 1 + layers(inner),
+        _ => 0,
     }
 }
 

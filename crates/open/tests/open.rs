@@ -168,3 +168,28 @@ fn errors_are_typed_and_name_what_was_given() {
     assert!(matches!(refusal("zoned(./file,size=1)"), OpenError::ZonedSetting { key, .. } if key == "size"));
     assert!(matches!(refusal("./none"), OpenError::Real { .. }));
 }
+
+/// Which of 200 reads of `spec` fail.
+fn failed_reads(spec: &str) -> Vec<bool> {
+    let mut device = options().seed(Seed(7)).open(spec).expect("reading is allowed").device;
+    let mut out = Vec::new();
+    for id in 0..200 {
+        device.submit(Request::read(id, 0, 4096)).expect("it has room");
+        device.reap(Instant::FAR, &mut out);
+    }
+    out.iter().map(|completion| completion.outcome.is_err()).collect()
+}
+
+/// Faults follow from the seed and the settings: not from where a file lies, and not from those of another layer.
+#[test]
+fn a_file_fails_alike_wherever_it_lies_and_two_layers_fail_apart() {
+    let (one, other) = (folder(), folder());
+    let over = |folder| format!("faulty({},read-errors=30%)", spec(&file(folder, &vec![7; MIB as usize])));
+    let failed = failed_reads(&over(&one));
+    assert!(failed.contains(&true) && failed.contains(&false));
+    assert_eq!(failed, failed_reads(&over(&other)));
+    let twice = failed_reads(&format!("faulty({},read-errors=30%)", over(&one)));
+    let count = |failed: &[bool]| failed.iter().filter(|&&failed| failed).count();
+    // Half of them fail where the layers fail apart, and 30% where they fail together.
+    assert!(count(&twice) > count(&failed) + 20, "{} of 200, {} of 200", count(&twice), count(&failed));
+}

@@ -1,8 +1,8 @@
 //! `faulty(SPEC,…)`: a device that fails in the ways real ones do, when it is told to.
 //!
 //! A fault is just another device, so whatever is tested on a sound drive can be tested on a broken one. What
-//! happens to the n-th accepted request follows from the seed and n alone: the same run fails the same way, and a
-//! refused request shifts nothing.
+//! happens to the n-th accepted request follows from the seed, the settings and n alone: the same run fails the
+//! same way wherever its files lie, and a refused request shifts nothing.
 //!
 //! Errors, delays and vanishing work over any device. Lost, torn and misdirected writes, misdirected reads and
 //! flipped bits are about bytes and need a [`DataDevice`] below.
@@ -121,8 +121,8 @@ impl<D: Device> Faulty<D> {
         let name = label(ENTRY.name, &inner.profile().name, &faults.to_string());
         let profile = Profile { name, ..inner.profile().clone() };
         Self {
-            // Two faulty layers in one stack have different names and so fail apart from each other.
-            seed: seed.derive(&profile.name),
+            // Not from the device's name: a file elsewhere fails in the same way.
+            seed: seed.derive(&faults.to_string()),
             inner,
             profile,
             faults,
