@@ -149,11 +149,11 @@ impl Div<u64> for Duration {
 
 impl fmt::Display for Duration {
     /// The largest unit in which at least one whole stands, with three significant digits at most; as `{:#}` with all
-    /// digits that it has.
+    /// digits that it has. Microseconds are `µs` wherever they are printed; `us` is how settings are typed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (places, unit) = match self.0 {
             0..1_000 => return write!(f, "{} ns", self.0),
-            1_000..1_000_000 => (3, "us"),
+            1_000..1_000_000 => (3, "µs"),
             1_000_000..1_000_000_000 => (6, "ms"),
             _ => (9, "s"),
         };
@@ -185,9 +185,9 @@ mod tests {
         for (ns, text) in [
             (0, "0 ns"),
             (999, "999 ns"),
-            (1_000, "1 us"),
-            (102_400, "102 us"),
-            (25_500, "25.5 us"),
+            (1_000, "1 µs"),
+            (102_400, "102 µs"),
+            (25_500, "25.5 µs"),
             (1_500_000, "1.5 ms"),
             (60_000_000_000, "60 s"),
         ] {
@@ -199,7 +199,7 @@ mod tests {
     fn all_digits_of_a_duration_are_shown_where_they_matter() {
         for (ns, text) in [
             (0, "0 ns"),
-            (227_020, "227.02 us"),
+            (227_020, "227.02 µs"),
             (1_000_001, "1.000001 ms"),
             (3_600_000_000_001, "3600.000000001 s"),
             (60_000_000_000, "60 s"),

@@ -42,8 +42,16 @@ const SIZES: Units = &[
     ("s", 512.0),
     ("sectors", 512.0),
 ];
-const TIMES: Units =
-    &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)];
+const TIMES: Units = &[
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("\u{b5}s", 1e3),
+    ("\u{3bc}s", 1e3),
+    ("ms", 1e6),
+    ("s", 1e9),
+    ("min", 60e9),
+    ("h", 3600e9),
+];
 const RATES: Units = &[
     ("b/s", 1.0),
     ("kb/s", 1e3),
@@ -218,6 +226,14 @@ pub fn format_bytes(bytes: u64) -> String {
     format!("{} {}", text.trim_end_matches('0').trim_end_matches('.'), UNITS[exponent])
 }
 
+/// A size without rounding, in the largest power of 1024 that divides it: `1 MiB`, `1537 KiB`, `1000 B`. Refusals say
+/// sizes with it, so that what was given is never shown as what is allowed.
+pub fn exact_bytes(bytes: u64) -> String {
+    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let exponent = if bytes == 0 { 0 } else { bytes.trailing_zeros() / 10 };
+    format!("{} {}", bytes >> (10 * exponent), UNITS[exponent as usize])
+}
+
 /// A rate in decimal megabytes a second, as papers and data sheets give it.
 pub fn format_rate(bytes_per_s: f64) -> String {
     if bytes_per_s >= 1e9 {
@@ -266,6 +282,10 @@ mod tests {
 
     #[test]
     fn times_rates_shares_counts() {
+        // The micro sign, and the Greek letter that some keyboards give.
+        for text in ["1500us", "1500\u{b5}s", "1500\u{3bc}s"] {
+            assert_eq!(parse_duration(text), Ok(Duration::from_us(1500)));
+        }
         assert_eq!(parse_duration("1.5ms"), Ok(Duration::from_us(1500)));
         assert_eq!(parse_rate("40MB/s"), Ok(40_000_000));
         assert_eq!(parse_share("15%"), Ok(0.15));
@@ -283,6 +303,29 @@ mod tests {
         assert_eq!(of("bananas"), []);
         assert_eq!(Quantity::Time.parse("1.5us"), Ok(1500.0));
         assert!(Quantity::Size.parse("4096").is_err());
+    }
+
+    #[test]
+    fn exact_sizes_are_never_rounded() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1, "1 B"),
+            (1000, "1000 B"),
+            (1024, "1 KiB"),
+            (1537 << 10, "1537 KiB"),
+            ((20 << 20) - 1, "20971519 B"),
+            (20 << 20, "20 MiB"),
+            (3 << 60, "3 EiB"),
+            (u64::MAX, "18446744073709551615 B"),
+        ] {
+            assert_eq!(exact_bytes(bytes), text);
+        }
+        for bytes in (0..63).flat_map(|shift| [(1_u64 << shift) - 1, 1 << shift, (1 << shift) | 1]) {
+            let (number, unit) =
+                exact_bytes(bytes).split_once(' ').map(|(n, u)| (n.to_owned(), u.to_owned())).unwrap();
+            let scale = Quantity::Size.scale(&unit).unwrap() as u64;
+            assert_eq!(number.parse::<u64>().unwrap() * scale, bytes, "exactly");
+        }
     }
 
     #[test]

@@ -110,13 +110,13 @@ pub(crate) fn exact(value: &Value) -> String {
 /// Nanoseconds in the unit that suits them; below one nanosecond and beyond a day as plain numbers.
 pub(crate) fn time_ns(ns: f64) -> String {
     if ns == 0.0 || (1.0..8.64e13).contains(&ns) {
-        Duration::from_ns(ns.round() as u64).to_string().replace(" us", " µs")
+        Duration::from_ns(ns.round() as u64).to_string()
     } else {
         format!("{} s", number(ns / 1e9))
     }
 }
 
-/// A unit as print has it; results keep to ASCII.
+/// A unit as print has it; in a result's axes it is a name for programs, `us`.
 pub(crate) fn unit(unit: &str) -> &str {
     if unit == "us" { "µs" } else { unit }
 }

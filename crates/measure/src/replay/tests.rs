@@ -212,7 +212,7 @@ fn what_lies_beyond_the_end_is_refused_or_folded_and_what_is_unaligned_widened_o
     let named: Vec<u64> = fitted.first_refused.iter().map(|refusal| refusal.number).collect();
     assert_eq!(named, [2, 3, 4, 5, 6]);
     let words = fitted.first_refused[0].to_string();
-    assert!(words.starts_with("request 2, the read of 512 bytes at offset 1073741824: "), "{words}");
+    assert!(words.starts_with("request 2, the read of 512 B at offset 1 GiB: "), "{words}");
 
     let (taken, fitted) = go(Beyond::Fold, Unaligned::Refuse);
     // What would still reach beyond the end is moved to end there.
@@ -323,7 +323,7 @@ fn on_a_real_device_the_replays_own_lateness_is_measured_and_doubted() {
     assert_eq!((lateness.len(), lateness.mean_ns(), lateness.quantile_ns(0.5)), (4, 3500.0, 0.0));
     let late = result.doubts().into_iter().find(|doubt| matches!(doubt, Doubt::LateSubmission { .. }));
     let late = late.unwrap().to_string();
-    assert!(late.contains("7 us or more") && late.contains("p50 latency of 27 us"), "{late}");
+    assert!(late.contains("7 µs or more") && late.contains("p50 latency of 27 µs"), "{late}");
     let mut device = Oversleeping::new(1, 1, 20);
     let closed = paced(Pace::Closed { depth: 1 });
     let result = replay(&mut device, [read(0, 0), read(0, 1)], &closed, Options::default()).unwrap();
