@@ -1,6 +1,7 @@
 //! What is asked of a device, what comes back, and why it may refuse.
 
 use crate::unit::Rule;
+use flashlane_base::units::exact_bytes;
 use flashlane_base::{Duration, Instant, Operation};
 
 /// Names a request among those in flight; the caller's choice, unique until its completion is reaped.
@@ -65,7 +66,7 @@ pub enum Failure {
     #[error("the device has vanished")]
     Gone,
     /// The transfer was cut short.
-    #[error("only {done_bytes} bytes of the request were transferred")]
+    #[error("only {} of the request were transferred", exact_bytes((*done_bytes).into()))]
     Short {
         /// Bytes that were transferred.
         done_bytes: u32,
@@ -109,7 +110,10 @@ pub enum SubmitError {
     },
     /// Outside the device, or empty.
     #[error(
-        "{length_bytes} bytes at offset {offset_bytes} do not lie within the device's {capacity_bytes} bytes"
+        "{} at offset {} do not lie within the device's {}",
+        exact_bytes(*length_bytes),
+        exact_bytes(*offset_bytes),
+        exact_bytes(*capacity_bytes)
     )]
     OutOfRange {
         /// First byte asked for.
@@ -121,7 +125,10 @@ pub enum SubmitError {
     },
     /// Not on the device's units.
     #[error(
-        "{length_bytes} bytes at offset {offset_bytes} are not multiples of the device's unit of {unit_bytes} bytes"
+        "{} at offset {} are not multiples of the device's unit of {}",
+        exact_bytes(*length_bytes),
+        exact_bytes(*offset_bytes),
+        exact_bytes(*unit_bytes)
     )]
     Misaligned {
         /// First byte asked for.
@@ -152,7 +159,12 @@ pub enum SubmitError {
         operation: Operation,
     },
     /// The state of the erase unit forbids it.
-    #[error("{operation} of {length_bytes} bytes at offset {offset_bytes} of lane {}: {rule}", .lane.0)]
+    #[error(
+        "{operation} of {} at offset {} of lane {}: {rule}",
+        exact_bytes(*length_bytes),
+        exact_bytes(*offset_bytes),
+        .lane.0
+    )]
     Rule {
         /// What was asked for …
         operation: Operation,
@@ -166,7 +178,11 @@ pub enum SubmitError {
         rule: Rule,
     },
     /// Longer than the device takes.
-    #[error("{length_bytes} bytes are more than the {longest_bytes} that the device takes at once")]
+    #[error(
+        "{} are more than the {} that the device takes at once",
+        exact_bytes(*length_bytes),
+        exact_bytes(*longest_bytes)
+    )]
     TooLong {
         /// Bytes asked for.
         length_bytes: u64,

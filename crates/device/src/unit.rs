@@ -14,6 +14,7 @@
 //! units make it the zone of a zoned drive, with one write in flight.
 
 use crate::{Failure, Lane, Operation, Profile, Request};
+use flashlane_base::units::exact_bytes;
 
 /// What is known of an erase unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +48,7 @@ impl UnitState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rule {
     /// The request reaches into the next unit.
-    #[error("it does not lie within one unit of {unit_bytes} bytes")]
+    #[error("it does not lie within one unit of {}", exact_bytes(*unit_bytes))]
     AcrossUnits {
         /// Bytes of an erase unit.
         unit_bytes: u64,
@@ -57,20 +58,21 @@ pub enum Rule {
     Bad,
     /// A write to what was written since the last erase.
     #[error(
-        "the unit is not erased there: {written_bytes} of its bytes are written, and an erase has to come first"
+        "the unit is not erased there: its first {} are written, and an erase has to come first",
+        exact_bytes(*written_bytes)
     )]
     NotErased {
         /// Bytes from the unit's start that are written.
         written_bytes: u64,
     },
     /// A write that leaves bytes before it unwritten.
-    #[error("the next write of the unit begins at its byte {expected_bytes}")]
+    #[error("the next write of the unit begins {} from its start", exact_bytes(*expected_bytes))]
     OutOfOrder {
         /// Where the next write has to begin, from the unit's start.
         expected_bytes: u64,
     },
     /// A read of what no completed write left.
-    #[error("only the first {written_bytes} bytes of the unit are written")]
+    #[error("only the first {} of the unit are written", exact_bytes(*written_bytes))]
     NotWritten {
         /// Bytes from the unit's start that are written.
         written_bytes: u64,

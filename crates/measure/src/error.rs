@@ -1,6 +1,7 @@
 //! Why a measurement could not begin, and why one ended early.
 
 use crate::Mismatch;
+use flashlane_base::units::exact_bytes;
 use flashlane_device::{Failure, SubmitError};
 use flashlane_workload::{Access, Unfit};
 
@@ -27,7 +28,7 @@ pub enum Interruption {
     #[error("stopped on request")]
     Stopped,
     /// A request failed.
-    #[error("the {} of {} bytes at offset {} failed: {failure}", .access.operation, .access.length_bytes, .access.offset_bytes)]
+    #[error("the {} failed: {failure}", access_words(access))]
     Failed {
         /// The request.
         access: Access,
@@ -35,7 +36,7 @@ pub enum Interruption {
         failure: Failure,
     },
     /// The device did not take a request.
-    #[error("the {} of {} bytes at offset {} was refused: {error}", .access.operation, .access.length_bytes, .access.offset_bytes)]
+    #[error("the {} was refused: {error}", access_words(access))]
     Refused {
         /// The request.
         access: Access,
@@ -43,7 +44,7 @@ pub enum Interruption {
         error: SubmitError,
     },
     /// What was read is not what was written.
-    #[error("the bytes read at offset {offset_bytes} are not what was written there: {mismatch}")]
+    #[error("the bytes read at offset {} are not what was written there: {mismatch}", exact_bytes(*offset_bytes))]
     Mismatch {
         /// The first byte of the unit.
         offset_bytes: u64,
@@ -56,4 +57,15 @@ pub enum Interruption {
         /// Requests that never came back.
         in_flight: u64,
     },
+}
+
+/// An access as refusals and failures name it: `read of 4 KiB at offset 1537 KiB`; a flush has no place.
+pub(crate) fn access_words(access: &Access) -> String {
+    match access.length_bytes {
+        0 => access.operation.to_string(),
+        length => {
+            let (length, offset) = (exact_bytes(length), exact_bytes(access.offset_bytes));
+            format!("{} of {length} at offset {offset}", access.operation)
+        }
+    }
 }

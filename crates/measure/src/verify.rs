@@ -10,6 +10,7 @@
 //! not find anything older than what was superseded when it was submitted. Units that the run has not written are not
 //! checked.
 
+use flashlane_base::units::exact_bytes;
 use flashlane_base::{Instant, Operation, Seed};
 use flashlane_device::{
     Buffer, Completion, Counters, DataDevice, Device, Failure, Profile, Request, SubmitError,
@@ -24,7 +25,7 @@ pub enum Mismatch {
     #[error("they have no valid header, or do not match its checksum")]
     Garbled,
     /// The header of another place.
-    #[error("they were written for offset {written_for_bytes}")]
+    #[error("they were written for offset {}", exact_bytes(*written_for_bytes))]
     Misplaced {
         /// That place.
         written_for_bytes: u64,

@@ -2,7 +2,7 @@
 
 use crate::{Job, Pattern, Workload};
 use flashlane_base::Operation;
-use flashlane_base::units::format_bytes;
+use flashlane_base::units::exact_bytes;
 use std::collections::BTreeSet;
 
 /// The numbers of a device that a workload must fit.
@@ -195,14 +195,14 @@ impl Job {
             if bytes.is_multiple_of(unit) {
                 return Ok(());
             }
-            Err(unfit(field, format_bytes(bytes), format!("multiples of {}", format_bytes(unit))))
+            Err(unfit(field, exact_bytes(bytes), format!("multiples of {}", exact_bytes(unit))))
         };
         on_units("size", self.size_bytes)?;
         on_units("offset", self.area_offset_bytes)?;
         let area = self.area_length_bytes(limits.capacity_bytes);
         if self.shift_bytes > self.size_bytes {
-            let allowed = format!("at most the size of {}", format_bytes(self.size_bytes));
-            return Err(unfit("shift", format_bytes(self.shift_bytes), allowed));
+            let allowed = format!("at most the size of {}", exact_bytes(self.size_bytes));
+            return Err(unfit("shift", exact_bytes(self.shift_bytes), allowed));
         }
         on_units("shift", self.shift_bytes)?;
         let start = self.area_offset_bytes.checked_add(self.shift_bytes);
@@ -210,21 +210,21 @@ impl Job {
         if end.is_none_or(|end| end > limits.capacity_bytes) {
             let shift = match self.shift_bytes {
                 0 => String::new(),
-                shift => format!(", shifted by {}", format_bytes(shift)),
+                shift => format!(", shifted by {}", exact_bytes(shift)),
             };
             return Err(unfit(
                 "area",
-                format!("{} from {}{shift}", format_bytes(area), format_bytes(self.area_offset_bytes)),
-                format!("it must end within the device's {}", format_bytes(limits.capacity_bytes)),
+                format!("{} from {}{shift}", exact_bytes(area), exact_bytes(self.area_offset_bytes)),
+                format!("it must end within the device's {}", exact_bytes(limits.capacity_bytes)),
             ));
         }
         if area < self.size_bytes {
-            let allowed = format!("it must hold one access of {}", format_bytes(self.size_bytes));
-            return Err(unfit("area", format_bytes(area), allowed));
+            let allowed = format!("it must hold one access of {}", exact_bytes(self.size_bytes));
+            return Err(unfit("area", exact_bytes(area), allowed));
         }
         if let Some(align) = self.align_bytes {
             if align == 0 {
-                return Err(unfit("align", "0 B".into(), format!("at least {}", format_bytes(unit))));
+                return Err(unfit("align", "0 B".into(), format!("at least {}", exact_bytes(unit))));
             }
             on_units("align", align)?;
         }
@@ -249,16 +249,15 @@ impl Job {
                 let field = if step.is_multiple_of(self.size_bytes) { "incr" } else { "stride" };
                 on_units(field, step)?;
                 if step > area {
-                    let given = format!("a step of {}", format_bytes(step));
-                    return Err(unfit(field, given, format!("at most the area of {}", format_bytes(area))));
+                    let given = format!("a step of {}", exact_bytes(step));
+                    return Err(unfit(field, given, format!("at most the area of {}", exact_bytes(area))));
                 }
                 Ok(())
             }
             Pattern::Partitioned { partitions } => {
                 let most = area / self.size_bytes;
                 if !(1..=most).contains(partitions) {
-                    let allowed =
-                        format!("1 to {most}, one access of {} each", format_bytes(self.size_bytes));
+                    let allowed = format!("1 to {most}, one access of {} each", exact_bytes(self.size_bytes));
                     return Err(unfit("partitions", partitions.to_string(), allowed));
                 }
                 Ok(())
@@ -271,8 +270,8 @@ impl Job {
                 offsets.iter().try_for_each(|&offset| {
                     on_units("list", offset)?;
                     if offset > last {
-                        let allowed = format!("offsets of at most {} in this area", format_bytes(last));
-                        return Err(unfit("list", format_bytes(offset), allowed));
+                        let allowed = format!("offsets of at most {} in this area", exact_bytes(last));
+                        return Err(unfit("list", exact_bytes(offset), allowed));
                     }
                     Ok(())
                 })

@@ -55,7 +55,7 @@ fn a_failing_request_ends_a_run_and_says_which() {
     let ended = refused(
         1,
         &["run", "faulty(sim:ssd-s,read-errors=@300)", "sequential-read,requests=10k", "--format", "json"],
-        &["the read of 4096 bytes at offset 1224704 failed", "uncorrectable"],
+        &["the read of 4 KiB at offset 1196 KiB failed", "uncorrectable"],
     );
     assert_eq!(partial(&ended)["requests"], 299);
 }

@@ -104,7 +104,7 @@ fn what_does_not_fit_the_drive_is_said() {
     assert_eq!((&result["requests"], &result["fitted"]["widened"]), (&1500.into(), &500.into()));
     assert_eq!(codes(&result)[..2], ["left-out", "widened"]);
     let first = result["fitted"]["first_left_out"][0].as_str().unwrap();
-    assert!(first.starts_with("request 4, the read of 4096 bytes at offset 32000004096"), "{first}");
+    assert!(first.starts_with("request 4, the read of 4 KiB at offset 31250004 KiB"), "{first}");
     let result = json(&["replay", drive, text(&path), "--beyond", "fold", "--unaligned", "refuse"]);
     assert_eq!((&result["requests"], &result["fitted"]["folded"]), (&1500.into(), &500.into()));
     assert_eq!(codes(&result)[..2], ["left-out", "folded"]);

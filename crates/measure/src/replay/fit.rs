@@ -1,6 +1,7 @@
 //! From what was recorded on one device to what another can be asked: nothing is bent that is not counted.
 
 use super::options::{Beyond, ReplayOptions, Unaligned};
+use crate::error::access_words;
 use flashlane_base::{Duration, Operation};
 use flashlane_device::{Lane, Profile, Request, RequestId, SubmitError};
 use flashlane_trace::Record;
@@ -29,7 +30,7 @@ pub struct Fitted {
 
 /// A request that was left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("request {number}, the {} of {} bytes at offset {}: {reason}", .access.operation, .access.length_bytes, .access.offset_bytes)]
+#[error("request {number}, the {}: {reason}", access_words(access))]
 pub struct Refusal {
     /// Its place in the trace, from 1.
     pub number: u64,

@@ -3,7 +3,7 @@
 
 use super::validate::{Refusal, range, require};
 use super::{Bytes, DriveConfig, Share};
-use flashlane_base::units::format_bytes;
+use flashlane_base::units::exact_bytes;
 use serde::Deserialize;
 
 /// Sections and fields of a drive that hides its flash: none of them has a meaning beside `[lanes]`.
@@ -64,7 +64,7 @@ pub(super) fn validate(config: &DriveConfig, lanes: &LanesConfig) -> Result<(), 
         stripe > 0 && stripe.is_multiple_of(page) && block.is_multiple_of(stripe),
         "lanes.stripe",
         || {
-            let (stripe, page, block) = (format_bytes(stripe), format_bytes(page), format_bytes(block));
+            let (stripe, page, block) = (exact_bytes(stripe), exact_bytes(page), exact_bytes(block));
             format!(
                 "it is {stripe}; allowed: whole pages of {page} by which the erase block of {block} can be divided"
             )
@@ -72,12 +72,12 @@ pub(super) fn validate(config: &DriveConfig, lanes: &LanesConfig) -> Result<(), 
     )?;
     let read_unit = lanes.read_unit.map_or(page, |unit| unit.0);
     require(read_unit > 0 && page.is_multiple_of(read_unit), "lanes.read_unit", || {
-        let (given, page) = (format_bytes(read_unit), format_bytes(page));
+        let (given, page) = (exact_bytes(read_unit), exact_bytes(page));
         format!("it is {given}; allowed: a size by which the page of {page} can be divided")
     })?;
     let row = page * planes_per_lane(config);
     require((row..1 << 40).contains(&lanes.window.0), "lanes.window", || {
-        let (given, row) = (format_bytes(lanes.window.0), format_bytes(row));
+        let (given, row) = (exact_bytes(lanes.window.0), exact_bytes(row));
         format!("it is {given}; allowed: from {row}, a page of each plane of a channel, to 1 TiB")
     })?;
     capacity(config)?;
@@ -96,9 +96,10 @@ fn capacity(config: &DriveConfig) -> Result<(), Refusal> {
     let step = unit * u64::from(flash.channels);
     require(config.capacity.0 > 0 && config.capacity.0.is_multiple_of(step), "capacity", || {
         format!(
-            "it is {} bytes; allowed beside [lanes]: a multiple of {step} bytes, a unit of {} on each of {} channels",
-            config.capacity.0,
-            format_bytes(unit),
+            "it is {}; allowed beside [lanes]: a multiple of {}, a unit of {} on each of {} channels",
+            exact_bytes(config.capacity.0),
+            exact_bytes(step),
+            exact_bytes(unit),
             flash.channels
         )
     })?;

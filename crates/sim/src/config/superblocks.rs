@@ -3,7 +3,7 @@
 use super::validate::{Refusal, range, require};
 use super::{DriveConfig, LevelName, Placement, Translation};
 use crate::nand::Geometry;
-use flashlane_base::units::format_bytes;
+use flashlane_base::units::exact_bytes;
 
 /// Requires: counts and sizes of the flash are in range.
 pub(super) fn validate(config: &DriveConfig) -> Result<(), Refusal> {
@@ -30,11 +30,11 @@ pub(super) fn validate(config: &DriveConfig) -> Result<(), Refusal> {
     let policy = format!("'{}'", mapping.policy);
     only(mapping.translation == Translation::Page, "mapping.translation", "by blocks", "only 'page'")?;
     only(mapping.policy == "write-order", "mapping.policy", &policy, "only 'write-order'")?;
-    only(chunk == page, "mapping.chunk", &format_bytes(chunk), "only the flash page")?;
+    only(chunk == page, "mapping.chunk", &exact_bytes(chunk), "only the flash page")?;
     only(
         unit == page || mapping.parity.is_none(),
         "mapping.unit",
-        &format_bytes(unit),
+        &exact_bytes(unit),
         "only the flash page",
     )?;
     only(mapping.pool == LevelName::Plane, "mapping.pool", "more than a plane", "only 'plane'")?;

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::buffer::{longest_page, shape};
 use crate::nand::Geometry;
-use flashlane_base::units::format_bytes;
+use flashlane_base::units::exact_bytes;
 use flashlane_base::{Duration, Seed};
 use flashlane_policy::buffer::Shape;
 use flashlane_policy::{OptionError, Options};
@@ -111,18 +111,18 @@ fn flash(config: &DriveConfig) -> Result<(), Refusal> {
         || {
             format!(
                 "it is {}; allowed: a whole fraction of the flash page of {} in whole sectors",
-                format_bytes(unit),
-                format_bytes(flash.page.0)
+                exact_bytes(unit),
+                exact_bytes(flash.page.0)
             )
         },
     )?;
     require(flash.spare.0 <= flash.page.0, "flash.spare", || {
-        let (given, page) = (format_bytes(flash.spare.0), format_bytes(flash.page.0));
+        let (given, page) = (exact_bytes(flash.spare.0), exact_bytes(flash.page.0));
         format!("it is {given}; allowed: at most the page of {page}")
     })?;
     let summary = flash.summary.unwrap_or_default();
     require(summary.0 <= flash.page.0, "flash.summary", || {
-        let (given, page) = (format_bytes(summary.0), format_bytes(flash.page.0));
+        let (given, page) = (exact_bytes(summary.0), exact_bytes(flash.page.0));
         format!("it is {given}; allowed: at most the page of {page}")
     })?;
     let units = flash.page.0 / unit;
@@ -143,13 +143,13 @@ fn flash(config: &DriveConfig) -> Result<(), Refusal> {
 fn page(config: &DriveConfig) -> Result<(), Refusal> {
     let (sector, page) = (config.sector.0, config.flash.page.0);
     require(sector.is_power_of_two() && (512..=65536).contains(&sector), "sector", || {
-        format!("it is {}; allowed: a power of two from 512 B to 64 KiB", format_bytes(sector))
+        format!("it is {}; allowed: a power of two from 512 B to 64 KiB", exact_bytes(sector))
     })?;
     require(page.is_multiple_of(sector) && page > 0 && page <= 1 << 20, "flash.page", || {
         format!(
             "it is {}; allowed: a multiple of the sector of {}, up to 1 MiB",
-            format_bytes(page),
-            format_bytes(sector)
+            exact_bytes(page),
+            exact_bytes(sector)
         )
     })
 }
@@ -159,16 +159,16 @@ fn units(config: &DriveConfig) -> Result<(), Refusal> {
     let (page, chunk) = (config.flash.page.0, config.mapping.chunk.0);
     let unit = config.mapping.unit.unwrap_or(config.flash.page).0.max(1);
     require(chunk.is_multiple_of(unit) && chunk > 0, "mapping.chunk", || {
-        format!("it is {}; allowed: whole mapping units of {}", format_bytes(chunk), format_bytes(unit))
+        format!("it is {}; allowed: whole mapping units of {}", exact_bytes(chunk), exact_bytes(unit))
     })?;
     let block = page * u64::from(config.flash.pages);
     require(chunk <= block, "mapping.chunk", || {
         format!(
             "it is {}, larger than an erase block of {} pages of {}; allowed: at most {}",
-            format_bytes(chunk),
+            exact_bytes(chunk),
             config.flash.pages,
-            format_bytes(page),
-            format_bytes(block)
+            exact_bytes(page),
+            exact_bytes(block)
         )
     })?;
     let mut order = config.mapping.order;
@@ -247,8 +247,9 @@ fn capacity(config: &DriveConfig) -> Result<(), Refusal> {
     let capacity = config.capacity.0;
     require(capacity > 0 && capacity.is_multiple_of(config.sector.0), "capacity", || {
         format!(
-            "it is {capacity} bytes; allowed: a positive multiple of the sector of {} bytes",
-            config.sector.0
+            "it is {}; allowed: a positive multiple of the sector of {}",
+            exact_bytes(capacity),
+            exact_bytes(config.sector.0)
         )
     })?;
     let both = config.cleaning.lazy && config.cleaning.yields;
@@ -263,7 +264,7 @@ fn capacity(config: &DriveConfig) -> Result<(), Refusal> {
         format!(
             "a plane has {good} good blocks, but its share of the capacity of {} and its spare blocks for cleaning \
              need {blocks_needed}; allowed: more blocks, a smaller capacity (or more over_provisioning), or a smaller cleaning.low",
-            format_bytes(capacity)
+            exact_bytes(capacity)
         )
     })?;
     require(config.flash.summary.is_none() || config.flash.summary_pages > 0, "flash.summary", || {
@@ -277,16 +278,16 @@ fn buffers(config: &DriveConfig) -> Result<(), Refusal> {
         require(buffer.size.0 >= page, "buffer.size", || {
             let given = match buffer.size.0 {
                 0 => "missing, or 0 B".into(),
-                bytes => format_bytes(bytes),
+                bytes => exact_bytes(bytes),
             };
-            format!("it is {given}; allowed: at least one page of {}", format_bytes(page))
+            format!("it is {given}; allowed: at least one page of {}", exact_bytes(page))
         })?;
         let unit = config.mapping.unit.unwrap_or(config.flash.page).0;
         require(buffer.size.0 / unit <= MOST_BUFFER_PAGES, "buffer.size", || {
             format!(
                 "it is {}; allowed: at most {MOST_BUFFER_PAGES} mapping units of {}",
-                format_bytes(buffer.size.0),
-                format_bytes(unit)
+                exact_bytes(buffer.size.0),
+                exact_bytes(unit)
             )
         })?;
         require(!(buffer.takes == Takes::Parts && config.link.completions_wait), "buffer.takes", || {
@@ -306,12 +307,12 @@ fn buffers(config: &DriveConfig) -> Result<(), Refusal> {
         require(readahead.window.0 >= page, "readahead.window", || {
             format!(
                 "it is {}; allowed: at least one page of {}",
-                format_bytes(readahead.window.0),
-                format_bytes(page)
+                exact_bytes(readahead.window.0),
+                exact_bytes(page)
             )
         })?;
         require(readahead.cache.0 >= readahead.window.0, "readahead.cache", || {
-            format!("it is {}; allowed: at least the window", format_bytes(readahead.cache.0))
+            format!("it is {}; allowed: at least the window", exact_bytes(readahead.cache.0))
         })?;
     }
     Ok(())
