@@ -13,7 +13,7 @@ use crate::lane::{Asked, Dirty, Get, Lane, Write};
 use crate::layout::Layout;
 use crate::payload::{Data, Payload};
 use crate::placement::Placement;
-use crate::recovery::{Found, OpenError, Survey, survey};
+use crate::recovery::{DamagedEnd, Found, OpenError, Survey, survey};
 use crate::status::{LaneStatus, Status};
 use crate::superblock::Superblocks;
 use flashlane_base::Instant;
@@ -41,6 +41,8 @@ pub struct Options {
     pub writes_per_lane: NonZeroU32,
     /// Whether opening reads the footer of every unit too, which nothing needs as long as its header is sound.
     pub both_ends: bool,
+    /// Whether opening goes on where no copy of the superblock can be read, with what the headers of blocks say.
+    pub without_superblock: bool,
 }
 
 impl Default for Options {
@@ -50,6 +52,7 @@ impl Default for Options {
             reserve_units: 2,
             writes_per_lane: NonZeroU32::MIN,
             both_ends: false,
+            without_superblock: false,
         }
     }
 }
@@ -138,6 +141,8 @@ pub struct Blocks<D> {
     pub(crate) suspects: BTreeSet<Place>,
     /// Units of ours that hold nothing that can be told, until they are erased.
     pub(crate) damaged: BTreeSet<Place>,
+    /// Units that rest on one of their ends.
+    pub(crate) damaged_ends: Vec<DamagedEnd>,
     /// Units that are erased before anything is written.
     erase_first: Vec<Place>,
     /// Units that may hold a copy of a block that was put elsewhere when their write failed, and whose it is.
@@ -204,10 +209,11 @@ impl<D: DataDevice> Blocks<D> {
     /// [`OpenError`] where there are none, or the device is not as it was.
     pub fn open(mut device: D, options: Options) -> Result<Self, OpenError> {
         let layout = Layout::new(device.profile())?;
-        let Survey { units, superblock: (format, sequence, superblock, copies), one_ended } =
-            survey(&mut device, &layout, options.both_ends)?;
+        let Survey { units, superblock: (format, sequence, superblock, copies), damaged_ends } =
+            survey(&mut device, &layout, options)?;
         let mut blocks = Self::empty(device, layout, format, options);
-        blocks.counts.one_ended = one_ended;
+        blocks.counts.one_ended = damaged_ends.len() as u64;
+        blocks.damaged_ends = damaged_ends;
         blocks.next_id = superblock.id_floor;
         blocks.sequence = sequence;
         for (place, found) in units {
@@ -241,7 +247,7 @@ impl<D: DataDevice> Blocks<D> {
         blocks.superblocks = Superblocks::found(superblock, copies);
         // Puts that were cut short had numbers too, which are not found.
         blocks.sequence = blocks.sequence.saturating_add(LEAP);
-        if !blocks.damaged.is_empty() {
+        if !blocks.damaged.is_empty() || blocks.superblocks.copies() == 0 {
             // It becomes durable before a block has such an id: if that were damaged too, the next opening would leap from
             // where this one did.
             blocks.superblocks.outdated();
@@ -272,6 +278,7 @@ impl<D: DataDevice> Blocks<D> {
             blocked: false,
             suspects: BTreeSet::new(),
             damaged: BTreeSet::new(),
+            damaged_ends: Vec::new(),
             erase_first: Vec::new(),
             ghosts: BTreeMap::new(),
             counts: Counts::default(),
@@ -338,6 +345,12 @@ impl<D: DataDevice> Blocks<D> {
         Payload::new(self.layout)
     }
 
+    /// Returns the bytes of its lane that a unit takes.
+    pub fn unit_bytes(&self, place: Place) -> std::ops::Range<u64> {
+        let start = u64::from(place.unit) * self.layout.unit_bytes;
+        start..start + self.layout.unit_bytes
+    }
+
     /// The device's clock.
     pub fn now(&self) -> Instant {
         self.device.now()
@@ -363,7 +376,7 @@ impl<D: DataDevice> Blocks<D> {
         self.stored.get(&id).map(|block| block.info(id))
     }
 
-    fn asked(&mut self, id: u64) -> Asked {
+    pub(crate) fn asked(&mut self, id: u64) -> Asked {
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         Asked { ticket, id, at: self.device.now() }

@@ -247,7 +247,13 @@ impl<D: DataDevice> Blocks<D> {
         let at = lane as usize;
         let is_block = matches!(self.lanes[at].writes.front(), Some(Write::Block { .. }));
         let kept_back = is_block && !self.may_take_unit();
-        let unit = if kept_back { None } else { self.lanes[at].take_erased() };
+        let unit = match self.lanes[at].writes.front() {
+            _ if kept_back => None,
+            Some(&Write::Superblock { end, .. }) => {
+                self.lanes[at].take_erased_towards(end, lane, &self.layout)
+            }
+            _ => self.lanes[at].take_erased(),
+        };
         let Some(unit) = unit else {
             // A superblock must not wait for a unit that is erased only after it.
             let is_to_come = |dirty| is_block || self.may_erase(dirty);
@@ -460,7 +466,11 @@ impl<D: DataDevice> Blocks<D> {
                 self.suspects.remove(&place);
                 let length_bytes = payload.len();
                 let block = crate::blocks::Block { place, length_bytes, sequence, checksums, readers: 0 };
-                self.stored.insert(asked.id, block);
+                if let Some(older) = self.stored.insert(asked.id, block) {
+                    // It was written anew (`rewrite`).
+                    let Place { lane, unit } = older.place;
+                    self.lanes[lane as usize].dirty.push_back(Dirty { unit, delete: None });
+                }
                 self.finish(asked, Outcome::Put(Ok(()), payload));
             }
             Write::Superblock { .. } => self.superblock_ended(Ok(place)),
@@ -483,7 +493,7 @@ impl<D: DataDevice> Blocks<D> {
         let lane = match write {
             Write::Block { .. } if !self.has_room_for_blocks() => None,
             Write::Block { .. } => Placement::LeastLoaded.lane(0, &self.lanes),
-            Write::Superblock { .. } => self.lane_for_superblock(&[]),
+            Write::Superblock { end, .. } => self.lane_for_superblock(end, &[]),
         };
         match lane.filter(|_| !tired && !self.gone) {
             Some(lane) => self.enqueue_write(lane, write),

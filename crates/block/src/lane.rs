@@ -2,6 +2,7 @@
 
 use crate::Ticket;
 use crate::header::{Place, Superblock};
+use crate::layout::Layout;
 use crate::payload::Payload;
 use flashlane_base::Instant;
 use flashlane_device::Buffer;
@@ -43,7 +44,28 @@ pub(crate) enum Write {
         waited: bool,
     },
     /// A copy of the superblock.
-    Superblock { buffer: Buffer, superblock: Superblock, sequence: u64, attempts: u32 },
+    Superblock { buffer: Buffer, superblock: Superblock, sequence: u64, attempts: u32, end: End },
+}
+
+/// The end of the device that a copy of the superblock lies towards, so that damage to one region leaves the other copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    First,
+    Last,
+}
+
+impl End {
+    /// Returns how many units `place` lies outside of this end's third of the device. Units are counted as `lanes` over a
+    /// file lays them out: unit 0 of each lane, then unit 1 of each.
+    pub(crate) fn distance(self, place: Place, layout: &Layout) -> u64 {
+        let number = u64::from(place.unit) * u64::from(layout.lanes) + u64::from(place.lane);
+        let third = layout.all_units() / 3;
+        let from_this_end = match self {
+            Self::First => number,
+            Self::Last => layout.all_units() - 1 - number,
+        };
+        (from_this_end + 1).saturating_sub(third.max(1))
+    }
 }
 
 /// A unit that has to be erased before it can be written.
@@ -107,6 +129,23 @@ impl Lane {
     /// Takes the least worn of the erased units.
     pub(crate) fn take_erased(&mut self) -> Option<u32> {
         self.erased.pop().map(|Reverse((_, unit))| unit)
+    }
+
+    /// Takes an erased unit for a copy of the superblock: the least worn one in the third of the device at `end`, or else
+    /// the nearest to it. This looks at every erased unit of the lane; superblocks are seldom written.
+    pub(crate) fn take_erased_towards(&mut self, end: End, lane: u32, layout: &Layout) -> Option<u32> {
+        let key = |&Reverse((erases, unit)): &Reverse<(u32, u32)>| {
+            let from_end = if end == End::First { unit } else { layout.units - unit };
+            (end.distance(Place { lane, unit }, layout), erases, from_end)
+        };
+        let chosen = *self.erased.iter().min_by_key(|erased| key(erased))?;
+        self.erased.retain(|erased| *erased != chosen);
+        Some(chosen.0.1)
+    }
+
+    /// Returns the least distance of an erased unit from the third of the device at `end`.
+    pub(crate) fn distance(&self, end: End, lane: u32, layout: &Layout) -> Option<u64> {
+        self.erased.iter().map(|&Reverse((_, unit))| end.distance(Place { lane, unit }, layout)).min()
     }
 
     /// Whether nothing waits and nothing is in flight.

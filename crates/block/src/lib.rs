@@ -19,6 +19,7 @@ pub mod load;
 mod payload;
 mod placement;
 mod recovery;
+mod repair;
 mod status;
 mod store;
 mod superblock;
@@ -30,6 +31,6 @@ pub use header::{Content, Header, HeaderError, ID_MAX, Place, Superblock, VERSIO
 pub use layout::{Layout, Unsuitable};
 pub use payload::{Data, Payload};
 pub use placement::Placement;
-pub use recovery::{Geometry, OpenError};
+pub use recovery::{DamagedEnd, Geometry, OpenError};
 pub use status::{LaneStatus, Status};
 pub use store::{BlockStore, StoreError};

@@ -5,6 +5,7 @@
 //! unit that was not written to its end from one that was, and a unit that is neither erased nor wholly written is
 //! merely to be erased.
 
+use crate::blocks::Options;
 use crate::header::{Content, Header, HeaderError, Place, Superblock, UNCOUNTED};
 use crate::layout::Layout;
 use flashlane_base::Instant;
@@ -37,7 +38,18 @@ pub(crate) struct Survey {
     /// The newest superblock: its format, and where its copies lie.
     pub(crate) superblock: (u128, u64, Superblock, Vec<Place>),
     /// Units that rest on one of their ends, as far as both were looked at.
-    pub(crate) one_ended: u64,
+    pub(crate) damaged_ends: Vec<DamagedEnd>,
+}
+
+/// A unit of which one end is damaged; what it holds was found by the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DamagedEnd {
+    /// The unit.
+    pub place: Place,
+    /// The block that it holds; `None` for a copy of the superblock.
+    pub id: Option<u64>,
+    /// Whether the header is damaged; otherwise the footer is.
+    pub is_header: bool,
 }
 
 /// Why there are no blocks on a device.
@@ -47,7 +59,7 @@ pub enum OpenError {
     #[error(transparent)]
     Unsuitable(#[from] crate::Unsuitable),
     /// Nothing of ours is on it.
-    #[error("'{device}' holds no blocks: of {written} written units none has a superblock; format it first")]
+    #[error("'{device}' holds no blocks: none of its {written} written units begins or ends as one of ours")]
     NotFormatted {
         /// The device's name.
         device: String,
@@ -78,11 +90,23 @@ pub enum OpenError {
         /// Its shape now.
         given: Geometry,
     },
-    /// A superblock was here, and none of its copies can be read.
-    #[error("'{device}' holds blocks, and no copy of its superblock can be read")]
+    /// A superblock was here, and none of its copies can be read. [`Options::without_superblock`](crate::Options) opens
+    /// the blocks all the same, where their headers say enough.
+    #[error(
+        "'{device}' holds blocks, and no copy of the superblock can be read. {}",
+        if *headers_tell {
+            "Do not format it: 'flashlane sdf ls', 'get' and 'fsck' read the blocks that are left, and 'flashlane sdf fsck \
+             DEVICE --repair --destroy-data' writes the superblock anew from their headers"
+        } else {
+            "Nor do the headers of its units say which of them count: they are damaged, or of several formattings, or it is \
+             not known whether the units were erased since. 'flashlane sdf format' would lose them all"
+        }
+    )]
     NoSuperblock {
         /// The device's name.
         device: String,
+        /// Whether the headers of the blocks that are left are enough to open them.
+        headers_tell: bool,
     },
     /// The device refused a read, or went away.
     #[error("'{device}' cannot be read: {reason}")]
@@ -133,18 +157,21 @@ enum Look {
     /// Not ours.
     Foreign,
     Newer(u32),
-    /// Ours, or unreadable.
+    /// Ours, and damaged.
     Damaged,
+    /// The device cannot read it.
+    Unreadable,
 }
 
 /// Looks at every unit of `device`.
 pub(crate) fn survey<D: DataDevice>(
     device: &mut D,
     layout: &Layout,
-    both_ends: bool,
+    Options { both_ends, without_superblock, .. }: Options,
 ) -> Result<Survey, OpenError> {
     let name = device.profile().name.clone();
-    let mut scan = Scan { layout: *layout, first: BTreeMap::new(), looks: BTreeMap::new(), one_ended: 0 };
+    let mut scan = Scan { layout: *layout, first: BTreeMap::new(), looks: BTreeMap::new() };
+    let mut damaged_ends = Vec::new();
     let mut units = Vec::with_capacity(layout.all_units() as usize);
     let mut written = Vec::new();
     // Unit by unit over all lanes, so that all of them are read at once.
@@ -200,12 +227,18 @@ pub(crate) fn survey<D: DataDevice>(
         let others = in_place(of_blocks.is_some()).any(|header| header.format != format);
         newest_superblock(in_place(false).filter(|header| header.format == format)).filter(|_| !others)
     });
+    let newer = scan.first.values().find_map(|look| match look {
+        Look::Newer(found) => Some(*found),
+        _ => None,
+    });
+    let may_rebuild = without_superblock && newer.is_none() && other.is_none();
+    let superblock =
+        superblock.or_else(|| may_rebuild.then(|| superblock_of_blocks(in_place(true), given)).flatten());
     let Some((format, sequence, superblock, copies)) = superblock else {
-        let newer = scan.first.values().find_map(|look| match look {
-            Look::Newer(found) => Some(*found),
-            _ => None,
+        let is_damaged = |look: Option<&Look>| matches!(look, Some(Look::Damaged));
+        let ours = places.iter().any(|place| {
+            headers(place).is_some() || is_damaged(scan.first.get(place)) || is_damaged(scan.looks.get(place))
         });
-        let ours = places.iter().any(|place| headers(place).is_some());
         return Err(match newer {
             Some(found) => OpenError::Newer { device: name, found, known: crate::header::VERSION },
             // With a lane missing nothing is where it was written.
@@ -213,7 +246,10 @@ pub(crate) fn survey<D: DataDevice>(
                 let formatted = other.unwrap_or(given);
                 OpenError::OtherGeometry { device: name, formatted, given }
             }
-            None if ours => OpenError::NoSuperblock { device: name },
+            None if ours => OpenError::NoSuperblock {
+                device: name,
+                headers_tell: superblock_of_blocks(in_place(true), given).is_some(),
+            },
             None => OpenError::NotFormatted { device: name, written: written.len() as u64 },
         });
     };
@@ -223,10 +259,12 @@ pub(crate) fn survey<D: DataDevice>(
     }
     for (place, erases) in written {
         let (first, second) = (scan.first.remove(&place), scan.looks.remove(&place));
-        let one_end = match (&first, &second) {
-            (Some(Look::Header(header)), Some(Look::Header(footer))) => header != footer,
-            (Some(Look::Header(_)), None) => false,
-            _ => true,
+        // Which end is damaged, where the other is sound.
+        let is_header = match (&first, &second) {
+            (Some(Look::Header(header)), Some(Look::Header(footer))) => (header != footer).then_some(false),
+            (Some(Look::Header(_)), None) => None,
+            (Some(Look::Header(_)), Some(_)) => Some(false),
+            _ => Some(true),
         };
         let found = match (first, second) {
             (Some(Look::Header(header)), _) | (_, Some(Look::Header(header))) => {
@@ -242,7 +280,11 @@ pub(crate) fn survey<D: DataDevice>(
                         },
                     },
                     true => {
-                        scan.one_ended += u64::from(one_end);
+                        let id = match header.content {
+                            Content::Block { id, .. } => Some(id),
+                            Content::Superblock(_) => None,
+                        };
+                        damaged_ends.extend(is_header.map(|is_header| DamagedEnd { place, id, is_header }));
                         Found::Written(header)
                     }
                 }
@@ -253,7 +295,7 @@ pub(crate) fn survey<D: DataDevice>(
         units.push((place, found));
     }
     units.sort_by_key(|(place, _)| *place);
-    Ok(Survey { units, superblock: (format, sequence, superblock, copies), one_ended: scan.one_ended })
+    Ok(Survey { units, superblock: (format, sequence, superblock, copies), damaged_ends })
 }
 
 fn newest_superblock<'a>(
@@ -275,11 +317,26 @@ fn newest_superblock<'a>(
     newest
 }
 
+/// What the headers of blocks say of a superblock of which no copy is left: the formatting that most of them belong to. Its
+/// floor of ids and its retired units are lost; fresh ids begin far above all that are found (`Blocks::open`).
+fn superblock_of_blocks<'a>(
+    headers: impl Iterator<Item = &'a Header>,
+    given: Geometry,
+) -> Option<(u128, u64, Superblock, Vec<Place>)> {
+    let mut formats: BTreeMap<u128, u64> = BTreeMap::new();
+    for header in headers {
+        *formats.entry(header.format).or_default() += 1;
+    }
+    let (format, _) = formats.into_iter().max_by_key(|(_, units)| *units)?;
+    let Geometry { lanes, units, unit_bytes, granule_bytes } = given;
+    let superblock = Superblock { lanes, units, unit_bytes, granule_bytes, id_floor: 0, retired: Vec::new() };
+    Some((format, 0, superblock, Vec::new()))
+}
+
 struct Scan {
     layout: Layout,
     first: BTreeMap<Place, Look>,
     looks: BTreeMap<Place, Look>,
-    one_ended: u64,
 }
 
 impl Scan {
@@ -316,7 +373,7 @@ impl Scan {
                     Err(Failure::Gone) => return Err(Failure::Gone.to_string()),
                     // Once more: what a read finds may be a fault of the way rather than of the medium.
                     Err(_) if attempt == 0 => waiting.push_back((place, 1)),
-                    Err(_) => drop(self.looks.insert(place, Look::Damaged)),
+                    Err(_) => drop(self.looks.insert(place, Look::Unreadable)),
                     Ok(()) => {
                         let bytes = buffer.as_ref().map_or(&[][..], Buffer::as_slice);
                         let look = match Header::decode(bytes, &self.layout) {

@@ -1,13 +1,14 @@
-//! The superblock: two copies on different lanes, written anew where something in it changes.
+//! The superblock: two copies on different lanes, written anew where something in it changes. They lie in different thirds
+//! of the device as far as units are free there, so that damage to one region leaves one of them.
 //!
 //! It changes seldom. Ids need it when the block with the highest one is deleted (its header would have told, after a
 //! restart, that its id was given out), and where units are damaged (`damaged`); units that fail only where the device
 //! does not tell that they are bad. The new copies are written before the old ones are erased, and one of them is enough.
 
 use crate::blocks::Blocks;
-use crate::error::{DeleteError, PutFailure};
+use crate::error::PutFailure;
 use crate::header::{Place, Superblock, retired_most};
-use crate::lane::{Dirty, Lane, Write};
+use crate::lane::{Dirty, End, Lane, Write};
 use flashlane_device::{Buffer, DataDevice};
 use std::collections::BTreeSet;
 
@@ -136,20 +137,9 @@ impl Superblocks {
 }
 
 impl<D: DataDevice> Blocks<D> {
-    /// Writes new copies of the superblock where one is lost, and waits for them.
-    ///
-    /// # Errors
-    /// [`DeleteError`] where nothing can be written, or no unit is left for a copy.
-    pub fn repair(&mut self) -> Result<(), DeleteError> {
-        self.admit_change()?;
-        self.wake();
-        self.tend_superblock();
-        self.settle();
-        match self.superblocks.copies() {
-            _ if self.gone => Err(DeleteError::Gone),
-            COPIES => Ok(()),
-            _ => Err(DeleteError::NoSuperblock),
-        }
+    /// Returns the units that hold the copies of the superblock.
+    pub fn superblock_places(&self) -> impl Iterator<Item = Place> + '_ {
+        self.superblocks.places().iter().copied()
     }
 
     /// Writes new copies of the superblock where something it has to say is not durable yet: that an id was given out
@@ -162,9 +152,9 @@ impl<D: DataDevice> Blocks<D> {
         }
     }
 
-    /// A lane for a copy of the superblock: another than those of `taken` if it can be. It needs a unit that can be
-    /// written without waiting for a superblock.
-    pub(crate) fn lane_for_superblock(&self, taken: &[u32]) -> Option<u32> {
+    /// Returns a lane for a copy of the superblock at `end`: another than those of `taken` if possible. It needs a unit that
+    /// can be written without waiting for a superblock.
+    pub(crate) fn lane_for_superblock(&self, end: End, taken: &[u32]) -> Option<u32> {
         let known_below = self.known_below();
         let with_unit = (0..self.layout.lanes).filter(|&lane| {
             let copies = taken.iter().filter(|&&other| other == lane).count();
@@ -173,17 +163,21 @@ impl<D: DataDevice> Blocks<D> {
         // Rather one where no block counts on the unit.
         with_unit.min_by_key(|lane| {
             let state = &self.lanes[*lane as usize];
-            (taken.contains(lane), state.room() == 0, state.load_bytes)
+            let distance = state.distance(end, *lane, &self.layout).unwrap_or(u64::MAX);
+            (taken.contains(lane), distance, state.room() == 0, state.load_bytes)
         })
     }
 
     /// Begins to write new copies of the superblock.
     pub(crate) fn renew_superblock(&mut self) {
-        let mut places = Vec::new();
-        for _ in 0..COPIES {
-            places.extend(self.lane_for_superblock(&places));
+        let mut taken = Vec::new();
+        let mut copies = Vec::new();
+        for end in [End::First, End::Last] {
+            let Some(lane) = self.lane_for_superblock(end, &taken) else { continue };
+            taken.push(lane);
+            copies.push((lane, end));
         }
-        if places.is_empty() {
+        if copies.is_empty() {
             return;
         }
         // Those that a header has no room for are torn: after a restart they are erased before a block is written to them,
@@ -200,11 +194,11 @@ impl<D: DataDevice> Blocks<D> {
         };
         let sequence = self.sequence;
         self.sequence += 1;
-        self.superblocks.begin(self.next_id, places.len());
-        for lane in places {
+        self.superblocks.begin(self.next_id, copies.len());
+        for (lane, end) in copies {
             let buffer = Buffer::zeroed(self.layout.unit_bytes as usize);
             let superblock = superblock.clone();
-            self.enqueue_write(lane, Write::Superblock { buffer, sequence, superblock, attempts: 0 });
+            self.enqueue_write(lane, Write::Superblock { buffer, sequence, superblock, attempts: 0, end });
         }
     }
 

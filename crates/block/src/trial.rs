@@ -88,6 +88,7 @@ fn options(random: &mut Random) -> Options {
         reserve_units: random.below(3) as u32,
         writes_per_lane: NonZeroU32::MIN.saturating_add(random.below(2) as u32),
         both_ends: random.chance(0.5),
+        without_superblock: false,
     }
 }
 

@@ -2,9 +2,12 @@
 
 use crate::{IntoSpec, OpenError, OpenOptions, real_path};
 use flashlane_base::Seed;
-use flashlane_block::{BlockStore, FormatError};
+use flashlane_block::{BlockStore, Blocks, FormatError, Options as BlockOptions};
 use flashlane_device::DataDevice;
 use flashlane_device::spec::Spec;
+
+/// Blocks on a device of any kind, for calls that do not wait.
+pub type AnyBlocks = Blocks<Box<dyn DataDevice>>;
 
 /// Blocks on a device of any kind.
 pub type AnyBlockStore = BlockStore<Box<dyn DataDevice>>;
@@ -65,6 +68,19 @@ impl OpenOptions {
         spec: impl IntoSpec,
         access: BlockAccess,
     ) -> Result<AnyBlockStore, BlocksError> {
+        Ok(self.open_blocks_with(spec, access, BlockOptions::default())?.into())
+    }
+
+    /// Opens as [`open_blocks`](Self::open_blocks) does, with other options of the block layer than the usual ones.
+    ///
+    /// # Errors
+    /// [`BlocksError`] says what failed.
+    pub fn open_blocks_with(
+        &self,
+        spec: impl IntoSpec,
+        access: BlockAccess,
+        options: BlockOptions,
+    ) -> Result<AnyBlocks, BlocksError> {
         let spec = spec.into_spec().map_err(OpenError::from)?;
         if asks_to_format(&spec) {
             return Err(BlocksError::FormatInSpec { spec: spec.to_string() });
@@ -72,8 +88,35 @@ impl OpenOptions {
         if asks_to_repair(&spec) {
             return Err(BlocksError::RepairInSpec { spec: spec.to_string() });
         }
-        let options = self.clone().destroy_data(access == BlockAccess::Write).allow_page_cache(true);
-        Ok(BlockStore::open(options.open_data(spec)?.device)?)
+        self.open_blocks_as_written(&spec, access, options)
+    }
+
+    /// Opens the blocks on a device whose lanes are repaired first: only records in whose places there is nothing else,
+    /// unless `overwrite`. The lanes' table and the blocks' superblock have to say that the device is ours; with
+    /// `overwrite` the headers of the blocks are enough.
+    ///
+    /// # Errors
+    /// [`BlocksError`] says what failed.
+    pub fn open_blocks_repaired(
+        &self,
+        spec: impl IntoSpec,
+        overwrite: bool,
+    ) -> Result<AnyBlocks, BlocksError> {
+        let spec = spec.into_spec().map_err(OpenError::from)?;
+        let options =
+            BlockOptions { both_ends: true, without_superblock: overwrite, ..BlockOptions::default() };
+        drop(self.open_blocks_with(&spec, BlockAccess::Read, options)?);
+        self.open_blocks_as_written(&repairing(&spec, overwrite), BlockAccess::Write, options)
+    }
+
+    fn open_blocks_as_written(
+        &self,
+        spec: &Spec,
+        access: BlockAccess,
+        options: BlockOptions,
+    ) -> Result<AnyBlocks, BlocksError> {
+        let opening = self.clone().destroy_data(access == BlockAccess::Write).allow_page_cache(true);
+        Ok(Blocks::open(opening.open_data(spec)?.device, options)?)
     }
 
     /// Makes the device that `spec` names hold blocks, none so far; `lanes(…)` in it is divided anew. All data on a real
@@ -125,7 +168,7 @@ pub fn divided(spec: &Spec) -> Spec {
 
 /// Returns the same device, the damaged records of whose lanes are written anew when it is opened: with `overwrite` over
 /// foreign data too, which is lost.
-pub fn repairing(spec: &Spec, overwrite: bool) -> Spec {
+fn repairing(spec: &Spec, overwrite: bool) -> Spec {
     with_lanes_setting(spec, "repair", if overwrite { "overwrite" } else { "yes" })
 }
 

@@ -19,7 +19,7 @@ mod profile;
 mod stack;
 
 pub use blocks::{
-    AnyBlockStore, BlockAccess, BlocksError, asks_to_format, asks_to_repair, divided, formatting, repairing,
+    AnyBlockStore, AnyBlocks, BlockAccess, BlocksError, asks_to_format, asks_to_repair, divided, formatting,
 };
 pub use error::OpenError;
 pub use options::{OpenOptions, Opened, create};

@@ -14,6 +14,7 @@ mod safety;
 mod scripts;
 mod sdf;
 mod sdf_bench;
+mod sdf_damage;
 mod sdf_foreign;
 mod sweeps;
 mod traces;

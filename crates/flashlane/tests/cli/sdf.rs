@@ -202,7 +202,7 @@ fn a_verdict_comes_first_and_counts_agree() {
     bytes[run + 9000] ^= 1;
     fs::write(&path, &bytes).unwrap();
     let (status, line) = first("fsck");
-    assert!(status == 1 && line.starts_with("Verdict: 1 damaged block (id 0)"), "{line}");
+    assert!(status == 1 && line.starts_with("Verdict: 1 damaged block (id 0: lane "), "{line}");
     let checked = flashlane(&["sdf", "fsck", &flash.spec, "--format", "json"]);
     let result: Value = serde_json::from_str(&checked.stdout).unwrap();
     let lanes = result["lanes"].as_array().unwrap();
@@ -215,7 +215,7 @@ fn a_verdict_comes_first_and_counts_agree() {
     fs::write(&path, &bytes).unwrap();
     for (action, expected) in [("ls", 0), ("status", 0), ("fsck", 1)] {
         let (status, line) = first(action);
-        assert!(status == expected && line.starts_with("Verdict: 1 damaged unit, which"), "{action}: {line}");
+        assert!(status == expected && line.starts_with("Verdict: 1 damaged unit (lane "), "{action}: {line}");
     }
     let list = json(&["sdf", "ls", &flash.spec]);
     assert_eq!((list["damaged"].as_array().unwrap().len(), &list["sound"]), (1, &false.into()));
@@ -268,7 +268,11 @@ fn a_lost_table_of_units_costs_no_data_until_its_owner_says_so() {
     assert_eq!((checked.status, checked.stdout.lines().count() as u64), (1, 1 + units));
     // Nothing is written before the owner gives up what lies over the table.
     for action in [&["put", &flash.spec, text(&file)][..], &["rm", &flash.spec, "--damaged"]] {
-        refused(2, &[&["sdf"], action].concat(), &["2 of their records", "byte 4096: 'ZZZZ", "--repair"]);
+        refused(
+            2,
+            &[&["sdf"], action].concat(),
+            &["2 of their records", "byte 4096", "text 'ZZZZ", "--repair"],
+        );
     }
     assert!(fs::read(&path).unwrap() == bytes);
     refused(2, &["sdf", "fsck", &flash.spec, "--repair"], &["2 of their records", "--destroy-data"]);

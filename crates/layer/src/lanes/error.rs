@@ -61,7 +61,7 @@ pub enum LanesError {
     /// Foreign data lies where the lanes keep their records, and the device is opened to be written.
     #[error(
         "'{device}' is not written to: it has lanes, and {} of their records {} been overwritten with other data, the first at \
-         byte {at}: '{found}'. The lanes can be read, opened read-only. 'repair=overwrite' ('flashlane sdf fsck DEVICE --repair \
+         byte {at}, where it finds {found}. The lanes can be read, opened read-only. 'repair=overwrite' ('flashlane sdf fsck DEVICE --repair \
          --destroy-data') writes the records anew, and the other data there is lost",
         records, if *records == 1 { "has" } else { "have" }
     )]

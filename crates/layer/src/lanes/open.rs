@@ -148,7 +148,7 @@ impl Opened {
                 device: device.into(),
                 records: self.damage.foreign,
                 at: *at,
-                found: first_bytes.escape_ascii().to_string(),
+                found: shown(first_bytes),
             });
         }
         if self.damage.lost_sectors == self.layout.sectors() {
@@ -156,6 +156,16 @@ impl Opened {
         }
         Ok(())
     }
+}
+
+/// Bytes for a message: as text where all of them are, or else in hexadecimal.
+fn shown(bytes: &[u8]) -> String {
+    let is_text = bytes.iter().all(|byte| matches!(byte, b' '..=b'~'));
+    if is_text {
+        return format!("the text '{}'", bytes.escape_ascii());
+    }
+    let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("the bytes {} (hexadecimal)", hex.join(" "))
 }
 
 /// The place of a superblock, and what stands there.

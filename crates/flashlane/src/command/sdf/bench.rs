@@ -1,7 +1,7 @@
 //! Puts and gets with so many in flight: bandwidth and latency of the block layer on a device.
 
 use super::LoadOptions;
-use super::device::{AnyBlocks, open_or_format};
+use super::device::open_or_format;
 use super::status::described;
 use crate::arguments::{OutputOptions, SafetyOptions};
 use crate::device::real_path;
@@ -14,6 +14,7 @@ use flashlane_block::load::{self, Load, Side};
 use flashlane_block::{Layout, Options, Outcome, Placement};
 use flashlane_device::Profile;
 use flashlane_device::spec::Spec;
+use flashlane_open::AnyBlocks;
 use serde_json::{Value, json};
 
 /// Blocks a lane that are put unless a number is given.

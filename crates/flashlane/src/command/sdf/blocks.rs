@@ -1,6 +1,7 @@
 //! Blocks in and out.
 
-use super::device::{Access, AnyBlocks, open};
+use super::device::open;
+use super::status::located;
 use super::verdict::Verdict;
 use crate::arguments::Format;
 use crate::failure::{Failure, Status, tell};
@@ -9,6 +10,7 @@ use anyhow::{Context, anyhow};
 use flashlane_base::units::format_bytes;
 use flashlane_block::{Outcome, Payload};
 use flashlane_device::spec::Spec;
+use flashlane_open::{AnyBlocks, BlockAccess};
 use flashlane_trace::is_standard_input;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -31,7 +33,7 @@ pub fn put(spec: &Spec, files: &[PathBuf], first: Option<u64>) -> Result<Status,
             .with_context(|| format!("cannot open '{}'", file.display()))
             .map_err(Failure::unusable)?;
     }
-    let mut blocks = open(spec, Access::Write)?;
+    let mut blocks = open(spec, BlockAccess::Write)?;
     for (nth, file) in (0..).zip(files) {
         // What was stored before stays, and its ids are told.
         let unusable =
@@ -94,7 +96,7 @@ pub fn get(
     length: Option<u64>,
     output: Option<&Path>,
 ) -> Result<Status, Failure> {
-    let mut blocks = open(spec, Access::Read)?;
+    let mut blocks = open(spec, BlockAccess::Read)?;
     let whole = blocks.info(id).map_or(0, |info| info.length_bytes);
     let length = length.unwrap_or(whole.saturating_sub(offset));
     // Asked for as a whole first: what is not there is told before a byte is written.
@@ -146,7 +148,7 @@ fn write_out(
 
 /// Lists the blocks.
 pub fn list(spec: &Spec, format: Format) -> Result<Status, Failure> {
-    let blocks = open(spec, Access::Read)?;
+    let blocks = open(spec, BlockAccess::Read)?;
     let verdict = Verdict::new(spec, &blocks, None);
     let rows = blocks
         .list()
@@ -166,7 +168,7 @@ pub fn list(spec: &Spec, format: Format) -> Result<Status, Failure> {
             let rows: Vec<Value> = rows
                 .map(|[id, bytes, lane, unit]| json!({ "id": id, "length_bytes": bytes, "lane": lane, "unit": unit }))
                 .collect();
-            let damaged = blocks.damaged().map(|place| json!({ "lane": place.lane, "unit": place.unit }));
+            let damaged = blocks.damaged().map(|place| located(&blocks, place));
             json(&json!({
                 "schema": "flashlane.blocks/1",
                 "verdict": verdict.text,
@@ -183,27 +185,32 @@ pub fn list(spec: &Spec, format: Format) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-/// Deletes blocks.
+/// Deletes the blocks that are there, then with `damaged` the damaged units. Where some are not deleted, says which and
+/// why, and which are.
 pub fn remove(spec: &Spec, ids: &[u64], damaged: bool) -> Result<Status, Failure> {
-    let mut blocks = open(spec, Access::Write)?;
-    let mut status = Status::Done;
-    let mut tickets = Vec::new();
+    let mut blocks = open(spec, BlockAccess::Write)?;
+    let (mut tickets, mut deleted, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for &id in ids {
         match blocks.delete(id) {
-            Ok(ticket) => tickets.push(ticket),
-            Err(error) => {
-                tell(&error.to_string());
-                status = Status::Failed;
-            }
+            Ok(ticket) => tickets.push((id, ticket)),
+            Err(error) => kept.push((id, error.to_string())),
         }
     }
-    for ticket in tickets {
-        if let Some(Outcome::Delete(Err(failure))) = blocks.wait(ticket).map(|finished| finished.outcome) {
-            tell(&failure.to_string());
-            status = Status::Failed;
+    for (id, ticket) in tickets {
+        match blocks.wait(ticket).map(|finished| finished.outcome) {
+            Some(Outcome::Delete(Err(failure))) => kept.push((id, failure.to_string())),
+            _ => deleted.push(id.to_string()),
         }
     }
-    if damaged && status == Status::Done {
+    if !kept.is_empty() {
+        let kept: Vec<String> = kept.iter().map(|(id, reason)| format!("{id} ({reason})")).collect();
+        let deleted = if deleted.is_empty() { "none".to_owned() } else { deleted.join(", ") };
+        let units = if damaged { "; damaged units are left as they are" } else { "" };
+        tell(&format!("not deleted: {}; deleted: {deleted}{units}", kept.join(", ")));
+        blocks.settle();
+        return Ok(Status::Failed);
+    }
+    if damaged {
         let before = blocks.damaged().count();
         let discarded = blocks.discard_damaged();
         let kept = blocks.damaged().count();
@@ -215,5 +222,5 @@ pub fn remove(spec: &Spec, ids: &[u64], damaged: bool) -> Result<Status, Failure
         }
     }
     blocks.settle();
-    Ok(status)
+    Ok(Status::Done)
 }

@@ -6,72 +6,59 @@ use crate::device::{self as devices, Accept, OpenedBytes, Opening};
 use crate::failure::{Failure, Status};
 use anyhow::anyhow;
 use flashlane_base::Seed;
-use flashlane_block::{Blocks, FormatError, Layout, OpenError, Options};
+use flashlane_block::{Blocks, FormatError, Layout, OpenError as BlockOpenError, Options};
 use flashlane_device::spec::Spec;
-use flashlane_device::{DataDevice, Device, Profile};
+use flashlane_device::{Device, Profile};
 use flashlane_host::DEPTH_DEFAULT;
 use flashlane_measure::schema::Warning;
-use flashlane_open::{asks_to_format, asks_to_repair, divided, formatting, repairing};
+use flashlane_open::{
+    AnyBlocks, BlockAccess, BlocksError, OpenOptions, asks_to_format, asks_to_repair, divided, formatting,
+};
 
-pub type AnyBlocks = Blocks<Box<dyn DataDevice>>;
-
-/// What is to be done with the blocks.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    Read,
-    Write,
+/// Opens the blocks on a device. They are ours, so that writing among them asks for no consent; a device that holds
+/// something else is not opened. To be read they are opened without a superblock too.
+pub fn open(spec: &Spec, access: BlockAccess) -> Result<AnyBlocks, Failure> {
+    let without_superblock = access == BlockAccess::Read;
+    open_with(spec, access, Options { without_superblock, ..Options::default() })
 }
 
-/// The blocks on a device. They are ours, so that writing among them asks for no consent; a device that holds something
-/// else is not opened.
-pub fn open(spec: &Spec, access: Access) -> Result<AnyBlocks, Failure> {
-    open_with(spec, access, Options::default())
+/// Opens them with other options.
+pub fn open_with(spec: &Spec, access: BlockAccess, options: Options) -> Result<AnyBlocks, Failure> {
+    OpenOptions::new().open_blocks_with(spec, access, options).map_err(|error| not_opened(spec, error))
 }
 
-/// The same with other options than the usual ones.
-pub fn open_with(spec: &Spec, access: Access, options: Options) -> Result<AnyBlocks, Failure> {
-    refuse_repair(spec)?;
-    open_as_written(spec, access, options)
-}
-
-/// Opens the blocks on a device whose lanes are repaired first: only records in whose places there is nothing else, unless
-/// `overwrite`. The lanes' table and the blocks' superblock have to say that the device is ours.
+/// Opens them once their lanes are repaired, over other data too with `overwrite`.
 pub fn open_repaired(spec: &Spec, overwrite: bool) -> Result<AnyBlocks, Failure> {
-    drop(open(spec, Access::Read)?);
-    open_as_written(&repairing(spec, overwrite), Access::Write, Options::default())
+    OpenOptions::new().open_blocks_repaired(spec, overwrite).map_err(|error| not_opened(spec, error))
 }
 
-fn refuse_repair(spec: &Spec) -> Result<(), Failure> {
-    if !asks_to_repair(spec) {
-        return Ok(());
-    }
-    Err(Failure::unusable(anyhow!(
-        "'{spec}' asks for a repair: of blocks 'flashlane sdf fsck DEVICE --repair' does that, and checks first that the \
-         device holds them"
-    )))
-}
-
-fn open_as_written(spec: &Spec, access: Access, options: Options) -> Result<AnyBlocks, Failure> {
-    let ours = SafetyOptions { destroy_data: true, really: None, create: None, allow_page_cache: true };
-    if asks_to_format(spec) {
-        return Err(Failure::unusable(anyhow!(
+fn not_opened(spec: &Spec, error: BlocksError) -> Failure {
+    match error {
+        BlocksError::Device(error) => error.into(),
+        BlocksError::Open(error) => no_blocks(spec, error),
+        BlocksError::FormatInSpec { .. } => Failure::unusable(anyhow!(
             "'{spec}' asks for format=yes, which loses all that is on it: only 'flashlane sdf format' and 'bench' do that"
-        )));
+        )),
+        error @ BlocksError::RepairInSpec { .. } => Failure::unusable(error),
+        error => Failure::failed(error),
     }
-    let opened = opened(spec, &ours, access, Seed(0), &|_| Ok(()))?;
-    Blocks::open(opened.device, options).map_err(|error| not_opened(spec, error))
 }
 
-fn not_opened(spec: &Spec, error: OpenError) -> Failure {
+fn no_blocks(spec: &Spec, error: BlockOpenError) -> Failure {
     match &error {
-        OpenError::NotFormatted { .. } if devices::real_path(spec).is_none() => Failure::unusable(anyhow!(
-            "'{spec}' is simulated, and forgets everything when a command ends: 'flashlane sdf bench' puts and gets \
+        BlockOpenError::NotFormatted { .. } if devices::real_path(spec).is_none() => {
+            Failure::unusable(anyhow!(
+                "'{spec}' is simulated, and forgets everything when a command ends: 'flashlane sdf bench' puts and gets \
              within one"
-        )),
-        OpenError::NotFormatted { device, .. } => {
+            ))
+        }
+        BlockOpenError::NotFormatted { device, written: 0 } => {
             Failure::unusable(anyhow!("{error}: flashlane sdf format '{device}' --destroy-data"))
         }
-        OpenError::Device { .. } => Failure::failed(error),
+        BlockOpenError::NotFormatted { device, .. } => Failure::unusable(anyhow!(
+            "{error}. If what they hold may be lost, 'flashlane sdf format '{device}' --destroy-data' makes it hold blocks"
+        )),
+        BlockOpenError::Device { .. } => Failure::failed(error),
         _ => Failure::unusable(error),
     }
 }
@@ -85,12 +72,14 @@ pub fn open_or_format(
     options: Options,
     accept: &dyn Fn(&Profile, &Layout) -> Result<(), Failure>,
 ) -> Result<(AnyBlocks, Vec<Warning>), Failure> {
-    refuse_repair(spec)?;
+    if asks_to_repair(spec) {
+        return Err(not_opened(spec, BlocksError::RepairInSpec { spec: spec.to_string() }));
+    }
     consent(spec, safety, "measuring puts", "")?;
     if devices::real_path(spec).is_none() || safety.create.is_some() || asks_to_format(spec) {
         return format(spec, safety, seed, options, accept);
     }
-    let opened = || opened(spec, safety, Access::Write, Seed(0), &|_| Ok(()));
+    let opened = || opened(spec, safety, Seed(0), &|_| Ok(()));
     let there = match opened() {
         Err(failure) if is_not_divided(&failure) => return format(spec, safety, seed, options, accept),
         there => there?,
@@ -99,8 +88,8 @@ pub fn open_or_format(
     accept(there.device.profile(), &layout)?;
     match Blocks::open(there.device, options) {
         Ok(blocks) => Ok((blocks, there.warnings)),
-        Err(OpenError::NotFormatted { .. }) => formatted(opened()?, seed, options),
-        Err(error) => Err(not_opened(spec, error)),
+        Err(BlockOpenError::NotFormatted { .. }) => formatted(opened()?, seed, options),
+        Err(error) => Err(no_blocks(spec, error)),
     }
 }
 
@@ -139,7 +128,7 @@ fn format_made(
 ) -> Result<(AnyBlocks, Vec<Warning>), Failure> {
     let seed = seed.map_or_else(flashlane_host::fresh_seed, Ok).map_err(Failure::failed)?;
     let accept = |profile: &Profile| accept(profile, &Layout::new(profile).map_err(Failure::unusable)?);
-    let opened = opened(&divided(spec), safety, Access::Write, seed, &accept)?;
+    let opened = opened(&divided(spec), safety, seed, &accept)?;
     // One that did not have to be divided was not asked yet.
     accept(opened.device.profile())?;
     formatted(opened, Some(seed), options)
@@ -163,10 +152,12 @@ fn formatted(
 fn opened(
     spec: &Spec,
     safety: &SafetyOptions,
-    access: Access,
     seed: Seed,
     accept: &Accept<'_>,
 ) -> Result<OpenedBytes, Failure> {
-    let writes = access == Access::Write;
-    devices::open_bytes(spec, &Opening { safety, writes, depth: u64::from(DEPTH_DEFAULT), seed }, accept)
+    devices::open_bytes(
+        spec,
+        &Opening { safety, writes: true, depth: u64::from(DEPTH_DEFAULT), seed },
+        accept,
+    )
 }

@@ -1,14 +1,15 @@
 //! How the device stands: after formatting, on request, and after reading everything.
 
-use super::device::{Access, AnyBlocks, format as format_device, open, open_repaired, open_with};
-use super::verdict::{Checked, Verdict, counted};
+use super::device::{format as format_device, open, open_repaired, open_with};
+use super::verdict::{Checked, Unreadable, Verdict, counted, end_named};
 use crate::arguments::{OutputOptions, SafetyOptions};
 use crate::failure::{Failure, Status};
 use crate::output;
 use crate::progress::Meter;
-use flashlane_block::{LaneStatus, Options, Outcome};
+use flashlane_block::{GetFailure, LaneStatus, Options, Outcome, Place};
 use flashlane_device::Device;
 use flashlane_device::spec::Spec;
+use flashlane_open::{AnyBlocks, BlockAccess};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -26,7 +27,7 @@ pub fn format(spec: &Spec, output: &OutputOptions, safety: &SafetyOptions) -> Re
 /// Shows how it stands.
 pub fn status(spec: &Spec, output: &OutputOptions) -> Result<Status, Failure> {
     output::prepare_beside(output, spec)?;
-    let blocks = open(spec, Access::Read)?;
+    let blocks = open(spec, BlockAccess::Read)?;
     let mut value = described(&blocks);
     judge(&mut value, &Verdict::new(spec, &blocks, None));
     output::deliver(output, &output::value(&value, spec)?, None)?;
@@ -43,14 +44,16 @@ pub fn fsck(spec: &Spec, repair: Option<bool>, output: &OutputOptions) -> Result
     output::prepare_beside(output, spec)?;
     if let Some(overwrite) = repair {
         let mut blocks = open_repaired(spec, overwrite)?;
-        blocks.repair().map_err(Failure::failed)?;
+        blocks.repair(overwrite).map_err(Failure::failed)?;
     }
-    let mut blocks = open_with(spec, Access::Read, Options { both_ends: true, ..Options::default() })?;
+    let options = Options { both_ends: true, without_superblock: true, ..Options::default() };
+    let mut blocks = open_with(spec, BlockAccess::Read, options)?;
     let meter = Meter::new(format!("reading the blocks of {spec}"));
     let all: Vec<_> = blocks.list().collect();
     let most = GETS_PER_LANE * blocks.device().profile().lanes as usize;
     let (mut waiting, mut reading) = (all.iter(), BTreeMap::new());
-    let (mut unreadable, mut checked, mut partial) = (Vec::new(), 0_u64, None);
+    let (mut unreadable, mut damaged_blocks) = (Vec::new(), Vec::new());
+    let (mut checked, mut partial) = (0_u64, None);
     let mut out = Vec::new();
     loop {
         while reading.len() < most
@@ -68,10 +71,15 @@ pub fn fsck(spec: &Spec, repair: Option<bool>, output: &OutputOptions) -> Result
             let Some(info) = reading.remove(&finished.ticket) else { continue };
             checked += 1;
             if let Outcome::Get(Err(failure)) = finished.outcome {
-                let (lane, unit) = (info.place.lane, info.place.unit);
-                unreadable.push(json!({
-                    "id": info.id, "lane": lane, "unit": unit, "reason": failure.to_string(),
-                }));
+                let offset_bytes = match failure {
+                    GetFailure::Damaged { offset_bytes, .. } => Some(offset_bytes),
+                    _ => None,
+                };
+                damaged_blocks.push(Unreadable { id: info.id, place: info.place, offset_bytes });
+                let mut value = located(&blocks, info.place);
+                value["id"] = info.id.into();
+                value["reason"] = failure.to_string().into();
+                unreadable.push(value);
             }
         }
         meter.set(Some(checked as f64 / all.len().max(1) as f64));
@@ -80,7 +88,6 @@ pub fn fsck(spec: &Spec, repair: Option<bool>, output: &OutputOptions) -> Result
         }
     }
     drop(meter);
-    let damaged_blocks: Vec<u64> = unreadable.iter().filter_map(|block| block["id"].as_u64()).collect();
     let mut value = described(&blocks);
     // A unit whose block cannot be read is damaged too.
     for block in &unreadable {
@@ -89,7 +96,10 @@ pub fn fsck(spec: &Spec, repair: Option<bool>, output: &OutputOptions) -> Result
         add_one(&mut value["lanes"][lane]["units_damaged"]);
     }
     unreadable.extend(blocks.damaged().map(|place| {
-        json!({ "id": null, "lane": place.lane, "unit": place.unit, "reason": "what the unit holds cannot be told" })
+        let mut value = located(&blocks, place);
+        value["id"] = Value::Null;
+        value["reason"] = "what the unit holds cannot be told".into();
+        value
     }));
     let read = Checked { blocks: checked, unreadable: damaged_blocks, is_partial: partial.is_some() };
     let verdict = Verdict::new(spec, &blocks, Some(&read));
@@ -130,6 +140,17 @@ const REPAIRS: [(&str, &str, &str); 4] = [
     ),
 ];
 
+/// A unit, and the bytes of its lane that it takes.
+pub fn located(blocks: &AnyBlocks, place: Place) -> Value {
+    let bytes = blocks.unit_bytes(place);
+    json!({
+        "lane": place.lane,
+        "unit": place.unit,
+        "offset_bytes": bytes.start,
+        "length_bytes": bytes.end - bytes.start,
+    })
+}
+
 /// What can be told without reading blocks.
 pub fn described(blocks: &AnyBlocks) -> Value {
     let status = blocks.status();
@@ -152,13 +173,20 @@ pub fn described(blocks: &AnyBlocks) -> Value {
         warnings.push(json!({
             "code": "damaged-headers",
             "message": format!(
-                "{} a damaged header or footer, and what is there was found by the other: put such blocks anew while \
-                 that is sound",
+                "{} a damaged header or footer, and what is there was found by the other ('flashlane sdf fsck DEVICE \
+                 --repair' writes such blocks anew while that is sound)",
                 counted(status.counts.one_ended, "unit has", "units have")
             ),
+            "units": blocks.damaged_ends().map(|end| end_named(blocks, &end)).collect::<Vec<_>>(),
         }));
     }
-    if status.superblock_copies < 2 {
+    if status.superblock_copies == 0 {
+        warnings.push(json!({
+            "code": "no-superblock",
+            "message": "no copy of the superblock is left: blocks are found by their headers, and nothing is written \
+                 before 'flashlane sdf fsck DEVICE --repair --destroy-data' writes it anew",
+        }));
+    } else if status.superblock_copies < 2 {
         warnings.push(json!({
             "code": "one-superblock",
             "message": "only one copy of the superblock is left; the next put or delete writes it anew",

@@ -1,9 +1,9 @@
 //! The first line of `ls`, `status` and `fsck`: whether the device is sound, and what to do where it is not.
 
-use super::device::AnyBlocks;
-use flashlane_block::LaneStatus;
+use flashlane_block::{DamagedEnd, LaneStatus, Place};
 use flashlane_device::Device;
 use flashlane_device::spec::Spec;
+use flashlane_open::AnyBlocks;
 
 /// What was found, in a sentence.
 pub struct Verdict {
@@ -14,13 +14,47 @@ pub struct Verdict {
 /// What reading every block found.
 pub struct Checked {
     pub blocks: u64,
-    /// The ids of blocks that cannot be read.
-    pub unreadable: Vec<u64>,
+    pub unreadable: Vec<Unreadable>,
     pub is_partial: bool,
 }
 
-/// Ids that are named; of more the number says enough.
-const IDS_NAMED: usize = 8;
+/// A block that cannot be read.
+pub struct Unreadable {
+    pub id: u64,
+    pub place: Place,
+    /// Where in the block the first damaged read unit begins, where that is known.
+    pub offset_bytes: Option<u64>,
+}
+
+/// Blocks and units that are named; of more the number says enough.
+const NAMED_MAX: usize = 8;
+
+fn listed(items: impl Iterator<Item = String>) -> String {
+    let mut items: Vec<String> = items.take(NAMED_MAX + 1).collect();
+    if items.len() > NAMED_MAX {
+        items[NAMED_MAX] = "…".to_owned();
+    }
+    items.join("; ")
+}
+
+/// A unit by its lane, its number and the bytes of the lane that it takes.
+fn unit_named(blocks: &AnyBlocks, place: Place) -> String {
+    let bytes = blocks.unit_bytes(place);
+    format!(
+        "lane {}, unit {}, bytes {} to {} of the lane",
+        place.lane,
+        place.unit,
+        bytes.start,
+        bytes.end - 1
+    )
+}
+
+/// A unit of which one end is damaged, and what it holds.
+pub fn end_named(blocks: &AnyBlocks, end: &DamagedEnd) -> String {
+    let what = end.id.map_or_else(|| "the superblock".to_owned(), |id| format!("block {id}"));
+    let which = if end.is_header { "header" } else { "footer" };
+    format!("the {which} of {what}: {}", unit_named(blocks, end.place))
+}
 
 /// A count of them, in words.
 pub fn counted(count: u64, one: &str, several: &str) -> String {
@@ -37,20 +71,28 @@ impl Verdict {
         let records = counter("superblocks_damaged") + counter("table_sectors_damaged");
         let mut findings = Vec::new();
         if let Some(Checked { unreadable, .. }) = checked.filter(|checked| !checked.unreadable.is_empty()) {
-            let named: Vec<String> = unreadable.iter().take(IDS_NAMED).map(u64::to_string).collect();
-            let more = if unreadable.len() > IDS_NAMED { ", …" } else { "" };
+            let named = unreadable.iter().map(|block| {
+                let from = match block.offset_bytes {
+                    Some(offset) => format!(", damaged from byte {offset} of the block on"),
+                    None => String::new(),
+                };
+                format!("id {}: {}{from}", block.id, unit_named(blocks, block.place))
+            });
+            let ids: Vec<String> =
+                unreadable.iter().take(NAMED_MAX).map(|block| block.id.to_string()).collect();
             findings.push(format!(
-                "{} (id {}{more}): what can be read of them is given by 'get --offset'; delete them ('flashlane sdf rm \
+                "{} ({}): what can be read of them is given by 'get --offset'; delete them ('flashlane sdf rm \
                  \"{spec}\" {}') and put them anew from elsewhere",
                 counted(unreadable.len() as u64, "damaged block", "damaged blocks"),
-                named.join(", "),
-                named.join(" "),
+                listed(named),
+                ids.join(" "),
             ));
         }
         if damaged > 0 {
             findings.push(format!(
-                "{}, which may have held blocks; 'flashlane sdf rm \"{spec}\" --damaged' gives that up and erases {}",
+                "{} ({}), which may have held blocks; 'flashlane sdf rm \"{spec}\" --damaged' gives that up and erases {}",
                 counted(damaged, "damaged unit", "damaged units"),
+                listed(blocks.damaged().map(|place| unit_named(blocks, place))),
                 if damaged == 1 { "it" } else { "them" },
             ));
         }
@@ -59,6 +101,11 @@ impl Verdict {
                 "{} overwritten with other data, so that the device can be read only; 'flashlane sdf fsck \"{spec}\" \
                  --repair --destroy-data' writes them anew, and that data is lost",
                 counted(foreign, "record of the lanes is", "records of the lanes are"),
+            ));
+        } else if status.superblock_copies == 0 {
+            findings.push(format!(
+                "no copy of the superblock is left, so that the device can be read only; 'flashlane sdf fsck \"{spec}\" \
+                 --repair --destroy-data' writes it anew from the headers of the blocks",
             ));
         } else if counter("table_sectors_lost") > 0 {
             findings.push(
@@ -74,8 +121,10 @@ impl Verdict {
         }
         if status.counts.one_ended > 0 {
             findings.push(format!(
-                "{} a damaged header or footer; get such blocks and put them anew while the other is sound",
+                "{} a damaged header or footer ({}); 'flashlane sdf fsck \"{spec}\" --repair' writes what they hold anew \
+                 while the other is sound",
                 counted(status.counts.one_ended, "unit has", "units have"),
+                listed(blocks.damaged_ends().map(|end| end_named(blocks, &end))),
             ));
         }
         let stored = counted(status.blocks, "block", "blocks");

@@ -1,0 +1,150 @@
+//! Damaged units and superblocks: named with their place, and each with a command that deals with it.
+
+use crate::program::{done, flashlane, json, refused, text};
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+
+const UNIT: usize = 64 << 10;
+/// Behind the lanes' superblock and their table's one sector.
+const DATA: usize = 2 * 4096;
+const LANES: usize = 4;
+
+struct Device {
+    dir: tempfile::TempDir,
+    path: PathBuf,
+    spec: String,
+}
+
+impl Device {
+    /// A file with the blocks 0 to 9.
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, small) = (dir.path().join("flash"), dir.path().join("small"));
+        fs::write(&small, [7; 50_000]).unwrap();
+        let spec = format!("lanes({},channels={LANES},unit=64KiB,read-unit=4KiB)", path.display());
+        done(&["sdf", "format", &spec, "--create", "4MiB", "--allow-page-cache"]);
+        let put = ["sdf", "put", &spec];
+        done(&[&put[..], &[text(&small); 10]].concat());
+        Self { dir, path, spec }
+    }
+
+    fn small(&self) -> PathBuf {
+        self.dir.path().join("small")
+    }
+
+    /// The units that hold a copy of the superblock, by their first byte in the file.
+    fn superblocks(&self) -> Vec<usize> {
+        let bytes = fs::read(&self.path).unwrap();
+        let is_superblock = |at: &usize| bytes[*at..].starts_with(b"FLBLOCKS\x01\0\0\0\x02");
+        (DATA..bytes.len() - UNIT).step_by(UNIT).filter(is_superblock).collect()
+    }
+
+    fn fill(&self, places: &[(usize, usize)], byte: u8) {
+        let mut bytes = fs::read(&self.path).unwrap();
+        for &(at, length) in places {
+            bytes[at..at + length].fill(byte);
+        }
+        fs::write(&self.path, bytes).unwrap();
+    }
+
+    fn verdict(&self, action: &str) -> (i32, String) {
+        let ended = flashlane(&["sdf", action, &self.spec]);
+        let report = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        (ended.status, report)
+    }
+}
+
+#[test]
+fn lost_superblock_copies_are_written_anew_from_headers() {
+    let device = Device::new();
+    let spec = device.spec.as_str();
+    let copies = device.superblocks();
+    assert!(copies.len() == 2 && copies[1] - copies[0] > 1 << 20, "{copies:?}");
+    device.fill(&copies.iter().map(|&at| (at, UNIT)).collect::<Vec<_>>(), b'x');
+    let bytes = fs::read(&device.path).unwrap();
+    for action in ["ls", "status", "fsck"] {
+        let (status, report) = device.verdict(action);
+        assert!(status == i32::from(action == "fsck"), "{action}: {report}");
+        assert!(report.contains("no copy of the superblock is left"), "{action}: {report}");
+        assert!(report.contains("--repair --destroy-data"), "{action}: {report}");
+    }
+    assert_eq!(json(&["sdf", "ls", spec])["blocks"].as_array().unwrap().len(), 10);
+    done(&["sdf", "get", spec, "4", "--output", text(&device.dir.path().join("4"))]);
+    assert_eq!(fs::read(device.dir.path().join("4")).unwrap(), [7; 50_000]);
+    let small = device.small();
+    let changes = [
+        &["put", spec, text(&small)][..],
+        &["rm", spec, "0"],
+        &["rm", spec, "--damaged"],
+        &["fsck", spec, "--repair"],
+    ];
+    for change in changes {
+        let refusal = refused(
+            2,
+            &[&["sdf"], change].concat(),
+            &["Do not format", "fsck DEVICE --repair --destroy-data"],
+        );
+        assert!(!refusal.stderr.contains("format it first"), "{}", refusal.stderr);
+        assert!(fs::read(&device.path).unwrap() == bytes, "{change:?}");
+    }
+    let repaired = flashlane(&["sdf", "fsck", spec, "--repair", "--destroy-data", "--format", "json"]);
+    let result: Value = serde_json::from_str(&repaired.stdout).unwrap();
+    assert_eq!((&result["superblock_copies"], &result["blocks"]), (&2.into(), &10.into()), "{result}");
+    // The units that held the copies are damaged, and given up by their owner.
+    assert_eq!(result["units_damaged"], 2);
+    assert_eq!(flashlane(&["sdf", "rm", spec, "--damaged"]).status, 0);
+    let id = done(&["sdf", "put", spec, text(&small)]);
+    assert!(id.trim().parse::<u64>().unwrap() >= 1 << 32, "{id}");
+    assert_eq!(device.verdict("fsck").0, 0);
+}
+
+#[test]
+fn damage_is_named_with_its_place_and_a_way_out() {
+    let device = Device::new();
+    let of = |id: u64| {
+        let list = json(&["sdf", "ls", &device.spec]);
+        let block =
+            list["blocks"].as_array().unwrap().iter().find(|block| block["id"] == id).unwrap().clone();
+        let [lane, unit] = ["lane", "unit"].map(|key| block[key].as_u64().unwrap() as usize);
+        let first = unit * UNIT;
+        let named = format!("lane {lane}, unit {unit}, bytes {first} to {} of the lane", first + UNIT - 1);
+        (DATA + (unit * LANES + lane) * UNIT, named)
+    };
+    // One block has lost its header, one its footer, one some of its bytes, one both ends.
+    let places = [1, 3, 5, 7].map(of);
+    let [header, footer, payload, both] = places.each_ref().map(|(at, _)| *at);
+    let end = UNIT - 4096;
+    device
+        .fill(&[(header, 64), (footer + end, 64), (payload + 8192, 64), (both, 64), (both + end, 64)], b'x');
+    let (status, report) = device.verdict("ls");
+    assert_eq!(status, 0);
+    assert!(report.contains(&format!("1 damaged unit ({})", places[3].1)), "{report}");
+    assert!(report.contains(&format!("the header of block 1: {}", places[0].1)), "{report}");
+    let (status, report) = device.verdict("fsck");
+    assert_eq!(status, 1);
+    assert!(report.contains(&format!("the footer of block 3: {}", places[1].1)), "{report}");
+    let damaged = format!("(id 5: {}, damaged from byte 4096 of the block on)", places[2].1);
+    assert!(report.contains(&damaged), "{report}");
+    assert!(report.contains("rm \"") && report.contains("\" 5')"), "{report}");
+    // A repair writes anew what has a sound end; the rest is given up by the commands that the verdict names.
+    let repaired = flashlane(&["sdf", "fsck", &device.spec, "--repair", "--format", "json"]);
+    let result: Value = serde_json::from_str(&repaired.stdout).unwrap();
+    let codes: Vec<&Value> =
+        result["warnings"].as_array().unwrap().iter().map(|warning| &warning["code"]).collect();
+    assert_eq!((repaired.status, codes), (1, vec![&Value::from("damaged-units")]), "{result}");
+    assert_eq!(flashlane(&["sdf", "rm", &device.spec, "5", "--damaged"]).status, 0);
+    let (status, report) = device.verdict("fsck");
+    assert!(status == 0 && report.contains("sound: 8 blocks, all read"), "{report}");
+}
+
+#[test]
+fn rm_says_what_it_deleted_and_what_it_did_not() {
+    let device = Device::new();
+    let ended = refused(1, &["sdf", "rm", &device.spec, "77", "1", "2", "88"], &[]);
+    let expected = "not deleted: 77 (there is no block 77), 88 (there is no block 88); deleted: 1, 2";
+    assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+    let none = refused(1, &["sdf", "rm", &device.spec, "77", "--damaged"], &[]);
+    assert!(none.stderr.contains("deleted: none; damaged units are left as they are"), "{}", none.stderr);
+    assert_eq!(json(&["sdf", "ls", &device.spec])["blocks"].as_array().unwrap().len(), 8);
+}
