@@ -4,7 +4,6 @@
 //! by running its command and reading its output. A figure is added as one [`Figure`] and one line in [`FIGURES`].
 
 mod blocks;
-mod gate;
 mod harness;
 mod host;
 mod interrupt;
@@ -87,7 +86,6 @@ const FIGURES: &[&Figure] = &[
     &page::FIRST_PLOT,
     &page::ZOOM,
     &interrupt::CTRL_C,
-    &gate::TESTS,
 ];
 
 /// A figure: what it is, what was asked for, and how to measure it.
