@@ -7,10 +7,8 @@ mod operation;
 pub mod random;
 pub mod time;
 pub mod units;
-mod whole;
 
 pub use histogram::{Histogram, Latency};
 pub use operation::Operation;
 pub use random::{Random, Seed};
 pub use time::{Duration, Instant};
-pub use whole::WholeFile;

@@ -15,7 +15,6 @@
 //! | `identity`, `clock`, `interrupt` | what a result says about the machine; time; Ctrl-C |
 //! | `ticker` | what is shown now and then, whatever the program does |
 //! | `written` | how much of a device was never written; virtual disks |
-//! | `pipe` | a pipe with a name, opened for writing |
 
 // The one crate that may: it is where real time, threads and system calls come in.
 #![allow(clippy::disallowed_methods)]
@@ -31,7 +30,6 @@ mod interrupt;
 mod memory;
 mod open;
 mod open_error;
-mod pipe;
 mod ram;
 mod record;
 mod signature;
@@ -51,7 +49,6 @@ pub use identity::{Identity, identity, serial};
 pub use interrupt::{Uninterruptible, catch_interrupts, interrupted};
 pub use open::{Access, DEPTH_DEFAULT, DEPTH_MAX, OpenOptions};
 pub use open_error::OpenError;
-pub use pipe::open_pipe;
 pub use ram::machine_memory_bytes;
 pub use record::{Ended, Events, RecordError, Recorded, Recorder, Undo, Until};
 pub use signature::Signature;

@@ -6,7 +6,7 @@
 
 use crate::directory::{Directory, PAGE, RESULT, SAMPLES, figure_file};
 use crate::{ReportError, Samples, Shown, kinds, page, svg};
-use flashlane_base::WholeFile;
+use flashlane_files::WholeFile;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -142,7 +142,7 @@ impl<'a> Files<'a> {
             let whole = out.into_inner().map_err(io::IntoInnerError::into_error)?;
             doing = "putting the file in its place";
             // One that came meanwhile is somebody's.
-            if replaces { whole.put() } else { whole.put_new() }
+            if replaces { whole.replace() } else { whole.create_new() }
         });
         match outcome {
             Ok(()) => {

@@ -1,18 +1,16 @@
-//! Where a trace is written: a file, compressed as its name ends, that is there whole or not at all; or a stream.
+//! Where a trace is written: a file, compressed as its name ends, that is there whole or not at all; or standard output.
 
 use crate::compression::Compression;
 use crate::standard::{is_standard_output, output_name};
 use crate::write::WriteError;
-use flashlane_base::WholeFile;
-use std::fs::File;
+use flashlane_files::WholeFile;
 use std::io::{self, Write};
 use std::path::Path;
 
 /// A file, compressed as its name ends: `.gz`, `.xz`, `.zst` (or `.zstd`), or not.
 ///
-/// It takes its place when it is closed, so that what fails half-way leaves neither half a trace nor a lost one. Where
-/// the place is a link, it is what the link leads to. Into a pipe, and into standard output (see
-/// [`is_standard_output`]), it is written as one goes.
+/// A file is renamed to its path when it is closed: a failure half-way leaves the old file. Standard output (see
+/// [`is_standard_output`]) is written as one goes.
 pub struct Output {
     compressor: Compressor,
     name: String,
@@ -28,7 +26,7 @@ enum Compressor {
 
 enum Place {
     File(WholeFile),
-    Stream(Box<dyn Write + Send>),
+    Standard(io::Stdout),
 }
 
 impl Output {
@@ -40,7 +38,7 @@ impl Output {
     pub fn create(path: &Path, force: bool) -> Result<Self, WriteError> {
         let compression = Compression::of_new(path)?;
         if is_standard_output(path) {
-            return Self::begin(Place::Stream(Box::new(io::stdout())), compression, path, force);
+            return Self::begin(Place::Standard(io::stdout()), compression, path, force);
         }
         if !force && path.is_file() {
             return Err(WriteError::Exists { name: output_name(path) });
@@ -48,22 +46,6 @@ impl Output {
         let file =
             WholeFile::begin(path).map_err(|source| WriteError::File { name: output_name(path), source })?;
         Self::begin(Place::File(file), compression, path, force)
-    }
-
-    /// Whether files of that name are written: to be asked before a pipe is opened, which waits for its reader.
-    ///
-    /// # Errors
-    /// [`WriteError::Compression`] for names of what is not written.
-    pub fn check_name(path: &Path) -> Result<(), WriteError> {
-        Compression::of_new(path).map(drop)
-    }
-
-    /// Writes into `pipe`, which is called `path`.
-    ///
-    /// # Errors
-    /// [`WriteError::Compression`] as for a file.
-    pub fn into_pipe(pipe: File, path: &Path) -> Result<Self, WriteError> {
-        Self::begin(Place::Stream(Box::new(pipe)), Compression::of_new(path)?, path, true)
     }
 
     fn begin(
@@ -105,9 +87,9 @@ impl Output {
             Compressor::Zstd(encoder) => encoder.finish(),
         };
         let put = ended.and_then(|place| match place {
-            Place::File(file) if force => file.put(),
-            Place::File(file) => file.put_new(),
-            Place::Stream(mut stream) => stream.flush(),
+            Place::File(file) if force => file.replace(),
+            Place::File(file) => file.create_new(),
+            Place::Standard(mut stdout) => stdout.flush(),
         });
         put.map_err(|source| {
             if source.kind() == io::ErrorKind::AlreadyExists {
@@ -132,14 +114,14 @@ impl Write for Place {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::File(file) => file.write(bytes),
-            Self::Stream(stream) => stream.write(bytes),
+            Self::Standard(stdout) => stdout.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::File(file) => file.flush(),
-            Self::Stream(stream) => stream.flush(),
+            Self::Standard(stdout) => stdout.flush(),
         }
     }
 }

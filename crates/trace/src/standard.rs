@@ -7,9 +7,9 @@ pub fn is_standard_input(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// Whether that is what stands for standard output: what is written behind its back would meet what is told there.
+/// Whether that is what stands for standard output.
 pub fn is_standard_output(path: &Path) -> bool {
-    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
+    path == Path::new("-")
 }
 
 /// What a trace that is read from there is called in messages and results: its path, or `standard input`.

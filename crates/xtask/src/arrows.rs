@@ -11,6 +11,7 @@ use std::process::Command;
 /// Crate by crate, without the `flashlane-` before each name; a crate stands below all those that may use it.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("base", &[]),
+    ("files", &[]),
     ("device", &["base"]),
     ("policy", &["base"]),
     ("sim", &["base", "device", "policy"]),
@@ -19,12 +20,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("block", &["base", "device"]),
     ("open", &["base", "device", "policy", "sim", "host", "layer", "block"]),
     ("workload", &["base"]),
-    ("trace", &["base"]),
+    ("trace", &["base", "files"]),
     ("measure", &["base", "device", "workload", "trace"]),
     ("probe", &["base", "device", "workload", "measure"]),
     ("uflip", &["base", "device", "workload", "measure"]),
-    ("studies", &["base", "device", "sim", "workload", "trace", "measure", "probe", "uflip"]),
-    ("report", &["base", "measure"]),
+    ("studies", &["base", "files", "device", "sim", "workload", "trace", "measure", "probe", "uflip"]),
+    ("report", &["base", "files", "measure"]),
     ("fuzzing", &["base", "device", "sim", "layer", "block", "workload", "trace", "report"]),
     (
         "flashlane",

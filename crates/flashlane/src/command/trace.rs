@@ -72,7 +72,7 @@ struct InfoArguments {
 struct ConvertArguments {
     #[command(flatten)]
     input: Input,
-    /// Where to: a new file, compressed if it ends in .gz, .xz, .zst or .zstd; a pipe, or - for standard output
+    /// Where to: a new file, compressed if it ends in .gz, .xz, .zst or .zstd; or - for standard output
     out: PathBuf,
     /// The format to write; that of OUT's ending, as in OUT.msr.gz, unless given
     #[arg(long, value_name = "NAME")]
@@ -248,10 +248,10 @@ fn fields(share: &Share) -> Value {
 fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {
     let ConvertArguments { input, out, to, force } = arguments;
     let format = out::format(out, to.as_deref(), None)?;
-    let begun = out::begin(out, *force)?;
+    let file = out::begin(out, *force)?;
     let devices = laid_out(input)?;
     let mut trace = opened(input)?;
-    let writer = Writer::new(format, begun.open()?).map_err(Failure::unusable)?;
+    let writer = Writer::new(format, file).map_err(Failure::unusable)?;
     let source = format!("'{}'", trace.name());
     let what = format!("reading {}", trace.name());
     let written = out::write(&mut trace, what, |record| placed(&devices, record), writer, out);

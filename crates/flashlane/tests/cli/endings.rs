@@ -171,18 +171,6 @@ pub fn interrupt(child: &Child) {
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
 }
 
-/// As [`interrupt`], once it waits for something.
-pub fn interrupt_asleep(child: &Child) {
-    let is_asleep = || {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap_or_default();
-        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
-    };
-    while !(catches_interrupts(child.id()) && is_asleep()) {
-        std::thread::yield_now();
-    }
-    interrupt(child);
-}
-
 /// Whether a process has a handler for SIGINT.
 fn catches_interrupts(id: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();

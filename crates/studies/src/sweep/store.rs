@@ -5,7 +5,7 @@
 //! the definition. A file is there whole or not at all, and one that is damaged all the same is told from a good one by
 //! its checksum.
 
-use flashlane_base::WholeFile;
+use flashlane_files::WholeFile;
 use serde_json::Value;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -99,7 +99,7 @@ impl Store {
         let mut whole = WholeFile::begin(&file)?;
         // As one piece: the file is not buffered.
         whole.write_all(format!("{kept:#}\n").as_bytes())?;
-        whole.put()
+        whole.replace()
     }
 }
 

@@ -8,7 +8,6 @@ use flashlane_trace::{
     FORMATS, Format, Output, Record, Trace, WriteError, Writer, Written, is_standard_output, output_name,
 };
 use std::fmt::Write;
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// The format to write `out` in: the one that is named, else that of its ending; of the written ones and `raw`, which
@@ -43,45 +42,12 @@ pub(super) fn format(
     }
 }
 
-/// A place that can be written to, as far as that can be known without waiting.
-pub(super) struct Begun<'a> {
-    out: &'a Path,
-    /// None for a pipe, which waits for somebody to read it when it is opened.
-    output: Option<Output>,
-}
-
-/// Begins the file or stream; a pipe is only looked at.
-pub(super) fn begin(out: &Path, force: bool) -> Result<Begun<'_>, Failure> {
-    let is_pipe = out.metadata().is_ok_and(|meta| meta.file_type().is_fifo());
-    let begun = if is_pipe && !is_standard_output(out) {
-        Output::check_name(out).map(|()| None)
-    } else {
-        Output::create(out, force).map(Some)
-    };
-    begun.map(|output| Begun { out, output }).map_err(|error| match error {
+/// Begins the file or standard output.
+pub(super) fn begin(out: &Path, force: bool) -> Result<Output, Failure> {
+    Output::create(out, force).map_err(|error| match error {
         WriteError::Exists { .. } => Failure::unusable(anyhow!("{error}: --force overwrites it")),
         error => Failure::unusable(error),
     })
-}
-
-impl Begun<'_> {
-    /// Opens a pipe, once there is something to put into it.
-    pub(super) fn open(self) -> Result<Output, Failure> {
-        let Self { out, output } = self;
-        if let Some(output) = output {
-            return Ok(output);
-        }
-        let cannot = |source| Failure::unusable(WriteError::File { name: output_name(out), source });
-        let pipe = flashlane_host::open_pipe(out).map_err(cannot)?.ok_or_else(|| {
-            Failure::failed(anyhow!("stopped on request, before anybody read the pipe '{}'", out.display()))
-        })?;
-        Output::into_pipe(pipe, out).map_err(Failure::unusable)
-    }
-}
-
-/// Whether what is written there is no plain file: a pipe, or standard output, whatever that is.
-pub(super) fn is_stream(out: &Path) -> bool {
-    is_standard_output(out) || out.metadata().is_ok_and(|meta| !meta.is_file())
 }
 
 /// Writes all that the trace has and puts the file in its place, unless there would be nothing in it. `what` is said
@@ -130,10 +96,10 @@ pub(super) fn nothing(source: &str, format: &Format, written: &Written, out: &Pa
     ))
 }
 
-/// Says what was written to `out`, beside it: a stream may be standard output by another name.
+/// Says what was written to `out`: on standard error where the trace itself is on standard output.
 pub(super) fn say(out: &Path, text: &str) -> Result<(), Failure> {
     let text = format!("{}: {text}", output_name(out));
-    if is_stream(out) {
+    if is_standard_output(out) {
         tell(&text);
         return Ok(());
     }

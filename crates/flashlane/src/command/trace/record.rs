@@ -52,9 +52,8 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Arguments { device, out, force, .. } = arguments;
     let raw = Format::named(RAW).map_err(Failure::unusable)?;
     let format = out::format(out, arguments.to.as_deref(), Some(raw))?;
-    let begun = out::begin(out, *force)?;
+    let file = out::begin(out, *force)?;
     let recorder = Recorder::find(device).map_err(unrecorded)?;
-    let file = begun.open()?;
     let until = match (arguments.time, &arguments.command[..]) {
         (Some(time), _) => Until::Elapsed(time),
         (None, []) => {
@@ -102,14 +101,9 @@ fn unrecorded(error: RecordError) -> Failure {
     }
 }
 
-/// Where the processors' streams are kept until they are joined: beside a file, but not beside a stream, which may be
-/// in `/dev`.
+/// Where the processors' streams are kept until they are joined: beside the file.
 fn folder(out: &Path) -> &Path {
-    let here = Path::new(".");
-    if out::is_stream(out) {
-        return here;
-    }
-    out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(here)
+    out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Why the recording is not what was asked for, if it is not.
@@ -223,13 +217,11 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_recorded_in_the_working_directory_and_a_file_beside_its_place() {
+    fn the_streams_are_kept_beside_the_file() {
         let dir = tempfile::tempdir().unwrap();
         for (out, beside) in [
             ("-", "."),
             ("x.blktrace", "."),
-            ("/dev/stdout", "."),
-            ("/dev/null", "."),
             (dir.path().join("x").to_str().unwrap(), dir.path().to_str().unwrap()),
         ] {
             assert_eq!(folder(Path::new(out)), Path::new(beside), "{out}");

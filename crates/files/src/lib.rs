@@ -1,0 +1,164 @@
+//! Ordinary files that are written whole or not at all.
+//!
+//! A [`WholeFile`] is written beside its path under a temporary name, synced and renamed: a crash leaves the old file
+//! or the new one, never a part. Devices, pipes and directories are refused.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// A file being written. Dropped before it is renamed to its path, it is removed.
+#[derive(Debug)]
+pub struct WholeFile {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+impl WholeFile {
+    /// Begins the file that will be at `path`; where `path` is a symbolic link, at its target. A file that is replaced
+    /// keeps its mode.
+    ///
+    /// # Errors
+    /// What the system reports, and [`ErrorKind::InvalidInput`] where `path` names something else than a regular file.
+    pub fn begin(path: &Path) -> io::Result<Self> {
+        let path = if path.is_symlink() { fs::canonicalize(path)? } else { path.to_owned() };
+        let old = regular_file(&path)?;
+        let parent = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+        // Mode 0666 less the umask, as for any new file; `tempfile` alone would make it 0600.
+        let file = tempfile::Builder::new()
+            .prefix(".flashlane-")
+            .suffix(".part")
+            .make_in(parent, |part| File::options().write(true).create_new(true).mode(0o666).open(part))?;
+        if let Some(old) = old {
+            file.as_file().set_permissions(old.permissions())?;
+        }
+        Ok(Self { file, path })
+    }
+
+    /// Renames the file to its path, replacing the file that is there.
+    ///
+    /// # Errors
+    /// What the system reports; the old file is then unchanged.
+    pub fn replace(self) -> io::Result<()> {
+        self.file.as_file().sync_all()?;
+        self.file.persist(&self.path)?;
+        Ok(())
+    }
+
+    /// Renames the file to its path where nothing is there.
+    ///
+    /// # Errors
+    /// What the system reports, [`ErrorKind::AlreadyExists`] where something is there.
+    pub fn create_new(self) -> io::Result<()> {
+        self.file.as_file().sync_all()?;
+        self.file.persist_noclobber(&self.path)?;
+        Ok(())
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.as_file_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_file_mut().flush()
+    }
+}
+
+/// Returns what is known of the regular file at `path`, or `None` where nothing is there.
+fn regular_file(path: &Path) -> io::Result<Option<Metadata>> {
+    let refused =
+        |kind| Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {kind}, not a regular file")));
+    if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        return refused("a directory");
+    }
+    match fs::metadata(path) {
+        Ok(old) if old.is_dir() => refused("a directory"),
+        Ok(old) if !old.is_file() => refused("a device, pipe or socket"),
+        Ok(old) => Ok(Some(old)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn begun(path: &Path, text: &str) -> WholeFile {
+        let mut file = WholeFile::begin(path).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file
+    }
+
+    fn entries(dir: &tempfile::TempDir) -> usize {
+        fs::read_dir(dir.path()).unwrap().count()
+    }
+
+    #[test]
+    fn a_dropped_file_leaves_what_was_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        drop(begun(&path, "new"));
+        assert_eq!(entries(&dir), 0);
+        fs::write(&path, "old").unwrap();
+        drop(begun(&path, "new"));
+        assert_eq!((entries(&dir), fs::read(&path).unwrap().as_slice()), (1, &b"old"[..]));
+    }
+
+    #[test]
+    fn a_new_file_never_replaces_one_that_came_meanwhile() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let (first, second) = (begun(&path, "first"), begun(&path, "second"));
+        first.create_new().unwrap();
+        assert_eq!(second.create_new().unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert_eq!((entries(&dir), fs::read(&path).unwrap().as_slice()), (1, &b"first"[..]));
+        begun(&path, "third").replace().unwrap();
+        assert_eq!((entries(&dir), fs::read(&path).unwrap().as_slice()), (1, &b"third"[..]));
+    }
+
+    #[test]
+    fn a_new_file_has_the_usual_mode_and_a_replaced_one_keeps_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o7777;
+        let (plain, path) = (dir.path().join("plain"), dir.path().join("file"));
+        File::create(&plain).unwrap();
+        begun(&path, "new").create_new().unwrap();
+        assert_eq!(mode(&path), mode(&plain));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        begun(&path, "newer").replace().unwrap();
+        assert_eq!(mode(&path), 0o640);
+    }
+
+    #[test]
+    fn a_link_stays_and_its_target_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let (link, target) = (dir.path().join("link"), dir.path().join("target"));
+        symlink(&target, &link).unwrap();
+        assert_eq!(WholeFile::begin(&link).unwrap_err().kind(), ErrorKind::NotFound);
+        fs::write(&target, "old").unwrap();
+        begun(&link, "new").replace().unwrap();
+        assert!(link.is_symlink());
+        assert_eq!((entries(&dir), fs::read(&target).unwrap().as_slice()), (2, &b"new"[..]));
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, kind) in [
+            (dir.path(), "a directory"),
+            (&dir.path().join("new/"), "a directory"),
+            (Path::new("/dev/null"), "a device"),
+        ] {
+            let error = WholeFile::begin(path).unwrap_err().to_string();
+            assert!(error.contains(kind) && error.contains("not a regular file"), "{error}");
+        }
+        assert_eq!(WholeFile::begin(&dir.path().join("none/file")).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(entries(&dir), 0);
+    }
+}
