@@ -53,6 +53,12 @@ pub struct Unfit {
 /// Requests in flight over all jobs; a bound only so that a slip of the pen does not exhaust memory.
 const MOST_IN_FLIGHT: u64 = 1 << 20;
 
+/// The size in powers of 1024 that a size in powers of 1000 was probably meant to be: 4 KiB for 4 KB.
+fn binary(bytes: u64) -> Option<u64> {
+    let power = (1..=4).rev().find(|&power| bytes > 0 && bytes.is_multiple_of(1000_u64.pow(power)))?;
+    (bytes / 1000_u64.pow(power)).checked_mul(1 << (10 * power))
+}
+
 impl Workload {
     /// Checks every job against a device.
     ///
@@ -195,7 +201,11 @@ impl Job {
             if bytes.is_multiple_of(unit) {
                 return Ok(());
             }
-            Err(unfit(field, exact_bytes(bytes), format!("multiples of {}", exact_bytes(unit))))
+            let near = binary(bytes).filter(|near| near.is_multiple_of(unit)).map(|near| {
+                format!(" (did you mean {}? KB, MB and GB are powers of 1000)", exact_bytes(near))
+            });
+            let allowed = format!("multiples of {}{}", exact_bytes(unit), near.unwrap_or_default());
+            Err(unfit(field, exact_bytes(bytes), allowed))
         };
         on_units("size", self.size_bytes)?;
         on_units("offset", self.area_offset_bytes)?;

@@ -237,7 +237,7 @@ impl Workload {
         Self { warmup_requests: requests, ..self }
     }
 
-    /// Whether its accesses depend on the seed. What is not known to be without randomness counts as random.
+    /// Whether its accesses, or when they arrive, depend on the seed. What is not known to be without randomness counts as random.
     pub fn is_random(&self) -> bool {
         let is_random = |job: &Job| {
             let has_place = matches!(
@@ -247,7 +247,9 @@ impl Workload {
                     | Pattern::Partitioned { .. }
                     | Pattern::List(_)
             );
-            !has_place || (job.mix.reads > 0.0 && job.mix.reads < 1.0)
+            let is_mixed = job.mix.reads > 0.0 && job.mix.reads < 1.0;
+            let is_poisson = job.rate.is_some_and(|rate| rate.arrivals == Arrivals::Poisson);
+            !has_place || is_mixed || is_poisson
         };
         self.jobs.iter().any(is_random)
     }

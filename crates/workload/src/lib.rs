@@ -15,7 +15,7 @@ pub mod pattern;
 mod turns;
 
 pub use check::{Limits, Unfit};
-pub use fio::FioFile;
+pub use fio::{FioFile, fio_word};
 pub use form::{FormError, KEYS, Key, Place, Scope};
 pub use generator::{Access, Generator};
 pub use job::{Arrivals, Job, Mix, Precondition, Rate, Stop, Workload};

@@ -10,7 +10,8 @@ mod values;
 mod words;
 
 pub use options::FioFile;
-pub(crate) use words::{answer, rewritten};
+pub use words::answer as fio_word;
+pub(crate) use words::rewritten;
 
 #[cfg(test)]
 mod tests;

@@ -71,7 +71,7 @@ fn translated(name: &str, value: &str) -> Option<String> {
 }
 
 /// What to say of a word that is not ours; `None` where it is none of fio's either. A pattern is a word without a value.
-pub(crate) fn answer(name: &str, value: &str) -> Option<String> {
+pub fn answer(name: &str, value: &str) -> Option<String> {
     if let Some((_, reason)) = NEEDLESS.iter().find(|(fio, _)| *fio == name) {
         return Some(format!("fio's '{name}' is not needed here: {reason}"));
     }
@@ -96,6 +96,7 @@ pub(crate) fn answer(name: &str, value: &str) -> Option<String> {
 pub(crate) fn rewritten(line: &str) -> Option<String> {
     let words: Vec<(&str, &str)> = line
         .split(',')
+        .filter(|word| !word.trim().is_empty())
         .map(|word| {
             word.split_once('=').map_or((word.trim(), ""), |(name, value)| (name.trim(), value.trim()))
         })

@@ -92,7 +92,7 @@ impl Source<'_> {
                 "pattern" => {
                     let named = self.value(key, value)?;
                     let parsed = Kind::parse(&named).map_err(|reason| {
-                        let reason = fio::answer(&named, "").unwrap_or(reason);
+                        let reason = fio::fio_word(&named, "").unwrap_or(reason);
                         self.error(value.span(), Some("pattern"), reason)
                     });
                     kind = Some(parsed?);
@@ -122,7 +122,7 @@ impl Source<'_> {
             let own: &[&str] = if scope == Scope::Job { &["name", "pattern"] } else { &["job"] };
             let allowed = KEYS.iter().filter(|key| key.scope == scope).map(|key| key.name);
             let value = self.value(name, value).unwrap_or_default();
-            let reason = fio::answer(given, &value)
+            let reason = fio::fio_word(given, &value)
                 .unwrap_or_else(|| unknown("key", given, own.iter().copied().chain(allowed)));
             return Err(self.error(name.span(), Some(given), reason));
         };

@@ -15,6 +15,10 @@ impl Workload {
     /// # Errors
     /// [`FormError`] with the character, the key, what was given and what is allowed.
     pub fn parse(text: &str) -> Result<Self, FormError> {
+        Self::read_line(text).map_err(|error| about_blanks(text).unwrap_or(error))
+    }
+
+    fn read_line(text: &str) -> Result<Self, FormError> {
         let mut line = Line { text, run: Draft::default(), given: Vec::new() };
         let mut jobs: Vec<Job> = Vec::new();
         let mut names = BTreeSet::new();
@@ -50,7 +54,7 @@ impl Line<'_> {
 
     /// What to write for a word of fio's, and for the whole line.
     fn in_our_words(&self, name: &str, value: &str) -> Option<String> {
-        let answer = fio::answer(name, value)?;
+        let answer = fio::fio_word(name, value)?;
         let line = fio::rewritten(self.text).map(|line| format!("; the whole line is '{line}'"));
         Some(answer + &line.unwrap_or_default())
     }
@@ -123,6 +127,29 @@ impl FromStr for Workload {
     fn from_str(text: &str) -> Result<Self, FormError> {
         Self::parse(text)
     }
+}
+
+/// The refusal of a line whose settings are set apart by blanks, as a shell's arguments are; `None` where commas in
+/// their place would not do either.
+fn about_blanks(text: &str) -> Option<FormError> {
+    let (mut jobs, mut first_blank) = (Vec::new(), None);
+    for (start, part) in parts(text, '+') {
+        for (at, word) in parts(part, ',') {
+            let blank = word.find(char::is_whitespace).map(|blank| start + at + blank);
+            first_blank = first_blank.or(blank);
+        }
+        let words = part.split(|c: char| c == ',' || c.is_whitespace()).filter(|word| !word.is_empty());
+        jobs.push(words.collect::<Vec<_>>().join(","));
+    }
+    let character = text[..first_blank?].chars().count() + 1;
+    let joined = jobs.join(" + ");
+    let reason = if Workload::read_line(&joined).is_ok() {
+        format!("settings are joined by commas, without blanks: '{joined}'")
+    } else {
+        let ours = fio::rewritten(&joined)?;
+        format!("settings are joined by commas, and fio's words are others here: the whole line is '{ours}'")
+    };
+    Some(FormError { place: Place::Inline { text: text.into(), character }, key: None, reason })
 }
 
 /// What stands between separators, without the blanks around it, and at which byte it begins.

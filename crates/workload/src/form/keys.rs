@@ -306,7 +306,10 @@ fn yes_or_no(value: &str) -> Result<bool, String> {
 }
 
 fn exponent(value: &str) -> Result<f64, String> {
-    let number = Quantity::Count.parse(value).map_err(text)?;
+    // Not a count: exponents are fractions, and have no unit.
+    let number = value.parse().ok().filter(|number: &f64| number.is_finite()).ok_or_else(|| {
+        format!("'{value}' is not an exponent: a number above 0 and at most 10, as in 0.99")
+    })?;
     checked(Distribution::Zipf { exponent: number }, value).map(|_| number)
 }
 

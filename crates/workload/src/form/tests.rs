@@ -112,6 +112,16 @@ fn inline_errors_say_where_what_and_what_instead() {
         ("random-read,burst=2", 13, &["needs think=TIME"]),
         ("random-read,turns=0", 13, &["at least 1"]),
         ("random-read,zipf=0", 13, &["zipf:", "above 0"]),
+        ("random-read,zipf=-1", 13, &["'-1'", "above 0"]),
+        ("random-read,zipf=NaN", 13, &["'NaN' is not an exponent", "0.99"]),
+        ("random-read,zipf=99", 13, &["'99'", "at most 10"]),
+        ("random-read depth=4", 12, &["joined by commas", "'random-read,depth=4'"]),
+        (
+            "random-read,size=4k depth=4 + random-write fsync=1",
+            20,
+            &["'random-read,size=4k,depth=4 + random-write,fsync=1'"],
+        ),
+        ("rw=randread bs=4k iodepth=32", 12, &["commas", "'random-read,size=4k,depth=32'"]),
         ("random-read,zipf=1,pareto=20%", 20, &["'zipf' and 'pareto'", "a job has one"]),
         ("random-read,scatter", 13, &["needs zipf"]),
         ("permutation-read,zipf=1", 18, &["no meaning for pattern 'permutation'", "random"]),
@@ -437,4 +447,36 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn decimal_sizes_are_answered_with_binary_ones() {
+    let refused = |text: &str| {
+        let workload = Workload::parse(text).unwrap_or_else(|error| panic!("{error}"));
+        workload.check(&Limits::of(1 << 30)).expect_err(text).to_string()
+    };
+    for (text, near) in [
+        ("random-read,size=4kb", "did you mean 4 KiB?"),
+        ("random-read,size=1000B", "did you mean 1 KiB?"),
+        ("random-read,size=1MB", "did you mean 1 MiB?"),
+        ("random-read,align=64KB", "did you mean 64 KiB?"),
+    ] {
+        assert!(refused(text).contains(near), "{}", refused(text));
+    }
+    assert!(!refused("random-read,size=700B").contains("did you mean"));
+    assert!(!refused("random-read,size=3001B").contains("did you mean"));
+}
+
+#[test]
+fn exponents_are_numbers_without_a_unit() {
+    let workload = Workload::parse("random-read,zipf=1e-3").unwrap();
+    assert_eq!(Workload::parse(&workload.to_string()).unwrap(), workload);
+}
+
+#[test]
+fn random_arrivals_make_a_workload_random() {
+    let is_random = |text: &str| Workload::parse(text).unwrap().is_random();
+    assert!(is_random("sequential-read,rate=100/s,arrivals=poisson"));
+    assert!(!is_random("sequential-read,rate=100/s"));
+    assert!(is_random("random-read") && !is_random("sequential-write,fsync=2"));
 }
