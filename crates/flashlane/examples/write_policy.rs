@@ -33,6 +33,7 @@ pub fn write_amplification(policy: &str) -> Result<f64, Box<dyn Error>> {
     policies.cleaning.add(Entry {
         name: "oldest",
         summary: "the block that was closed first",
+        is_random: false,
         build: build as cleaning::Build,
     })?;
     // 320 MiB of flash, of which the host sees 256 MiB.

@@ -22,7 +22,12 @@ fn fullest(_: Seed, _: &Options) -> Result<Box<dyn Cleaning>, OptionError> {
 
 fn policies() -> Policies {
     let mut policies = Policies::default();
-    let entry = Entry { name: "fullest", summary: "the fullest block", build: fullest as cleaning::Build };
+    let entry = Entry {
+        name: "fullest",
+        summary: "the fullest block",
+        is_random: false,
+        build: fullest as cleaning::Build,
+    };
     policies.cleaning.add(entry).expect("the name is free");
     policies
 }

@@ -20,7 +20,7 @@ use crate::{allocation, buffer, cleaning, mapping, pacing, readahead, scheduling
 ///
 /// let mut policies = Policies::default();
 /// let build = |_seed, _options: &_| Ok(Box::new(Oldest) as _);
-/// policies.cleaning.add(Entry { name: "oldest", summary: "the block that was closed first", build })?;
+/// policies.cleaning.add(Entry { name: "oldest", summary: "the block that was closed first", is_random: false, build })?;
 /// # Ok::<(), flashlane_policy::registry::NameTaken>(())
 /// ```
 ///
@@ -84,7 +84,12 @@ mod tests {
     #[test]
     fn added_policy_is_built_by_name_with_its_options() {
         let mut policies = Policies::default();
-        let entry = Entry { name: "first", summary: "the first block", build: first as cleaning::Build };
+        let entry = Entry {
+            name: "first",
+            summary: "the first block",
+            is_random: false,
+            build: first as cleaning::Build,
+        };
         policies.cleaning.add(entry).unwrap();
         let build = |options: &[(&str, &str)]| {
             let options = Options::new(options.iter().map(|&(k, v)| (k.into(), v.into())));
@@ -100,7 +105,7 @@ mod tests {
     #[test]
     fn taken_and_reserved_names_are_refused() {
         let mut policies = Policies::default();
-        let greedy = Entry { name: "greedy", summary: "", build: first as cleaning::Build };
+        let greedy = Entry { name: "greedy", summary: "", is_random: false, build: first as cleaning::Build };
         let error = policies.cleaning.add(greedy).unwrap_err();
         assert!(error.to_string().contains("greedy, cost-benefit, d-choice"), "{error}");
         let none = Entry { name: "none", ..policies.buffer.entries()[0] };

@@ -11,6 +11,8 @@ pub struct Entry<Build> {
     pub name: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
+    /// Whether its choices depend on the seed: a drive without anything random is measured once.
+    pub is_random: bool,
     /// Makes it.
     pub build: Build,
 }
@@ -48,6 +50,11 @@ impl<Build: Copy> Family<Build> {
     /// Returns the policies, ours first.
     pub fn entries(&self) -> &[Entry<Build>] {
         &self.entries
+    }
+
+    /// Returns whether the choices of the policy called `name` depend on the seed; true where it is not known.
+    pub fn is_random(&self, name: &str) -> bool {
+        self.entries.iter().find(|entry| entry.name == name).is_none_or(|entry| entry.is_random)
     }
 
     /// Adds a policy of your own, which a profile then chooses by its name like any other.

@@ -61,9 +61,10 @@ pub const REGISTRY: &[Entry<Build>] = &[
     Entry {
         name: "striped",
         summary: "round robin over the levels in the given order",
+        is_random: false,
         build: striped::build,
     },
-    Entry { name: "random", summary: "a random plane for each chunk", build: random::build },
+    Entry { name: "random", summary: "a random plane for each chunk", is_random: true, build: random::build },
 ];
 
 /// The family.

@@ -103,14 +103,21 @@ pub const REGISTRY: &[Entry<Build>] = &[
     Entry {
         name: "bplru",
         summary: "the erase block least recently written, as a whole",
+        is_random: false,
         build: bplru::build,
     },
-    Entry { name: "cflru", summary: "pages that were only read before those written", build: cflru::build },
-    Entry { name: "fifo", summary: "the page that came first", build: fifo::build },
-    Entry { name: "lru", summary: "the page least recently written", build: lru::build },
+    Entry {
+        name: "cflru",
+        summary: "pages that were only read before those written",
+        is_random: false,
+        build: cflru::build,
+    },
+    Entry { name: "fifo", summary: "the page that came first", is_random: false, build: fifo::build },
+    Entry { name: "lru", summary: "the page least recently written", is_random: false, build: lru::build },
     Entry {
         name: "parallel",
         summary: "as many pages of each package, the least recently written first",
+        is_random: false,
         build: parallel::build,
     },
 ];

@@ -43,13 +43,24 @@ pub type Build = fn(Seed, &Options) -> Result<Box<dyn Cleaning>, OptionError>;
 
 /// All cleaning policies.
 pub const REGISTRY: &[Entry<Build>] = &[
-    Entry { name: "greedy", summary: "the block with the fewest valid pages", build: greedy::build },
+    Entry {
+        name: "greedy",
+        summary: "the block with the fewest valid pages",
+        is_random: false,
+        build: greedy::build,
+    },
     Entry {
         name: "cost-benefit",
         summary: "few valid pages, and long unchanged",
+        is_random: false,
         build: cost_benefit::build,
     },
-    Entry { name: "d-choice", summary: "the best of d blocks drawn by lot", build: d_choice::build },
+    Entry {
+        name: "d-choice",
+        summary: "the best of d blocks drawn by lot",
+        is_random: true,
+        build: d_choice::build,
+    },
 ];
 
 /// The family.

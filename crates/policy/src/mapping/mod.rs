@@ -28,9 +28,15 @@ pub const REGISTRY: &[Entry<Build>] = &[
     Entry {
         name: "write-order",
         summary: "the i-th written page goes to the i-th place",
+        is_random: false,
         build: write_order::build,
     },
-    Entry { name: "lba", summary: "a page's place follows from its address", build: lba::build },
+    Entry {
+        name: "lba",
+        summary: "a page's place follows from its address",
+        is_random: false,
+        build: lba::build,
+    },
 ];
 
 /// The family.

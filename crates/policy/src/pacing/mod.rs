@@ -49,14 +49,21 @@ pub const REGISTRY: &[Entry<Build>] = &[
     Entry {
         name: "watermark",
         summary: "whole victims, as soon as free blocks are at the mark",
+        is_random: false,
         build: watermark::build,
     },
     Entry {
         name: "proportional",
         summary: "moves per host page by what the victim still holds and the free space left",
+        is_random: false,
         build: proportional::build,
     },
-    Entry { name: "fixed", summary: "the same number of moves per host page, always", build: fixed::build },
+    Entry {
+        name: "fixed",
+        summary: "the same number of moves per host page, always",
+        is_random: false,
+        build: fixed::build,
+    },
 ];
 
 /// The family.

@@ -17,8 +17,12 @@ pub trait Readahead: Send {
 pub type Build = fn(window_bytes: u64, &Options) -> Result<Box<dyn Readahead>, OptionError>;
 
 /// All readahead policies.
-pub const REGISTRY: &[Entry<Build>] =
-    &[Entry { name: "streams", summary: "follows a number of sequential streams", build: streams::build }];
+pub const REGISTRY: &[Entry<Build>] = &[Entry {
+    name: "streams",
+    summary: "follows a number of sequential streams",
+    is_random: false,
+    build: streams::build,
+}];
 
 /// The family.
 pub const FAMILY: Family<Build> = Family::new("readahead", &[], REGISTRY);

@@ -33,10 +33,11 @@ pub type Build = fn(&Options) -> Result<Box<dyn Scheduling>, OptionError>;
 
 /// All schedulers.
 pub const REGISTRY: &[Entry<Build>] = &[
-    Entry { name: "fifo", summary: "first come, first served", build: fifo::build },
+    Entry { name: "fifo", summary: "first come, first served", is_random: false, build: fifo::build },
     Entry {
         name: "read-first",
         summary: "host reads, then readahead, writes, cleaning",
+        is_random: false,
         build: read_first::build,
     },
 ];

@@ -27,12 +27,19 @@ pub const REGISTRY: &[Entry<Build>] = &[
     Entry {
         name: "none",
         summary: "free blocks are used in the order in which they became free",
+        is_random: false,
         build: none::build,
     },
-    Entry { name: "dynamic", summary: "the least worn free block first", build: dynamic::build },
+    Entry {
+        name: "dynamic",
+        summary: "the least worn free block first",
+        is_random: false,
+        build: dynamic::build,
+    },
     Entry {
         name: "static",
         summary: "dynamic, and cold data is moved off young blocks",
+        is_random: false,
         build: static_::build,
     },
 ];

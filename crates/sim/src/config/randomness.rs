@@ -5,7 +5,7 @@ use super::{DriveConfig, InitialState};
 impl DriveConfig {
     /// Whether what the drive does depends on its seed.
     pub fn is_random(&self) -> bool {
-        let flash = &self.flash;
+        let (flash, policies) = (&self.flash, &self.policies);
         flash.noise.0 > 0.0
             || flash.read_retry.0 > 0.0
             || flash.uncorrectable.0 > 0.0
@@ -13,18 +13,31 @@ impl DriveConfig {
             || (flash.endurance.is_some() && flash.endurance_spread.0 > 0.0)
             || self.host.jitter.0 > 0.0
             || self.initial.state == InitialState::Fragmented
-            || self.mapping.allocation == "random"
-            || self.cleaning.policy == "d-choice"
+            || self.readahead.as_ref().is_some_and(|r| policies.readahead.is_random(&r.policy))
+            || self.buffer.as_ref().is_some_and(|b| policies.buffer.is_random(&b.policy))
+            || policies.scheduling.is_random(&self.scheduling.policy)
+            || (self.lanes.is_none() && self.policy_is_random())
+    }
+
+    /// Whether a policy of the translation layer, which software-defined flash has not, depends on the seed.
+    fn policy_is_random(&self) -> bool {
+        let policies = &self.policies;
+        policies.mapping.is_random(&self.mapping.policy)
+            || policies.allocation.is_random(&self.mapping.allocation)
+            || policies.cleaning.is_random(&self.cleaning.policy)
+            || policies.pacing.is_random(&self.cleaning.pacing)
+            || policies.wear.is_random(&self.wear.policy)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{load, names};
+    use super::super::{load, load_with, names};
     use crate::Drive;
     use flashlane_base::{Instant, Seed};
     use flashlane_device::{Device, Request};
-    use flashlane_policy::{allocation, buffer, cleaning, mapping, readahead, scheduling, wear};
+    use flashlane_policy::registry::Entry;
+    use flashlane_policy::{Policies, allocation, buffer, cleaning, mapping, readahead, scheduling, wear};
 
     /// What a drive does with some reads and writes: a hash over its events.
     fn hash(profile: &str, settings: &[(String, String)], seed: u64) -> u64 {
@@ -43,6 +56,19 @@ mod tests {
             drive.reap(Instant::FAR, &mut out);
         }
         drive.trace_hash()
+    }
+
+    #[test]
+    fn an_added_policy_says_whether_it_is_random() {
+        for is_random in [false, true] {
+            let mut policies = Policies::default();
+            let greedy = policies.cleaning.entries()[0];
+            policies.cleaning.add(Entry { name: "mine", is_random, ..greedy }).unwrap();
+            let settings = [("cleaning.policy", "mine"), ("flash.noise", "0%"), ("host.jitter", "0%")];
+            let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            let config = load_with(&policies, "msr-32g", &settings).unwrap();
+            assert_eq!(config.is_random(), is_random);
+        }
     }
 
     #[test]
