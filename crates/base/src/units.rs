@@ -226,12 +226,20 @@ pub fn format_bytes(bytes: u64) -> String {
     format!("{} {}", text.trim_end_matches('0').trim_end_matches('.'), UNITS[exponent])
 }
 
-/// A size without rounding, in the largest power of 1024 that divides it: `1 MiB`, `1537 KiB`, `1000 B`. Refusals say
-/// sizes with it, so that what was given is never shown as what is allowed.
+/// A size without rounding, in the largest power of 1024 that divides it: `1 MiB`, `1537 KiB`, `1000 B`; in powers of
+/// 1000 where that takes more than five digits and these take fewer: `32 GB`. Refusals say sizes with it, so that what
+/// was given is never shown as what is allowed.
 pub fn exact_bytes(bytes: u64) -> String {
-    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    const BINARY: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    const DECIMAL: [&str; 5] = ["B", "KB", "MB", "GB", "TB"];
     let exponent = if bytes == 0 { 0 } else { bytes.trailing_zeros() / 10 };
-    format!("{} {}", bytes >> (10 * exponent), UNITS[exponent as usize])
+    let binary = bytes >> (10 * exponent);
+    let power = (0..5).rev().find(|&power| bytes.is_multiple_of(1000_u64.pow(power))).unwrap_or(0);
+    let decimal = bytes / 1000_u64.pow(power);
+    if binary > 99_999 && decimal.to_string().len() < binary.to_string().len() {
+        return format!("{decimal} {}", DECIMAL[power as usize]);
+    }
+    format!("{binary} {}", BINARY[exponent as usize])
 }
 
 /// A rate in decimal megabytes a second, as papers and data sheets give it.
@@ -315,6 +323,9 @@ mod tests {
             (1537 << 10, "1537 KiB"),
             ((20 << 20) - 1, "20971519 B"),
             (20 << 20, "20 MiB"),
+            (32_000_000_000, "32 GB"),
+            (1_000_000, "1 MB"),
+            (40_001_000, "40001 KB"),
             (3 << 60, "3 EiB"),
             (u64::MAX, "18446744073709551615 B"),
         ] {

@@ -1,7 +1,8 @@
 //! From a name or a file's text, and overrides, to a checked profile.
 
-use super::{ConfigError, DriveConfig, lanes, reserve, validate};
+use super::{ConfigError, DriveConfig, lanes, reserve, validate, words};
 use flashlane_policy::Policies;
+use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
 
 /// A profile that comes with the program.
@@ -92,11 +93,10 @@ pub fn parse_with(
         }
         set.push((path, key));
     }
-    let refused = |(field, reason): validate::Refusal| ConfigError {
-        file: file.into(),
-        line: line_of(text, field),
-        field: Some(field.into()),
-        reason,
+    let names: Vec<String> = set.iter().map(|(path, _)| path.join(".")).collect();
+    let refused = |(field, reason): validate::Refusal| {
+        let field = validate::given(field, &names);
+        ConfigError { file: file.into(), line: line_of(text, field), field: Some(field.into()), reason }
     };
     let set_fields: Vec<&str> =
         set.iter().filter_map(|(path, _)| (path.len() == 1).then_some(path[0].as_str())).collect();
@@ -116,14 +116,21 @@ pub fn parse_with(
                 return refused(refusal);
             }
             let given = overrides.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(",");
-            let mut reason = format!("with '{given}': {}", error.to_string().trim().replace('\n', " "));
+            let field = words::field(&error.to_string()).filter(|_| !lacks);
+            let mut reason = words::plain(error.message());
+            if !field.as_ref().is_some_and(|field| names.contains(field)) {
+                reason = format!("with '{given}': {reason}");
+            }
+            if field.as_deref() == Some("over_provisioning") && reason.contains("over 100%") {
+                reason += "; allowed: up to 100%, and for more than 100% give the capacity in its place";
+            }
             let new = set.iter().find(|(path, _)| path.len() > 1 && !own.contains(&path[0]));
             if let Some((path, _)) = new.filter(|_| lacks) {
                 let section = &path[0];
                 reason +=
                     &format!("; {file} has no [{section}] of its own, so that all of it is to be given");
             }
-            ConfigError::new(file, reason)
+            ConfigError { field, ..ConfigError::new(file, reason) }
         })?;
     }
     config.policies = policies.clone();
@@ -153,7 +160,14 @@ fn sections(table: &toml::Table) -> Result<(), validate::Refusal> {
 fn locate(file: &str, text: &str, error: &toml::de::Error) -> ConfigError {
     let line = error.span().map(|span| line_at(text, span.start));
     let field = error.span().and_then(|span| field_at(text, span.start));
-    ConfigError { line, field, ..ConfigError::new(file, error.message().trim()) }
+    if line.is_none() && error.message().contains("recursion limit") {
+        // The reader does not say where; a key of so many parts has the most dots.
+        let lines = text.lines().zip(1..);
+        let line = lines.max_by_key(|(line, _)| line.matches('.').count()).map(|(_, number)| number);
+        let reason = "keys are nested too deeply; allowed: a section and a name, like flash.channels";
+        return ConfigError { line, ..ConfigError::new(file, reason) };
+    }
+    ConfigError { line, field, ..ConfigError::new(file, words::plain(error.message())) }
 }
 
 fn line_at(text: &str, byte: usize) -> usize {
@@ -210,11 +224,7 @@ fn apply(file: &str, table: &mut toml::Table, key: &str, value: &str) -> Result<
         match found.len() {
             1 => found.remove(0),
             0 if UNSECTIONED.contains(&key) => vec![key.into()],
-            0 => {
-                return Err(fail(format!(
-                    "the profile sets no field of this name; set it by its full name, like 'flash.channels=16' (fields are listed by 'flashlane profile show {file}')"
-                )));
-            }
+            0 => return Err(fail(no_such_field(file, table, key))),
             _ => {
                 let all = found.iter().map(|path| path.join(".")).collect::<Vec<_>>().join(", ");
                 return Err(fail(format!("several fields have this name: {all}; say which")));
@@ -232,6 +242,44 @@ fn apply(file: &str, table: &mut toml::Table, key: &str, value: &str) -> Result<
     }
     section.insert(last.clone(), typed(value, section.get(last)));
     Ok(path)
+}
+
+/// That the profile sets no field called `key`, and which one may have been meant.
+fn no_such_field(file: &str, table: &toml::Table, key: &str) -> String {
+    let mut known = BTreeSet::new();
+    dotted(table, "", &mut known);
+    known.extend(UNSECTIONED.map(str::to_owned));
+    known.extend(PROFILES.iter().flat_map(|profile| field_names(profile.text)));
+    let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+    let full: Vec<&str> = known.iter().filter(|name| last(name) == key).map(String::as_str).collect();
+    if !full.is_empty() {
+        let full = full.join("' or '");
+        return format!("the profile sets no field of this name; set it by its full name: '{full}'");
+    }
+    let short: BTreeSet<String> = known.iter().map(|name| last(name)).collect();
+    format!(
+        "there is no field of this name{}; set one by its full name, like 'flash.channels=16' (fields are listed by \
+         'flashlane profile show {file}')",
+        words::hint(key, short.iter().map(String::as_str))
+    )
+}
+
+/// The dotted names of the fields that a profile's text sets; none where it cannot be read.
+pub fn field_names(text: &str) -> Vec<String> {
+    let mut names = BTreeSet::new();
+    if let Ok(table) = toml::from_str::<toml::Table>(text) {
+        dotted(&table, "", &mut names);
+    }
+    names.into_iter().collect()
+}
+
+fn dotted(table: &toml::Table, before: &str, names: &mut BTreeSet<String>) {
+    for (name, value) in table.iter().filter(|(name, _)| !(before.is_empty() && *name == "provenance")) {
+        match value {
+            toml::Value::Table(inner) => dotted(inner, &format!("{before}{name}."), names),
+            _ => drop(names.insert(format!("{before}{name}"))),
+        }
+    }
 }
 
 fn find_fields(table: &toml::Table, path: &mut Vec<String>, key: &str, found: &mut Vec<Vec<String>>) {

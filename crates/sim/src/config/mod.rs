@@ -13,10 +13,11 @@ mod superblocks;
 #[cfg(test)]
 mod tests;
 mod validate;
+mod words;
 
 pub use error::ConfigError;
 pub use lanes::LanesConfig;
-pub use load::{PROFILES, ProfileSource, load, load_with, names, parse, parse_with};
+pub use load::{PROFILES, ProfileSource, field_names, load, load_with, names, parse, parse_with};
 pub use quantity::{Bytes, Rate, Share, Time};
 
 use flashlane_policy::{Options, Policies};

@@ -22,7 +22,7 @@ fn a_field_in_no_section_is_set_by_its_name_also_where_the_profile_has_none() {
     assert_eq!(set("sector", "4KiB").unwrap().sector.0, 4096);
     assert_eq!(set("description", "one of mine").unwrap().description, "one of mine");
     let words = set("sectors", "4KiB").unwrap_err().to_string();
-    assert!(words.contains("no field of this name") && words.contains("profile show ssd-s"), "{words}");
+    assert!(words.contains("no field of this name (did you mean 'sector'?)"), "{words}");
     let words = set("sector", "3KiB").unwrap_err().to_string();
     assert!(words.contains("'sector'") || words.contains("sector:"), "{words}");
 }
@@ -103,18 +103,26 @@ fn impossible_drives_are_refused_by_the_field_that_is_wrong() {
     for (settings, field) in [
         ("flash.channels=0", "flash.channels"),
         ("flash.channels=4294967295", "flash.channels"),
-        ("flash.packages=64,flash.dies=64,flash.planes=64", "flash.channels"),
+        ("flash.packages=64,flash.dies=64,flash.planes=64", "flash.planes"),
         ("mapping.chunk=1GiB", "mapping.chunk"),
         ("flash.blocks=100", "flash.blocks"),
-        ("flash.factory_bad=100%", "flash.blocks"),
+        ("flash.factory_bad=100%", "flash.factory_bad"),
         ("cleaning.low=50%", "cleaning.low"),
         ("cleaning.low=100%", "cleaning.low"),
         ("flash.noise=100%", "flash.noise"),
         // A share of the capacity that is beyond 32 bits must not come round to a small one.
-        ("capacity=8000000TiB", "flash.blocks"),
+        ("capacity=8000000TiB", "capacity"),
+        ("capacity=1EiB", "capacity"),
+        ("flash.pages=0", "flash.pages"),
+        ("over_provisioning=150%", "over_provisioning"),
+        ("initial.state=ful", "initial.state"),
+        ("channels=four", "flash.channels"),
+        ("flash.chanels=4", "flash.chanels"),
+        ("link.depth=-1", "link.depth"),
+        ("cleaning.lazy=maybe", "cleaning.lazy"),
         (
             "capacity=8000000TiB,flash.channels=1,flash.packages=1,flash.planes=1,flash.pages=1,flash.summary_pages=0",
-            "flash.blocks",
+            "flash.pages",
         ),
         (
             "buffer.size=1TiB,flash.page=1MiB,mapping.chunk=1MiB,mapping.unit=512B,flash.pages=8",
@@ -128,7 +136,7 @@ fn impossible_drives_are_refused_by_the_field_that_is_wrong() {
         ("mapping.interleave=true", "mapping.interleave"),
         ("mapping.sequence_blocks=2", "mapping.sequence_blocks"),
         ("mapping.translation=fast,mapping.pool=plane,mapping.log_blocks=0", "mapping.log_blocks"),
-        ("mapping.translation=fast,mapping.pool=plane,mapping.log_blocks=1000", "flash.blocks"),
+        ("mapping.translation=fast,mapping.pool=plane,mapping.log_blocks=1000", "mapping.log_blocks"),
         (
             "mapping.translation=fast,mapping.pool=plane,mapping.log_blocks=4,mapping.stripe=24",
             "mapping.stripe",
@@ -173,6 +181,30 @@ fn impossible_drives_are_refused_by_the_field_that_is_wrong() {
         assert_eq!(error.field.as_deref(), Some(field), "{settings}: {error}");
         assert!(error.reason.contains("allowed"), "{settings}: {error}");
     }
+}
+
+#[test]
+fn a_slip_in_a_setting_is_answered_with_what_was_meant() {
+    for (settings, words) in [
+        ("chanels=4", "there is no field of this name (did you mean 'channels'?)"),
+        ("flash.chanels=4", "(did you mean 'channels'?)"),
+        (
+            "initial.state=ful",
+            "there is no value 'ful' (did you mean 'full'?); allowed: fresh, full, fragmented",
+        ),
+        ("channels=four", "it is 'four'; allowed: a whole number"),
+        ("suspend=20us", "set it by its full name: 'flash.suspend'"),
+        ("over_provisioning=150%", "for more than 100% give the capacity"),
+    ] {
+        let words_of = refusal(settings).to_string();
+        assert!(words_of.contains(words), "{settings}: {words_of}");
+        assert!(!words_of.contains('`'), "{words_of}");
+    }
+    let refused = |text: &str| parse("mine.toml", text, &[]).unwrap_err();
+    let deep = refused(&format!("name = \"x\"\n{}\n", "a.".repeat(500) + "b = 1"));
+    assert_eq!(deep.line, Some(2), "{deep}");
+    let typed = refused("name = \"x\"\n[flash]\nchannels = \"four\"\n");
+    assert_eq!((typed.line, typed.field.as_deref()), (Some(3), Some("flash.channels")), "{typed}");
 }
 
 #[test]

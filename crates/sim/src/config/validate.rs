@@ -24,9 +24,42 @@ const SLOWEST_BYTES_PER_S: u64 = 1_000_000;
 /// The most pages of a buffer.
 const MOST_BUFFER_PAGES: u64 = 1 << 28;
 
+/// Fields that a rule over several of them may be broken by, beside the one that its refusal names.
+const SHARED_RULES: [(&str, &[&str]); 2] = [
+    ("flash.channels", &["flash.packages", "flash.dies", "flash.planes"]),
+    (
+        "flash.blocks",
+        &[
+            "capacity",
+            "over_provisioning",
+            "cleaning.low",
+            "flash.factory_bad",
+            "flash.channels",
+            "flash.packages",
+            "flash.dies",
+            "flash.planes",
+            "flash.pages",
+            "flash.page",
+            "mapping.unit",
+            "mapping.log_blocks",
+        ],
+    ),
+];
+
+/// The field to name in the refusal of `field`: where others were set that the same rule is about, the last of these,
+/// since it worked without them.
+pub(super) fn given<'a>(field: &'a str, set: &'a [String]) -> &'a str {
+    if set.iter().any(|name| name == field) {
+        return field;
+    }
+    let shared = SHARED_RULES.iter().find(|(named, _)| *named == field).map_or(&[][..], |(_, others)| others);
+    set.iter().rev().find(|name| shared.contains(&name.as_str())).map_or(field, String::as_str)
+}
+
 /// Sets the capacity, too, where it follows from over-provisioning.
 pub(super) fn validate(config: &mut DriveConfig) -> Result<(), Refusal> {
     times(config)?;
+    counts(config)?;
     page(config)?;
     if let Some(shown) = &config.lanes {
         flash(config)?;
@@ -88,7 +121,7 @@ fn times(config: &DriveConfig) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn flash(config: &DriveConfig) -> Result<(), Refusal> {
+fn counts(config: &DriveConfig) -> Result<(), Refusal> {
     let flash = &config.flash;
     range("flash.channels", flash.channels, 1, 1024)?;
     range("flash.packages", flash.packages, 1, 64)?;
@@ -96,7 +129,11 @@ fn flash(config: &DriveConfig) -> Result<(), Refusal> {
     range("flash.planes", flash.planes, 1, 64)?;
     range("flash.blocks", flash.blocks, 4, 1 << 20)?;
     range("flash.pages", flash.pages, 1, 8192)?;
-    range("link.depth", config.link.depth, 1, 65536)?;
+    range("link.depth", config.link.depth, 1, 65536)
+}
+
+fn flash(config: &DriveConfig) -> Result<(), Refusal> {
+    let flash = &config.flash;
     require(flash.summary_pages < flash.pages, "flash.summary_pages", || {
         format!("it is {}, which leaves no page of {} for data", flash.summary_pages, flash.pages)
     })?;

@@ -1,0 +1,99 @@
+//! What is wrong with a setting's type, in words: the reader's own messages name its types and not what is allowed.
+
+/// A reader's message in words: what was given, what was probably meant, what is allowed.
+pub(super) fn plain(message: &str) -> String {
+    let message = message.trim();
+    unknown(message).or_else(|| mistyped(message)).unwrap_or_else(|| message.replace('\n', " "))
+}
+
+/// The dotted field that a reader's error ends with: ``in `flash.channels` ``; of an unknown one it names the section.
+pub(super) fn field(error: &str) -> Option<String> {
+    let at = error.lines().find_map(|line| line.trim().strip_prefix("in `"))?;
+    let at = at.strip_suffix('`')?;
+    match error.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) {
+        Some((name, _)) if at.rsplit('.').next() != Some(name) => Some(format!("{at}.{name}")),
+        _ => Some(at.to_owned()),
+    }
+}
+
+/// ` (did you mean 'full'?)`, where one of `names` is near to what was given.
+pub(super) fn hint<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    let near = names
+        .into_iter()
+        .map(|name| (strsim::osa_distance(given, name), name))
+        .filter(|&(distance, name)| distance <= 2.max(name.len() / 4) && distance < given.len())
+        .min();
+    near.map(|(_, name)| format!(" (did you mean '{name}'?)")).unwrap_or_default()
+}
+
+/// ``unknown variant `ful`, expected one of `fresh`, `full` ``, or the same of a field.
+fn unknown(message: &str) -> Option<String> {
+    let (what, rest) = [("field", "unknown field `"), ("value", "unknown variant `")]
+        .into_iter()
+        .find_map(|(what, start)| Some((what, message.strip_prefix(start)?)))?;
+    let (given, rest) = rest.split_once('`')?;
+    // Every second part stands between quotes.
+    let names: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
+    let allowed = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    Some(format!("there is no {what} '{given}'{}; allowed: {allowed}", hint(given, names)))
+}
+
+/// ``invalid type: string "four", expected u32``.
+fn mistyped(message: &str) -> Option<String> {
+    let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
+    let (given, expected) = rest.rsplit_once(", expected ")?;
+    let given = match given.split_once(' ') {
+        Some(("string", text)) => format!("'{}'", text.trim_matches('"')),
+        Some((_, number)) if given.contains('`') => number.trim_matches(|c| c != '`').replace('`', ""),
+        _ => given.to_owned(),
+    };
+    let allowed = match expected {
+        "u8" => format!("a whole number from 0 to {}", u8::MAX),
+        "u16" => format!("a whole number from 0 to {}", u16::MAX),
+        "u32" => format!("a whole number from 0 to {}", u32::MAX),
+        "u64" | "usize" => "a whole number, at least 0".into(),
+        "a boolean" => "true or false".into(),
+        "a string" => "text".into(),
+        other => other.into(),
+    };
+    Some(format!("it is {given}; allowed: {allowed}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_of_the_reader_are_said_in_words() {
+        for (message, words) in [
+            (
+                "unknown variant `ful`, expected one of `fresh`, `full`, `fragmented`",
+                "there is no value 'ful' (did you mean 'full'?); allowed: fresh, full, fragmented",
+            ),
+            (
+                "unknown variant `x`, expected `above` or `below`",
+                "there is no value 'x'; allowed: above, below",
+            ),
+            (
+                "unknown field `chanels`, expected `channels`",
+                "there is no field 'chanels' (did you mean 'channels'?); allowed: channels",
+            ),
+            (
+                "invalid type: string \"four\", expected u32",
+                "it is 'four'; allowed: a whole number from 0 to 4294967295",
+            ),
+            (
+                "invalid value: integer `-1`, expected u32",
+                "it is -1; allowed: a whole number from 0 to 4294967295",
+            ),
+            ("invalid type: string \"yes\", expected a boolean", "it is 'yes'; allowed: true or false"),
+            ("missing field `window`", "missing field `window`"),
+        ] {
+            assert_eq!(plain(message), words);
+        }
+        assert_eq!(field("it is wrong\nin `flash.channels`\n").as_deref(), Some("flash.channels"));
+        let unknown = "unknown field `chanels`, expected `channels`\nin `flash`\n";
+        assert_eq!(field(unknown).as_deref(), Some("flash.chanels"));
+        assert_eq!(field("it is wrong"), None);
+    }
+}
