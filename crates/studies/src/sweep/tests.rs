@@ -390,6 +390,19 @@ fn points_equal_to_the_last_digit_have_no_winner() {
 }
 
 #[test]
+fn a_range_with_a_dash_is_answered_with_dots() {
+    for (text, part) in
+        [("k=1-32", "'1..32*2'"), ("k=4KiB-64KiB", "'4KiB..64KiB*2'"), ("k=4,10%-30%", "'10%..30%*2'")]
+    {
+        let error = text.parse::<Key>().unwrap_err().to_string();
+        assert!(error.contains(part), "{text}: {error}");
+    }
+    for text in ["k=-1,2", "k=random-read,write-order", "k=2026-x"] {
+        assert!(text.parse::<Key>().is_ok(), "{text}");
+    }
+}
+
+#[test]
 fn a_depth_sweep_names_its_knee() {
     let knees = |depths: &str, mean_us: &[f64], in_flight: &[f64]| {
         let grid = Grid::new(vec![format!("workload.depth={depths}").parse().unwrap()]).unwrap();

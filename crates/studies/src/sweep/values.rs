@@ -59,6 +59,10 @@ impl Key {
             let added = match item.split_once("..") {
                 _ if item.is_empty() => Err("a value is missing".into()),
                 Some((from, rest)) => range(item, from, rest, known),
+                None if is_dashed(item) => Err(format!(
+                    "'{item}' is not a value; a range is written A..B*FACTOR or A..B+STEP, as in '{}'",
+                    item.replacen('-', "..", 1) + "*2"
+                )),
                 None => Ok(vec![item.to_owned()]),
             };
             values.extend(added.map_err(error)?);
@@ -79,6 +83,14 @@ impl FromStr for Key {
     fn from_str(text: &str) -> Result<Self, ValuesError> {
         Self::parse(text, |_| None)
     }
+}
+
+/// Whether an item is two numbers with a dash between, as ranges are written elsewhere.
+fn is_dashed(item: &str) -> bool {
+    let is_number = |text: &str| {
+        Written::parse(text).is_ok_and(|end| Quantity::ALL.iter().any(|q| q.scale(end.unit).is_some()))
+    };
+    item.split_once('-').is_some_and(|(from, to)| is_number(from) && is_number(to))
 }
 
 /// A number and its unit, as they are written.
