@@ -15,10 +15,14 @@ pub(super) fn summary(result: &Value, rows: &[&Value]) -> String {
         return "Nothing was measured.".into();
     }
     let knees: Vec<String> = items(&result["knees"]).map(knee).collect();
-    if !knees.is_empty() {
-        return knees.join(" ");
+    let differences = compared(result, rows).unwrap_or_default();
+    if knees.is_empty() {
+        return differences;
     }
-    compared(result, rows).unwrap_or_default()
+    // A knee of points that do not differ is chance.
+    let none = result["comparison"]["verdict"] == "no-difference";
+    let first = none.then_some(differences).filter(|text| !text.is_empty());
+    first.into_iter().chain(knees).collect::<Vec<_>>().join(" ")
 }
 
 /// Which points differ by the metric that they were compared by.
@@ -179,5 +183,11 @@ mod tests {
             "The knee is at a depth of 16: 81,920 requests a second, p99 410 µs, 97% of the best measured."
         );
         assert!(said(true).contains("more may be better"), "{}", said(true));
+        // Where the points do not differ, that comes first.
+        let alike = json!({ "status": "measured", "iops": 1e4, "compared": { "standing": "best", "difference": 0.0 } });
+        let knee = json!({ "key": "workload.depth", "point": {}, "depth": 1.0, "iops": 1e4, "share": 1.0 });
+        let comparison = json!({ "title": "requests a second", "field": "iops", "verdict": "no-difference" });
+        let text = summary(&json!({ "knees": [knee], "comparison": comparison }), &[&alike, &alike, &alike]);
+        assert!(text.starts_with("No difference between the points") && text.contains("The knee"), "{text}");
     }
 }
