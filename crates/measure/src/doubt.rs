@@ -2,13 +2,14 @@
 
 mod flash;
 mod load;
+mod verify;
 
 use crate::statistics::steady_state::Window;
-use crate::{Interruption, JobRun, Preconditioned, Refusal, Run};
+use crate::{Interruption, JobRun, Misread, Preconditioned, Refusal, Run};
 pub(crate) use flash::about_flash;
 pub use flash::never_written_share;
 use flashlane_base::Duration;
-use flashlane_base::units::format_bytes;
+use flashlane_base::units::{exact_bytes, format_bytes};
 use load::overloaded;
 
 /// A reason not to take a result at face value.
@@ -17,6 +18,22 @@ pub enum Doubt {
     /// The run ended before its end.
     #[error("the result is partial: {0}")]
     Partial(Interruption),
+    /// What was read back is not what was written.
+    #[error("{}", verify::mismatches(*units, *unit_bytes, first))]
+    Mismatches {
+        /// How many.
+        units: u64,
+        /// Bytes of a unit.
+        unit_bytes: u64,
+        /// The first of them.
+        first: Vec<Misread>,
+    },
+    /// Nothing was verified.
+    #[error("verify checked nothing: {}", verify::why_nothing(*has_writes))]
+    NothingVerified {
+        /// Whether the workload writes.
+        has_writes: bool,
+    },
     /// Requests failed or never came back.
     #[error("{requests} requests failed or never came back; they are in no other number")]
     Failed {
@@ -156,7 +173,10 @@ pub enum Doubt {
         speed: f64,
     },
     /// Requests of a trace were left out, because the device cannot be asked for them.
-    #[error("{requests} of {records} requests of the trace were left out; {first}")]
+    #[error(
+        "{requests} of {records} requests of the trace ({}) were left out, and no number has them; the first: {first}",
+        percent(*requests as f64 / *records as f64)
+    )]
     LeftOut {
         /// How many.
         requests: u64,
@@ -168,7 +188,8 @@ pub enum Doubt {
     /// Requests of a trace were moved to lie within the device.
     #[error(
         "{requests} requests of the trace reached beyond the end of the device and were folded back into it (offset \
-         modulo its {capacity_bytes} bytes, or ending there): requests that were apart may now meet"
+         modulo its {}, or ending there): requests that were apart may now meet",
+        exact_bytes(*capacity_bytes)
     )]
     Folded {
         /// How many.
@@ -243,6 +264,12 @@ pub struct Throughput {
     pub bandwidth_bytes_per_s: f64,
 }
 
+/// A share in percent: two digits below one, so that few is not none.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 1.0 { format!("{percent:.2}%") } else { format!("{percent:.0}%") }
+}
+
 /// A 99.9th percentile with at least one request beyond it.
 const REQUESTS_NEEDED: u64 = 1000;
 /// From here on an interval is called wide.
@@ -256,6 +283,8 @@ impl Doubt {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Partial(_) => "partial",
+            Self::Mismatches { .. } => "verification-failed",
+            Self::NothingVerified { .. } => "nothing-verified",
             Self::Failed { .. } => "requests-failed",
             Self::RateNotKept { .. } => "rate-not-kept",
             Self::NotSteady { .. } => "not-steady",
@@ -312,9 +341,15 @@ impl Run {
     /// What there is to doubt, gravest first.
     pub fn doubts(&self) -> Vec<Doubt> {
         let mut doubts = self.doubts_about_rates();
+        doubts.extend(self.doubt_about_verify());
         doubts.extend(self.precondition.as_ref().and_then(doubt_about_precondition));
         doubts.extend(about_the_end(self.partial, self.failed, self.requests));
-        doubts.sort_by_key(|doubt| !matches!(doubt, Doubt::Partial(_) | Doubt::Failed { .. }));
+        doubts.sort_by_key(|doubt| match doubt {
+            Doubt::Mismatches { .. } => 0,
+            Doubt::Partial(_) | Doubt::Failed { .. } => 1,
+            Doubt::NothingVerified { .. } => 2,
+            _ => 3,
+        });
         doubts.extend(self.doubts_about_mean());
         if let Some(window) = self.steadiness.filter(|window| !window.is_steady()) {
             doubts.push(Doubt::Unsteady { excursion: window.excursion, slope: window.slope });
@@ -323,7 +358,8 @@ impl Run {
             doubts.push(Doubt::DeviceFull { waited: self.waited, depth: self.profile.depth });
         }
         doubts.extend(about_flash(&self.profile, &self.counters));
-        doubts.extend(about_samples(self.samples.len(), self.requests));
+        let flushes: u64 = self.jobs.iter().filter_map(|job| Some(job.flushes.as_ref()?.len())).sum();
+        doubts.extend(about_samples(self.samples.len(), self.requests + flushes));
         doubts
     }
 

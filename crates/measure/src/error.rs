@@ -1,6 +1,5 @@
 //! Why a measurement could not begin, and why one ended early.
 
-use crate::Mismatch;
 use flashlane_base::units::exact_bytes;
 use flashlane_device::{Failure, SubmitError};
 use flashlane_workload::{Access, Unfit};
@@ -42,14 +41,6 @@ pub enum Interruption {
         access: Access,
         /// The device's refusal.
         error: SubmitError,
-    },
-    /// What was read is not what was written.
-    #[error("the bytes read at offset {} are not what was written there: {mismatch}", exact_bytes(*offset_bytes))]
-    Mismatch {
-        /// The first byte of the unit.
-        offset_bytes: u64,
-        /// What is wrong with it.
-        mismatch: Mismatch,
     },
     /// Requests are in flight, but the device neither completes one nor lets time pass.
     #[error("the device no longer answers: {in_flight} requests are in flight and none completes")]

@@ -31,9 +31,9 @@ pub use replay::{
     Beyond, ByOperation, Fitted, MOST_IN_FLIGHT, Pace, PaceError, Refusal, Replay, ReplayError,
     ReplayOptions, Slow, Unaligned, Unfitting, replay,
 };
-pub use run::{JobRun, Run, limits, run, run_verified};
+pub use run::{JobRun, Run, check, limits, run, run_verified};
 pub use terms::Lag;
-pub use verify::{Mismatch, Verified};
+pub use verify::{Mismatch, Misread, Verified};
 
 #[cfg(test)]
 mod tests;

@@ -95,14 +95,14 @@ pub fn run<D: Device + ?Sized>(
     workload: &Workload,
     mut options: Options<'_>,
 ) -> Result<Run, MeasureError> {
-    check(workload, device.profile(), &limits(device.profile()))?;
+    check(workload, device.profile(), false)?;
     let (precondition, ended) = preconditioned(device, workload, &mut options);
     Ok(Run { precondition, ..measured(device, workload, options, ended) })
 }
 
 /// The same on a device that keeps bytes, for a workload that verifies: writes carry headers, reads check them, and what
-/// was written is read back at the end, after measuring. What does not match ends the run as
-/// [`Interruption::Mismatch`].
+/// was written is read back at the end, after measuring. What does not match is counted in [`Verified::mismatches`]; the
+/// run goes on.
 ///
 /// # Errors
 /// As [`run`].
@@ -112,19 +112,8 @@ pub fn run_verified<D: DataDevice + ?Sized>(
     mut options: Options<'_>,
 ) -> Result<Run, MeasureError> {
     let profile = device.profile().clone();
-    check(workload, &profile, &Limits { keeps_bytes: true, ..limits(&profile) })?;
+    check(workload, &profile, true)?;
     let unit_bytes = unit_bytes(workload, &profile);
-    let unfit = if unit_bytes < UNIT_MIN_BYTES {
-        Some(format!("writes of multiples of at least {UNIT_MIN_BYTES} B, which hold a header"))
-    } else if workload.jobs.iter().any(|job| job.mix.changes() == Some(Operation::Trim)) {
-        Some("no trims: what a trimmed place reads as is the drive's choice".into())
-    } else {
-        None
-    };
-    if let Some(allowed) = unfit {
-        let unfit = Unfit { job: None, field: "verify", given: "true".into(), allowed };
-        return Err(MeasureError::Unfit { device: profile.name, unfit });
-    }
     let (precondition, ended) = preconditioned(device, workload, &mut options);
     let mut verifying = Verifying::new(device, unit_bytes, workload.seed);
     let Options { samples, mut watch } = options;
@@ -133,7 +122,7 @@ pub fn run_verified<D: DataDevice + ?Sized>(
         precondition,
         ..measured(&mut verifying, workload, Options { samples, watch: watching }, ended)
     };
-    let checked = verifying.verified;
+    let checked_bytes = verifying.verified.checked_bytes;
     if run.partial.is_none() {
         let written = verifying.written();
         let depth = profile.depth.min(READ_BACK_DEPTH);
@@ -150,20 +139,39 @@ pub fn run_verified<D: DataDevice + ?Sized>(
             run.partial = Some(reason);
         }
     }
-    let read_back_bytes = verifying.verified.checked_bytes - checked.checked_bytes;
-    run.verified = Some(Verified { read_back_bytes, ..checked });
-    if let Some((offset_bytes, mismatch)) = verifying.mismatch {
-        // It is told as a failed read, because a device has no other way to.
-        run.partial = Some(Interruption::Mismatch { offset_bytes, mismatch });
-    }
+    let read_back_bytes = verifying.verified.checked_bytes - checked_bytes;
+    run.verified = Some(Verified { checked_bytes, read_back_bytes, ..verifying.verified });
     Ok(run)
 }
 
 /// Requests in flight while what was written is read back.
 const READ_BACK_DEPTH: u32 = 32;
 
-fn check(workload: &Workload, profile: &Profile, limits: &Limits) -> Result<(), MeasureError> {
-    workload.check(limits).map_err(|unfit| MeasureError::Unfit { device: profile.name.clone(), unfit })
+/// Checks whether `workload` can run on a device with this profile; `keeps_bytes` says whether what is written to it can
+/// be read back, which a workload that verifies needs. [`run`] and [`run_verified`] begin with it.
+///
+/// # Errors
+/// [`MeasureError::Unfit`] with the first field that does not fit.
+pub fn check(workload: &Workload, profile: &Profile, keeps_bytes: bool) -> Result<(), MeasureError> {
+    let limits = Limits { keeps_bytes, ..limits(profile) };
+    let unfit = workload.check(&limits).and_then(|()| match unverifiable(workload, profile) {
+        Some(allowed) if workload.verify => {
+            Err(Unfit { job: None, field: "verify", given: "true".into(), allowed })
+        }
+        _ => Ok(()),
+    });
+    unfit.map_err(|unfit| MeasureError::Unfit { device: profile.name.clone(), unfit })
+}
+
+/// What a workload would have to be for its writes to be verified, where they cannot be.
+fn unverifiable(workload: &Workload, profile: &Profile) -> Option<String> {
+    if unit_bytes(workload, profile) < UNIT_MIN_BYTES {
+        Some(format!("writes of multiples of at least {UNIT_MIN_BYTES} B, which hold a header"))
+    } else if workload.jobs.iter().any(|job| job.mix.changes() == Some(Operation::Trim)) {
+        Some("no trims: what a trimmed place reads as is the drive's choice".into())
+    } else {
+        None
+    }
 }
 
 /// Preconditions the device where the workload asks for it; where that ended early, also why.

@@ -207,7 +207,7 @@ pub struct PreconditionRow {
 }
 
 /// What was checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerifiedRow {
     /// Bytes of each header and what it covers.
     pub unit_bytes: u64,
@@ -217,6 +217,12 @@ pub struct VerifiedRow {
     pub unchecked_bytes: u64,
     /// Bytes that were read back and checked at the end.
     pub read_back_bytes: u64,
+    /// Units that were found to hold something else than what was written.
+    #[serde(default)]
+    pub mismatches: u64,
+    /// The first of these, in words.
+    #[serde(default)]
+    pub first_mismatches: Vec<String>,
 }
 
 impl From<&Preconditioned> for PreconditionRow {
@@ -232,10 +238,16 @@ impl From<&Preconditioned> for PreconditionRow {
     }
 }
 
-impl From<Verified> for VerifiedRow {
-    fn from(verified: Verified) -> Self {
-        let Verified { unit_bytes, checked_bytes, unchecked_bytes, read_back_bytes } = verified;
-        Self { unit_bytes, checked_bytes, unchecked_bytes, read_back_bytes }
+impl From<&Verified> for VerifiedRow {
+    fn from(verified: &Verified) -> Self {
+        Self {
+            unit_bytes: verified.unit_bytes,
+            checked_bytes: verified.checked_bytes,
+            unchecked_bytes: verified.unchecked_bytes,
+            read_back_bytes: verified.read_back_bytes,
+            mismatches: verified.mismatches,
+            first_mismatches: verified.first_mismatches.iter().map(ToString::to_string).collect(),
+        }
     }
 }
 
@@ -305,7 +317,7 @@ impl From<&Run> for RunResult {
                 .collect(),
             offered_iops: run.jobs.iter().map(|job| Some(job.lag?.offered_per_s)).sum(),
             precondition: run.precondition.as_ref().map(PreconditionRow::from),
-            verified: run.verified.map(VerifiedRow::from),
+            verified: run.verified.as_ref().map(VerifiedRow::from),
             harness_ns_per_request: None,
             warnings: run.doubts().iter().map(Warning::from).collect(),
             partial: run.partial.map(|reason| reason.to_string()),

@@ -12,26 +12,24 @@
 
 use flashlane_base::units::exact_bytes;
 use flashlane_base::{Instant, Operation, Seed};
-use flashlane_device::{
-    Buffer, Completion, Counters, DataDevice, Device, Failure, Profile, Request, SubmitError,
-};
+use flashlane_device::{Buffer, Completion, Counters, DataDevice, Device, Profile, Request, SubmitError};
 use flashlane_workload::{Access, Job, Pattern, Workload};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What is wrong with a unit that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
     /// No header, or bytes that do not match its checksum.
-    #[error("they have no valid header, or do not match its checksum")]
+    #[error("no valid header, or bytes that do not match its checksum")]
     Garbled,
     /// The header of another place.
-    #[error("they were written for offset {}", exact_bytes(*written_for_bytes))]
+    #[error("bytes that were written for offset {}", exact_bytes(*written_for_bytes))]
     Misplaced {
         /// That place.
         written_for_bytes: u64,
     },
     /// An earlier state.
-    #[error("they are of write {found}, and write {superseded_by} had superseded it")]
+    #[error("bytes of write {found}, which write {superseded_by} had superseded")]
     Stale {
         /// The write that they are of, counted from 1.
         found: u64,
@@ -39,12 +37,22 @@ pub enum Mismatch {
         superseded_by: u64,
     },
     /// The header of another run, or of a write that was never made.
-    #[error("they are of another run")]
+    #[error("bytes of another run")]
     Foreign,
 }
 
+/// A place whose bytes are not what was written there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at offset {}: {mismatch}", exact_bytes(*offset_bytes))]
+pub struct Misread {
+    /// The first byte of the unit.
+    pub offset_bytes: u64,
+    /// What is wrong with it.
+    pub mismatch: Mismatch,
+}
+
 /// What was checked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
     /// Bytes of each header and what it covers.
     pub unit_bytes: u64,
@@ -54,7 +62,21 @@ pub struct Verified {
     pub unchecked_bytes: u64,
     /// Bytes that were read back and checked at the end.
     pub read_back_bytes: u64,
+    /// Units that were found to hold something else than what was written, each counted once.
+    pub mismatches: u64,
+    /// The first of these, in the order in which they were found.
+    pub first_mismatches: Vec<Misread>,
 }
+
+impl Verified {
+    /// Whether not one byte was checked.
+    pub fn checked_nothing(&self) -> bool {
+        self.checked_bytes + self.read_back_bytes == 0
+    }
+}
+
+/// Mismatches that are named.
+const NAMED: usize = 5;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"FLverify");
 const HEADER_BYTES: usize = 40;
@@ -79,8 +101,8 @@ pub(crate) struct Verifying<'a, D: ?Sized> {
     pending: BTreeMap<u64, Pending>,
     spare: Vec<Buffer>,
     pub(crate) verified: Verified,
-    /// The first that was found, and where.
-    pub(crate) mismatch: Option<(u64, Mismatch)>,
+    /// Units that do not hold what was written, by number.
+    mismatched: BTreeSet<u64>,
 }
 
 /// A request in flight.
@@ -120,7 +142,7 @@ impl<'a, D: DataDevice + ?Sized> Verifying<'a, D> {
             pending: BTreeMap::new(),
             spare: Vec::new(),
             verified: Verified { unit_bytes, ..Verified::default() },
-            mismatch: None,
+            mismatched: BTreeSet::new(),
             device,
         }
     }
@@ -195,7 +217,7 @@ impl<'a, D: DataDevice + ?Sized> Verifying<'a, D> {
         if found < oldest { Err(Mismatch::Stale { found, superseded_by: oldest }) } else { Ok(()) }
     }
 
-    fn ended(&mut self, completion: &mut Completion) {
+    fn ended(&mut self, completion: &Completion) {
         let Some(pending) = self.pending.remove(&completion.id.0) else { return };
         let buffer = self.device.take_buffer(completion.id);
         let units = self.units(&pending.request);
@@ -218,17 +240,14 @@ impl<'a, D: DataDevice + ?Sized> Verifying<'a, D> {
             _ if completion.outcome.is_err() => {}
             _ => {
                 let Some(mut buffer) = buffer else { return };
-                let result = self.checked(&pending, &mut buffer);
+                self.check_read(&pending, &mut buffer);
                 self.spare.push(buffer);
-                if let Err(mismatch) = result {
-                    self.mismatch.get_or_insert(mismatch);
-                    completion.outcome = Err(Failure::Unreadable);
-                }
             }
         }
     }
 
-    fn checked(&mut self, pending: &Pending, buffer: &mut Buffer) -> Result<(), (u64, Mismatch)> {
+    /// Checks each unit of a read that the run has written. What does not match is noted, and does not end the run.
+    fn check_read(&mut self, pending: &Pending, buffer: &mut Buffer) {
         let unit_bytes = self.verified.unit_bytes;
         let mut checked = 0;
         for (unit, &oldest) in self.units(&pending.request).zip(&pending.oldest) {
@@ -236,13 +255,23 @@ impl<'a, D: DataDevice + ?Sized> Verifying<'a, D> {
                 let offset = unit * unit_bytes;
                 let from = (offset - pending.request.offset_bytes) as usize;
                 let piece = &mut buffer.as_mut_slice()[from..from + unit_bytes as usize];
-                self.check(piece, offset, oldest).map_err(|mismatch| (offset, mismatch))?;
+                if let Err(mismatch) = self.check(piece, offset, oldest) {
+                    self.note(unit, Misread { offset_bytes: offset, mismatch });
+                }
                 checked += unit_bytes;
             }
         }
         self.verified.checked_bytes += checked;
         self.verified.unchecked_bytes += pending.request.length_bytes - checked;
-        Ok(())
+    }
+
+    fn note(&mut self, unit: u64, misread: Misread) {
+        if self.mismatched.insert(unit) {
+            self.verified.mismatches += 1;
+            if self.verified.first_mismatches.len() < NAMED {
+                self.verified.first_mismatches.push(misread);
+            }
+        }
     }
 }
 
@@ -291,7 +320,7 @@ impl<D: DataDevice + ?Sized> Device for Verifying<'_, D> {
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
         let first = out.len();
         self.device.reap(until, out);
-        for completion in &mut out[first..] {
+        for completion in &out[first..] {
             self.ended(completion);
         }
     }

@@ -208,8 +208,9 @@ impl<D: Device + ?Sized, I: Iterator<Item = Record>> Client<D> for Replayer<'_, 
     }
 
     fn stopped(&mut self) -> bool {
-        let Recording { requests, last, started, .. } = self.recording;
-        let progress = Progress { requests, elapsed: last.since(started), ..Progress::default() };
+        let Recording { requests, flushes, last, started, .. } = self.recording;
+        let progress =
+            Progress { requests: requests + flushes, elapsed: last.since(started), ..Progress::default() };
         self.watch.as_mut().is_some_and(|watch| watch(&progress).is_break())
     }
 }

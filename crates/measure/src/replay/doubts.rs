@@ -1,9 +1,12 @@
 //! What there is to doubt in a replay.
 
-use super::{Pace, Replay};
+use super::{Fitted, Pace, Replay};
 use crate::doubt::{Doubt, Throughput, about_flash, about_samples, about_the_end};
 use crate::statistics::Slice;
 use flashlane_base::Duration;
+
+/// The share of a trace from which on what was left out makes it another one.
+const LEFT_OUT_MATTERS: f64 = 0.01;
 
 /// The share of the median latency from which the replay's own lateness is said.
 const LATE: f64 = 0.1;
@@ -22,32 +25,43 @@ impl Replay {
         let mut doubts = about_the_end(self.partial, self.failed, self.requests);
         // Why it ended early comes before all else, and then what all its latencies mean.
         let first = usize::from(self.partial.is_some());
-        doubts.splice(first..first, self.doubt_about_load());
+        let fitted = &self.fitted;
+        let mostly = fitted.refused as f64 >= LEFT_OUT_MATTERS * fitted.records as f64;
+        let left_out = self.doubt_about_left_out();
+        let grave = left_out.clone().filter(|_| mostly);
+        doubts.splice(first..first, grave.into_iter().chain(self.doubt_about_load()));
+        doubts.extend(left_out.filter(|_| !mostly));
         doubts.extend(self.doubts_about_fit());
         doubts.extend(self.doubt_about_lateness());
         if self.waited > 0 {
             doubts.push(Doubt::DeviceFull { waited: self.waited, depth: self.profile.depth });
         }
         doubts.extend(about_flash(&self.profile, &self.counters));
-        doubts.extend(about_samples(self.samples.len(), self.requests));
+        doubts.extend(about_samples(self.samples.len(), self.requests + self.flushes));
         doubts
+    }
+
+    /// That requests were left out.
+    fn doubt_about_left_out(&self) -> Option<Doubt> {
+        let Fitted { refused, records, .. } = self.fitted;
+        let first = *self.fitted.first_refused.first()?;
+        Some(Doubt::LeftOut { requests: refused, records, first })
     }
 
     /// What was changed in the trace so that it fits the device.
     fn doubts_about_fit(&self) -> impl Iterator<Item = Doubt> {
         let fitted = &self.fitted;
-        let first = fitted.first_refused.first();
-        let left_out =
-            first.map(|&first| Doubt::LeftOut { requests: fitted.refused, records: fitted.records, first });
         let where_any = |requests: u64, doubt: Doubt| (requests > 0).then_some(doubt);
         let capacity_bytes = self.profile.capacity_bytes;
         let doubts = [
-            left_out,
             where_any(fitted.folded, Doubt::Folded { requests: fitted.folded, capacity_bytes }),
             where_any(fitted.widened, Doubt::Widened { requests: fitted.widened }),
             where_any(fitted.zero_length, Doubt::ZeroLength { requests: fitted.zero_length }),
             where_any(fitted.backwards, Doubt::TimeBackwards { requests: fitted.backwards }),
-            where_any(fitted.untimed, Doubt::Untimed { requests: fitted.untimed, of: self.requests }),
+            where_any(
+                fitted.untimed,
+                Doubt::Untimed { requests: fitted.untimed, of: self.requests + self.flushes },
+            ),
         ];
         doubts.into_iter().flatten()
     }

@@ -57,8 +57,10 @@ pub struct Replay {
     pub options: ReplayOptions,
     /// How the trace's records fitted the device.
     pub fitted: Fitted,
-    /// Requests measured.
+    /// Requests measured: reads, writes and trims.
     pub requests: u64,
+    /// Flushes, which are in [`latencies`](Self::latencies) and [`elapsed`](Self::elapsed) and in no other number.
+    pub flushes: u64,
     /// Bytes that reads and writes moved.
     pub bytes: u64,
     /// Device time from the first arrival to the last completion.
@@ -125,13 +127,14 @@ where
         backwards: if matches!(how.pace, Pace::Closed { .. }) { 0 } else { clock.backwards },
         ..fit.fitted
     };
-    if recording.requests == 0 && ending.interruption.is_none() {
+    if recording.requests + recording.flushes == 0 && ending.interruption.is_none() {
         let first = fitted.first_refused.first().copied();
         return Err(ReplayError::Nothing { device: profile.name, records: fitted.records, first });
     }
     Ok(Replay {
         options: *how,
         requests: recording.requests,
+        flushes: recording.flushes,
         bytes: recording.bytes,
         elapsed: recording.last.since(recording.started),
         recorded_span: clock.span(),

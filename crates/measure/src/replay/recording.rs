@@ -28,10 +28,11 @@ impl ByOperation {
         OPERATIONS.into_iter().filter_map(|operation| Some((operation, self.of(operation)?)))
     }
 
-    /// The latencies of all operations.
+    /// The latencies of all accesses: of every operation but flushes.
     pub fn all(&self) -> Histogram {
         let mut all = Histogram::new();
-        self.iter().for_each(|(_, latencies)| all.merge(latencies));
+        let accesses = self.iter().filter(|(operation, _)| *operation != Operation::Flush);
+        accesses.for_each(|(_, latencies)| all.merge(latencies));
         all
     }
 }
@@ -67,7 +68,9 @@ pub(super) struct Finished<'a> {
 pub(super) struct Recording {
     pub started: Instant,
     pub last: Instant,
+    /// Reads, writes and trims.
     pub requests: u64,
+    pub flushes: u64,
     pub bytes: u64,
     pub latencies: ByOperation,
     pub device: Histogram,
@@ -86,6 +89,7 @@ impl Recording {
             started,
             last: started,
             requests: 0,
+            flushes: 0,
             bytes: 0,
             latencies: ByOperation::default(),
             device: Histogram::new(),
@@ -102,20 +106,12 @@ impl Recording {
     pub fn note(&mut self, finished: &Finished<'_>) {
         let Finished { access, due, completion, .. } = *finished;
         let latency = completion.completed.since(due);
-        let moves = matches!(access.operation, Operation::Read | Operation::Write);
-        let bytes = if moves { access.length_bytes } else { 0 };
-        self.requests += 1;
-        self.bytes += bytes;
         self.last = self.last.max(completion.completed);
         self.latencies.record(access.operation, latency);
-        self.device.record(completion.latency());
-        self.over_time.record(completion.completed.since(self.started), latency, bytes);
-        self.batches.record(latency);
-        if let Some(eligible) = finished.eligible {
-            self.lateness.get_or_insert_with(Box::default).record(completion.submitted.since(eligible));
-        }
-        if let Some(took) = finished.took {
-            self.recorded.get_or_insert_with(Box::default).record(took);
+        if access.operation == Operation::Flush {
+            self.flushes += 1;
+        } else {
+            self.note_access(finished, latency);
         }
         let started = self.started;
         self.samples.offer(|| Sample {
@@ -132,6 +128,25 @@ impl Recording {
                 arrived: due.since(started),
                 access: *access,
             });
+        }
+    }
+
+    /// Counts a read, write or trim; a flush, which is no access, is in its own latencies only, as in a run.
+    #[inline]
+    fn note_access(&mut self, finished: &Finished<'_>, latency: Duration) {
+        let Finished { access, completion, .. } = *finished;
+        let moves = matches!(access.operation, Operation::Read | Operation::Write);
+        let bytes = if moves { access.length_bytes } else { 0 };
+        self.requests += 1;
+        self.bytes += bytes;
+        self.device.record(completion.latency());
+        self.over_time.record(completion.completed.since(self.started), latency, bytes);
+        self.batches.record(latency);
+        if let Some(eligible) = finished.eligible {
+            self.lateness.get_or_insert_with(Box::default).record(completion.submitted.since(eligible));
+        }
+        if let Some(took) = finished.took {
+            self.recorded.get_or_insert_with(Box::default).record(took);
         }
     }
 

@@ -372,12 +372,13 @@ fn the_result_has_all_of_it_and_can_be_read_again() {
     let mut device = Scripted::new(2, 1, 100);
     let mut records: Vec<Record> = (0..5000).map(|i| took(read(i * 90, i), 50)).collect();
     records.push(Record { operation: Operation::Flush, length_bytes: 0, ..read(600_000, 0) });
+    records.push(read(600_000, 7));
     records.push(Record { length_bytes: 0, ..read(600_000, 0) });
     records.push(read(599_000, 1 << 40));
     let replay = replayed(&mut device, records, &ReplayOptions::default());
     let result = ReplayResult::from(&replay);
     assert_eq!((result.schema.as_str(), result.pace.as_str()), ("flashlane.replay/1", "open"));
-    assert_eq!((result.requests, result.fitted.records, result.fitted.left_out), (5001, 5003, 1));
+    assert_eq!((result.requests, result.fitted.records, result.fitted.left_out), (5001, 5004, 1));
     assert_eq!(result.recorded_latency_ns.unwrap().mean, 50_000.0);
     assert_eq!(result.operations.keys().collect::<Vec<_>>(), ["flush", "read"]);
     let slices = &result.over_time.slices;
@@ -389,17 +390,56 @@ fn the_result_has_all_of_it_and_can_be_read_again() {
         assert_eq!((slice.requests, slice.iops, slice.bandwidth_bytes_per_s), (40, 1e4, 512e4), "{slice:?}");
         assert!(slice.p99_ns.unwrap() <= slice.max_ns.unwrap() && slice.mean_ns <= slice.max_ns);
     }
-    assert_eq!(
-        (slices[130].requests, slices[130].mean_ns),
-        (0, None),
-        "nothing between the last read and the flush"
-    );
+    assert_eq!((slices[130].requests, slices[130].mean_ns), (0, None), "nothing between the last two reads");
     let codes: Vec<&str> = result.warnings.iter().map(|warning| warning.code.as_str()).collect();
     assert_eq!(codes, ["left-out", "zero-length", "time-runs-backwards", "device-full"]);
     let ids: Vec<&str> = result.figures.iter().map(|figure| figure.id.as_str()).collect();
     assert_eq!(ids, ["latency-over-time", "throughput-over-time", "latency-distribution"]);
     let json = serde_json::to_string(&result).unwrap();
     assert_eq!(serde_json::from_str::<ReplayResult>(&json).unwrap(), result);
+}
+
+/// As in a run: one definition of what a request is.
+#[test]
+fn flushes_are_in_no_number_but_their_own() {
+    let flush = |at| Record { operation: Operation::Flush, length_bytes: 0, ..read(at, 0) };
+    let accesses: Vec<Record> = (0..600).map(|i| took(read(i * 1000, i), 50)).collect();
+    let with: Vec<Record> =
+        accesses.iter().flat_map(|&access| [access, flush(access.at.as_ns() / 1000 + 400)]).collect();
+    let how = ReplayOptions::default();
+    let [alone, both] = [accesses, with]
+        .map(|records| ReplayResult::from(&replayed(&mut Scripted::new(2, 1, 100), records, &how)));
+    assert_eq!(
+        (both.requests, both.latency_ns, both.device_latency_ns),
+        (600, alone.latency_ns, alone.device_latency_ns)
+    );
+    assert_eq!((both.recorded_latency_ns, both.confidence), (alone.recorded_latency_ns, alone.confidence));
+    assert_eq!(both.operations["flush"].requests, 600);
+    let in_slices =
+        |result: &ReplayResult| result.over_time.slices.iter().map(|slice| slice.requests).sum::<u64>();
+    assert_eq!(in_slices(&both), 600);
+    let only = replayed(&mut Scripted::new(2, 1, 100), vec![flush(0), flush(10)], &how);
+    assert_eq!((only.requests, only.flushes), (0, 2), "a trace may have nothing else");
+}
+
+#[test]
+fn a_trace_that_was_mostly_left_out_says_so_first() {
+    let first = |left_out: u64| {
+        let place = |i| if i < left_out { 1 << 40 } else { i };
+        let records = (0..2000).map(|i| read(i * 10, place(i))).collect();
+        let result = replayed(&mut Scripted::new(1, 1, 100), records, &ReplayOptions::default());
+        result.doubts().iter().map(|doubt| (doubt.code(), doubt.to_string())).collect::<Vec<_>>()
+    };
+    let mostly = first(1800);
+    assert_eq!(mostly[0].0, "left-out");
+    assert!(
+        mostly[0].1.starts_with("1800 of 2000 requests of the trace (90%) were left out"),
+        "{}",
+        mostly[0].1
+    );
+    assert_eq!(mostly[1].0, "overloaded", "{mostly:?}");
+    let few = first(3);
+    assert!(few[0].0 != "left-out" && few.iter().any(|(code, _)| *code == "left-out"), "{few:?}");
 }
 
 #[test]

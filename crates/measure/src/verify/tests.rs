@@ -1,5 +1,6 @@
 //! Verified runs on a device that keeps bytes and can be made to lose them.
 
+use crate::schema::RunResult;
 use crate::tests::Scripted;
 use crate::{Interruption, MeasureError, Mismatch, Options, Progress, Run, run, run_verified};
 use flashlane_base::{Instant, Operation};
@@ -23,6 +24,8 @@ enum Fault {
     None,
     /// This write never reaches the medium.
     Loses(u64),
+    /// Neither this write nor any after it does.
+    LosesFrom(u64),
     /// Of this write only the first sector does.
     Tears(u64),
     /// This write lands 1 MiB behind its place, too.
@@ -53,6 +56,7 @@ impl Bytes {
             self.writes += 1;
             match self.fault {
                 Fault::Loses(nth) if nth == self.writes => {}
+                Fault::LosesFrom(nth) if nth <= self.writes => {}
                 Fault::Tears(nth) if nth == self.writes => {
                     self.bytes[at..at + 512].copy_from_slice(&buffer.as_slice()[..512]);
                 }
@@ -107,10 +111,7 @@ fn verified(fault: Fault, text: &str) -> Run {
 }
 
 fn mismatch(run: &Run) -> Option<Mismatch> {
-    match run.partial {
-        Some(Interruption::Mismatch { mismatch, .. }) => Some(mismatch),
-        _ => None,
-    }
+    run.verified.as_ref()?.first_mismatches.first().map(|misread| misread.mismatch)
 }
 
 /// Also where writes to one place overlap in time, and where jobs have different sizes and places.
@@ -127,6 +128,7 @@ fn nothing_is_found_where_nothing_is_wrong() {
         let run = verified(Fault::None, text);
         assert_eq!(run.partial, None, "{text}");
         let seen = run.verified.expect("it was asked for");
+        assert_eq!((seen.mismatches, seen.checked_nothing()), (0, false), "{text}");
         assert!(seen.read_back_bytes > 0, "{text}: {seen:?}");
         assert_eq!(
             seen.checked_bytes + seen.unchecked_bytes,
@@ -154,11 +156,46 @@ fn what_was_lost_torn_or_astray_is_found() {
     let astray = verified(Fault::Strays(128), twice);
     let written_for_bytes = (4 << 20) - (64 << 10);
     assert_eq!(mismatch(&astray), Some(Mismatch::Misplaced { written_for_bytes }));
-    let Some(reason @ Interruption::Mismatch { offset_bytes, .. }) = astray.partial else { panic!() };
-    assert_eq!(offset_bytes, (1 << 20) - (64 << 10));
-    assert!(reason.to_string().contains("offset 960 KiB"), "{reason}");
+    let first = astray.verified.unwrap().first_mismatches[0];
+    assert_eq!(first.offset_bytes, (1 << 20) - (64 << 10));
+    assert_eq!(first.to_string(), "at offset 960 KiB: bytes that were written for offset 4032 KiB");
+}
+
+/// It is not partial: all is measured, all is checked, and each unit is counted once.
+#[test]
+fn a_run_with_mismatches_goes_on_and_counts_them() {
     let early = verified(Fault::Loses(1), "mixed,reads=50%,area=4k,requests=1000,verify");
-    assert!(mismatch(&early).is_some() && early.requests < 100, "{:?}", early.partial);
+    assert_eq!((early.requests, early.partial), (1000, None));
+    let seen = early.verified.as_ref().unwrap();
+    assert_eq!(
+        (seen.mismatches, seen.first_mismatches.len()),
+        (1, 1),
+        "found by reads until it is written again"
+    );
+    let every = verified(Fault::LosesFrom(11), "sequential-write,size=64k,requests=64,verify");
+    let seen = every.verified.as_ref().unwrap();
+    assert_eq!((seen.mismatches, seen.first_mismatches.len()), (54, 5));
+    assert_eq!(seen.read_back_bytes, 4 << 20, "all of it is read back");
+    let doubts = every.doubts();
+    let text = doubts[0].to_string();
+    assert!(text.starts_with("verification failed: 54 units of 64 KiB do not hold"), "{text}");
+    assert!(text.contains("the first 5: at offset 640 KiB"), "{text}");
+    let row = RunResult::from(&every).verified.unwrap();
+    assert_eq!((row.mismatches, row.first_mismatches.len()), (54, 5));
+}
+
+#[test]
+fn a_run_that_could_check_nothing_says_so_first() {
+    for (text, reason) in [
+        ("random-read,requests=2000,verify", "the workload only reads"),
+        ("random-write,requests=1,size=64k,verify", ""),
+    ] {
+        let doubts = verified(Fault::None, text).doubts();
+        let first = doubts.first().map(ToString::to_string).unwrap_or_default();
+        let checked_nothing = first.starts_with("verify checked nothing");
+        assert_eq!(checked_nothing, !reason.is_empty(), "{text}: {first}");
+        assert!(first.contains(reason), "{text}: {first}");
+    }
 }
 
 #[test]

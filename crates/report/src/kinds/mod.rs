@@ -15,7 +15,7 @@ mod uflip_plan;
 use crate::Samples;
 use crate::document::{Cell, Column, Document, Fact, Row, Table, Warning};
 use crate::singles::Singles;
-use crate::wording::{exact, plain_name, plain_value};
+use crate::wording::{capitalised, exact, plain_name, plain_value};
 use flashlane_measure::figure::Figure;
 use serde_json::{Map, Value};
 
@@ -67,6 +67,32 @@ pub(crate) fn document(result: &Value) -> Document {
         }
     }
     document
+}
+
+/// Warnings that say what was checked: whether a run that verifies is sound.
+const VERDICTS: [&str; 2] = ["verification-failed", "nothing-verified"];
+/// Warnings without which no number can be read: where they lead the list, they stand before the numbers.
+const CAUTIONS: [&str; 3] = ["left-out", "overloaded", "rate-not-kept"];
+
+/// Whether what a run verified is sound; empty where it is, or where it verifies nothing.
+fn verdict(result: &Value) -> String {
+    let of = |warning: &&Value| warning["code"].as_str().is_some_and(|code| VERDICTS.contains(&code));
+    sentence_of(items(&result["warnings"]).find(of))
+}
+
+/// What the leading warnings say of all numbers; how the measurement ended and what was verified are said elsewhere.
+fn caution(result: &Value) -> String {
+    let code = |warning: &Value| warning["code"].as_str().unwrap_or_default().to_owned();
+    let said = |code: &str| VERDICTS.contains(&code) || matches!(code, "partial" | "trace-incomplete");
+    let leading = items(&result["warnings"]).skip_while(|warning| said(&code(warning)));
+    let leading = leading.take_while(|warning| CAUTIONS.contains(&code(warning).as_str()));
+    leading.map(|warning| sentence_of(Some(warning))).collect::<Vec<_>>().join(" ")
+}
+
+/// A warning's message as a sentence.
+fn sentence_of(warning: Option<&Value>) -> String {
+    let message = warning.and_then(|warning| warning["message"].as_str()).unwrap_or_default();
+    if message.is_empty() { String::new() } else { capitalised(message) + "." }
 }
 
 /// The single requests of a result, where its kind has such and they were kept.

@@ -1,9 +1,9 @@
 //! `flashlane.replay/1`: a recorded trace on one device.
 
-use super::run::{counted, latency_table, mean, singles, without_name};
-use super::{Kind, device_name, fact, field_table, items, object_table};
+use super::run::{counted, device_table, latency_table, mean, mean_flush, singles};
+use super::{Kind, caution, device_name, fact, field_table, items, object_table};
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
-use crate::wording::{capitalised, exact, number, plain_value, time_ns};
+use crate::wording::{exact, number, plain_value, time_ns};
 use serde_json::{Map, Value};
 
 pub(super) const KIND: Kind = Kind { schema: "flashlane.replay/1", document, singles: Some(singles) };
@@ -20,6 +20,7 @@ fn document(result: &Value) -> Document {
             .then(|| fact(result, "asked_bandwidth_bytes_per_s", "The trace asks for"))
             .flatten(),
         mean(latency, &result["confidence"]),
+        mean_flush(result),
         within("p99", "p99"),
         within("max", "Longest"),
         fact(result, "requests", "Requests"),
@@ -30,7 +31,6 @@ fn document(result: &Value) -> Document {
             .map(|ns| Fact::new("Measuring costs", format!("{} a request", time_ns(ns)))),
     ];
     let counters = result["device"]["counters"].as_object().map(counted);
-    let device = result["device"].as_object().map(without_name);
     let slowest = items(&result["slowest"]).enumerate().map(|(place, slow)| (format!("{}", place + 1), slow));
     let tables = [
         Some(latency_table(result).beside(["latency-distribution", "latency-over-time"])),
@@ -40,7 +40,7 @@ fn document(result: &Value) -> Document {
         result["trace"].as_object().and_then(|trace| field_table("Trace", trace)),
         fitted(result),
         counters.and_then(|counters| field_table("Device counters", &counters)),
-        device.and_then(|device| field_table("Device", &device)),
+        device_table(&result["device"]),
     ];
     Document {
         kind: "Replay",
@@ -51,13 +51,6 @@ fn document(result: &Value) -> Document {
         tables: tables.into_iter().flatten().collect(),
         ..Document::default()
     }
-}
-
-/// That the drive cannot keep up: all latencies are then something else than the drive's.
-fn caution(result: &Value) -> String {
-    let overloaded = items(&result["warnings"]).find(|warning| warning["code"] == "overloaded");
-    let message = overloaded.and_then(|warning| warning["message"].as_str()).unwrap_or_default();
-    if message.is_empty() { String::new() } else { capitalised(message) + "." }
 }
 
 /// The trace, and what decided when a request was issued.

@@ -1,6 +1,6 @@
 //! `flashlane.run/1`: one workload on one device.
 
-use super::{Kind, device_name, fact, field_table, items, object_table};
+use super::{Kind, caution, device_name, fact, field_table, items, object_table, verdict};
 use crate::Samples;
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
 use crate::singles::Singles;
@@ -29,6 +29,7 @@ fn document(result: &Value) -> Document {
         fact(result, "offered_iops", "Offered a second"),
         fact(result, "bandwidth_bytes_per_s", "Bandwidth"),
         mean(latency, &result["confidence"]),
+        mean_flush(result),
         latency["p99"].as_f64().map(|ns| Fact::new("p99", time_ns(ns))),
         fact(result, "requests", "Requests"),
         fact(result, "elapsed_s", "Elapsed"),
@@ -39,17 +40,18 @@ fn document(result: &Value) -> Document {
     let jobs: Vec<(String, Value)> = items(&result["jobs"]).enumerate().map(job).collect();
     let jobs = jobs.iter().map(|(name, fields)| (name.clone(), fields));
     let counters = result["device"]["counters"].as_object().map(counted);
-    let device = result["device"].as_object().map(without_name);
     let tables = [
         Some(latency_table(result).beside(["latency-distribution", "latency-over-time"])),
         counters.and_then(|counters| field_table("Device counters", &counters)),
-        device.and_then(|device| field_table("Device", &device)),
+        device_table(&result["device"]),
         result["precondition"].as_object().and_then(|done| field_table("Preconditioning", done)),
-        result["verified"].as_object().and_then(|checked| field_table("Verified", checked)),
+        result["verified"].as_object().and_then(verified),
         object_table("Jobs", Column::left("Job", "job"), jobs),
     ];
     Document {
         kind: "Run",
+        verdict: verdict(result),
+        caution: caution(result),
         title: device_name(&result["device"]),
         subtitle: result["workload"].as_str().unwrap_or_default().into(),
         facts: facts.into_iter().flatten().collect(),
@@ -88,8 +90,31 @@ fn job((position, job): (usize, &Value)) -> (String, Value) {
     (name.unwrap_or_else(|| format!("{}", position + 1)), Value::Object(fields))
 }
 
-pub(super) fn without_name(device: &Map<String, Value>) -> Map<String, Value> {
-    device.iter().filter(|(key, _)| *key != "name").map(|(key, value)| (key.clone(), value.clone())).collect()
+/// The mean latency of flushes, which are in none of the other numbers.
+pub(super) fn mean_flush(result: &Value) -> Option<Fact> {
+    let mean_ns = result["operations"]["flush"]["latency_ns"]["mean"].as_f64()?;
+    Some(Fact::new("Mean of flushes", time_ns(mean_ns)))
+}
+
+/// The device without its name, which is the title.
+pub(super) fn device_table(device: &Value) -> Option<Table> {
+    let fields = device.as_object()?.iter().filter(|(key, _)| *key != "name");
+    // Beside a workload's own depth it must not be taken for that.
+    let named = |key: &str| if key == "depth" { "depth_limit".to_owned() } else { key.to_owned() };
+    field_table("Device", &fields.map(|(key, value)| (named(key), value.clone())).collect())
+}
+
+/// What was checked of what was written.
+fn verified(fields: &Map<String, Value>) -> Option<Table> {
+    let names = [
+        ("mismatches", "units_that_do_not_match"),
+        ("unit_bytes", "checked_in_units_of_bytes"),
+        ("checked_bytes", "read_and_checked_bytes"),
+        ("unchecked_bytes", "read_but_not_written_by_this_run_bytes"),
+        ("read_back_bytes", "read_back_at_the_end_and_checked_bytes"),
+    ];
+    let known = |(key, name): &(&str, &str)| Some(((*name).to_owned(), fields.get(*key)?.clone()));
+    field_table("Verification", &names.iter().filter_map(known).collect())
 }
 
 /// What the device counted; what never happened is left out.
@@ -99,10 +124,14 @@ pub(super) fn counted(counters: &Map<String, Value>) -> Map<String, Value> {
     happened.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// All requests, and each operation beside them where there are several.
+/// All accesses, and each operation beside them where there are several; flushes, which are none, always by themselves.
 pub(super) fn latency_table(result: &Value) -> Table {
     let operations = result["operations"].as_object().filter(|operations| operations.len() > 1);
-    let all = if operations.is_some() { "All" } else { "Latency" };
+    let all = match operations {
+        None => "Latency",
+        Some(operations) if operations.contains_key("flush") => "All but flushes",
+        Some(_) => "All",
+    };
     let mut subjects = vec![(all.to_owned(), "latency_ns".to_owned(), &result["latency_ns"])];
     for (name, operation) in operations.into_iter().flatten() {
         subjects.push((capitalised(&plural(name)), format!("{name}_ns"), &operation["latency_ns"]));

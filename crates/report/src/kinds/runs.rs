@@ -1,6 +1,6 @@
 //! `flashlane.runs/1`: runs that were made in turn on one device.
 
-use super::{Kind, device_name, items, object_table};
+use super::{Kind, caution, device_name, items, object_table, verdict};
 use crate::document::{Column, Document};
 use serde_json::{Value, json};
 
@@ -11,6 +11,8 @@ fn document(result: &Value) -> Document {
     let runs = runs.iter().map(|(name, fields)| (name.clone(), fields));
     Document {
         kind: "Runs",
+        verdict: verdict(result),
+        caution: caution(result),
         title: device_name(&result["device"]),
         tables: object_table("Runs, one after the other", Column::left("Run", "run"), runs)
             .into_iter()

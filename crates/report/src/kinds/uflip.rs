@@ -1,6 +1,6 @@
 //! `flashlane.uflip/1`: the nine micro-benchmarks of uFLIP (CIDR 2009) on one device, with what they say of it.
 
-use super::run::without_name;
+use super::run::device_table;
 use super::{Kind, device_name, fact, field_table, items, object_table};
 use crate::Samples;
 use crate::document::{Cell, Column, Document, Fact, Row, Table, Tone};
@@ -38,12 +38,11 @@ fn document(result: &Value) -> Document {
             .as_f64()
             .map(|ns| Fact::new("Measuring costs", format!("{} an I/O", time_ns(ns)))),
     ];
-    let device = result["device"].as_object().map(without_name);
     let states = items(&result["states"]).enumerate().map(|(at, state)| ((at + 1).to_string(), state));
     let tables = [Some(characteristics(result)), hints(result), phases(result), pause(result)];
     let after = [
         object_table("States enforced", Column::right("No.", "number"), states),
-        device.and_then(|device| field_table("Device", &device)),
+        device_table(&result["device"]),
     ];
     Document {
         kind: "uFLIP",

@@ -13,6 +13,9 @@ pub(super) struct Distribution(BTreeMap<u64, f64>);
 /// The figure of a run or replay that has it.
 const FIGURE: &str = "latency-distribution";
 
+/// Of its curves the one that counts no accesses.
+const FLUSHES: &str = "flushes";
+
 #[derive(Deserialize)]
 struct Drawn {
     series: Vec<DrawnSeries>,
@@ -20,16 +23,19 @@ struct Drawn {
 
 #[derive(Deserialize)]
 struct DrawnSeries {
+    #[serde(default)]
+    name: String,
     points: Vec<(f64, f64)>,
 }
 
 impl Distribution {
-    /// That of a point's result, over all of its operations; none where it has no such figure.
+    /// That of a point's result, over all of its accesses (flushes are none); none where it has no such figure.
     pub(super) fn of(result: &Value) -> Option<Self> {
         let figure = result["figures"].as_array()?.iter().find(|figure| figure["id"] == FIGURE)?;
         let mut bins = BTreeMap::new();
-        for (middle_us, percent) in Drawn::deserialize(figure).ok()?.series.into_iter().flat_map(|s| s.points)
-        {
+        let series = Drawn::deserialize(figure).ok()?.series.into_iter();
+        let accesses = series.filter(|series| series.name != FLUSHES);
+        for (middle_us, percent) in accesses.flat_map(|series| series.points) {
             if middle_us > 0.0 {
                 *bins.entry(middle_us.to_bits()).or_insert(0.0) += percent;
             }
@@ -66,6 +72,7 @@ mod tests {
             { "id": "latency-distribution", "series": [
                 { "name": "reads", "points": [[1.0, 25.0], [10.0, 25.0]] },
                 { "name": "writes", "points": [[10.0, 0.0], [100.0, 50.0]] },
+                { "name": "flushes", "points": [[1000.0, 100.0]] },
             ] },
         ] });
         let one = Distribution::of(&result).unwrap();
