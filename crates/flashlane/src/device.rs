@@ -8,11 +8,14 @@ use flashlane_base::Seed;
 use flashlane_device::spec::Spec;
 use flashlane_device::{DataDevice, Device, Profile};
 use flashlane_host::{CreateError, DEPTH_DEFAULT, DEPTH_MAX};
+use flashlane_layer::LayerError;
+use flashlane_measure::check;
 use flashlane_measure::schema::Warning;
 use flashlane_open::{OpenError, OpenOptions, Opened as OpenedDevice};
 use flashlane_policy::Policies;
-use flashlane_sim::config::{self, DriveConfig};
+use flashlane_sim::config::{self, DriveConfig, InitialState, PROFILES, field_names};
 use flashlane_sim::{ConfigError, MakeError};
+use flashlane_workload::Workload;
 use std::path::Path;
 
 pub use flashlane_open::real_path;
@@ -81,6 +84,66 @@ pub fn open_rewritable(spec: &Spec, opening: &Opening<'_>, what: &str) -> Result
 fn is_divided(spec: &Spec) -> bool {
     let Spec::Layer { name, inner, .. } = spec else { return false };
     name == "lanes" || name == "zoned" || is_divided(inner)
+}
+
+/// Refuses a workload that does not fit the device, before anything is prepared for it: a simulated drive takes minutes
+/// to fill, and the file of `--create` to write.
+pub fn check_workloads(spec: &Spec, safety: &SafetyOptions, workloads: &[Workload]) -> Result<(), Failure> {
+    let Some(profile) = profile_unprepared(spec, safety)? else { return Ok(()) };
+    let profile = Profile { name: spec.to_string(), ..profile };
+    // Whether bytes are kept is refused by the device's name, where it is opened.
+    workloads.iter().try_for_each(|workload| check(workload, &profile, true).map_err(Failure::unusable))
+}
+
+/// What a device will be that takes long to prepare; none of one that does not, which is asked when it is open.
+fn profile_unprepared(spec: &Spec, safety: &SafetyOptions) -> Result<Option<Profile>, Failure> {
+    match profile_of(spec)? {
+        Some(config) if config.initial.state == InitialState::Fresh => Ok(None),
+        Some(_) => {
+            let opening = Opening { safety, writes: false, depth: 1, seed: Seed(0) };
+            let fresh = with_fresh_state(spec);
+            // Where it cannot be opened like that, the drive itself says why.
+            Ok(open(&fresh, &opening).ok().map(|opened| opened.device.profile().clone()))
+        }
+        None => Ok(match (spec, safety.create) {
+            (Spec::Path(_), Some(length_bytes)) => Some(file_profile(length_bytes)),
+            _ => None,
+        }),
+    }
+}
+
+/// What the file of `--create` will be, whose units are at least a sector.
+fn file_profile(length_bytes: u64) -> Profile {
+    Profile {
+        name: String::new(),
+        capacity_bytes: length_bytes,
+        lanes: 1,
+        read_unit_bytes: 512,
+        write_unit_bytes: 512,
+        erase_unit_bytes: 0,
+        depth: DEPTH_MAX,
+        simulated: false,
+        read_only: false,
+        over_provisioning: None,
+    }
+}
+
+/// The same simulated drive with nothing written to it.
+fn with_fresh_state(spec: &Spec) -> Spec {
+    match spec {
+        Spec::Simulated { profile, overrides, lane } => {
+            let is_state = |key: &str| key == "state" || key == "initial.state";
+            let mut overrides: Vec<_> = overrides.iter().filter(|(key, _)| !is_state(key)).cloned().collect();
+            overrides.push(("initial.state".into(), "fresh".into()));
+            Spec::Simulated { profile: profile.clone(), overrides, lane: *lane }
+        }
+        Spec::Layer { name, inner, options } => Spec::Layer {
+            name: name.clone(),
+            inner: Box::new(with_fresh_state(inner)),
+            options: options.clone(),
+        },
+        Spec::Path(_) => spec.clone(),
+    }
 }
 
 /// A device that keeps bytes.
@@ -173,11 +236,28 @@ impl From<OpenError> for Failure {
             OpenError::Make(error @ MakeError::Stopped) => {
                 Self::failed(anyhow!("{error}; nothing was measured"))
             }
+            OpenError::Layer(error @ LayerError::NoSuchOption { .. }) => {
+                let hint = below_the_layer(&error);
+                Self::unusable(anyhow!("{error}{hint}"))
+            }
             OpenError::Create(CreateError::Stopped { .. } | CreateError::Os { .. })
             | OpenError::Random(_) => Self::failed(error),
             _ => Self::unusable(error),
         }
     }
+}
+
+/// How a setting of a simulated drive is written that was given to the layer over it.
+fn below_the_layer(error: &LayerError) -> String {
+    let LayerError::NoSuchOption { layer, given, .. } = error else { return String::new() };
+    let is_field = |name: &String| name == given || name.rsplit('.').next() == Some(given);
+    if !PROFILES.iter().flat_map(|profile| field_names(profile.text)).any(|name| is_field(&name)) {
+        return String::new();
+    }
+    format!(
+        "; '{given}' is a setting of the drive below it, which stands in parentheses of its own: \
+         '{layer}((sim:NAME,{given}=…))'"
+    )
 }
 
 fn no_such_profile(name: &str, error: ConfigError) -> Failure {
@@ -204,10 +284,27 @@ fn not_opened(path: &Path, error: flashlane_host::OpenError) -> Failure {
         OpenError::NoDirectIo { .. } => {
             Failure::unusable(anyhow!("{error}; --allow-page-cache measures it all the same"))
         }
-        OpenError::Locked { .. } | OpenError::Replaced { .. } | OpenError::Os { .. } => {
-            Failure::failed(error)
+        OpenError::Os { ref source, .. } => {
+            let cause = cause_of(source);
+            Failure::failed(anyhow!("{error}{cause}"))
         }
+        OpenError::Locked { .. } | OpenError::Replaced { .. } => Failure::failed(error),
         _ => Failure::unusable(error),
+    }
+}
+
+/// What stands behind the operating system's refusal to open a device.
+fn cause_of(source: &std::io::Error) -> &'static str {
+    match source.raw_os_error() {
+        // EPERM: the file's own permissions would be EACCES.
+        Some(1) => {
+            "; the file's permissions allow it, but a control group or container that limits devices, or a security \
+             module, forbids it to this process: run it outside, or have the device added there"
+        }
+        Some(13) => {
+            "; the file's permissions do not allow it: run as its owner, a member of its group, or root"
+        }
+        _ => "",
     }
 }
 

@@ -20,8 +20,9 @@ mod workload;
 
 use arguments::Arguments;
 use clap::Parser;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use failure::{Status, tell};
+use flashlane_workload::{KEYS, fio_word};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -38,6 +39,25 @@ fn main() -> ExitCode {
     }
 }
 
+/// What to write for an unknown option that is a key of a workload, ours (`--depth=4`) or fio's (`--rw=randread`).
+fn key_of_workload(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
+    if error.kind() != ErrorKind::UnknownArgument || std::env::args().nth(1).as_deref() != Some("run") {
+        return None;
+    }
+    let option = option.strip_prefix("--")?;
+    // What stands behind '=' is not in the error.
+    let typed = std::env::args()
+        .find_map(|argument| Some(argument.strip_prefix(&format!("--{option}="))?.to_owned()));
+    let value = typed.unwrap_or_default();
+    let ours = match KEYS.iter().find(|key| key.name == option) {
+        Some(_) => format!("'{option}' is a key of the workload"),
+        None => fio_word(option, &value)?,
+    };
+    let sample = "'random-read,size=4k,depth=32'";
+    Some(format!("{ours}: it stands in the workload, behind the pattern, joined by commas, as in {sample}"))
+}
+
 /// Shows the help that was asked for, or says what is wrong with the arguments in the same form as any other error.
 fn refuse(error: &clap::Error) -> ExitCode {
     let is_help = matches!(
@@ -51,7 +71,12 @@ fn refuse(error: &clap::Error) -> ExitCode {
         let _ = error.print();
     } else {
         let text = error.render().to_string();
-        tell(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
+        let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+        // That an unknown option may be passed as a value helps nobody: no value begins with '--'.
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with("tip: to pass '"));
+        let text = lines.collect::<Vec<_>>().join("\n").replace("\n\n\n", "\n\n");
+        let help = "For more information, try '--help'.";
+        tell(&key_of_workload(error).map_or(text, |hint| format!("{hint}\n\n{help}")));
     }
     if error.use_stderr() { Status::Unusable.into() } else { Status::Done.into() }
 }

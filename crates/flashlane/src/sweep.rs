@@ -1,8 +1,9 @@
 //! `--sweep KEY=VALUES`: what a command does, at every point of a grid.
 //!
 //! A key that begins with the command's own word (`workload.`) is a setting of what is asked, `seed` is the seed, and
-//! all others are fields of the simulated drive's profile, as in its spec.
+//! all others are fields of the simulated drive's profile, as in its spec. Short names: [`names`].
 
+mod names;
 mod repeat;
 
 use crate::arguments::{OutputOptions, SafetyOptions, SweepOptions};
@@ -36,6 +37,8 @@ pub trait Experiment: Sync {
     fn command(&self) -> &'static str;
     /// What its own keys begin with: `workload`.
     fn word(&self) -> &'static str;
+    /// Its own keys, without its word.
+    fn keys(&self) -> Vec<&'static str>;
     /// What the numbers of one of its own keys are of, where it takes numbers.
     fn quantity(&self, key: &str) -> Option<Quantity>;
     /// The metric that is drawn unless another is asked for.
@@ -104,7 +107,7 @@ pub fn call(
     safety: &SafetyOptions,
     out: &OutputOptions,
 ) -> Result<Status, Failure> {
-    let grid = grid(&experiment, options)?;
+    let grid = grid(&experiment, device, options)?;
     let jobs = jobs(device, options)?;
     let mut tasks = tasks(&experiment, device, &grid, 0, out.out.is_some())?;
     let is_exact = tasks.iter().flatten().all(|task| !is_random(&experiment, &task.plan));
@@ -137,13 +140,16 @@ pub fn call(
     Ok(ending(&result, &swept, out.out.as_deref().filter(|_| store.is_some())))
 }
 
-fn grid(experiment: &impl Experiment, options: &SweepOptions) -> Result<Grid, Failure> {
+fn grid(experiment: &impl Experiment, device: &Spec, options: &SweepOptions) -> Result<Grid, Failure> {
     let quantity = |key: &str| match own(experiment, key) {
         Some(key) => experiment.quantity(key),
         None => (key == SEED).then_some(Quantity::Count),
     };
-    let keys: Result<Vec<Key>, _> = options.keys.iter().map(|text| Key::parse(text, quantity)).collect();
-    let keys = keys.map_err(Failure::unusable)?;
+    let read = |text: &String| {
+        let text = names::in_full(text, experiment, device)?;
+        Key::parse(&text, quantity).map_err(Failure::unusable)
+    };
+    let keys: Vec<Key> = options.keys.iter().map(read).collect::<Result<_, _>>()?;
     for key in &keys {
         let of =
             |(_, word): &&(&str, &str)| key.name.strip_prefix(word).is_some_and(|rest| rest.starts_with('.'));

@@ -63,7 +63,11 @@ fn list(format: Format) -> Result<Status, Failure> {
         PROFILES.iter().map(|profile| profile_named(profile.name, &[])).collect::<Result<_, _>>()?;
     let text = match format {
         Format::Text => {
-            drives.iter().map(|drive| format!("{:<10} {}\n", drive.name, drive.description)).collect()
+            drives.iter().fold(list_row("name", "capacity", "over-prov.", "description"), |text, drive| {
+                let reserve = drive.over_provisioning().map_or_else(|| "-".into(), percent);
+                let capacity = format_bytes(drive.capacity.0);
+                text + &list_row(&drive.name, &capacity, &reserve, &drive.description)
+            })
         }
         Format::Json => {
             let drives: Vec<Value> = drives.iter().map(portrait).collect();
@@ -79,10 +83,16 @@ fn list(format: Format) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
+/// A line of the list; the third column is effective over-provisioning.
+fn list_row(name: &str, capacity: &str, reserve: &str, description: &str) -> String {
+    format!("{name:<22} {capacity:>11} {reserve:>10}  {description}\n")
+}
+
 const FIELDS: &[&str] = &[
     "name",
     "description",
     "capacity_bytes",
+    "over_provisioning_share",
     "channels",
     "packages",
     "dies",
@@ -105,6 +115,7 @@ fn portrait(drive: &DriveConfig) -> Value {
         "name": drive.name,
         "description": drive.description,
         "capacity_bytes": drive.capacity.0,
+        "over_provisioning_share": drive.over_provisioning(),
         "channels": flash.channels,
         "packages": flash.packages,
         "dies": flash.dies,
@@ -117,23 +128,42 @@ fn portrait(drive: &DriveConfig) -> Value {
 }
 
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }
 
 fn show(name: &str, format: Format) -> Result<Status, Failure> {
     // Checked also where only its text is shown: what is shown can be used.
-    profile_named(name, &[])?;
+    let drive = profile_named(name, &[])?;
     let text = match PROFILES.iter().find(|profile| profile.name == name) {
         Some(profile) => profile.text.to_owned(),
         None => profile_file(name)?,
     };
     let table: toml::Table = toml::from_str(&text).map_err(Failure::unusable)?;
     print(&match format {
-        Format::Text => text,
-        Format::Json => json(&json!({ "schema": "flashlane.profile/1", "profile": table })),
+        Format::Text => about_over_provisioning(&drive) + &text,
+        Format::Json => json(&json!({
+            "schema": "flashlane.profile/1",
+            "over_provisioning_share": drive.over_provisioning(),
+            "profile": table,
+        })),
         Format::Csv => fields(&table),
     })?;
     Ok(Status::Done)
+}
+
+/// What follows from a drive's settings, as a comment above its file.
+fn about_over_provisioning(drive: &DriveConfig) -> String {
+    drive.over_provisioning().map_or_else(String::new, |share| {
+        format!("# effective over-provisioning: {} of the capacity\n", percent(share))
+    })
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}%", share * 100.0)
 }
 
 /// One line a field: its dotted name, its value, its source.
@@ -186,8 +216,8 @@ fn summary(drive: &DriveConfig) -> String {
     let (capacity, channels) = (format_bytes(drive.capacity.0), flash.channels);
     let mut text = match &drive.lanes {
         None => {
-            let spare = 100.0 * drive.over_provisioning().unwrap_or_default();
-            format!("good: {capacity} over {dies} dies on {channels} channels, {spare:.0}% over-provisioned")
+            let spare = percent(drive.over_provisioning().unwrap_or_default());
+            format!("good: {capacity} over {dies} dies on {channels} channels, {spare} over-provisioned")
         }
         Some(_) => {
             let share = 100.0 * drive.capacity.0 as f64 / raw as f64;

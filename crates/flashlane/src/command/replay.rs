@@ -12,6 +12,7 @@ use crate::begin::begin;
 use crate::failure::{Failure, Status, tell};
 use crate::output;
 use crate::progress::Meter;
+use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
 use flashlane_base::Seed;
 use flashlane_device::spec::Spec;
@@ -104,12 +105,16 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let requests = Requests::Opened(Box::new(trace), side_by_side);
     let (replay, result) = how.measure(opened, requests, Options::default().samples, &mut watch)?;
     drop(meter);
+    let measured = replay.requests + replay.flushes;
+    if let Some(reason) = result.partial.as_ref().filter(|_| measured == 0) {
+        return Err(Failure::failed(anyhow!("{spec}: {reason}; nothing was measured")));
+    }
     let value = output::value(&result, spec)?;
     output::deliver(&arguments.output, &value, Some(&output::samples(&replay.samples)?))?;
     Ok(match result.partial {
         None => Status::Done,
         Some(reason) => {
-            tell(&format!("{reason}; the result is partial: {} requests were measured", replay.requests));
+            tell(&format!("{spec}: {reason}; the result is partial: {measured} requests were measured"));
             Status::Failed
         }
     })

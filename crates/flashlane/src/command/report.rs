@@ -63,6 +63,11 @@ fn read(path: &Path) -> Result<(PathBuf, Value), Failure> {
     let unusable = |what: &str, why: String| {
         Failure::unusable(anyhow!("cannot {what} the result '{}': {why}", file.display()))
     };
+    // A pipe or a device may never end.
+    let kind = std::fs::metadata(&file).map_err(|error| unusable("read", error.to_string()))?;
+    if !kind.is_file() {
+        return Err(unusable("read", "it is neither a regular file nor the directory of a result".into()));
+    }
     let text = read_text(&file, RESULT_BYTES).map_err(|error| unusable("read", error))?;
     let result = serde_json::from_str(&text).map_err(|error| unusable("read", error.to_string()))?;
     flashlane_report::check(&result).map_err(|error| unusable("show", error.to_string()))?;

@@ -6,13 +6,14 @@ use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, tell};
 use crate::progress::Meter;
 use crate::sweep::{self, Settings};
-use crate::workload::Written;
+use crate::workload::{PATTERN, Written};
 use crate::{harness, output};
+use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
 use flashlane_measure::schema::{RunResult, RunsResult, Warning};
-use flashlane_measure::{MeasureError, Options, Progress, Run, run, run_verified};
+use flashlane_measure::{Interruption, MeasureError, Options, Progress, Run, run, run_verified};
 use flashlane_studies::sweep::fingerprint;
 use flashlane_workload::{KEYS, NAMED, Scope, Workload};
 use serde_json::Value;
@@ -27,7 +28,9 @@ pub struct Arguments {
     #[arg(value_parser = device)]
     device: Spec,
     /// PATTERN,KEY=VALUE,… (several joined by '+') or the path of a job file: .toml, or fio's .fio
-    workload: String,
+    // More than one argument is refused with the line that they make: settings are joined by commas.
+    #[arg(required = true, value_name = "WORKLOAD", num_args = 1.., hide_possible_values = true)]
+    workload: Vec<String>,
     /// The seed of all randomness, in place of the workload's own
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed)]
     seed: Option<Seed>,
@@ -78,7 +81,7 @@ fn long_help() -> String {
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Arguments { device: spec, safety, .. } = arguments;
-    let written = Written::read(&arguments.workload, || devices::capacity_of(spec, safety))?;
+    let written = Written::read(&arguments.workload.join(" "), || devices::capacity_of(spec, safety))?;
     if !arguments.sweep.keys.is_empty() {
         let base = arguments.changed(written.workload()?);
         let experiment = Experiment { arguments, written, base };
@@ -86,6 +89,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     }
     let stages: Vec<Workload> =
         written.stages()?.into_iter().map(|workload| arguments.changed(workload)).collect();
+    devices::check_workloads(spec, safety, &stages)?;
     let writes = stages.iter().find(|workload| workload.changes());
     let writes = writes.map(|workload| (described(workload), "use a workload that only reads"));
     begin(spec, safety, &arguments.output, writes)?;
@@ -101,24 +105,51 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let measured = measure(spec, &stages, safety, Options::default().samples, &mut watch);
     drop(meter);
     let mut measured = measured?;
+    let unmeasured = measured.pop_if(|(run, _)| run.requests == 0 && run.partial.is_some());
+    let unmeasured = unmeasured.map(|(run, _)| nothing_measured(spec, &run));
+    if measured.is_empty() {
+        return Err(unmeasured.unwrap_or_else(|| Failure::failed(anyhow!("nothing was measured"))));
+    }
     measured[0].1.warnings.extend(written.warnings(spec));
     let (last, _) = &measured[measured.len() - 1];
-    let partial = last.partial.map(|reason| (reason, last.requests));
+    let partial = last.partial.map(|reason| {
+        format!("{spec}: {reason}; the result is partial: {} requests were measured", last.requests)
+    });
+    let partial = partial.or(unmeasured.map(|failure| failure.reason()));
+    let failed: Vec<String> = measured.iter().filter_map(|(_, result)| mismatches(spec, result)).collect();
     if let ([_], [(run, result)]) = (&stages[..], &measured[..]) {
         let samples = output::samples(&run.samples)?;
         output::deliver(&arguments.output, &output::value(result, spec)?, Some(&samples))?;
     } else {
+        let made = measured.len();
         let results = measured.into_iter().map(|(_, result)| result).collect();
-        let result = output::value(&RunsResult::new(results, stages.len()), spec)?;
-        output::deliver(&arguments.output, &result, None)?;
-    }
-    Ok(match partial {
-        None => Status::Done,
-        Some((reason, requests)) => {
-            tell(&format!("{reason}; the result is partial: {requests} requests were measured"));
-            Status::Failed
+        let mut results = RunsResult::new(results, stages.len());
+        if made < stages.len() {
+            results.partial = results.partial.or_else(|| partial.clone());
         }
-    })
+        output::deliver(&arguments.output, &output::value(&results, spec)?, None)?;
+    }
+    failed.iter().chain(&partial).for_each(|reason| tell(reason));
+    Ok(if failed.is_empty() && partial.is_none() { Status::Done } else { Status::Failed })
+}
+
+/// Why a run has no result: it ended before the first request was measured.
+fn nothing_measured(spec: &Spec, run: &Run) -> Failure {
+    let reason = run.partial.map_or_else(String::new, |reason| reason.to_string());
+    let phase = match &run.precondition {
+        Some(_) if run.partial == Some(Interruption::Stopped) => {
+            " before measuring, while it was preconditioned"
+        }
+        _ => "",
+    };
+    Failure::failed(anyhow!("{spec}: {reason}{phase}; nothing was measured"))
+}
+
+/// That what was read from the device is not what was written, where it was verified.
+fn mismatches(spec: &Spec, result: &RunResult) -> Option<String> {
+    result.verified.as_ref().filter(|verified| verified.mismatches > 0)?;
+    let warning = result.warnings.iter().find(|warning| warning.code == "verification-failed")?;
+    Some(format!("{spec}: {}", warning.message))
 }
 
 fn described(workload: &Workload) -> String {
@@ -225,6 +256,10 @@ impl sweep::Experiment for Experiment<'_> {
         "workload"
     }
 
+    fn keys(&self) -> Vec<&'static str> {
+        KEYS.iter().map(|key| key.name).chain([PATTERN]).collect()
+    }
+
     fn quantity(&self, key: &str) -> Option<Quantity> {
         KEYS.iter().find(|known| known.name == key).and_then(|known| known.quantity)
     }
@@ -261,7 +296,11 @@ impl sweep::Experiment for Experiment<'_> {
         let mut watch = |progress: &Progress| watch(progress.share());
         // Single requests are for one run's plots and samples, which no sweep draws.
         let stages = std::slice::from_ref(workload);
+        devices::check_workloads(device, &self.arguments.safety, stages)?;
         let measured = measure(device, stages, &self.arguments.safety, 0, &mut watch)?;
+        if let Some(reason) = mismatches(device, &measured[0].1) {
+            return Err(Failure::failed(anyhow!("{reason}")));
+        }
         serde_json::to_value(&measured[0].1).map_err(Failure::failed)
     }
 }

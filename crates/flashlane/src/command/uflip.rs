@@ -192,7 +192,7 @@ impl Arguments {
             ..Options::default()
         };
         let mut outcome =
-            benchmark(&mut *opened.device, options).map_err(|error| ended(error, path.is_some()))?;
+            benchmark(&mut *opened.device, options).map_err(|error| ended(error, spec, path.is_some()))?;
         let result = &mut outcome.result;
         for warning in result.warnings.iter_mut().filter(|warning| warning.code == "part-of-device") {
             warning.message += "; without --quick all of it is";
@@ -250,7 +250,7 @@ impl Arguments {
 }
 
 /// Why there is no result, and what can be done about it.
-fn ended(error: UflipError, is_kept: bool) -> Failure {
+fn ended(error: UflipError, device: &Spec, is_kept: bool) -> Failure {
     match error {
         UflipError::TooSmall { .. } => Failure::unusable(error),
         UflipError::Stopped if is_kept => Failure::failed(anyhow!(
@@ -259,7 +259,8 @@ fn ended(error: UflipError, is_kept: bool) -> Failure {
         UflipError::Stopped => Failure::failed(anyhow!(
             "{error}; nothing was kept: of a real device, --out DIR keeps what was done to go on from"
         )),
-        UflipError::Journal(_) | UflipError::Interrupted(_) | UflipError::Unfit(_) => Failure::failed(error),
+        UflipError::Interrupted(_) | UflipError::Unfit(_) => Failure::failed(anyhow!("{device}: {error}")),
+        UflipError::Journal(_) => Failure::failed(error),
     }
 }
 

@@ -36,12 +36,68 @@ fn devices() {
 }
 
 #[test]
+fn workloads_in_fios_manner() {
+    for (words, parts) in [
+        (&["rw=randread", "bs=4k", "iodepth=32"][..], &["commas", "'random-read,size=4k,depth=32'"][..]),
+        (&["random-read", "depth=4"], &["'random-read,depth=4'"]),
+        (
+            &["random-read", "--depth=4"],
+            &["'depth' is a key of the workload", "random-read,size=4k,depth=32"],
+        ),
+        (&["--rw=randread"], &["fio's rw=randread is 'random-read' here"]),
+        (&["random-read,size=4kb"], &["4000 B", "did you mean 4 KiB?"]),
+        (&["random-read,zipf=-1"], &["zipf", "above 0"]),
+    ] {
+        unusable(&[&["run", "sim:ssd-s"], words].concat(), parts);
+    }
+    let ended = refused(2, &["replay", "sim:ssd-s", "x.trace", "--quick"], &["'--quick'"]);
+    assert!(!ended.stderr.contains("-- --quick"), "{}", ended.stderr);
+    unusable(
+        &["run", "backed(sim:ssd-s,capacity=1GiB)", "random-read"],
+        &["'capacity' is a setting of the drive below", "'backed((sim:NAME,capacity=…))'"],
+    );
+}
+
+/// What does not fit is refused before the drive is filled or the file is made: both are too large for a test.
+#[test]
+fn workloads_that_do_not_fit_are_refused_before_anything_is_prepared() {
+    let large = "sim:nvme-tlc,initial.state=fragmented";
+    for (workload, part) in [
+        ("random-read,size=4kb", "size is 4000 B"),
+        ("random-read,size=1000B", "size is 1000 B"),
+        ("random-read,area=2TiB", "area is 2 TiB"),
+    ] {
+        unusable(&["run", large, workload], &[part, large]);
+        unusable(&["run", &format!("backed(({large}))"), &format!("{workload},verify")], &[part]);
+        refused(
+            1,
+            &["run", large, "random-read", "--sweep", &format!("workload.{}", &workload[12..])],
+            &[part],
+        );
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    unusable(&["run", text(&file), "random-write,area=2PiB", "--create", "1PiB"], &["area is 2 PiB"]);
+    assert!(!file.exists());
+}
+
+#[test]
+fn a_result_that_is_no_file_is_refused() {
+    unusable(&["report", "/dev/zero"], &["/dev/zero", "neither a regular file"]);
+}
+
+#[test]
 fn impossible_drives() {
     for (settings, parts) in [
         ("mapping.chunk=512KiB", &["mapping.chunk", "512 KiB", "larger than an erase block", "256 KiB"][..]),
         ("flash.blocks=6000", &["flash.blocks", "spare blocks", "more blocks"]),
         ("channels=0", &["flash.channels", "it is 0", "1 to 1024"]),
-        ("flash.read=25", &["flash.read=25", "unit"]),
+        ("flash.read=25", &["flash.read", "'25'", "unit"]),
+        ("chanels=4", &["did you mean 'channels'?"]),
+        ("initial.state=ful", &["initial.state", "'ful'", "did you mean 'full'?", "fresh, full, fragmented"]),
+        ("channels=four", &["flash.channels", "'four'", "whole number"]),
+        ("capacity=1EiB", &["field capacity", "1 EiB"]),
+        ("flash.pages=0", &["field flash.pages", "it is 0"]),
         ("capacity=40bananas", &["capacity", "'bananas' is no unit"]),
         ("flash.colour=red", &["colour"]),
         ("cleaning.policy=gredy", &["cleaning.policy", "gredy", "greedy"]),
@@ -83,7 +139,7 @@ fn workloads() {
         ("random-read,siez=4k", &["'siez'", "did you mean 'size'?"]),
         ("random-read,depth=0", &["depth", "at least 1"]),
         ("random-read,time=30", &["time", "unit is missing"]),
-        ("random-read,area=64GiB", &["area is 64 GiB from 0 B", "within the device's 29.8 GiB"]),
+        ("random-read,area=64GiB", &["area is 64 GiB from 0 B", "within the device's 32 GB"]),
         ("random-read,offset=29GiB,area=1GiB", &["area is 1 GiB from 29 GiB"]),
         ("random-read,size=1000B", &["size is 1000 B", "multiples of 512 B"]),
         ("no-such-job.toml", &["cannot read the job file 'no-such-job.toml'"]),

@@ -162,6 +162,41 @@ fn ctrl_c_keeps_what_was_measured() {
     assert!(dir.path().join("result.json").exists());
 }
 
+/// Preconditioning writes twice the terabyte: there is time to interrupt it.
+#[test]
+fn ctrl_c_while_preconditioning_reports_that_nothing_was_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let workload = "random-write,precondition=steady";
+    let child = command(&["run", "sim:nvme-tlc", workload, "--out", text(dir.path())])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    interrupt(&child);
+    let ended = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("sim:nvme-tlc") && stderr.contains("nothing was measured"), "{stderr}");
+    assert!(ended.stdout.is_empty(), "{}", String::from_utf8_lossy(&ended.stdout));
+    assert!(!dir.path().join("result.json").exists(), "a result of zeros");
+}
+
+#[test]
+fn a_full_device_is_named_by_whatever_wrote_to_it() {
+    let Some(mount) = tiny() else {
+        eprintln!("skipped: mounting a small file system is not allowed here");
+        return;
+    };
+    // Sparse: there is room for its size, and none for what is written.
+    let path = mount.0.path().join("file");
+    fs::File::create(&path).unwrap().set_len(64 << 20).unwrap();
+    let file = text(&path);
+    for command in [&["run", file, "sequential-write"][..], &["uflip", file, "--quick"]] {
+        let more = ["--destroy-data", "--allow-page-cache"];
+        refused(1, &[command, &more].concat(), &[file, "no space is left"]);
+    }
+}
+
 /// Interrupts a program of ours once it is past its start, which it is when its handler is in its place.
 pub fn interrupt(child: &Child) {
     while !catches_interrupts(child.id()) {

@@ -73,6 +73,31 @@ fn random_workloads_are_repeated_under_several_seeds() {
     refused(2, &[&jittery[..], &channels, &["--repeat", "0"]].concat(), &["at least 1"]);
 }
 
+/// A short name stands for the one key that has it; where the workload and the drive both do, neither is guessed.
+#[test]
+fn short_names_of_keys_are_never_guessed() {
+    let run = ["run", "sim:ssd-s", "random-read,requests=100", "--sweep"];
+    let with = |sweep| [&run[..], &[sweep]].concat();
+    for (sweep, parts) in [
+        ("depth=1..32*2", &["'workload.depth'", "'link.depth'"][..]),
+        ("size=4k,8k", &["'workload.size'", "'buffer.size'"]),
+        ("iodepth=1,2", &["fio's 'iodepth' is 'depth' here", "workload."]),
+        ("rw=randread,randwrite", &["workload.pattern=random-read,random-write"]),
+        ("zpif=1,2", &["did you mean 'workload.zipf'?"]),
+        ("workload.depth=1-32", &["1..32*2"]),
+        ("chanels=4,8", &["did you mean 'channels'?"]),
+    ] {
+        refused(2, &with(sweep), parts);
+    }
+    let point = |arguments: &[&str]| json(arguments)["rows"][0]["point"].clone();
+    assert_eq!(point(&with("zipf=0.9,1.2"))["workload.zipf"], "0.9");
+    assert_eq!(point(&with("channels=10,16"))["channels"], "10");
+    let trace = format!("{}/../../traces/pgbench.blktrace.xz", env!("CARGO_MANIFEST_DIR"));
+    let replay = ["replay", "sim:ssd-s", &trace, "--limit", "50", "--sweep"];
+    refused(2, &[&replay[..], &["depth=1,2"]].concat(), &["'replay.depth'", "'link.depth'"]);
+    assert_eq!(point(&[&replay[..], &["speed=1,2"]].concat())["replay.speed"], "1");
+}
+
 #[test]
 fn points_that_do_not_differ_have_no_winner() {
     // Nothing is written, so that no policy of the write buffer has anything to do.

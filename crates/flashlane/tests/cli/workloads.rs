@@ -46,6 +46,14 @@ fn lost_writes_are_found_by_verifying() {
     let lost = flashlane(&["run", &lossy, workload]);
     assert_eq!(lost.status, 1, "{}", lost.stderr);
     assert!(lost.stderr.contains("offset") && lost.stderr.contains("superseded"), "{}", lost.stderr);
+    assert!(
+        lost.stdout.starts_with("Verdict: Verification failed: a unit of 4 KiB does not"),
+        "{}",
+        lost.stdout
+    );
+    assert!(!lost.stdout.contains("Partial"), "{}", lost.stdout);
+    let nothing = done(&["run", &format!("backed(({SMALL}))"), "random-read,requests=2000,verify"]);
+    assert!(nothing.starts_with("Verdict: Verify checked nothing"), "{nothing}");
     refused(2, &["run", SMALL, workload], &["verify", &format!("'backed(({SMALL}))'")]);
     refused(2, &["run", "sim:sdf", workload], &["verify", "keeps no bytes"]);
 }

@@ -84,6 +84,10 @@ impl sweep::Experiment for Experiment<'_> {
         "replay"
     }
 
+    fn keys(&self) -> Vec<&'static str> {
+        KEYS.iter().map(|key| key.name).collect()
+    }
+
     fn quantity(&self, key: &str) -> Option<Quantity> {
         KEYS.iter().find(|known| known.name == key).and_then(|known| known.quantity)
     }

@@ -29,6 +29,11 @@ impl sweep::Experiment for Experiment<'_> {
         "uflip"
     }
 
+    /// None: what uFLIP asks is fixed.
+    fn keys(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
     fn quantity(&self, _: &str) -> Option<Quantity> {
         None
     }

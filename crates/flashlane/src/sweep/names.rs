@@ -1,0 +1,91 @@
+//! Short names of swept keys.
+//!
+//! A key without a dot stands for the one that has this name: a key of what is asked (`zipf` is `workload.zipf`) or a
+//! field of the drive's profile (`channels` is `flash.channels`). Where both have it (`depth` is the workload's and the
+//! link's) it is refused with both meanings, since what the numbers are of would be a guess.
+
+use super::{Experiment, SEED};
+use crate::device as devices;
+use crate::failure::Failure;
+use crate::near::nearest;
+use anyhow::anyhow;
+use flashlane_device::spec::Spec;
+use flashlane_sim::config::{PROFILES, field_names};
+use flashlane_workload::fio_word;
+
+/// `text` with its key's full name in place of a short one.
+pub(super) fn in_full(text: &str, experiment: &impl Experiment, device: &Spec) -> Result<String, Failure> {
+    let Some((name, values)) = text.split_once('=') else { return Ok(text.into()) };
+    let name = name.trim();
+    if name.contains('.') || name == SEED || name.is_empty() {
+        return Ok(text.into());
+    }
+    let word = experiment.word();
+    let (own, fields) = (experiment.keys(), fields(device, name)?);
+    let full = format!("{word}.{name}");
+    let refused = |reason: String| Err(Failure::unusable(anyhow!("cannot sweep '{text}': {reason}")));
+    match (own.contains(&name), &fields[..]) {
+        (true, []) => Ok(format!("{full}={values}")),
+        (true, fields) => refused(format!(
+            "'{name}' is a key of the {word}, '{full}', and a field of the simulated drive, '{}': write the one that is \
+             meant",
+            fields.join("' or '")
+        )),
+        (false, []) => {
+            if let Some(ours) = of_fio(name, word).filter(|_| word == "workload") {
+                return refused(ours);
+            }
+            match nearest(name, own) {
+                Some(near) if !is_any_field(name) => refused(format!("did you mean '{word}.{near}'?")),
+                _ => Ok(text.into()),
+            }
+        }
+        (false, _) => Ok(text.into()),
+    }
+}
+
+/// The fields called `name` that the profile of the drive in `device` sets; none of a real device.
+fn fields(device: &Spec, name: &str) -> Result<Vec<String>, Failure> {
+    let profile = match device {
+        Spec::Layer { inner, .. } => return fields(inner, name),
+        Spec::Path(_) => return Ok(Vec::new()),
+        Spec::Simulated { profile, .. } => profile,
+    };
+    let text = match PROFILES.iter().find(|source| source.name == profile) {
+        Some(source) => source.text.to_owned(),
+        None if profile.ends_with(".toml") => devices::profile_file(profile)?,
+        None => String::new(),
+    };
+    Ok(field_names(&text).into_iter().filter(|field| short(field) == name).collect())
+}
+
+fn short(field: &str) -> &str {
+    field.rsplit('.').next().unwrap_or(field)
+}
+
+fn is_any_field(name: &str) -> bool {
+    PROFILES.iter().flat_map(|source| field_names(source.text)).any(|field| short(&field) == name)
+}
+
+/// What to write for one of fio's words.
+fn of_fio(name: &str, word: &str) -> Option<String> {
+    if matches!(name, "rw" | "readwrite") {
+        return Some(format!(
+            "fio's '{name}' is the pattern here: '{word}.pattern=random-read,random-write'"
+        ));
+    }
+    fio_word(name, "").map(|answer| format!("{answer}, and '{word}.' stands before it in a sweep"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_below_layers_by_their_last_word() {
+        let of = |spec: &str, name: &str| fields(&spec.parse().unwrap(), name).unwrap();
+        assert_eq!(of("sim:ssd-s", "channels"), ["flash.channels"]);
+        assert_eq!(of("backed((sim:ssd-s,channels=4))", "depth"), ["link.depth"]);
+        assert!(of("./file", "depth").is_empty() && of("sim:ssd-s", "zipf").is_empty());
+    }
+}
