@@ -17,7 +17,7 @@ use crate::recovery::{DamagedEnd, Found, OpenError, Survey, survey};
 use crate::status::{LaneStatus, Status};
 use crate::superblock::Superblocks;
 use flashlane_base::Instant;
-use flashlane_device::{DataDevice, RequestId, UnitState};
+use flashlane_device::{Buffer, DataDevice, RequestId, UnitState};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::num::NonZeroU32;
 
@@ -143,6 +143,8 @@ pub struct Blocks<D> {
     pub(crate) damaged: BTreeSet<Place>,
     /// Units that rest on one of their ends.
     pub(crate) damaged_ends: Vec<DamagedEnd>,
+    /// Buffers for gets.
+    pub(crate) spare: Vec<Buffer>,
     /// Units that are erased before anything is written.
     erase_first: Vec<Place>,
     /// Units that may hold a copy of a block that was put elsewhere when their write failed, and whose it is.
@@ -279,6 +281,7 @@ impl<D: DataDevice> Blocks<D> {
             suspects: BTreeSet::new(),
             damaged: BTreeSet::new(),
             damaged_ends: Vec::new(),
+            spare: Vec::new(),
             erase_first: Vec::new(),
             ghosts: BTreeMap::new(),
             counts: Counts::default(),
@@ -508,6 +511,12 @@ impl<D: DataDevice> Blocks<D> {
         let ticket = get.asked.ticket;
         self.enqueue_get(place.lane, get);
         Ok(ticket)
+    }
+
+    /// Takes the memory of what a get returned for later gets of as many bytes: fresh memory costs its first user as much as
+    /// the read.
+    pub fn reuse(&mut self, data: Data) {
+        self.spare.push(data.buffer);
     }
 
     /// Deletes a block: from now on nobody gets it. It is [done](Outcome::Delete) once its unit is erased; until then a

@@ -224,7 +224,9 @@ impl<D: DataDevice> Blocks<D> {
         let (offset, length) =
             (at + u64::from(get.granules.0) * granule, u64::from(get.granules.1) * granule);
         let request = Request::read(self.fresh_request(), offset, length).on(Lane(lane));
-        match self.hand_over(request, Some(Buffer::zeroed(length as usize))) {
+        let spare = self.spare.pop_if(|buffer| buffer.len() as u64 == length);
+        let buffer = spare.unwrap_or_else(|| Buffer::zeroed(length as usize));
+        match self.hand_over(request, Some(buffer)) {
             (Handed::Over, _) => {
                 self.lanes[lane as usize].reading += 1;
                 self.flights.insert(request.id, Flight::Get { place, get });

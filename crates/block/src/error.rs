@@ -1,6 +1,7 @@
 //! What can be wrong with a wish, and how one that was taken may fail.
 
 use crate::header::Place;
+use flashlane_base::units::exact_bytes;
 use flashlane_device::{Failure, SubmitError};
 
 /// Why a put was refused. Nothing has changed.
@@ -43,7 +44,7 @@ pub enum PutError {
     )]
     NoSuperblock,
     /// The payload was made for a device of another shape.
-    #[error("the payload is one of {given_bytes} bytes at most, blocks here have {block_bytes}")]
+    #[error("the payload is one of {} at most, blocks here have {}", exact_bytes(*given_bytes), exact_bytes(*block_bytes))]
     OtherLayout {
         /// Bytes that the payload has room for.
         given_bytes: u64,
@@ -111,7 +112,8 @@ pub enum GetError {
     },
     /// Bytes beyond the block's end.
     #[error(
-        "{length_bytes} bytes from byte {offset_bytes} of block {id} are not all there: it has {block_bytes}"
+        "{} from byte {offset_bytes} of block {id} are not all there: it has {}",
+        exact_bytes(*length_bytes), exact_bytes(*block_bytes)
     )]
     OutOfRange {
         /// The id.

@@ -3,8 +3,8 @@
 //! Numbers are little-endian. Every field is checked when it is read: a header is taken as a whole or not at all.
 
 use crate::layout::{FIXED_BYTES, Layout};
+use flashlane_device::UNIT_MAGIC;
 
-const MAGIC: [u8; 8] = *b"FLBLOCKS";
 /// The version of the layout that is written, and the newest that is read.
 pub const VERSION: u32 = 1;
 /// The highest id that a block can have: a floor above it can still be written.
@@ -140,7 +140,7 @@ impl Header {
     pub fn encode(&self, bytes: &mut [u8]) {
         bytes.fill(0);
         let mut put = |at: usize, part: &[u8]| bytes[at..at + part.len()].copy_from_slice(part);
-        put(0, &MAGIC);
+        put(0, &UNIT_MAGIC);
         put(8, &VERSION.to_le_bytes());
         put(16, &self.format.to_le_bytes());
         put(32, &self.sequence.to_le_bytes());
@@ -178,7 +178,7 @@ impl Header {
     /// # Errors
     /// [`HeaderError`] says why there is none.
     pub fn decode(bytes: &[u8], layout: &Layout) -> Result<Self, HeaderError> {
-        if bytes.len() < layout.header_bytes as usize || bytes[..8] != MAGIC {
+        if bytes.len() < layout.header_bytes as usize || bytes[..8] != UNIT_MAGIC {
             return Err(HeaderError::Foreign);
         }
         let bytes = &bytes[..layout.header_bytes as usize];

@@ -8,6 +8,7 @@
 //! granule of the payload; the footer is the header again, so that damage at one place loses neither. `docs/layout.md`
 //! has the bytes.
 
+use flashlane_base::units::exact_bytes;
 use flashlane_device::Profile;
 
 /// Bytes of a header before the checksums of its granules.
@@ -56,8 +57,8 @@ pub enum Unsuitable {
     },
     /// A unit is too small, or a read unit too large, for anything beside header and footer.
     #[error(
-        "'{device}' has erase units of {unit_bytes} bytes and reads in units of {read_unit_bytes}: header and footer \
-         leave nothing for a block"
+        "'{device}' has erase units of {} and reads in units of {}: header and footer leave nothing for a block",
+        exact_bytes(*unit_bytes), exact_bytes(*read_unit_bytes)
     )]
     UnitsTooSmall {
         /// The device's name.

@@ -13,6 +13,8 @@ use std::ops::ControlFlow;
 pub struct Load {
     /// Puts and gets in all.
     pub wishes: u64,
+    /// Nothing is asked for after so much of the device's time.
+    pub most_time: Option<Duration>,
     /// Of these at once, at least one.
     pub in_flight: u32,
     /// The share that are puts, 0 to 1; the others are gets.
@@ -110,7 +112,11 @@ pub fn run<D: DataDevice>(
     let (mut asked, mut in_flight, mut next_get, mut out) = (0, 0, 0, Vec::new());
     let at_most = load.in_flight.max(1);
     while asked < load.wishes || in_flight > 0 {
-        while asked < load.wishes && in_flight < at_most && !done.stopped {
+        let is_over = load.most_time.is_some_and(|most| blocks.now().since(begun) >= most);
+        if is_over && in_flight == 0 {
+            break;
+        }
+        while asked < load.wishes && in_flight < at_most && !done.stopped && !is_over {
             // Nothing to read yet, and blocks on their way.
             let put = random.chance(load.puts) || (ids.is_empty() && load.puts > 0.0);
             if put {
@@ -161,8 +167,10 @@ pub fn run<D: DataDevice>(
             }
             in_flight -= 1;
             done.elapsed = at.since(begun);
-            if let Outcome::Put(_, payload) = finished.outcome {
-                payloads.push(payload);
+            match finished.outcome {
+                Outcome::Put(_, payload) => payloads.push(payload),
+                Outcome::Get(Ok(data)) => blocks.reuse(data),
+                _ => {}
             }
         }
         while load.keep.is_some_and(|keep| ids.len() as u64 > keep) {
@@ -170,7 +178,9 @@ pub fn run<D: DataDevice>(
             // Its outcome is a matter of the background.
             let _ = blocks.delete(oldest);
         }
-        let share = (done.puts.count + done.gets.count) as f64 / load.wishes.max(1) as f64;
+        let by_time = load.most_time.map_or(0.0, |most| done.elapsed.as_s_f64() / most.as_s_f64());
+        let by_count = (done.puts.count + done.gets.count) as f64 / load.wishes.max(1) as f64;
+        let share = by_count.max(by_time.min(1.0));
         done.stopped |= watch(share).is_break();
     }
     Ok(done)
@@ -202,6 +212,7 @@ mod tests {
             let mut blocks = Blocks::format(device, 1, Options::default()).unwrap();
             let load = Load {
                 wishes: 500,
+                most_time: None,
                 in_flight: 8,
                 puts: 0.5,
                 random: true,
@@ -226,6 +237,7 @@ mod tests {
         let mut blocks = Blocks::format(device, 1, Options::default()).unwrap();
         let load = Load {
             wishes: 5,
+            most_time: None,
             in_flight: 2,
             puts: 0.0,
             random: false,

@@ -9,6 +9,7 @@ use crate::blocks::Options;
 use crate::header::{Content, Header, HeaderError, Place, Superblock, UNCOUNTED};
 use crate::layout::Layout;
 use flashlane_base::Instant;
+use flashlane_base::units::exact_bytes;
 use flashlane_device::{Buffer, DataDevice, Failure, Lane, Request, RequestId, SubmitError, UnitState};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -134,7 +135,8 @@ pub struct Geometry {
 impl std::fmt::Display for Geometry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { lanes, units, unit_bytes, granule_bytes } = self;
-        write!(f, "{lanes} lanes of {units} units of {unit_bytes} bytes, read in {granule_bytes}")
+        let (unit, granule) = (exact_bytes(*unit_bytes), exact_bytes(*granule_bytes));
+        write!(f, "{lanes} lanes of {units} units of {unit}, read in units of {granule}")
     }
 }
 

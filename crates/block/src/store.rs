@@ -7,6 +7,7 @@ use crate::blocks::{BlockInfo, Blocks, FormatError, Options, Outcome};
 use crate::error::{DeleteError, DeleteFailure, GetError, GetFailure, PutError, PutFailure};
 use crate::payload::Payload;
 use crate::recovery::OpenError;
+use flashlane_base::units::exact_bytes;
 use flashlane_device::DataDevice;
 
 /// Immutable blocks under 64-bit ids, with calls that return when the block is stored, read or erased.
@@ -35,7 +36,7 @@ pub struct BlockStore<D> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The bytes are more than a block holds. Nothing has changed.
-    #[error("{given_bytes} bytes were given, and a block of this device holds {block_bytes} at most")]
+    #[error("{} were given, and a block of this device holds {} at most", exact_bytes(*given_bytes), exact_bytes(*block_bytes))]
     TooLong {
         /// Bytes that were given.
         given_bytes: u64,

@@ -18,7 +18,7 @@ pub use lanes::{Interleaved, OneLane};
 pub use memory::{MemoryFaults, MemoryLanes};
 pub use null::NullDevice;
 pub use request::{Completion, Failure, Lane, Request, RequestId, SubmitError};
-pub use unit::{Rule, Unit, UnitState, Units};
+pub use unit::{Rule, UNIT_MAGIC, Unit, UnitState, Units};
 
 use flashlane_base::Instant;
 

@@ -16,6 +16,10 @@
 use crate::{Failure, Lane, Operation, Profile, Request};
 use flashlane_base::units::exact_bytes;
 
+/// What whoever writes whole erase units begins each with, so that layers below know what was written there from foreign
+/// data: these bytes, and at bytes 40 and 44 the lane and the unit, little-endian. The block layer's headers do.
+pub const UNIT_MAGIC: [u8; 8] = *b"FLBLOCKS";
+
 /// What is known of an erase unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {

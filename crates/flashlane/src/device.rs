@@ -11,7 +11,7 @@ use flashlane_host::{CreateError, DEPTH_DEFAULT, DEPTH_MAX};
 use flashlane_layer::LayerError;
 use flashlane_measure::check;
 use flashlane_measure::schema::Warning;
-use flashlane_open::{OpenError, OpenOptions, Opened as OpenedDevice};
+use flashlane_open::{Division, OpenError, OpenOptions, Opened as OpenedDevice};
 use flashlane_policy::Policies;
 use flashlane_sim::config::{self, DriveConfig, InitialState, PROFILES, field_names};
 use flashlane_sim::{ConfigError, MakeError};
@@ -210,6 +210,16 @@ pub type Accept<'a> = dyn Fn(&Profile) -> Result<(), Failure> + 'a;
 pub fn open_bytes(spec: &Spec, opening: &Opening<'_>, accept: &Accept<'_>) -> Result<OpenedBytes, Failure> {
     let OpenedDevice { device, warnings } = opening.options().open_data_if(spec, accept)?;
     Ok(OpenedBytes { device, warnings: doubts(&warnings) })
+}
+
+/// Opens a device that is to be formatted: one that is divided into lanes keeps its division unless `spec` gives a shape.
+pub fn open_to_format(
+    spec: &Spec,
+    opening: &Opening<'_>,
+    accept: &Accept<'_>,
+) -> Result<(OpenedBytes, Division), Failure> {
+    let (OpenedDevice { device, warnings }, division) = opening.options().open_to_format(spec, accept)?;
+    Ok((OpenedBytes { device, warnings: doubts(&warnings) }, division))
 }
 
 /// The profile that stands behind `sim:`: one of ours by its name, or a file that ends in `.toml`.

@@ -42,6 +42,11 @@ fn body(data: &[u8]) {
         device.submit_with(write, block).unwrap_or_else(|(error, _)| panic!("{error}"));
         device.reap(Instant::FAR, &mut Vec::new());
     }
+    // With heads of units that were erased read too.
+    match Lanes::open_checked(device.clone()) {
+        Ok(lanes) => use_it(lanes),
+        Err(error) => assert!(error.to_string().contains(' '), "{error:?} does not say what is wrong"),
+    }
     match Lanes::open(device) {
         Ok(lanes) => use_it(lanes),
         Err(error) => assert!(error.to_string().contains(' '), "{error:?} does not say what is wrong"),

@@ -1,10 +1,11 @@
 //! Blocks on the device of a spec, opened or formatted in one call.
 
-use crate::{IntoSpec, OpenError, OpenOptions, real_path};
+use crate::{IntoSpec, OpenError, OpenOptions, Opened, real_path};
 use flashlane_base::Seed;
 use flashlane_block::{BlockStore, Blocks, FormatError, Options as BlockOptions};
-use flashlane_device::DataDevice;
 use flashlane_device::spec::Spec;
+use flashlane_device::{DataDevice, Profile};
+use flashlane_layer::{LanesError, LayerError};
 
 /// Blocks on a device of any kind, for calls that do not wait.
 pub type AnyBlocks = Blocks<Box<dyn DataDevice>>;
@@ -116,29 +117,70 @@ impl OpenOptions {
         options: BlockOptions,
     ) -> Result<AnyBlocks, BlocksError> {
         let opening = self.clone().destroy_data(access == BlockAccess::Write).allow_page_cache(true);
-        Ok(Blocks::open(opening.open_data(spec)?.device, options)?)
+        Ok(Blocks::open(opening.open_data(checking_erased(spec))?.device, options)?)
     }
 
-    /// Makes the device that `spec` names hold blocks, none so far; `lanes(…)` in it is divided anew. All data on a real
-    /// device is lost, which [`destroy_data`](Self::destroy_data) has to allow; a file of [`create`](Self::create) is
-    /// new, and removed again where this fails.
+    /// Makes the device that `spec` names hold blocks, none so far. A device that is divided into lanes keeps its division
+    /// unless `spec` gives another shape. All data on a real device is lost, which [`destroy_data`](Self::destroy_data) has
+    /// to allow; a file of [`create`](Self::create) is new, and removed again where this fails.
     ///
     /// # Errors
     /// [`BlocksError`] says what failed.
     pub fn format_blocks(&self, spec: impl IntoSpec) -> Result<AnyBlockStore, BlocksError> {
-        let spec = divided(&spec.into_spec().map_err(OpenError::from)?);
+        let spec = spec.into_spec().map_err(OpenError::from)?;
         let is_real = real_path(&spec).is_some();
         if is_real && !self.destroy_data && self.create_bytes.is_none() {
             return Err(BlocksError::NotAllowed { spec: spec.to_string() });
         }
         self.creating(&spec, |options| {
-            let device = options.clone().allow_page_cache(true).open_data(&spec)?.device;
+            let opening = options.clone().allow_page_cache(true);
+            let (opened, _) = opening.open_to_format::<BlocksError>(&spec, &|_| Ok(()))?;
             // Blocks of an earlier formatting must not be taken for this one's.
             let seed =
                 if is_real { flashlane_host::fresh_seed().map_err(OpenError::Random)? } else { self.seed };
-            Ok(BlockStore::format(device, formatting(seed))?)
+            Ok(BlockStore::format(opened.device, formatting(seed))?)
         })
     }
+
+    /// Opens a device that is to be formatted. A real device that is divided into lanes keeps its division where `spec` gives
+    /// no shape: records of the lanes that hold other data are then written anew. Otherwise `lanes(…)` is divided anew.
+    /// `accept` is given what the device will be before anything is written.
+    ///
+    /// # Errors
+    /// Those of `accept` and [`OpenError`].
+    pub fn open_to_format<E: From<OpenError>>(
+        &self,
+        spec: &Spec,
+        accept: &dyn Fn(&Profile) -> Result<(), E>,
+    ) -> Result<(Opened<dyn DataDevice>, Division), E> {
+        let may_be_kept = real_path(spec).is_some() && !self.is_new && self.create_bytes.is_none();
+        if may_be_kept && has_lanes(spec) && !gives_shape(spec) {
+            // Opened to be read first: nothing is repaired before it is accepted.
+            match self.clone().destroy_data(false).open_data(spec) {
+                Ok(opened) => {
+                    accept(opened.device.profile())?;
+                    drop(opened);
+                    let opened = self.open_data(checking_erased(&repairing(spec, true)))?;
+                    return Ok((opened, Division::Kept));
+                }
+                Err(OpenError::Layer(LayerError::Lanes(LanesError::NotFormatted { .. }))) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let opened = self.open_data_if(divided(spec), accept)?;
+        // One that did not have to be divided was not asked yet.
+        accept(opened.device.profile())?;
+        Ok((opened, Division::New))
+    }
+}
+
+/// How a device that is formatted comes to its lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Division {
+    /// It keeps those that it had.
+    Kept,
+    /// It is divided anew, or shows its erase units itself.
+    New,
 }
 
 /// Returns the number that tells the formatting of `seed` from any other.
@@ -156,13 +198,23 @@ pub fn asks_to_repair(spec: &Spec) -> bool {
     has_setting(spec, |key, _| key == "repair")
 }
 
+fn has_lanes(spec: &Spec) -> bool {
+    matches!(spec, Spec::Layer { name, inner, .. } if name == "lanes" || has_lanes(inner))
+}
+
+/// Returns whether lanes in `spec` are given a shape, or are to be divided anew in any case.
+fn gives_shape(spec: &Spec) -> bool {
+    let is_shape = |key: &str| matches!(key, "channels" | "unit" | "read-unit" | "write-unit");
+    asks_to_format(spec) || has_setting(spec, |key, _| is_shape(key))
+}
+
 fn has_setting(spec: &Spec, is_it: impl Fn(&str, &str) -> bool + Copy) -> bool {
     let Spec::Layer { inner, options, .. } = spec else { return false };
     options.iter().any(|(key, value)| is_it(key, value)) || has_setting(inner, is_it)
 }
 
 /// Returns the same device, divided into lanes anew unless the spec says otherwise.
-pub fn divided(spec: &Spec) -> Spec {
+fn divided(spec: &Spec) -> Spec {
     with_lanes_setting(spec, "format", "yes")
 }
 
@@ -170,6 +222,15 @@ pub fn divided(spec: &Spec) -> Spec {
 /// foreign data too, which is lost.
 fn repairing(spec: &Spec, overwrite: bool) -> Spec {
     with_lanes_setting(spec, "repair", if overwrite { "overwrite" } else { "yes" })
+}
+
+/// Returns the same device, whose lanes take an erased unit for written where it begins with foreign data. Of a real device
+/// only: nobody else writes to a simulated one.
+pub fn checking_erased(spec: &Spec) -> Spec {
+    if real_path(spec).is_none() {
+        return spec.clone();
+    }
+    with_lanes_setting(spec, "check-erased", "yes")
 }
 
 fn with_lanes_setting(spec: &Spec, key: &str, value: &str) -> Spec {

@@ -19,7 +19,8 @@ mod profile;
 mod stack;
 
 pub use blocks::{
-    AnyBlockStore, AnyBlocks, BlockAccess, BlocksError, asks_to_format, asks_to_repair, divided, formatting,
+    AnyBlockStore, AnyBlocks, BlockAccess, BlocksError, Division, asks_to_format, asks_to_repair,
+    checking_erased, formatting,
 };
 pub use error::OpenError;
 pub use options::{OpenOptions, Opened, create};

@@ -80,6 +80,7 @@ fn bandwidth(channels: u64, rounds: u64) {
     let mut blocks = formatted(channels, &[], Options::default());
     let load = |puts: f64| Load {
         wishes: rounds * channels,
+        most_time: None,
         in_flight: channels as u32,
         puts,
         random: false,
@@ -122,6 +123,7 @@ fn mixed(channels: u64, placement: Placement, in_flight: u64, puts: f64, wishes:
     let seed = Seed(1);
     let fill = Load {
         wishes: 2 * channels,
+        most_time: None,
         in_flight: channels as u32,
         puts: 1.0,
         random: true,

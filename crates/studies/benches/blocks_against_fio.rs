@@ -69,6 +69,7 @@ fn puts(path: &Path, unit_bytes: u64, depth: u32, round: u64) -> f64 {
         Blocks::format(lanes, u128::from(round) + 1, Options::default()).unwrap_or_else(|e| panic!("{e}"));
     let load = Load {
         wishes: blocks.status().blocks_free,
+        most_time: None,
         in_flight: depth,
         puts: 1.0,
         random: false,

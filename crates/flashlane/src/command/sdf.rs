@@ -8,8 +8,8 @@ mod verdict;
 
 use crate::arguments::{self, Format, OutputOptions, SafetyOptions};
 use crate::failure::{Failure, Status};
-use flashlane_base::Seed;
-use flashlane_base::units::parse_bytes;
+use flashlane_base::units::{parse_bytes, parse_duration};
+use flashlane_base::{Duration, Seed};
 use flashlane_block::Placement;
 use flashlane_device::spec::Spec;
 use flashlane_trace::is_standard_output;
@@ -139,9 +139,16 @@ struct LoadOptions {
     /// Puts, or gets, in flight; as many as there are lanes unless given
     #[arg(long, value_name = "N", value_parser = arguments::at_least_one::<NonZeroU32>)]
     in_flight: Option<NonZeroU32>,
-    /// Blocks to put; four a lane unless given, at most those that fit
+    /// Blocks to put, at most those that fit; four a lane (on a simulated device 2 GiB, one a lane at least), or as many as
+    /// 10 s take, unless given
     #[arg(long, value_name = "N", value_parser = arguments::at_least_one::<NonZeroU32>)]
     blocks: Option<NonZeroU32>,
+    /// Bytes to put, rounded up to whole blocks, in place of a number of blocks
+    #[arg(long, value_name = "SIZE", value_parser = some_bytes, conflicts_with = "blocks")]
+    size: Option<u64>,
+    /// The longest that puts, and then gets, go on, in the device's time
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
+    duration: Option<Duration>,
     /// Gets; as many as blocks unless given
     #[arg(long, value_name = "N")]
     gets: Option<u64>,
@@ -185,6 +192,14 @@ fn bytes(text: &str) -> Result<u64, String> {
 /// The file to be made; none for standard output.
 fn new_file(output: &Option<PathBuf>) -> Option<&Path> {
     output.as_deref().filter(|path| !is_standard_output(path))
+}
+
+/// A time above zero.
+fn some_time(text: &str) -> Result<Duration, String> {
+    match parse_duration(text).map_err(|error| error.to_string())? {
+        Duration::ZERO => Err("a time above zero is needed".into()),
+        some => Ok(some),
+    }
 }
 
 /// At least one.

@@ -81,9 +81,9 @@ fn what_cannot_be_is_refused_and_nothing_is_changed() {
     let s = flash.spec.as_str();
     refused(1, &["sdf", "put", s, text(&small), "--id", "0"], &["block 0 is there already"]);
     refused(2, &["sdf", "put", s, "-", "-"], &["standard input (-) can be stored once"]);
-    refused(2, &["sdf", "put", s, text(&large)], &["longer than a block", "57344"]);
+    refused(2, &["sdf", "put", s, text(&large)], &["longer than a block", "56 KiB"]);
     refused(1, &["sdf", "get", s, "7"], &["no block 7"]);
-    refused(1, &["sdf", "get", s, "0", "--offset", "101"], &["block 0", "it has 100"]);
+    refused(1, &["sdf", "get", s, "0", "--offset", "101"], &["block 0", "it has 100 B"]);
     refused(1, &["sdf", "rm", s, "7"], &["no block 7"]);
     refused(2, &["sdf", "format", s], &["would overwrite", "--destroy-data"]);
     let anew = s.replace(')', ",format=yes)");
@@ -125,7 +125,7 @@ fn a_device_that_cannot_hold_such_blocks_is_not_divided() {
             (
                 format!("lanes({file},unit=64KiB,channels=1,format=yes)"),
                 "64KiB",
-                &["--get-bytes", "49152", "nothing"],
+                &["--get-bytes", "48 KiB", "nothing"],
             ),
         ] {
             let safe = ["--destroy-data", "--allow-page-cache"];

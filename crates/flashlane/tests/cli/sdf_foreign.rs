@@ -211,3 +211,68 @@ fn damage_to_one_place_of_the_records_loses_no_block() {
         }
     }
 }
+
+/// The first bytes of a unit tell.
+#[test]
+fn put_keeps_foreign_data_in_erased_units() {
+    let device = Device::new();
+    let archive = archive(2 * UNIT);
+    let last = (LENGTH - DATA - 2 * 4096) / (4 * UNIT) * 4 - 1;
+    // Units that were never used, and one whose block was deleted.
+    done(&["sdf", "rm", &device.spec, "1"]);
+    let bytes = fs::read(&device.path).unwrap();
+    let deleted = (DATA..DATA + last * UNIT)
+        .step_by(UNIT)
+        .find(|&at| bytes[at..].starts_with(b"FLBLOCKS") && bytes[at + 56..at + 64] == 1_u64.to_le_bytes())
+        .expect("an erase moves no bytes");
+    for (at, units) in [(DATA + 20 * UNIT, 2), (DATA + 24 * UNIT, 1), (deleted, 1)] {
+        let length = (2 * UNIT).min(units * UNIT);
+        let mut bytes = bytes.clone();
+        bytes[at..at + length].copy_from_slice(&archive[..length]);
+        fs::write(&device.path, &bytes).unwrap();
+        let kept = || fs::read(&device.path).unwrap()[at..at + length] == archive[..length];
+        let report = flashlane(&["sdf", "fsck", &device.spec]);
+        let text_of = report.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        let named = format!("{units} of them erased units that hold other data now");
+        assert!(report.status == 1 && text_of.contains(&named), "{text_of}");
+        // As many as there is room for.
+        let mut puts = 0;
+        while flashlane(&["sdf", "put", &device.spec, text(&device.small)]).status == 0 {
+            puts += 1;
+        }
+        assert!(puts > 30 && kept(), "{puts} puts, {units} units at {at}");
+        flashlane(&["sdf", "bench", &device.spec, "--destroy-data", "--blocks", "8"]);
+        flashlane(&["sdf", "fsck", &device.spec, "--repair"]);
+        assert!(kept(), "{units} units at {at}");
+        // Its owner gives it up, once and for all.
+        assert_eq!(flashlane(&["sdf", "rm", &device.spec, "--damaged"]).status, 0);
+        let report = flashlane(&["sdf", "fsck", &device.spec]);
+        assert_eq!(report.status, 0, "{}", report.stdout);
+        done(&["sdf", "put", &device.spec, text(&device.small)]);
+    }
+}
+
+#[test]
+fn format_keeps_the_division_unless_a_shape_is_given() {
+    let device = Device::new();
+    let bare = format!("lanes({})", device.path.display());
+    // Over other data within the units, and over a record of the lanes.
+    for (at, foreign) in [(DATA + 10 * UNIT, archive(5000)), (4096, archive(4096))] {
+        device.with(at, &foreign);
+        let made = json(&["sdf", "format", &bare, "--destroy-data"]);
+        assert_eq!(made["division"], "kept as it was: 4 lanes, units of 64 KiB");
+        let (lanes, unit_bytes) = (&made["device"]["lanes"], &made["device"]["unit_bytes"]);
+        assert_eq!((lanes, unit_bytes, &made["blocks"]), (&4.into(), &UNIT.into(), &0.into()));
+        assert_eq!(flashlane(&["sdf", "fsck", &bare]).status, 0);
+    }
+    let other = format!("lanes({},channels=2,unit=128KiB)", device.path.display());
+    let made = json(&["sdf", "format", &other, "--destroy-data"]);
+    assert_eq!(made["division"], "new: 2 lanes, units of 128 KiB");
+    // What the lanes kept at both ends is lost, and with it the division: nothing is divided by itself.
+    let mut bytes = fs::read(&device.path).unwrap();
+    bytes[..4096].fill(b'x');
+    bytes[LENGTH - 4096..].fill(b'x');
+    fs::write(&device.path, &bytes).unwrap();
+    refused(2, &["sdf", "format", &bare, "--destroy-data"], &["may still hold blocks", "format=yes"]);
+    assert!(fs::read(&device.path).unwrap() == bytes);
+}

@@ -230,7 +230,8 @@ impl fmt::Display for Faults {
                 rate => write!(f, ",{}={rate}", kind.key)?,
             }
             if kind.fault == Fault::Delay && self.rate(Fault::Delay) != Rate::Never {
-                write!(f, ",delay={}", self.delay.to_string().replace(' ', ""))?;
+                // As settings are typed.
+                write!(f, ",delay={}", self.delay.to_string().replace(' ', "").replace('µ', "u"))?;
             }
         }
         if let Some((lane, time)) = self.stuck {

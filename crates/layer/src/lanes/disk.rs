@@ -9,8 +9,9 @@ use flashlane_device::UnitState;
 /// What a superblock begins with.
 const MAGIC: &[u8; 16] = b"flashlane lanes\0";
 
-/// The version that dividing a device writes: the slots of the table lie at both ends of the device.
-pub const VERSION: u32 = 2;
+/// The version that dividing a device writes: the slots of the table lie at both ends of the device (since version 2), and
+/// the head of each unit was cleared (since version 3).
+pub const VERSION: u32 = 3;
 
 /// The oldest version that is read, and written as it is: both slots of the table lie at the beginning.
 pub const OLDEST_VERSION: u32 = 1;
@@ -261,7 +262,7 @@ mod tests {
             seal(&mut block);
             Superblock::decode(&block)
         };
-        assert_eq!(altered(16, 3), Err(Flaw::Newer(3)));
+        assert_eq!(altered(16, 4), Err(Flaw::Newer(4)));
         let old = Superblock { version: OLDEST_VERSION, ..superblock() };
         assert_eq!(altered(16, 1), Ok(old));
         assert_eq!(Superblock::decode(&old.encode()), Ok(old));

@@ -2,6 +2,7 @@
 
 use super::disk::{Record, Superblock, TableSector, VERSION};
 use super::error::LanesError;
+use super::heads;
 use super::layout::{Layout, SECTOR_BYTES, Shape};
 use super::open::{Driven, PORTION_BYTES, check_below, first_superblock};
 use flashlane_base::Seed;
@@ -15,7 +16,7 @@ pub(super) fn planned(below: &Profile, shape: Shape) -> Result<Layout, LanesErro
     Layout::new(shape, below.capacity_bytes)
 }
 
-/// Divides a device: its table first, the superblock at its beginning last, so that what is cut short is no device with
+/// Divides a device: its table first, then the heads of its units, the superblock at its beginning last, so that what is cut short is no device with
 /// lanes, or a whole one.
 pub(super) fn format<D: DataDevice>(
     driven: &mut Driven<'_, D>,
@@ -49,6 +50,7 @@ pub(super) fn format<D: DataDevice>(
             driven.write(ACTION, layout.slot(first, slot), blocks)?;
         }
     }
+    heads::clear(driven, &layout)?;
     for at in [layout.last_superblock(), 0] {
         let block = Buffer::from_slice(&superblock.encode());
         driven.write("write the superblock of the lanes", at, block)?;

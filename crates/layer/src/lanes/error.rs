@@ -2,6 +2,7 @@
 
 use super::disk::{Flaw, OLDEST_VERSION, VERSION};
 use super::layout::UNITS_MAX;
+use flashlane_base::units::exact_bytes;
 use flashlane_device::{Failure, SubmitError};
 
 /// Why there are no lanes to be used.
@@ -16,7 +17,7 @@ pub enum LanesError {
         reason: String,
     },
     /// A size that cannot be.
-    #[error("lanes cannot have {key}={given}: {reason}")]
+    #[error("lanes cannot have {key}={}: {reason}", if *key == "channels" { given.to_string() } else { exact_bytes(*given).replace(' ', "") })]
     Shape {
         /// The setting.
         key: &'static str,
@@ -26,7 +27,10 @@ pub enum LanesError {
         reason: String,
     },
     /// Not one unit a lane fits.
-    #[error("{device_bytes} bytes are too few: one unit a lane and their table take {needed_bytes}")]
+    #[error(
+        "{} are too few: one unit a lane and their table take {}",
+        exact_bytes(*device_bytes), exact_bytes(*needed_bytes)
+    )]
     TooSmall {
         /// Bytes of the device, whole sectors of 4096.
         device_bytes: u64,
@@ -51,8 +55,8 @@ pub enum LanesError {
     /// A table of units is there, and nothing that says what it is the table of.
     #[error(
         "'{device}' was divided into lanes, or was being divided: its table of units is there, and no superblock is, \
-         neither at its beginning nor at its end or any earlier end. Where the device was shortened, make it as long as it \
-         was; 'format=yes' divides it anew, and all that is on it is lost"
+         neither at its beginning nor at its end or any earlier end. It may still hold blocks. Where the device was \
+         shortened, make it as long as it was; 'format=yes' divides it anew, and all that is on it is lost"
     )]
     NoSuperblock {
         /// The device below.
@@ -101,7 +105,8 @@ pub enum LanesError {
     },
     /// Both superblocks are of no use.
     #[error(
-        "the lanes of '{device}' cannot be opened: the superblock at its beginning {first}, the one at its end {last}"
+        "the lanes of '{device}' cannot be opened: the superblock at its beginning {first}, the one at its end {last}. \
+         'format=yes' divides the device anew, and all that is on it is lost"
     )]
     Damaged {
         /// The device below.
@@ -138,7 +143,8 @@ pub enum LanesError {
     },
     /// The device has lost its end.
     #[error(
-        "'{device}' was {recorded_bytes} bytes long when it was divided into lanes, and has {found_bytes} now"
+        "'{device}' had {} when it was divided into lanes, and has {} now",
+        exact_bytes(*recorded_bytes), exact_bytes(*found_bytes)
     )]
     Shorter {
         /// The device below.

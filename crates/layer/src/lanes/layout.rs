@@ -12,7 +12,7 @@
 
 use super::disk::{Superblock, VERSION};
 use super::error::LanesError;
-use flashlane_base::units::format_bytes;
+use flashlane_base::units::exact_bytes;
 use flashlane_device::{Profile, Request};
 
 /// Bytes of a superblock and of a sector of the table: what is written at once.
@@ -52,7 +52,7 @@ impl Shape {
 
     /// The settings that ask for this shape, each after a comma, those left out that follow from the others.
     pub(super) fn settings(&self) -> String {
-        let bytes = |bytes| format_bytes(bytes).replace(' ', "");
+        let bytes = |bytes| exact_bytes(bytes).replace(' ', "");
         let mut text = format!(",channels={},unit={}", self.lanes, bytes(self.unit_bytes));
         if self.read_unit_bytes != Self::usual_read_unit(self.write_unit_bytes) {
             text += &format!(",read-unit={}", bytes(self.read_unit_bytes));
@@ -70,14 +70,19 @@ impl Shape {
             return refuse("channels", 0, "at least one is needed".into());
         }
         if self.unit_bytes == 0 || !self.unit_bytes.is_multiple_of(SECTOR_BYTES) {
-            return refuse("unit", self.unit_bytes, format!("a multiple of {SECTOR_BYTES} bytes is needed"));
+            return refuse(
+                "unit",
+                self.unit_bytes,
+                format!("a multiple of {} is needed", exact_bytes(SECTOR_BYTES)),
+            );
         }
         if self.write_unit_bytes == 0 || !self.unit_bytes.is_multiple_of(self.write_unit_bytes) {
-            let whole = format!("a unit of {} bytes is no whole number of them", self.unit_bytes);
+            let whole = format!("a unit of {} is no whole number of them", exact_bytes(self.unit_bytes));
             return refuse("write-unit", self.write_unit_bytes, whole);
         }
         if self.read_unit_bytes == 0 || !self.write_unit_bytes.is_multiple_of(self.read_unit_bytes) {
-            let whole = format!("a write unit of {} bytes is no whole number of them", self.write_unit_bytes);
+            let whole =
+                format!("a write unit of {} is no whole number of them", exact_bytes(self.write_unit_bytes));
             return refuse("read-unit", self.read_unit_bytes, whole);
         }
         Ok(())
@@ -90,7 +95,7 @@ impl Shape {
             ("write-unit", self.write_unit_bytes, below.write_unit_bytes),
         ] {
             if !given.is_multiple_of(unit) {
-                let reason = format!("the device below takes multiples of {unit} bytes");
+                let reason = format!("the device below takes multiples of {}", exact_bytes(unit));
                 return Err(LanesError::Shape { key, given, reason });
             }
         }
@@ -155,6 +160,22 @@ impl Layout {
     /// How many records a sector has: all are full but the last.
     pub fn records_of(&self, sector: u64) -> u64 {
         RECORDS.min(self.units() - sector * RECORDS)
+    }
+
+    /// Whether the head of each unit was cleared when the device was divided.
+    pub fn heads_are_cleared(&self) -> bool {
+        self.version > 2
+    }
+
+    /// Where a unit begins, by its number.
+    pub fn head(&self, number: u64) -> u64 {
+        self.data() + number * self.shape.unit_bytes
+    }
+
+    /// The lane of a unit, and its index there.
+    pub fn lane_and_unit(&self, number: u64) -> (u32, u64) {
+        let lanes = u64::from(self.shape.lanes);
+        ((number % lanes) as u32, number / lanes)
     }
 
     fn slots_are_apart(&self) -> bool {
@@ -238,7 +259,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_overlaps_and_no_further_unit_would_fit(
-            version in 1_u32..=2, lanes in 1_u32..50, unit in 1_u64..300, device in 1_u64..(1 << 33)
+            version in 1_u32..=3, lanes in 1_u32..50, unit in 1_u64..300, device in 1_u64..(1 << 33)
         ) {
             let unit_bytes = unit * SECTOR_BYTES;
             let shape = Shape { lanes, unit_bytes, read_unit_bytes: 512, write_unit_bytes: unit_bytes };

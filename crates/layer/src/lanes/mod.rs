@@ -19,6 +19,7 @@
 mod disk;
 mod divide;
 mod error;
+mod heads;
 mod layout;
 mod open;
 mod ours;
@@ -43,7 +44,7 @@ use flashlane_device::{
 };
 use layout::Layout;
 use open::{Driven, Opened};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use table::Table;
 
 /// A request on its way, and how it ended as far as that is known.
@@ -62,6 +63,8 @@ enum Step {
     Sector { sector: u64, settles: bool },
     /// A superblock that was damaged.
     Superblock,
+    /// Zeros over the head of a unit with foreign data, which is to be erased.
+    Head(Asked),
 }
 
 /// Which damaged records may be written anew.
@@ -93,6 +96,11 @@ pub struct Lanes<D> {
     /// Buffers of completed requests that nobody took yet.
     done: BTreeMap<RequestId, Buffer>,
     damage: Damage,
+    /// Whether erased units are checked for foreign data.
+    checks_erased: bool,
+    /// Units that begin with foreign data, as far as their beginning was read. Those that the table calls erased or torn
+    /// count as written; when one is erased its head is cleared, so that it is not found there again.
+    foreign_heads: BTreeSet<u64>,
     /// Superblocks to be written anew.
     superblocks: Vec<u64>,
     /// Whether anything may be written: not before a write, an erase or a repair was accepted.
@@ -129,7 +137,7 @@ impl<D: DataDevice> Lanes<D> {
     ///
     /// Requires: nothing is in flight on `below`.
     pub fn open(below: D) -> Result<Self, LanesError> {
-        Self::open_if(below, Repair::Ours, |_| Ok(()))
+        Self::open_if(below, Repair::Ours, false, |_| Ok(()))
     }
 
     /// The same, of a device of which [`Lanes::repair`] may overwrite foreign data. Nothing is written before.
@@ -137,26 +145,40 @@ impl<D: DataDevice> Lanes<D> {
     /// # Errors
     /// [`LanesError`]: there are no lanes, or they cannot be used.
     pub fn open_to_repair(below: D, repair: Repair) -> Result<Self, LanesError> {
-        Self::open_if(below, repair, |_| Ok(()))
+        Self::open_if(below, repair, false, |_| Ok(()))
+    }
+
+    /// Opens the lanes as [`Lanes::open`] does. A unit that the table calls erased, and that begins with foreign data, then
+    /// counts as written, so that nobody overwrites it before it is erased. For lanes whose units begin with
+    /// [`UNIT_MAGIC`](flashlane_device::UNIT_MAGIC), as blocks do.
+    ///
+    /// # Errors
+    /// As [`Lanes::open`].
+    pub fn open_checked(below: D) -> Result<Self, LanesError> {
+        Self::open_if(below, Repair::Ours, true, |_| Ok(()))
     }
 
     /// The same, unless `accept` has something against their shape.
     fn open_if(
         mut below: D,
         repair: Repair,
+        checks_erased: bool,
         accept: impl FnOnce(&Shape) -> Result<(), LanesError>,
     ) -> Result<Self, LanesError> {
         let mut next = 0;
         let mut driven = Driven { device: &mut below, next: &mut next };
         let mut opened = open::superblock(&mut driven, accept)?;
         let (records, found) = open::table(&mut driven, &mut opened)?;
+        let foreign_heads = foreign_units(&mut driven, &mut opened, &records, checks_erased)?;
         if repair == Repair::Ours && !below.profile().read_only {
             opened.check_writable(&below.profile().name)?;
         }
         let Opened { superblock, layout, damage, superblocks, .. } = opened;
         let profile = profile(below.profile(), &layout);
         Ok(Self {
-            book: book(&profile, &layout, &records),
+            book: book(&profile, &layout, &records, &foreign_heads),
+            checks_erased,
+            foreign_heads,
             table: Table::new(layout, superblock.id, records, &found),
             below,
             profile,
@@ -205,8 +227,8 @@ impl<D: DataDevice> Lanes<D> {
         let mut driven = Driven { device: &mut self.below, next: &mut self.next };
         let mut opened = open::superblock(&mut driven, |_| Ok(()))?;
         open::table(&mut driven, &mut opened)?;
-        self.damage = opened.damage;
-        match self.damage == Damage::default() {
+        self.damage = Damage { foreign_units: self.foreign_units(), ..opened.damage };
+        match opened.damage == Damage::default() {
             true => Ok(()),
             false => Err(LanesError::NotRepaired { device: self.below.profile().name.clone() }),
         }
@@ -267,15 +289,17 @@ impl<D: DataDevice> Lanes<D> {
             return Err((error, buffer));
         }
         let asked = Asked { request, submitted: self.below.now(), outcome: Ok(()) };
+        if request.operation == Operation::Erase && self.foreign_heads.contains(&self.layout.number(&request))
+        {
+            return self.clear_head(asked, buffer);
+        }
         if request.operation == Operation::Erase {
             self.awake = true;
             self.accepted(&request);
             if let Some(buffer) = buffer {
                 self.done.insert(request.id, buffer);
             }
-            let number = self.layout.number(&request);
-            let erases = self.table.record(number).erases.map_or(1, |erases| erases.saturating_add(1));
-            self.table.change(number, Record { state: UnitState::ERASED, erases: Some(erases) }, asked);
+            self.record_erase(asked);
             self.write_sectors();
             return Ok(());
         }
@@ -294,6 +318,34 @@ impl<D: DataDevice> Lanes<D> {
         self.awake |= durable;
         self.accepted(&request);
         self.steps.insert(id, Step::Bytes(asked));
+        Ok(())
+    }
+
+    fn record_erase(&mut self, asked: Asked) {
+        let number = self.layout.number(&asked.request);
+        let erases = self.table.record(number).erases.map_or(1, |erases| erases.saturating_add(1));
+        self.table.change(number, Record { state: UnitState::ERASED, erases: Some(erases) }, asked);
+    }
+
+    /// Begins to erase a unit with foreign data: it must not be found there again.
+    fn clear_head(
+        &mut self,
+        asked: Asked,
+        buffer: Option<Buffer>,
+    ) -> Result<(), (SubmitError, Option<Buffer>)> {
+        let id = RequestId(self.next);
+        let at = self.layout.head(self.layout.number(&asked.request));
+        let write = Request::write(id.0, at, SECTOR_BYTES).durable();
+        if let Err((error, _)) = self.below.submit_with(write, Buffer::zeroed(SECTOR_BYTES as usize)) {
+            return Err((error, buffer));
+        }
+        self.next += 1;
+        self.awake = true;
+        self.accepted(&asked.request);
+        if let Some(buffer) = buffer {
+            self.done.insert(asked.request.id, buffer);
+        }
+        self.steps.insert(id, Step::Head(asked));
         Ok(())
     }
 
@@ -389,6 +441,29 @@ impl<D: DataDevice> Lanes<D> {
         Record { state: unit.state, erases: unit.erases }
     }
 
+    /// Units that the table calls erased or torn, and that begin with foreign data.
+    fn foreign_units(&self) -> u64 {
+        let is_erased =
+            |number: &&u64| !matches!(self.table.record(**number).state, UnitState::Written { bytes: 1.. });
+        self.foreign_heads.iter().filter(is_erased).count() as u64
+    }
+
+    /// Notes whether a unit whose beginning was read begins with foreign data.
+    fn note_head(&mut self, request: &Request, outcome: Result<(), Failure>, buffer: Option<&Buffer>) {
+        let is_head = request.operation == Operation::Read
+            && request.offset_bytes.is_multiple_of(self.layout.shape.unit_bytes);
+        if !is_head || !self.checks_erased {
+            return;
+        }
+        let number = self.layout.number(request);
+        let (lane, unit) = self.layout.lane_and_unit(number);
+        let is_ours =
+            outcome.is_ok() && buffer.is_some_and(|head| ours::is_our_head(head.as_slice(), lane, unit));
+        if !is_ours {
+            self.foreign_heads.insert(number);
+        }
+    }
+
     /// Goes on with what completed below.
     fn process(&mut self, below: &Completion, out: &mut Vec<Completion>) {
         let step = self.steps.remove(&below.id).expect("what completes was asked for");
@@ -402,9 +477,17 @@ impl<D: DataDevice> Lanes<D> {
                 self.settling = false;
                 return;
             }
+            Step::Head(asked) if below.outcome.is_ok() => {
+                self.foreign_heads.remove(&self.layout.number(&asked.request));
+                return self.record_erase(asked);
+            }
+            Step::Head(asked) => {
+                return self.complete(Asked { outcome: below.outcome, ..asked }, below.completed, out);
+            }
             Step::Bytes(asked) => Asked { outcome: below.outcome, ..asked },
         };
         let request = asked.request;
+        self.note_head(&request, asked.outcome, buffer.as_ref());
         if let Some(buffer) = buffer {
             self.done.insert(request.id, buffer);
         }
@@ -423,14 +506,32 @@ impl<D: DataDevice> Lanes<D> {
     }
 }
 
-/// The book of units as the table has it.
-fn book(profile: &Profile, layout: &Layout, records: &[Record]) -> Units {
+/// The book of units as the table has it, but for those with foreign data: these count as written, so that nobody
+/// overwrites them unread.
+fn book(profile: &Profile, layout: &Layout, records: &[Record], foreign: &BTreeSet<u64>) -> Units {
     let mut book = Units::new(profile);
     for (record, number) in records.iter().zip(0_u64..) {
-        let lanes = u64::from(layout.shape.lanes);
-        book.set(Lane((number % lanes) as u32), number / lanes, record.state, record.erases);
+        let (lane, unit) = layout.lane_and_unit(number);
+        let is_foreign = foreign.contains(&number);
+        let state = if is_foreign { Record::lost(&layout.shape).state } else { record.state };
+        book.set(Lane(lane), unit, state, record.erases);
     }
     book
+}
+
+/// Finds the units with foreign data, if they are to be checked, and counts them.
+fn foreign_units<D: DataDevice>(
+    driven: &mut Driven<'_, D>,
+    opened: &mut Opened,
+    records: &[Record],
+    checks_erased: bool,
+) -> Result<BTreeSet<u64>, LanesError> {
+    if !checks_erased {
+        return Ok(BTreeSet::new());
+    }
+    let found = heads::foreign(driven, &opened.layout, records)?;
+    opened.damage.foreign_units = found.len() as u64;
+    Ok(found)
 }
 
 impl<D: DataDevice> Device for Lanes<D> {
@@ -475,6 +576,7 @@ impl<D: DataDevice> Device for Lanes<D> {
             ("table_sectors_lost", self.damage.lost_sectors),
             ("superblocks_damaged", u64::from(self.damage.superblocks)),
             ("records_overwritten", self.damage.foreign),
+            ("units_overwritten", self.foreign_units()),
         ]);
         counters
     }
@@ -495,7 +597,7 @@ impl<D: DataDevice> Device for Lanes<D> {
             self.below.reap(Instant::FAR, &mut self.arrived);
             for completion in self.arrived.drain(..) {
                 let buffer = self.below.take_buffer(completion.id);
-                if let Some(Step::Bytes(asked)) = self.steps.remove(&completion.id) {
+                if let Some(Step::Bytes(asked) | Step::Head(asked)) = self.steps.remove(&completion.id) {
                     self.ended.push(asked);
                     self.done.extend(buffer.map(|buffer| (asked.request.id, buffer)));
                 }
@@ -513,14 +615,19 @@ impl<D: DataDevice> Device for Lanes<D> {
         (self.in_flight, self.settling) = (0, false);
         let mut driven = Driven { device: &mut self.below, next: &mut self.next };
         let found = open::superblock(&mut driven, |_| Ok(()))
-            .and_then(|mut opened| open::table(&mut driven, &mut opened).map(|found| (opened, found)));
+            .and_then(|mut opened| open::table(&mut driven, &mut opened).map(|found| (opened, found)))
+            .and_then(|(mut opened, (records, found))| {
+                let foreign = foreign_units(&mut driven, &mut opened, &records, self.checks_erased)?;
+                Ok((opened, records, found, foreign))
+            });
         match found {
-            Ok((Opened { superblock, damage, superblocks, .. }, (records, found)))
+            Ok((Opened { superblock, damage, superblocks, .. }, records, found, foreign))
                 if superblock == self.superblock =>
             {
                 self.damage = damage;
                 (self.superblocks, self.awake) = (superblocks, false);
-                self.book = book(&self.profile, &self.layout, &records);
+                self.book = book(&self.profile, &self.layout, &records, &foreign);
+                self.foreign_heads = foreign;
                 self.table = Table::new(self.layout, superblock.id, records, &found);
             }
             _ => self.gone = true,

@@ -11,6 +11,7 @@ use super::ours;
 use super::search::{self, Sought};
 use super::table::Found;
 use flashlane_base::Instant;
+use flashlane_base::units::exact_bytes;
 use flashlane_device::{Buffer, Completion, DataDevice, Failure, Profile, Request, RequestId};
 
 /// What a device must be so that it can be divided.
@@ -24,8 +25,9 @@ pub(super) fn check_below(below: &Profile) -> Result<(), LanesError> {
     }
     if !SECTOR_BYTES.is_multiple_of(below.write_unit_bytes) {
         return refuse(format!(
-            "it is written in units of {} bytes, the table of units in sectors of {SECTOR_BYTES}",
-            below.write_unit_bytes
+            "it is written in units of {}, the table of units in sectors of {}",
+            exact_bytes(below.write_unit_bytes),
+            exact_bytes(SECTOR_BYTES)
         ));
     }
     if below.depth < 2 {
@@ -115,6 +117,8 @@ pub struct Damage {
     pub lost_sectors: u64,
     /// Places of records, of those above, that hold foreign data (`ours`).
     pub foreign: u64,
+    /// Units that the table calls erased or torn, and that begin with foreign data (`heads`), where that was checked.
+    pub foreign_units: u64,
 }
 
 /// The first place of a record that holds foreign data.

@@ -13,6 +13,7 @@
 
 use super::disk::{RECORD_BYTES, RECORDS_AT, Record, Superblock, u32_at, u64_at};
 use super::layout::SECTOR_BYTES;
+use flashlane_device::UNIT_MAGIC;
 
 /// What devices write as a whole, at the least.
 const WRITTEN_WHOLE: usize = 512;
@@ -42,6 +43,14 @@ pub(super) fn is_our_superblock(found: Option<&[u8]>, superblock: &Superblock) -
     let pieces = found.chunks(WRITTEN_WHOLE).zip(expected.chunks(WRITTEN_WHOLE));
     let wrong = pieces.filter(|(found, _)| !is_empty(found)).map(|(found, right)| wrong_bytes(found, right));
     wrong.sum::<usize>() <= WRONG_BYTES_MAX
+}
+
+/// Whether a unit that is erased or torn begins with what the lanes or their user left there: nothing, or what was written
+/// to this unit.
+pub(super) fn is_our_head(found: &[u8], lane: u32, unit: u64) -> bool {
+    let is_written =
+        found.starts_with(&UNIT_MAGIC) && u32_at(found, 40) == lane && u64::from(u32_at(found, 44)) == unit;
+    is_written || is_empty(found)
 }
 
 /// A sector of the table, one slot of which is not sound.

@@ -8,7 +8,7 @@ use super::{Lanes, Repair};
 use crate::options::{LayerError, OptionHelp, Options};
 use crate::registry::{Entry, Stack};
 use flashlane_base::Seed;
-use flashlane_base::units::{format_bytes, parse_bytes, parse_count};
+use flashlane_base::units::{exact_bytes, parse_bytes, parse_count};
 use flashlane_device::{DataDevice, Profile};
 
 pub(crate) const ENTRY: Entry = Entry {
@@ -26,6 +26,11 @@ pub(crate) const ENTRY: Entry = Entry {
                 "repair",
                 "yes|overwrite",
                 "write damaged records of the lanes anew, with overwrite over other data too",
+            ),
+            option(
+                "check-erased",
+                "yes|no",
+                "read the beginning of each erased unit, and take it for written where other data lies there",
             ),
         ]
     },
@@ -67,6 +72,7 @@ struct Asked {
     write_unit_bytes: Option<u64>,
     format: Option<bool>,
     repair: Option<Repair>,
+    check_erased: Option<bool>,
 }
 
 impl Asked {
@@ -92,6 +98,7 @@ impl Asked {
             write_unit_bytes: options.read("write-unit", parse_bytes)?,
             format: options.read("format", yes)?,
             repair: options.read("repair", repair)?,
+            check_erased: options.read("check-erased", yes)?,
         })
     }
 
@@ -106,14 +113,17 @@ impl Asked {
         }
         let name = device.profile().name.clone();
         let accept = |found: &Shape| self.accepts(found, &name);
-        let Some(repair) = self.repair else { return Lanes::open_if(device, Repair::Ours, accept) };
-        let mut lanes = Lanes::open_if(device, repair, accept)?;
+        let checks_erased = self.check_erased == Some(true);
+        let Some(repair) = self.repair else {
+            return Lanes::open_if(device, Repair::Ours, checks_erased, accept);
+        };
+        let mut lanes = Lanes::open_if(device, repair, checks_erased, accept)?;
         lanes.repair()?;
         Ok(lanes)
     }
 
     fn accepts(&self, found: &Shape, device: &str) -> Result<(), LanesError> {
-        let bytes = |bytes: u64| format_bytes(bytes).replace(' ', "");
+        let bytes = |bytes: u64| exact_bytes(bytes).replace(' ', "");
         let lanes = |lanes: u64| lanes.to_string();
         let written: [(_, _, _, &dyn Fn(u64) -> String); 4] = [
             ("channels", self.lanes.map(u64::from), u64::from(found.lanes), &lanes),

@@ -165,7 +165,7 @@ fn any_damaged_byte_is_repaired_and_no_state_is_wrong() {
             overwrite(&mut device, block, &damaged);
             let mut lanes = Lanes::open(device).unwrap_or_else(|error| panic!("byte {at}: {error}"));
             assert_eq!(states(&lanes), right, "byte {at} of the block at {block}");
-            let Damage { superblocks, sectors, lost_sectors, foreign } = lanes.damage();
+            let Damage { superblocks, sectors, lost_sectors, foreign, .. } = lanes.damage();
             let damage = (u64::from(superblocks) + sectors, lost_sectors, foreign);
             assert_eq!(damage, (1, 0, 0), "byte {at} of the block at {block}");
             settle(&mut lanes);
@@ -280,15 +280,15 @@ fn what_cannot_be_opened_says_what_was_found() {
     assert!(other.contains("unit=8KiB, not 16KiB"), "{other}");
     let mut newer = formatted();
     let mut block = raw(&mut newer, 0, SECTOR_BYTES);
-    block[16] = 3;
+    block[16] = 4;
     seal(&mut block);
     overwrite(&mut newer, 0, &block);
-    assert!(said(&[], newer).contains("version 3; this program reads versions 1 to 2"));
+    assert!(said(&[], newer).contains("version 4; this program reads versions 1 to 3"));
     for (settings, part) in [
-        (&[("unit", "5000B")][..], "multiple of 4096"),
+        (&[("unit", "5000B")][..], "multiple of 4 KiB"),
         (&[("unit", "64KiB"), ("write-unit", "48KiB")], "no whole number"),
         (&[("channels", "0")], "at least one"),
-        (&[("unit", "64KiB"), ("write-unit", "4KiB"), ("read-unit", "256B")], "multiples of 512"),
+        (&[("unit", "64KiB"), ("write-unit", "4KiB"), ("read-unit", "256B")], "multiples of 512 B"),
         (&[("channels", "100")], "too few"),
         (&[("format", "maybe")], "yes or no"),
         (&[("channels", "2"), ("format", "no")], "not divided"),

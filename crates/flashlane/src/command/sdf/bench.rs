@@ -9,7 +9,8 @@ use crate::failure::{Failure, Status, tell};
 use crate::output;
 use crate::progress::Meter;
 use anyhow::anyhow;
-use flashlane_base::units::format_bytes;
+use flashlane_base::Duration;
+use flashlane_base::units::{exact_bytes, format_bytes};
 use flashlane_block::load::{self, Load, Side};
 use flashlane_block::{Layout, Options, Outcome, Placement};
 use flashlane_device::Profile;
@@ -19,6 +20,10 @@ use serde_json::{Value, json};
 
 /// Blocks a lane that are put unless a number is given.
 const BLOCKS_PER_LANE: u64 = 4;
+/// Bytes that are put on a simulated device at most unless a number is given, if that is a block a lane.
+const SIMULATED_BYTES: u64 = 2 << 30;
+/// How long puts, and gets, go on where neither a time nor a number of blocks is given.
+const DURATION: Option<Duration> = Some(Duration::from_s(10));
 
 pub fn call(
     spec: &Spec,
@@ -33,14 +38,16 @@ pub fn call(
     // Of a real device no formatting may be taken for an earlier one.
     let seed = simulated.then_some(given.seed);
     let accept = |profile: &Profile, layout: &Layout| {
-        Wishes::new(given, layout).check(profile, layout).map_err(Failure::unusable)
+        Wishes::new(given, layout, simulated).check(profile, layout).map_err(Failure::unusable)
     };
+    let meter = Meter::new(format!("preparing {spec}"));
     let (mut blocks, warnings) = open_or_format(spec, safety, seed, options, &accept)?;
     let status = blocks.status();
-    let Wishes { puts, gets, get_bytes, in_flight } = Wishes::new(given, &status.layout);
+    let Wishes { puts, gets, get_bytes, in_flight } = Wishes::new(given, &status.layout, simulated);
     let filling = Load {
         // A full device says why it is.
         wishes: puts.min(status.blocks_free.max(1)),
+        most_time: given.duration.or(DURATION.filter(|_| given.blocks.is_none() && given.size.is_none())),
         in_flight,
         puts: 1.0,
         random: given.random,
@@ -53,10 +60,11 @@ pub fn call(
     };
     let reading = Load { wishes: gets, puts: 0.0, ..filling };
     let loads = [("puts", filling), ("gets", reading)];
-    let meter = Meter::new(format!("measuring blocks on {spec}"));
     let mut partial = None;
     let mut phases = Vec::new();
     for (nth, (name, load)) in loads.into_iter().enumerate().filter(|(_, (_, load))| load.wishes > 0) {
+        meter.say(format!("measuring {name} on {spec}"));
+        meter.set(Some(nth as f64 / 2.0));
         let mut watch = |share: f64| meter.watch(Some((nth as f64 + share) / 2.0));
         let done = match load::run(&mut blocks, &load, &mut watch) {
             Ok(done) => done,
@@ -130,9 +138,13 @@ struct Wishes {
 }
 
 impl Wishes {
-    fn new(given: &LoadOptions, layout: &Layout) -> Self {
-        let usual = BLOCKS_PER_LANE * u64::from(layout.lanes);
-        let puts = given.blocks.map_or(usual, |blocks| blocks.get().into());
+    fn new(given: &LoadOptions, layout: &Layout, simulated: bool) -> Self {
+        let lanes = u64::from(layout.lanes);
+        // The bytes of a simulated device are moved in memory, which takes longer than its own time.
+        let most = if simulated { lanes.max(SIMULATED_BYTES / layout.block_bytes()) } else { u64::MAX };
+        let usual = (BLOCKS_PER_LANE * lanes).min(most);
+        let of_size = given.size.map(|size| size.div_ceil(layout.block_bytes()));
+        let puts = given.blocks.map(|blocks| blocks.get().into()).or(of_size).unwrap_or(usual);
         Self {
             puts,
             gets: given.gets.unwrap_or(puts),
@@ -144,10 +156,9 @@ impl Wishes {
     fn check(&self, profile: &Profile, layout: &Layout) -> anyhow::Result<()> {
         if self.get_bytes > layout.block_bytes() {
             return Err(anyhow!(
-                "--get-bytes {} is more than a block holds: {} ({} bytes); nothing was touched",
-                format_bytes(self.get_bytes),
-                format_bytes(layout.block_bytes()),
-                layout.block_bytes()
+                "--get-bytes {} is more than a block holds: {}; nothing was touched",
+                exact_bytes(self.get_bytes),
+                exact_bytes(layout.block_bytes()),
             ));
         }
         let (needed, there) =
@@ -179,7 +190,7 @@ fn placement_name(placement: Placement) -> &'static str {
     Placement::ALL.iter().find(|(_, known)| *known == placement).expect("all have a name").0
 }
 
-fn phase(name: &str, load: &Load, side: &Side, elapsed: flashlane_base::Duration) -> Value {
+fn phase(name: &str, load: &Load, side: &Side, elapsed: Duration) -> Value {
     json!({
         "operation": name,
         "requests": side.count,

@@ -7,7 +7,7 @@ use crate::arguments::Format;
 use crate::failure::{Failure, Status, tell};
 use crate::output::{csv_line, json, print};
 use anyhow::{Context, anyhow};
-use flashlane_base::units::format_bytes;
+use flashlane_base::units::exact_bytes;
 use flashlane_block::{Outcome, Payload};
 use flashlane_device::spec::Spec;
 use flashlane_open::{AnyBlocks, BlockAccess};
@@ -78,9 +78,8 @@ fn read(blocks: &AnyBlocks, file: &Path) -> anyhow::Result<Payload> {
         length += more;
         if length as u64 > blocks.block_bytes() {
             return Err(anyhow!(
-                "'{name}' is longer than a block, which holds {} ({} bytes)",
-                format_bytes(blocks.block_bytes()),
-                blocks.block_bytes()
+                "'{name}' is longer than a block, which holds {}",
+                exact_bytes(blocks.block_bytes()),
             ));
         }
     }

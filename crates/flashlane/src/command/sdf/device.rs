@@ -12,7 +12,8 @@ use flashlane_device::{Device, Profile};
 use flashlane_host::DEPTH_DEFAULT;
 use flashlane_measure::schema::Warning;
 use flashlane_open::{
-    AnyBlocks, BlockAccess, BlocksError, OpenOptions, asks_to_format, asks_to_repair, divided, formatting,
+    AnyBlocks, BlockAccess, BlocksError, Division, OpenOptions, asks_to_format, asks_to_repair,
+    checking_erased, formatting,
 };
 
 /// Opens the blocks on a device. They are ours, so that writing among them asks for no consent; a device that holds
@@ -76,12 +77,17 @@ pub fn open_or_format(
         return Err(not_opened(spec, BlocksError::RepairInSpec { spec: spec.to_string() }));
     }
     consent(spec, safety, "measuring puts", "")?;
+    let format = || {
+        let (blocks, warnings, _) = format(spec, safety, seed, options, accept)?;
+        Ok((blocks, warnings))
+    };
     if devices::real_path(spec).is_none() || safety.create.is_some() || asks_to_format(spec) {
-        return format(spec, safety, seed, options, accept);
+        return format();
     }
-    let opened = || opened(spec, safety, Seed(0), &|_| Ok(()));
+    let checked = checking_erased(spec);
+    let opened = || opened(&checked, safety, Seed(0), &|_| Ok(()));
     let there = match opened() {
-        Err(failure) if is_not_divided(&failure) => return format(spec, safety, seed, options, accept),
+        Err(failure) if is_not_divided(&failure) => return format(),
         there => there?,
     };
     let layout = Layout::new(there.device.profile()).map_err(Failure::unusable)?;
@@ -101,14 +107,15 @@ fn is_not_divided(failure: &Failure) -> bool {
 }
 
 /// Formats a device, unless it cannot hold blocks or `accept` has something against how they would lie: then nothing was
-/// changed. With it come the doubts about what will be measured on it.
+/// changed. A device that is divided into lanes keeps its division unless `spec` gives a shape. With the blocks come the
+/// doubts about what will be measured on the device.
 pub fn format(
     spec: &Spec,
     safety: &SafetyOptions,
     seed: Option<Seed>,
     options: Options,
     accept: &dyn Fn(&Profile, &Layout) -> Result<(), Failure>,
-) -> Result<(AnyBlocks, Vec<Warning>), Failure> {
+) -> Result<(AnyBlocks, Vec<Warning>, Division), Failure> {
     consent(spec, safety, "formatting", "")?;
     create(spec, safety)?;
     let formatted = format_made(spec, safety, seed, options, accept);
@@ -125,13 +132,12 @@ fn format_made(
     seed: Option<Seed>,
     options: Options,
     accept: &dyn Fn(&Profile, &Layout) -> Result<(), Failure>,
-) -> Result<(AnyBlocks, Vec<Warning>), Failure> {
+) -> Result<(AnyBlocks, Vec<Warning>, Division), Failure> {
     let seed = seed.map_or_else(flashlane_host::fresh_seed, Ok).map_err(Failure::failed)?;
     let accept = |profile: &Profile| accept(profile, &Layout::new(profile).map_err(Failure::unusable)?);
-    let opened = opened(&divided(spec), safety, seed, &accept)?;
-    // One that did not have to be divided was not asked yet.
-    accept(opened.device.profile())?;
-    formatted(opened, Some(seed), options)
+    let (opened, division) = devices::open_to_format(spec, &opening(safety, seed), &accept)?;
+    let (blocks, warnings) = formatted(opened, Some(seed), options)?;
+    Ok((blocks, warnings, division))
 }
 
 /// Makes a device hold blocks, whatever is on its lanes.
@@ -155,9 +161,9 @@ fn opened(
     seed: Seed,
     accept: &Accept<'_>,
 ) -> Result<OpenedBytes, Failure> {
-    devices::open_bytes(
-        spec,
-        &Opening { safety, writes: true, depth: u64::from(DEPTH_DEFAULT), seed },
-        accept,
-    )
+    devices::open_bytes(spec, &opening(safety, seed), accept)
+}
+
+fn opening(safety: &SafetyOptions, seed: Seed) -> Opening<'_> {
+    Opening { safety, writes: true, depth: u64::from(DEPTH_DEFAULT), seed }
 }

@@ -6,10 +6,11 @@ use crate::arguments::{OutputOptions, SafetyOptions};
 use crate::failure::{Failure, Status};
 use crate::output;
 use crate::progress::Meter;
+use flashlane_base::units::exact_bytes;
 use flashlane_block::{GetFailure, LaneStatus, Options, Outcome, Place};
 use flashlane_device::Device;
 use flashlane_device::spec::Spec;
-use flashlane_open::{AnyBlocks, BlockAccess};
+use flashlane_open::{AnyBlocks, BlockAccess, Division};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -19,8 +20,16 @@ const GETS_PER_LANE: usize = 2;
 /// Formats, and shows what was made.
 pub fn format(spec: &Spec, output: &OutputOptions, safety: &SafetyOptions) -> Result<Status, Failure> {
     output::prepare_beside(output, spec)?;
-    let (blocks, _) = format_device(spec, safety, None, Options::default(), &|_, _| Ok(()))?;
-    output::deliver(output, &output::value(&described(&blocks), spec)?, None)?;
+    let (blocks, _, division) = format_device(spec, safety, None, Options::default(), &|_, _| Ok(()))?;
+    let mut value = described(&blocks);
+    let (lanes, unit_bytes) = (&value["device"]["lanes"], blocks.status().layout.unit_bytes);
+    let shape = format!("{lanes} lanes, units of {}", exact_bytes(unit_bytes));
+    value["division"] = match division {
+        Division::Kept => format!("kept as it was: {shape}"),
+        Division::New => format!("new: {shape}"),
+    }
+    .into();
+    output::deliver(output, &output::value(&value, spec)?, None)?;
     Ok(Status::Done)
 }
 

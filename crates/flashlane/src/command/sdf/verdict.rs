@@ -89,8 +89,13 @@ impl Verdict {
             ));
         }
         if damaged > 0 {
+            let foreign_units = match counter("units_overwritten") {
+                0 => String::new(),
+                n => format!(", {n} of them erased units that hold other data now"),
+            };
             findings.push(format!(
-                "{} ({}), which may have held blocks; 'flashlane sdf rm \"{spec}\" --damaged' gives that up and erases {}",
+                "{} ({}), which may have held blocks{foreign_units}; 'flashlane sdf rm \"{spec}\" --damaged' gives that up \
+                 and erases {}",
                 counted(damaged, "damaged unit", "damaged units"),
                 listed(blocks.damaged().map(|place| unit_named(blocks, place))),
                 if damaged == 1 { "it" } else { "them" },

@@ -1,0 +1,105 @@
+//! The first sector of each unit, its head: by it foreign data in a unit that the table calls erased is noticed before a
+//! write would overwrite it.
+//!
+//! An erase moves no bytes, so an erased unit holds what it held. What that can be is known where heads were cleared when
+//! the device was divided (from version 3 of the layout on) and whoever writes the units begins each with
+//! [`UNIT_MAGIC`](flashlane_device::UNIT_MAGIC) and the unit's place, as the block layer does: zeros, ones (discarded), or
+//! such a beginning. Anything else was written around the lanes. Foreign data that leaves a unit's head alone is not
+//! noticed.
+
+use super::disk::Record;
+use super::error::LanesError;
+use super::layout::{Layout, SECTOR_BYTES};
+use super::open::Driven;
+use super::ours;
+use flashlane_base::Instant;
+use flashlane_device::{Buffer, Completion, DataDevice, Failure, Operation, Request, RequestId, UnitState};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Requests in flight at once.
+const DEPTH: u32 = 64;
+
+/// Clears the head of every unit.
+pub(super) fn clear<D: DataDevice>(driven: &mut Driven<'_, D>, layout: &Layout) -> Result<(), LanesError> {
+    const ACTION: &str = "clear the beginnings of the units";
+    each(driven, ACTION, layout, Operation::Write, 0..layout.units(), |_, outcome, _| {
+        outcome.map_err(|failure| LanesError::Failed { action: ACTION, failure })
+    })
+}
+
+/// Returns the units that the table calls erased, or torn, and that begin with foreign data. Heads that cannot be read
+/// count as ours.
+pub(super) fn foreign<D: DataDevice>(
+    driven: &mut Driven<'_, D>,
+    layout: &Layout,
+    records: &[Record],
+) -> Result<BTreeSet<u64>, LanesError> {
+    const ACTION: &str = "read the beginnings of the erased units";
+    let is_known = |record: &Record| {
+        let will_be_written = matches!(record.state, UnitState::ERASED | UnitState::Torn);
+        // Before version 3 a unit that was never used holds whatever was there when the device was divided.
+        will_be_written && (layout.heads_are_cleared() || record.erases.is_some_and(|erases| erases > 0))
+    };
+    let units: Vec<u64> =
+        (0_u64..).zip(records).filter(|(_, record)| is_known(record)).map(|(n, _)| n).collect();
+    let mut foreign = BTreeSet::new();
+    each(driven, ACTION, layout, Operation::Read, units.into_iter(), |number, outcome, head| {
+        match outcome {
+            Err(Failure::Gone) => {
+                return Err(LanesError::Failed { action: ACTION, failure: Failure::Gone });
+            }
+            Err(_) => {}
+            Ok(()) => {
+                let (lane, unit) = layout.lane_and_unit(number);
+                if !ours::is_our_head(head, lane, unit) {
+                    foreign.insert(number);
+                }
+            }
+        }
+        Ok(())
+    })?;
+    Ok(foreign)
+}
+
+/// Reads or zeroes the heads of `units`, several at once, and gives `ended` each outcome.
+fn each<D: DataDevice>(
+    driven: &mut Driven<'_, D>,
+    action: &'static str,
+    layout: &Layout,
+    operation: Operation,
+    mut units: impl Iterator<Item = u64>,
+    mut ended: impl FnMut(u64, Result<(), Failure>, &[u8]) -> Result<(), LanesError>,
+) -> Result<(), LanesError> {
+    let depth = driven.device.profile().depth.min(DEPTH) as usize;
+    let mut in_flight: BTreeMap<RequestId, u64> = BTreeMap::new();
+    let (mut spare, mut out): (Vec<Buffer>, Vec<Completion>) = (Vec::new(), Vec::new());
+    let mut result = Ok(());
+    loop {
+        while result.is_ok()
+            && in_flight.len() < depth
+            && let Some(number) = units.next()
+        {
+            let id = RequestId(*driven.next);
+            *driven.next += 1;
+            let request = Request { operation, ..Request::read(id.0, layout.head(number), SECTOR_BYTES) };
+            let request = if operation == Operation::Write { request.durable() } else { request };
+            let buffer = spare.pop().unwrap_or_else(|| Buffer::zeroed(SECTOR_BYTES as usize));
+            match driven.device.submit_with(request, buffer) {
+                Ok(()) => drop(in_flight.insert(id, number)),
+                Err((error, _)) => result = Err(LanesError::Refused { action, error }),
+            }
+        }
+        if in_flight.is_empty() {
+            return result;
+        }
+        driven.device.reap(Instant::FAR, &mut out);
+        for completion in out.drain(..) {
+            let Some(number) = in_flight.remove(&completion.id) else { continue };
+            let buffer = driven.device.take_buffer(completion.id);
+            let bytes = buffer.as_ref().map_or(&[][..], Buffer::as_slice);
+            let answer = ended(number, completion.outcome, bytes);
+            result = result.and(answer);
+            spare.extend(buffer);
+        }
+    }
+}
