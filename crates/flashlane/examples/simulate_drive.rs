@@ -42,7 +42,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         println!(
             "{depth:>6} {:>10.0} {:>12}",
             iops[iops.len() - 1],
-            format!("{:.0} us", reads.latency().p99 / 1e3)
+            format!("{:.0} µs", reads.latency().p99 / 1e3)
         );
     }
     assert!(iops[2] > iops[0], "more requests in flight use more of the drive");
