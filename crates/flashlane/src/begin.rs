@@ -1,8 +1,8 @@
 //! What comes before a device is measured: leave to overwrite it, the directory of the result, the file of `--create`.
 
-use crate::arguments::{OutputOptions, SafetyOptions};
 use crate::device::{instead_of, real_path};
 use crate::failure::Failure;
+use crate::options::{OutputOptions, SafetyOptions};
 use crate::output;
 use crate::progress::Meter;
 use anyhow::anyhow;

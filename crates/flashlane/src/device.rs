@@ -1,8 +1,8 @@
 //! Devices as the command line opens them: its options, its hints, and the exit status of what is refused.
 
-use crate::arguments::SafetyOptions;
 use crate::failure::Failure;
 use crate::near::nearest;
+use crate::options::SafetyOptions;
 use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_device::spec::Spec;

@@ -12,6 +12,7 @@ mod failure;
 mod harness;
 mod input;
 mod near;
+mod options;
 mod output;
 mod progress;
 mod sweep;

@@ -1,8 +1,8 @@
 //! Where a result goes: standard output first, then the files of `--out`, so that a full disk loses nothing.
 
-use crate::arguments::{Format, OutputOptions};
 use crate::device::real_path;
 use crate::failure::{Failure, tell};
+use crate::options::{Format, OutputOptions};
 use crate::terminal::printable;
 use anyhow::anyhow;
 use flashlane_device::spec::Spec;

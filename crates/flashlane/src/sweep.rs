@@ -6,10 +6,10 @@
 mod names;
 mod repeat;
 
-use crate::arguments::{OutputOptions, SafetyOptions, SweepOptions};
 use crate::begin::begin;
 use crate::device as devices;
 use crate::failure::{Failure, Status, tell};
+use crate::options::{OutputOptions, SafetyOptions, SweepOptions};
 use crate::output;
 use crate::progress::Meter;
 use anyhow::anyhow;
@@ -238,7 +238,7 @@ fn settings<'a>(
         if let Some(own) = own(experiment, key) {
             settings.own.push((own, value));
         } else if key == SEED {
-            let seed = crate::arguments::seed(value);
+            let seed = crate::options::seed(value);
             settings.seed =
                 Some(seed.map_err(|reason| Failure::unusable(anyhow!("seed={value}: {reason}")))?);
         } else {

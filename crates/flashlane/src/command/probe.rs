@@ -1,9 +1,9 @@
 //! `flashlane probe DEVICE`: what is inside a drive; `flashlane probe --score N`: how often the probe is right.
 
-use crate::arguments::{EffortOptions, OutputOptions, SafetyOptions, device, seed};
 use crate::begin::begin;
 use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, tell};
+use crate::options::{EffortOptions, OutputOptions, SafetyOptions, device, seed};
 use crate::output;
 use crate::progress::Meter;
 use anyhow::anyhow;

@@ -1,8 +1,8 @@
 //! `flashlane profile`: the drives that can be simulated.
 
-use crate::arguments::Format;
 use crate::device::{profile_file, profile_named};
 use crate::failure::{Failure, Status};
+use crate::options::Format;
 use crate::output::{csv_line, json, print};
 use flashlane_base::units::format_bytes;
 use flashlane_sim::config::{DriveConfig, PROFILES};

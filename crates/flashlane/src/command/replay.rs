@@ -5,11 +5,11 @@ mod measure;
 mod recording;
 mod sweep;
 
-use crate::arguments::{
-    OutputOptions, SafetyOptions, SweepOptions, TraceDevice, device, device_of_trace, seed,
-};
 use crate::begin::begin;
 use crate::failure::{Failure, Status, tell};
+use crate::options::{
+    OutputOptions, SafetyOptions, SweepOptions, TraceDevice, device, device_of_trace, seed,
+};
 use crate::output;
 use crate::progress::Meter;
 use anyhow::anyhow;

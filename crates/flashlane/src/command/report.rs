@@ -1,8 +1,8 @@
 //! `flashlane report RESULT…`: results drawn again, without running anything.
 
-use crate::arguments::OutputOptions;
 use crate::failure::{Failure, Status};
 use crate::input::{RESULT_BYTES, read_text};
+use crate::options::OutputOptions;
 use crate::output;
 use anyhow::anyhow;
 use flashlane_report::{Samples, Shown};

@@ -1,9 +1,9 @@
 //! `flashlane run DEVICE WORKLOAD`: one workload on one device.
 
-use crate::arguments::{EffortOptions, OutputOptions, SafetyOptions, SweepOptions, device, seed};
 use crate::begin::begin;
 use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, tell};
+use crate::options::{EffortOptions, OutputOptions, SafetyOptions, SweepOptions, device, seed};
 use crate::progress::Meter;
 use crate::sweep::{self, Settings};
 use crate::workload::{PATTERN, Written};

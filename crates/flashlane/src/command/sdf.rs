@@ -6,8 +6,8 @@ mod device;
 mod status;
 mod verdict;
 
-use crate::arguments::{self, Format, OutputOptions, SafetyOptions};
 use crate::failure::{Failure, Status};
+use crate::options::{self, Format, OutputOptions, SafetyOptions};
 use flashlane_base::units::{parse_bytes, parse_duration};
 use flashlane_base::{Duration, Seed};
 use flashlane_block::Placement;
@@ -129,7 +129,7 @@ enum Action {
 #[derive(Debug, clap::Args)]
 struct DeviceOption {
     /// Software-defined flash: lanes(FILE,…), lanes(/dev/…), zoned(/dev/…), or simulated (sim:sdf)
-    #[arg(value_parser = arguments::device)]
+    #[arg(value_parser = options::device)]
     device: Spec,
 }
 
@@ -137,11 +137,11 @@ struct DeviceOption {
 #[derive(Debug, clap::Args)]
 struct LoadOptions {
     /// Puts, or gets, in flight; as many as there are lanes unless given
-    #[arg(long, value_name = "N", value_parser = arguments::at_least_one::<NonZeroU32>)]
+    #[arg(long, value_name = "N", value_parser = options::at_least_one::<NonZeroU32>)]
     in_flight: Option<NonZeroU32>,
     /// Blocks to put, at most those that fit; four a lane (on a simulated device 2 GiB, one a lane at least), or as many as
     /// 10 s take, unless given
-    #[arg(long, value_name = "N", value_parser = arguments::at_least_one::<NonZeroU32>)]
+    #[arg(long, value_name = "N", value_parser = options::at_least_one::<NonZeroU32>)]
     blocks: Option<NonZeroU32>,
     /// Bytes to put, rounded up to whole blocks, in place of a number of blocks
     #[arg(long, value_name = "SIZE", value_parser = some_bytes, conflicts_with = "blocks")]
@@ -162,7 +162,7 @@ struct LoadOptions {
     #[arg(long, value_enum, default_value_t, value_name = "HOW")]
     placement: PlacementName,
     /// The seed of all randomness
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = arguments::seed, default_value = "1")]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = options::seed, default_value = "1")]
     seed: Seed,
 }
 

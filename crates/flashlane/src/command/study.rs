@@ -1,7 +1,7 @@
 //! `flashlane study PAPER[/FIGURE]`: a paper's tables and figures again.
 
-use crate::arguments::{EffortOptions, Format, OutputOptions, at_least_one, seed};
 use crate::failure::{Failure, Status, tell};
+use crate::options::{EffortOptions, Format, OutputOptions, at_least_one, seed};
 use crate::output::{self, csv_line, width};
 use crate::progress::Meter;
 use crate::sweep;

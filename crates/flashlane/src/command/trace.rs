@@ -3,8 +3,8 @@
 mod out;
 mod record;
 
-use crate::arguments::{OutputOptions, TraceDevice, device_of_trace};
 use crate::failure::{Failure, Status, tell};
+use crate::options::{OutputOptions, TraceDevice, device_of_trace};
 use crate::output;
 use crate::progress::metered;
 use anyhow::anyhow;

@@ -4,10 +4,10 @@ mod exchange;
 mod plan;
 mod sweep;
 
-use crate::arguments::{EffortOptions, OutputOptions, SafetyOptions, SweepOptions, device, seed};
 use crate::begin::begin;
 use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, tell};
+use crate::options::{EffortOptions, OutputOptions, SafetyOptions, SweepOptions, device, seed};
 use crate::progress::Meter;
 use crate::{harness, output};
 use anyhow::anyhow;

@@ -1,9 +1,9 @@
 //! How often the points of a sweep are measured: several times, under several seeds, where anything about them is random.
 
 use super::{Experiment, Point, SEED, own};
-use crate::arguments::SweepOptions;
 use crate::device as devices;
 use crate::failure::Failure;
+use crate::options::SweepOptions;
 use anyhow::anyhow;
 use flashlane_device::spec::Spec;
 use flashlane_studies::sweep::{Grid, Key, POINTS_MAX};

@@ -1,7 +1,7 @@
 //! How a trace is replayed: as it is typed, and what that comes to.
 
-use crate::arguments::some;
 use crate::failure::Failure;
+use crate::options::some;
 use anyhow::anyhow;
 use clap::ValueEnum;
 use flashlane_base::Seed;

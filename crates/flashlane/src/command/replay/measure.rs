@@ -2,10 +2,10 @@
 
 use super::how::How;
 use super::recording::{Kept, Requests, Told, go_on};
-use crate::arguments::SafetyOptions;
 use crate::device::{self as devices, Opened, Opening};
 use crate::failure::Failure;
 use crate::harness;
+use crate::options::SafetyOptions;
 use flashlane_device::spec::Spec;
 use flashlane_measure::schema::ReplayResult;
 use flashlane_measure::{Options, Pace, Progress, Replay, replay};

@@ -6,8 +6,8 @@
 use super::Arguments;
 use super::how::{BeyondName, How, HowOptions, PaceName, UnalignedName, depth, speed};
 use super::recording::{Kept, Recording, Requests};
-use crate::arguments::some;
 use crate::failure::{Failure, Status};
+use crate::options::some;
 use crate::sweep::{self, Settings};
 use anyhow::anyhow;
 use clap::ValueEnum;

@@ -3,9 +3,9 @@
 use super::LoadOptions;
 use super::device::open_or_format;
 use super::status::described;
-use crate::arguments::{OutputOptions, SafetyOptions};
 use crate::device::real_path;
 use crate::failure::{Failure, Status, tell};
+use crate::options::{OutputOptions, SafetyOptions};
 use crate::output;
 use crate::progress::Meter;
 use anyhow::anyhow;

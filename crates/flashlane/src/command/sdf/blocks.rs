@@ -3,8 +3,8 @@
 use super::device::open;
 use super::status::located;
 use super::verdict::Verdict;
-use crate::arguments::Format;
 use crate::failure::{Failure, Status, tell};
+use crate::options::Format;
 use crate::output::{csv_line, json, print};
 use anyhow::{Context, anyhow};
 use flashlane_base::units::exact_bytes;

@@ -1,9 +1,9 @@
 //! The device below the blocks: opened for reading only where nothing has to be written.
 
-use crate::arguments::SafetyOptions;
 use crate::begin::{consent, create};
 use crate::device::{self as devices, Accept, OpenedBytes, Opening};
 use crate::failure::{Failure, Status};
+use crate::options::SafetyOptions;
 use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_block::{Blocks, FormatError, Layout, OpenError as BlockOpenError, Options};

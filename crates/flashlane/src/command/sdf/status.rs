@@ -2,8 +2,8 @@
 
 use super::device::{format as format_device, open, open_repaired, open_with};
 use super::verdict::{Checked, Unreadable, Verdict, counted, end_named};
-use crate::arguments::{OutputOptions, SafetyOptions};
 use crate::failure::{Failure, Status};
+use crate::options::{OutputOptions, SafetyOptions};
 use crate::output;
 use crate::progress::Meter;
 use flashlane_base::units::exact_bytes;

@@ -1,9 +1,9 @@
 //! `flashlane uflip export` and `import`: results given to others, and taken from them.
 
-use crate::arguments::OutputOptions;
 use crate::command::report;
 use crate::failure::{Failure, Status};
 use crate::input::{RESULT_BYTES, read_text};
+use crate::options::OutputOptions;
 use crate::output;
 use anyhow::anyhow;
 use flashlane_uflip as uflip;
