@@ -71,6 +71,18 @@ impl Counters {
         Self(self.0.iter().map(|&(n, v)| (n, v.saturating_sub(earlier.get(n).unwrap_or(0)))).collect())
     }
 
+    /// What was counted in this time and in another, of the same device.
+    pub fn plus(&self, other: &Self) -> Self {
+        let mut sum = self.clone();
+        for &(name, value) in &other.0 {
+            match sum.0.iter_mut().find(|(n, _)| *n == name) {
+                Some((_, total)) => *total += value,
+                None => sum.0.push((name, value)),
+            }
+        }
+        sum
+    }
+
     /// Flash pages programmed for each page the host wrote; `None` before the first host write or where unknown.
     pub fn write_amplification(&self) -> Option<f64> {
         let host = self.get(Self::HOST_PAGES_WRITTEN)?;

@@ -4,9 +4,10 @@
 use crate::chunk::Area;
 use crate::grid::Cell;
 use crate::load::Load;
-use crate::options::Effort;
+use crate::options::Budget;
 use crate::rig::Rig;
-use flashlane_base::Duration;
+use flashlane_base::{Histogram, Seed};
+use flashlane_device::Counters;
 use flashlane_measure::statistics::steady_state::Window;
 use flashlane_measure::{Interruption, Run};
 use flashlane_workload::{Stop, Workload};
@@ -31,23 +32,51 @@ pub(crate) struct Measured {
 
 impl From<&Run> for Measured {
     fn from(run: &Run) -> Self {
-        let latency = run.latencies().latency();
-        let text = run.workload.to_string();
         Self {
-            bandwidth_bytes_per_s: run.bandwidth_bytes_per_s(),
-            iops: run.iops(),
-            p50_ns: latency.p50,
-            p99_ns: latency.p99,
-            requests: run.requests,
             steady: run.steadiness.as_ref().is_some_and(Window::is_steady),
-            write_amplification: run.counters.write_amplification(),
-            cleaning: run.counters.get("blocks_erased").map(|blocks| {
-                blocks > 0 || run.counters.get("pages_moved_by_cleaning").is_some_and(|pages| pages > 0)
-            }),
-            // A seed of 0 is the one that `run` takes by itself.
-            workload: text.strip_suffix(",seed=0").unwrap_or(&text).to_owned(),
+            ..Self::of_rounds(std::slice::from_ref(run))
         }
     }
+}
+
+impl Measured {
+    /// What runs of one workload showed together. Requires: at least one.
+    pub(crate) fn of_rounds(rounds: &[Run]) -> Self {
+        let mut latencies = Histogram::new();
+        let (mut requests, mut bytes, mut ns) = (0, 0, 0);
+        let mut counters = Counters::default();
+        for run in rounds {
+            latencies.merge(&run.latencies());
+            requests += run.requests;
+            bytes += run.bytes();
+            ns += run.elapsed.as_ns();
+            counters = counters.plus(&run.counters);
+        }
+        let (latency, per_s) = (latencies.latency(), 1e9 / ns.max(1) as f64);
+        Self {
+            bandwidth_bytes_per_s: bytes as f64 * per_s,
+            iops: requests as f64 * per_s,
+            p50_ns: latency.p50,
+            p99_ns: latency.p99,
+            requests,
+            steady: false,
+            write_amplification: counters.write_amplification(),
+            cleaning: is_cleaning(&counters),
+            workload: line(&rounds[0].workload),
+        }
+    }
+}
+
+/// A workload as `run` takes it. A seed of 0 is the one that it takes by itself.
+pub(crate) fn line(workload: &Workload) -> String {
+    let text = workload.to_string();
+    text.strip_suffix(",seed=0").unwrap_or(&text).to_owned()
+}
+
+/// Whether a device cleaned, where it counts that.
+pub(crate) fn is_cleaning(counters: &Counters) -> Option<bool> {
+    let moved = counters.get("pages_moved_by_cleaning").is_some_and(|pages| pages > 0);
+    counters.get("blocks_erased").map(|blocks| blocks > 0 || moved)
 }
 
 /// Bytes that a confirming run reads, within limits on its requests.
@@ -57,21 +86,12 @@ const MOST: u64 = 20_000;
 /// A scan reads this much before it counts, so that nothing that an earlier one left in a drive's cache counts.
 const PASSED_BYTES: u64 = 128 << 20;
 
-/// How long a run lasts at most where time is real.
-pub(crate) fn longest(effort: Effort) -> Duration {
-    Duration::from_ms(match effort {
-        Effort::Quick => 250,
-        Effort::Normal => 500,
-        Effort::Full => 5_000,
-    })
-}
-
 /// Measures reads at one point; `area` is the part of the device that they keep to, all of it where there is none.
 pub(crate) fn reads(
     rig: &mut Rig<'_>,
     load: Load,
     area: Option<Area>,
-    effort: Effort,
+    budget: Budget,
     cell: &Cell,
 ) -> Result<Measured, Interruption> {
     let (size, depth) = (cell.size, cell.depth);
@@ -81,11 +101,13 @@ pub(crate) fn reads(
     }
     let mut stop = Stop::after((READ_BYTES / size).clamp(FEWEST, MOST));
     let mut warmup_bytes = if load == Load::Scan { PASSED_BYTES } else { 0 };
-    if !rig.device().profile().simulated {
-        let time = longest(effort);
-        stop.time = Some(time);
-        warmup_bytes = warmup_bytes.min((cell.rate * time.as_s_f64()) as u64);
+    if rig.is_real() {
+        stop.time = Some(budget.run);
+        warmup_bytes = warmup_bytes.min((cell.rate * budget.run.as_s_f64()) as u64);
     }
     let workload = Workload::new(vec![job], stop).warmup(warmup_bytes / size);
-    Ok(Measured::from(&rig.run(&workload)?))
+    // Another seed each time: what one measurement left in a cache is not to serve the next.
+    let seed = Seed(rig.random().bits());
+    let run = rig.run(&workload.clone().seed(seed))?;
+    Ok(Measured { workload: line(&workload), ..Measured::from(&run) })
 }

@@ -9,7 +9,7 @@ use crate::confirm::Measured;
 use crate::load::Load;
 use crate::rig::Rig;
 use flashlane_base::units::format_bytes;
-use flashlane_base::{Histogram, Seed};
+use flashlane_base::{Duration, Histogram, Instant, Seed};
 use flashlane_measure::Interruption;
 use flashlane_measure::figure::{Axis, Figure, Series};
 use flashlane_workload::{Access, Generator};
@@ -59,6 +59,7 @@ impl Grid {
         load: Load,
         ground: Ground,
         page_bytes: Option<u64>,
+        time: Duration,
     ) -> Result<Self, Interruption> {
         let unit = rig.unit_bytes(load == Load::RandomWrite);
         let sizes: Vec<u64> = match page_bytes {
@@ -77,8 +78,13 @@ impl Grid {
         let mut cursor = 0;
         for &size in &sizes {
             for &depth in &depths {
-                let cell = grid.cell(rig, ground, &mut cursor, (size, depth))?;
+                let start = rig.device().now();
+                let cell = grid.cell(rig, ground, &mut cursor, (size, depth), time)?;
                 grid.cells.push(cell);
+                // Where a few requests take so long, more of them only wait for each other.
+                if rig.is_real() && rig.device().now().since(start) > time * 4 {
+                    break;
+                }
             }
         }
         Ok(grid)
@@ -90,6 +96,7 @@ impl Grid {
         ground: Ground,
         cursor: &mut u64,
         (size, depth): (u64, u32),
+        time: Duration,
     ) -> Result<Cell, Interruption> {
         // Requests that were in flight together may be done together: only many rounds of them show a pace.
         let round = depth as usize;
@@ -110,27 +117,23 @@ impl Grid {
             let mut generator = Generator::new(&job, offset_bytes + slots * size, seed);
             (0..lead_in + count).map(|_| generator.access()).collect()
         };
-        if self.load == Load::RandomWrite {
-            self.written_bytes += accesses.len() as u64 * size;
-        }
-        let mut completed = Vec::with_capacity(accesses.len());
-        let mut latencies = Histogram::coarse();
+        let mut done: Vec<(Instant, Duration)> = Vec::with_capacity(accesses.len());
         let start = rig.device().now();
-        rig.stream_each(accesses.into_iter(), depth, |_, completion| {
-            if completed.len() >= lead_in {
-                latencies.record(completion.completed.since(completion.submitted));
-            }
-            completed.push(completion.completed);
+        rig.stream_until(accesses.into_iter(), depth, Some(time), &mut |_, completion| {
+            done.push((completion.completed, completion.latency()));
         })?;
-        let first = if lead_in == 0 { start } else { completed[lead_in - 1] };
-        let elapsed_s = completed[lead_in + count - 1].since(first).as_s_f64().max(1e-9);
-        Ok(Cell {
-            size,
-            depth,
-            rate: (count as u64 * size) as f64 / elapsed_s,
-            p99_ns: latencies.latency().p99,
-            confirmed: None,
-        })
+        if self.load == Load::RandomWrite {
+            self.written_bytes += done.len() as u64 * size;
+        }
+        // Where the time ended first, half of what was done counts at least.
+        let lead_in = lead_in.min(done.len() / 2);
+        let first = if lead_in == 0 { start } else { done[lead_in - 1].0 };
+        let counted = &done[lead_in..];
+        let mut latencies = Histogram::coarse();
+        counted.iter().for_each(|(_, latency)| latencies.record(*latency));
+        let last = counted.last().map_or(first, |(completed, _)| *completed);
+        let rate = (counted.len() as u64 * size) as f64 / last.since(first).as_s_f64().max(1e-9);
+        Ok(Cell { size, depth, rate, p99_ns: latencies.latency().p99, confirmed: None })
     }
 
     /// The bandwidth of each size against depth.

@@ -7,6 +7,7 @@
 //! pattern has to be complete, or it is not reported.
 
 mod advice;
+mod changed;
 pub mod chunk;
 mod confirm;
 mod error;

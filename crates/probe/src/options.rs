@@ -26,6 +26,35 @@ impl Effort {
     }
 }
 
+/// How long the parts of a probe may take on a device whose time is real.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Budget {
+    /// A stage that looks for structure.
+    pub(crate) stage: Duration,
+    /// A point of a grid of sizes and depths, …
+    pub(crate) cell: Duration,
+    /// … and a measurement of one that is considered.
+    pub(crate) run: Duration,
+    /// The writes before random writes are measured.
+    pub(crate) settle: Duration,
+}
+
+impl Effort {
+    /// The times for a kind of device. A file or virtual disk shows the host, which shorter measurements show as well.
+    pub(crate) fn budget(self, medium: Medium) -> Budget {
+        let [stage, cell, run, settle] = match (medium, self) {
+            (Medium::Drive, Self::Quick) => [8_000, 50, 250, 3_000],
+            (Medium::Drive, Self::Normal) => [60_000, 150, 500, 20_000],
+            (Medium::Drive, Self::Full) => [600_000, 500, 5_000, 1_800_000],
+            (_, Self::Quick) => [1_000, 15, 100, 500],
+            (_, Self::Normal) => [2_000, 40, 200, 2_000],
+            (_, Self::Full) => [60_000, 250, 2_000, 120_000],
+        }
+        .map(Duration::from_ms);
+        Budget { stage, cell, run, settle }
+    }
+}
+
 /// What a device is, apart from what its timing shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Medium {

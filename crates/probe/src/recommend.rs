@@ -23,9 +23,9 @@ impl Survey<'_, '_> {
         let ground = self.prepare_ground()?;
         for load in [Load::RandomRead, Load::Scan] {
             let lead_in_bytes = if load == Load::Scan { 4 << 20 } else { 0 };
-            let effort = self.effort;
+            let budget = self.budget;
             let mut confirm =
-                |rig: &mut Rig<'_>, cell: &Cell| confirm::reads(rig, load, ground, effort, cell);
+                |rig: &mut Rig<'_>, cell: &Cell| confirm::reads(rig, load, ground, budget, cell);
             let area = ground.unwrap_or(self.whole());
             self.advise(
                 load,
@@ -37,14 +37,17 @@ impl Survey<'_, '_> {
         Ok(())
     }
 
-    /// Advice on random writes, all over the device; `buffer` is the finding on the write buffer.
-    pub(crate) fn advise_on_writes(&mut self, buffer: &Finding) -> Result<(), Interruption> {
+    /// Advice on random writes, all over the device; `buffer` is the finding on the write buffer, and `page_bytes` the page's
+    /// size, or a usual one.
+    pub(crate) fn advise_on_writes(&mut self, buffer: &Finding, page_bytes: u64) -> Result<(), Interruption> {
         let buffer_bytes = match buffer.status {
             Status::Found => buffer.number(),
             Status::Absent => Some(0),
             Status::NotDetermined => None,
         };
-        let mut before = Before { effort: self.effort, buffer_bytes, written_bytes: 0 };
+        let stale_bytes = self.rig.changed().stale_bytes(page_bytes);
+        let (effort, budget) = (self.effort, self.budget);
+        let mut before = Before { effort, budget, buffer_bytes, stale_bytes, written_bytes: 0 };
         let ground = Ground {
             area: self.whole(),
             bytes_each: self.bytes_each(),
@@ -52,17 +55,18 @@ impl Survey<'_, '_> {
         };
         let filled = self.is_filled.then_some(ground.area);
         self.warn_of_random_writes();
-        let mut grid = Grid::measure(&mut self.rig, Load::RandomWrite, ground, self.page_bytes)?;
-        before.written_bytes = grid.written_bytes;
-        let mut confirm = |rig: &mut Rig<'_>, cell: &Cell| writes::sustained(rig, &mut before, cell);
-        let chosen = self.choose(&mut grid, &mut confirm)?;
-        let rates = match &chosen {
-            Ok(choice) => {
-                let burst = writes::burst(&mut self.rig, &mut before, &choice.cell)?;
-                Some(writes::both(&choice.measured, before, burst))
-            }
-            Err(_) => None,
-        };
+        let size = self.page_bytes.unwrap_or(writes::SIZE_BYTES).next_multiple_of(self.rig.unit_bytes(true));
+        writes::settle(&mut self.rig, &mut before, size)?;
+        let mut grid = self.grid(Load::RandomWrite, ground, self.page_bytes)?;
+        before.written_bytes += grid.written_bytes;
+        let mut confirm = |rig: &mut Rig<'_>, cell: &Cell| writes::once(rig, &mut before, cell);
+        let mut chosen = self.choose(&mut grid, &mut confirm)?;
+        let mut rates = None;
+        if let Ok(choice) = &mut chosen {
+            choice.measured = writes::sustained(&mut self.rig, &mut before, &choice.cell, page_bytes)?;
+            let burst = writes::burst(&mut self.rig, &mut before, &choice.cell)?;
+            rates = Some(writes::both(&choice.measured, before, burst));
+        }
         self.record(&grid, chosen, filled);
         if let (Some(rates), Some(point)) = (rates, self.recommendation.get_mut(Load::RandomWrite.name())) {
             point.reason += &words::of_writes(&rates, self.capacity_bytes);
@@ -80,10 +84,14 @@ impl Survey<'_, '_> {
     ) -> Result<(), Interruption> {
         // A scan reads as much at a time as suits the drive, whatever the size of a page.
         let page_bytes = self.page_bytes.filter(|_| load != Load::Scan);
-        let mut grid = Grid::measure(&mut self.rig, load, ground, page_bytes)?;
+        let mut grid = self.grid(load, ground, page_bytes)?;
         let chosen = self.choose(&mut grid, confirm)?;
         self.record(&grid, chosen, area);
         Ok(())
+    }
+
+    fn grid(&mut self, load: Load, ground: Ground, page_bytes: Option<u64>) -> Result<Grid, Interruption> {
+        Grid::measure(&mut self.rig, load, ground, page_bytes, self.budget.cell)
     }
 
     fn choose(

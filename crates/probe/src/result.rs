@@ -75,7 +75,7 @@ pub struct Recommendation {
     pub p99_ns: f64,
     /// Requests measured.
     pub requests: u64,
-    /// Whether the latency was steady by the rule that a run applies; of writes, whether two runs agreed on it too.
+    /// Whether the latency was steady by the rule that a run applies; of writes, whether five rounds met SNIA's rule.
     pub steady: bool,
     /// The bound on the 99th percentile under which the point was chosen.
     #[serde(default)]
@@ -109,6 +109,10 @@ pub struct Writes {
     pub write_amplification: Option<f64>,
     /// Bytes that the probe wrote at random until the measurement ended.
     pub written_bytes: u64,
+    /// The most that the probe's other experiments may have left stale before, which a drive cleans at no cost: the rates
+    /// are steady only once as much was written at random.
+    #[serde(default)]
+    pub stale_bytes: u64,
     /// The write buffer's size, where it was found.
     pub buffer_bytes: Option<u64>,
     /// The rate after a rest, into an empty buffer; `None` where there is no buffer.

@@ -1,9 +1,10 @@
 //! The probe's hands: requests made of a device in patterns, and how long they took.
 
+use crate::changed::Changed;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{Completion, Device, Operation, Request, RequestId, SubmitError};
 use flashlane_measure::{Interruption, MeasureError, Options as RunOptions, Run, closed_loop};
-use flashlane_workload::{Access, Workload};
+use flashlane_workload::{Access, Mix, Workload};
 use std::ops::ControlFlow;
 
 /// One measurement: requests made together, or one behind another in a closed loop, and how long it took.
@@ -31,6 +32,10 @@ pub struct Rig<'a> {
     random: Random,
     stop: &'a mut dyn FnMut() -> bool,
     requests: u64,
+    changed: Changed,
+    /// When the stage's time ends, on a device whose time is real, and whether it has.
+    deadline: Option<Instant>,
+    is_out_of_time: bool,
     /// After so many requests it is asked again whether to stop.
     ask_at: u64,
     stage: u32,
@@ -52,6 +57,9 @@ impl<'a> Rig<'a> {
             random: seed.derive("probe").source(),
             stop,
             requests: 0,
+            changed: Changed::default(),
+            deadline: None,
+            is_out_of_time: false,
             ask_at: 0,
             stage: 0,
             measurements: Vec::new(),
@@ -74,9 +82,27 @@ impl<'a> Rig<'a> {
         self.requests
     }
 
-    /// What is measured from here on belongs to the stage of this number.
-    pub(crate) fn begin_stage(&mut self, stage: u32) {
+    /// What was written and trimmed so far.
+    pub(crate) fn changed(&self) -> Changed {
+        self.changed
+    }
+
+    /// What is measured from here on belongs to the stage of this number. On a device whose time is real the stage may
+    /// take `time`, where given: experiments that take longer end with [`Interruption::Stopped`].
+    pub(crate) fn begin_stage(&mut self, stage: u32, time: Option<Duration>) {
         self.stage = stage;
+        self.is_out_of_time = false;
+        self.deadline = time.filter(|_| self.is_real()).map(|time| self.device.now() + time);
+    }
+
+    /// Whether the device's time is real.
+    pub(crate) fn is_real(&self) -> bool {
+        !self.device.profile().simulated
+    }
+
+    /// Whether the last experiment was stopped because the stage's time was over.
+    pub(crate) fn is_out_of_time(&self) -> bool {
+        self.is_out_of_time
     }
 
     /// Every measurement made so far.
@@ -152,6 +178,7 @@ impl<'a> Rig<'a> {
         let request = Request::write(0, offset_bytes, length_bytes).durable();
         self.device.submit(request).map_err(|error| Interruption::Refused { access, error })?;
         self.requests += 1;
+        self.changed.add(Operation::Write, 1, length_bytes);
         self.wait(&[access])?;
         let took = self.out[0].completed.since(start);
         self.keep(Some(access), 1, start, took);
@@ -180,22 +207,43 @@ impl<'a> Rig<'a> {
         depth: u32,
         mut each: impl FnMut(&Access, &Completion),
     ) -> Result<Duration, Interruption> {
-        let (mut asked, mut stopped) = (0, false);
+        self.stream_until(accesses, depth, None, &mut each)
+    }
+
+    /// The same; on a device whose time is real nothing is issued any more once `time` is over, if there is one.
+    pub(crate) fn stream_until(
+        &mut self,
+        accesses: impl Iterator<Item = Access>,
+        depth: u32,
+        time: Option<Duration>,
+        each: &mut dyn FnMut(&Access, &Completion),
+    ) -> Result<Duration, Interruption> {
+        let (mut count, mut first, start) = (0, None, self.device.now());
+        let end = time.filter(|_| self.is_real()).map(|time| start + time);
+        let (deadline, last) = (self.deadline, std::cell::Cell::new(start));
+        let is_over = |end: Option<Instant>| end.is_some_and(|end| last.get() >= end);
+        let (mut asked, mut stopped, mut out_of_time) = (0, false, false);
         let accesses = accesses.take_while(|_| {
             stopped = stopped || (asked % ASK_EVERY == 0 && (self.stop)());
+            out_of_time = is_over(deadline);
             asked += 1;
-            !stopped
+            !stopped && !out_of_time && !is_over(end)
         });
-        let (mut count, mut first, start) = (0, None, self.device.now());
+        let mut changed = Changed::default();
         let done = closed_loop(self.device, accesses, depth, |access, completion| {
             count += 1;
+            last.set(completion.completed);
+            changed.add(access.operation, 1, access.length_bytes);
             first.get_or_insert(*access);
             each(access, completion);
         });
         self.requests += count;
+        self.changed.requests += changed.requests;
+        self.changed.bytes += changed.bytes;
         let took = done.map_err(loop_error)?;
         self.keep(first, count, start, took);
-        if stopped { Err(Interruption::Stopped) } else { Ok(took) }
+        self.is_out_of_time |= out_of_time;
+        if stopped || out_of_time { Err(Interruption::Stopped) } else { Ok(took) }
     }
 
     /// Runs a workload of several jobs.
@@ -209,6 +257,11 @@ impl<'a> Rig<'a> {
         let run = flashlane_measure::run(self.device, workload, options);
         let run = run.map_err(loop_error)?;
         self.requests += run.requests;
+        for (job, done) in workload.jobs.iter().zip(&run.jobs) {
+            let requests = done.writes.as_ref().map_or(0, |writes| writes.len())
+                + if job.mix == Mix::WRITE { workload.warmup_requests } else { 0 };
+            self.changed.add(Operation::Write, requests, requests * job.size_bytes);
+        }
         run.partial.map_or(Ok(()), Err)?;
         Ok(run)
     }
@@ -222,6 +275,23 @@ impl<'a> Rig<'a> {
             (0..length / request_bytes).map(|i| Access::write(offset + i * request_bytes, request_bytes));
         self.stream(accesses, 1)?;
         self.settle()
+    }
+
+    /// The same as far as the stage's time goes; bytes that were written.
+    pub(crate) fn fill_in_time(
+        &mut self,
+        offset: u64,
+        length: u64,
+        request_bytes: u64,
+    ) -> Result<u64, Interruption> {
+        let before = self.changed.bytes;
+        match self.fill(offset, length, request_bytes) {
+            Err(Interruption::Stopped) if self.is_out_of_time => {
+                self.settle()?;
+                Ok(self.changed.bytes - before)
+            }
+            done => done.map(|()| self.changed.bytes - before),
+        }
     }
 
     /// Has buffered writes put on flash, and gives the drive time for what it does on its own.
@@ -256,6 +326,10 @@ impl<'a> Rig<'a> {
 
     /// Asks now and then whether to stop.
     fn go_on(&mut self) -> Result<(), Interruption> {
+        if self.deadline.is_some_and(|deadline| self.device.now() >= deadline) {
+            self.is_out_of_time = true;
+            return Err(Interruption::Stopped);
+        }
         if self.requests < self.ask_at {
             return Ok(());
         }
@@ -271,6 +345,7 @@ impl<'a> Rig<'a> {
             _ => Request::read(id, offset, length),
         };
         self.requests += 1;
+        self.changed.add(access.operation, 1, length);
         let request = Request { id: RequestId(id), ..request };
         self.device.submit(request).map_err(|error| Interruption::Refused { access: *access, error })
     }

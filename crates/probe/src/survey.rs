@@ -3,6 +3,7 @@
 use crate::chunk::{self, Area, Boundaries};
 use crate::link::Link;
 use crate::mapping::{self, Policy};
+use crate::options::Budget;
 use crate::pattern::{self, Point};
 use crate::result::{Advice, DeviceRow, Finding, ProbeResult, Status, Warning};
 use crate::rig::Rig;
@@ -39,7 +40,8 @@ const FEATURES: [&str; 12] = [
 
 /// The area that is looked at: large enough for 400 chunks of 64 KiB several times over.
 const AREA_BYTES: u64 = 34 * 15 * 256 * 1024;
-const LEAST_AREA_BYTES: u64 = 4 * 15 * 256 * 1024;
+const AREA_UNIT_BYTES: u64 = 15 * FILL_BYTES;
+const LEAST_AREA_BYTES: u64 = 4 * AREA_UNIT_BYTES;
 /// The code of the warning that the drive's pages lie in another order than before.
 const LAYOUT_CHANGED: &str = "layout-changed";
 /// Distances looked at: three times the stripe of 32 channels of four packages.
@@ -83,6 +85,7 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         rig,
         area: Area { offset_bytes: 0, length_bytes: area_bytes },
         effort: options.effort,
+        budget: options.effort.budget(options.medium),
         care: Care { effort: options.effort, factor: 1, read_us: None },
         may_write,
         medium: options.medium,
@@ -138,6 +141,7 @@ pub(crate) struct Survey<'a, 'p> {
     pub(crate) rig: Rig<'a>,
     pub(crate) area: Area,
     pub(crate) effort: Effort,
+    pub(crate) budget: Budget,
     care: Care,
     pub(crate) may_write: bool,
     medium: Medium,
@@ -164,25 +168,32 @@ impl Survey<'_, '_> {
         if !self.may_write && !self.can_be_read() {
             return Ok(());
         }
-        self.stage("filling the area", 0.0);
         if self.may_write {
+            self.stage("filling the area", 0.0);
             let Area { offset_bytes, length_bytes } = self.area;
-            self.rig.fill(offset_bytes, length_bytes, FILL_BYTES)?;
+            let filled_bytes = self.rig.fill_in_time(offset_bytes, length_bytes, FILL_BYTES)?;
+            self.area.length_bytes = (filled_bytes / AREA_UNIT_BYTES * AREA_UNIT_BYTES).max(LEAST_AREA_BYTES);
         }
-        let (factor, read_us) = noise_factor(&mut self.rig, self.area)?;
+        self.stage("noise", 0.05);
+        let noise = self.in_time(&[], |survey| noise_factor(&mut survey.rig, survey.area))?;
+        let (factor, read_us) = noise.unwrap_or((MOST_FACTOR as usize, f64::INFINITY));
         self.care.factor = factor;
-        self.care.read_us = (!self.rig.device().profile().simulated).then_some(read_us);
+        self.care.read_us = self.rig.is_real().then_some(read_us);
         self.stage("chunk and page size", 0.1);
-        let chunk = self.chunk()?;
-        let page = self.page(chunk.as_ref())?;
+        let chunk = self.in_time(&["chunk_size_bytes"], Self::chunk)?.flatten();
+        let page = self.in_time(&["page_size_bytes"], |survey| survey.page(chunk.as_ref()))?.flatten();
         self.stage("interleaving", 0.2);
-        let stripe = self.stripe(chunk.as_ref(), page)?;
+        let features = ["interleaving_degree", "sub_domains"];
+        let stripe = self.in_time(&features, |survey| survey.stripe(chunk.as_ref(), page))?.flatten();
         self.stage("readahead", 0.4);
         let page_or_usual = page.unwrap_or(4096).max(self.rig.sector_bytes());
-        let (finding, figure) = readahead::find(&mut self.rig, self.area, page_or_usual)?;
-        self.note("readahead_streams", finding);
-        self.figures.push(figure);
-        self.stage(READS_STAGE, 0.5);
+        self.in_time(&["readahead_streams"], |survey| {
+            let (finding, figure) = readahead::find(&mut survey.rig, survey.area, page_or_usual)?;
+            survey.note("readahead_streams", finding);
+            survey.figures.push(figure);
+            Ok(())
+        })?;
+        self.begin_stage(READS_STAGE, 0.5, None);
         self.advise_on_reads()?;
         if self.may_write {
             self.writing(chunk.as_ref(), page, stripe.as_ref(), page_or_usual)?;
@@ -197,6 +208,28 @@ impl Survey<'_, '_> {
         }
         self.stage("done", 1.0);
         Ok(())
+    }
+
+    /// Makes an experiment; where the stage's time ends first, its features are not determined.
+    fn in_time<T>(
+        &mut self,
+        features: &[&str],
+        experiment: impl FnOnce(&mut Self) -> Result<T, Interruption>,
+    ) -> Result<Option<T>, Interruption> {
+        match experiment(self) {
+            Err(Interruption::Stopped) if self.rig.is_out_of_time() => {
+                for feature in features {
+                    let time = self.budget.stage;
+                    self.findings.entry((*feature).into()).or_insert_with(|| {
+                        Finding::not_determined(format!(
+                            "the device is too slow for it to be decided within {time}: --full takes longer"
+                        ))
+                    });
+                }
+                Ok(None)
+            }
+            done => done.map(Some),
+        }
     }
 
     /// Says what reading alone cannot show; false where there is nothing on flash to be read.
@@ -251,25 +284,33 @@ impl Survey<'_, '_> {
         page_or_usual: u64,
     ) -> Result<(), Interruption> {
         self.stage("mapping", 0.6);
-        self.mapping(chunk, page, stripe)?;
+        self.in_time(&["mapping_policy"], |survey| survey.mapping(chunk, page, stripe))?;
         self.stage("link", 0.7);
-        self.link()?;
+        let features = ["link_bandwidth_bytes_per_s", "command_cost_ns", "round_trip_ns"];
+        self.in_time(&features, Self::link)?;
         self.stage("write buffer", 0.75);
         let most = if self.effort == Effort::Quick { 2048 } else { 32768 };
         let most = most.min((self.area.length_bytes / page_or_usual) as usize);
-        let (finding, figure) = write_buffer::find(&mut self.rig, self.area, page, page_or_usual, most)?;
-        self.note("write_buffer_bytes", finding.clone());
-        let buffer = finding;
-        self.figures.extend(figure);
+        self.in_time(&["write_buffer_bytes"], |survey| {
+            let (finding, figure) =
+                write_buffer::find(&mut survey.rig, survey.area, page, page_or_usual, most)?;
+            survey.note("write_buffer_bytes", finding);
+            survey.figures.extend(figure);
+            Ok(())
+        })?;
         self.stage("interference", 0.85);
         let requests = self.care.repetitions(1000) as u64;
-        let finding = interference::find(&mut self.rig, self.area, page_or_usual, requests)?;
-        self.note("read_write_slowdown", finding);
+        self.in_time(&["read_write_slowdown"], |survey| {
+            let finding = interference::find(&mut survey.rig, survey.area, page_or_usual, requests)?;
+            survey.note("read_write_slowdown", finding);
+            Ok(())
+        })?;
         // Before the whole drive is overwritten at random, which leaves no block in order.
-        self.stage("reclaim unit", 0.9);
+        self.begin_stage("reclaim unit", 0.9, None);
         self.reclaim(chunk, page, stripe)?;
-        self.stage("writes in parallel", 0.95);
-        self.advise_on_writes(&buffer)
+        self.begin_stage("writes in parallel", 0.95, None);
+        let buffer = self.findings["write_buffer_bytes"].clone();
+        self.advise_on_writes(&buffer, page_or_usual)
     }
 
     /// What the link carries, by reads of trimmed space; afterwards it holds data as before.
@@ -646,9 +687,15 @@ impl Survey<'_, '_> {
         self.warnings.push(Warning { code: code.into(), message: message.into() });
     }
 
+    /// Begins a stage that may take as long as the budget gives it.
     fn stage(&mut self, stage: &'static str, share: f64) {
+        self.begin_stage(stage, share, Some(self.budget.stage));
+    }
+
+    /// Begins a stage that may take so long where time is real; without a time, it keeps to one by itself.
+    fn begin_stage(&mut self, stage: &'static str, share: f64, time: Option<Duration>) {
         self.progress.set(Progress { stage, share });
-        self.rig.begin_stage(self.stages.len() as u32);
+        self.rig.begin_stage(self.stages.len() as u32, time);
         self.stages.push(stage);
     }
 }

@@ -65,8 +65,14 @@ pub(crate) fn of_writes(writes: &Writes, capacity_bytes: u64) -> String {
         None => String::new(),
     };
     text += match writes.steady {
-        true => "; steady by the rule of 'run', twice in a row",
-        false => "; not steady by the rule of 'run' within the probe's budget (--full takes longer)",
+        true => "; steady by SNIA's rule over five rounds",
+        false if writes.written_bytes < writes.stale_bytes => {
+            "; the probe's other experiments may have left more than that stale, which a drive cleans at no cost, so it \
+             may be slower in the long run (--full takes longer)"
+        }
+        false => {
+            "; five rounds are not steady by SNIA's rule within the probe's budget (--full takes longer)"
+        }
     };
     text += &match (writes.cleaning, writes.write_amplification) {
         (Some(true), Some(amplification)) => {

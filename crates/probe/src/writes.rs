@@ -1,38 +1,53 @@
-//! Writes as they come at first and as they come for good.
+//! Random writes: what the write buffer takes at first, and what the drive sustains.
 //!
-//! A burst is what the write buffer takes after a rest. What is sustained is measured as `run` measures it, one run
-//! after another at the same point, until a run is steady by the rule that `run` applies and agrees with the run
-//! before; where that does not happen within the budget, the result says so. Neither shows what a drive sustains once
-//! its spare space is used up, unless it cleaned meanwhile: that is told apart.
+//! A drive that was just probed is not the drive that was found. The experiments write and trim the same places again and
+//! again, which leaves whole blocks stale: until these are used up, cleaning costs nothing, and the drive looks several
+//! times as fast as it is. What they can have left stale is bounded by what they wrote. So before anything is
+//! measured, at least as much is written at random, and on until five rounds in a row meet SNIA's rule for a steady state
+//! ([`settle`]). The point that is chosen is then measured in rounds until these meet the rule too ([`sustained`]); where
+//! the budget ends before, the result says so.
+//!
+//! None of this shows what a drive with much spare space sustains once that is used up: whether the drive cleaned is
+//! reported apart, where the drive counts it.
 
-use crate::confirm::{Measured, longest};
+use crate::confirm::{self, Measured};
 use crate::grid::Cell;
 use crate::load::Load;
-use crate::options::{Effort, Options, Progress};
+use crate::options::{Budget, Effort, Medium, Options, Progress};
 use crate::result::{Rate, Recommendation, Writes};
 use crate::rig::Rig;
+use flashlane_base::Seed;
 use flashlane_device::Device;
-use flashlane_measure::Interruption;
+use flashlane_measure::statistics::steady_state::{ROUNDS, ROUNDS_MAX, Window};
+use flashlane_measure::{Interruption, Run};
 use flashlane_workload::{Stop, Workload};
 
-/// Bytes of one run, within limits on its requests.
+/// Bytes of a measurement, within limits on its requests.
 const RUN_BYTES: u64 = 80 << 20;
 const FEWEST: u64 = 1024;
 const MOST: u64 = 20_000;
-/// Two runs agree within this share.
-const AGREE: f64 = 0.05;
+/// A round of writes before measuring is this part of the capacity, as with `precondition=steady`, or less.
+const ROUND_PART: u64 = 4;
+/// Size of the writes before measuring, where none is asked for: in the middle of those that are compared, …
+pub(crate) const SIZE_BYTES: u64 = 64 << 10;
+/// … and how many are in flight.
+const DEPTH: u32 = 32;
 /// Where a buffer's size is not known, at least this much is written before a run counts, …
 const LEAD_IN_BYTES: u64 = 8 << 20;
 /// … and this much counts as a burst.
 const BURST_BYTES: u64 = 1 << 20;
 
-/// What is known of the drive before it is written.
+/// What was written to the drive so far, and what is known of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Before {
     pub(crate) effort: Effort,
+    /// Times on a device whose time is real.
+    pub(crate) budget: Budget,
     /// The size of the write buffer, where it was found; `Some(0)` where there is none.
     pub(crate) buffer_bytes: Option<u64>,
-    /// Bytes that the probe has written at random so far.
+    /// The most that the probe's other experiments may have left stale.
+    pub(crate) stale_bytes: u64,
+    /// Bytes that the probe has written at random since.
     pub(crate) written_bytes: u64,
 }
 
@@ -46,55 +61,117 @@ impl Before {
         }
     }
 
-    /// Runs one after another before the search for a steady one ends.
-    fn runs(&self) -> usize {
+    /// Whether what the probe may have left stale was used up again.
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.written_bytes >= self.stale_bytes
+    }
+
+    /// How often the rounds of a measurement may be doubled until they are steady.
+    fn doublings(&self) -> usize {
         match self.effort {
-            Effort::Quick => 2,
-            Effort::Normal => 5,
-            Effort::Full => 64,
+            Effort::Quick | Effort::Normal => 1,
+            Effort::Full => 6,
         }
     }
 }
 
-/// Measures writes at one point until they are steady; adds what was written to `before`.
+/// Writes requests of `size` at random, all over the device, until what the probe may have left stale is used up and the
+/// rounds are steady, or the budget ends.
+pub(crate) fn settle(rig: &mut Rig<'_>, before: &mut Before, size: u64) -> Result<(), Interruption> {
+    let capacity_bytes = rig.device().profile().capacity_bytes;
+    let round_bytes = (capacity_bytes / ROUND_PART).min(RUN_BYTES.max(before.stale_bytes / ROUNDS as u64));
+    let depth = rig.depth().min(DEPTH);
+    let requests = (round_bytes / size).max(FEWEST);
+    let (start, mut rounds) = (rig.device().now(), Vec::new());
+    while rounds.len() < ROUNDS_MAX {
+        let mut stop = Stop::after(requests);
+        if rig.is_real() {
+            let spent = rig.device().now().since(start);
+            if spent >= before.budget.settle {
+                break;
+            }
+            stop.time = Some(before.budget.settle / ROUNDS as u64);
+        }
+        let seed = Seed(rig.random().bits());
+        let run = rig.run(&Workload::new(vec![Load::RandomWrite.job(size, depth)], stop).seed(seed))?;
+        before.written_bytes += run.bytes();
+        rounds.push(run.bandwidth_bytes_per_s());
+        if before.is_used_up() && Window::of(&rounds).is_some_and(|window| window.is_steady()) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// One measurement of a point, to compare it with others; adds what was written to `before`.
+pub(crate) fn once(rig: &mut Rig<'_>, before: &mut Before, cell: &Cell) -> Result<Measured, Interruption> {
+    let requests = (RUN_BYTES / cell.size).clamp(FEWEST, MOST);
+    let lead_in = before.lead_in_bytes().div_ceil(cell.size).max(u64::from(cell.depth));
+    measure(rig, before, cell, requests, lead_in).map(|run| Measured::from(&run))
+}
+
+/// Measures a point until it is steady; adds what was written to `before`.
+///
+/// What was written before at other sizes still shows in how stale pages lie, and a drive that cleans many blocks at a time
+/// is fast and slow in turns. So the five rounds together write as much as was written and trimmed before in all (with
+/// [`Effort::Quick`], as much as the probe's other experiments may have left stale), and where they do not meet the rule, the next ones are twice as long.
 pub(crate) fn sustained(
     rig: &mut Rig<'_>,
     before: &mut Before,
     cell: &Cell,
+    page_bytes: u64,
 ) -> Result<Measured, Interruption> {
-    let (size, depth) = (cell.size, cell.depth);
-    let profile = rig.device().profile();
-    let (simulated, capacity_bytes) = (profile.simulated, profile.capacity_bytes);
-    let mut requests = (RUN_BYTES / size).clamp(FEWEST, MOST);
-    let mut lead_in = before.lead_in_bytes().div_ceil(size).max(u64::from(depth));
-    let mut last: Option<Measured> = None;
-    for _ in 0..before.runs() {
-        let mut stop = Stop::after(requests);
-        stop.time = (!simulated).then(|| longest(before.effort));
-        let workload = Workload::new(vec![Load::RandomWrite.job(size, depth)], stop).warmup(lead_in);
-        let run = rig.run(&workload)?;
-        let mut measured = Measured::from(&run);
+    let capacity_bytes = rig.device().profile().capacity_bytes;
+    let least = (RUN_BYTES / cell.size).clamp(FEWEST, MOST);
+    let bytes = match before.effort {
+        Effort::Quick => before.stale_bytes,
+        _ => rig.changed().stale_bytes(page_bytes),
+    };
+    let mut requests = match rig.is_real() {
+        true => least,
+        false => (bytes / ROUNDS as u64 / cell.size).max(least),
+    };
+    let mut lead_in = before.lead_in_bytes().div_ceil(cell.size).max(u64::from(cell.depth));
+    for doubled in 0.. {
+        let (mut rounds, warmup) = (Vec::new(), before.written_bytes / cell.size + lead_in);
+        for _ in 0..ROUNDS {
+            rounds.push(measure(rig, before, cell, requests, lead_in)?);
+            lead_in = 0;
+        }
+        let rates: Vec<f64> = rounds.iter().map(Run::bandwidth_bytes_per_s).collect();
+        let is_steady = Window::of(&rates).is_some_and(|window| window.is_steady());
+        let mut measured = Measured::of_rounds(&rounds);
+        measured.steady = is_steady && before.is_used_up();
+        let job = Load::RandomWrite.job(cell.size, cell.depth);
         // On a drive in the state in which the probe found it, all that was written since comes first.
-        let written = Workload { warmup_requests: before.written_bytes / size + lead_in, ..workload };
-        let text = written.to_string();
-        measured.workload = text.strip_suffix(",seed=0").unwrap_or(&text).to_owned();
-        before.written_bytes += (lead_in + run.requests) * size;
-        lead_in = 0;
-        let agrees = |last: &Measured| {
-            (last.bandwidth_bytes_per_s / measured.bandwidth_bytes_per_s - 1.0).abs() <= AGREE
-        };
-        let steady = measured.steady && last.as_ref().is_some_and(agrees);
-        measured.steady = steady;
-        let settled = steady && (before.effort != Effort::Full || is_worn(&measured, before, capacity_bytes));
-        last = Some(measured);
-        if settled {
-            break;
+        let line = Workload::single(job, measured.requests).warmup(warmup);
+        measured.workload = confirm::line(&line);
+        let enough =
+            measured.steady && (before.effort != Effort::Full || is_worn(&measured, before, capacity_bytes));
+        if enough || doubled >= before.doublings() {
+            return Ok(measured);
         }
-        if before.effort == Effort::Full {
-            requests = (requests * 2).min((capacity_bytes / 8 / size).max(MOST));
-        }
+        requests *= 2;
     }
-    Ok(last.expect("there is at least one run"))
+    unreachable!("the rounds are doubled a limited number of times")
+}
+
+/// A run of a point as `run` makes it.
+fn measure(
+    rig: &mut Rig<'_>,
+    before: &mut Before,
+    cell: &Cell,
+    requests: u64,
+    lead_in: u64,
+) -> Result<Run, Interruption> {
+    let mut stop = Stop::after(requests);
+    stop.time = rig.is_real().then_some(before.budget.run);
+    let job = Load::RandomWrite.job(cell.size, cell.depth);
+    // Runs of one seed would write the same places again, and leave whole blocks stale.
+    let seed = Seed(rig.random().bits());
+    let run = rig.run(&Workload::new(vec![job], stop).warmup(lead_in).seed(seed))?;
+    before.written_bytes += (lead_in + run.requests) * cell.size;
+    Ok(run)
 }
 
 /// Whether the drive has nothing left to be used up: it cleans, or every place was overwritten at random.
@@ -118,7 +195,8 @@ pub(crate) fn burst(
         return Ok(None);
     }
     rig.settle()?;
-    let workload = Workload::single(Load::RandomWrite.job(cell.size, cell.depth), requests);
+    let seed = Seed(rig.random().bits());
+    let workload = Workload::single(Load::RandomWrite.job(cell.size, cell.depth), requests).seed(seed);
     let measured = Measured::from(&rig.run(&workload)?);
     before.written_bytes += requests * cell.size;
     Ok(Some(Rate::from(&measured)))
@@ -139,10 +217,11 @@ pub fn sustained_elsewhere(
     let mut stop = || watch.as_mut().is_some_and(|watch| watch(&progress).is_break());
     let mut rig = Rig::new(device, seed, &mut stop);
     let buffer_bytes = point.writes.as_ref().and_then(|writes| writes.buffer_bytes);
-    let mut before = Before { effort, buffer_bytes, written_bytes: 0 };
+    let budget = effort.budget(Medium::Drive);
+    let mut before = Before { effort, budget, buffer_bytes, stale_bytes: 0, written_bytes: 0 };
     let (size, depth) = (point.request_bytes, point.queue_depth);
     let cell = Cell { size, depth, rate: 0.0, p99_ns: 0.0, confirmed: None };
-    sustained(&mut rig, &mut before, &cell).map(|measured| Rate::from(&measured))
+    sustained(&mut rig, &mut before, &cell, size).map(|measured| Rate::from(&measured))
 }
 
 /// Burst and sustained rates side by side.
@@ -152,6 +231,7 @@ pub(crate) fn both(measured: &Measured, before: Before, burst: Option<Rate>) -> 
         cleaning: measured.cleaning,
         write_amplification: measured.write_amplification,
         written_bytes: before.written_bytes,
+        stale_bytes: before.stale_bytes,
         buffer_bytes: before.buffer_bytes.filter(|bytes| *bytes > 0),
         burst,
         fragmented: None,

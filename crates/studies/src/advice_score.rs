@@ -264,13 +264,14 @@ mod tests {
         assert!(missed.is_empty(), "{missed:#?}");
     }
 
-    /// Reads and scans only: recommendations for random writes do not hold yet on drives that clean, and belong here once
-    /// they do. The bench counts them.
+    /// All reads and scans, and all writes but one: where single writes fill drives of many planes, a drive sustains one
+    /// rate while its planes clean in step, as `run` alone leaves them, and another once other loads have put them out of
+    /// step (random 4: at the same write amplification, 31 and 26 MB/s).
     #[test]
-    fn recommended_reads_hold_on_random_drives() {
-        let mut missed = misses(&random(6, Seed(3)));
-        missed.retain(|comparison| comparison.load != "random_write");
-        assert!(missed.is_empty(), "{missed:#?}");
+    fn recommendations_hold_on_random_drives() {
+        let missed = misses(&random(6, Seed(3)));
+        let reads = missed.iter().filter(|comparison| comparison.load != "random_write").count();
+        assert!(reads == 0 && missed.len() <= 1, "{missed:#?}");
     }
 
     /// A cache that holds what earlier cells of a scan read must not be what a scan is recommended for.

@@ -64,6 +64,31 @@ fn write_rates_tell_spare_space_from_cleaning() {
     assert!(writes.burst.as_ref().unwrap().bandwidth_bytes_per_s > 5.0 * point.bandwidth_bytes_per_s);
 }
 
+/// A drive that is probed is written at the same places again and again, which leaves blocks stale that cost nothing to
+/// clean: until they are used up it looks as if it cleaned nothing.
+#[test]
+fn writes_are_measured_once_the_probes_stale_blocks_are_used_up() {
+    let settings = [
+        ("flash.channels", "2"),
+        ("flash.blocks", "128"),
+        ("flash.pages", "192"),
+        ("capacity", "5500MiB"),
+        ("buffer.size", "1MiB"),
+        ("initial.state", "fragmented"),
+    ];
+    let result = probe(&mut drive("nvme-tlc", &settings), options(Effort::Quick, 1)).unwrap();
+    let point = &result.recommendation["random_write"];
+    let writes = point.writes.as_ref().unwrap();
+    assert!(writes.steady && writes.cleaning == Some(true), "{point:?}");
+    assert!(writes.stale_bytes > 0 && writes.written_bytes > writes.stale_bytes, "{point:?}");
+    let workload = Workload::parse(&point.workload).unwrap();
+    let run = run(&mut drive("nvme-tlc", &settings), &workload, RunOptions::default()).unwrap();
+    let ratio = point.bandwidth_bytes_per_s / run.bandwidth_bytes_per_s();
+    assert!((ratio - 1.0).abs() < 0.1, "{ratio}: {point:?}");
+    let p99 = point.p99_ns / run.latencies().latency().p99;
+    assert!((0.8..1.25).contains(&p99), "{p99}: {point:?}");
+}
+
 #[test]
 fn never_written_space_is_not_recommended() {
     let read_only = || Options { may_write: false, ..options(Effort::Quick, 1) };
