@@ -42,7 +42,8 @@ pub struct OpenOptions {
     pub path: PathBuf,
     /// What may be done to it.
     pub access: Access,
-    /// The same path again, from somebody who was told what lies there and means it.
+    /// The same path again, as it is written in `path`, from somebody who was told what lies there and means it. Another
+    /// path to the same place is refused.
     pub really: Option<PathBuf>,
     /// Requests in flight at once, 1 to [`DEPTH_MAX`]; threads take at most 64.
     pub depth: u32,
@@ -145,7 +146,7 @@ impl OpenOptions {
         let (path, real) = (self.path.clone(), target.real.clone());
         match &self.really {
             _ if self.access == Access::ReadOnly => Ok(()),
-            Some(really) if target.is_at(really) => Ok(()),
+            Some(really) if *really == self.path => Ok(()),
             Some(really) => Err(OpenError::ReallyMismatch { path, real, really: really.clone() }),
             None => {
                 let findings = usage::survey(target).map_err(|e| self.os("look at", e))?;

@@ -39,8 +39,8 @@ pub enum OpenError {
         /// Everything that speaks against it.
         findings: Vec<Finding>,
     },
-    /// The path that was to confirm another does not lead to the same place.
-    #[error("--really names '{}', but {} was to be opened: they must be the same", really.display(), place(path, real))]
+    /// The path that was to confirm another is not the same.
+    #[error("--really names '{}', but the device is {}: repeat the path as it is given there, {}", really.display(), place(path, real), path.display())]
     ReallyMismatch {
         /// As given.
         path: PathBuf,

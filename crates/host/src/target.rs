@@ -75,19 +75,6 @@ impl Target {
         self.open(OpenOptions::new().read(true))
     }
 
-    /// Whether `path` leads to the same file or device.
-    pub(crate) fn is_at(&self, path: &Path) -> bool {
-        rustix::fs::stat(path).is_ok_and(|at| {
-            let block = FileType::from_raw_mode(at.st_mode) == FileType::BlockDevice;
-            let (file_system, inode, device) = self.identity;
-            if self.block {
-                block && at.st_rdev == device
-            } else {
-                (at.st_dev, at.st_ino) == (file_system, inode)
-            }
-        })
-    }
-
     /// Whether `file` is what was looked at when the path was resolved.
     pub(crate) fn is(&self, file: &File) -> io::Result<bool> {
         Ok(identity(&rustix::fs::fstat(file)?) == self.identity)

@@ -91,7 +91,7 @@ fn a_known_signature_is_refused_even_then_unless_its_path_is_repeated() {
     refused(
         2,
         &["run", text(&path), WRITES, "--destroy-data", "--really", text(&other), "--allow-page-cache"],
-        &["--really names", "must be the same"],
+        &["--really names", "repeat the path as it is given there"],
     );
     untouched(&path, head);
     let arguments =

@@ -95,7 +95,7 @@ fn a_file_with_a_signature_needs_its_path_again() {
 }
 
 #[test]
-fn the_path_repeated_must_lead_to_the_same_place() {
+fn the_path_repeated_must_be_the_path_given() {
     let folder = tempfile::tempdir().unwrap();
     let path = database(folder.path());
     let other = folder.path().join("other");
@@ -108,10 +108,22 @@ fn the_path_repeated_must_lead_to_the_same_place() {
     // Even where nothing speaks against the device: two different paths are a slip of the hand.
     let error = refusal(OpenOptions::destroy(&other).really(&path));
     assert!(matches!(error, OpenError::ReallyMismatch { .. }), "{error}");
-    // A link to the same place is the same place.
-    let link = folder.path().join("link");
+    // Another path to the same place may stand for something else.
+    let [link, hard] = ["link", "hard"].map(|name| folder.path().join(name));
     symlink(&path, &link).unwrap();
-    open(&OpenOptions::destroy(&link).really(&path));
+    fs::hard_link(&path, &hard).unwrap();
+    for (given, repeated) in [(&link, &path), (&hard, &path), (&path, &hard), (&path, &link)] {
+        let error = refusal(OpenOptions::destroy(given).really(repeated));
+        assert!(matches!(error, OpenError::ReallyMismatch { .. }), "{error}");
+        assert!(
+            error.to_string().contains(&format!("repeat the path as it is given there, {}", given.display())),
+            "{error}"
+        );
+    }
+    // Slashes and single dots do not count.
+    let dotted = folder.path().join(".").join(path.file_name().unwrap());
+    open(&OpenOptions::destroy(&path).really(&dotted));
+    open(&OpenOptions::destroy(&link).really(&link));
 }
 
 #[test]
