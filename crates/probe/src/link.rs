@@ -43,7 +43,7 @@ pub(crate) fn find(rig: &mut Rig<'_>, area: Area) -> Result<Link, Interruption> 
     let round_trip = Finding::found(
         (round_trip.value * 1e3).round() as u64,
         0.9,
-        format!("one read of {sector} bytes that holds nothing takes {:.1} us", round_trip.value),
+        format!("one read of {sector} bytes that holds nothing takes {:.1} µs", round_trip.value),
     );
     let sizes = [sector, 16 * 1024, 64 * 1024, 128 * 1024];
     let mut points = Vec::new();
@@ -69,7 +69,7 @@ pub(crate) fn find(rig: &mut Rig<'_>, area: Area) -> Result<Link, Interruption> 
         return Ok(Link { round_trip, ..Link::unknown(why) });
     }
     let evidence = format!(
-        "{} reads of 16 to 128 KiB that hold nothing, in flight together, take {command:.1} us and {:.3} us a KiB each",
+        "{} reads of 16 to 128 KiB that hold nothing, in flight together, take {command:.1} µs and {:.3} µs a KiB each",
         rig.depth(),
         slope * 1024.0
     );

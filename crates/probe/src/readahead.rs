@@ -57,14 +57,14 @@ pub(crate) fn find(rig: &mut Rig<'_>, area: Area, page: u64) -> Result<(Finding,
     let finding = if one > NOT_FETCHED * random.value {
         Finding::absent(
             0.95,
-            format!("sequential reads take {one:.1} us, random ones {:.1} us", random.value),
+            format!("sequential reads take {one:.1} µs, random ones {:.1} µs", random.value),
         )
     } else if one > FETCHED * random.value
         || slowest_sequential > FETCHED * fastest_random
         || random.value - one < 6.0 * random.error
     {
         Finding::not_determined(format!(
-            "sequential reads take {one:.1} us, random ones {:.1} us: too close to call",
+            "sequential reads take {one:.1} µs, random ones {:.1} µs: too close to call",
             random.value
         ))
     } else {
@@ -89,7 +89,7 @@ pub(crate) fn find(rig: &mut Rig<'_>, area: Area, page: u64) -> Result<(Finding,
             follows,
             if loses > most { 0.6 } else { 0.95 },
             format!(
-                "sequential reads of {follows} interleaved streams come in {one:.1} us where random ones take {:.1} us; {beyond}",
+                "sequential reads of {follows} interleaved streams come in {one:.1} µs where random ones take {:.1} µs; {beyond}",
                 random.value
             ),
         )

@@ -65,6 +65,10 @@ impl Survey<'_, '_> {
         if let Ok(choice) = &mut chosen {
             choice.measured = writes::sustained(&mut self.rig, &mut before, &choice.cell, page_bytes)?;
             let burst = writes::burst(&mut self.rig, &mut before, &choice.cell)?;
+            // A buffer that takes a burst no faster than flash takes writes is of no use to know.
+            let burst = burst.filter(|burst| {
+                burst.bandwidth_bytes_per_s > writes::BURST_GAIN * choice.measured.bandwidth_bytes_per_s
+            });
             rates = Some(writes::both(&choice.measured, before, burst));
         }
         self.record(&grid, chosen, filled);

@@ -115,7 +115,8 @@ pub struct Writes {
     pub stale_bytes: u64,
     /// The write buffer's size, where it was found.
     pub buffer_bytes: Option<u64>,
-    /// The rate after a rest, into an empty buffer; `None` where there is no buffer.
+    /// The rate after a rest, into an empty buffer; `None` where there is no buffer, or it
+    /// is no faster.
     pub burst: Option<Rate>,
     /// Of a simulated drive that did not clean: the rate of another of its kind, filled and overwritten at random.
     pub fragmented: Option<Rate>,

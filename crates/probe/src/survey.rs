@@ -103,7 +103,10 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         figures: Vec::new(),
         warnings: Vec::new(),
     };
-    let partial = survey.run().err().map(|interruption| interruption.to_string());
+    let partial = survey.run().err().map(|interruption| match interruption {
+        Interruption::Stopped => interruption.to_string(),
+        _ => format!("{}: {interruption}", row.name),
+    });
     let never_written_share = survey.state.never_written_share;
     let Survey { mut rig, stages, mut findings, recommendation, advice, figures, mut warnings, .. } = survey;
     let requests = rig.requests();
@@ -384,7 +387,7 @@ impl Survey<'_, '_> {
                 b.chunk_bytes,
                 confidence(b.clarity, b.seen),
                 format!(
-                    "two sectors read at once are {:.1} us faster across every {}; {} such boundaries seen, and no other",
+                    "two sectors read at once are {:.1} µs faster across every {}; {} such boundaries seen, and no other",
                     b.contrast_us,
                     format_bytes(b.chunk_bytes),
                     b.seen
@@ -502,7 +505,7 @@ impl Survey<'_, '_> {
             }
             Verdict::Degree(period) => {
                 let first = stripe.first_level.expect("a verdict needs a level");
-                let evidence = format!("every {period} chunks two reads collide, by {:.1} us", first.step_us);
+                let evidence = format!("every {period} chunks two reads collide, by {:.1} µs", first.step_us);
                 let found =
                     Finding::found(period as u64, confidence(first.clarity, reach / period), evidence);
                 (found, Finding::not_determined("the collisions differ, but not in a regular way"))
@@ -510,7 +513,7 @@ impl Survey<'_, '_> {
             Verdict::Both { degree, sub_domains } => {
                 let first = stripe.first_level.expect("a verdict needs a level");
                 let evidence = format!(
-                    "of all distances up to {reach} chunks two reads collide at every {degree}th and at no other, by {:.1} us",
+                    "of all distances up to {reach} chunks two reads collide at every {degree}th and at no other, by {:.1} µs",
                     first.step_us
                 );
                 let found =
@@ -519,7 +522,7 @@ impl Survey<'_, '_> {
                     Some(second) => Finding::found(
                         sub_domains as u64,
                         confidence(second.clarity, reach / second.period),
-                        format!("every {}th chunk they collide by {:.1} us", second.period, second.step_us),
+                        format!("every {}th chunk they collide by {:.1} µs", second.period, second.step_us),
                     ),
                     None => Finding::found(
                         1_u64,
@@ -672,7 +675,7 @@ impl Survey<'_, '_> {
     /// Says that random writes reach all of the drive, which contains what was said of its beginning.
     pub(crate) fn warn_of_random_writes(&mut self) {
         let mapping = self.findings.get("mapping_policy").and_then(Finding::word);
-        if mapping == Some(Policy::Lba.name()) {
+        if mapping == Some(Policy::Lba.name()) || self.medium != Medium::Drive {
             return;
         }
         self.warnings.retain(|warning| warning.code != LAYOUT_CHANGED);

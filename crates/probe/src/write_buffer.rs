@@ -40,12 +40,12 @@ pub(crate) fn find(
     let (plain, durable) = latencies(rig, area)?;
     if durable < LATER * plain {
         let evidence = format!(
-            "a write takes {plain:.1} us, and {durable:.1} us where it must be on flash: no sooner without"
+            "a write takes {plain:.1} µs, and {durable:.1} µs where it must be on flash: no sooner without"
         );
         return Ok((Finding::absent(0.95, evidence), None));
     }
     let present =
-        format!("a write is done in {plain:.1} us, but in {durable:.1} us where it must be on flash");
+        format!("a write is done in {plain:.1} µs, but in {durable:.1} µs where it must be on flash");
     let Some(page) = page else {
         let curve = completions(rig, area, page_or_usual, 2048.min(most_pages))?;
         let evidence = format!(

@@ -37,6 +37,9 @@ const LEAD_IN_BYTES: u64 = 8 << 20;
 /// … and this much counts as a burst.
 const BURST_BYTES: u64 = 1 << 20;
 
+/// A burst is reported where it is faster than what is sustained by this factor.
+pub(crate) const BURST_GAIN: f64 = 1.1;
+
 /// What was written to the drive so far, and what is known of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Before {

@@ -17,6 +17,8 @@ fn main() {
     let quick = !std::env::args().any(|argument| argument == "--bench");
     let only = std::env::var("FLASHLANE_ONLY").unwrap_or_default();
     match only.as_str() {
+        "time" => return simulated(),
+        "score" => return scored(500),
         "advice" => return advised(false),
         "file" => return file(),
         _ => {}

@@ -35,7 +35,10 @@ fn a_device_that_fails_a_request_leaves_a_partial_result() {
         for nth in [1, 2, 100, 500] {
             let faults = Faults::default().with(fault, Rate::Nth(nth));
             let mut device = Faulty::new(drive("msr-32g", &[]), faults, Seed(1)).unwrap();
-            assert_partial(&probe(&mut device, options(Effort::Quick, 1)).unwrap());
+            let result = probe(&mut device, options(Effort::Quick, 1)).unwrap();
+            assert_partial(&result);
+            let reason = result.partial.unwrap();
+            assert!(reason.starts_with(&format!("{}: ", result.device.name)), "{reason}");
         }
     }
 }
@@ -67,7 +70,12 @@ fn a_caller_can_stop_at_every_stage() {
             false => ControlFlow::Continue(()),
         };
         let stopped = Options { watch: Some(&mut watch), ..options(Effort::Quick, 1) };
-        assert_partial(&probe(&mut drive("ssd-s", &[]), stopped).unwrap());
+        let result = probe(&mut drive("ssd-s", &[]), stopped).unwrap();
+        assert_partial(&result);
+        // What was found before stands.
+        let chunk = result.finding("chunk_size_bytes").unwrap();
+        let is_later = result.stages.iter().any(|stage| stage == "interleaving");
+        assert_eq!(chunk.status == Status::Found, is_later, "{stage}: {chunk:?}");
     }
 }
 
