@@ -198,9 +198,10 @@ pub(crate) fn burst(
         return Ok(None);
     }
     rig.settle()?;
+    let workload = Workload::single(Load::RandomWrite.job(cell.size, cell.depth), requests);
     let seed = Seed(rig.random().bits());
-    let workload = Workload::single(Load::RandomWrite.job(cell.size, cell.depth), requests).seed(seed);
-    let measured = Measured::from(&rig.run(&workload)?);
+    let run = rig.run(&workload.clone().seed(seed))?;
+    let measured = Measured { workload: confirm::line(&workload), ..Measured::from(&run) };
     before.written_bytes += requests * cell.size;
     Ok(Some(Rate::from(&measured)))
 }
