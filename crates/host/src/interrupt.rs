@@ -33,6 +33,8 @@ static UNINTERRUPTIBLE: AtomicUsize = AtomicUsize::new(0);
 /// # Errors
 /// What the operating system says where a handler cannot be installed.
 pub fn catch_interrupts() -> io::Result<()> {
+    // A signal that came while only a part of this is in its place would be lost, or kill.
+    let _blocked = BlockedSignals::block()?;
     let asked = Arc::new(AtomicBool::new(false));
     if ASKED_TO_STOP.set(Arc::clone(&asked)).is_err() {
         return Ok(());
@@ -55,6 +57,38 @@ pub fn catch_interrupts() -> io::Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// SIGINT and SIGTERM, held back from this thread, and those that it spawns, until this is dropped.
+struct BlockedSignals {
+    /// The signals that were blocked before.
+    before: libc::sigset_t,
+}
+
+impl BlockedSignals {
+    fn block() -> io::Result<Self> {
+        // SAFETY: a signal set is plain data, and `sigemptyset` gives it its value; signal numbers are valid.
+        let (signals, mut before) = unsafe {
+            let (mut signals, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+            libc::sigemptyset(&mut signals);
+            libc::sigemptyset(&mut before);
+            libc::sigaddset(&mut signals, SIGINT);
+            libc::sigaddset(&mut signals, SIGTERM);
+            (signals, before)
+        };
+        // SAFETY: both sets outlive the call.
+        match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &signals, &mut before) } {
+            0 => Ok(Self { before }),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+}
+
+impl Drop for BlockedSignals {
+    fn drop(&mut self) {
+        // SAFETY: the set outlives the call; null asks for no old one.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
+    }
 }
 
 fn end_unless_noticed(mut heard: UnixStream, signal: i32) {

@@ -82,10 +82,10 @@ fn a_probe() {
     assert!(result["recommendation"].is_object() && result["warnings"].is_array());
     let writes = &result["recommendation"]["random_write"]["writes"];
     assert_eq!(writes["cleaning"], false, "it is fresh");
-    let [burst, spare, worn] =
-        [&writes["burst"], &result["recommendation"]["random_write"], &writes["fragmented"]]
-            .map(|rate| rate["bandwidth_bytes_per_s"].as_f64().unwrap());
-    assert!(worn < 0.7 * spare && spare < 1.1 * burst, "{burst} {spare} {worn}");
+    assert!(writes["burst"].is_null(), "its small buffer makes no burst");
+    let [spare, worn] = [&result["recommendation"]["random_write"], &writes["fragmented"]]
+        .map(|rate| rate["bandwidth_bytes_per_s"].as_f64().unwrap());
+    assert!(worn < 0.7 * spare, "{spare} {worn}");
     assert!(result.get("figures").is_none(), "it is lean");
     assert_eq!(json(&["probe", "sim:ssd-s"]), result, "it can be repeated");
 }

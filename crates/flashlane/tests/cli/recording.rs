@@ -32,7 +32,7 @@ fn formats_and_files_are_looked_at_first() {
         ("trace.csv.gz", "--to NAME, one of msr, alibaba, tencent"),
         ("trace.blkparse", "are not written as 'blkparse'"),
         ("trace.bz2", "as .bz2"),
-        ("new/", "named as one"),
+        ("new/", "it is a directory"),
         ("trace.msr", "is a character device"),
     ] {
         let out = format!("{}/{name}", text(folder.path()));
