@@ -158,7 +158,10 @@ fn fios_words_are_answered_with_ours() {
         ("random-read,iodepth=32", &["iodepth=32 is 'depth=32' here", "'random-read,depth=32'"]),
         ("random-read,bs=4096", &["'size=4096B'"]),
         ("random-read,bs=8k,size=1GiB,numjobs=4", &["'random-read,size=8k,area=1GiB,jobs=4,shared'"]),
-        ("rw=randrw,rwmixread=70,runtime=30", &["'mixed,reads=70%,time=30s'"]),
+        (
+            "rw=randrw,rwmixread=70,runtime=30",
+            &["fio's rw=randrw is 'mixed,reads=70%' here", "'mixed,reads=70%,time=30s'"],
+        ),
         ("rw=randwrite,bs=4k,random_distribution=zipf:1.2", &["'random-write,size=4k,zipf=1.2'"]),
         ("random-read,direct=1", &["'direct' is not needed", "direct I/O"]),
         ("random-read,filename=/dev/x", &["the device stands before"]),

@@ -92,6 +92,23 @@ pub fn answer(name: &str, value: &str) -> Option<String> {
     })
 }
 
+/// The same within `line`, which may say elsewhere how many of a mix are reads.
+pub(crate) fn answer_within(line: &str, name: &str, value: &str) -> Option<String> {
+    let answer = answer(name, value)?;
+    let reads = line.split([',', '+']).find_map(|word| {
+        let (name, value) = word.split_once('=')?;
+        match name.trim() {
+            "reads" => Some(word.trim().to_owned()),
+            name @ ("rwmixread" | "rwmixwrite") => translated(name, value.trim()),
+            _ => None,
+        }
+    });
+    Some(match reads {
+        Some(reads) if answer.contains("mixed,") => answer.replace("reads=50%", &reads),
+        _ => answer,
+    })
+}
+
 /// A line of fio's words in ours, where all of it can be said.
 pub(crate) fn rewritten(line: &str) -> Option<String> {
     let words: Vec<(&str, &str)> = line

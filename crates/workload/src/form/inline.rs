@@ -54,7 +54,7 @@ impl Line<'_> {
 
     /// What to write for a word of fio's, and for the whole line.
     fn in_our_words(&self, name: &str, value: &str) -> Option<String> {
-        let answer = fio::fio_word(name, value)?;
+        let answer = fio::answer_within(self.text, name, value)?;
         let line = fio::rewritten(self.text).map(|line| format!("; the whole line is '{line}'"));
         Some(answer + &line.unwrap_or_default())
     }
