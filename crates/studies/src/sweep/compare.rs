@@ -4,7 +4,8 @@
 //! one seed meet the same accesses, so that their difference varies less than either (common random numbers: Law,
 //! Simulation Modeling and Analysis, section 10.2.1). A point is *worse* where the confidence interval of its mean
 //! difference (Student's t) lies wholly on the worse side of zero, and the mean difference is more than
-//! [`NOTICEABLE`] of the best; else there is *no difference*. Which point is the best is seen in the same values, so
+//! [`NOTICEABLE`] of the best; else there is *no difference*, unless the interval reaches further than [`RESOLUTION`]
+//! to each side: then the repetitions are too few to say. Which point is the best is seen in the same values, so
 //! every one of the k (k - 1) / 2 pairs may be compared: each is at the level 1 - 0.05 / pairs, so that all hold
 //! together with 95% (Bonferroni; the same source, section 10.4). Cost: one pass over all repetitions.
 
@@ -13,6 +14,8 @@ use serde::{Deserialize, Serialize};
 
 /// Differences up to this share of the best are none: three digits hardly show them.
 const NOTICEABLE: f64 = 0.005;
+/// An interval wider than this share of the best to each side may hide a difference that matters.
+const RESOLUTION: f64 = 0.1;
 /// The probability that any of the intervals misses its difference is at most this.
 const ERROR: f64 = 0.05;
 
@@ -22,8 +25,10 @@ const ERROR: f64 = 0.05;
 pub enum Standing {
     /// Its mean is the best.
     Best,
-    /// It cannot be distinguished from the best.
+    /// It cannot be distinguished from the best, and a difference that matters would have been seen.
     NoDifference,
+    /// It cannot be distinguished from the best, and the repetitions are too few to see a difference that matters.
+    TooFewRepetitions,
     /// It differs from the best by more than chance.
     Worse,
     /// It was measured once, and how much of the difference is chance cannot be said.
@@ -71,8 +76,9 @@ pub(super) fn compare(
         let half_width = half_width(&differences, level);
         let is_noticeable = share(difference) > NOTICEABLE;
         let standing = match half_width {
+            Some(half_width) if is_noticeable && difference > half_width => Standing::Worse,
+            Some(half_width) if share(half_width) > RESOLUTION => Standing::TooFewRepetitions,
             _ if !is_noticeable => Standing::NoDifference,
-            Some(half_width) if difference > half_width => Standing::Worse,
             Some(_) => Standing::NoDifference,
             None if is_exact => Standing::Worse,
             None => Standing::Unknown,
@@ -124,12 +130,17 @@ mod tests {
 
     #[test]
     fn a_difference_larger_than_chance_is_one() {
-        use Standing::{Best, NoDifference, Unknown, Worse};
+        use Standing::{Best, NoDifference, TooFewRepetitions, Unknown, Worse};
         let base: &[f64] = &[100.0, 140.0, 80.0, 120.0, 90.0];
         // Seeds vary more than the points, but each seed says the same.
         let paired: &[f64] = &[110.0, 149.0, 91.0, 130.0, 99.0];
         let unpaired: &[f64] = &[140.0, 80.0, 120.0, 90.0, 150.0];
-        assert_eq!(standings(&[base, paired, unpaired], false, false), [Best, Worse, NoDifference]);
+        assert_eq!(standings(&[base, paired, unpaired], false, false), [Best, Worse, TooFewRepetitions]);
+        // Seeds that all say nearly the same leave no room for a difference that matters.
+        assert_eq!(
+            standings(&[base, &[101.0, 139.0, 82.0, 119.0, 92.0]], false, false),
+            [Best, NoDifference]
+        );
         assert_eq!(standings(&[base, paired], true, false), [Worse, Best]);
         assert_eq!(standings(&[&[100.0], &[110.0]], false, false), [Best, Unknown]);
         assert_eq!(standings(&[&[100.0], &[110.0]], false, true), [Best, Worse]);

@@ -137,6 +137,8 @@ pub enum Verdict {
     SeveralBest,
     /// No point differs from the best.
     NoDifference,
+    /// Points cannot be told apart from the best, and the repetitions are too few to see a difference that matters.
+    TooFewRepetitions,
     /// Points were measured once, and chance cannot be told from a difference.
     Unknown,
 }
@@ -263,8 +265,9 @@ fn comparison(
     let compared = compare(&values, y.larger_is_better, is_exact);
     let count = |standing: Standing| compared.iter().flatten().filter(|c| c.standing == standing).count();
     let verdict = match (count(Standing::Unknown), count(Standing::NoDifference), count(Standing::Worse)) {
-        (0, 0, 0) => return None,
         (1.., _, _) => Verdict::Unknown,
+        _ if count(Standing::TooFewRepetitions) > 0 => Verdict::TooFewRepetitions,
+        (0, 0, 0) => return None,
         (_, _, 0) => Verdict::NoDifference,
         (_, 0, _) => Verdict::OneBest,
         _ => Verdict::SeveralBest,

@@ -4,7 +4,7 @@ use super::{is_measured, settings};
 use crate::document::{Cell, Tone};
 use crate::kinds::items;
 use crate::wording::{capitalised, plain_value, time_ns};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Points that are named one by one; of more, the number.
 const NAMED: usize = 4;
@@ -37,12 +37,8 @@ fn compared(result: &Value, rows: &[&Value]) -> Option<String> {
         standing("worse").filter_map(|row| row["compared"]["difference"].as_f64()).collect();
     let (least, most) =
         (worse.iter().copied().fold(f64::INFINITY, f64::min), worse.iter().copied().fold(0.0, f64::max));
-    let by = if share(least) == share(most) {
-        share(most)
-    } else {
-        format!("{} to {}", share(least), share(most))
-    };
     let others = if worse.len() == 1 { "the other point is" } else { "the others are" };
+    let by = by(least, most);
     let title = capitalised(title);
     Some(match comparison["verdict"].as_str()? {
         "no-difference" => {
@@ -59,7 +55,24 @@ fn compared(result: &Value, rows: &[&Value]) -> Option<String> {
                 ),
             }
         }
-        "one-best" => format!("{title} is best with {}: {value}; {others} {by} worse.", settings(best)),
+        "too-few-repetitions" => {
+            let open: Vec<&&Value> =
+                rows.iter().filter(|row| row["compared"]["standing"] == "too-few-repetitions").collect();
+            let differences = open.iter().filter_map(|row| row["compared"]["difference"].as_f64());
+            let apart = apart(differences.fold(0.0, f64::max));
+            let points = match open.len() {
+                1 => format!("{} and {}", settings(best), settings(open[0])),
+                more if more + 1 == rows.len() => "the points".into(),
+                more => format!("{} and {more} other points", settings(best)),
+            };
+            let worse = if worse.is_empty() { String::new() } else { format!("; {others} {by}") };
+            format!(
+                "The repetitions are too few to tell {points} apart: {title} is {value} with {}, and the means lie up \
+                 to {apart}{worse}. More repetitions help (--repeat).",
+                settings(best)
+            )
+        }
+        "one-best" => format!("{title} is best with {}: {value}; {others} {by}.", settings(best)),
         "several-best" => {
             let alike: Vec<String> = rows
                 .iter()
@@ -72,13 +85,37 @@ fn compared(result: &Value, rows: &[&Value]) -> Option<String> {
                     format!("{more} points ({} and {} more)", alike[..NAMED - 1].join("; "), more + 1 - NAMED)
                 }
             };
-            format!("No difference between {named}: {title} {value}; {others} {by} worse.")
+            format!("No difference between {named}: {title} {value}; {others} {by}.")
         }
         _ => format!(
             "{title} is best with {}: {value}; each point was measured once, so this may be chance (--repeat 5 tells).",
             settings(best)
         ),
     })
+}
+
+/// From this difference on a factor says more than a percentage.
+const FACTOR_FROM: f64 = 10.0;
+
+/// A difference as a factor of the best, where it is so large that a percentage says little.
+fn factor(difference: f64) -> Option<String> {
+    (difference >= FACTOR_FROM).then(|| format!("x {}", plain_value("", &json!((1.0 + difference).round()))))
+}
+
+/// By how much points are worse, from the least to the most of them.
+fn by(least: f64, most: f64) -> String {
+    match (factor(least), factor(most)) {
+        (Some(least), Some(most)) if least == most => most,
+        (Some(least), Some(most)) => format!("{least} to {most}"),
+        (None, Some(most)) => format!("{} worse to {most}", share(least)),
+        _ if share(least) == share(most) => format!("{} worse", share(most)),
+        _ => format!("{} to {} worse", share(least), share(most)),
+    }
+}
+
+/// How far means lie apart.
+fn apart(difference: f64) -> String {
+    factor(difference).unwrap_or_else(|| format!("{} apart", share(difference)))
 }
 
 fn list(names: &[String]) -> String {
@@ -121,7 +158,8 @@ pub(super) fn share(share: f64) -> String {
 pub(super) fn standing(result: &Value, row: &Value) -> Cell {
     let (compared, comparison) = (&row["compared"], &result["comparison"]);
     let sign = if comparison["larger_is_better"] == true { '-' } else { '+' };
-    let difference = format!("{sign}{}", share(compared["difference"].as_f64().unwrap_or(0.0)));
+    let difference = compared["difference"].as_f64().unwrap_or(0.0);
+    let difference = factor(difference).unwrap_or_else(|| format!("{sign}{}", share(difference)));
     let Some(standing) = compared["standing"].as_str() else { return Cell::text("–").tone(Tone::Muted) };
     match (standing, comparison["verdict"].as_str()) {
         // Where nothing differs there is no best.
@@ -130,6 +168,10 @@ pub(super) fn standing(result: &Value, row: &Value) -> Cell {
         }
         ("best" | "no-difference", Some("several-best")) => Cell::exact("among the best", standing),
         ("no-difference", _) => Cell::exact("no difference", standing).tone(Tone::Muted),
+        ("best", Some("too-few-repetitions")) => Cell::exact("best mean", standing).tone(Tone::Muted),
+        ("too-few-repetitions", _) => {
+            Cell::exact(format!("{difference}, not told apart"), standing).tone(Tone::Muted)
+        }
         ("worse", _) => Cell::exact(difference, standing),
         ("unknown", _) => Cell::exact(format!("{difference}, once"), standing).tone(Tone::Muted),
         _ => Cell::text(standing),
@@ -139,7 +181,6 @@ pub(super) fn standing(result: &Value, row: &Value) -> Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn said(verdict: &str, standings: &[(&str, f64)]) -> String {
         let rows: Vec<Value> = standings
@@ -166,6 +207,16 @@ mod tests {
         let text = said("several-best", &[("best", 0.0), ("no-difference", 0.01), ("worse", 0.3)]);
         assert!(text.starts_with("No difference between policy=a and policy=b: "), "{text}");
         assert!(text.ends_with("the other point is 30% worse."), "{text}");
+        let few = |difference| {
+            said(
+                "too-few-repetitions",
+                &[("best", 0.0), ("too-few-repetitions", difference), ("worse", 12.0)],
+            )
+        };
+        assert!(few(0.3).contains("too few to tell policy=a and policy=b apart"), "{}", few(0.3));
+        assert!(few(0.3).contains("up to 30% apart; the other point is x 13. More"), "{}", few(0.3));
+        assert!(few(20.44).contains("up to x 21; "), "{}", few(20.44));
+        assert_eq!(by(0.12, 1_250_056.08), "12% worse to x 1,250,057");
         let text = said("unknown", &[("best", 0.0), ("unknown", 0.01)]);
         assert!(text.contains("may be chance (--repeat 5"), "{text}");
     }
