@@ -1,11 +1,12 @@
 //! The read cache: pages fetched ahead of the host, on their way or ready.
 
+use crate::ids::{Lpn, RequestSlot};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use std::collections::VecDeque;
 
-/// A host request that waits for a page, and the bytes it wants of it.
-pub(crate) type Waiter = (u32, u32);
+/// A host request that waits for a lpn, and the bytes it wants of it.
+pub(crate) type Waiter = (RequestSlot, u32);
 
 enum State {
     Coming(Vec<Waiter>),
@@ -16,8 +17,8 @@ enum State {
 
 /// Pages fetched ahead; the longest there gives way.
 pub(crate) struct ReadCache {
-    pages: HashMap<u32, State, FxBuildHasher>,
-    order: VecDeque<u32>,
+    pages: HashMap<Lpn, State, FxBuildHasher>,
+    order: VecDeque<Lpn>,
     capacity: usize,
 }
 
@@ -37,19 +38,19 @@ impl ReadCache {
         Self { pages: HashMap::default(), order: VecDeque::new(), capacity }
     }
 
-    /// Whether `page` is there or coming, so that a read need not go to flash.
-    pub(crate) fn contains(&self, page: u32) -> bool {
-        matches!(self.pages.get(&page), Some(State::Coming(_) | State::Ready))
+    /// Whether `lpn` is there or coming, so that a read need not go to flash.
+    pub(crate) fn contains(&self, lpn: Lpn) -> bool {
+        matches!(self.pages.get(&lpn), Some(State::Coming(_) | State::Ready))
     }
 
-    /// Whether `page` is on its way, even if nobody may be given it any more.
-    pub(crate) fn is_coming(&self, page: u32) -> bool {
-        matches!(self.pages.get(&page), Some(State::Coming(_) | State::Stale(_)))
+    /// Whether `lpn` is on its way, even if nobody may be given it any more.
+    pub(crate) fn is_coming(&self, lpn: Lpn) -> bool {
+        matches!(self.pages.get(&lpn), Some(State::Coming(_) | State::Stale(_)))
     }
 
-    /// Looks `page` up for a request, which is noted where the page is still coming.
-    pub(crate) fn look_up(&mut self, page: u32, waiter: Waiter) -> Hit {
-        match self.pages.get_mut(&page) {
+    /// Looks `lpn` up for a request, which is noted where the page is still coming.
+    pub(crate) fn look_up(&mut self, lpn: Lpn, waiter: Waiter) -> Hit {
+        match self.pages.get_mut(&lpn) {
             None | Some(State::Stale(_)) => Hit::Miss,
             Some(State::Ready) => Hit::Ready,
             Some(State::Coming(waiters)) => {
@@ -59,9 +60,9 @@ impl ReadCache {
         }
     }
 
-    /// Notes that `page` is being fetched. Pages that are ready give way to it; false, and nothing noted, where
+    /// Notes that `lpn` is being fetched. Pages that are ready give way to it; false, and nothing noted, where
     /// all that could are still coming.
-    pub(crate) fn fetch(&mut self, page: u32) -> bool {
+    pub(crate) fn fetch(&mut self, lpn: Lpn) -> bool {
         while self.order.len() >= self.capacity {
             let oldest = self.order[0];
             if self.is_coming(oldest) {
@@ -70,28 +71,28 @@ impl ReadCache {
             self.order.pop_front();
             self.pages.remove(&oldest);
         }
-        self.order.push_back(page);
-        self.pages.insert(page, State::Coming(Vec::new()));
+        self.order.push_back(lpn);
+        self.pages.insert(lpn, State::Coming(Vec::new()));
         true
     }
 
-    /// `page` has come; those who waited for it.
-    pub(crate) fn arrived(&mut self, page: u32) -> Vec<Waiter> {
-        match self.pages.insert(page, State::Ready) {
+    /// `lpn` has come; those who waited for it.
+    pub(crate) fn arrived(&mut self, lpn: Lpn) -> Vec<Waiter> {
+        match self.pages.insert(lpn, State::Ready) {
             Some(State::Coming(waiters)) => waiters,
             // Overwritten while it came: nobody else may be given the old content.
             Some(State::Stale(waiters)) => {
-                self.drop_page(page);
+                self.drop_page(lpn);
                 waiters
             }
-            Some(State::Ready) | None => unreachable!("page {page} comes once for each fetch"),
+            Some(State::Ready) | None => unreachable!("{lpn:?} comes once for each fetch"),
         }
     }
 
-    /// `page` was overwritten or trimmed: what the cache holds of it is stale.
-    pub(crate) fn forget(&mut self, page: u32) {
-        match self.pages.get_mut(&page) {
-            Some(State::Ready) => self.drop_page(page),
+    /// `lpn` was overwritten or trimmed: what the cache holds of it is stale.
+    pub(crate) fn forget(&mut self, lpn: Lpn) {
+        match self.pages.get_mut(&lpn) {
+            Some(State::Ready) => self.drop_page(lpn),
             // Requests that already wait for it read what was there when they came.
             Some(state @ State::Coming(_)) => {
                 let State::Coming(waiters) = std::mem::replace(state, State::Ready) else { return };
@@ -101,9 +102,9 @@ impl ReadCache {
         }
     }
 
-    fn drop_page(&mut self, page: u32) {
-        self.pages.remove(&page);
-        self.order.retain(|&other| other != page);
+    fn drop_page(&mut self, lpn: Lpn) {
+        self.pages.remove(&lpn);
+        self.order.retain(|&other| other != lpn);
     }
 }
 
@@ -114,12 +115,12 @@ mod tests {
     #[test]
     fn a_page_overwritten_while_it_comes_is_given_only_to_those_who_asked_before() {
         let mut cache = ReadCache::new(4);
-        assert!(cache.fetch(7));
-        assert!(matches!(cache.look_up(7, (1, 4096)), Hit::Coming));
-        cache.forget(7);
-        assert!(!cache.contains(7) && cache.is_coming(7));
-        assert!(matches!(cache.look_up(7, (2, 4096)), Hit::Miss));
-        assert_eq!(cache.arrived(7), [(1, 4096)]);
-        assert!(!cache.contains(7) && !cache.is_coming(7), "and nobody is given it later");
+        assert!(cache.fetch(Lpn(7)));
+        assert!(matches!(cache.look_up(Lpn(7), (RequestSlot(1), 4096)), Hit::Coming));
+        cache.forget(Lpn(7));
+        assert!(!cache.contains(Lpn(7)) && cache.is_coming(Lpn(7)));
+        assert!(matches!(cache.look_up(Lpn(7), (RequestSlot(2), 4096)), Hit::Miss));
+        assert_eq!(cache.arrived(Lpn(7)), [(RequestSlot(1), 4096)]);
+        assert!(!cache.contains(Lpn(7)) && !cache.is_coming(Lpn(7)), "and nobody is given it later");
     }
 }

@@ -4,6 +4,7 @@
 //! and ties break by the order of scheduling. Sequences that are known to be in order of time (transfers over
 //! the link) do not come here: they wait in queues of their own.
 
+use crate::ids::{ChannelId, DieId, RequestSlot};
 use flashlane_base::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,20 +12,20 @@ use std::collections::BinaryHeap;
 /// Something that happens to a part of the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The request in this slot reaches the drive.
-    Arrival(u32),
+    /// The request reaches the drive.
+    Arrival(RequestSlot),
     /// The array of this die is done.
-    Array(u32),
+    Array(DieId),
     /// The bus of this channel is done.
-    Bus(u32),
-    /// This die has been idle for the time after which it is cleaned.
-    Idle(u32),
-    /// The host has been silent for the time after which the buffer is drained.
-    Rest,
-    /// The firmware has acknowledged the buffered write in this slot.
-    Acknowledged(u32),
-    /// The host has done with the completion of the request in this slot.
-    Returned(u32),
+    Bus(ChannelId),
+    /// This die has been idle for the time after which garbage collection begins there.
+    DieIdle(DieId),
+    /// The host has been idle for the time after which the buffer is drained.
+    HostIdle,
+    /// The firmware has acknowledged this buffered write.
+    Acknowledged(RequestSlot),
+    /// The host has handled the completion of this request.
+    Returned(RequestSlot),
 }
 
 /// Names a scheduled event, to tell whether it is still the one that is waited for.
@@ -48,13 +49,13 @@ impl EventQueue {
     #[inline]
     pub fn schedule(&mut self, time: Instant, event: Event) -> Ticket {
         let (kind, index) = match event {
-            Event::Arrival(slot) => (0_u32, slot),
-            Event::Array(die) => (1, die),
-            Event::Bus(channel) => (2, channel),
-            Event::Idle(die) => (3, die),
-            Event::Rest => (4, 0),
-            Event::Acknowledged(slot) => (5, slot),
-            Event::Returned(slot) => (6, slot),
+            Event::Arrival(slot) => (0_u32, slot.0),
+            Event::Array(die) => (1, die.0),
+            Event::Bus(channel) => (2, channel.0),
+            Event::DieIdle(die) => (3, die.0),
+            Event::HostIdle => (4, 0),
+            Event::Acknowledged(slot) => (5, slot.0),
+            Event::Returned(slot) => (6, slot.0),
         };
         debug_assert!(index < 1 << 29, "indices have 29 bits");
         // 31 bits, so that no ticket is `Ticket::NONE`. Where the sequence wraps, two events of one time and on either
@@ -79,13 +80,13 @@ impl EventQueue {
         let Reverse(key) = self.heap.pop()?;
         let index = key as u32 & 0x1fff_ffff;
         let event = match key as u32 >> 29 {
-            0 => Event::Arrival(index),
-            1 => Event::Array(index),
-            2 => Event::Bus(index),
-            3 => Event::Idle(index),
-            4 => Event::Rest,
-            5 => Event::Acknowledged(index),
-            _ => Event::Returned(index),
+            0 => Event::Arrival(RequestSlot(index)),
+            1 => Event::Array(DieId(index)),
+            2 => Event::Bus(ChannelId(index)),
+            3 => Event::DieIdle(DieId(index)),
+            4 => Event::HostIdle,
+            5 => Event::Acknowledged(RequestSlot(index)),
+            _ => Event::Returned(RequestSlot(index)),
         };
         Some((Instant::from_ns((key >> 64) as u64), Ticket((key >> 32) as u32), event))
     }
@@ -98,11 +99,11 @@ mod tests {
     #[test]
     fn events_come_by_time_then_by_order_of_scheduling() {
         let mut queue = EventQueue::default();
-        queue.schedule(Instant::from_ns(5), Event::Bus(1));
-        queue.schedule(Instant::from_ns(3), Event::Array(7));
-        queue.schedule(Instant::from_ns(3), Event::Arrival(2));
+        queue.schedule(Instant::from_ns(5), Event::Bus(ChannelId(1)));
+        queue.schedule(Instant::from_ns(3), Event::Array(DieId(7)));
+        queue.schedule(Instant::from_ns(3), Event::Arrival(RequestSlot(2)));
         let order: Vec<Event> = std::iter::from_fn(|| queue.pop().map(|(_, _, event)| event)).collect();
-        assert_eq!(order, [Event::Array(7), Event::Arrival(2), Event::Bus(1)]);
+        assert_eq!(order, [Event::Array(DieId(7)), Event::Arrival(RequestSlot(2)), Event::Bus(ChannelId(1))]);
         assert_eq!(queue.next_time(), Instant::FAR);
     }
 }

@@ -1,12 +1,13 @@
 //! The pages that a run of bytes touches, and which parts of them.
 
+use crate::ids::Lpn;
 use std::ops::Range;
 
 /// A page of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     /// The logical page.
-    pub(crate) page: u32,
+    pub(crate) lpn: Lpn,
     /// First byte within the page.
     pub(crate) start: u32,
     /// Bytes.
@@ -29,16 +30,16 @@ pub(crate) fn pieces_behind(
     let end = offset + length;
     let first = offset / page_bytes + u64::from(skip);
     let last = (end - 1) / page_bytes;
-    (first..=last).map(move |page| piece(page as u32, offset, end, page_bytes))
+    (first..=last).map(move |page| piece(Lpn(page as u32), offset, end, page_bytes))
 }
 
 /// What `offset..end` has of `page`. Requires: it has something of it.
 #[inline]
-pub(crate) fn piece(page: u32, offset: u64, end: u64, page_bytes: u64) -> Piece {
-    let base = u64::from(page) * page_bytes;
+pub(crate) fn piece(lpn: Lpn, offset: u64, end: u64, page_bytes: u64) -> Piece {
+    let base = u64::from(lpn.0) * page_bytes;
     let start = offset.max(base);
     let stop = end.min(base + page_bytes);
-    Piece { page, start: (start - base) as u32, bytes: (stop - start) as u32 }
+    Piece { lpn, start: (start - base) as u32, bytes: (stop - start) as u32 }
 }
 
 /// The same pieces, with those that are whole pages as one: the first where it is a part of its page, the whole pages,
@@ -46,7 +47,7 @@ pub(crate) fn piece(page: u32, offset: u64, end: u64, page_bytes: u64) -> Piece 
 pub(crate) fn split(offset: u64, length: u64, page_bytes: u64) -> (Option<Piece>, Range<u32>, Option<Piece>) {
     let (first, last) = ((offset / page_bytes) as u32, ((offset + length - 1) / page_bytes) as u32);
     let part = |page: u32| {
-        let piece = piece(page, offset, offset + length, page_bytes);
+        let piece = piece(Lpn(page), offset, offset + length, page_bytes);
         (!piece.is_whole(page_bytes)).then_some(piece)
     };
     let head = part(first);
@@ -99,7 +100,7 @@ mod tests {
     fn a_run_is_split_into_the_same_pieces() {
         for (offset, length) in (0..20).flat_map(|offset| (1..30).map(move |length| (offset, length))) {
             let (head, whole, tail) = split(offset, length, 8);
-            let whole = whole.map(|page| Piece { page, start: 0, bytes: 8 });
+            let whole = whole.map(|page| Piece { lpn: Lpn(page), start: 0, bytes: 8 });
             let all: Vec<Piece> = head.into_iter().chain(whole).chain(tail).collect();
             assert_eq!(all, pieces(offset, length, 8).collect::<Vec<_>>(), "{length} bytes at {offset}");
             assert!(head.into_iter().chain(tail).all(|part| part.bytes < 8));
@@ -108,7 +109,7 @@ mod tests {
                 assert_eq!(rest, all[skip..], "{length} bytes at {offset} without the first {skip}");
             }
             let alone: Vec<Piece> =
-                all.iter().map(|known| piece(known.page, offset, offset + length, 8)).collect();
+                all.iter().map(|known| piece(known.lpn, offset, offset + length, 8)).collect();
             assert_eq!(alone, all);
         }
     }
@@ -119,9 +120,9 @@ mod tests {
         assert_eq!(
             all,
             [
-                Piece { page: 0, start: 3584, bytes: 512 },
-                Piece { page: 1, start: 0, bytes: 4096 },
-                Piece { page: 2, start: 0, bytes: 512 },
+                Piece { lpn: Lpn(0), start: 3584, bytes: 512 },
+                Piece { lpn: Lpn(1), start: 0, bytes: 4096 },
+                Piece { lpn: Lpn(2), start: 0, bytes: 512 },
             ]
         );
         assert_eq!(all[1].covered(4096), u64::MAX);

@@ -1,26 +1,30 @@
 //! Numbered slots that are used again: requests and flash operations in flight, without allocation per item.
 
+use crate::ids::Slot;
+use std::marker::PhantomData;
+
 #[cfg(test)]
 std::thread_local! {
     /// Looks at items so far, for tests of what a search costs.
     pub(crate) static LOOKS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// Items by slot number.
+/// Items by slot; `K` is what numbers the slots.
 #[derive(Clone, Debug)]
-pub(crate) struct Slab<T> {
+pub(crate) struct Slab<K, T> {
     items: Vec<T>,
     free: Vec<u32>,
+    slots: PhantomData<K>,
 }
 
-impl<T> Slab<T> {
+impl<K: Slot, T> Slab<K, T> {
     pub(crate) fn new() -> Self {
-        Self { items: Vec::new(), free: Vec::new() }
+        Self { items: Vec::new(), free: Vec::new(), slots: PhantomData }
     }
 
     #[inline]
-    pub(crate) fn insert(&mut self, item: T) -> u32 {
-        match self.free.pop() {
+    pub(crate) fn insert(&mut self, item: T) -> K {
+        K::of(match self.free.pop() {
             Some(slot) => {
                 self.items[slot as usize] = item;
                 slot
@@ -29,41 +33,42 @@ impl<T> Slab<T> {
                 self.items.push(item);
                 (self.items.len() - 1) as u32
             }
-        }
+        })
     }
 
     /// Gives the slot back; its item stays readable until the slot is used again.
     #[inline]
-    pub(crate) fn remove(&mut self, slot: u32) {
+    pub(crate) fn remove(&mut self, slot: K) {
+        let slot = slot.number();
         debug_assert!(!self.free.contains(&slot), "slot {slot} is free already");
         self.free.push(slot);
     }
 }
 
-impl<T: Clone> Slab<T> {
-    /// The items whose slots are in use, by slot.
-    pub(crate) fn in_use(&self) -> Vec<T> {
+impl<K: Slot, T> Slab<K, T> {
+    /// The slots in use, in order.
+    pub(crate) fn slots_in_use(&self) -> Vec<K> {
         let mut used = vec![true; self.items.len()];
         self.free.iter().for_each(|&slot| used[slot as usize] = false);
-        self.items.iter().zip(used).filter(|(_, used)| *used).map(|(item, _)| item.clone()).collect()
+        (0..self.items.len() as u32).filter(|&slot| used[slot as usize]).map(K::of).collect()
     }
 }
 
-impl<T> std::ops::Index<u32> for Slab<T> {
+impl<K: Slot, T> std::ops::Index<K> for Slab<K, T> {
     type Output = T;
     #[inline]
-    fn index(&self, slot: u32) -> &T {
+    fn index(&self, slot: K) -> &T {
         #[cfg(test)]
         LOOKS.set(LOOKS.get() + 1);
-        &self.items[slot as usize]
+        &self.items[slot.number() as usize]
     }
 }
 
-impl<T> std::ops::IndexMut<u32> for Slab<T> {
+impl<K: Slot, T> std::ops::IndexMut<K> for Slab<K, T> {
     #[inline]
-    fn index_mut(&mut self, slot: u32) -> &mut T {
+    fn index_mut(&mut self, slot: K) -> &mut T {
         #[cfg(test)]
         LOOKS.set(LOOKS.get() + 1);
-        &mut self.items[slot as usize]
+        &mut self.items[slot.number() as usize]
     }
 }

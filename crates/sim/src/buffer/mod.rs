@@ -10,23 +10,21 @@
 //! leaves in the queue's order, so that a page whose package still has one of the buffer's pages holds up those behind
 //! it; what it keeps in a queue a package goes to all packages at once.
 
-mod departures;
-mod periods;
-mod traffic;
+mod drain_queue;
+mod drain_stats;
+mod epochs;
 
 use crate::config::{DriveConfig, Placement};
+use crate::ids::{BufferSlot, Lpn, PlaneId};
 use crate::nand::{Geometry, Timing};
-use departures::Departures;
+use drain_queue::DrainQueue;
+use drain_stats::DrainStats;
+pub(crate) use drain_stats::{DrainCause, DrainCounters};
+use epochs::FlushEpochs;
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_policy::buffer::{Access, Page, Queues, Replacement, Shape};
 use hashbrown::HashMap;
-use periods::Periods;
 use rustc_hash::FxBuildHasher;
-use traffic::Traffic;
-pub(crate) use traffic::{DrainCause, TrafficCounters};
-
-/// "Not settled yet", of a page's plane.
-const NO_PLANE: u32 = u32::MAX;
 
 /// What a buffered page is about to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,33 +49,39 @@ enum Stage {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
     /// The logical page.
-    pub(crate) page: u32,
-    /// The plane that it will be programmed on, [`NO_PLANE`] while that is not settled.
-    plane: u32,
+    pub(crate) lpn: Lpn,
+    /// The plane that it will be programmed on, `None` while that is not settled.
+    plane: Option<PlaneId>,
     /// Which 64ths of the page are here, one bit each.
     pub(crate) present: u64,
-    /// The flush period in which it was first written.
-    period: u64,
+    /// The flush epoch in which it was first written.
+    epoch: u64,
     /// The first write that is here and not on flash, in the count of those that the buffer completed.
     since: u64,
     stage: Stage,
     /// Why it leaves, once it does.
     cause: DrainCause,
     /// The slot of the copy before this one, where it was on its way when this one came.
-    older: Option<u32>,
+    older: Option<BufferSlot>,
     /// Whether it is here only to be read and written along with its neighbours.
     pub(crate) pad: bool,
     /// Whether it counts among the pages on their way to its plane's package.
-    travelling: bool,
+    draining: bool,
+}
+
+impl Entry {
+    fn of(lpn: Lpn) -> Self {
+        Self { lpn, ..Self::default() }
+    }
 }
 
 /// What was here of a page that flash does not have yet, when a write past the buffer took its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Owed {
+pub(crate) struct Unflushed {
     /// The first write of it.
     pub(crate) since: u64,
-    /// The flush period in which that was.
-    pub(crate) period: u64,
+    /// The flush epoch in which that was.
+    pub(crate) epoch: u64,
 }
 
 /// How a page was taken in.
@@ -96,11 +100,11 @@ pub(crate) struct WriteBuffer {
     /// The slots; behind those of its size, those of pages that pad a batch.
     entries: Vec<Entry>,
     slots: u32,
-    logical_pages: u32,
-    free: Vec<u32>,
-    free_pads: Vec<u32>,
+    logical_units: u32,
+    free: Vec<BufferSlot>,
+    free_pads: Vec<BufferSlot>,
     /// The newest copy of each buffered page.
-    newest: HashMap<u32, u32, FxBuildHasher>,
+    newest: HashMap<Lpn, BufferSlot, FxBuildHasher>,
     policy: Box<dyn Replacement>,
     keeps_reads: bool,
     /// Whether a page that is here as a whole and is written again takes the place of its copy.
@@ -120,9 +124,9 @@ pub(crate) struct WriteBuffer {
     in_order: bool,
     /// Most pages on their way to a channel.
     most_on_channel: usize,
-    departures: Departures,
-    traffic: Traffic,
-    periods: Periods,
+    drain_queue: DrainQueue,
+    stats: DrainStats,
+    epochs: FlushEpochs,
     // Kept to spare their allocation.
     asked: Vec<u32>,
     pads: Vec<u32>,
@@ -151,8 +155,8 @@ pub(crate) fn longest_page(config: &DriveConfig, geometry: &Geometry) -> Duratio
 }
 
 impl WriteBuffer {
-    /// The buffer of a drive, if it has one. Requires: `config` is validated.
-    pub(crate) fn new(config: &DriveConfig, geometry: &Geometry) -> Option<Self> {
+    /// The empty buffer of a drive, if it has one, which goes on counting from `counters`. Requires: `config` is validated.
+    pub(crate) fn new(config: &DriveConfig, geometry: &Geometry, counters: DrainCounters) -> Option<Self> {
         let longest = longest_page(config, geometry);
         let (policies, shape) = (&config.policies, shape(config, geometry)?);
         let config = config.buffer.as_ref()?;
@@ -167,8 +171,8 @@ impl WriteBuffer {
         Some(Self {
             entries: vec![Entry::default(); slots as usize],
             slots,
-            logical_pages: geometry.logical_pages,
-            free: (0..slots).rev().collect(),
+            logical_units: geometry.logical_pages,
+            free: (0..slots).rev().map(BufferSlot).collect(),
             free_pads: Vec::new(),
             newest: HashMap::default(),
             keeps_reads: policy.keeps_reads(),
@@ -183,10 +187,10 @@ impl WriteBuffer {
             batch: config.parallel_pages.map(|pages| pages * packages),
             in_order: config.parallel_pages.is_some() && policy.queues() == Queues::One,
             most_on_channel,
-            departures: Departures::new(policy.queues(), packages),
+            drain_queue: DrainQueue::new(policy.queues(), packages),
             policy,
-            traffic: Traffic::new(geometry.channels, geometry.packages),
-            periods: Periods::default(),
+            stats: DrainStats::new(geometry.channels, geometry.packages, counters),
+            epochs: FlushEpochs::default(),
             asked: Vec::new(),
             pads: Vec::new(),
         })
@@ -196,28 +200,28 @@ impl WriteBuffer {
     /// settled now; a page that is still here keeps the one it has.
     pub(crate) fn admit(
         &mut self,
-        page: u32,
+        lpn: Lpn,
         present: u64,
         write: u64,
-        assign: impl FnOnce() -> Option<u32>,
+        assign: impl FnOnce() -> Option<PlaneId>,
     ) -> Admission {
-        if let Some(&slot) = self.newest.get(&page) {
-            let entry = &mut self.entries[slot as usize];
+        if let Some(&slot) = self.newest.get(&lpn) {
+            let entry = &mut self.entries[slot.index()];
             match entry.stage {
                 Stage::Dirty if self.overwrites || entry.present != u64::MAX => {
                     entry.present |= present;
-                    // A flush waits for the pages of older periods: rewriting one must not put its turn off again and
+                    // A flush waits for the pages of older epochs: rewriting one must not put its turn off again and
                     // again.
-                    if entry.period == self.periods.current() {
-                        self.policy.touch(slot, Access::Write);
+                    if entry.epoch == self.epochs.current() {
+                        self.policy.touch(slot.0, Access::Write);
                     }
                     return Admission::Absorbed;
                 }
                 Stage::Clean => {
                     entry.present |= present;
-                    entry.plane = if self.assigns { assign() } else { None }.unwrap_or(NO_PLANE);
-                    self.policy.touch(slot, Access::Write);
-                    self.soil(slot, write);
+                    entry.plane = if self.assigns { assign() } else { None };
+                    self.policy.touch(slot.0, Access::Write);
+                    self.mark_dirty(slot, write);
                     return Admission::New;
                 }
                 // A copy that is on its way cannot take it any more, or is not to.
@@ -226,75 +230,73 @@ impl WriteBuffer {
         }
         let Some(slot) = self.room() else { return Admission::Full };
         // A copy on its way to flash completes what is missing here only once it is there.
-        let older = self.newest.insert(page, slot);
-        let before = older.map_or(0, |older| self.entries[older as usize].present);
-        let plane = if self.assigns { assign() } else { None }.unwrap_or(NO_PLANE);
-        self.entries[slot as usize] =
-            Entry { page, plane, present: present | before, older, ..Entry::default() };
-        self.policy.insert(slot, Page { number: page, package: self.package_of(plane), dirty: true });
-        self.soil(slot, write);
+        let older = self.newest.insert(lpn, slot);
+        let before = older.map_or(0, |older| self.entries[older.index()].present);
+        let plane = if self.assigns { assign() } else { None };
+        self.entries[slot.index()] = Entry { plane, present: present | before, older, ..Entry::of(lpn) };
+        self.policy.insert(slot.0, Page { number: lpn.0, package: self.package_of(plane), dirty: true });
+        self.mark_dirty(slot, write);
         Admission::New
     }
 
     /// A slot's page becomes dirty.
-    fn soil(&mut self, slot: u32, write: u64) {
-        let entry = &mut self.entries[slot as usize];
+    fn mark_dirty(&mut self, slot: BufferSlot, write: u64) {
+        let entry = &mut self.entries[slot.index()];
         entry.stage = Stage::Dirty;
         entry.since = write;
-        entry.period = self.periods.current();
-        self.periods.enter();
+        entry.epoch = self.epochs.current();
+        self.epochs.enter();
         self.dirty += 1;
     }
 
     /// A free slot, if need be that of a clean page.
-    fn room(&mut self) -> Option<u32> {
+    fn room(&mut self) -> Option<BufferSlot> {
         self.free.pop().or_else(|| {
-            let slot = self.policy.drop_clean()?;
-            self.newest.remove(&self.entries[slot as usize].page);
+            let slot = BufferSlot(self.policy.drop_clean()?);
+            self.newest.remove(&self.entries[slot.index()].lpn);
             Some(slot)
         })
     }
 
     /// Where no plane has room a page will fail to be programmed: any package will do for its order.
-    fn package_of(&self, plane: u32) -> u32 {
-        if plane == NO_PLANE { 0 } else { plane / self.planes_per_package }
+    fn package_of(&self, plane: Option<PlaneId>) -> u32 {
+        plane.map_or(0, |plane| plane.0 / self.planes_per_package)
     }
 
     /// The parts of `page` that are here; none where it is not.
-    pub(crate) fn present(&self, page: u32) -> u64 {
-        self.newest.get(&page).map_or(0, |&slot| self.entries[slot as usize].present)
+    pub(crate) fn present(&self, lpn: Lpn) -> u64 {
+        self.newest.get(&lpn).map_or(0, |&slot| self.entries[slot.index()].present)
     }
 
     /// Whether the buffer has all of the parts `touched` of `page`, to be read now.
-    pub(crate) fn read(&mut self, page: u32, touched: u64) -> bool {
-        let Some(&slot) = self.newest.get(&page) else { return false };
-        let entry = &self.entries[slot as usize];
+    pub(crate) fn read(&mut self, lpn: Lpn, touched: u64) -> bool {
+        let Some(&slot) = self.newest.get(&lpn) else { return false };
+        let entry = &self.entries[slot.index()];
         let hit = entry.present & touched == touched;
         // As for rewrites: being read must not put off a flush.
         let movable = entry.stage == Stage::Clean
-            || entry.stage == Stage::Dirty && entry.period == self.periods.current();
+            || entry.stage == Stage::Dirty && entry.epoch == self.epochs.current();
         if hit && self.keeps_reads && movable {
-            self.policy.touch(slot, Access::Read);
+            self.policy.touch(slot.0, Access::Read);
         }
         hit
     }
 
     /// Makes room for a page that is being read from flash, if its policy keeps such and there is any.
-    pub(crate) fn expect(&mut self, page: u32) {
-        if !self.keeps_reads || self.newest.contains_key(&page) {
+    pub(crate) fn reserve_clean(&mut self, lpn: Lpn) {
+        if !self.keeps_reads || self.newest.contains_key(&lpn) {
             return;
         }
         let Some(slot) = self.room() else { return };
-        self.newest.insert(page, slot);
-        self.entries[slot as usize] =
-            Entry { page, plane: NO_PLANE, stage: Stage::Clean, since: u64::MAX, ..Entry::default() };
-        self.policy.insert(slot, Page { number: page, package: 0, dirty: false });
+        self.newest.insert(lpn, slot);
+        self.entries[slot.index()] = Entry { stage: Stage::Clean, since: u64::MAX, ..Entry::of(lpn) };
+        self.policy.insert(slot.0, Page { number: lpn.0, package: 0, dirty: false });
     }
 
     /// The parts `touched` of a page have come from flash for the host.
-    pub(crate) fn came(&mut self, page: u32, touched: u64) {
-        if let Some(&slot) = self.newest.get(&page) {
-            let entry = &mut self.entries[slot as usize];
+    pub(crate) fn fill_clean(&mut self, lpn: Lpn, touched: u64) {
+        if let Some(&slot) = self.newest.get(&lpn) {
+            let entry = &mut self.entries[slot.index()];
             if entry.stage == Stage::Clean {
                 entry.present |= touched;
             }
@@ -307,39 +309,37 @@ impl WriteBuffer {
     }
 
     /// The plane that was settled for the page in `slot`.
-    pub(crate) fn plane_of(&self, slot: u32) -> Option<u32> {
-        let plane = self.entries[slot as usize].plane;
-        (plane != NO_PLANE).then_some(plane)
+    pub(crate) fn plane_of(&self, slot: BufferSlot) -> Option<PlaneId> {
+        self.entries[slot.index()].plane
     }
 
     /// Chooses the next page to set out for flash, if one should now: as the mark or a full buffer says, or because it
     /// is `forced` for this cause. It may turn out not to be [wanted](Self::is_wanted) any more.
-    pub(crate) fn drain(&mut self, forced: Option<DrainCause>, now: Instant) -> Option<(u32, Entry)> {
+    pub(crate) fn drain(&mut self, forced: Option<DrainCause>, now: Instant) -> Option<(BufferSlot, Entry)> {
         match self.batch {
             None => self.choose_ahead(forced),
             Some(most) => self.choose_batch(most, forced),
         }
-        let slot = self.departures.pop(|slot| {
-            let plane = self.entries[slot as usize].plane;
-            if plane == NO_PLANE {
+        let slot = self.drain_queue.pop(|slot| {
+            let Some(plane) = self.entries[slot.index()].plane else {
                 // It may go to any channel.
                 return self.under_way < self.most_on_channel;
-            }
-            let package = plane / self.planes_per_package;
-            (self.traffic.on_channel_of(package) as usize) < self.most_on_channel
-                && !(self.in_order && self.traffic.to(package) > 0)
+            };
+            let package = plane.0 / self.planes_per_package;
+            (self.stats.on_channel_of(package) as usize) < self.most_on_channel
+                && !(self.in_order && self.stats.to(package) > 0)
         })?;
         self.under_way += 1;
-        self.set_out(slot, now);
-        Some((slot, self.entries[slot as usize]))
+        self.drain_started(slot, now);
+        Some((slot, self.entries[slot.index()]))
     }
 
     fn choose_ahead(&mut self, forced: Option<DrainCause>) {
         let wanted = self.dirty > 0 && (forced.is_some() || self.dirty + self.leaving > self.high);
-        if !wanted || self.leaving >= self.most_leaving || !self.departures.is_empty() {
+        if !wanted || self.leaving >= self.most_leaving || !self.drain_queue.is_empty() {
             return;
         }
-        let slot = self.policy.victim().expect("a dirty page is in the policy's order");
+        let slot = BufferSlot(self.policy.victim().expect("a dirty unit is in the policy's order"));
         let cause = forced.unwrap_or(DrainCause::Full);
         self.leave(slot, cause);
         self.pad(cause);
@@ -355,58 +355,57 @@ impl WriteBuffer {
         let cause = forced.filter(|cause| *cause != DrainCause::Full).unwrap_or(DrainCause::Batch);
         let mut asked = std::mem::take(&mut self.asked);
         self.policy.batch(most, &mut asked);
-        asked.drain(..).for_each(|slot| self.leave(slot, cause));
+        asked.drain(..).for_each(|slot| self.leave(BufferSlot(slot), cause));
         self.asked = asked;
         self.pad(cause);
     }
 
-    fn leave(&mut self, slot: u32, cause: DrainCause) {
-        let entry = &mut self.entries[slot as usize];
+    fn leave(&mut self, slot: BufferSlot, cause: DrainCause) {
+        let entry = &mut self.entries[slot.index()];
         debug_assert_eq!(entry.stage, Stage::Dirty, "only dirty pages are drained");
         entry.stage = Stage::Leaving;
         entry.cause = cause;
         let plane = entry.plane;
         self.dirty -= 1;
         self.leaving += 1;
-        self.departures.push(self.package_of(plane), slot);
+        self.drain_queue.push(self.package_of(plane), slot);
     }
 
     /// Lets those pages leave that the policy wants to have read and written again.
     fn pad(&mut self, cause: DrainCause) {
         let mut pads = std::mem::take(&mut self.pads);
         self.policy.pads(&mut pads);
-        for page in pads.drain(..) {
-            if page >= self.logical_pages || self.newest.contains_key(&page) {
+        for lpn in pads.drain(..).map(Lpn) {
+            if lpn.0 >= self.logical_units || self.newest.contains_key(&lpn) {
                 continue;
             }
             let slot = self.free_pads.pop().unwrap_or_else(|| {
                 self.entries.push(Entry::default());
-                self.entries.len() as u32 - 1
+                BufferSlot(self.entries.len() as u32 - 1)
             });
             let stage = Stage::Leaving;
-            self.entries[slot as usize] =
-                Entry { page, plane: NO_PLANE, since: u64::MAX, stage, cause, pad: true, ..Entry::default() };
-            self.newest.insert(page, slot);
+            self.entries[slot.index()] = Entry { since: u64::MAX, stage, cause, pad: true, ..Entry::of(lpn) };
+            self.newest.insert(lpn, slot);
             self.leaving += 1;
-            self.departures.push(0, slot);
+            self.drain_queue.push(0, slot);
         }
         self.pads = pads;
     }
 
     /// Whether the page in `slot` is still to be programmed: not where it was trimmed or written past the buffer
     /// meanwhile, and not where a newer copy went first.
-    pub(crate) fn is_wanted(&self, slot: u32) -> bool {
-        self.entries[slot as usize].stage != Stage::Void
+    pub(crate) fn is_wanted(&self, slot: BufferSlot) -> bool {
+        self.entries[slot.index()].stage != Stage::Void
     }
 
     /// Keeps from flash what is older than the copy in `slot`. Who waits for the older copies waits for this one from
     /// now on.
-    fn supersede(&mut self, slot: u32) {
-        let mut next = self.entries[slot as usize].older.take();
+    fn supersede(&mut self, slot: BufferSlot) {
+        let mut next = self.entries[slot.index()].older.take();
         while let Some(slot_of_older) = next {
             let [newer, older] = self
                 .entries
-                .get_disjoint_mut([slot as usize, slot_of_older as usize])
+                .get_disjoint_mut([slot.index(), slot_of_older.index()])
                 .expect("a copy is not older than itself");
             next = older.older.take();
             let dirty = older.stage == Stage::Dirty;
@@ -416,12 +415,12 @@ impl WriteBuffer {
             }
             newer.since = newer.since.min(older.since);
             if !older.pad {
-                std::mem::swap(&mut newer.period, &mut older.period);
+                std::mem::swap(&mut newer.epoch, &mut older.epoch);
             }
             if dirty {
-                self.policy.remove(slot_of_older);
+                self.policy.remove(slot_of_older.0);
                 self.dirty -= 1;
-                self.settle(slot_of_older);
+                self.retire(slot_of_older);
                 self.free.push(slot_of_older);
             } else {
                 older.stage = Stage::Void;
@@ -430,42 +429,44 @@ impl WriteBuffer {
     }
 
     /// Counts a page among those on their way, as soon as its package is known.
-    fn set_out(&mut self, slot: u32, now: Instant) {
-        let entry = &mut self.entries[slot as usize];
-        if entry.plane != NO_PLANE && !entry.travelling {
-            entry.travelling = true;
-            self.traffic.begin(entry.plane / self.planes_per_package, now);
+    fn drain_started(&mut self, slot: BufferSlot, now: Instant) {
+        let entry = &mut self.entries[slot.index()];
+        if let Some(plane) = entry.plane.filter(|_| !entry.draining) {
+            entry.draining = true;
+            self.stats.begin(plane.0 / self.planes_per_package, now);
         }
     }
 
-    fn arrive(&mut self, slot: u32, now: Instant) {
-        let entry = &mut self.entries[slot as usize];
-        if std::mem::take(&mut entry.travelling) {
-            self.traffic.end(entry.plane / self.planes_per_package, now);
+    fn drain_ended(&mut self, slot: BufferSlot, now: Instant) {
+        let entry = &mut self.entries[slot.index()];
+        if std::mem::take(&mut entry.draining) {
+            let plane = entry.plane.expect("a draining unit has its plane");
+            self.stats.end(plane.0 / self.planes_per_package, now);
         }
     }
 
     /// The page in `slot` is being programmed on `plane`.
-    pub(crate) fn placed(&mut self, slot: u32, plane: u32, now: Instant) {
-        let before = self.entries[slot as usize].plane;
-        if before == NO_PLANE || before / self.planes_per_package != plane / self.planes_per_package {
-            self.arrive(slot, now);
-            self.entries[slot as usize].plane = plane;
-            self.set_out(slot, now);
+    pub(crate) fn placed(&mut self, slot: BufferSlot, plane: PlaneId, now: Instant) {
+        let before = self.entries[slot.index()].plane;
+        let package = |plane: PlaneId| plane.0 / self.planes_per_package;
+        if before.map(package) != Some(package(plane)) {
+            self.drain_ended(slot, now);
+            self.entries[slot.index()].plane = Some(plane);
+            self.drain_started(slot, now);
         }
-        self.entries[slot as usize].stage = Stage::Placed;
+        self.entries[slot.index()].stage = Stage::Placed;
         self.supersede(slot);
-        let Entry { pad, cause, .. } = self.entries[slot as usize];
-        self.traffic.count(pad, cause);
+        let Entry { pad, cause, .. } = self.entries[slot.index()];
+        self.stats.count(pad, cause);
     }
 
     /// The page in `slot` is on flash, or never will be.
-    pub(crate) fn drained(&mut self, slot: u32, now: Instant) {
-        self.arrive(slot, now);
+    pub(crate) fn drained(&mut self, slot: BufferSlot, now: Instant) {
+        self.drain_ended(slot, now);
         self.leaving -= 1;
         self.under_way -= 1;
-        self.settle(slot);
-        if slot >= self.slots {
+        self.retire(slot);
+        if slot.0 >= self.slots {
             self.free_pads.push(slot);
         } else {
             self.free.push(slot);
@@ -474,70 +475,71 @@ impl WriteBuffer {
 
     /// Drops what is buffered of `page`, or keeps it from flash where it is leaving: it was trimmed or written past the
     /// buffer. Gives back what was here and not on flash.
-    pub(crate) fn forget(&mut self, page: u32) -> Option<Owed> {
-        let slot = self.newest.remove(&page)?;
+    pub(crate) fn forget(&mut self, lpn: Lpn) -> Option<Unflushed> {
+        let slot = self.newest.remove(&lpn)?;
         self.supersede(slot);
-        let entry = &mut self.entries[slot as usize];
-        let owed = Owed { since: std::mem::replace(&mut entry.since, u64::MAX), period: entry.period };
+        let entry = &mut self.entries[slot.index()];
+        let unflushed =
+            Unflushed { since: std::mem::replace(&mut entry.since, u64::MAX), epoch: entry.epoch };
         match entry.stage {
             Stage::Leaving => entry.stage = Stage::Void,
             Stage::Clean | Stage::Dirty => {
-                self.policy.remove(slot);
-                self.dirty -= usize::from(self.entries[slot as usize].stage == Stage::Dirty);
-                self.settle(slot);
+                self.policy.remove(slot.0);
+                self.dirty -= usize::from(self.entries[slot.index()].stage == Stage::Dirty);
+                self.retire(slot);
                 self.free.push(slot);
             }
             _ => {}
         }
-        (owed.since != u64::MAX).then_some(owed)
+        (unflushed.since != u64::MAX).then_some(unflushed)
     }
 
-    /// Closes the flush period: what was written so far is waited for, what comes later is not.
+    /// Closes the flush epoch: what was written so far is waited for, what comes later is not.
     pub(crate) fn begin_flush(&mut self) -> u64 {
-        self.periods.close()
+        self.epochs.close()
     }
 
-    /// Whether every page of `period` and before is on flash.
-    pub(crate) fn is_flushed(&self, period: u64) -> bool {
-        self.periods.is_over(period)
+    /// Whether every page of `epoch` and before is on flash.
+    pub(crate) fn is_flushed(&self, epoch: u64) -> bool {
+        self.epochs.is_over(epoch)
     }
 
     /// What was counted of pages on their way to flash.
-    pub(crate) fn traffic(&self) -> TrafficCounters {
-        self.traffic.counters()
+    pub(crate) fn drain_counters(&self) -> DrainCounters {
+        self.stats.counters()
     }
 
     /// Pages that are here and not on flash, each with the first write that is not.
-    pub(crate) fn at_risk(&self) -> impl Iterator<Item = (u32, u64)> {
+    pub(crate) fn at_risk(&self) -> impl Iterator<Item = (Lpn, u64)> {
         let volatile = |entry: &&Entry| {
             matches!(entry.stage, Stage::Dirty | Stage::Leaving | Stage::Placed) && entry.since != u64::MAX
         };
-        self.entries.iter().filter(volatile).map(|entry| (entry.page, entry.since))
+        self.entries.iter().filter(volatile).map(|entry| (entry.lpn, entry.since))
     }
 
     /// Nobody waits for the page in `slot` any more.
-    fn settle(&mut self, slot: u32) {
-        let entry = std::mem::take(&mut self.entries[slot as usize]);
+    fn retire(&mut self, slot: BufferSlot) {
+        let entry = std::mem::take(&mut self.entries[slot.index()]);
         self.unlink(slot, &entry);
         if !entry.pad && entry.stage != Stage::Clean {
-            self.periods.leave(entry.period);
+            self.epochs.leave(entry.epoch);
         }
     }
 
     /// Takes what was in `slot` out of the list of its page's copies, if it is there.
-    fn unlink(&mut self, slot: u32, entry: &Entry) {
-        let Some(&newest) = self.newest.get(&entry.page) else { return };
+    fn unlink(&mut self, slot: BufferSlot, entry: &Entry) {
+        let Some(&newest) = self.newest.get(&entry.lpn) else { return };
         if newest == slot {
             match entry.older {
-                Some(older) => self.newest.insert(entry.page, older),
-                None => self.newest.remove(&entry.page),
+                Some(older) => self.newest.insert(entry.lpn, older),
+                None => self.newest.remove(&entry.lpn),
             };
             return;
         }
         let mut at = newest;
-        while let Some(older) = self.entries[at as usize].older {
+        while let Some(older) = self.entries[at.index()].older {
             if older == slot {
-                self.entries[at as usize].older = entry.older;
+                self.entries[at.index()].older = entry.older;
                 return;
             }
             at = older;

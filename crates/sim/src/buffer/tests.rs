@@ -5,7 +5,7 @@ use crate::config::load;
 fn make(settings: &[(&str, &str)]) -> WriteBuffer {
     let settings: Vec<_> = settings.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
     let config = load("ssd-s", &settings).unwrap_or_else(|error| panic!("{error}"));
-    WriteBuffer::new(&config, &Geometry::new(&config)).expect("it has one")
+    WriteBuffer::new(&config, &Geometry::new(&config), DrainCounters::default()).expect("it has one")
 }
 
 #[test]
@@ -15,16 +15,16 @@ fn rewriting_a_page_does_not_put_off_the_flush_that_waits_for_it() {
     let mut settings = one_die.to_vec();
     settings.extend([("buffer.policy", "lru"), ("buffer.size", "32KiB"), ("buffer.drain_per_die", "1")]);
     let mut buffer = make(&settings);
-    (0..4).for_each(|page| assert_eq!(buffer.admit(page, u64::MAX, 0, || None), Admission::New));
-    let period = buffer.begin_flush();
+    (0..4).for_each(|page| assert_eq!(buffer.admit(Lpn(page), u64::MAX, 0, || None), Admission::New));
+    let epoch = buffer.begin_flush();
     for new in 4..12 {
-        buffer.admit(0, u64::MAX, 0, || None);
+        buffer.admit(Lpn(0), u64::MAX, 0, || None);
         let (slot, _) = buffer.drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
         buffer.drained(slot, Instant::ZERO);
-        if buffer.is_flushed(period) {
+        if buffer.is_flushed(epoch) {
             return;
         }
-        buffer.admit(new, u64::MAX, 0, || None);
+        buffer.admit(Lpn(new), u64::MAX, 0, || None);
     }
     panic!("the flush still waits");
 }
@@ -43,32 +43,32 @@ fn small() -> WriteBuffer {
 }
 
 #[test]
-fn a_write_past_the_buffer_owes_what_the_oldest_copy_owed_and_lets_none_of_them_follow() {
+fn a_write_past_the_buffer_owes_what_the_oldest_copy_unflushed_and_lets_none_of_them_follow() {
     let mut buffer = small();
-    buffer.admit(0, u64::MAX, 0, || None);
+    buffer.admit(Lpn(0), u64::MAX, 0, || None);
     let (leaving, _) = buffer.drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
-    let period = buffer.begin_flush();
-    assert_eq!(buffer.admit(0, u64::MAX, 1, || None), Admission::New);
-    assert_eq!(buffer.forget(0), Some(Owed { since: 0, period }));
-    assert_eq!(buffer.admit(0, u64::MAX, 2, || None), Admission::New);
+    let epoch = buffer.begin_flush();
+    assert_eq!(buffer.admit(Lpn(0), u64::MAX, 1, || None), Admission::New);
+    assert_eq!(buffer.forget(Lpn(0)), Some(Unflushed { since: 0, epoch }));
+    assert_eq!(buffer.admit(Lpn(0), u64::MAX, 2, || None), Admission::New);
     assert!(!buffer.is_wanted(leaving), "it would be programmed over what is newer");
 }
 
 #[test]
 fn a_copy_that_was_passed_on_its_way_is_not_programmed_behind_a_third_one() {
     let mut buffer = small();
-    buffer.admit(0, u64::MAX, 0, || None);
+    buffer.admit(Lpn(0), u64::MAX, 0, || None);
     let (first, _) = buffer.drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
-    let period = buffer.begin_flush();
-    buffer.admit(0, u64::MAX, 1, || None);
+    let epoch = buffer.begin_flush();
+    buffer.admit(Lpn(0), u64::MAX, 1, || None);
     let (second, _) = buffer.drain(Some(DrainCause::Flush), Instant::ZERO).unwrap();
-    buffer.placed(second, 0, Instant::ZERO);
-    buffer.admit(0, u64::MAX, 2, || None);
+    buffer.placed(second, PlaneId(0), Instant::ZERO);
+    buffer.admit(Lpn(0), u64::MAX, 2, || None);
     assert!(!buffer.is_wanted(first));
     buffer.drained(first, Instant::ZERO);
-    assert!(!buffer.is_flushed(period), "the second copy has what the first had and is not on flash");
+    assert!(!buffer.is_flushed(epoch), "the second copy has what the first had and is not on flash");
     buffer.drained(second, Instant::ZERO);
-    assert!(buffer.is_flushed(period));
+    assert!(buffer.is_flushed(epoch));
 }
 
 /// A page at random: written, set out, programmed, flushed, and written past the buffer. What flash has is the model.
@@ -81,12 +81,12 @@ fn what_is_written_of_a_page_reaches_flash_in_order_and_before_its_flush_ends() 
         let (mut write, mut buffered, mut given, mut safe) = (0, Vec::new(), 0, 0);
         let (mut leaving, mut placed) = (Vec::new(), Vec::new());
         let mut flushes: Vec<(u64, u64)> = Vec::new();
-        let mut past: Option<(u64, Option<Owed>)> = None;
+        let mut past: Option<(u64, Option<Unflushed>)> = None;
         for _ in 0..200 {
             match random.below(7) {
                 0 => {
                     write += 1;
-                    buffer.admit(0, u64::MAX, write, || None);
+                    buffer.admit(Lpn(0), u64::MAX, write, || None);
                     buffered.push(write);
                 }
                 1 => leaving.extend(
@@ -97,7 +97,7 @@ fn what_is_written_of_a_page_reaches_flash_in_order_and_before_its_flush_ends() 
                     if buffer.is_wanted(slot) {
                         assert!(version > given, "seed {seed}: write {version} goes over {given}");
                         given = version;
-                        buffer.placed(slot, 0, Instant::ZERO);
+                        buffer.placed(slot, PlaneId(0), Instant::ZERO);
                         placed.push((slot, version));
                     } else {
                         buffer.drained(slot, Instant::ZERO);
@@ -112,7 +112,7 @@ fn what_is_written_of_a_page_reaches_flash_in_order_and_before_its_flush_ends() 
                 5 if past.is_none() => {
                     write += 1;
                     given = write;
-                    past = Some((write, buffer.forget(0)));
+                    past = Some((write, buffer.forget(Lpn(0))));
                 }
                 6 => {
                     if let Some((version, _)) = past.take() {
@@ -121,17 +121,22 @@ fn what_is_written_of_a_page_reaches_flash_in_order_and_before_its_flush_ends() 
                 }
                 _ => {}
             }
-            let owed = past.and_then(|(_, owed)| owed);
+            let unflushed = past.and_then(|(_, unflushed)| unflushed);
             let first_at_risk = buffered.iter().copied().find(|&write| write > safe);
-            let said = buffer.at_risk().map(|(_, since)| since).chain(owed.map(|owed| owed.since)).min();
+            let said = buffer
+                .at_risk()
+                .map(|(_, since)| since)
+                .chain(unflushed.map(|unflushed| unflushed.since))
+                .min();
             if let Some(first) = first_at_risk {
                 assert!(
                     said.is_some_and(|said| said <= first),
                     "seed {seed}: {said:?} is said, {first} is at risk"
                 );
             }
-            for &(period, last) in &flushes {
-                let over = buffer.is_flushed(period) && owed.is_none_or(|owed| owed.period > period);
+            for &(epoch, last) in &flushes {
+                let over =
+                    buffer.is_flushed(epoch) && unflushed.is_none_or(|unflushed| unflushed.epoch > epoch);
                 let missing = buffered.iter().find(|&&write| write > safe && write <= last);
                 assert!(!over || missing.is_none(), "seed {seed}: flushed without {missing:?} of {last}");
             }

@@ -1,193 +1,225 @@
-//! Reads: from the write buffer, the read cache, or flash; then over the link, page by page or whole.
+//! Reads: from the write buffer, the read cache, or flash; then over the link, unit by unit or whole.
+//!
+//! [`ReadPath`] owns the readahead policy and the read cache. It asks the write path for what is buffered and the
+//! translation for what is on flash.
+//!
+//! Invariant: a mapping unit in the cache is not older than the last write or trim that reached the drive before it was
+//! asked for; [`ReadPath::forget`] sees to it.
 
-use super::Drive;
-use crate::buffer::WriteBuffer;
-use crate::cache::Hit;
-use crate::host::{Direction, Holder, Side};
-use crate::nand::{Kind, Operation as FlashOperation, Owner};
-use crate::pages::{piece, pieces};
-use crate::request::HostRequest;
-use flashlane_device::Failure;
+use super::request::{Delivery, HostRequest, pieces_of};
+use super::translation::Translation;
+use super::write::WritePath;
+use crate::cache::{Hit, ReadCache};
+use crate::config::DriveConfig;
+use crate::ids::{Lpn, RequestSlot};
+use crate::kernel::Kernel;
+use crate::nand::{Geometry, Operation, Owner, Read};
+use crate::pages::piece;
+use flashlane_device::{Failure, Request};
+use flashlane_policy::readahead::Readahead;
 use flashlane_policy::scheduling::Class;
 
-impl Drive {
-    pub(super) fn read_arrived(&mut self, request: u32) {
-        self.counts.reads += 1;
-        if self.exclusion.is_some() && self.needs_flash(request) && !self.may_enter(Side::Read, request) {
-            return;
-        }
-        self.read_pages(request);
+/// What reads counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ReadCounts {
+    pub(super) reads: u64,
+    pub(super) units: u64,
+    pub(super) buffer_hits: u64,
+    pub(super) cache_hits: u64,
+    pub(super) prefetched: u64,
+    pub(super) unreadable: u64,
+}
+
+/// The part of a drive that serves reads.
+pub(super) struct ReadPath {
+    delivery: Delivery,
+    capacity_bytes: u64,
+    readahead: Option<(Box<dyn Readahead>, ReadCache)>,
+    counts: ReadCounts,
+    /// An empty list, kept to spare its allocation.
+    to_fetch: Vec<Lpn>,
+}
+
+impl ReadPath {
+    /// An empty read path that goes on counting from `counts`. Requires: `config` is validated.
+    pub(super) fn new(
+        config: &DriveConfig,
+        geometry: &Geometry,
+        delivery: Delivery,
+        counts: ReadCounts,
+    ) -> Self {
+        let readahead = config.readahead.as_ref().map(|r| {
+            let policy = config.policies.readahead.build(&r.policy, r.window.0, &r.options.options());
+            let cache = ReadCache::new(r.cache.0 / geometry.page_bytes);
+            (policy.expect("validation built every policy once"), cache)
+        });
+        Self { delivery, capacity_bytes: config.capacity.0, readahead, counts, to_fetch: Vec::new() }
     }
 
-    /// Whether any page of the read has to come from flash and is not on its way already.
-    fn needs_flash(&self, request: u32) -> bool {
-        let state = &self.requests[request];
-        let page_bytes = self.geometry.page_bytes;
-        pieces(state.offset_bytes, state.length_bytes, page_bytes).any(|piece| {
-            let touched = piece.touched(page_bytes);
-            let buffered =
-                self.buffer.as_ref().is_some_and(|buffer| buffer.present(piece.page) & touched == touched);
-            let cached = self.readahead.as_ref().is_some_and(|(_, cache)| cache.contains(piece.page));
-            !buffered && !cached && self.ftl.plane_of(piece.page).is_some()
+    pub(super) fn counts(&self) -> ReadCounts {
+        self.counts
+    }
+
+    /// Whether anything is ever prefetched.
+    #[inline]
+    pub(super) fn has_readahead(&self) -> bool {
+        self.readahead.is_some()
+    }
+
+    /// Counts a read that reached the drive.
+    pub(super) fn count(&mut self) {
+        self.counts.reads += 1;
+    }
+
+    /// Whether any mapping unit of a read has to come from flash and is not on its way already.
+    pub(super) fn needs_flash(
+        &self,
+        request: &Request,
+        writes: &WritePath,
+        translation: &Translation,
+    ) -> bool {
+        let unit_bytes = self.delivery.unit_bytes;
+        pieces_of(request, unit_bytes).any(|piece| {
+            let touched = piece.touched(unit_bytes);
+            let buffered = writes.present(piece.lpn) & touched == touched;
+            let cached = self.readahead.as_ref().is_some_and(|(_, cache)| cache.contains(piece.lpn));
+            !buffered && !cached && translation.plane_of(piece.lpn).is_some()
         })
     }
 
-    /// Finds every page of the read.
-    pub(super) fn read_pages(&mut self, request: u32) {
-        let (offset, length) = (self.requests[request].offset_bytes, self.requests[request].length_bytes);
-        let page_bytes = self.geometry.page_bytes;
-        let (mut pages, mut ready_pages, mut ready_bytes, mut from_flash) = (0, 0, 0, 0);
-        for piece in pieces(offset, length, page_bytes) {
-            pages += 1;
-            if let Some(buffer) = &mut self.buffer
-                && buffer.read(piece.page, piece.touched(page_bytes))
-            {
+    /// Looks up every mapping unit of a read: what is there is delivered, what is not is read from flash. Returns whether
+    /// nothing has to come from flash.
+    pub(super) fn start(
+        &mut self,
+        kernel: &mut Kernel<HostRequest>,
+        writes: &mut WritePath,
+        translation: &mut Translation,
+        slot: RequestSlot,
+    ) -> bool {
+        let unit_bytes = self.delivery.unit_bytes;
+        let request = kernel.request(slot).request();
+        let (mut units, mut ready, mut ready_bytes, mut from_flash) = (0, 0, 0, 0);
+        for piece in pieces_of(&request, unit_bytes) {
+            units += 1;
+            if writes.read(piece.lpn, piece.touched(unit_bytes)) {
                 self.counts.buffer_hits += 1;
-                ready_pages += 1;
+                ready += 1;
                 ready_bytes += u64::from(piece.bytes);
                 continue;
             }
             if let Some((_, cache)) = &mut self.readahead {
-                let hit = cache.look_up(piece.page, (request, piece.bytes));
+                let hit = cache.look_up(piece.lpn, (slot, piece.bytes));
                 self.counts.cache_hits += u64::from(!matches!(hit, Hit::Miss));
                 match hit {
                     Hit::Miss => {}
                     Hit::Coming => continue,
                     Hit::Ready => {
-                        ready_pages += 1;
+                        ready += 1;
                         ready_bytes += u64::from(piece.bytes);
                         continue;
                     }
                 }
             }
-            let Some(plane) = self.ftl.plane_of(piece.page) else {
+            let Some(plane) = translation.plane_of(piece.lpn) else {
                 // Never written: zeros, without asking the flash.
-                ready_pages += 1;
+                ready += 1;
                 ready_bytes += u64::from(piece.bytes);
                 continue;
             };
             from_flash += 1;
-            if let Some(buffer) = &mut self.buffer {
-                buffer.expect(piece.page);
-            }
-            let owner = Owner::Request(request);
-            let mut read = FlashOperation::new(
-                Kind::Read,
-                owner,
-                Class::HostRead,
-                plane,
-                piece.page,
-                u64::from(piece.bytes),
-            );
-            if let Some(correction) = &mut self.correction {
-                correction.decide(&mut read, self.ftl.wear_of(piece.page));
-                self.counts.read_retries += u64::from(read.retries);
-            }
-            self.flash.enqueue(read, self.now, &mut self.events);
+            writes.reserve_clean(piece.lpn);
+            translation.read_for_host(kernel, slot, plane, piece.lpn, u64::from(piece.bytes));
         }
-        self.counts.pages_read += u64::from(pages);
-        let state = &mut self.requests[request];
-        state.pending = pages;
-        state.flash_pending = from_flash;
-        if ready_pages > 0 {
-            self.deliver(request, ready_pages, ready_bytes);
+        self.counts.units += u64::from(units);
+        kernel.request_mut(slot).start_reading(units, from_flash);
+        if ready > 0 {
+            self.delivery.deliver(kernel, slot, ready, ready_bytes);
         }
-        if from_flash == 0 {
-            self.leave(Side::Read, request);
-        }
-        self.read_ahead(offset..offset + length);
+        from_flash == 0
     }
 
-    /// Flash has delivered a page of a read, or several.
+    /// Flash has delivered mapping units of a read. Returns whether they were the last from there.
     #[inline]
-    pub(super) fn page_read(&mut self, request: u32, operation: &FlashOperation) {
-        if operation.unreadable {
-            self.counts.pages_unreadable += 1;
-            self.requests[request].outcome = Err(Failure::Unreadable);
-        } else if self.buffer.as_ref().is_some_and(WriteBuffer::keeps_reads) {
-            self.keep(request, operation.page);
+    pub(super) fn came_from_flash(
+        &mut self,
+        kernel: &mut Kernel<HostRequest>,
+        writes: &mut WritePath,
+        slot: RequestSlot,
+        read: &Read,
+    ) -> bool {
+        if read.unreadable {
+            self.counts.unreadable += 1;
+            kernel.request_mut(slot).fail(Failure::Unreadable);
+        } else if writes.keeps_reads() {
+            let Request { offset_bytes, length_bytes, .. } = kernel.request(slot).request();
+            let unit_bytes = self.delivery.unit_bytes;
+            let piece = piece(read.lpn, offset_bytes, offset_bytes + length_bytes, unit_bytes);
+            writes.fill_clean(read.lpn, piece.touched(unit_bytes));
         }
-        self.deliver(request, operation.pages, operation.bus_bytes);
-        let state = &mut self.requests[request];
-        state.flash_pending -= operation.pages;
-        if state.flash_pending == 0 && state.excluding {
-            self.leave(Side::Read, request);
-        }
+        self.delivery.deliver(kernel, slot, read.units, read.bus_bytes);
+        kernel.request_mut(slot).came_from_flash(read.units)
     }
 
-    /// Keeps what was read of a page, if there was room for it.
-    fn keep(&mut self, request: u32, page: u32) {
-        let page_bytes = self.geometry.page_bytes;
-        let HostRequest { offset_bytes, length_bytes, .. } = self.requests[request];
-        let piece = piece(page, offset_bytes, offset_bytes + length_bytes, page_bytes);
-        if let Some(buffer) = &mut self.buffer {
-            buffer.came(page, piece.touched(page_bytes));
-        }
-    }
-
-    /// Sends pages of a read to the host: at once, or with the last of them.
-    #[inline]
-    fn deliver(&mut self, request: u32, pages: u32, bytes: u64) {
-        if !self.whole_reads {
-            return self.send(request, pages, bytes, Direction::Out);
-        }
-        let state = &mut self.requests[request];
-        state.unsent.0 += pages;
-        state.unsent.1 += bytes;
-        let (pages, bytes) = state.unsent;
-        if pages == state.pending {
-            self.send(request, pages, bytes, Direction::Out);
-        }
-    }
-
-    fn read_ahead(&mut self, bytes: std::ops::Range<u64>) {
-        let Some((policy, cache)) = &mut self.readahead else { return };
-        let fetch = policy.observe(bytes);
-        let page_bytes = self.geometry.page_bytes;
-        // A page of which the host has only read the beginning is fetched too.
-        let first = fetch.start / page_bytes;
-        let end = fetch.end.min(self.profile.capacity_bytes).div_ceil(page_bytes);
-        for page in first..end {
-            let page = page as u32;
-            let buffered = self.buffer.as_ref().is_some_and(|buffer| buffer.present(page) != 0);
-            if buffered || cache.contains(page) || cache.is_coming(page) || self.ftl.plane_of(page).is_none()
-            {
+    /// Asks the readahead policy what to prefetch after a read. Returns those mapping units that are not on their way
+    /// already; [`ReadPath::recycle`] takes the list.
+    pub(super) fn prefetches(
+        &mut self,
+        request: &Request,
+        writes: &WritePath,
+        translation: &Translation,
+    ) -> Vec<Lpn> {
+        let mut to_fetch = std::mem::take(&mut self.to_fetch);
+        let Some((policy, cache)) = &mut self.readahead else { return to_fetch };
+        let fetch = policy.observe(request.offset_bytes..request.offset_bytes + request.length_bytes);
+        let unit_bytes = self.delivery.unit_bytes;
+        // A unit of which the host has only read the beginning is fetched too.
+        let first = fetch.start / unit_bytes;
+        let end = fetch.end.min(self.capacity_bytes).div_ceil(unit_bytes);
+        for lpn in (first..end).map(|number| Lpn(number as u32)) {
+            let known = writes.present(lpn) != 0 || cache.contains(lpn) || cache.is_coming(lpn);
+            if known || translation.plane_of(lpn).is_none() {
                 continue;
             }
-            if !cache.fetch(page) {
+            if !cache.fetch(lpn) {
                 break;
             }
-            self.fetched.push(page);
+            to_fetch.push(lpn);
         }
-        let mut fetched = std::mem::take(&mut self.fetched);
-        self.counts.pages_fetched_ahead += fetched.len() as u64;
-        for page in fetched.drain(..) {
-            if self.exclusion.as_mut().is_none_or(|lock| lock.enter(Side::Read, Holder::Fetch(page))) {
-                self.fetch(page);
-            }
-        }
-        self.fetched = fetched;
+        self.counts.prefetched += to_fetch.len() as u64;
+        to_fetch
     }
 
-    /// Reads a page ahead of the host.
-    pub(super) fn fetch(&mut self, page: u32) {
-        let Some(plane) = self.ftl.plane_of(page) else {
-            // Trimmed while it waited for the controller.
-            return self.page_fetched(page);
-        };
-        let bytes = self.geometry.page_bytes;
-        let read = FlashOperation::new(Kind::Read, Owner::Readahead, Class::Readahead, plane, page, bytes);
-        self.flash.enqueue(read, self.now, &mut self.events);
+    /// Takes back the list of [`ReadPath::prefetches`].
+    pub(super) fn recycle(&mut self, mut to_fetch: Vec<Lpn>) {
+        to_fetch.clear();
+        self.to_fetch = to_fetch;
     }
 
-    /// A page fetched ahead has come.
-    pub(super) fn page_fetched(&mut self, page: u32) {
+    /// Reads a mapping unit ahead of the host. Returns false where it was trimmed since it was chosen.
+    pub(super) fn prefetch(
+        &self,
+        kernel: &mut Kernel<HostRequest>,
+        translation: &Translation,
+        lpn: Lpn,
+    ) -> bool {
+        let Some(plane) = translation.plane_of(lpn) else { return false };
+        let bytes = self.delivery.unit_bytes;
+        kernel.enqueue(Operation::read(Owner::Readahead, Class::Readahead, plane, lpn, bytes));
+        true
+    }
+
+    /// A prefetched mapping unit has come: the reads that wait for it get it.
+    pub(super) fn prefetched(&mut self, kernel: &mut Kernel<HostRequest>, lpn: Lpn) {
         let Some((_, cache)) = &mut self.readahead else { return };
-        for (request, bytes) in cache.arrived(page) {
-            self.deliver(request, 1, u64::from(bytes));
+        for (slot, bytes) in cache.arrived(lpn) {
+            self.delivery.deliver(kernel, slot, 1, u64::from(bytes));
         }
-        if self.exclusion.is_some() {
-            self.give_back(Side::Read);
+    }
+
+    /// Mapping units were written or trimmed: what the cache has of them is stale.
+    pub(super) fn forget(&mut self, units: impl Iterator<Item = Lpn>) {
+        if let Some((_, cache)) = &mut self.readahead {
+            units.for_each(|lpn| cache.forget(lpn));
         }
     }
 }

@@ -1,407 +1,476 @@
-//! Writes: over the link, into the buffer or straight to flash; trims and flushes.
+//! The way of a write: over the link, into the buffer or past it, to flash. Trims and flushes, too.
+//!
+//! ```text
+//! store ─┬─ into the buffer: admit … acknowledge ──> completion
+//!        │                            drain: fill what is missing, program, release the slot
+//!        └─ past the buffer: write_past: fill what is missing, program … durable ──> completion
+//! ```
+//!
+//! The states of the request stand in `request`, those of a buffered mapping unit in `crate::buffer`. [`WritePath`] owns
+//! the buffer and what waits for it; it asks the kernel for time, link and flash, and the translation for places.
+//!
+//! Invariants:
+//! - writes that wait for room in the buffer get it in order of arrival;
+//! - a flush completes once no write before it is in the buffer, or past it and not durable;
+//! - a mapping unit that a write past the buffer has overtaken is at risk until that write is durable.
 
-use super::Drive;
-use crate::buffer::{Admission, DrainCause};
-use crate::config::Takes;
+use super::request::{Delivery, HostRequest, pieces_of};
+use super::translation::Translation;
+use crate::buffer::{Admission, DrainCause, DrainCounters, Unflushed, WriteBuffer};
+use crate::config::{DriveConfig, Takes};
 use crate::event::Event;
-use crate::ftl::{Clean, Placed};
-use crate::host::{Direction, Side};
-use crate::nand::{Kind, Operation as FlashOperation, Owner};
-use crate::pages::{Piece, pieces, pieces_behind, split};
-use crate::request::HostRequest;
-use flashlane_device::{Failure, Operation};
-use flashlane_policy::scheduling::Class;
-use std::ops::Range;
+use crate::ids::{BufferSlot, Lpn, RequestSlot};
+use crate::kernel::Kernel;
+use crate::nand::{Geometry, Owner, Program};
+use crate::pages::{Piece, pieces_behind, split};
+use flashlane_base::Duration;
+use flashlane_device::{Failure, Request};
+use std::collections::{BTreeMap, VecDeque};
 
-impl Drive {
-    /// A write may send its data.
-    pub(super) fn receive(&mut self, request: u32) {
-        let HostRequest { offset_bytes, length_bytes: bytes, .. } = self.requests[request];
-        self.ftl.expect_place((offset_bytes / self.geometry.page_bytes) as u32);
-        self.send(request, 0, bytes, Direction::In);
-    }
+/// What writes, trims and flushes counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct WriteCounts {
+    pub(super) writes: u64,
+    pub(super) trims: u64,
+    pub(super) flushes: u64,
+    pub(super) units: u64,
+    pub(super) absorbed: u64,
+    pub(super) stalls: u64,
+    pub(super) lost: u64,
+    pub(super) drains: DrainCounters,
+}
 
-    /// A command, with its data if it has any, has come over the link.
-    pub(super) fn received(&mut self, request: u32) {
-        match self.requests[request].operation {
-            Operation::Write => {
-                self.counts.writes += 1;
-                self.leave(Side::Write, request);
-                self.store(request);
-            }
-            Operation::Trim => self.trim(request),
-            _ => self.flush(request),
+/// The part of a drive that serves writes, trims and flushes.
+pub(super) struct WritePath {
+    delivery: Delivery,
+    buffer: Option<WriteBuffer>,
+    /// Which writes go to the buffer.
+    takes: Takes,
+    /// How long the buffer takes to acknowledge one of them.
+    latency: Duration,
+    /// Writes that wait for room in the buffer, first come first.
+    stalled: VecDeque<RequestSlot>,
+    /// Slots of buffered units for which there was no block left.
+    unplaced: Vec<BufferSlot>,
+    /// Flushes that wait for the buffer.
+    flushing: Vec<RequestSlot>,
+    /// Mapping units that were in the buffer when a write past it came that is not durable yet: what is lost with it,
+    /// and its request.
+    bypassed: BTreeMap<Lpn, (Unflushed, RequestSlot)>,
+    counts: WriteCounts,
+    /// An empty list, kept to spare its allocation.
+    flushed: Vec<RequestSlot>,
+}
+
+type DriveKernel = Kernel<HostRequest>;
+
+impl WritePath {
+    /// A write path with an empty buffer that goes on counting from `counts`. Requires: `config` is validated.
+    pub(super) fn new(
+        config: &DriveConfig,
+        geometry: &Geometry,
+        delivery: Delivery,
+        counts: WriteCounts,
+    ) -> Self {
+        let buffer = config.buffer.as_ref();
+        Self {
+            delivery,
+            takes: buffer.map(|buffer| buffer.takes).unwrap_or_default(),
+            latency: buffer.map(|buffer| buffer.latency.0).unwrap_or_default(),
+            buffer: WriteBuffer::new(config, geometry, counts.drains),
+            stalled: VecDeque::new(),
+            unplaced: Vec::new(),
+            flushing: Vec::new(),
+            bypassed: BTreeMap::new(),
+            counts,
+            flushed: Vec::new(),
         }
     }
 
-    pub(super) fn pieces_of(&self, request: u32) -> impl Iterator<Item = Piece> + use<> {
-        let state = &self.requests[request];
-        pieces(state.offset_bytes, state.length_bytes, self.geometry.page_bytes)
+    pub(super) fn counts(&self) -> WriteCounts {
+        let drains = self.buffer.as_ref().map(WriteBuffer::drain_counters).unwrap_or_default();
+        WriteCounts { drains, ..self.counts }
     }
 
-    fn store(&mut self, request: u32) {
-        let pages = self.pieces_of(request).count() as u32;
-        self.counts.pages_written += u64::from(pages);
-        self.requests[request].pending = pages;
-        if let Some((_, cache)) = &mut self.readahead {
-            let state = &self.requests[request];
-            for piece in pieces(state.offset_bytes, state.length_bytes, self.geometry.page_bytes) {
-                cache.forget(piece.page);
-            }
+    /// Mapping units of which some write has completed and is not on flash, each with the number of the first such write.
+    pub(super) fn at_risk(&self) -> impl Iterator<Item = (Lpn, u64)> {
+        let buffered = self.buffer.iter().flat_map(WriteBuffer::at_risk);
+        let bypassed = self.bypassed.iter().map(|(&lpn, (unflushed, _))| (lpn, unflushed.since));
+        buffered.chain(bypassed)
+    }
+
+    // What reads ask.
+
+    /// The parts of a mapping unit that are in the buffer.
+    pub(super) fn present(&self, lpn: Lpn) -> u64 {
+        self.buffer.as_ref().map_or(0, |buffer| buffer.present(lpn))
+    }
+
+    /// Whether the buffer has all of the parts `touched` of a mapping unit, to be read now.
+    #[inline]
+    pub(super) fn read(&mut self, lpn: Lpn, touched: u64) -> bool {
+        self.buffer.as_mut().is_some_and(|buffer| buffer.read(lpn, touched))
+    }
+
+    /// Whether the buffer keeps what was read.
+    #[inline]
+    pub(super) fn keeps_reads(&self) -> bool {
+        self.buffer.as_ref().is_some_and(WriteBuffer::keeps_reads)
+    }
+
+    /// Makes room in the buffer for a mapping unit that is being read, if it keeps such.
+    #[inline]
+    pub(super) fn reserve_clean(&mut self, lpn: Lpn) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.reserve_clean(lpn);
         }
-        if self.buffer.is_some() && !self.passes_buffer(request) {
-            if self.stalled.is_empty() && self.admit(request) {
-                self.acknowledge(request);
-            } else {
-                self.counts.buffer_stalls += 1;
-                self.stalled.push_back(request);
-            }
-            self.drain();
+    }
+
+    /// The parts `touched` of a mapping unit have come from flash.
+    pub(super) fn fill_clean(&mut self, lpn: Lpn, touched: u64) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.fill_clean(lpn, touched);
+        }
+    }
+
+    // A write, from its data on.
+
+    /// The data of a write have come over the link.
+    pub(super) fn store(
+        &mut self,
+        kernel: &mut DriveKernel,
+        translation: &mut Translation,
+        slot: RequestSlot,
+    ) {
+        let write = kernel.request(slot).request();
+        let units = pieces_of(&write, self.delivery.unit_bytes).count() as u32;
+        self.counts.writes += 1;
+        self.counts.units += u64::from(units);
+        if self.buffer.is_none() || self.bypasses(&write) {
+            kernel.request_mut(slot).start_programming(units);
+            return self.write_past(kernel, translation, slot);
+        }
+        kernel.request_mut(slot).start_buffering();
+        if self.stalled.is_empty() && self.admit(kernel, translation, slot) {
+            self.acknowledge(kernel, slot);
         } else {
-            self.write_through(request);
+            self.counts.stalls += 1;
+            self.stalled.push_back(slot);
         }
+        self.drain(kernel, translation);
     }
 
-    /// Whether a write goes past the buffer: a durable one, or one that needs no other to make a page.
-    fn passes_buffer(&self, request: u32) -> bool {
-        let page_bytes = self.geometry.page_bytes;
-        self.requests[request].durable
+    /// Whether a write goes past the buffer: a durable one, or one that needs no other to make a mapping unit.
+    fn bypasses(&self, write: &Request) -> bool {
+        let unit_bytes = self.delivery.unit_bytes;
+        write.durable
             || self.takes == Takes::Parts
-                && self.pieces_of(request).any(|piece| u64::from(piece.bytes) == page_bytes)
+                && pieces_of(write, unit_bytes).any(|piece| u64::from(piece.bytes) == unit_bytes)
     }
 
-    /// Takes a write's pages into the buffer as far as there is room; true once all of them are in.
-    fn admit(&mut self, request: u32) -> bool {
-        let page_bytes = self.geometry.page_bytes;
-        let HostRequest { offset_bytes, length_bytes, admitted, .. } = self.requests[request];
-        for piece in pieces_behind(admitted, offset_bytes, length_bytes, page_bytes) {
-            let buffer = self.buffer.as_mut().expect("writes are admitted to a buffer");
-            let ftl = &mut self.ftl;
-            let assign = || ftl.assign(piece.page).ok();
-            match buffer.admit(piece.page, piece.covered(page_bytes), self.acknowledged, assign) {
+    /// Takes a write's mapping units into the buffer as far as there is room. Returns whether all of them are in.
+    fn admit(&mut self, kernel: &mut DriveKernel, translation: &mut Translation, slot: RequestSlot) -> bool {
+        let unit_bytes = self.delivery.unit_bytes;
+        let number = kernel.writes();
+        let write = kernel.request_mut(slot);
+        let Request { offset_bytes, length_bytes, .. } = write.request();
+        let buffer = self.buffer.as_mut().expect("writes are admitted to a buffer");
+        for piece in pieces_behind(write.buffered_units(), offset_bytes, length_bytes, unit_bytes) {
+            let assign = || translation.assign(piece.lpn);
+            match buffer.admit(piece.lpn, piece.covered(unit_bytes), number, assign) {
                 Admission::New => {}
-                Admission::Absorbed => self.counts.buffer_absorbed += 1,
+                Admission::Absorbed => self.counts.absorbed += 1,
                 Admission::Full => return false,
             }
-            self.requests[request].admitted += 1;
+            write.unit_buffered();
         }
         true
     }
 
-    /// All of a write's pages are in the buffer.
-    fn acknowledge(&mut self, request: u32) {
-        self.acknowledged += 1;
-        let state = &mut self.requests[request];
-        (state.acknowledged, state.pending) = (true, 1);
-        if self.buffer_latency.is_zero() {
-            self.written(request, 1);
+    /// All of a write's mapping units are in the buffer.
+    fn acknowledge(&mut self, kernel: &mut DriveKernel, slot: RequestSlot) {
+        kernel.acknowledge(slot);
+        kernel.request_mut(slot).acknowledge();
+        if self.latency.is_zero() {
+            self.acknowledged(kernel, slot);
         } else {
-            self.events.schedule(self.now + self.buffer_latency, Event::Acknowledged(request));
+            kernel.schedule_after(self.latency, Event::Acknowledged(slot));
         }
     }
 
-    /// Sends pages from the buffer to flash, as many as should be on their way.
-    pub(super) fn drain(&mut self) {
+    /// The buffer has acknowledged a write.
+    pub(super) fn acknowledged(&mut self, kernel: &mut DriveKernel, slot: RequestSlot) {
+        self.delivery.written(kernel, slot, 1);
+    }
+
+    // From the buffer to flash.
+
+    /// Sends mapping units from the buffer to flash, as many as should be on their way.
+    pub(super) fn drain(&mut self, kernel: &mut DriveKernel, translation: &mut Translation) {
         loop {
-            // Where no block is left to write to, pages leave the buffer as fast as they are chosen.
-            while let Some(slot) = self.lost.pop() {
-                self.release(slot);
+            // Where no block is left to write to, units leave the buffer as fast as they are chosen.
+            while let Some(slot) = self.unplaced.pop() {
+                self.release(kernel, translation, slot);
             }
-            let forced = self.forced_drain();
+            let forced = self.forced_drain(kernel);
             if forced.is_some() {
-                self.flash.recall_all(self.now, &mut self.events);
+                kernel.release_groups();
             }
             let Some(buffer) = &mut self.buffer else { return };
-            let Some((slot, entry)) = buffer.drain(forced, self.now) else { return };
-            let nothing_to_pad = entry.pad && self.ftl.plane_of(entry.page).is_none();
+            let Some((slot, entry)) = buffer.drain(forced, kernel.now()) else { return };
+            let nothing_to_pad = entry.pad && translation.plane_of(entry.lpn).is_none();
             if nothing_to_pad || !buffer.is_wanted(slot) {
-                self.release(slot);
+                self.release(kernel, translation, slot);
             } else {
-                self.write_page(entry.page, entry.present, Owner::DrainFill(slot), Owner::Drain(slot));
+                let (fill, owner) = (Owner::DrainFill(slot), Owner::Drain(slot));
+                self.write_unit(kernel, translation, entry.lpn, entry.present, fill, owner);
             }
         }
     }
 
-    /// Why buffered pages have to go to flash now, where they have to: for a flush before all, which wants every one.
-    fn forced_drain(&self) -> Option<DrainCause> {
+    /// Why buffered units have to go to flash now, where they have to: for a flush before all, which wants every one.
+    fn forced_drain(&self, kernel: &DriveKernel) -> Option<DrainCause> {
         if !self.flushing.is_empty() {
             Some(DrainCause::Flush)
         } else if !self.stalled.is_empty() {
             Some(DrainCause::Full)
         } else {
-            self.resting.then_some(DrainCause::Idle)
+            kernel.host_is_idle().then_some(DrainCause::Idle)
         }
     }
 
-    /// The rest of a buffered page has come from flash.
-    pub(super) fn page_filled(&mut self, page: u32, slot: u32) {
-        if self.buffer.as_mut().is_some_and(|buffer| buffer.is_wanted(slot)) {
-            self.program(page, Owner::Drain(slot));
+    /// The rest of a buffered mapping unit has come from flash.
+    pub(super) fn drain_filled(
+        &mut self,
+        kernel: &mut DriveKernel,
+        translation: &mut Translation,
+        lpn: Lpn,
+        slot: BufferSlot,
+    ) {
+        if self.buffer.as_ref().is_some_and(|buffer| buffer.is_wanted(slot)) {
+            self.program(kernel, translation, lpn, Owner::Drain(slot));
         } else {
-            self.release(slot);
+            self.release(kernel, translation, slot);
         }
-        self.drain();
+        self.drain(kernel, translation);
     }
 
-    /// A buffered page is on flash.
-    pub(super) fn page_drained(&mut self, slot: u32) {
-        self.release(slot);
-        self.drain();
+    /// A buffered mapping unit is on flash.
+    pub(super) fn drained(
+        &mut self,
+        kernel: &mut DriveKernel,
+        translation: &mut Translation,
+        slot: BufferSlot,
+    ) {
+        self.release(kernel, translation, slot);
+        self.drain(kernel, translation);
     }
 
-    /// A buffered page is on flash, or can never be: its slot is free for whoever waits.
-    fn release(&mut self, slot: u32) {
-        self.buffer.as_mut().expect("pages drain from a buffer").drained(slot, self.now);
-        while let Some(&request) = self.stalled.front() {
-            if !self.admit(request) {
+    /// A buffered mapping unit is on flash, or can never be: its slot is free for writes that wait.
+    fn release(&mut self, kernel: &mut DriveKernel, translation: &mut Translation, slot: BufferSlot) {
+        self.buffer.as_mut().expect("units drain from a buffer").drained(slot, kernel.now());
+        while let Some(&write) = self.stalled.front() {
+            if !self.admit(kernel, translation, write) {
                 break;
             }
             self.stalled.pop_front();
-            self.acknowledge(request);
+            self.acknowledge(kernel, write);
         }
-        self.end_flushes();
+        self.end_flushes(kernel);
     }
 
-    /// Writes a request's pages to flash; it completes with the last of them.
-    fn write_through(&mut self, request: u32) {
+    // Past the buffer.
+
+    /// Writes a request's mapping units to flash; it completes with the last of them.
+    fn write_past(&mut self, kernel: &mut DriveKernel, translation: &mut Translation, slot: RequestSlot) {
+        let unit_bytes = self.delivery.unit_bytes;
+        let write = kernel.request(slot).request();
+        let (fill, owner) = (Owner::RequestFill(slot), Owner::Request(slot));
         if self.buffer.is_none() {
-            return self.write_pages(request);
+            // The mapping units that it covers wholly go in one run.
+            let (head, mut whole, tail) = split(write.offset_bytes, write.length_bytes, unit_bytes);
+            let mut write_part = |path: &mut Self, part: Piece| {
+                path.write_unit(kernel, translation, part.lpn, part.covered(unit_bytes), fill, owner);
+            };
+            head.into_iter().for_each(|part| write_part(self, part));
+            self.program_run(kernel, translation, slot, &mut whole);
+            let mut write_part = |path: &mut Self, part: Piece| {
+                path.write_unit(kernel, translation, part.lpn, part.covered(unit_bytes), fill, owner);
+            };
+            tail.into_iter().for_each(|part| write_part(self, part));
+            return;
         }
-        let page_bytes = self.geometry.page_bytes;
-        for piece in self.pieces_of(request) {
-            let mut present = piece.covered(page_bytes);
+        for piece in pieces_of(&write, unit_bytes) {
+            let mut present = piece.covered(unit_bytes);
             if let Some(buffer) = &mut self.buffer {
-                present |= buffer.present(piece.page);
-                if let Some(owed) = buffer.forget(piece.page) {
-                    // Where another such write is still under way the page owes the older of both.
-                    let (oldest, by) = self.overtaken.entry(piece.page).or_insert((owed, request));
-                    oldest.since = oldest.since.min(owed.since);
-                    oldest.period = oldest.period.min(owed.period);
-                    *by = request;
+                present |= buffer.present(piece.lpn);
+                if let Some(unflushed) = buffer.forget(piece.lpn) {
+                    // Where another such write is still under way the older of both is what a power cut loses.
+                    let (oldest, by) = self.bypassed.entry(piece.lpn).or_insert((unflushed, slot));
+                    oldest.since = oldest.since.min(unflushed.since);
+                    oldest.epoch = oldest.epoch.min(unflushed.epoch);
+                    *by = slot;
                 }
             }
-            self.write_page(piece.page, present, Owner::RequestFill(request), Owner::Request(request));
+            self.write_unit(kernel, translation, piece.lpn, present, fill, owner);
         }
     }
 
-    /// Writes a request's pages to flash, those that it covers wholly in one go.
-    fn write_pages(&mut self, request: u32) {
-        let HostRequest { offset_bytes, length_bytes, .. } = self.requests[request];
-        let (head, whole, tail) = split(offset_bytes, length_bytes, self.geometry.page_bytes);
-        let write_part = |drive: &mut Self, part: Piece| {
-            let present = part.covered(drive.geometry.page_bytes);
-            drive.write_page(part.page, present, Owner::RequestFill(request), Owner::Request(request));
-        };
-        head.into_iter().for_each(|part| write_part(self, part));
-        self.program_run(whole, request);
-        tail.into_iter().for_each(|part| write_part(self, part));
-    }
-
-    /// [`Drive::program`] for pages of a request that follow each other.
-    fn program_run(&mut self, mut pages: Range<u32>, request: u32) {
-        let owner = Owner::Request(request);
-        let mut placed = std::mem::take(&mut self.placed);
-        while !pages.is_empty() {
-            let outcome = self.ftl.place_run(pages.clone(), &mut placed, &mut self.cleaned);
-            // The cleaning that came due goes with the last of them.
-            let last = if outcome.is_ok() && !self.cleaned.is_empty() { placed.pop() } else { None };
-            if let Some(&place) = placed.first() {
-                let first = self.programming(pages.start, place, owner);
-                self.flash.enqueue_run(first, &placed, self.now, &mut self.events);
-            }
-            pages.start += placed.len() as u32;
-            if let Some(place) = last {
-                let program = self.programming(pages.start, place, owner);
-                self.clean_and_do(Some(program));
-                self.program_parity(place, owner);
-                pages.start += 1;
-            } else if outcome.is_err() {
-                self.clean_and_do(None);
-                self.write_failed(pages.start, owner);
-                pages.start += 1;
-            }
-            placed.clear();
+    /// Programs mapping units of a request that follow each other.
+    fn program_run(
+        &mut self,
+        kernel: &mut DriveKernel,
+        translation: &mut Translation,
+        slot: RequestSlot,
+        units: &mut std::ops::Range<u32>,
+    ) {
+        while translation.program_run(kernel, slot, units).is_err() {
+            self.write_failed(kernel, Lpn(units.start - 1), Owner::Request(slot));
         }
-        self.placed = placed;
     }
 
-    /// The flash operation that puts a page in its place.
+    /// Mapping units of a request are on flash.
     #[inline]
-    fn programming(&self, page: u32, place: Placed, owner: Owner) -> FlashOperation {
-        let bytes = self.geometry.page_bytes;
-        let mut program =
-            FlashOperation::new(Kind::Program, owner, Class::HostWrite, place.plane, page, bytes);
-        program.fills_block = place.fills_block;
-        program.awaits = self.may_await(place, owner);
-        program
-    }
-
-    /// Whether a program can wait for those that go along with it: only from the buffer, where nobody waits for it.
-    #[inline]
-    fn may_await(&self, place: Placed, owner: Owner) -> bool {
-        place.awaits && matches!(owner, Owner::Drain(_)) && self.forced_drain().is_none()
-    }
-
-    /// A page of a request is on flash, or several.
-    #[inline]
-    pub(super) fn pages_written(&mut self, request: u32, operation: &FlashOperation) {
-        if !self.overtaken.is_empty() {
-            self.caught_up(operation.page, request);
+    pub(super) fn programmed(&mut self, kernel: &mut DriveKernel, slot: RequestSlot, program: &Program) {
+        if !self.bypassed.is_empty() {
+            self.bypass_completed(kernel, program.lpn, slot);
         }
-        self.written(request, operation.pages);
+        self.delivery.written(kernel, slot, program.units);
     }
 
-    /// A write that may have overtaken a buffered page has come to its end there.
-    fn caught_up(&mut self, page: u32, request: u32) {
-        if self.overtaken.get(&page).is_some_and(|&(_, by)| by == request) {
-            self.overtaken.remove(&page);
-            self.end_flushes();
+    /// A write that may have overtaken a buffered mapping unit is durable there, or failed.
+    fn bypass_completed(&mut self, kernel: &mut DriveKernel, lpn: Lpn, slot: RequestSlot) {
+        if self.bypassed.get(&lpn).is_some_and(|&(_, by)| by == slot) {
+            self.bypassed.remove(&lpn);
+            self.end_flushes(kernel);
         }
     }
 
-    /// Programs a page, after reading from flash what is not present of it.
-    fn write_page(&mut self, page: u32, present: u64, fill: Owner, owner: Owner) {
+    // To flash, from either side.
+
+    /// Programs a mapping unit, after reading from flash what is not present of it.
+    fn write_unit(
+        &mut self,
+        kernel: &mut DriveKernel,
+        translation: &mut Translation,
+        lpn: Lpn,
+        present: u64,
+        fill: Owner,
+        owner: Owner,
+    ) {
         if present != u64::MAX
-            && let Some(plane) = self.ftl.plane_of(page)
+            && let Some(plane) = translation.plane_of(lpn)
         {
-            let bytes = u64::from(present.count_zeros()) * self.geometry.page_bytes / 64;
-            let read = FlashOperation::new(Kind::Read, fill, Class::HostWrite, plane, page, bytes);
-            self.flash.enqueue(read, self.now, &mut self.events);
+            let bytes = u64::from(present.count_zeros()) * self.delivery.unit_bytes / 64;
+            translation.read_rest(kernel, fill, plane, lpn, bytes);
         } else {
-            self.program(page, owner);
+            self.program(kernel, translation, lpn, owner);
         }
     }
 
-    /// Finds a place for a page and programs it there.
+    /// Finds a place for a mapping unit and programs it there.
     #[inline]
-    pub(super) fn program(&mut self, page: u32, owner: Owner) {
-        let placed = match self.settled_plane(owner) {
-            Some(plane) if self.ftl.takes(plane, page) => self.ftl.place_on(plane, page, &mut self.cleaned),
-            _ => self.ftl.place(page, &mut self.cleaned),
+    pub(super) fn program(
+        &mut self,
+        kernel: &mut DriveKernel,
+        translation: &mut Translation,
+        lpn: Lpn,
+        owner: Owner,
+    ) {
+        // Only drains may wait for others that are programmed along with them, and only where nothing waits for them.
+        let (assigned, may_wait) = match (owner, &self.buffer) {
+            (Owner::Drain(slot), Some(buffer)) => {
+                (buffer.plane_of(slot), self.forced_drain(kernel).is_none())
+            }
+            _ => (None, false),
         };
-        let Ok(place) = placed else {
-            self.clean_and_do(None);
-            return self.write_failed(page, owner);
-        };
-        if let (Owner::Drain(slot), Some(buffer)) = (owner, &mut self.buffer) {
-            buffer.placed(slot, place.plane, self.now);
-        }
-        let program = self.programming(page, place, owner);
-        if self.cleaned.is_empty() {
-            self.flash.enqueue(program, self.now, &mut self.events);
-        } else {
-            self.clean_and_do(Some(program));
-        }
-        self.program_parity(place, owner);
-    }
-
-    /// Programs the parity of the row that a page has completed, if it has.
-    #[inline]
-    fn program_parity(&mut self, place: Placed, owner: Owner) {
-        if let Some(plane) = place.parity {
-            let mut parity = self.flash.parity(plane);
-            parity.awaits = self.may_await(place, owner);
-            self.flash.enqueue(parity, self.now, &mut self.events);
+        match translation.program(kernel, owner, lpn, assigned, may_wait) {
+            Err(_) => self.write_failed(kernel, lpn, owner),
+            Ok(plane) => {
+                if let (Owner::Drain(slot), Some(buffer)) = (owner, &mut self.buffer) {
+                    buffer.placed(slot, plane, kernel.now());
+                }
+            }
         }
     }
 
-    /// Queues a program and the cleaning that goes with it, whatever the ranks: before it what frees its block, and what
-    /// has yielded since the block before was opened; behind it the rest.
-    #[cold]
-    fn clean_and_do(&mut self, program: Option<FlashOperation>) {
-        let mut cleaned = std::mem::take(&mut self.cleaned);
-        if self.config.cleaning.yields {
-            cleaned.iter().for_each(|clean| self.flash.insist(self.geometry.die_of(clean.plane)));
-        }
-        let (first, then): (Vec<Clean>, Vec<Clean>) = cleaned.drain(..).partition(|clean| clean.first);
-        self.cleaned = cleaned;
-        let plane = program.map(|program| program.plane);
-        let mut like = FlashOperation::new(Kind::Read, Owner::Nobody, Class::HostWrite, 0, 0, 0);
-        for clean in first {
-            // Other planes are merged along with the page's own, for the same write: a lazy drive does not put them off.
-            like.due = plane.is_none_or(|plane| plane == clean.plane);
-            self.queue_cleaning(clean, like);
-        }
-        if let Some(program) = program {
-            self.flash.enqueue(program, self.now, &mut self.events);
-        }
-        (like.due, like.yields) = (true, self.config.cleaning.yields);
-        then.into_iter().for_each(|clean| self.queue_cleaning(clean, like));
-    }
-
-    /// The plane that was settled for a buffered page when it came in.
-    fn settled_plane(&self, owner: Owner) -> Option<u32> {
-        let Owner::Drain(slot) = owner else { return None };
-        self.buffer.as_ref()?.plane_of(slot)
-    }
-
-    /// No block is left to write to: the request fails, or an acknowledged page is lost and counted.
-    fn write_failed(&mut self, page: u32, owner: Owner) {
+    /// No block is left to write to: the request fails, or an acknowledged mapping unit is lost and counted.
+    fn write_failed(&mut self, kernel: &mut DriveKernel, lpn: Lpn, owner: Owner) {
         match owner {
-            Owner::Request(request) => {
-                self.caught_up(page, request);
-                self.requests[request].outcome = Err(Failure::WornOut);
-                self.done(request, 1);
+            Owner::Request(slot) => {
+                self.bypass_completed(kernel, lpn, slot);
+                kernel.request_mut(slot).fail(Failure::WornOut);
+                self.delivery.done(kernel, slot, 1);
             }
             Owner::Drain(slot) => {
-                self.counts.pages_lost += 1;
+                self.counts.lost += 1;
                 for &request in self.flushing.iter().chain(&self.stalled) {
-                    self.requests[request].outcome = Err(Failure::WornOut);
+                    kernel.request_mut(request).fail(Failure::WornOut);
                 }
-                self.lost.push(slot);
+                self.unplaced.push(slot);
             }
             _ => unreachable!("only programs of host data need a place"),
         }
     }
 
-    fn trim(&mut self, request: u32) {
+    // Trims and flushes.
+
+    /// A trim has come: the mapping units that it covers wholly are forgotten.
+    pub(super) fn trim(
+        &mut self,
+        kernel: &mut DriveKernel,
+        translation: &mut Translation,
+        slot: RequestSlot,
+    ) {
         self.counts.trims += 1;
-        for piece in self.pieces_of(request) {
-            // A page is forgotten only as a whole.
-            if u64::from(piece.bytes) == self.geometry.page_bytes {
-                if let Some(buffer) = &mut self.buffer {
-                    buffer.forget(piece.page);
-                }
-                if let Some((_, cache)) = &mut self.readahead {
-                    cache.forget(piece.page);
-                }
-                self.ftl.trim(piece.page);
+        let (_, units, _) = {
+            let Request { offset_bytes, length_bytes, .. } = kernel.request(slot).request();
+            split(offset_bytes, length_bytes, self.delivery.unit_bytes)
+        };
+        for lpn in units.map(Lpn) {
+            if let Some(buffer) = &mut self.buffer {
+                buffer.forget(lpn);
             }
+            translation.trim(lpn);
         }
-        self.end_flushes();
-        self.complete(request);
+        self.end_flushes(kernel);
+        kernel.complete(slot);
     }
 
-    fn flush(&mut self, request: u32) {
+    /// A flush has come: it waits for all that was written before it.
+    pub(super) fn flush(
+        &mut self,
+        kernel: &mut DriveKernel,
+        translation: &mut Translation,
+        slot: RequestSlot,
+    ) {
         self.counts.flushes += 1;
-        match &mut self.buffer {
-            // Without a buffer every completed write is on flash.
-            None => self.complete(request),
-            Some(buffer) => {
-                self.requests[request].flush_period = buffer.begin_flush();
-                self.flushing.push(request);
-                self.end_flushes();
-                self.drain();
-            }
-        }
+        // Without a buffer every completed write is on flash.
+        let Some(buffer) = &mut self.buffer else { return kernel.complete(slot) };
+        kernel.request_mut(slot).start_flushing(buffer.begin_flush());
+        self.flushing.push(slot);
+        self.end_flushes(kernel);
+        self.drain(kernel, translation);
     }
 
     /// Completes the flushes that have nothing left to wait for.
-    fn end_flushes(&mut self) {
+    fn end_flushes(&mut self, kernel: &mut DriveKernel) {
         let Some(buffer) = &self.buffer else { return };
-        let (requests, overtaken) = (&self.requests, &self.overtaken);
+        if self.flushing.is_empty() {
+            return;
+        }
         let mut done = std::mem::take(&mut self.flushed);
-        self.flushing.retain(|&request| {
-            let period = requests[request].flush_period;
-            let flushed =
-                buffer.is_flushed(period) && overtaken.values().all(|(owed, _)| owed.period > period);
+        self.flushing.retain(|&slot| {
+            let epoch = kernel.request(slot).flush_epoch();
+            let flushed = buffer.is_flushed(epoch)
+                && self.bypassed.values().all(|(unflushed, _)| unflushed.epoch > epoch);
             if flushed {
-                done.push(request);
+                done.push(slot);
             }
             !flushed
         });
-        for request in done.drain(..) {
-            self.complete(request);
+        for slot in done.drain(..) {
+            kernel.complete(slot);
         }
         self.flushed = done;
     }

@@ -9,6 +9,7 @@ pub(crate) mod page;
 mod table;
 
 use crate::config::{DriveConfig, Translation};
+use crate::ids::{Lpn, PlaneId};
 use block::BlockMapped;
 use flashlane_base::Seed;
 use page::PageMapped;
@@ -19,7 +20,7 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clean {
     /// The plane, or the first of those of its die that are cleaned together.
-    pub plane: u32,
+    pub plane: PlaneId,
     /// How many these are.
     pub planes: u32,
     /// Pages moved, on each of them.
@@ -38,11 +39,11 @@ pub struct Clean {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// On which plane.
-    pub plane: u32,
+    pub plane: PlaneId,
     /// Whether it filled its block.
     pub fills_block: bool,
     /// The plane that gets a parity page, where this was the last page of a row.
-    pub parity: Option<u32>,
+    pub parity: Option<PlaneId>,
     /// Whether pages that are placed later are to be programmed along with it.
     pub awaits: bool,
 }
@@ -119,21 +120,21 @@ impl Ftl {
 
     /// The plane on which logical page `page` lies, if it was ever written.
     #[inline]
-    pub fn plane_of(&self, page: u32) -> Option<u32> {
-        each!(self, layer => layer.plane_of(page))
+    pub fn plane_of(&self, lpn: Lpn) -> Option<PlaneId> {
+        each!(self, layer => layer.plane_of(lpn.0).map(PlaneId))
     }
 
     /// A hint that logical page `page` will be looked up soon.
     #[inline]
-    pub fn expect(&self, page: u32) {
-        each!(self, layer => layer.expect(page))
+    pub fn expect(&self, lpn: Lpn) {
+        each!(self, layer => layer.expect(lpn.0))
     }
 
     /// A hint that logical page `page` will be placed anew soon, and its old place so become invalid.
     #[inline]
-    pub fn expect_place(&self, page: u32) {
+    pub fn expect_place(&self, lpn: Lpn) {
         if let Self::Page(layer) = self {
-            layer.expect_place(page);
+            layer.expect_place(lpn.0);
         }
     }
 
@@ -143,8 +144,8 @@ impl Ftl {
     /// # Errors
     /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
     #[inline]
-    pub fn place(&mut self, page: u32, cleaned: &mut Vec<Clean>) -> Result<Placed, NoRoom> {
-        each!(self, layer => layer.place(page, cleaned))
+    pub fn place(&mut self, lpn: Lpn, cleaned: &mut Vec<Clean>) -> Result<Placed, NoRoom> {
+        each!(self, layer => layer.place(lpn.0, cleaned))
     }
 
     /// [`Ftl::place`] for pages that follow each other, one after the other up to the first that makes cleaning due
@@ -178,10 +179,10 @@ impl Ftl {
     /// # Errors
     /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
     #[inline]
-    pub fn place_on(&mut self, plane: u32, page: u32, cleaned: &mut Vec<Clean>) -> Result<Placed, NoRoom> {
+    pub fn place_on(&mut self, plane: PlaneId, lpn: Lpn, cleaned: &mut Vec<Clean>) -> Result<Placed, NoRoom> {
         match self {
-            Self::Page(layer) => layer.place_on(plane, page, cleaned),
-            Self::Block(layer) => layer.place(page, cleaned),
+            Self::Page(layer) => layer.place_on(plane.0, lpn.0, cleaned),
+            Self::Block(layer) => layer.place(lpn.0, cleaned),
         }
     }
 
@@ -189,32 +190,32 @@ impl Ftl {
     ///
     /// # Errors
     /// [`NoRoom`] where too many blocks have worn out.
-    pub fn assign(&mut self, page: u32) -> Result<u32, NoRoom> {
+    pub fn assign(&mut self, lpn: Lpn) -> Result<PlaneId, NoRoom> {
         match self {
-            Self::Page(layer) => layer.assign(page),
-            Self::Block(layer) => Ok(layer.assign(page)),
+            Self::Page(layer) => layer.assign(lpn.0).map(PlaneId),
+            Self::Block(layer) => Ok(PlaneId(layer.assign(lpn.0))),
         }
     }
 
     /// Whether `plane`, or another of its pool, can take logical page `page`: a plane that was assigned some time ago
     /// may have filled up since.
     #[inline]
-    pub fn takes(&self, plane: u32, page: u32) -> bool {
+    pub fn takes(&self, plane: PlaneId, lpn: Lpn) -> bool {
         match self {
-            Self::Page(layer) => layer.takes(plane, page),
+            Self::Page(layer) => layer.takes(plane.0, lpn.0),
             Self::Block(_) => true,
         }
     }
 
     /// Forgets logical page `page`.
-    pub fn trim(&mut self, page: u32) {
-        each!(self, layer => layer.trim(page))
+    pub fn trim(&mut self, lpn: Lpn) {
+        each!(self, layer => layer.trim(lpn.0))
     }
 
     /// The share of its endurance that the block which holds `page` has used, 1 where endurance is unlimited or the
     /// page was never written.
-    pub fn wear_of(&self, page: u32) -> f64 {
-        each!(self, layer => layer.wear_of(page))
+    pub fn wear_of(&self, lpn: Lpn) -> f64 {
+        each!(self, layer => layer.wear_of(lpn.0))
     }
 
     /// What was counted so far.
@@ -233,8 +234,8 @@ impl Ftl {
     }
 
     /// Cleans an idle plane by one step, if it has less room than it should.
-    pub(crate) fn clean_in_background(&mut self, plane: u32, cleaned: &mut Vec<Clean>) {
-        each!(self, layer => layer.clean_in_background(plane, cleaned))
+    pub(crate) fn clean_in_background(&mut self, plane: PlaneId, cleaned: &mut Vec<Clean>) {
+        each!(self, layer => layer.clean_in_background(plane.0, cleaned))
     }
 }
 

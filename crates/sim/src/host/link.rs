@@ -4,6 +4,7 @@
 //! form a queue that is sorted by time: they need no place in the event queue.
 
 use crate::config::LinkConfig;
+use crate::ids::RequestSlot;
 use flashlane_base::{Duration, Instant};
 use std::collections::VecDeque;
 
@@ -20,9 +21,9 @@ pub(crate) enum Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transfer {
     /// The request's slot.
-    pub(crate) request: u32,
-    /// Pages of the request that this transfer carries.
-    pub(crate) pages: u32,
+    pub(crate) request: RequestSlot,
+    /// Mapping units of the request that this transfer stands for.
+    pub(crate) units: u32,
     /// Which way.
     pub(crate) direction: Direction,
 }
@@ -98,8 +99,8 @@ impl Link {
         lane.under_way.pop_front()
     }
 
-    /// Power is cut: what is under way is gone.
-    pub(crate) fn cut(&mut self) {
+    /// Power is cut: what is under way is gone, what was counted stays.
+    pub(crate) fn cut_power(&mut self) {
         self.lanes = Default::default();
     }
 

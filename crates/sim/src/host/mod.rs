@@ -1,12 +1,16 @@
-//! The side of the drive that faces the host: the link, what a request costs before it, and the exclusion of reads and
-//! writes.
+//! The side of the drive that faces the host: the link, what a request costs before and behind it, commands that wait
+//! for the link, and the read/write lock.
 
-mod exclusion;
+mod commands;
+mod completion_path;
+mod idle;
 mod link;
-mod returns;
+mod lock;
 mod submission;
 
-pub(crate) use exclusion::{Exclusion, Holder, Side};
+pub(crate) use commands::CommandQueue;
+pub(crate) use completion_path::CompletionPath;
+pub(crate) use idle::HostIdle;
 pub(crate) use link::{Direction, Link, Transfer};
-pub(crate) use returns::Returns;
+pub(crate) use lock::{LockMode, LockOwner, ReadWriteLock};
 pub(crate) use submission::Submission;

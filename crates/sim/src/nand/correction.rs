@@ -1,9 +1,9 @@
 //! Error correction: reads that need another look at the cells, and reads that no look can save.
 //!
-//! What matters to the host is how often: both shares grow with a block's wear. Cleaning and readahead are spared;
-//! they read the same cells, but nobody waits for or is told of it.
+//! What matters to the host is how often: both shares grow with a block's wear. GC and readahead are spared: they read
+//! the same cells, but the host sees no failure of theirs.
 
-use super::Operation;
+use super::Read;
 use crate::config::DriveConfig;
 use flashlane_base::{Random, Seed};
 
@@ -26,7 +26,7 @@ impl Correction {
     }
 
     /// Decides how a read from a block of this wear (share of its endurance) will go.
-    pub(crate) fn decide(&mut self, read: &mut Operation, wear: f64) {
+    pub(crate) fn decide(&mut self, read: &mut Read, wear: f64) {
         if self.random.chance(self.uncorrectable * wear) {
             (read.retries, read.unreadable) = (MOST_RETRIES, true);
         }

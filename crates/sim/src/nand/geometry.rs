@@ -147,16 +147,6 @@ impl Geometry {
         u64::from(data_blocks) + u64::from(self.spare_blocks)
     }
 
-    /// The die of a plane.
-    pub fn die_of(&self, plane: u32) -> u32 {
-        plane / self.planes_per_die
-    }
-
-    /// The channel of a die.
-    pub fn channel_of(&self, die: u32) -> u32 {
-        die / (self.packages * self.dies_per_package)
-    }
-
     /// What allocation policies are told.
     pub fn array(&self, order: &[LevelName; 4], seed: Seed) -> Array {
         Array {

@@ -1,150 +1,201 @@
 //! Dies that serve in order: where each has a bus of its own and nothing overtakes, interrupts or overlaps, the end of
-//! an operation is known when it is asked for, and the operations of a die need one place in the event queue between
+//! an operation is known when it is queued, and the operations of a die need one place in the event queue between
 //! them.
+//!
+//! Invariants: the ends of a die's operations are sorted, and a die has an event scheduled for the first of them.
 
-use super::operation::{Kind, Operation, Owner};
+use super::Geometry;
+use super::media::Media;
+use super::operation::{Defer, Operation, Owner, Program, Read, Work};
+use super::scheduler::Scheduler;
 use crate::config::DriveConfig;
-use crate::event::{Event, EventQueue};
-use flashlane_base::{Duration, Instant};
+use crate::event::{Event, EventQueue, Ticket};
+use crate::ids::{DieId, PlaneId};
+use flashlane_base::{Duration, Instant, Seed};
 use std::collections::VecDeque;
 
 /// All dies of a drive whose dies serve in order.
 #[derive(Clone)]
 pub(super) struct InOrder {
+    pub(super) media: Media,
     lines: Vec<Line>,
-    /// Whether cleaning that is due waits for the next operation.
-    lazy: bool,
-    /// Whether pages of one request that follow each other on a die may be reported with the last of them: where the
-    /// drive does nothing with a single page of a write, of a read.
-    joins: [bool; 2],
-    /// What pages of a run that are joined come to for each die, and which dies have some, in the order of their first.
+    /// Whether programs of one request that follow each other on a die may be reported with the last of them, and
+    /// whether reads: where the drive does nothing with a single mapping unit of a write, of a read.
+    joins_programs: bool,
+    joins_reads: bool,
+    /// What the units of a run that are joined come to for each die, and which dies have some, in the order of their
+    /// first.
     shares: Vec<Share>,
-    sharing: Vec<u32>,
+    sharing: Vec<DieId>,
 }
 
-/// A die's part in a run of pages.
+/// A die's part in a run of mapping units.
 #[derive(Clone, Copy, Default)]
 struct Share {
-    pages: u32,
+    units: u32,
     array: Duration,
 }
 
-/// What a die has before it.
+/// The operations of a die.
 #[derive(Clone, Default)]
 struct Line {
     free_at: Instant,
-    /// Cleaning that goes before the next operation.
-    due: Duration,
+    /// Time of the deferred GC that goes before the next operation.
+    deferred: Duration,
     under_way: VecDeque<(Instant, Operation)>,
 }
 
 impl InOrder {
-    pub(super) fn new(config: &DriveConfig, dies: u32) -> Self {
+    pub(super) fn new(config: &DriveConfig, geometry: &Geometry, seed: Seed) -> Self {
         let flash = &config.flash;
         let unbuffered = config.buffer.is_none();
         let correct = flash.read_retry.0 == 0.0 && flash.uncorrectable.0 == 0.0;
+        let dies = geometry.dies as usize;
         Self {
-            lines: vec![Line::default(); dies as usize],
-            lazy: config.cleaning.lazy,
-            joins: [
-                unbuffered,
-                unbuffered && correct && config.link.whole_reads && config.readahead.is_none(),
-            ],
-            shares: vec![Share::default(); dies as usize],
+            media: Media::new(config, geometry, seed),
+            lines: vec![Line::default(); dies],
+            joins_programs: unbuffered,
+            joins_reads: unbuffered && correct && config.link.whole_reads && config.readahead.is_none(),
+            shares: vec![Share::default(); dies],
             sharing: Vec::new(),
         }
     }
 
     /// Whether programs of one request that follow each other on a die are one operation.
     pub(super) fn joins_programs(&self) -> bool {
-        self.joins[0]
+        self.joins_programs
     }
 
-    /// Adds a page that takes the array for so long to the share of `die` in a run.
-    #[inline]
-    pub(super) fn share(&mut self, die: u32, array: Duration) {
-        let share = &mut self.shares[die as usize];
-        if share.pages == 0 {
-            self.sharing.push(die);
-        }
-        share.pages += 1;
-        share.array += array;
-    }
-
-    /// Puts each die's share in a run behind the other operations of the die; a page of it is like `page` and holds the
-    /// bus for `bus`.
-    pub(super) fn push_shares(
+    /// Queues a program like `unit` for each of these places: a plane, and whether the program fills its block there.
+    pub(super) fn enqueue_run(
         &mut self,
-        page: &Operation,
-        bus: Duration,
+        owner: Owner,
+        unit: Program,
+        places: impl Iterator<Item = (PlaneId, bool)>,
         now: Instant,
         events: &mut EventQueue,
     ) {
+        debug_assert!(self.joins_programs, "the drive asks for single programs otherwise");
+        let bus = self.media.timing().bus(unit.bus_bytes);
+        for (plane, fills_block) in places {
+            let nominal = self.media.timing().programming(fills_block);
+            let array = self.media.array_time(nominal);
+            self.media.count_bus(bus);
+            let die = self.media.die_of(plane);
+            let share = &mut self.shares[die.index()];
+            if share.units == 0 {
+                self.sharing.push(die);
+            }
+            share.units += 1;
+            share.array += array;
+        }
         let mut sharing = std::mem::take(&mut self.sharing);
         for die in sharing.drain(..) {
-            let Share { pages, array } = std::mem::take(&mut self.shares[die as usize]);
-            let all = Operation { pages, bus_bytes: page.bus_bytes * u64::from(pages), ..*page };
-            self.push(die, &all, array + bus * u64::from(pages), now, events);
+            let Share { units, array } = std::mem::take(&mut self.shares[die.index()]);
+            let all = Program { units, bus_bytes: unit.bus_bytes * u64::from(units), ..unit };
+            // The plane of a joined program says no more than its die.
+            let program = Operation::program(owner, PlaneId(0), unit.lpn, 0);
+            let program = Operation { work: Work::Program(all), ..program };
+            self.push(die, &program, array + bus * u64::from(units), now, events);
         }
         self.sharing = sharing;
     }
 
-    /// Whether a die neither works nor has anything waiting.
-    pub(super) fn is_idle(&self, die: u32, now: Instant) -> bool {
-        let line = &self.lines[die as usize];
-        line.free_at <= now && line.under_way.is_empty() && line.due.is_zero()
-    }
-
     /// Puts an operation that takes `time` behind the others of its die.
     #[inline]
-    pub(super) fn push(
+    fn push(
         &mut self,
-        die: u32,
+        die: DieId,
         operation: &Operation,
         time: Duration,
         now: Instant,
         events: &mut EventQueue,
     ) {
-        let line = &mut self.lines[die as usize];
-        if self.lazy && operation.due {
-            line.due += time;
+        let line = &mut self.lines[die.index()];
+        if operation.defer == Defer::UntilNextOperation {
+            line.deferred += time;
             return;
         }
-        let ends = line.free_at.max(now) + line.due + time;
-        (line.free_at, line.due) = (ends, Duration::ZERO);
+        let ends = line.free_at.max(now) + line.deferred + time;
+        (line.free_at, line.deferred) = (ends, Duration::ZERO);
         if let Some((last_ends, last)) = line.under_way.back_mut()
             && last.owner == operation.owner
-            && joined(self.joins, last.kind, operation.kind, operation.owner)
+            && matches!(operation.owner, Owner::Request(_))
         {
-            *last_ends = ends;
-            last.pages += operation.pages;
-            last.bus_bytes += operation.bus_bytes;
-            return;
+            debug_assert!(*last_ends <= ends, "a die serves in order");
+            match (&mut last.work, operation.work) {
+                (Work::Program(Program { units, bus_bytes, .. }), Work::Program(next))
+                    if self.joins_programs =>
+                {
+                    (*units, *bus_bytes, *last_ends) =
+                        (*units + next.units, *bus_bytes + next.bus_bytes, ends);
+                    return;
+                }
+                (Work::Read(Read { units, bus_bytes, .. }), Work::Read(next)) if self.joins_reads => {
+                    (*units, *bus_bytes, *last_ends) =
+                        (*units + next.units, *bus_bytes + next.bus_bytes, ends);
+                    return;
+                }
+                _ => {}
+            }
         }
         if line.under_way.is_empty() {
             events.schedule(ends, Event::Array(die));
         }
         line.under_way.push_back((ends, *operation));
     }
+}
 
-    /// The operation of `die` that has ended now, if it was not joined by another since its event was scheduled.
+impl Scheduler for InOrder {
     #[inline]
-    pub(super) fn pop(&mut self, die: u32, now: Instant, events: &mut EventQueue) -> Option<Operation> {
-        let under_way = &mut self.lines[die as usize].under_way;
-        let ended = under_way.front().is_some_and(|(ends, _)| *ends <= now);
-        let done = if ended { under_way.pop_front() } else { None };
+    fn enqueue(&mut self, operation: Operation, now: Instant, events: &mut EventQueue) {
+        let timing = self.media.timing();
+        let (array, bus) = match operation.work {
+            Work::Read(read) => (timing.read * u64::from(1 + read.retries), read.bus_bytes),
+            Work::Program(program) => (timing.programming(program.fills_block), program.bus_bytes),
+            Work::Gc(gc) => {
+                let moved = (timing.read + timing.program) * u64::from(gc.moves);
+                let summaries = timing.summary * u64::from(gc.summaries);
+                (moved + timing.erase * u64::from(gc.erases) + summaries, 0)
+            }
+            Work::Erase(times) => (timing.erase * u64::from(times), 0),
+        };
+        let bus = if bus > 0 { timing.bus(bus) } else { Duration::ZERO };
+        let array = self.media.array_time(array);
+        self.media.count_bus(bus);
+        let die = self.media.die_of(operation.plane);
+        self.push(die, &operation, array + bus, now, events);
+    }
+
+    /// An event may come before the end of an operation that another was joined to since it was scheduled.
+    #[inline]
+    fn array_done(
+        &mut self,
+        die: DieId,
+        _ticket: Ticket,
+        now: Instant,
+        events: &mut EventQueue,
+        finished: &mut Vec<Operation>,
+    ) {
+        let under_way = &mut self.lines[die.index()].under_way;
+        if let Some((ends, operation)) = under_way.front()
+            && *ends <= now
+        {
+            self.media.finish(operation, finished);
+            under_way.pop_front();
+        }
         if let Some((ends, _)) = under_way.front() {
             events.schedule(*ends, Event::Array(die));
         }
-        done.map(|(_, operation)| operation)
     }
-}
 
-fn joined([programs, reads]: [bool; 2], last: Kind, next: Kind, owner: Owner) -> bool {
-    matches!(owner, Owner::Request(_))
-        && match (last, next) {
-            (Kind::Program, Kind::Program) => programs,
-            (Kind::Read, Kind::Read) => reads,
-            _ => false,
-        }
+    fn is_idle(&self, die: DieId, now: Instant) -> bool {
+        let line = &self.lines[die.index()];
+        line.free_at <= now && line.under_way.is_empty() && line.deferred.is_zero()
+    }
+
+    fn cut_power(&mut self) {
+        self.lines.fill(Line::default());
+        debug_assert!(self.sharing.is_empty(), "shares are queued at once");
+    }
 }

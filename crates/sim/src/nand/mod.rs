@@ -1,19 +1,24 @@
 //! Flash: what the array looks like, how long its operations take, and the dies and channels that perform them.
 
-mod alike;
 mod array;
-mod awaiting;
+mod channels;
 mod correction;
+mod gc;
 mod geometry;
+mod groups;
 mod in_order;
 mod lifetime;
+mod media;
+mod multi_plane;
 mod operation;
 mod queue;
+mod queued;
+mod scheduler;
 mod timing;
 
 pub use array::FlashArray;
 pub(crate) use correction::Correction;
 pub use geometry::Geometry;
 pub(crate) use lifetime::{endurances, good_blocks};
-pub use operation::{FlashCounters, Kind, Operation, Owner};
+pub use operation::{Defer, FlashCounters, Gc, Operation, Owner, Program, Read, Work};
 pub use timing::Timing;

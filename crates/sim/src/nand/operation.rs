@@ -1,126 +1,143 @@
-//! Operations on flash.
+//! Operations on flash: what is done, on which plane, and for whom.
 
+use crate::ids::{BufferSlot, Lpn, PlaneId, RequestSlot};
 use flashlane_policy::scheduling::Class;
-
-/// "No operation" in links between operations.
-pub(super) const NONE: u32 = u32::MAX;
-
-/// What is done to the flash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Array to register, then over the bus.
-    Read,
-    /// Over the bus, then register to array.
-    Program,
-    /// Pages moved within a plane, then blocks erased.
-    Clean {
-        /// Pages still to be moved.
-        moves: u32,
-        /// Blocks that the moved pages fill, so that their summaries are due.
-        summaries: u32,
-        /// Blocks to be erased.
-        erases: u32,
-        /// Planes of the die that do all of this at once.
-        planes: u32,
-    },
-}
 
 /// For whom an operation is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// A page of the host request in this slot.
-    Request(u32),
-    /// The buffered page in this slot, on its way to flash.
-    Drain(u32),
-    /// The rest of a page of which the buffer's slot holds a part.
-    DrainFill(u32),
-    /// The rest of a page of which the request in this slot writes a part.
-    RequestFill(u32),
-    /// A page fetched ahead into the read cache.
+    /// The host request in this slot.
+    Request(RequestSlot),
+    /// The buffered mapping unit in this slot, on its way to flash.
+    Drain(BufferSlot),
+    /// The rest of a mapping unit of which the buffer's slot holds a part.
+    DrainFill(BufferSlot),
+    /// The rest of a mapping unit of which the request in this slot writes a part.
+    RequestFill(RequestSlot),
+    /// A mapping unit that is prefetched into the read cache.
     Readahead,
-    /// Cleaning of an idle die, which may go on.
-    Cleaning,
-    /// Nobody waits.
-    Nobody,
+    /// Garbage collection of an idle die, which may go on.
+    IdleGc,
+    /// No one waits for it.
+    None,
 }
 
-/// One operation on one plane.
-#[derive(Clone, Copy, Debug)]
-pub struct Operation {
-    /// What is done.
-    pub kind: Kind,
-    /// For whom.
-    pub owner: Owner,
-    /// What for, which decides its rank.
-    pub class: Class,
-    /// On which plane.
-    pub plane: u32,
-    /// The logical page concerned, where there is one.
-    pub page: u32,
-    /// Pages of the request that this stands for: more than one of a program on all planes of a die at once; otherwise
-    /// only once it is done, and of dies that serve in order.
-    pub pages: u32,
+/// Array to register, then over the bus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The mapping unit that is read, where there is one.
+    pub lpn: Lpn,
+    /// Mapping units that this stands for: one, but for GC on several planes at once, and for operations that
+    /// [`super::FlashArray`] reports as one.
+    pub units: u32,
     /// Bytes over the channel's bus.
     pub bus_bytes: u64,
     /// Array reads that error correction needs beyond the first.
     pub retries: u32,
     /// Whether what was read cannot be corrected.
     pub unreadable: bool,
-    /// Whether a program fills its block, so that the block's summary is due.
-    pub fills_block: bool,
-    /// Whether it waits for others to be programmed along with it.
-    pub awaits: bool,
-    /// Whether it is cleaning that lets the host's operations past it.
-    pub yields: bool,
-    /// Whether it is a step of paced cleaning, which shares its array time with like ones on other planes of the die.
-    pub paced: bool,
-    /// Whether it is cleaning that a write made due, which a lazy drive puts off until it wants the die.
-    pub due: bool,
-    /// The next in the queue it waits in.
-    pub(super) next: u32,
-    /// The next of the operations that share its array time: on other planes of the die, or programs on its own plane
-    /// that fill up the flash page.
-    pub(super) partner: u32,
-    /// Where a cleaning stands.
-    pub(super) step: Step,
 }
 
-/// The step of a cleaning that is under way.
+/// Over the bus, then register to array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Everything at once: no step can be interrupted or needs the bus.
-    Whole,
-    /// A page is read, and programmed too where the flash copies back.
-    Move,
-    /// A page goes out over the bus and in again.
-    Bus,
-    /// A page is programmed.
-    Program,
-    /// The blocks are erased.
-    Erase,
+pub struct Program {
+    /// The mapping unit that is programmed, where there is one.
+    pub lpn: Lpn,
+    /// Mapping units that this stands for, as of [`Read`]: also those of a program on all planes of a die at once.
+    pub units: u32,
+    /// Bytes over the channel's bus.
+    pub bus_bytes: u64,
+    /// Whether it fills its block, so that the block's summary is written.
+    pub fills_block: bool,
+    /// Whether it waits for others that are programmed along with it.
+    pub waits_for_group: bool,
+}
+
+/// Garbage collection: mapping units moved within a plane, then blocks erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gc {
+    /// Mapping units still to be moved.
+    pub moves: u32,
+    /// Blocks that the moved units fill, so that their summaries are written.
+    pub summaries: u32,
+    /// Blocks to be erased.
+    pub erases: u32,
+    /// Planes of the die that do all of this at once.
+    pub planes: u32,
+    /// Whether it is one step of paced GC, which shares its array time with like ones on other planes of the die.
+    pub paced: bool,
+}
+
+/// What is done to the flash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// A read.
+    Read(Read),
+    /// A program.
+    Program(Program),
+    /// Garbage collection.
+    Gc(Gc),
+    /// As many erases, one after the other.
+    Erase(u32),
+}
+
+/// How long an operation lets others pass. Only GC does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Defer {
+    /// Not at all.
+    No,
+    /// Until the die is wanted for something else, which then waits for it.
+    UntilNextOperation,
+    /// While operations of the host wait, until it is promoted.
+    BehindHost,
+}
+
+/// One operation on one plane, or on several of a die from this one on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// What is done.
+    pub work: Work,
+    /// For whom.
+    pub owner: Owner,
+    /// What for, which decides its rank.
+    pub class: Class,
+    /// How long it lets others pass.
+    pub defer: Defer,
+    /// On which plane.
+    pub plane: PlaneId,
 }
 
 impl Operation {
-    /// An operation that is not yet queued.
-    pub fn new(kind: Kind, owner: Owner, class: Class, plane: u32, page: u32, bus_bytes: u64) -> Self {
-        Self {
-            kind,
-            owner,
-            class,
-            plane,
-            page,
-            pages: 1,
-            bus_bytes,
-            retries: 0,
-            unreadable: false,
-            fills_block: false,
-            awaits: false,
-            yields: false,
-            paced: false,
-            due: false,
-            next: NONE,
-            partner: NONE,
-            step: Step::Whole,
+    /// The read of a mapping unit.
+    pub fn read(owner: Owner, class: Class, plane: PlaneId, lpn: Lpn, bus_bytes: u64) -> Self {
+        let work = Work::Read(Read { lpn, units: 1, bus_bytes, retries: 0, unreadable: false });
+        Self { work, owner, class, defer: Defer::No, plane }
+    }
+
+    /// The program of a mapping unit for the host.
+    pub fn program(owner: Owner, plane: PlaneId, lpn: Lpn, bus_bytes: u64) -> Self {
+        let program = Program { lpn, units: 1, bus_bytes, fills_block: false, waits_for_group: false };
+        Self { work: Work::Program(program), owner, class: Class::HostWrite, defer: Defer::No, plane }
+    }
+
+    /// Whether the operation is a read.
+    #[inline]
+    pub fn is_read(&self) -> bool {
+        matches!(self.work, Work::Read(_))
+    }
+
+    /// Whether the operation is a program.
+    #[inline]
+    pub fn is_program(&self) -> bool {
+        matches!(self.work, Work::Program(_))
+    }
+
+    /// Mapping units that this stands for.
+    #[inline]
+    pub fn units(&self) -> u32 {
+        match self.work {
+            Work::Read(Read { units, .. }) | Work::Program(Program { units, .. }) => units,
+            Work::Gc(_) | Work::Erase(_) => 1,
         }
     }
 }
@@ -128,9 +145,9 @@ impl Operation {
 /// What the flash counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlashCounters {
-    /// Page reads, cleaning's not included.
+    /// Mapping units read, GC's not included.
     pub reads: u64,
-    /// Page programs, cleaning's not included.
+    /// Mapping units programmed, GC's not included.
     pub programs: u64,
     /// Operations that shared an array time with one on another plane.
     pub multi_plane: u64,

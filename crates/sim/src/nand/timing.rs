@@ -19,8 +19,17 @@ pub struct Timing {
     bus_command: Duration,
     /// Nanoseconds a byte in 32.32 fixed point: one multiplication a transfer instead of a division.
     bus_ns_per_byte: u64,
-    /// Spread as a share, and its source; absent where there is none.
-    noise: Option<(f64, Random)>,
+    noise: Option<Noise>,
+}
+
+/// How array times vary.
+#[derive(Clone, Debug)]
+struct Noise {
+    /// The largest deviation, as a share.
+    spread: f64,
+    random: Random,
+    /// The source as it was when the drive was made.
+    first: Random,
 }
 
 impl Timing {
@@ -39,7 +48,10 @@ impl Timing {
             bus_command: flash.bus_command.0,
             bus_ns_per_byte: ns_per_byte as u64,
             summary: Duration::ZERO,
-            noise: (flash.noise.0 > 0.0).then(|| (flash.noise.0, seed.derive("flash noise").source())),
+            noise: (flash.noise.0 > 0.0).then(|| {
+                let random = seed.derive("flash noise").source();
+                Noise { spread: flash.noise.0, first: random.clone(), random }
+            }),
         };
         if let Some(bytes) = flash.summary {
             let each = flash.program.0 + timing.bus(bytes.0);
@@ -68,10 +80,17 @@ impl Timing {
     pub fn array(&mut self, nominal: Duration) -> Duration {
         match &mut self.noise {
             None => nominal,
-            Some((spread, random)) => {
+            Some(Noise { spread, random, .. }) => {
                 let factor = 1.0 + *spread * (2.0 * random.unit() - 1.0);
                 Duration::from_ns((nominal.as_ns() as f64 * factor) as u64)
             }
+        }
+    }
+
+    /// Lets the noise begin again.
+    pub(super) fn restart_noise(&mut self) {
+        if let Some(noise) = &mut self.noise {
+            noise.random = noise.first.clone();
         }
     }
 }

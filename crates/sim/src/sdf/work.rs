@@ -6,59 +6,21 @@
 //! waits at a chip while a unit is written is never more than the window.
 
 use super::Sdf;
+use super::job::Job;
 use crate::host::{Direction, Transfer};
-use crate::nand::{Kind, Operation as FlashOperation, Owner};
-use flashlane_base::Instant;
+use crate::ids::{Lpn, PlaneId, RequestSlot};
+use crate::nand::{Defer, Gc, Operation as FlashOperation, Owner, Program, Read, Work};
 use flashlane_device::{Failure, Operation, Request};
 use flashlane_policy::scheduling::Class;
 
-/// A request in flight.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Job {
-    pub(super) request: Request,
-    pub(super) submitted: Instant,
-    pub(super) outcome: Result<(), Failure>,
-    /// Whether the link has carried the command.
-    pub(super) commanded: bool,
-    unit: u32,
-    /// Of the unit, the page of a read or the row of a write that is asked for next, and the end of them.
-    next: u32,
-    end: u32,
-    /// The row of a write whose data come next.
-    coming: u32,
-    /// Pages on their way, and pages that are not done: operations, of an erase.
-    under_way: u32,
-    left: u32,
-    /// The row and plane of a write of which the program will fail.
-    fails: Option<(u32, u32)>,
-}
-
-impl Job {
-    pub(super) fn new(request: &Request, now: Instant) -> Self {
-        Self {
-            request: *request,
-            submitted: now,
-            outcome: Ok(()),
-            commanded: false,
-            unit: 0,
-            next: 0,
-            end: 0,
-            coming: 0,
-            under_way: 0,
-            left: 0,
-            fails: None,
-        }
-    }
-}
-
 impl Sdf {
     /// A request reaches the device.
-    pub(super) fn arrive(&mut self, job: u32) {
-        let Request { operation, lane, offset_bytes, length_bytes, .. } = self.jobs[job].request;
+    pub(super) fn start(&mut self, slot: RequestSlot) {
+        let Request { operation, lane, offset_bytes, length_bytes, .. } = self.kernel.request(slot).request();
         let shape = self.shape;
         let unit = (offset_bytes / shape.unit_bytes) as u32;
         let within = offset_bytes % shape.unit_bytes;
-        let state = &mut self.jobs[job];
+        let state = &mut self.kernel.request_mut(slot).state;
         state.unit = unit;
         match operation {
             Operation::Read => {
@@ -66,33 +28,34 @@ impl Sdf {
                 state.end = (within + length_bytes).div_ceil(shape.page_bytes) as u32;
                 state.left = state.end - state.next;
                 self.counts.reads += 1;
-                self.counts.pages_read += u64::from(self.jobs[job].left);
-                self.read_on(job);
+                self.counts.pages_read += u64::from(self.kernel.request(slot).state.left);
+                self.read_on(slot);
             }
             Operation::Write => {
                 state.end = shape.rows;
                 state.left = shape.rows * shape.planes;
                 state.fails = self.engines[lane.0 as usize].failing_program(unit, shape.rows);
                 self.counts.writes += 1;
-                self.counts.pages_written += u64::from(self.jobs[job].left);
-                self.write_on(job);
+                self.counts.pages_written += u64::from(self.kernel.request(slot).state.left);
+                self.write_on(slot);
             }
             Operation::Erase => {
                 self.counts.erases += 1;
-                self.send(job, 0, 0, Direction::In);
+                self.send(slot, 0, 0, Direction::In);
             }
             Operation::Flush => {
                 self.counts.flushes += 1;
-                self.send(job, 0, 0, Direction::In);
+                self.send(slot, 0, 0, Direction::In);
             }
             Operation::Trim => unreachable!("submit refused it"),
         }
     }
 
     /// Asks flash for as many pages of a read as the window has room for.
-    fn read_on(&mut self, job: u32) {
+    fn read_on(&mut self, slot: RequestSlot) {
         let shape = self.shape;
-        let Job { request, unit, mut next, end, mut under_way, .. } = self.jobs[job];
+        let request = self.kernel.request(slot).request();
+        let Job { unit, mut next, end, mut under_way, .. } = self.kernel.request(slot).state;
         let lane = request.lane.0;
         let from = request.offset_bytes % shape.unit_bytes;
         let to = from + request.length_bytes;
@@ -100,135 +63,127 @@ impl Sdf {
             let plane = shape.plane_of(next);
             let page = u64::from(next) * shape.page_bytes;
             let bytes = to.min(page + shape.page_bytes) - from.max(page);
-            let at = lane * shape.planes + plane;
-            let owner = Owner::Request(job);
-            let mut read = FlashOperation::new(Kind::Read, owner, Class::HostRead, at, next, bytes);
+            let mut read = Read { lpn: Lpn(next), units: 1, bus_bytes: bytes, retries: 0, unreadable: false };
             if let Some(correction) = &mut self.correction {
                 correction.decide(&mut read, self.engines[lane as usize].wear_of(unit, plane));
                 self.counts.read_retries += u64::from(read.retries);
             }
-            self.flash.enqueue(read, self.now, &mut self.events);
+            let plane = PlaneId(lane * shape.planes + plane);
+            self.kernel.enqueue(operation(Work::Read(read), Owner::Request(slot), Class::HostRead, plane));
             (next, under_way) = (next + 1, under_way + 1);
         }
-        let state = &mut self.jobs[job];
+        let state = &mut self.kernel.request_mut(slot).state;
         (state.next, state.under_way) = (next, under_way);
     }
 
     /// Asks the host for the next row of a write, if the window has room for it. One is on the link at a time, so that
     /// lanes take turns there.
-    fn write_on(&mut self, job: u32) {
+    fn write_on(&mut self, slot: RequestSlot) {
         let planes = self.shape.planes;
-        let state = &mut self.jobs[job];
+        let state = &mut self.kernel.request_mut(slot).state;
         let waits = state.next > state.coming || state.under_way + planes > self.shape.window_pages;
         if waits || state.next == state.end {
             return;
         }
         state.next += 1;
         state.under_way += planes;
-        self.send(job, planes, u64::from(planes) * self.shape.page_bytes, Direction::In);
+        self.send(slot, planes, u64::from(planes) * self.shape.page_bytes, Direction::In);
     }
 
     /// A transfer over the link ended.
     #[inline]
-    pub(super) fn transferred(&mut self, transfer: Transfer) {
-        let job = transfer.request;
-        match self.jobs[job].request.operation {
+    pub(super) fn transfer_ended(&mut self, transfer: Transfer) {
+        let slot = transfer.request;
+        match self.kernel.request(slot).request().operation {
             Operation::Read => {
-                if !self.done(job, transfer.pages) {
-                    self.read_on(job);
+                if !self.done(slot, transfer.units) {
+                    self.read_on(slot);
                 }
             }
-            Operation::Write => self.program(job),
-            Operation::Erase => self.erase(job),
-            _ => self.complete(job),
+            Operation::Write => self.program(slot),
+            Operation::Erase => self.erase(slot),
+            _ => self.complete(slot),
         }
     }
 
-    /// Pages of a request are done; whether they were its last.
+    /// Pages of a request are done; with the last of them it completes. Returns whether they were.
     #[inline]
-    fn done(&mut self, job: u32, pages: u32) -> bool {
-        let state = &mut self.jobs[job];
-        state.under_way -= pages;
-        state.left -= pages;
-        let all = state.left == 0;
+    fn done(&mut self, slot: RequestSlot, pages: u32) -> bool {
+        let all = self.kernel.request_mut(slot).state.done(pages);
         if all {
-            self.complete(job);
+            self.complete(slot);
         }
         all
     }
 
     /// The data of a row of a write have come: onto all planes with them.
-    fn program(&mut self, job: u32) {
+    fn program(&mut self, slot: RequestSlot) {
         let shape = self.shape;
-        let state = &mut self.jobs[job];
-        let row = state.coming;
-        state.coming += 1;
-        if state.outcome.is_err() {
-            // What was on its way when the unit was lost comes to nothing.
-            self.done(job, shape.planes);
+        let write = self.kernel.request_mut(slot);
+        let row = write.state.coming;
+        write.state.coming += 1;
+        if write.outcome().is_err() {
+            // The unit was lost while this row was on its way.
+            self.done(slot, shape.planes);
             return;
         }
-        if let Some((_, plane)) = state.fails.filter(|&(fails, _)| fails == row)
-            && !self.save(job, plane, row)
+        if let Some((_, plane)) = write.state.fails.filter(|&(fails, _)| fails == row)
+            && !self.save(slot, plane, row)
         {
             return;
         }
-        let first = self.jobs[job].request.lane.0 * shape.planes;
+        let first = self.kernel.request(slot).request().lane.0 * shape.planes;
         let bytes = u64::from(shape.planes_at_once) * shape.page_bytes;
         for plane in (first..first + shape.planes).step_by(shape.planes_at_once as usize) {
-            let owner = Owner::Request(job);
-            let mut program = FlashOperation::new(Kind::Program, owner, Class::HostWrite, plane, row, bytes);
-            program.pages = shape.planes_at_once;
-            self.flash.enqueue(program, self.now, &mut self.events);
+            let work = program(row, shape.planes_at_once, bytes);
+            self.kernel.enqueue(operation(work, Owner::Request(slot), Class::HostWrite, PlaneId(plane)));
         }
-        self.write_on(job);
+        self.write_on(slot);
     }
 
     /// A program of a row failed on one plane: a spare block takes the place of that plane's, and gets what was written
     /// there. False where there is none, and the unit is lost.
-    fn save(&mut self, job: u32, plane: u32, row: u32) -> bool {
+    fn save(&mut self, slot: RequestSlot, plane: u32, row: u32) -> bool {
         let shape = self.shape;
-        let Job { request, unit, .. } = self.jobs[job];
-        let lane = request.lane.0;
-        let at = lane * shape.planes + plane;
-        let bytes = shape.page_bytes;
-        let program = FlashOperation::new(Kind::Program, Owner::Nobody, Class::HostWrite, at, row, bytes);
-        self.flash.enqueue(program, self.now, &mut self.events);
+        let lane = self.kernel.request(slot).request().lane.0;
+        let unit = self.kernel.request(slot).state.unit;
+        let at = PlaneId(lane * shape.planes + plane);
+        let failing = program(row, 1, shape.page_bytes);
+        self.kernel.enqueue(operation(failing, Owner::None, Class::HostWrite, at));
         let Ok(erases) = self.engines[lane as usize].replace(unit, plane) else {
-            let state = &mut self.jobs[job];
-            state.outcome = Err(Failure::BadUnit);
+            let write = self.kernel.request_mut(slot);
+            write.fail(Failure::BadUnit);
             // Nothing more is asked for, and this row is not written.
+            let state = &mut write.state;
             state.next = state.end;
             state.left = state.under_way;
-            self.done(job, shape.planes);
+            self.done(slot, shape.planes);
             return false;
         };
-        let moved = Kind::Clean { moves: row, summaries: 0, erases, planes: 1 };
-        let operation = FlashOperation::new(moved, Owner::Nobody, Class::HostWrite, at, row, 0);
+        let moved = Work::Gc(Gc { moves: row, summaries: 0, erases, planes: 1, paced: false });
         self.counts.pages_saved += u64::from(row);
-        self.flash.enqueue(operation, self.now, &mut self.events);
+        self.kernel.enqueue(operation(moved, Owner::None, Class::HostWrite, at));
         true
     }
 
     /// The command of an erase has come: to all dies with it.
-    fn erase(&mut self, job: u32) {
+    fn erase(&mut self, slot: RequestSlot) {
         let shape = self.shape;
-        let Job { request, unit, .. } = self.jobs[job];
-        let lane = request.lane.0;
+        let lane = self.kernel.request(slot).request().lane.0;
+        let unit = self.kernel.request(slot).state.unit;
         let mut times = std::mem::take(&mut self.erased);
         if self.engines[lane as usize].erase(unit, &mut times).is_err() {
-            self.jobs[job].outcome = Err(Failure::BadUnit);
+            self.kernel.request_mut(slot).fail(Failure::BadUnit);
         }
         let operations = times.chunks(shape.planes_at_once as usize);
-        let state = &mut self.jobs[job];
+        let state = &mut self.kernel.request_mut(slot).state;
         (state.left, state.under_way) = (operations.len() as u32, operations.len() as u32);
         for (index, times) in operations.enumerate() {
             // A block that takes the place of one that failed is erased after it.
             let erases = *times.iter().max().expect("a chunk is never empty");
-            let kind = Kind::Clean { moves: 0, summaries: 0, erases, planes: 1 };
-            let plane = lane * shape.planes + index as u32 * shape.planes_at_once;
-            let operation = FlashOperation::new(kind, Owner::Request(job), Class::HostWrite, plane, 0, 0);
-            self.flash.enqueue(operation, self.now, &mut self.events);
+            let plane = PlaneId(lane * shape.planes + index as u32 * shape.planes_at_once);
+            let (work, owner) = (Work::Erase(erases), Owner::Request(slot));
+            self.kernel.enqueue(operation(work, owner, Class::HostWrite, plane));
         }
         self.erased = times;
     }
@@ -236,21 +191,43 @@ impl Sdf {
     /// Does what follows from a finished flash operation.
     #[inline]
     pub(super) fn follow(&mut self, operation: &FlashOperation) {
-        let Owner::Request(job) = operation.owner else { unreachable!("nobody else waits for flash here") };
-        match operation.kind {
-            Kind::Read => {
-                if operation.unreadable {
+        let Owner::Request(slot) = operation.owner else { unreachable!("only requests wait for flash here") };
+        match operation.work {
+            Work::Read(read) => {
+                if read.unreadable {
                     self.counts.pages_unreadable += 1;
-                    self.jobs[job].outcome = Err(Failure::Unreadable);
+                    self.kernel.request_mut(slot).fail(Failure::Unreadable);
                 }
-                self.send(job, operation.pages, operation.bus_bytes, Direction::Out);
+                self.send(slot, read.units, read.bus_bytes, Direction::Out);
             }
-            Kind::Program => {
-                if !self.done(job, operation.pages) {
-                    self.write_on(job);
+            Work::Program(program) => {
+                if !self.done(slot, program.units) {
+                    self.write_on(slot);
                 }
             }
-            Kind::Clean { .. } => drop(self.done(job, 1)),
+            Work::Gc(_) => unreachable!("requests do not wait for pages that are saved"),
+            Work::Erase(_) => drop(self.done(slot, 1)),
         }
     }
+
+    /// Sends a part of a request over the link.
+    #[inline]
+    fn send(&mut self, slot: RequestSlot, units: u32, bytes: u64, direction: Direction) {
+        self.kernel.send(Transfer { request: slot, units, direction }, bytes, 0);
+    }
+}
+
+fn operation(work: Work, owner: Owner, class: Class, plane: PlaneId) -> FlashOperation {
+    FlashOperation { work, owner, class, defer: Defer::No, plane }
+}
+
+/// The program of a row on as many planes.
+fn program(row: u32, planes: u32, bus_bytes: u64) -> Work {
+    Work::Program(Program {
+        lpn: Lpn(row),
+        units: planes,
+        bus_bytes,
+        fills_block: false,
+        waits_for_group: false,
+    })
 }

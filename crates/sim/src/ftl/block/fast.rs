@@ -14,6 +14,7 @@
 use super::store::{Spot, Store};
 use super::{Scheme, Target};
 use crate::ftl::{Clean, NoRoom};
+use crate::ids::PlaneId;
 use std::collections::VecDeque;
 
 /// A log block of a sequence.
@@ -137,7 +138,7 @@ impl Lane {
         if let Some(log) = self.logs.pop_front() {
             store.erase(plane, log.block);
             cleaned.push(Clean {
-                plane,
+                plane: PlaneId(plane),
                 planes: 1,
                 moves: 0,
                 filled: 0,

@@ -20,6 +20,7 @@ mod superblock;
 
 use super::{Clean, FtlCounters, NoRoom, Placed};
 use crate::config::{DriveConfig, Translation};
+use crate::ids::PlaneId;
 use flashlane_base::Seed;
 use store::{Spot, Store};
 
@@ -101,7 +102,7 @@ impl BlockMapped {
         self.store.counters.host_pages += 1;
         let fills_block = self.store.is_full(spot.plane, target.block);
         self.scheme.written(&mut self.store, spot, target, cleaned);
-        Ok(Placed { plane: spot.plane, fills_block, parity: None, awaits: false })
+        Ok(Placed { plane: PlaneId(spot.plane), fills_block, parity: None, awaits: false })
     }
 
     /// The plane that logical page `page` will be written to: always the same.

@@ -7,6 +7,7 @@ use crate::config::DriveConfig;
 use crate::ftl::blocks::{Blocks, Plane};
 use crate::ftl::table::Table;
 use crate::ftl::{Clean, FtlCounters};
+use crate::ids::PlaneId;
 use crate::nand::Geometry;
 use flashlane_base::Seed;
 use flashlane_policy::wear::Wear;
@@ -257,7 +258,7 @@ impl Store {
             }
         }
         self.counters.moved_pages += u64::from(moves);
-        Clean { plane, planes: 1, moves, filled, erases: 0, first: false, step: false }
+        Clean { plane: PlaneId(plane), planes: 1, moves, filled, erases: 0, first: false, step: false }
     }
 
     /// Makes `block`, which holds what is valid of a unit, its data block; the one before is erased. How many were.

@@ -93,8 +93,8 @@ fn exercise(ftl: &mut BlockMapped, writes: u64, model: &mut BTreeSet<u32>, seed:
             let had = ftl.plane_of(page);
             match ftl.place(page, &mut cleaned) {
                 Ok(placed) => {
-                    assert_eq!(ftl.plane_of(page), Some(placed.plane));
-                    assert_eq!(placed.plane, ftl.assign(page));
+                    assert_eq!(ftl.plane_of(page), Some(placed.plane.0));
+                    assert_eq!(placed.plane.0, ftl.assign(page));
                     model.insert(page);
                 }
                 Err(NoRoom) => {
@@ -107,7 +107,7 @@ fn exercise(ftl: &mut BlockMapped, writes: u64, model: &mut BTreeSet<u32>, seed:
             assert_eq!(after.erases - before.erases, sum(|clean| clean.erases));
             assert_eq!(after.moved_pages - before.moved_pages, sum(|clean| clean.moves));
             let stripe = |plane| ftl.store.stripe(plane);
-            let of_it = |clean: &Clean| stripe(clean.plane) == stripe(ftl.assign(page));
+            let of_it = |clean: &Clean| stripe(clean.plane.0) == stripe(ftl.assign(page));
             assert!(cleaned.iter().all(of_it), "other stripes rest");
         }
         if random.chance(0.05) && ftl.cleans_when_idle() {

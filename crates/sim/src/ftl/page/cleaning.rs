@@ -3,6 +3,7 @@
 use super::pacing::{KEPT_BLOCKS, Step};
 use super::{Clean, PageMapped, Superblocks};
 use crate::ftl::blocks::Open;
+use crate::ids::PlaneId;
 use flashlane_policy::cleaning::View;
 use std::ops::Range;
 
@@ -146,7 +147,7 @@ impl PageMapped {
         step: bool,
         cleaned: &mut Vec<Clean>,
     ) {
-        let clean = Clean { plane, planes: 1, moves, filled, erases, first: false, step };
+        let clean = Clean { plane: PlaneId(plane), planes: 1, moves, filled, erases, first: false, step };
         match &mut self.superblocks {
             None => cleaned.push(clean),
             Some(superblocks) => superblocks.spread(clean, cleaned),

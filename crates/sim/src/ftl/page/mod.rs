@@ -15,6 +15,7 @@ use super::table::Table;
 use super::{Clean, FtlCounters, NoRoom, Placed};
 use crate::config::DriveConfig;
 use crate::divisor::Divisor;
+use crate::ids::PlaneId;
 use crate::nand::Geometry;
 use flashlane_base::Seed;
 use flashlane_policy::allocation::Allocation;
@@ -200,7 +201,7 @@ impl PageMapped {
             }
         };
         self.counters.parity_pages += u64::from(parity.is_some());
-        Ok(Placed { plane, fills_block, parity, awaits })
+        Ok(Placed { plane: PlaneId(plane), fills_block, parity: parity.map(PlaneId), awaits })
     }
 
     /// Forgets logical page `page`.

@@ -15,6 +15,7 @@
 //! row.
 
 use crate::ftl::Clean;
+use crate::ids::PlaneId;
 use crate::nand::Geometry;
 
 /// Where the pages of superblocks lie.
@@ -118,7 +119,7 @@ impl Superblocks {
             if moves == 0 && clean.erases == 0 {
                 continue;
             }
-            let plane = self.plane(clean.plane, channel, 0);
+            let plane = PlaneId(self.plane(clean.plane.0, channel, 0));
             cleaned.push(Clean { plane, planes: self.planes, moves, ..clean });
         }
     }
@@ -170,9 +171,10 @@ mod tests {
         let parities = (0..5).filter(|&page| superblocks.moved_to(page)).count();
         assert_eq!(parities, 2);
         let mut cleaned = Vec::new();
-        let clean = Clean { plane: 1, planes: 1, moves: 5, filled: 0, erases: 1, first: false, step: false };
+        let clean =
+            Clean { plane: PlaneId(1), planes: 1, moves: 5, filled: 0, erases: 1, first: false, step: false };
         superblocks.spread(clean, &mut cleaned);
-        let moves: Vec<_> = cleaned.iter().map(|clean| (clean.plane, clean.planes, clean.moves)).collect();
+        let moves: Vec<_> = cleaned.iter().map(|clean| (clean.plane.0, clean.planes, clean.moves)).collect();
         assert_eq!(moves, [(6, 2, 1), (8, 2, 1), (10, 2, 2)]);
         superblocks.spread(clean, &mut cleaned);
         assert!(cleaned[3..].iter().all(|clean| clean.moves == 0), "each cleaning begins anew");

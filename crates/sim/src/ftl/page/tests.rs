@@ -91,7 +91,7 @@ fn every_policy_keeps_every_page_through_long_overwriting() {
                             assert_eq!(ftl.plane_of(page), None);
                         } else {
                             let plane = ftl.place(page, &mut cleaned).unwrap();
-                            assert_eq!(ftl.plane_of(page), Some(plane.plane));
+                            assert_eq!(ftl.plane_of(page), Some(plane.plane.0));
                         }
                     }
                     check(&ftl);
@@ -127,11 +127,11 @@ fn superblocks_keep_every_page_and_every_row_has_its_parity() {
         let (mut placed, mut moves) = ([0_u32; 12], 0);
         for page in all {
             let place = ftl.place(page, &mut cleaned).unwrap();
-            assert_eq!(ftl.plane_of(page), Some(place.plane));
-            placed[place.plane as usize] += 1;
+            assert_eq!(ftl.plane_of(page), Some(place.plane.0));
+            placed[place.plane.index()] += 1;
             if let Some(parity) = place.parity {
-                placed[parity as usize] += 1;
-                assert_ne!(parity / 2, place.plane / 2, "a row has its pages on different channels");
+                placed[parity.index()] += 1;
+                assert_ne!(parity.0 / 2, place.plane.0 / 2, "a row has its pages on different channels");
             }
             moves += cleaned.drain(..).map(|clean| u64::from(clean.moves * clean.planes)).sum::<u64>();
         }
@@ -274,12 +274,12 @@ fn a_pool_gives_a_page_to_its_roomiest_plane() {
     let mut ftl = PageMapped::new(&config, Seed(1));
     let mut cleaned = Vec::new();
     // Planes as free as each other take turns, and no page leaves its package.
-    let planes: Vec<u32> = (0..8).map(|_| ftl.place(0, &mut cleaned).unwrap().plane).collect();
+    let planes: Vec<u32> = (0..8).map(|_| ftl.place(0, &mut cleaned).unwrap().plane.0).collect();
     assert_eq!(planes, [0, 1, 2, 3, 0, 1, 2, 3]);
-    assert_eq!(ftl.place(1, &mut cleaned).unwrap().plane, 4);
+    assert_eq!(ftl.place(1, &mut cleaned).unwrap().plane.0, 4);
     // A plane that has lost pages to another is left out until they are even.
     ftl.place_on(0, 0, &mut cleaned).unwrap();
-    let planes: Vec<u32> = (0..3).map(|_| ftl.place(0, &mut cleaned).unwrap().plane).collect();
+    let planes: Vec<u32> = (0..3).map(|_| ftl.place(0, &mut cleaned).unwrap().plane.0).collect();
     assert_eq!(planes, [1, 2, 3]);
     let mut random = Seed(5).source();
     let pages = ftl.geometry.logical_pages;
@@ -288,7 +288,7 @@ fn a_pool_gives_a_page_to_its_roomiest_plane() {
     }
     for _ in 0..200_000 {
         let page = random.below(u64::from(pages)) as u32;
-        let plane = ftl.place(page, &mut cleaned).unwrap().plane;
+        let plane = ftl.place(page, &mut cleaned).unwrap().plane.0;
         assert_eq!(plane / 4, page % 2, "the package of page {page}");
     }
     check(&ftl);

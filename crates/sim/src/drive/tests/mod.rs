@@ -1,7 +1,14 @@
 //! The drive against the conformance body, its own determinism, and arithmetic done by hand.
 
+mod buffered;
+mod cleaning;
+mod lifetime;
+mod random_drives;
+mod uflip_profiles;
+
 use super::*;
-use crate::config::{DriveConfig, load, names};
+use crate::config::{load, names};
+use flashlane_base::Duration;
 use flashlane_device::conformance;
 
 pub(super) fn config(name: &str, overrides: &[(&str, &str)]) -> DriveConfig {
@@ -163,7 +170,7 @@ fn work_takes_its_time_even_where_it_overlaps() {
         let mut drive = Drive::new(&config, Seed(1));
         run(&mut drive, 20_000, 5);
         let (counters, elapsed) = (drive.counters(), drive.now().as_ns());
-        let (dies, channels) = (u64::from(drive.geometry.dies), u64::from(drive.geometry.channels));
+        let (dies, channels) = (u64::from(drive.geometry().dies), u64::from(drive.geometry().channels));
         assert!(counters.get("array_busy_ns").unwrap() <= dies * elapsed + dies * 10_000_000);
         assert!(counters.get("bus_busy_ns").unwrap() <= channels * elapsed + channels * 10_000_000);
         assert!(counters.write_amplification().unwrap() > 0.5);
@@ -230,7 +237,7 @@ fn commands_that_wait_for_the_link_go_in_the_order_of_their_slots_or_their_arriv
         // Nothing was written, so a read is its command and its transfer: here 262 us, in which two more arrive.
         for id in 0..3 {
             drive.submit(Request::read(id, 0, if id == 0 { 65536 } else { 512 })).unwrap();
-            let later = drive.now + Duration::from_us(20);
+            let later = drive.now() + Duration::from_us(20);
             drive.reap(later, &mut Vec::new());
         }
         assert_eq!(ids(&mut drive, 3), expected, "commands wait: {waits}");
@@ -403,8 +410,8 @@ fn cleaning_in_the_background_spares_the_writes_that_come_later() {
         for id in 0..20_000 {
             let latency = latency_ns(&mut drive, Request::write(id, random.below(pages) * 4096, 4096));
             slow += u32::from(latency > 1_000_000);
-            let later = drive.now + Duration::from_ms(100);
-            while drive.now < later {
+            let later = drive.now() + Duration::from_ms(100);
+            while drive.now() < later {
                 drive.reap(later, &mut Vec::new());
             }
         }
@@ -462,7 +469,7 @@ fn lazy_cleaning_waits_for_the_next_operation_and_goes_before_it() {
             latency_ns(&mut drive, Request::write(id, id * 4096, 4096));
             id += 1;
         }
-        let later = drive.now + Duration::from_ms(100);
+        let later = drive.now() + Duration::from_ms(100);
         drive.reap(later, &mut Vec::new());
         latency_ns(&mut drive, Request::read(id, 4096, 4096))
     };
@@ -505,7 +512,7 @@ fn a_completion_waits_for_the_data_on_the_link() {
         let mut drive = Drive::new(&config("msr-32g", &settings), Seed(1));
         let mut out = Vec::new();
         drive.submit(Request::write(0, 0, 4096)).unwrap();
-        let later = drive.now + Duration::from_us(300);
+        let later = drive.now() + Duration::from_us(300);
         drive.reap(later, &mut out);
         // 64 KiB take 31 us, until after the page is programmed.
         drive.submit(Request::write(1, 1 << 20, 65536)).unwrap();
@@ -557,35 +564,5 @@ fn dies_that_serve_in_order_do_what_they_would_do_step_by_step() {
         };
         // Where all ranks are alike nothing preempts a cleaning, but its steps are gone through one by one.
         assert!(sorted("false") == sorted("true"), "{settings:?}");
-    }
-}
-
-#[test]
-fn a_preparation_stops_where_its_watch_breaks() {
-    use std::ops::ControlFlow;
-    for (name, state) in [
-        ("msr-32g", "full"),
-        ("msr-32g", "fragmented"),
-        ("mtron-like", "full"),
-        ("mtron-like", "fragmented"),
-        ("nvme-tlc", "fragmented"),
-    ] {
-        let config = config(name, &[("initial.state", state)]);
-        let looks = |at_most: u32| {
-            let mut looks = 0;
-            let mut watch = || {
-                looks += 1;
-                if looks < at_most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            };
-            let made = Drive::watched(&config, Seed(1), &mut watch).is_some();
-            (looks, made)
-        };
-        let (all, made) = looks(u32::MAX);
-        // Every few milliseconds.
-        let pages = Geometry::new(&config).logical_pages;
-        assert!(made && all > pages >> 17, "{name} {state}: {all} looks at {pages} pages");
-        for stop in [1, all / 2, all] {
-            assert_eq!(looks(stop), (stop, false), "{name} {state}");
-        }
     }
 }

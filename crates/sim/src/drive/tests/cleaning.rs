@@ -1,16 +1,15 @@
 //! What cleaning costs those who write.
 
-use super::tests::config;
 use super::*;
 
 /// Writes of single pages at random places, so many in flight; the time of all in ms and the longest of one in us.
 fn writes(drive: &mut Drive, count: u64, depth: u64, pause: Duration) -> (f64, f64) {
-    let pages = drive.profile().capacity_bytes / drive.geometry.page_bytes;
-    let bytes = drive.geometry.page_bytes;
+    let pages = drive.profile().capacity_bytes / drive.geometry().page_bytes;
+    let bytes = drive.geometry().page_bytes;
     let (mut random, mut out, mut longest) = (Seed(2).source(), Vec::new(), 0);
     for id in 0..count {
         drive.submit(Request::write(id, random.below(pages) * bytes, bytes)).unwrap();
-        while u64::from(drive.in_flight) >= depth {
+        while u64::from(drive.in_flight()) >= depth {
             drive.reap(Instant::FAR, &mut out);
         }
         longest = out
@@ -19,12 +18,12 @@ fn writes(drive: &mut Drive, count: u64, depth: u64, pause: Duration) -> (f64, f
             .max()
             .unwrap_or(0)
             .max(longest);
-        let until = drive.now + pause;
+        let until = drive.now() + pause;
         if !pause.is_zero() {
             drive.reap(until, &mut out);
         }
     }
-    (drive.now.as_ns() as f64 / 1e6, longest as f64 / 1e3)
+    (drive.now().as_ns() as f64 / 1e6, longest as f64 / 1e3)
 }
 
 #[test]
@@ -164,14 +163,14 @@ fn paced_drive_goes_on_after_power_cuts() {
                         _ => Request::write(id, offset, 4096),
                     };
                     drive.submit(request).unwrap();
-                    while drive.in_flight > 8 {
+                    while drive.in_flight() > 8 {
                         drive.reap(Instant::FAR, &mut out);
                     }
                 }
-                let until = drive.now + Duration::from_us(random.below(20_000));
+                let until = drive.now() + Duration::from_us(random.below(20_000));
                 drive.reap(until, &mut out);
                 drive.cut_power().expect("a simulated drive can lose its power");
-                drive.ftl.check();
+                drive.check_tables();
                 assert!(drive.counters().get("blocks_erased") > Some(0) || cut < 20, "{pacing}");
             }
             drive.trace_hash()

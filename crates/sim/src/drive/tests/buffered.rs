@@ -1,6 +1,5 @@
 //! The write buffer in its drive: what the policies and the ways of draining are for.
 
-use super::tests::config;
 use super::*;
 
 /// `msr-64g` with these settings beside its own.
@@ -27,7 +26,7 @@ fn saturated(drive: &mut Drive, random_places: bool) -> f64 {
     while out.len() < REQUESTS as usize {
         drive.reap(Instant::FAR, &mut out);
     }
-    drive.now.as_ns() as f64 / 1e6
+    drive.now().as_ns() as f64 / 1e6
 }
 
 #[test]
@@ -71,8 +70,8 @@ fn latency_ns(drive: &mut Drive, request: Request) -> u64 {
 
 /// Lets the host be silent for so long.
 fn pause(drive: &mut Drive, time: Duration) {
-    let until = drive.now + time;
-    while drive.now < until {
+    let until = drive.now() + time;
+    while drive.now() < until {
         drive.reap(until, &mut Vec::new());
     }
 }
@@ -105,7 +104,7 @@ fn a_silent_host_finds_the_buffer_drained_ahead_of_need() {
 fn drained_pages_are_counted_by_cause() {
     let drained = |profile: &str, settings: &[(&str, &str)], writes: u64, flush: bool| {
         let mut drive = Drive::new(&config(profile, settings), Seed(1));
-        let page_bytes = drive.geometry.page_bytes;
+        let page_bytes = drive.geometry().page_bytes;
         for id in 0..writes {
             latency_ns(&mut drive, Request::write(id, id * page_bytes, page_bytes));
         }

@@ -1,4 +1,5 @@
-//! Pages on their way from the buffer to flash, by package: who is busy with them, for how long, and why they left.
+//! Drain statistics: mapping units that drain from the buffer to flash, by package; how long packages are busy with
+//! them, and why they left.
 
 use flashlane_base::Instant;
 
@@ -22,7 +23,7 @@ impl DrainCause {
 
 /// What was counted of pages on their way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TrafficCounters {
+pub(crate) struct DrainCounters {
     /// Pages that went to flash.
     pub(crate) pages: u64,
     /// Of these, pages that were read only to be written along with their neighbours.
@@ -39,7 +40,7 @@ pub(crate) struct TrafficCounters {
     pub(crate) ns_on_all: u64,
 }
 
-impl TrafficCounters {
+impl DrainCounters {
     /// Pages that left for this reason.
     pub(crate) fn pages_for(&self, cause: DrainCause) -> u64 {
         self.by_cause[cause as usize]
@@ -48,10 +49,10 @@ impl TrafficCounters {
 
 /// The pages on their way.
 #[derive(Debug)]
-pub(super) struct Traffic {
-    /// Pages on their way to each package.
+pub(super) struct DrainStats {
+    /// Units that drain to each package.
     pages: Vec<u32>,
-    /// Pages on their way over each channel.
+    /// Units that drain over each channel.
     channels: Vec<u32>,
     packages_per_channel: u32,
     /// Packages with any.
@@ -60,11 +61,12 @@ pub(super) struct Traffic {
     since: Instant,
     /// Whether all were busy at once in this drain.
     all: bool,
-    counters: TrafficCounters,
+    counters: DrainCounters,
 }
 
-impl Traffic {
-    pub(super) fn new(channels: u32, packages_per_channel: u32) -> Self {
+impl DrainStats {
+    /// Nothing drains; it goes on counting from `counters`.
+    pub(super) fn new(channels: u32, packages_per_channel: u32, counters: DrainCounters) -> Self {
         Self {
             pages: vec![0; (channels * packages_per_channel) as usize],
             channels: vec![0; channels as usize],
@@ -72,21 +74,21 @@ impl Traffic {
             busy: 0,
             since: Instant::ZERO,
             all: false,
-            counters: TrafficCounters::default(),
+            counters,
         }
     }
 
-    /// Pages on their way to `package`.
+    /// Units that drain to `package`.
     pub(super) fn to(&self, package: u32) -> u32 {
         self.pages[package as usize]
     }
 
-    /// Pages on their way over the channel of `package`.
+    /// Units that drain over the channel of `package`.
     pub(super) fn on_channel_of(&self, package: u32) -> u32 {
         self.channels[(package / self.packages_per_channel) as usize]
     }
 
-    /// A page sets out for `package`.
+    /// The drain of a unit starts, to `package`.
     pub(super) fn begin(&mut self, package: u32, now: Instant) {
         self.channels[(package / self.packages_per_channel) as usize] += 1;
         let pages = &mut self.pages[package as usize];
@@ -95,7 +97,7 @@ impl Traffic {
             return;
         }
         if self.busy == 0 && (now > self.since || self.counters.drains == 0) {
-            // Not where one sets out in the moment in which the last one came.
+            // Not where one starts in the moment in which the last one ended.
             self.counters.drains += 1;
             self.all = false;
         }
@@ -107,7 +109,7 @@ impl Traffic {
         }
     }
 
-    /// A page has come to `package`, or will never come.
+    /// The drain of a unit to `package` ended.
     pub(super) fn end(&mut self, package: u32, now: Instant) {
         self.channels[(package / self.packages_per_channel) as usize] -= 1;
         let pages = &mut self.pages[package as usize];
@@ -119,7 +121,7 @@ impl Traffic {
         self.busy -= 1;
     }
 
-    /// Counts a page that goes to flash.
+    /// Counts a unit that goes to flash.
     pub(super) fn count(&mut self, pad: bool, cause: DrainCause) {
         self.counters.pages += 1;
         self.counters.by_cause[cause as usize] += 1;
@@ -135,7 +137,7 @@ impl Traffic {
     }
 
     /// What was counted so far; times up to the last change.
-    pub(super) fn counters(&self) -> TrafficCounters {
+    pub(super) fn counters(&self) -> DrainCounters {
         self.counters
     }
 }
@@ -146,21 +148,21 @@ mod tests {
 
     #[test]
     fn a_drain_lasts_while_any_page_is_on_its_way() {
-        let mut traffic = Traffic::new(2, 1);
+        let mut stats = DrainStats::new(2, 1, DrainCounters::default());
         let at = Instant::from_ns;
-        traffic.begin(0, at(10));
-        traffic.begin(0, at(20));
-        traffic.begin(1, at(30));
-        traffic.end(0, at(50));
-        traffic.end(0, at(60));
-        traffic.begin(0, at(70));
-        traffic.end(1, at(80));
-        traffic.end(0, at(90));
-        traffic.begin(0, at(90));
-        traffic.end(0, at(100));
-        traffic.begin(1, at(200));
-        traffic.end(1, at(205));
-        let counters = traffic.counters();
+        stats.begin(0, at(10));
+        stats.begin(0, at(20));
+        stats.begin(1, at(30));
+        stats.end(0, at(50));
+        stats.end(0, at(60));
+        stats.begin(0, at(70));
+        stats.end(1, at(80));
+        stats.end(0, at(90));
+        stats.begin(0, at(90));
+        stats.end(0, at(100));
+        stats.begin(1, at(200));
+        stats.end(1, at(205));
+        let counters = stats.counters();
         assert_eq!((counters.drains, counters.drains_on_all), (2, 1), "all were busy twice in the first");
         assert_eq!((counters.ns, counters.ns_on_all), (95, 40));
     }

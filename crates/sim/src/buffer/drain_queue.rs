@@ -1,17 +1,18 @@
-//! Pages that were chosen to leave and have not set out yet.
+//! The drain queue: mapping units that were chosen to leave the buffer and whose drain has not started.
 
+use crate::ids::BufferSlot;
 use flashlane_policy::buffer::Queues;
 use std::collections::VecDeque;
 
-/// The chosen pages, in one queue or in a queue a package.
-pub(super) struct Departures {
-    queues: Vec<VecDeque<u32>>,
+/// The chosen units, in one queue or in a queue a package. Invariant: `waiting` is the number of all.
+pub(super) struct DrainQueue {
+    queues: Vec<VecDeque<BufferSlot>>,
     /// The queue whose turn it is.
     turn: usize,
     waiting: usize,
 }
 
-impl Departures {
+impl DrainQueue {
     pub(super) fn new(queues: Queues, packages: u32) -> Self {
         let count = match queues {
             Queues::One => 1,
@@ -24,14 +25,14 @@ impl Departures {
         self.waiting == 0
     }
 
-    pub(super) fn push(&mut self, package: u32, slot: u32) {
-        let queue = package as usize % self.queues.len();
-        self.queues[queue].push_back(slot);
+    pub(super) fn push(&mut self, package: u32, slot: BufferSlot) {
+        let count = self.queues.len();
+        self.queues[package as usize % count].push_back(slot);
         self.waiting += 1;
     }
 
-    /// Takes the first page of the next queue whose first page `may` set out.
-    pub(super) fn pop(&mut self, may: impl Fn(u32) -> bool) -> Option<u32> {
+    /// Takes the first unit of the next queue whose first unit `may` start.
+    pub(super) fn pop(&mut self, may: impl Fn(BufferSlot) -> bool) -> Option<BufferSlot> {
         if self.waiting == 0 {
             return None;
         }
@@ -50,18 +51,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_queue_is_held_up_by_its_first_page_and_a_queue_a_package_is_not() {
+    fn one_queue_waits_for_its_first_unit_and_package_queues_do_not() {
         for (queues, expected) in [(Queues::One, vec![]), (Queues::EachPackage, vec![1, 3])] {
-            let mut departures = Departures::new(queues, 2);
+            let mut queue = DrainQueue::new(queues, 2);
             for (package, slot) in [(0, 0), (1, 1), (0, 2), (1, 3)] {
-                departures.push(package, slot);
+                queue.push(package, BufferSlot(slot));
             }
-            let out: Vec<u32> = std::iter::from_fn(|| departures.pop(|slot| slot % 2 == 1)).collect();
+            let out: Vec<u32> =
+                std::iter::from_fn(|| queue.pop(|slot| slot.0 % 2 == 1)).map(|slot| slot.0).collect();
             assert_eq!(out, expected);
-            assert!(!departures.is_empty());
-            let rest = std::iter::from_fn(|| departures.pop(|_| true)).count();
+            assert!(!queue.is_empty());
+            let rest = std::iter::from_fn(|| queue.pop(|_| true)).count();
             assert_eq!(rest + out.len(), 4);
-            assert!(departures.is_empty());
+            assert!(queue.is_empty());
         }
     }
 }

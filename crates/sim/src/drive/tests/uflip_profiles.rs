@@ -1,6 +1,5 @@
 //! The drives of uFLIP's day beside what was published of them (Bouganim et al., CIDR 2009, table 3).
 
-use super::tests::config;
 use super::*;
 
 const IO_BYTES: u64 = 32 << 10;
@@ -8,8 +7,8 @@ const IO_BYTES: u64 = 32 << 10;
 /// Mean latency in ms of the later half of writes or reads of 32 KiB, one after the other, after the drive was left
 /// alone.
 fn mean_ms(drive: &mut Drive, write: bool, offsets: impl Iterator<Item = u64>) -> f64 {
-    let (mut out, until) = (Vec::new(), drive.now + Duration::from_s(5));
-    while drive.now < until {
+    let (mut out, until) = (Vec::new(), drive.now() + Duration::from_s(5));
+    while drive.now() < until {
         drive.reap(until, &mut out);
     }
     for (id, offset) in offsets.enumerate() {
@@ -82,8 +81,8 @@ fn reads_that_leave_no_die_idle_for_long_enough_are_disturbed_once() {
         one_ns(&mut drive, Request::write(0, random.below(capacity) * IO_BYTES, IO_BYTES));
     }
     let merges = |drive: &Drive| drive.counters().get("full_merges").unwrap();
-    let (mut out, until, before) = (Vec::new(), drive.now + Duration::from_ms(200), merges(&drive));
-    while drive.now < until {
+    let (mut out, until, before) = (Vec::new(), drive.now() + Duration::from_ms(200), merges(&drive));
+    while drive.now() < until {
         drive.reap(until, &mut out);
     }
     assert!(merges(&drive) > before + 20, "the idle drive cleans");

@@ -1,78 +1,82 @@
 //! Partners against a look through the whole queue.
 
-use super::super::operation::Owner;
+use super::super::operation::{Defer, Owner};
+use super::super::queue::Node;
 use super::*;
-use crate::slab::LOOKS;
+use crate::ids::Lpn;
+use crate::slab::{LOOKS, Slab};
 use flashlane_base::{Random, Seed};
 
-const QUEUE: QueueId = QueueId { die: 1, rank: 2 };
+const QUEUE: QueueId = QueueId { die: DieId(1), rank: 2 };
 const PLANES: u32 = 4;
 
 /// One queue, with what stands in it once more.
 struct Waiting {
-    ops: Slab<Operation>,
+    ops: Operations,
     queue: Queue,
-    alike: Alike,
-    all: Vec<u32>,
+    index: MultiPlaneIndex,
+    all: Vec<OpSlot>,
 }
 
 impl Waiting {
     fn new(units_per_page: u32, multi_plane: bool) -> Self {
-        let alike = Alike::new(2, PLANES, units_per_page, multi_plane, true).expect("reads overtake");
-        Self { ops: Slab::new(), queue: Queue::EMPTY, alike, all: Vec::new() }
+        let index =
+            MultiPlaneIndex::new(2, PLANES, units_per_page, multi_plane, true).expect("reads bypass others");
+        Self { ops: Slab::new(), queue: Queue::EMPTY, index, all: Vec::new() }
     }
 
     fn push(&mut self, operation: Operation, before_all: bool) {
-        let op = self.ops.insert(operation);
+        let op = self.ops.insert(Node::new(operation));
         if before_all {
-            self.alike.push_front(&self.ops, &self.queue, QUEUE, op);
+            self.index.push_front(&self.ops, &self.queue, QUEUE, op);
             self.queue.push_front(&mut self.ops, op);
             self.all.insert(0, op);
         } else {
-            self.alike.push(&self.ops, &self.queue, QUEUE, op);
+            self.index.push(&self.ops, &self.queue, QUEUE, op);
             self.queue.push(&mut self.ops, op);
             self.all.push(op);
         }
     }
 
     /// Takes out the first operation, or the first read of the host's.
-    fn take(&mut self, read: bool) -> Option<u32> {
-        let of_host = |op: &Operation| op.kind == Kind::Read && op.class == Class::HostRead;
+    fn take(&mut self, read: bool) -> Option<OpSlot> {
+        let of_host = |node: &Node| node.operation.is_read() && node.operation.class == Class::HostRead;
         let expected = self.all.iter().copied().find(|&op| !read || of_host(&self.ops[op]));
         let op = if read {
-            self.alike.take_host_read(&mut self.ops, &mut self.queue, QUEUE)
+            self.index.take_host_read(&mut self.ops, &mut self.queue, QUEUE)
         } else {
             let op = self.queue.pop(&self.ops);
-            op.inspect(|&op| self.alike.remove(&self.ops, QUEUE, op))
+            op.inspect(|&op| self.index.remove(&self.ops, QUEUE, op))
         };
         assert_eq!(op, expected);
         self.all.retain(|&waiting| Some(waiting) != op);
         op
     }
 
-    fn join(&mut self, op: u32) -> u64 {
-        self.alike.join(&mut self.ops, &mut self.queue, QUEUE, op)
+    fn join(&mut self, op: OpSlot) -> u64 {
+        self.index.join(&mut self.ops, &mut self.queue, QUEUE, op)
     }
 
     /// Those that can share the array time of `op`, found the long way.
-    fn found_by_looking(&self, op: u32) -> Vec<u32> {
-        let head = self.ops[op];
-        let each = match head.kind {
-            _ if head.pages > 1 => return Vec::new(),
-            Kind::Read => 1,
-            Kind::Program => self.alike.units_per_page,
-            Kind::Clean { .. } => return Vec::new(),
+    fn found_by_looking(&self, op: OpSlot) -> Vec<OpSlot> {
+        let head = self.ops[op].operation;
+        let each = match head.work {
+            _ if head.units() > 1 => return Vec::new(),
+            Work::Read(_) => 1,
+            Work::Program(_) => self.index.units_per_page,
+            Work::Gc(_) | Work::Erase(_) => return Vec::new(),
         };
         let mut room = [each; PLANES as usize];
-        room[(head.plane % PLANES) as usize] -= 1;
-        let suits = |&&other: &&u32| {
-            let other = &self.ops[other];
-            let plane = (other.plane % PLANES) as usize;
-            if let Kind::Clean { planes, .. } = other.kind {
+        room[(head.plane.0 % PLANES) as usize] -= 1;
+        let suits = |&&other: &&OpSlot| {
+            let other = &self.ops[other].operation;
+            let plane = (other.plane.0 % PLANES) as usize;
+            if let Work::Gc(Gc { planes, .. }) = other.work {
                 room[plane..plane + planes as usize].fill(0);
             }
-            let with = self.alike.multi_plane || other.plane == head.plane;
-            let suits = with && other.kind == head.kind && other.pages == 1 && room[plane] > 0;
+            let with = self.index.multi_plane || other.plane == head.plane;
+            let like = (other.is_read(), other.is_program()) == (head.is_read(), head.is_program());
+            let suits = with && like && other.units() == 1 && room[plane] > 0;
             room[plane] -= u32::from(suits);
             suits
         };
@@ -81,23 +85,34 @@ impl Waiting {
 }
 
 fn operation(random: &mut Random, cleaned_together: bool) -> Operation {
-    let plane = QUEUE.die * PLANES + random.below(u64::from(PLANES)) as u32;
-    let (kind, class) = match random.below(10) {
-        0 | 1 => (Kind::Read, Class::HostRead),
-        2 | 3 => (Kind::Read, Class::Readahead),
-        _ => (Kind::Program, Class::HostWrite),
+    let plane = QUEUE.die.0 * PLANES + random.below(u64::from(PLANES)) as u32;
+    let mut operation = match random.below(10) {
+        0 | 1 => read(plane, Class::HostRead),
+        2 | 3 => read(plane, Class::Readahead),
+        _ => program(plane),
     };
-    let mut operation = Operation::new(kind, Owner::Nobody, class, plane, 0, 0);
-    if class != Class::HostRead && random.chance(0.1) {
-        operation.pages = PLANES;
+    if operation.class != Class::HostRead && random.chance(0.1) {
+        match &mut operation.work {
+            Work::Read(read) => read.units = PLANES,
+            Work::Program(program) => program.units = PLANES,
+            Work::Gc(_) | Work::Erase(_) => {}
+        }
     }
-    if random.chance(0.05) { cleaning(plane, cleaned_together) } else { operation }
+    if random.chance(0.05) { gc(plane, cleaned_together) } else { operation }
 }
 
-fn cleaning(plane: u32, together: bool) -> Operation {
+fn gc(plane: u32, together: bool) -> Operation {
     let (plane, planes) = if together { (plane - plane % PLANES, PLANES) } else { (plane, 1) };
-    let kind = Kind::Clean { moves: 0, summaries: 0, erases: 1, planes };
-    Operation::new(kind, Owner::Nobody, Class::Cleaning, plane, 0, 0)
+    let work = Work::Gc(Gc { moves: 0, summaries: 0, erases: 1, planes, paced: false });
+    Operation { work, owner: Owner::None, class: Class::Cleaning, defer: Defer::No, plane: PlaneId(plane) }
+}
+
+fn read(plane: u32, class: Class) -> Operation {
+    Operation::read(Owner::None, class, PlaneId(plane), Lpn(0), 0)
+}
+
+fn program(plane: u32) -> Operation {
+    Operation::program(Owner::None, PlaneId(plane), Lpn(0), 0)
 }
 
 #[test]
@@ -113,19 +128,19 @@ fn partners_are_those_that_a_look_through_the_queue_finds() {
             if random.chance(pushes) {
                 waiting.push(operation(random, together), false);
             } else if random.chance(0.02) {
-                waiting.push(cleaning(PLANES, together), true);
+                waiting.push(gc(PLANES, together), true);
             } else if let Some(op) = waiting.take(random.chance(0.2)) {
                 let expected = waiting.found_by_looking(op);
                 let others = waiting.join(op);
                 let mut partners = Vec::new();
                 let mut at = waiting.ops[op].partner;
-                while at != NONE {
+                while at.is_some() {
                     partners.push(at);
                     at = waiting.ops[at].partner;
                 }
                 assert_eq!(partners, expected, "seed {seed}");
-                let plane = waiting.ops[op].plane;
-                let elsewhere = |partner: &&u32| waiting.ops[**partner].plane != plane;
+                let plane = waiting.ops[op].operation.plane;
+                let elsewhere = |partner: &&OpSlot| waiting.ops[**partner].operation.plane != plane;
                 assert_eq!(others, partners.iter().filter(elsewhere).count() as u64);
                 waiting.all.retain(|op| !expected.contains(op));
                 joined += partners.len() as u64;
@@ -135,12 +150,12 @@ fn partners_are_those_that_a_look_through_the_queue_finds() {
                 }
             }
         }
-        let mut at = waiting.queue.first;
+        let mut at = waiting.queue.first();
         for &op in &waiting.all {
             assert_eq!(at, op, "the queue keeps its order");
             at = waiting.ops[at].next;
         }
-        assert_eq!(at, NONE);
+        assert_eq!(at, OpSlot::NONE);
     }
     assert!(joined > 10_000 && on_others > 5_000 && joined > on_others, "{joined}, {on_others}");
 }
@@ -158,22 +173,21 @@ fn looks(act: impl FnOnce()) -> u64 {
 fn a_long_queue_is_not_looked_through_for_partners() {
     let looks_in = |rounds| {
         let (mut ops, mut queue) = (Slab::new(), Queue::EMPTY);
-        let mut alike = Alike::new(2, PLANES, 1, true, false).expect("planes share array times");
-        let program = |plane| Operation::new(Kind::Program, Owner::Nobody, Class::HostWrite, plane, 0, 0);
+        let mut index = MultiPlaneIndex::new(2, PLANES, 1, true, false).expect("planes share array times");
         let all = (0..rounds)
             .flat_map(|_| [0, 1, 2].map(program))
-            .chain([cleaning(3, false)])
+            .chain([gc(3, false)])
             .chain((0..rounds).map(|_| program(3)));
         for operation in all {
-            let op = ops.insert(operation);
-            alike.push(&ops, &queue, QUEUE, op);
+            let op = ops.insert(Node::new(operation));
+            index.push(&ops, &queue, QUEUE, op);
             queue.push(&mut ops, op);
         }
         looks(|| {
             let mut joined = 0;
             while let Some(op) = queue.pop(&ops) {
-                alike.remove(&ops, QUEUE, op);
-                joined += alike.join(&mut ops, &mut queue, QUEUE, op);
+                index.remove(&ops, QUEUE, op);
+                joined += index.join(&mut ops, &mut queue, QUEUE, op);
             }
             assert_eq!(joined, 2 * rounds);
         })
@@ -187,20 +201,18 @@ fn a_long_queue_is_not_looked_through_for_partners() {
 fn a_long_queue_is_not_looked_through_for_reads() {
     let looks_in = |rounds: usize| {
         let mut waiting = Waiting::new(1, true);
-        let operation = |kind, class, at: usize| {
-            Operation::new(kind, Owner::Nobody, class, (at % PLANES as usize) as u32, 0, 0)
-        };
+        let plane = |at: usize| (at % PLANES as usize) as u32;
         for at in 0..rounds {
-            waiting.push(operation(Kind::Program, Class::HostWrite, at), false);
-            waiting.push(operation(Kind::Read, Class::Readahead, at), false);
+            waiting.push(program(plane(at)), false);
+            waiting.push(read(plane(at), Class::Readahead), false);
         }
-        (0..rounds).for_each(|at| waiting.push(operation(Kind::Read, Class::HostRead, at), false));
-        let Waiting { ops, queue, alike, all } = &mut waiting;
+        (0..rounds).for_each(|at| waiting.push(read(plane(at), Class::HostRead), false));
+        let Waiting { ops, queue, index, all } = &mut waiting;
         looks(|| {
             for &read in &all[2 * rounds..] {
-                assert_eq!(alike.take_host_read(ops, queue, QUEUE), Some(read));
+                assert_eq!(index.take_host_read(ops, queue, QUEUE), Some(read));
             }
-            assert_eq!(alike.take_host_read(ops, queue, QUEUE), None);
+            assert_eq!(index.take_host_read(ops, queue, QUEUE), None);
         })
     };
     let (short, long) = (looks_in(500), looks_in(2000));
@@ -211,12 +223,11 @@ fn a_long_queue_is_not_looked_through_for_reads() {
 #[test]
 fn the_first_cleaning_of_a_plane_counts_whichever_planes_it_is_on() {
     let mut waiting = Waiting::new(1, true);
-    let program = |plane| Operation::new(Kind::Program, Owner::Nobody, Class::HostWrite, plane, 0, 0);
-    let first = QUEUE.die * PLANES;
+    let first = QUEUE.die.0 * PLANES;
     waiting.push(program(first), false);
-    waiting.push(cleaning(first, true), false);
+    waiting.push(gc(first, true), false);
     waiting.push(program(first + 2), false);
-    waiting.push(cleaning(first + 2, false), false);
+    waiting.push(gc(first + 2, false), false);
     let op = waiting.take(false).expect("a program waits");
     assert_eq!(waiting.join(op), 0, "the block of the other is yet to be freed");
 }

@@ -1,16 +1,19 @@
-//! Operations that share an array time: like ones on other planes of the die, and programs that fill up the flash page.
-//! And those that overtake: the host's reads while the die is suspended.
+//! The multi-plane index: queued operations that can share an array time, which are like ones on other planes of the
+//! die and programs that fill up the flash page; and the host's reads, which bypass a suspended program or erase.
 //!
 //! Beside the queues of a die stands a list of what waits in them for each kind and plane, so that partners are found
 //! without a look at all that waits before them: most of a long queue may be for planes that have theirs already, or
-//! behind the cleaning that frees their block. Partners cost a look at each plane, however much waits, and so does the
-//! first of the host's reads.
+//! behind the GC that frees their block. Partners cost a look at each plane, however much waits, and so does the first
+//! of the host's reads.
+//!
+//! Invariants: an operation is in the list of its kind and plane while it is in its queue, in the same order; only the
+//! first of a list is taken out.
 
-use super::operation::{Kind, NONE, Operation};
-use super::queue::Queue;
+use super::operation::{Gc, Operation, Program, Read, Work};
+use super::queue::{OpSlot, Operations, Queue};
+use crate::ids::{DieId, PlaneId};
 #[cfg(test)]
 use crate::slab;
-use crate::slab::Slab;
 use flashlane_policy::scheduling::{Class, RANKS};
 
 /// The queues of a die.
@@ -19,19 +22,20 @@ const QUEUES: usize = RANKS + 1;
 const HOST_READS: usize = 0;
 const OTHER_READS: usize = 1;
 const PROGRAMS: usize = 2;
-const CLEANINGS: usize = 3;
+/// GC and erases: what is programmed behind them may need a block that they free.
+const FREEING: usize = 3;
 const LISTS: usize = 4;
 
 /// A queue: its die, and which of the die's it is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueueId {
-    pub(super) die: u32,
+    pub(super) die: DieId,
     pub(super) rank: usize,
 }
 
 /// What waits at all dies, by queue, kind and plane.
 #[derive(Clone)]
-pub(super) struct Alike {
+pub(super) struct MultiPlaneIndex {
     planes_per_die: u32,
     /// Programs on one plane that share an array time.
     units_per_page: u32,
@@ -44,15 +48,15 @@ pub(super) struct Alike {
     next_order: u64,
     front_order: u64,
     /// What is found in one search, kept to spare their allocation.
-    found: Vec<(u64, u32)>,
+    found: Vec<(u64, OpSlot)>,
     until: Vec<u64>,
 }
 
 /// Operations of one queue, kind and plane in the order of the queue. Only the first is ever taken out.
 #[derive(Clone, Copy)]
 struct List {
-    first: u32,
-    last: u32,
+    first: OpSlot,
+    last: OpSlot,
 }
 
 /// Where an operation waits.
@@ -61,12 +65,12 @@ struct Link {
     /// Less than that of all behind it.
     order: u64,
     /// The one before it in its queue.
-    previous: u32,
+    previous: OpSlot,
     /// The one behind it in its list.
-    next: u32,
+    next: OpSlot,
 }
 
-impl Alike {
+impl MultiPlaneIndex {
     /// Nothing waits yet. `None` where operations neither share an array time nor overtake.
     pub(super) fn new(
         dies: u32,
@@ -80,7 +84,7 @@ impl Alike {
             planes_per_die,
             units_per_page,
             multi_plane,
-            lists: vec![List { first: NONE, last: NONE }; lists],
+            lists: vec![List { first: OpSlot::NONE, last: OpSlot::NONE }; lists],
             links: Vec::new(),
             next_order: 1 << 63,
             front_order: 1 << 63,
@@ -89,88 +93,88 @@ impl Alike {
         })
     }
 
-    /// Power is cut: nothing waits any longer.
-    pub(super) fn clear(&mut self) {
-        self.lists.fill(List { first: NONE, last: NONE });
-    }
-
     fn at(&self, id: QueueId, plane: u32, list: usize) -> usize {
-        let queue = id.die as usize * QUEUES + id.rank;
+        let queue = id.die.index() * QUEUES + id.rank;
         (queue * self.planes_per_die as usize + plane as usize) * LISTS + list
     }
 
-    /// The list of an operation; none for one on all planes at once, which nothing can join.
+    /// The place of a plane in its die.
+    fn of_die(&self, plane: PlaneId) -> u32 {
+        plane.0 % self.planes_per_die
+    }
+
+    /// The list of an operation; `None` for one on all planes at once, which nothing can join.
     fn of(&self, id: QueueId, operation: &Operation) -> Option<usize> {
         debug_assert!(
-            operation.pages == 1 || operation.class != Class::HostRead,
+            operation.units() == 1 || operation.class != Class::HostRead,
             "host reads are on one plane"
         );
-        let list = match operation.kind {
-            Kind::Clean { .. } => CLEANINGS,
-            _ if operation.pages > 1 => return None,
-            Kind::Read if operation.class == Class::HostRead => HOST_READS,
-            Kind::Read => OTHER_READS,
-            Kind::Program => PROGRAMS,
+        let list = match operation.work {
+            Work::Gc(_) | Work::Erase(_) => FREEING,
+            Work::Read(Read { units: 2.., .. }) | Work::Program(Program { units: 2.., .. }) => return None,
+            Work::Read(_) if operation.class == Class::HostRead => HOST_READS,
+            Work::Read(_) => OTHER_READS,
+            Work::Program(_) => PROGRAMS,
         };
-        Some(self.at(id, operation.plane % self.planes_per_die, list))
+        Some(self.at(id, self.of_die(operation.plane), list))
     }
 
     /// Before `op` is put behind all others of `queue`.
-    pub(super) fn push(&mut self, ops: &Slab<Operation>, queue: &Queue, id: QueueId, op: u32) {
-        self.set_link(op, Link { order: self.next_order, previous: queue.last, next: NONE });
+    pub(super) fn push(&mut self, ops: &Operations, queue: &Queue, id: QueueId, op: OpSlot) {
+        self.set_link(op, Link { order: self.next_order, previous: queue.last(), next: OpSlot::NONE });
         self.next_order += 1;
-        let Some(list) = self.of(id, &ops[op]) else { return };
+        let Some(list) = self.of(id, &ops[op].operation) else { return };
         match std::mem::replace(&mut self.lists[list].last, op) {
-            NONE => self.lists[list].first = op,
-            last => self.links[last as usize].next = op,
+            OpSlot::NONE => self.lists[list].first = op,
+            last => self.links[last.index()].next = op,
         }
     }
 
     /// Before `op` is put before all others of `queue`.
-    pub(super) fn push_front(&mut self, ops: &Slab<Operation>, queue: &Queue, id: QueueId, op: u32) {
+    pub(super) fn push_front(&mut self, ops: &Operations, queue: &Queue, id: QueueId, op: OpSlot) {
         self.front_order -= 1;
-        if queue.first != NONE {
-            self.links[queue.first as usize].previous = op;
+        if !queue.is_empty() {
+            self.links[queue.first().index()].previous = op;
         }
-        let list = self.of(id, &ops[op]);
-        let next = list.map_or(NONE, |list| std::mem::replace(&mut self.lists[list].first, op));
-        self.set_link(op, Link { order: self.front_order, previous: NONE, next });
-        if let Some(list) = list.filter(|_| next == NONE) {
+        let list = self.of(id, &ops[op].operation);
+        let next = list.map_or(OpSlot::NONE, |list| std::mem::replace(&mut self.lists[list].first, op));
+        self.set_link(op, Link { order: self.front_order, previous: OpSlot::NONE, next });
+        if let Some(list) = list.filter(|_| next == OpSlot::NONE) {
             self.lists[list].last = op;
         }
     }
 
-    fn set_link(&mut self, op: u32, link: Link) {
-        let slot = op as usize;
+    fn set_link(&mut self, op: OpSlot, link: Link) {
+        let slot = op.index();
         if slot >= self.links.len() {
             self.links.resize(slot + 1, link);
         }
         self.links[slot] = link;
     }
 
-    fn link(&self, op: u32) -> &Link {
+    fn link(&self, op: OpSlot) -> &Link {
         #[cfg(test)]
         slab::LOOKS.set(slab::LOOKS.get() + 1);
-        &self.links[op as usize]
+        &self.links[op.index()]
     }
 
     /// After `op`, the first of its list, was taken out of its queue.
-    pub(super) fn remove(&mut self, ops: &Slab<Operation>, id: QueueId, op: u32) {
+    pub(super) fn remove(&mut self, ops: &Operations, id: QueueId, op: OpSlot) {
         let Link { previous, next, .. } = *self.link(op);
         let behind = ops[op].next;
-        if behind != NONE {
-            self.links[behind as usize].previous = previous;
+        if behind != OpSlot::NONE {
+            self.links[behind.index()].previous = previous;
         }
-        let Some(list) = self.of(id, &ops[op]) else { return };
+        let Some(list) = self.of(id, &ops[op].operation) else { return };
         debug_assert_eq!(self.lists[list].first, op, "only the first of a list is taken out");
         self.lists[list].first = next;
-        if next == NONE {
-            self.lists[list].last = NONE;
+        if next == OpSlot::NONE {
+            self.lists[list].last = OpSlot::NONE;
         }
     }
 
     /// Takes `op`, the first of its list, out of `queue`.
-    fn take(&mut self, ops: &mut Slab<Operation>, queue: &mut Queue, id: QueueId, op: u32) {
+    fn take(&mut self, ops: &mut Operations, queue: &mut Queue, id: QueueId, op: OpSlot) {
         queue.remove(ops, self.link(op).previous, op);
         self.remove(ops, id, op);
     }
@@ -178,42 +182,42 @@ impl Alike {
     /// Takes the first of the host's reads out of `queue`.
     pub(super) fn take_host_read(
         &mut self,
-        ops: &mut Slab<Operation>,
+        ops: &mut Operations,
         queue: &mut Queue,
         id: QueueId,
-    ) -> Option<u32> {
+    ) -> Option<OpSlot> {
         let reads = (0..self.planes_per_die).map(|plane| self.first(id, plane, &[HOST_READS]));
-        let first = reads.filter(|&op| op != NONE).min_by_key(|&op| self.link(op).order)?;
+        let first = reads.filter(|&op| op != OpSlot::NONE).min_by_key(|&op| self.link(op).order)?;
         self.take(ops, queue, id, first);
         Some(first)
     }
 
     /// The first in these lists of a queue and plane.
-    fn first(&self, id: QueueId, plane: u32, lists: &[usize]) -> u32 {
+    fn first(&self, id: QueueId, plane: u32, lists: &[usize]) -> OpSlot {
         let firsts = lists.iter().map(|&list| self.lists[self.at(id, plane, list)].first);
-        firsts.filter(|&op| op != NONE).min_by_key(|&op| self.link(op).order).unwrap_or(NONE)
+        firsts.filter(|&op| op != OpSlot::NONE).min_by_key(|&op| self.link(op).order).unwrap_or(OpSlot::NONE)
     }
 
     /// Joins to `op`, which was taken out, those in `queue` that can share its array time, in their order. Says how many
     /// of them are on other planes.
-    pub(super) fn join(&mut self, ops: &mut Slab<Operation>, queue: &mut Queue, id: QueueId, op: u32) -> u64 {
-        let Operation { kind, plane, pages, .. } = ops[op];
-        let (lists, each): (&[usize], u32) = match kind {
-            Kind::Read => (&[HOST_READS, OTHER_READS], 1),
-            Kind::Program => (&[PROGRAMS], self.units_per_page),
-            Kind::Clean { .. } => return 0,
+    pub(super) fn join(&mut self, ops: &mut Operations, queue: &mut Queue, id: QueueId, op: OpSlot) -> u64 {
+        let Operation { work, plane, .. } = ops[op].operation;
+        let (lists, units, each): (&[usize], _, u32) = match work {
+            Work::Read(read) => (&[HOST_READS, OTHER_READS], read.units, 1),
+            Work::Program(program) => (&[PROGRAMS], program.units, self.units_per_page),
+            Work::Gc(_) | Work::Erase(_) => return 0,
         };
-        if queue.first == NONE || pages > 1 || !self.multi_plane && each == 1 {
+        if queue.is_empty() || units > 1 || !self.multi_plane && each == 1 {
             return 0; // nothing waits, it is on all planes already, or it has none beside it
         }
-        self.find_cleanings(ops, id);
-        let own = plane % self.planes_per_die;
+        self.find_freeing(ops, id);
+        let own = self.of_die(plane);
         let planes = if self.multi_plane { 0..self.planes_per_die } else { own..own + 1 };
         for plane in planes {
             let until = self.until[plane as usize];
             let mut next = self.first(id, plane, lists);
             for _ in u32::from(plane == own)..each {
-                if next == NONE || self.link(next).order >= until {
+                if next == OpSlot::NONE || self.link(next).order >= until {
                     break;
                 }
                 self.found.push((self.link(next).order, next));
@@ -227,61 +231,66 @@ impl Alike {
             self.take(ops, queue, id, partner);
             ops[last].partner = partner;
             last = partner;
-            on_others += u64::from(ops[partner].plane != plane);
+            on_others += u64::from(ops[partner].operation.plane != plane);
         }
         self.found = found;
         on_others
     }
 
-    /// Joins to `op`, a step of paced cleaning that was taken out, the like ones that are first to be cleaned on other
-    /// planes. Says how many they are.
+    /// Joins to `op`, a step of paced GC that was taken out, the like ones that are first to be done on other planes.
+    /// Returns their number.
     ///
     /// They may pass programs that wait before them: a step changes nothing that an earlier program needs, and an erase
     /// frees a block that only later ones use.
     #[inline(never)]
     pub(super) fn join_steps(
         &mut self,
-        ops: &mut Slab<Operation>,
+        ops: &mut Operations,
         queue: &mut Queue,
         id: QueueId,
-        op: u32,
+        op: OpSlot,
     ) -> u64 {
-        let Kind::Clean { mut moves, summaries: 0, erases, planes: 1 } = ops[op].kind else { return 0 };
-        if !self.multi_plane || queue.first == NONE {
+        let Operation { work: Work::Gc(mut gc), owner, plane, .. } = ops[op].operation else { return 0 };
+        debug_assert!(gc.paced, "other GC is joined to none");
+        if gc.summaries != 0 || gc.planes != 1 || !self.multi_plane || queue.is_empty() {
             return 0;
         }
-        let own = ops[op].plane % self.planes_per_die;
-        let mut joined = 0;
+        let own = self.of_die(plane);
         for plane in (0..self.planes_per_die).filter(|&plane| plane != own) {
-            let partner = self.lists[self.at(id, plane, CLEANINGS)].first;
-            if partner == NONE || !ops[partner].paced || ops[partner].owner != ops[op].owner {
+            let partner = self.lists[self.at(id, plane, FREEING)].first;
+            if !partner.is_some() || ops[partner].operation.owner != owner {
                 continue;
             }
-            if let Kind::Clean { moves: also, summaries: 0, erases: as_many, planes: 1 } = ops[partner].kind
-                && as_many == erases
-                && (also == 0) == (moves == 0)
+            if let Work::Gc(Gc { moves, summaries: 0, erases, planes: 1, paced: true }) =
+                ops[partner].operation.work
+                && erases == gc.erases
+                && (moves == 0) == (gc.moves == 0)
             {
                 self.take(ops, queue, id, partner);
                 ops.remove(partner);
-                moves = moves.max(also);
-                joined += 1;
+                gc.moves = gc.moves.max(moves);
+                gc.planes += 1;
             }
         }
-        ops[op].kind = Kind::Clean { moves, summaries: 0, erases, planes: 1 + joined };
-        u64::from(joined)
+        ops[op].operation.work = Work::Gc(gc);
+        u64::from(gc.planes - 1)
     }
 
-    /// Finds for each plane the order of its first cleaning: a program behind it goes to a block that it has yet to free.
+    /// Finds for each plane the order of its first GC: a program behind it goes to a block that it has yet to free.
     /// Those that begin on the same plane are on equally many.
-    fn find_cleanings(&mut self, ops: &Slab<Operation>, id: QueueId) {
+    fn find_freeing(&mut self, ops: &Operations, id: QueueId) {
         self.until.clear();
         self.until.resize(self.planes_per_die as usize, u64::MAX);
         for plane in 0..self.planes_per_die {
-            let first = self.lists[self.at(id, plane, CLEANINGS)].first;
-            if first == NONE {
+            let first = self.lists[self.at(id, plane, FREEING)].first;
+            if first == OpSlot::NONE {
                 continue;
             }
-            let Kind::Clean { planes, .. } = ops[first].kind else { unreachable!("only cleanings clean") };
+            let planes = match ops[first].operation.work {
+                Work::Gc(gc) => gc.planes,
+                Work::Erase(_) => 1,
+                Work::Read(_) | Work::Program(_) => unreachable!("they free no block"),
+            };
             let order = self.link(first).order;
             for until in &mut self.until[plane as usize..][..planes as usize] {
                 *until = order.min(*until);

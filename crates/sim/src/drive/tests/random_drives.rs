@@ -314,7 +314,7 @@ impl Load {
         self.none_beats_its_parts(config);
         self.nothing_works_more_than_it_can(config);
         self.what_was_written_is_kept();
-        self.drive.ftl.check();
+        self.drive.check_tables();
     }
 
     fn each_completes_once(&self) {
@@ -350,7 +350,7 @@ impl Load {
 
     /// Arrays, buses and the link are busy for no longer than they exist, but for what they are doing now.
     fn nothing_works_more_than_it_can(&self, config: &DriveConfig) {
-        let (g, flash) = (&self.drive.geometry, &config.flash);
+        let (g, flash) = (self.drive.geometry(), &config.flash);
         let counters = self.drive.counters();
         let get = |name| counters.get(name).expect("the drive counts it");
         let elapsed = self.drive.now().as_ns();
@@ -377,7 +377,7 @@ impl Load {
             assert!(worn > Some(0), "pages are refused or lost, but no block is worn");
             return;
         }
-        let page_bytes = self.drive.geometry.page_bytes;
+        let page_bytes = self.drive.geometry().page_bytes;
         let pages = |operation: Operation| -> BTreeSet<u64> {
             let of_kind = self.requests.iter().filter(move |request| request.operation == operation);
             of_kind
@@ -389,7 +389,7 @@ impl Load {
         let (written, trimmed) = (pages(Operation::Write), pages(Operation::Trim));
         for &page in written.difference(&trimmed) {
             assert!(
-                self.drive.ftl.plane_of(page as u32).is_some(),
+                self.drive.plane_of(Lpn(page as u32)).is_some(),
                 "page {page} was written and is not there"
             );
         }

@@ -1,0 +1,270 @@
+//! A host request on its way through the drive: its states, and which follows which.
+//!
+//! ```text
+//! read          queued → reading                                                       → completion
+//! write         queued → transferring → buffered → acknowledged                        → completion
+//! write-through queued → transferring → programming → durable                          → completion
+//! flush         queued → transferring → flushing                                       → completion
+//! trim          queued → transferring                                                  → completion
+//! ```
+//!
+//! A buffered write completes once it is acknowledged; its mapping units have states of their own in the buffer
+//! (`crate::buffer`) until they are durable.
+
+use crate::host::{Direction, Transfer};
+use crate::ids::RequestSlot;
+use crate::kernel::{InFlight, Kernel};
+use crate::pages::{Piece, pieces};
+use flashlane_device::Request;
+
+/// Where a request stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It waits for the host, for the link or for the read/write lock.
+    Queued,
+    /// Its command crosses the link, with the data of a write.
+    Transferring,
+    /// Mapping units of a read come from flash, from the buffer and from the read cache, and cross the link.
+    Reading {
+        /// Mapping units that are not over the link.
+        left: u32,
+        /// Mapping units that flash has still to deliver.
+        from_flash: u32,
+        /// Mapping units that wait for the rest of the read before they cross the link, and their bytes.
+        unsent: u32,
+        unsent_bytes: u64,
+    },
+    /// The buffer takes in the mapping units of a write, and has so many of them.
+    Buffered { units: u32 },
+    /// The buffer has the whole write: its completion is on the way.
+    Acknowledged,
+    /// Mapping units of a write past the buffer are programmed; so many are not durable.
+    Programming { left: u32 },
+    /// All of a write past the buffer is on flash.
+    Durable,
+    /// A flush waits for what was written in this epoch and before.
+    Flushing { epoch: u64 },
+}
+
+/// What the drive keeps of a request in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HostRequest {
+    state: State,
+    /// Whether it holds the read/write lock or waits for it.
+    locks: bool,
+}
+
+/// A request of a conventional drive.
+pub(super) type DriveRequest = InFlight<HostRequest>;
+
+impl Default for HostRequest {
+    #[inline]
+    fn default() -> Self {
+        Self { state: State::Queued, locks: false }
+    }
+}
+
+impl DriveRequest {
+    #[inline]
+    pub(super) fn state(&self) -> State {
+        self.state.state
+    }
+
+    #[inline]
+    fn change(&mut self, to: State) {
+        self.state.state = to;
+    }
+
+    /// It asks for the read/write lock.
+    pub(super) fn asks_for_lock(&mut self) {
+        debug_assert!(!self.state.locks, "it asks once");
+        self.state.locks = true;
+    }
+
+    /// It needs the read/write lock no longer. Returns whether it holds it.
+    #[inline]
+    pub(super) fn drops_lock(&mut self) -> bool {
+        std::mem::take(&mut self.state.locks)
+    }
+
+    /// Queued → transferring.
+    #[inline]
+    pub(super) fn start_transfer(&mut self) {
+        debug_assert_eq!(self.state(), State::Queued);
+        self.change(State::Transferring);
+    }
+
+    /// Queued → reading, of `units` of which flash delivers `from_flash`.
+    #[inline]
+    pub(super) fn start_reading(&mut self, units: u32, from_flash: u32) {
+        debug_assert_eq!(self.state(), State::Queued);
+        debug_assert!(from_flash <= units);
+        self.change(State::Reading { left: units, from_flash, unsent: 0, unsent_bytes: 0 });
+    }
+
+    /// Transferring → buffered.
+    pub(super) fn start_buffering(&mut self) {
+        debug_assert_eq!(self.state(), State::Transferring);
+        self.change(State::Buffered { units: 0 });
+    }
+
+    /// Mapping units of the write that the buffer has.
+    pub(super) fn buffered_units(&self) -> u32 {
+        let State::Buffered { units } = self.state() else {
+            unreachable!("{:?} is not buffered", self.state())
+        };
+        units
+    }
+
+    /// The buffer has one more mapping unit.
+    pub(super) fn unit_buffered(&mut self) {
+        let units = self.buffered_units() + 1;
+        self.change(State::Buffered { units });
+    }
+
+    /// Buffered → acknowledged.
+    pub(super) fn acknowledge(&mut self) {
+        debug_assert!(matches!(self.state(), State::Buffered { .. }), "{:?}", self.state());
+        self.change(State::Acknowledged);
+    }
+
+    /// Transferring → programming, of `units`.
+    pub(super) fn start_programming(&mut self, units: u32) {
+        debug_assert_eq!(self.state(), State::Transferring);
+        debug_assert!(units > 0, "a write has data");
+        self.change(State::Programming { left: units });
+    }
+
+    /// Transferring → flushing.
+    pub(super) fn start_flushing(&mut self, epoch: u64) {
+        debug_assert_eq!(self.state(), State::Transferring);
+        self.change(State::Flushing { epoch });
+    }
+
+    /// The epoch that a flush waits for.
+    pub(super) fn flush_epoch(&self) -> u64 {
+        let State::Flushing { epoch } = self.state() else { unreachable!("{:?} is no flush", self.state()) };
+        epoch
+    }
+
+    /// Whether these mapping units are the last of a write: an acknowledged one counts as one.
+    #[inline]
+    pub(super) fn is_rest(&self, units: u32) -> bool {
+        match self.state() {
+            State::Programming { left } => left == units,
+            State::Acknowledged => true,
+            state => unreachable!("{state:?} has nothing to complete"),
+        }
+    }
+
+    /// Mapping units are done. Returns whether they were the last; those of a write past the buffer make it durable.
+    #[inline]
+    fn units_done(&mut self, units: u32) -> bool {
+        match &mut self.state.state {
+            State::Reading { left, .. } => {
+                debug_assert!(*left >= units, "each unit is done once");
+                *left -= units;
+                *left == 0
+            }
+            State::Programming { left } => {
+                debug_assert!(*left >= units, "each unit is done once");
+                *left -= units;
+                let durable = *left == 0;
+                if durable {
+                    self.change(State::Durable);
+                }
+                durable
+            }
+            State::Acknowledged => true,
+            state => unreachable!("{state:?} has no units to do"),
+        }
+    }
+
+    /// Flash has delivered mapping units of a read. Returns whether they were the last from there.
+    #[inline]
+    pub(super) fn came_from_flash(&mut self, units: u32) -> bool {
+        let State::Reading { from_flash, .. } = &mut self.state.state else {
+            unreachable!("only reads wait for data from flash")
+        };
+        debug_assert!(*from_flash >= units, "each unit comes once");
+        *from_flash -= units;
+        *from_flash == 0
+    }
+
+    /// Keeps mapping units and bytes of a read back. Returns all of them once it has the whole read.
+    #[inline]
+    fn gather(&mut self, units: u32, bytes: u64) -> Option<(u32, u64)> {
+        let State::Reading { left, unsent, unsent_bytes, .. } = &mut self.state.state else {
+            unreachable!("only reads are delivered")
+        };
+        *unsent += units;
+        *unsent_bytes += bytes;
+        (*unsent == *left).then_some((*unsent, *unsent_bytes))
+    }
+}
+
+/// The parts of a request in the mapping units that it touches.
+pub(super) fn pieces_of(request: &Request, unit_bytes: u64) -> impl Iterator<Item = Piece> + use<> {
+    pieces(request.offset_bytes, request.length_bytes, unit_bytes)
+}
+
+/// How requests complete: page by page, or a read as a whole; at once, or once their completion has crossed the link.
+#[derive(Clone, Copy)]
+pub(super) struct Delivery {
+    pub(super) unit_bytes: u64,
+    /// Whether a read crosses the link in one piece.
+    pub(super) whole_reads: bool,
+    /// Whether completions of writes cross the link.
+    pub(super) completions_wait: bool,
+}
+
+impl Delivery {
+    /// Sends a command over the link, with `bytes` of data.
+    #[inline]
+    pub(super) fn receive(&self, kernel: &mut Kernel<HostRequest>, slot: RequestSlot, bytes: u64) {
+        let request = kernel.request_mut(slot);
+        request.start_transfer();
+        let start = request.request().offset_bytes % self.unit_bytes;
+        let carried = if bytes == 0 { 0 } else { (start + bytes).div_ceil(self.unit_bytes) as u32 };
+        kernel.send(Transfer { request: slot, units: 0, direction: Direction::In }, bytes, carried);
+    }
+
+    /// Sends mapping units of a read to the host: at once, or with the last of them.
+    #[inline]
+    pub(super) fn deliver(
+        &self,
+        kernel: &mut Kernel<HostRequest>,
+        slot: RequestSlot,
+        units: u32,
+        bytes: u64,
+    ) {
+        let (units, bytes) = match self.whole_reads {
+            false => (units, bytes),
+            true => match kernel.request_mut(slot).gather(units, bytes) {
+                Some(all) => all,
+                None => return,
+            },
+        };
+        let carried = if bytes > 0 { units } else { 0 };
+        kernel.send(Transfer { request: slot, units, direction: Direction::Out }, bytes, carried);
+    }
+
+    /// Mapping units of a write are durable, or all of it is acknowledged.
+    #[inline]
+    pub(super) fn written(&self, kernel: &mut Kernel<HostRequest>, slot: RequestSlot, units: u32) {
+        if self.completions_wait && kernel.request(slot).is_rest(units) {
+            // The completion stands for these units, but carries no data.
+            kernel.send(Transfer { request: slot, units, direction: Direction::Out }, 0, 0);
+        } else {
+            self.done(kernel, slot, units);
+        }
+    }
+
+    /// Mapping units of a request are done; with the last of them it completes.
+    #[inline]
+    pub(super) fn done(&self, kernel: &mut Kernel<HostRequest>, slot: RequestSlot, units: u32) {
+        if kernel.request_mut(slot).units_done(units) {
+            kernel.complete(slot);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! From the making of a drive to power cuts.
+
+use super::*;
+
+#[test]
+fn a_preparation_stops_where_its_watch_breaks() {
+    use std::ops::ControlFlow;
+    for (name, state) in [
+        ("msr-32g", "full"),
+        ("msr-32g", "fragmented"),
+        ("mtron-like", "full"),
+        ("mtron-like", "fragmented"),
+        ("nvme-tlc", "fragmented"),
+    ] {
+        let config = config(name, &[("initial.state", state)]);
+        let looks = |at_most: u32| {
+            let mut looks = 0;
+            let mut watch = || {
+                looks += 1;
+                if looks < at_most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            };
+            let made = Drive::watched(&config, Seed(1), &mut watch).is_some();
+            (looks, made)
+        };
+        let (all, made) = looks(u32::MAX);
+        // Every few milliseconds.
+        let pages = Geometry::new(&config).logical_pages;
+        assert!(made && all > pages >> 17, "{name} {state}: {all} looks at {pages} pages");
+        for stop in [1, all / 2, all] {
+            assert_eq!(looks(stop), (stop, false), "{name} {state}");
+        }
+    }
+}
+
+#[test]
+fn counters_go_on_over_power_cuts() {
+    for name in ["ssd-s", "msr-32g"] {
+        let mut drive = Drive::new(&config(name, &[]), Seed(1));
+        for id in 0..3 {
+            latency_ns(&mut drive, Request::write(id, id * 4096, 4096));
+            latency_ns(&mut drive, Request::read(id, 1 << 20, 4096));
+            drive.cut_power().expect("a simulated drive can lose its power");
+        }
+        let counters = drive.counters();
+        let counted = ["host_writes", "host_pages_read"].map(|name| counters.get(name));
+        assert_eq!(counted, [Some(3), Some(3)], "{name}");
+    }
+}

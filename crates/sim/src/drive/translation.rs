@@ -1,0 +1,347 @@
+//! Translation: finds places for mapping units, turns them into flash operations, and queues the garbage collection that
+//! becomes due by it.
+//!
+//! [`Translation`] owns the translation layer ([`Ftl`], which knows no time) and error correction. What it holds survives
+//! a power cut: the translation layer keeps its tables, as drives rebuild them from what they wrote beside the data. A
+//! mapping unit whose program was cut short keeps its new place, although flash would still have it at the old one: in
+//! time that makes no difference, and of bytes the drive knows nothing. What a read meets is drawn by lot, not
+//! remembered.
+//!
+//! Invariant: between two calls no garbage collection is left to be queued.
+
+use super::request::HostRequest;
+use crate::config::DriveConfig;
+use crate::ftl::{Clean, Ftl, FtlCounters, NoRoom, Placed, Watch};
+use crate::ids::{DieId, Lpn, PlaneId, RequestSlot};
+use crate::kernel::Kernel;
+use crate::nand::{Correction, Defer, Gc, Geometry, Operation, Owner, Program, Read, Work};
+use flashlane_base::Seed;
+use flashlane_policy::scheduling::Class;
+use std::ops::Range;
+
+/// The part of a drive that knows where everything lies on flash.
+pub(super) struct Translation {
+    ftl: Ftl,
+    correction: Option<Correction>,
+    read_retries: u64,
+    unit_bytes: u64,
+    units_per_flash_page: u32,
+    planes_per_die: u32,
+    /// How long GC that a write made due lets others pass.
+    defer: Defer,
+    /// Whether GC reads what it moves into the controller's memory before it programs it again.
+    moves_in_runs: bool,
+    // Empty lists, kept to spare their allocation.
+    due_gc: Vec<Clean>,
+    placed: Vec<Placed>,
+}
+
+/// For whom GC is done, and how it is scheduled.
+#[derive(Clone, Copy)]
+struct GcFor {
+    owner: Owner,
+    class: Class,
+    defer: Defer,
+}
+
+impl GcFor {
+    fn operation(self, plane: PlaneId, work: Work) -> Operation {
+        Operation { work, owner: self.owner, class: self.class, defer: self.defer, plane }
+    }
+}
+
+impl Translation {
+    /// The translation of a drive in its profile's initial state; `None` where `watch` breaks. Requires: `config` is
+    /// validated.
+    pub(super) fn new(
+        config: &DriveConfig,
+        geometry: &Geometry,
+        seed: Seed,
+        watch: Watch<'_>,
+    ) -> Option<Self> {
+        let mut ftl = Ftl::new(config, seed);
+        if ftl.prepare(config, seed, watch).is_break() {
+            return None;
+        }
+        Some(Self {
+            ftl,
+            correction: Correction::new(config, seed),
+            read_retries: 0,
+            unit_bytes: geometry.page_bytes,
+            units_per_flash_page: geometry.units_per_flash_page,
+            planes_per_die: geometry.planes_per_die,
+            defer: match (config.cleaning.lazy, config.cleaning.yields) {
+                (true, _) => Defer::UntilNextOperation,
+                (_, true) => Defer::BehindHost,
+                _ => Defer::No,
+            },
+            moves_in_runs: config.flash.cache_mode && geometry.has_superblocks(),
+            due_gc: Vec::new(),
+            placed: Vec::new(),
+        })
+    }
+
+    /// The plane on which a mapping unit lies, if it was ever written.
+    #[inline]
+    pub(super) fn plane_of(&self, lpn: Lpn) -> Option<PlaneId> {
+        self.ftl.plane_of(lpn)
+    }
+
+    /// A hint that a mapping unit will be read soon.
+    #[inline]
+    pub(super) fn prefetch_entry(&self, lpn: Lpn) {
+        self.ftl.expect(lpn);
+    }
+
+    /// A hint that a mapping unit will be written soon.
+    #[inline]
+    pub(super) fn prefetch_place(&self, lpn: Lpn) {
+        self.ftl.expect_place(lpn);
+    }
+
+    /// The plane that a mapping unit will be programmed on, where any has room.
+    pub(super) fn assign(&mut self, lpn: Lpn) -> Option<PlaneId> {
+        self.ftl.assign(lpn).ok()
+    }
+
+    /// Forgets a mapping unit.
+    pub(super) fn trim(&mut self, lpn: Lpn) {
+        self.ftl.trim(lpn);
+    }
+
+    /// Array reads so far that error correction needed beyond the first of each read.
+    pub(super) fn read_retries(&self) -> u64 {
+        self.read_retries
+    }
+
+    pub(super) fn counters(&self) -> FtlCounters {
+        self.ftl.counters()
+    }
+
+    pub(super) fn wear_spread(&self) -> (u32, f64, u32) {
+        self.ftl.wear_spread()
+    }
+
+    /// Whether idle dies are given GC beyond what writing needs.
+    pub(super) fn has_idle_gc(&self) -> bool {
+        self.ftl.cleans_when_idle()
+    }
+
+    /// Every table agrees with every other.
+    #[cfg(test)]
+    pub(super) fn check(&self) {
+        self.ftl.check();
+    }
+
+    /// Reads a part of a mapping unit for a host read.
+    #[inline]
+    pub(super) fn read_for_host(
+        &mut self,
+        kernel: &mut Kernel<HostRequest>,
+        slot: RequestSlot,
+        plane: PlaneId,
+        lpn: Lpn,
+        bytes: u64,
+    ) {
+        let mut read = Read { lpn, units: 1, bus_bytes: bytes, retries: 0, unreadable: false };
+        if let Some(correction) = &mut self.correction {
+            correction.decide(&mut read, self.ftl.wear_of(lpn));
+            self.read_retries += u64::from(read.retries);
+        }
+        let (owner, class) = (Owner::Request(slot), Class::HostRead);
+        kernel.enqueue(Operation { work: Work::Read(read), owner, class, defer: Defer::No, plane });
+    }
+
+    /// Reads `bytes` of a mapping unit that a write leaves out.
+    pub(super) fn read_rest(
+        &self,
+        kernel: &mut Kernel<HostRequest>,
+        owner: Owner,
+        plane: PlaneId,
+        lpn: Lpn,
+        bytes: u64,
+    ) {
+        kernel.enqueue(Operation::read(owner, Class::HostWrite, plane, lpn, bytes));
+    }
+
+    /// Finds a place for a mapping unit and programs it there, on `assigned` where that has room. `may_wait`: it may wait
+    /// for others that are programmed along with it. Returns the plane.
+    ///
+    /// # Errors
+    /// [`NoRoom`] where no block is left to write to.
+    #[inline]
+    pub(super) fn program(
+        &mut self,
+        kernel: &mut Kernel<HostRequest>,
+        owner: Owner,
+        lpn: Lpn,
+        assigned: Option<PlaneId>,
+        may_wait: bool,
+    ) -> Result<PlaneId, NoRoom> {
+        debug_assert!(self.due_gc.is_empty(), "GC is queued with the program that made it due");
+        let placed = match assigned {
+            Some(plane) if self.ftl.takes(plane, lpn) => self.ftl.place_on(plane, lpn, &mut self.due_gc),
+            _ => self.ftl.place(lpn, &mut self.due_gc),
+        };
+        let Ok(place) = placed else {
+            self.enqueue_with_gc(kernel, None);
+            return Err(NoRoom);
+        };
+        let program = self.programming(owner, lpn, place, may_wait);
+        if self.due_gc.is_empty() {
+            kernel.enqueue(program);
+        } else {
+            self.enqueue_with_gc(kernel, Some(program));
+        }
+        self.enqueue_parity(kernel, place, may_wait);
+        Ok(place.plane)
+    }
+
+    /// [`Translation::program`] for mapping units of a request that follow each other. `units` is left with those behind
+    /// the first for which there was no room.
+    ///
+    /// # Errors
+    /// [`NoRoom`] where no block is left to write to.
+    pub(super) fn program_run(
+        &mut self,
+        kernel: &mut Kernel<HostRequest>,
+        slot: RequestSlot,
+        units: &mut Range<u32>,
+    ) -> Result<(), NoRoom> {
+        let owner = Owner::Request(slot);
+        let mut placed = std::mem::take(&mut self.placed);
+        let mut outcome = Ok(());
+        while units.start < units.end && outcome.is_ok() {
+            outcome = self.ftl.place_run(units.clone(), &mut placed, &mut self.due_gc);
+            // The GC that became due goes with the last of them.
+            let last = if outcome.is_ok() && !self.due_gc.is_empty() { placed.pop() } else { None };
+            self.enqueue_run(kernel, owner, Lpn(units.start), &placed);
+            units.start += placed.len() as u32;
+            placed.clear();
+            if let Some(place) = last {
+                let program = self.programming(owner, Lpn(units.start), place, false);
+                self.enqueue_with_gc(kernel, Some(program));
+                self.enqueue_parity(kernel, place, false);
+                units.start += 1;
+            } else if outcome.is_err() {
+                self.enqueue_with_gc(kernel, None);
+                units.start += 1;
+            }
+        }
+        self.placed = placed;
+        outcome
+    }
+
+    /// Programs mapping units from `first` on in these places.
+    fn enqueue_run(&self, kernel: &mut Kernel<HostRequest>, owner: Owner, first: Lpn, places: &[Placed]) {
+        if kernel.flash().joins_programs() {
+            let Some(&place) = places.first() else { return };
+            debug_assert!(places.iter().all(|place| place.parity.is_none()), "parity refuses copyback");
+            let Work::Program(unit) = self.programming(owner, first, place, false).work else { return };
+            let places = places.iter().map(|place| (place.plane, place.fills_block));
+            let (flash, now, events) = kernel.flash_mut();
+            return flash.enqueue_run(owner, unit, places, now, events);
+        }
+        for (lpn, &place) in (first.0..).map(Lpn).zip(places) {
+            kernel.enqueue(self.programming(owner, lpn, place, false));
+            self.enqueue_parity(kernel, place, false);
+        }
+    }
+
+    /// The flash operation that puts a mapping unit in its place.
+    #[inline]
+    fn programming(&self, owner: Owner, lpn: Lpn, place: Placed, may_wait: bool) -> Operation {
+        let program = Program {
+            lpn,
+            units: 1,
+            bus_bytes: self.unit_bytes,
+            fills_block: place.fills_block,
+            waits_for_group: place.awaits && may_wait,
+        };
+        let (work, class) = (Work::Program(program), Class::HostWrite);
+        Operation { work, owner, class, defer: Defer::No, plane: place.plane }
+    }
+
+    /// Programs the parity of the row that a mapping unit has completed, if it has.
+    #[inline]
+    fn enqueue_parity(&self, kernel: &mut Kernel<HostRequest>, place: Placed, may_wait: bool) {
+        if let Some(plane) = place.parity {
+            let parity = Placed { plane, fills_block: false, ..place };
+            kernel.enqueue(self.programming(Owner::None, Lpn(0), parity, may_wait));
+        }
+    }
+
+    /// Queues a program and the GC that goes with it, whatever the ranks: before it what frees its block, and what was
+    /// deferred since the block before was opened; behind it the rest.
+    #[cold]
+    fn enqueue_with_gc(&mut self, kernel: &mut Kernel<HostRequest>, program: Option<Operation>) {
+        let mut due = std::mem::take(&mut self.due_gc);
+        if self.defer == Defer::BehindHost {
+            due.iter().for_each(|gc| kernel.promote_gc(gc.plane));
+        }
+        let plane = program.map(|program| program.plane);
+        let host = GcFor { owner: Owner::None, class: Class::HostWrite, defer: Defer::No };
+        let deferred = GcFor { defer: self.defer, ..host };
+        for gc in due.iter().filter(|gc| gc.first) {
+            // Other planes are merged along with the unit's own, for the same write: that is not put off.
+            let own = plane.is_none_or(|plane| plane == gc.plane);
+            let waits = own && self.defer == Defer::UntilNextOperation;
+            self.enqueue_gc(kernel, gc, if waits { deferred } else { host });
+        }
+        if let Some(program) = program {
+            kernel.enqueue(program);
+        }
+        due.iter().filter(|gc| !gc.first).for_each(|gc| self.enqueue_gc(kernel, gc, deferred));
+        due.clear();
+        self.due_gc = due;
+    }
+
+    /// Garbage-collects a block of each plane of an idle die that is short of free blocks.
+    pub(super) fn enqueue_idle_gc(&mut self, kernel: &mut Kernel<HostRequest>, die: DieId) {
+        let planes = self.planes_per_die;
+        let mut due = std::mem::take(&mut self.due_gc);
+        for plane in die.0 * planes..(die.0 + 1) * planes {
+            self.ftl.clean_in_background(PlaneId(plane), &mut due);
+        }
+        let idle = GcFor { owner: Owner::IdleGc, class: Class::Cleaning, defer: Defer::No };
+        due.drain(..).for_each(|gc| self.enqueue_gc(kernel, &gc, idle));
+        self.due_gc = due;
+    }
+
+    /// Turns GC that the translation layer did into flash operations.
+    fn enqueue_gc(&self, kernel: &mut Kernel<HostRequest>, gc: &Clean, gc_for: GcFor) {
+        let Clean { plane, planes, mut moves, filled, erases, step, .. } = *gc;
+        if self.moves_in_runs {
+            self.enqueue_moves(kernel, plane, planes, std::mem::take(&mut moves), gc_for);
+            if step && filled + erases == 0 {
+                return;
+            }
+        }
+        let gc = Gc { moves, summaries: filled, erases, planes, paced: step };
+        kernel.enqueue(gc_for.operation(plane, Work::Gc(gc)));
+    }
+
+    /// Queues what GC moves on so many planes as reads, then programs, which overlap as the host's do.
+    fn enqueue_moves(
+        &self,
+        kernel: &mut Kernel<HostRequest>,
+        plane: PlaneId,
+        planes: u32,
+        moves: u32,
+        gc_for: GcFor,
+    ) {
+        let on_all_bytes = self.unit_bytes * u64::from(planes);
+        let together = self.units_per_flash_page;
+        let lpn = Lpn(0);
+        let read = Read { lpn, units: planes, bus_bytes: on_all_bytes, retries: 0, unreadable: false };
+        for _ in 0..moves {
+            kernel.enqueue(gc_for.operation(plane, Work::Read(read)));
+        }
+        for at in (0..moves).step_by(together as usize) {
+            let bus_bytes = on_all_bytes * u64::from(together.min(moves - at));
+            let program =
+                Program { lpn, units: planes, bus_bytes, fills_block: false, waits_for_group: false };
+            kernel.enqueue(gc_for.operation(plane, Work::Program(program)));
+        }
+    }
+}

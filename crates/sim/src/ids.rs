@@ -1,0 +1,49 @@
+//! Numbers of things, each kind a type of its own, so that a die cannot be taken for a plane.
+
+/// What a [`crate::slab::Slab`] numbers its items with.
+pub(crate) trait Slot: Copy {
+    fn of(number: u32) -> Self;
+    fn number(self) -> u32;
+}
+
+macro_rules! ids {
+    ($($(#[$meta:meta])* $name:ident;)*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The number as the index of a list.
+            #[inline]
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl Slot for $name {
+            #[inline]
+            fn of(number: u32) -> Self {
+                Self(number)
+            }
+            #[inline]
+            fn number(self) -> u32 {
+                self.0
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A channel of the flash array.
+    ChannelId;
+    /// A die, counted over all channels.
+    DieId;
+    /// A plane, counted over all dies.
+    PlaneId;
+    /// A logical page number: of a mapping unit as the host addresses it.
+    Lpn;
+    /// A host request in flight.
+    RequestSlot;
+    /// A mapping unit in the write buffer.
+    BufferSlot;
+}

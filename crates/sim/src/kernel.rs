@@ -1,0 +1,474 @@
+//! The controller kernel: what every simulated drive has, whatever its front end makes of it.
+//!
+//! It owns the clock with the hash over all events, the event queue, the link to the host, the flash array, and the
+//! table of requests in flight. A front end ([`FrontEnd`]) says what arriving requests, ended transfers and finished
+//! flash operations lead to; [`run`] is the loop of both.
+//!
+//! Invariants:
+//! - time never goes back, and at one time the link goes before the flash;
+//! - a request is in the table from `submit` to its completion, which comes exactly once, also where power is cut;
+//! - no more requests are in flight than the profile's depth.
+
+use crate::config::DriveConfig;
+use crate::event::{Event, EventQueue, Ticket};
+use crate::host::{CompletionPath, HostIdle, Link, Submission, Transfer};
+use crate::ids::{DieId, PlaneId, RequestSlot};
+use crate::nand::{FlashArray, Geometry, Operation as FlashOperation};
+use crate::slab::Slab;
+use flashlane_base::{Duration, Instant, Seed};
+use flashlane_device::{Completion, Failure, Lane, Operation, Profile, Request, RequestId, SubmitError};
+
+/// A request in flight, with the state that the front end keeps of it.
+#[derive(Clone, Debug)]
+pub(crate) struct InFlight<S> {
+    pub(crate) state: S,
+    // The request, field by field: copied as a whole it would be read before the caller's writes of its fields have
+    // come to an end in the processor.
+    id: RequestId,
+    offset_bytes: u64,
+    length_bytes: u64,
+    lane: Lane,
+    operation: Operation,
+    durable: bool,
+    submitted: Instant,
+    outcome: Result<(), Failure>,
+    /// Whether the link has carried the command.
+    command_sent: bool,
+    /// Whether it has its place in the count of writes that a power cut could lose.
+    counted: bool,
+}
+
+impl<S: Default> InFlight<S> {
+    #[inline]
+    fn new(request: &Request, submitted: Instant) -> Self {
+        Self {
+            state: S::default(),
+            id: request.id,
+            offset_bytes: request.offset_bytes,
+            length_bytes: request.length_bytes,
+            lane: request.lane,
+            operation: request.operation,
+            durable: request.durable,
+            submitted,
+            outcome: Ok(()),
+            command_sent: false,
+            counted: false,
+        }
+    }
+}
+
+impl<S> InFlight<S> {
+    /// The request as it was submitted.
+    #[inline]
+    pub(crate) fn request(&self) -> Request {
+        Request {
+            id: self.id,
+            operation: self.operation,
+            lane: self.lane,
+            offset_bytes: self.offset_bytes,
+            length_bytes: self.length_bytes,
+            durable: self.durable,
+        }
+    }
+
+    /// Lets the request complete with a failure.
+    pub(crate) fn fail(&mut self, failure: Failure) {
+        self.outcome = Err(failure);
+    }
+
+    /// How the request ends, as far as is known.
+    pub(crate) fn outcome(&self) -> Result<(), Failure> {
+        self.outcome
+    }
+
+    /// Whether the request is a write that is acknowledged before it is durable.
+    fn is_volatile_write(&self) -> bool {
+        self.operation == Operation::Write && !self.durable
+    }
+}
+
+/// What is lost with the power, but for the operations that [`Link`] and [`FlashArray`] forget themselves.
+#[derive(Clone)]
+struct Live<S> {
+    events: EventQueue,
+    requests: Slab<RequestSlot, InFlight<S>>,
+    in_flight: u32,
+    host_idle: HostIdle,
+}
+
+/// The kernel; `S` is the state that the front end keeps of a request.
+#[derive(Clone)]
+pub(crate) struct Kernel<S> {
+    profile: Profile,
+    now: Instant,
+    trace_hash: u64,
+    submission: Submission,
+    completion_path: CompletionPath,
+    link: Link,
+    flash: FlashArray,
+    live: Live<S>,
+    completed: Vec<Completion>,
+    /// Writes, except durable ones, that were acknowledged or have completed.
+    writes: u64,
+    /// An empty list, kept to spare its allocation.
+    finished: Vec<FlashOperation>,
+}
+
+/// What a drive adds to the kernel.
+pub(crate) trait FrontEnd {
+    /// The state of a request in flight.
+    type State;
+
+    fn kernel(&mut self) -> &mut Kernel<Self::State>;
+
+    /// A request reaches the drive.
+    fn arrived(&mut self, slot: RequestSlot);
+
+    /// A transfer over the link ended.
+    fn transferred(&mut self, transfer: Transfer);
+
+    /// Flash operations of `die` finished, in this order; perhaps none.
+    fn flash_finished(&mut self, die: DieId, finished: &[FlashOperation]);
+
+    /// Whether the timer of an idle die is still the one that runs.
+    fn is_timer_of(&self, _die: DieId, _timer: Ticket) -> bool {
+        false
+    }
+
+    /// A die has been idle for the time after which it is given work.
+    fn die_idle(&mut self, _die: DieId) {}
+
+    /// The host has been idle for the time after which the drive does something.
+    fn host_idle(&mut self) {}
+
+    /// The firmware has acknowledged a buffered write.
+    fn acknowledged(&mut self, _slot: RequestSlot) {
+        unreachable!("only buffered writes are acknowledged")
+    }
+}
+
+// What an event adds to the trace hash: its kind above the index of what it happens to. The numbers are part of every
+// pinned hash.
+const ARRAY: u64 = 1 << 60;
+const BUS: u64 = 2 << 60;
+const DIE_IDLE: u64 = 3 << 60;
+const LINK: u64 = 4 << 60;
+const HOST_IDLE: u64 = 5 << 60;
+const ACKNOWLEDGED: u64 = 6 << 60;
+const RETURNED: u64 = 7 << 60;
+
+impl<S> Kernel<S> {
+    /// Requires: `config` is validated.
+    pub(crate) fn new(profile: Profile, config: &DriveConfig, geometry: &Geometry, seed: Seed) -> Self {
+        let idle_drain = config.buffer.as_ref().and_then(|buffer| buffer.idle_drain);
+        Self {
+            profile,
+            now: Instant::ZERO,
+            trace_hash: 0,
+            submission: Submission::new(&config.host, seed),
+            completion_path: CompletionPath::new(config.host.completion.0),
+            link: Link::new(&config.link),
+            flash: FlashArray::new(config, geometry, seed),
+            live: Live {
+                events: EventQueue::default(),
+                requests: Slab::new(),
+                in_flight: 0,
+                host_idle: HostIdle::new(idle_drain.map(|time| time.0)),
+            },
+            completed: Vec::new(),
+            writes: 0,
+            finished: Vec::new(),
+        }
+    }
+
+    pub(crate) fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// Changes the name that results give the drive.
+    pub(crate) fn set_name(&mut self, name: String) {
+        self.profile.name = name;
+    }
+
+    #[inline]
+    pub(crate) fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The hash over every event so far, its time and what it happened to.
+    pub(crate) fn trace_hash(&self) -> u64 {
+        self.trace_hash
+    }
+
+    /// Requests in flight.
+    #[cfg(test)]
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.live.in_flight
+    }
+
+    pub(crate) fn flash(&self) -> &FlashArray {
+        &self.flash
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        &self.link
+    }
+
+    pub(crate) fn host_is_idle(&self) -> bool {
+        self.live.host_idle.is_idle()
+    }
+
+    #[inline]
+    pub(crate) fn request(&self, slot: RequestSlot) -> &InFlight<S> {
+        &self.live.requests[slot]
+    }
+
+    #[inline]
+    pub(crate) fn request_mut(&mut self, slot: RequestSlot) -> &mut InFlight<S> {
+        &mut self.live.requests[slot]
+    }
+
+    /// Checks whether a request can be accepted.
+    ///
+    /// # Errors
+    /// [`SubmitError`] where the profile or the depth forbids it.
+    pub(crate) fn check(&self, request: &Request) -> Result<(), SubmitError> {
+        self.profile.check(request)?;
+        match self.live.in_flight == self.profile.depth {
+            true => Err(SubmitError::Full { depth: self.profile.depth }),
+            false => Ok(()),
+        }
+    }
+
+    /// Accepts a request that [`Kernel::check`] has passed, in the state that is the default. Returns its slot where it reaches the drive at once.
+    #[inline]
+    pub(crate) fn accept(&mut self, request: &Request) -> Option<RequestSlot>
+    where
+        S: Default,
+    {
+        debug_assert!(self.live.in_flight < self.profile.depth, "check refuses what is too much");
+        self.live.in_flight += 1;
+        self.live.host_idle.request_came();
+        let accepted = InFlight::new(request, self.now);
+        let slot = self.live.requests.insert(accepted);
+        let cost = self.submission.next();
+        if cost.is_zero() {
+            return Some(slot);
+        }
+        self.live.events.schedule(self.now + cost, Event::Arrival(slot));
+        None
+    }
+
+    /// Schedules `event` a while from now.
+    #[inline]
+    pub(crate) fn schedule_after(&mut self, time: Duration, event: Event) -> Ticket {
+        self.live.events.schedule(self.now + time, event)
+    }
+
+    /// Sends `bytes` of a request over the link, which carry `carried` mapping units; the first transfer takes the
+    /// command along.
+    #[inline]
+    pub(crate) fn send(&mut self, transfer: Transfer, bytes: u64, carried: u32) {
+        let request = &mut self.live.requests[transfer.request];
+        let command = !std::mem::replace(&mut request.command_sent, true);
+        self.link.send(self.now, transfer, bytes, carried, command);
+    }
+
+    /// Queues an operation at its die.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, operation: FlashOperation) {
+        self.flash.enqueue(operation, self.now, &mut self.live.events);
+    }
+
+    /// Lets no program wait for its group any longer.
+    pub(crate) fn release_groups(&mut self) {
+        self.flash.release_groups(self.now, &mut self.live.events);
+    }
+
+    /// Lets GC of the die of a plane be deferred behind the host no longer.
+    pub(crate) fn promote_gc(&mut self, plane: PlaneId) {
+        self.flash.promote_gc(self.flash.die_of(plane));
+    }
+
+    /// Lets an idle die go on with GC that was interrupted. Returns false where there is none.
+    pub(crate) fn resume_gc(&mut self, die: DieId) -> bool {
+        self.flash.resume_gc(die, self.now, &mut self.live.events)
+    }
+
+    /// Hands the flash array on with what its operations need of the time.
+    #[inline]
+    pub(crate) fn flash_mut(&mut self) -> (&mut FlashArray, Instant, &mut EventQueue) {
+        (&mut self.flash, self.now, &mut self.live.events)
+    }
+
+    /// Writes, except durable ones, that were acknowledged or have completed: the number of the next.
+    #[inline]
+    pub(crate) fn writes(&self) -> u64 {
+        self.writes
+    }
+
+    /// A buffered write is acknowledged: its completion is on the way, and a power cut could lose it.
+    pub(crate) fn acknowledge(&mut self, slot: RequestSlot) {
+        let request = &mut self.live.requests[slot];
+        debug_assert!(request.is_volatile_write() && !request.counted);
+        request.counted = true;
+        self.writes += 1;
+    }
+
+    /// The drive has done all of a request; its completion goes to the host.
+    #[inline]
+    pub(crate) fn complete(&mut self, slot: RequestSlot) {
+        match self.completion_path.next(self.now) {
+            None => self.hand_back(slot),
+            Some(time) => {
+                self.live.events.schedule(time, Event::Returned(slot));
+            }
+        }
+    }
+
+    /// The host has the completion of a request.
+    #[inline]
+    fn hand_back(&mut self, slot: RequestSlot) {
+        self.report(slot);
+        self.live.requests.remove(slot);
+        self.live.in_flight -= 1;
+        if self.live.in_flight == 0
+            && let Some(after) = self.live.host_idle.starts_after()
+        {
+            let timer = self.live.events.schedule(self.now + after, Event::HostIdle);
+            self.live.host_idle.started(timer);
+        }
+    }
+
+    #[inline]
+    fn report(&mut self, slot: RequestSlot) {
+        let request = &self.live.requests[slot];
+        self.writes += u64::from(request.is_volatile_write() && !request.counted);
+        self.completed.push(Completion {
+            id: request.id,
+            submitted: request.submitted,
+            completed: self.now,
+            outcome: request.outcome,
+        });
+    }
+
+    /// Cuts the power and gives it back: every request in flight fails.
+    pub(crate) fn cut_power(&mut self) {
+        for slot in self.live.requests.slots_in_use() {
+            self.live.requests[slot].fail(Failure::Gone);
+            self.report(slot);
+        }
+        self.link.cut_power();
+        self.flash.cut_power();
+        self.live = Live {
+            events: EventQueue::default(),
+            requests: Slab::new(),
+            in_flight: 0,
+            host_idle: self.live.host_idle.restarted(),
+        };
+    }
+
+    /// The requests in flight, by slot.
+    pub(crate) fn requests(&self) -> impl Iterator<Item = &InFlight<S>> {
+        self.live.requests.slots_in_use().into_iter().map(|slot| &self.live.requests[slot])
+    }
+
+    /// Lets the flash's timing noise begin again.
+    pub(crate) fn restart_noise(&mut self) {
+        self.flash.restart_noise();
+    }
+
+    #[inline]
+    fn next_time(&self) -> Instant {
+        self.live.events.next_time().min(self.link.next_time())
+    }
+
+    #[inline]
+    fn advance(&mut self, time: Instant, event: u64) {
+        debug_assert!(time >= self.now, "time does not go back");
+        self.now = time;
+        self.trace_hash =
+            (self.trace_hash.rotate_left(5) ^ time.as_ns() ^ event).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+}
+
+/// Lets time go on until requests complete, which are appended to `out`, but not beyond `until`.
+pub(crate) fn run<F: FrontEnd>(front: &mut F, until: Instant, out: &mut Vec<Completion>) {
+    loop {
+        let kernel = front.kernel();
+        if !kernel.completed.is_empty() {
+            return out.append(&mut kernel.completed);
+        }
+        let in_flight = kernel.live.in_flight;
+        if in_flight == 0 && until == Instant::FAR {
+            return;
+        }
+        let next = kernel.next_time();
+        if next > until {
+            kernel.now = kernel.now.max(until);
+            return;
+        }
+        assert!(next < Instant::FAR, "{in_flight} requests are in flight, but nothing will happen");
+        step(front);
+    }
+}
+
+/// Lets the next thing happen, and follows it as far as it goes without time passing.
+#[inline]
+fn step<F: FrontEnd>(front: &mut F) {
+    let kernel = front.kernel();
+    if kernel.link.next_time() <= kernel.live.events.next_time() {
+        let (time, transfer) = kernel.link.pop().expect("it has a time");
+        kernel.advance(time, LINK | u64::from(transfer.request.0));
+        return front.transferred(transfer);
+    }
+    let (time, ticket, event) = kernel.live.events.pop().expect("it has a time");
+    match event {
+        Event::Arrival(slot) => {
+            kernel.advance(time, u64::from(slot.0));
+            front.arrived(slot);
+        }
+        Event::Array(die) => {
+            kernel.advance(time, ARRAY | u64::from(die.0));
+            let mut finished = std::mem::take(&mut kernel.finished);
+            kernel.flash.array_done(die, ticket, time, &mut kernel.live.events, &mut finished);
+            follow(front, die, finished);
+        }
+        Event::Bus(channel) => {
+            kernel.advance(time, BUS | u64::from(channel.0));
+            let mut finished = std::mem::take(&mut kernel.finished);
+            kernel.flash.bus_done(channel, time, &mut kernel.live.events, &mut finished);
+            match finished.first().map(|operation| kernel.flash.die_of(operation.plane)) {
+                Some(die) => follow(front, die, finished),
+                None => kernel.finished = finished,
+            }
+        }
+        Event::DieIdle(die) => {
+            if front.is_timer_of(die, ticket) {
+                front.kernel().advance(time, DIE_IDLE | u64::from(die.0));
+                front.die_idle(die);
+            }
+        }
+        Event::HostIdle => {
+            if kernel.live.host_idle.ended(ticket) {
+                kernel.advance(time, HOST_IDLE);
+                front.host_idle();
+            }
+        }
+        Event::Acknowledged(slot) => {
+            kernel.advance(time, ACKNOWLEDGED | u64::from(slot.0));
+            front.acknowledged(slot);
+        }
+        Event::Returned(slot) => {
+            kernel.advance(time, RETURNED | u64::from(slot.0));
+            kernel.hand_back(slot);
+        }
+    }
+}
+
+#[inline]
+fn follow<F: FrontEnd>(front: &mut F, die: DieId, mut finished: Vec<FlashOperation>) {
+    front.flash_finished(die, &finished);
+    finished.clear();
+    front.kernel().finished = finished;
+}

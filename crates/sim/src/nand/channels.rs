@@ -1,0 +1,62 @@
+//! The buses of the channels: one die at a time is on each, the others wait in order of asking.
+
+use crate::ids::{ChannelId, DieId};
+use std::collections::VecDeque;
+
+/// All buses. Invariant: dies wait for a bus only while another is on it.
+#[derive(Clone)]
+pub(super) struct Channels {
+    buses: Vec<Bus>,
+}
+
+#[derive(Clone, Default)]
+struct Bus {
+    die: Option<DieId>,
+    waiting: VecDeque<DieId>,
+}
+
+impl Channels {
+    /// So many free buses.
+    pub(super) fn new(count: u32) -> Self {
+        Self { buses: vec![Bus::default(); count as usize] }
+    }
+
+    /// A die asks for the bus of its channel. Returns whether it has it at once; otherwise it waits.
+    #[inline]
+    pub(super) fn ask(&mut self, channel: ChannelId, die: DieId) -> bool {
+        let bus = &mut self.buses[channel.index()];
+        if bus.die.is_some() {
+            bus.waiting.push_back(die);
+            return false;
+        }
+        debug_assert!(bus.waiting.is_empty(), "dies wait only while the bus is taken");
+        bus.die = Some(die);
+        true
+    }
+
+    /// The die on the bus of a channel is done with it. Returns it, and the die that has the bus now.
+    #[inline]
+    pub(super) fn release(&mut self, channel: ChannelId) -> (DieId, Option<DieId>) {
+        let bus = &mut self.buses[channel.index()];
+        let done = bus.die.take().expect("a transfer ended on the bus");
+        bus.die = bus.waiting.pop_front();
+        (done, bus.die)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dies_get_the_bus_in_order_of_asking() {
+        let mut channels = Channels::new(2);
+        let bus = ChannelId(1);
+        assert!(channels.ask(ChannelId(0), DieId(0)) && channels.ask(bus, DieId(4)));
+        assert!(!channels.ask(bus, DieId(6)) && !channels.ask(bus, DieId(5)));
+        assert_eq!(channels.release(bus), (DieId(4), Some(DieId(6))));
+        assert_eq!(channels.release(bus), (DieId(6), Some(DieId(5))));
+        assert_eq!(channels.release(bus), (DieId(5), None));
+        assert!(channels.ask(bus, DieId(6)));
+    }
+}

@@ -1,0 +1,106 @@
+//! The steps of garbage collection on a die: which comes next, and how long it takes.
+//!
+//! With copyback, and where nothing may come between, all of it is one array time. Otherwise each flash page is a step:
+//! read into the register, out over the bus to the controller and back (without copyback), and programmed; the erases
+//! come last.
+
+use super::Timing;
+use super::operation::Gc;
+use flashlane_base::Duration;
+
+/// The step of GC that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GcStep {
+    /// Everything at once: no step can be interrupted or needs the bus.
+    Whole,
+    /// A flash page is read, and programmed too where the flash copies back.
+    Move,
+    /// A flash page goes out over the bus and in again.
+    Bus,
+    /// A flash page is programmed.
+    Program,
+    /// The blocks are erased.
+    Erase,
+}
+
+/// What of a profile decides the steps.
+#[derive(Clone, Copy)]
+pub(super) struct GcSteps {
+    /// Whether the flash moves a page without the bus.
+    pub(super) copyback: bool,
+    /// Whether better operations come between two steps.
+    pub(super) preemptible: bool,
+    /// Mapping units of a flash page.
+    pub(super) units_per_page: u32,
+    pub(super) page_bytes: u64,
+}
+
+impl GcSteps {
+    /// Mapping units that GC with `moves` of them left moves next: they may lie on as many flash pages, and are
+    /// programmed as one.
+    fn units_at_once(&self, moves: u32) -> u64 {
+        u64::from(moves.min(self.units_per_page))
+    }
+
+    /// The step that GC begins with, or goes on with, and its array time. `deferrable`: the host's operations may come
+    /// between.
+    pub(super) fn next(&self, gc: &Gc, deferrable: bool, timing: &Timing) -> (GcStep, Duration) {
+        let (read, program) = (timing.read, timing.program);
+        // When in GC the summaries are written is left open: with the erase, where steps are apart.
+        let erase = timing.erase * u64::from(gc.erases) + timing.summary * u64::from(gc.summaries);
+        if self.copyback && !self.preemptible && !deferrable {
+            let programs = u64::from(gc.moves.div_ceil(self.units_per_page));
+            (GcStep::Whole, read * u64::from(gc.moves) + program * programs + erase)
+        } else if gc.moves == 0 {
+            (GcStep::Erase, erase)
+        } else if self.copyback {
+            (GcStep::Move, read * self.units_at_once(gc.moves) + program)
+        } else {
+            (GcStep::Move, read * self.units_at_once(gc.moves))
+        }
+    }
+
+    /// How long a flash page on each plane takes out of the register into the controller, and back.
+    pub(super) fn bus_time(&self, gc: &Gc, timing: &Timing) -> Duration {
+        timing.bus(self.page_bytes) * 2 * self.units_at_once(gc.moves) * u64::from(gc.planes)
+    }
+
+    /// What is left of GC after it has moved a flash page; `None` where a paced step is over by it.
+    pub(super) fn after_page(&self, gc: Gc) -> Option<Gc> {
+        let moves = gc.moves.saturating_sub(self.units_per_page);
+        let over = gc.paced && moves + gc.summaries + gc.erases == 0;
+        (!over).then_some(Gc { moves, ..gc })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::load;
+    use flashlane_base::Seed;
+
+    #[test]
+    fn gc_moves_flash_pages_then_erases() {
+        let config = load("msr-32g", &[]).expect("a shipped profile");
+        let timing = Timing::new(&config, Seed(1));
+        let steps = GcSteps { copyback: true, preemptible: true, units_per_page: 4, page_bytes: 4096 };
+        let mut gc = Gc { moves: 6, summaries: 0, erases: 1, planes: 1, paced: false };
+        let mut seen = Vec::new();
+        loop {
+            let (step, time) = steps.next(&gc, false, &timing);
+            seen.push((step, time));
+            if step == GcStep::Erase {
+                break;
+            }
+            gc = steps.after_page(gc).expect("an erase is left");
+        }
+        let (read, program, erase) = (timing.read, timing.program, timing.erase);
+        let pages = [(GcStep::Move, read * 4 + program), (GcStep::Move, read * 2 + program)];
+        assert_eq!(seen, [pages[0], pages[1], (GcStep::Erase, erase)]);
+        let whole = GcSteps { preemptible: false, ..steps };
+        let gc = Gc { moves: 6, summaries: 0, erases: 1, planes: 1, paced: false };
+        assert_eq!(whole.next(&gc, false, &timing), (GcStep::Whole, read * 6 + program * 2 + erase));
+        let step = Gc { moves: 4, erases: 0, paced: true, ..gc };
+        assert_eq!(steps.after_page(step), None);
+    }
+}

@@ -1,0 +1,600 @@
+//! Dies and channels with queues: each die does one thing at a time, the dies of a channel share its bus.
+//!
+//! A die has an array (which reads, programs, erases) and a register (which the bus fills and empties). A read
+//! takes array, then register and bus; a program register and bus, then array. Without cache mode one operation
+//! holds both from beginning to end; with it the next one of the same direction may use what is free. Suspended
+//! programs and erases let reads pass. Like operations on several planes may share one array time.
+//!
+//! Invariants:
+//! - an operation is in one place: in a queue of its die, in its array or register, suspended, paused, or joined to one
+//!   that is;
+//! - a die has an array event scheduled while its array runs, which its ticket names; a suspended operation has none;
+//! - a die that has something to transfer is on the bus of its channel or waits for it.
+
+use super::Geometry;
+use super::channels::Channels;
+use super::gc::{GcStep, GcSteps};
+use super::groups::PendingGroups;
+use super::media::Media;
+use super::multi_plane::{MultiPlaneIndex, QueueId};
+use super::operation::{Defer, Gc, Operation, Work};
+use super::queue::{Node, OpSlot, Operations, Queue};
+use super::scheduler::{Scheduler, ranks};
+use crate::config::DriveConfig;
+use crate::event::{Event, EventQueue, Ticket};
+use crate::ids::{ChannelId, DieId};
+use crate::slab::Slab;
+use flashlane_base::{Duration, Instant, Seed};
+use flashlane_policy::scheduling::{Class, RANKS};
+
+/// The queue of GC that is deferred behind the host.
+const DEFERRED: usize = RANKS;
+
+#[derive(Clone, Debug)]
+struct Die {
+    /// The operation whose array time runs, or that waits in the array for the register.
+    array: OpSlot,
+    /// The operation that holds the register: on the bus, waiting for it, or (a program) waiting for the array.
+    register: OpSlot,
+    /// Of the register's operations on several planes, the one on the bus.
+    transferring: OpSlot,
+    /// A program whose data are in the register and that waits for the array.
+    loaded: bool,
+    /// A read that is done in the array and waits for the register.
+    sensed: bool,
+    /// The event that ends the array time.
+    ticket: Ticket,
+    array_ends: Instant,
+    suspended: OpSlot,
+    suspended_left: Duration,
+    /// GC of an idle die that was interrupted: it goes on once the die has been idle again.
+    paused: OpSlot,
+    /// What waits, by rank; behind all others GC that is deferred behind the host.
+    queues: [Queue; RANKS + 1],
+    channel: ChannelId,
+}
+
+impl Die {
+    fn idle(channel: ChannelId) -> Self {
+        Self {
+            array: OpSlot::NONE,
+            register: OpSlot::NONE,
+            transferring: OpSlot::NONE,
+            loaded: false,
+            sensed: false,
+            ticket: Ticket::NONE,
+            array_ends: Instant::ZERO,
+            suspended: OpSlot::NONE,
+            suspended_left: Duration::ZERO,
+            paused: OpSlot::NONE,
+            queues: [Queue::EMPTY; RANKS + 1],
+            channel,
+        }
+    }
+
+    /// Whether anything waits in the first `ranks` queues.
+    fn has_waiting(&self, ranks: usize) -> bool {
+        self.queues[..ranks].iter().any(|queue| !queue.is_empty())
+    }
+
+    /// Whether anything waits that is not deferred until the next operation.
+    fn is_wanted(&self, ops: &Operations) -> bool {
+        self.queues.iter().any(|queue| {
+            let mut op = queue.first();
+            while op.is_some() && ops[op].operation.defer == Defer::UntilNextOperation {
+                op = ops[op].next;
+            }
+            op.is_some()
+        })
+    }
+}
+
+/// What of a profile decides the order of operations.
+#[derive(Clone, Copy)]
+struct Rules {
+    dies: u32,
+    channels: u32,
+    dies_per_channel: u32,
+    planes_per_die: u32,
+    multi_plane: bool,
+    cache_mode: bool,
+    /// By class.
+    ranks: [usize; 4],
+    gc: GcSteps,
+}
+
+/// All dies and channels of a drive whose operations are queued.
+#[derive(Clone)]
+pub(super) struct Queued {
+    rules: Rules,
+    pub(super) media: Media,
+    ops: Operations,
+    dies: Vec<Die>,
+    /// Kept where operations share array times or reads bypass suspended ones.
+    index: Option<MultiPlaneIndex>,
+    groups: PendingGroups,
+    channels: Channels,
+}
+
+impl Queued {
+    /// Requires: `config` is validated.
+    pub(super) fn new(config: &DriveConfig, geometry: &Geometry, seed: Seed) -> Self {
+        let flash = &config.flash;
+        let rules = Rules {
+            dies: geometry.dies,
+            channels: geometry.channels,
+            dies_per_channel: geometry.dies / geometry.channels,
+            planes_per_die: geometry.planes_per_die,
+            multi_plane: flash.multi_plane && geometry.planes_per_die > 1,
+            cache_mode: flash.cache_mode,
+            ranks: ranks(config),
+            gc: GcSteps {
+                copyback: flash.copyback,
+                preemptible: config.cleaning.preemptible,
+                units_per_page: geometry.units_per_flash_page,
+                page_bytes: geometry.page_bytes,
+            },
+        };
+        Self::idle(rules, Media::new(config, geometry, seed))
+    }
+
+    /// An array with nothing to do.
+    fn idle(rules: Rules, media: Media) -> Self {
+        let index = MultiPlaneIndex::new(
+            rules.dies,
+            rules.planes_per_die,
+            rules.gc.units_per_page,
+            rules.multi_plane,
+            media.timing().suspend.is_some(),
+        );
+        Self {
+            rules,
+            media,
+            ops: Slab::new(),
+            dies: (0..rules.dies).map(|die| Die::idle(ChannelId(die / rules.dies_per_channel))).collect(),
+            index,
+            groups: PendingGroups::new(rules.dies),
+            channels: Channels::new(rules.channels),
+        }
+    }
+
+    fn rank(&self, class: Class) -> usize {
+        self.rules.ranks[class as usize]
+    }
+
+    fn push(&mut self, die: DieId, operation: Operation) {
+        let rank = match operation.defer {
+            Defer::BehindHost => DEFERRED,
+            Defer::No | Defer::UntilNextOperation => self.rank(operation.class),
+        };
+        let op = self.ops.insert(Node::new(operation));
+        self.push_back(QueueId { die, rank }, op);
+    }
+
+    /// Puts an operation behind the others of a queue.
+    #[inline]
+    fn push_back(&mut self, id: QueueId, op: OpSlot) {
+        let queue = &mut self.dies[id.die.index()].queues[id.rank];
+        if let Some(index) = &mut self.index {
+            index.push(&self.ops, queue, id, op);
+        }
+        queue.push(&mut self.ops, op);
+    }
+
+    /// Puts an operation before the others of a queue.
+    fn push_front(&mut self, id: QueueId, op: OpSlot) {
+        let queue = &mut self.dies[id.die.index()].queues[id.rank];
+        if let Some(index) = &mut self.index {
+            index.push_front(&self.ops, queue, id, op);
+        }
+        queue.push_front(&mut self.ops, op);
+    }
+
+    /// Takes the first operation out of a queue.
+    #[inline]
+    fn pop(&mut self, id: QueueId) -> Option<OpSlot> {
+        let op = self.dies[id.die.index()].queues[id.rank].pop(&self.ops)?;
+        if let Some(index) = &mut self.index {
+            index.remove(&self.ops, id, op);
+        }
+        Some(op)
+    }
+
+    /// Queues the programs of a die that wait for their group.
+    fn release_group(&mut self, die: DieId) {
+        let waiting = self.groups.take(die);
+        waiting.iter().for_each(|&operation| self.push(die, operation));
+        self.groups.recycle(die, waiting);
+    }
+
+    /// Lets waiting operations start on whatever of the die is free.
+    fn begin(&mut self, die: DieId, now: Instant, events: &mut EventQueue) {
+        // With cache mode a read may free the array for the next at once; two rounds then find work.
+        while let Some(op) = self.next_operation(die, now, events) {
+            self.join_partners(die, op);
+            let state = &mut self.dies[die.index()];
+            match self.ops[op].operation.work {
+                Work::Read(_) => {
+                    debug_assert!(!state.array.is_some(), "the array is free");
+                    state.array = op;
+                    let read = self.media.timing().read * u64::from(1 + self.retries(op));
+                    self.run_array(die, read, now, events);
+                }
+                Work::Program(_) => {
+                    debug_assert!(!state.register.is_some(), "the register is free");
+                    state.register = op;
+                    self.want_bus(die, op, now, events);
+                }
+                Work::Gc(_) | Work::Erase(_) => self.begin_gc(die, op, now, events),
+            }
+        }
+    }
+
+    /// Joins to an operation that begins those that share its array time.
+    fn join_partners(&mut self, die: DieId, op: OpSlot) {
+        let Operation { work, class, .. } = self.ops[op].operation;
+        let rank = self.rank(class);
+        let Some(index) = &mut self.index else { return };
+        let queue = &mut self.dies[die.index()].queues[rank];
+        let id = QueueId { die, rank };
+        let joined = match work {
+            Work::Gc(gc) if gc.paced => index.join_steps(&mut self.ops, queue, id, op),
+            _ => index.join(&mut self.ops, queue, id, op),
+        };
+        self.media.count_multi_plane(joined);
+    }
+
+    /// Takes the operation that the die can begin now, if there is one.
+    #[inline]
+    fn next_operation(&mut self, die: DieId, now: Instant, events: &mut EventQueue) -> Option<OpSlot> {
+        let state = &mut self.dies[die.index()];
+        let array_free = !state.array.is_some();
+        let register_free = !state.register.is_some();
+        if !(self.rules.cache_mode || array_free && register_free) {
+            return None;
+        }
+        if state.suspended.is_some() {
+            return self.next_while_suspended(die, now, events);
+        }
+        let rank = state.queues.iter().position(|queue| !queue.is_empty())?;
+        let first = state.queues[rank].first();
+        let operation = &self.ops[first].operation;
+        if operation.defer == Defer::UntilNextOperation && !state.is_wanted(&self.ops) {
+            return None;
+        }
+        let can = match operation.work {
+            _ if array_free && register_free => true,
+            // Only with cache mode: pipelining goes in one direction (chen11, section 5.2).
+            Work::Read(_) => array_free && self.ops[state.register].operation.is_read(),
+            Work::Program(_) => register_free && self.ops[state.array].operation.is_program(),
+            Work::Gc(_) | Work::Erase(_) => false,
+        };
+        if can { self.pop(QueueId { die, rank }) } else { None }
+    }
+
+    /// While a program or erase is suspended only reads begin; after the last it goes on where it was.
+    fn next_while_suspended(&mut self, die: DieId, now: Instant, events: &mut EventQueue) -> Option<OpSlot> {
+        let rank = self.rank(Class::HostRead);
+        let state = &mut self.dies[die.index()];
+        if state.array.is_some() || state.register.is_some() {
+            return None;
+        }
+        let index = self.index.as_mut().expect("kept where the flash suspends");
+        let read = index.take_host_read(&mut self.ops, &mut state.queues[rank], QueueId { die, rank });
+        if read.is_none() {
+            (state.array, state.suspended) = (state.suspended, OpSlot::NONE);
+            state.array_ends = now + state.suspended_left;
+            state.ticket = events.schedule(state.array_ends, Event::Array(die));
+        }
+        read
+    }
+
+    /// Interrupts a program, an erase or GC for a read, where the flash can.
+    fn suspend(&mut self, die: DieId, now: Instant) {
+        let Some(overhead) = self.media.timing().suspend else { return };
+        let state = &mut self.dies[die.index()];
+        let running = state.ticket != Ticket::NONE && !state.register.is_some() && !state.suspended.is_some();
+        if !running || self.ops[state.array].operation.is_read() {
+            return;
+        }
+        state.suspended = state.array;
+        state.suspended_left = state.array_ends.since(now) + overhead;
+        state.array = OpSlot::NONE;
+        state.ticket = Ticket::NONE;
+        self.media.count_suspend();
+    }
+
+    /// Array reads beyond the first of a read and those that share its array time: the most that one of them needs.
+    fn retries(&self, mut op: OpSlot) -> u32 {
+        let mut most = 0;
+        while op.is_some() {
+            let node = &self.ops[op];
+            if let Work::Read(read) = node.operation.work {
+                most = most.max(read.retries);
+            }
+            op = node.partner;
+        }
+        most
+    }
+
+    /// The array time of a program and those that share it: with the summary, where one of them fills its block.
+    fn program_time(&self, mut op: OpSlot) -> Duration {
+        let mut fills_block = false;
+        while op.is_some() {
+            let node = &self.ops[op];
+            if let Work::Program(program) = node.operation.work {
+                fills_block |= program.fills_block;
+            }
+            op = node.partner;
+        }
+        self.media.timing().programming(fills_block)
+    }
+
+    /// A read's data go into the register.
+    fn sense(&mut self, die: DieId, op: OpSlot, now: Instant, events: &mut EventQueue) {
+        let state = &mut self.dies[die.index()];
+        debug_assert!(!state.register.is_some(), "the register is free");
+        state.register = op;
+        self.want_bus(die, op, now, events);
+    }
+
+    /// Starts the array for `nominal`, or what the flash's noise makes of it.
+    #[inline]
+    fn run_array(&mut self, die: DieId, nominal: Duration, now: Instant, events: &mut EventQueue) {
+        let ends = now + self.media.array_time(nominal);
+        let state = &mut self.dies[die.index()];
+        debug_assert!(state.array.is_some() && state.ticket == Ticket::NONE, "one array time runs");
+        state.array_ends = ends;
+        state.ticket = events.schedule(ends, Event::Array(die));
+    }
+
+    fn bus_time(&self, op: OpSlot) -> Duration {
+        let timing = self.media.timing();
+        let (units, bytes) = match self.ops[op].operation.work {
+            Work::Gc(gc) => return self.rules.gc.bus_time(&gc, timing),
+            Work::Erase(_) => unreachable!("an erase carries no data"),
+            Work::Read(read) => (read.units, read.bus_bytes),
+            Work::Program(program) => (program.units, program.bus_bytes),
+        };
+        match units {
+            // The pages of several planes, one after the other.
+            2.. => timing.bus(bytes / u64::from(units)) * u64::from(units),
+            _ => timing.bus(bytes),
+        }
+    }
+
+    fn want_bus(&mut self, die: DieId, op: OpSlot, now: Instant, events: &mut EventQueue) {
+        let state = &mut self.dies[die.index()];
+        state.transferring = op;
+        if self.channels.ask(state.channel, die) {
+            self.transfer(die, now, events);
+        }
+    }
+
+    /// Begins the transfer of a die that has the bus.
+    fn transfer(&mut self, die: DieId, now: Instant, events: &mut EventQueue) {
+        let Die { transferring, channel, .. } = self.dies[die.index()];
+        let time = self.bus_time(transferring);
+        self.media.count_bus(time);
+        events.schedule(now + time, Event::Bus(channel));
+    }
+
+    /// Starts GC or an erase, or goes on with the next step of it.
+    fn begin_gc(&mut self, die: DieId, op: OpSlot, now: Instant, events: &mut EventQueue) {
+        let Operation { work, defer, .. } = self.ops[op].operation;
+        let timing = self.media.timing();
+        let (step, time) = match work {
+            Work::Gc(gc) => self.rules.gc.next(&gc, defer == Defer::BehindHost, timing),
+            Work::Erase(times) => (GcStep::Erase, timing.erase * u64::from(times)),
+            Work::Read(_) | Work::Program(_) => unreachable!("neither has steps"),
+        };
+        self.dies[die.index()].array = op;
+        self.ops[op].step = step;
+        self.run_array(die, time, now, events);
+    }
+
+    /// A step of GC ended in the array: on to the next, unless something better waits.
+    fn end_gc_step(
+        &mut self,
+        die: DieId,
+        op: OpSlot,
+        now: Instant,
+        events: &mut EventQueue,
+        finished: &mut Vec<Operation>,
+    ) {
+        let Node { operation, step, .. } = self.ops[op];
+        let state = &mut self.dies[die.index()];
+        state.array = OpSlot::NONE;
+        let gc = match (operation.work, step) {
+            (Work::Gc(gc), GcStep::Move | GcStep::Program) => gc,
+            (_, GcStep::Bus) => unreachable!("the bus ends this step"),
+            _ => return self.finish(op, finished),
+        };
+        if step == GcStep::Move && !self.rules.gc.copyback {
+            state.register = op;
+            self.ops[op].step = GcStep::Bus;
+            return self.want_bus(die, op, now, events);
+        }
+        let Some(left) = self.rules.gc.after_page(gc) else {
+            self.ops[op].operation.work = Work::Gc(Gc { moves: 0, ..gc });
+            return self.finish(op, finished);
+        };
+        self.ops[op].operation.work = Work::Gc(left);
+        let rank = self.rules.ranks[operation.class as usize];
+        if operation.defer == Defer::BehindHost && state.has_waiting(DEFERRED) {
+            self.push_front(QueueId { die, rank: DEFERRED }, op);
+        } else if self.rules.gc.preemptible && state.has_waiting(rank) {
+            if operation.class == Class::Cleaning {
+                state.paused = op;
+            } else {
+                self.push_front(QueueId { die, rank }, op);
+            }
+        } else {
+            self.begin_gc(die, op, now, events);
+        }
+    }
+
+    /// Lets GC be deferred behind the host no longer.
+    fn promote(&mut self, op: OpSlot) {
+        let defer = &mut self.ops[op].operation.defer;
+        if *defer == Defer::BehindHost {
+            *defer = Defer::No;
+        }
+    }
+
+    #[inline]
+    fn finish(&mut self, op: OpSlot, finished: &mut Vec<Operation>) {
+        let operation = self.ops[op].operation;
+        self.ops.remove(op);
+        self.media.finish(&operation, finished);
+    }
+
+    fn finish_group(&mut self, first: OpSlot, finished: &mut Vec<Operation>) {
+        let mut op = first;
+        while op.is_some() {
+            let next = self.ops[op].partner;
+            self.finish(op, finished);
+            op = next;
+        }
+    }
+}
+
+impl Scheduler for Queued {
+    #[inline]
+    fn enqueue(&mut self, operation: Operation, now: Instant, events: &mut EventQueue) {
+        let die = self.media.die_of(operation.plane);
+        if let Work::Program(program) = operation.work {
+            if program.waits_for_group {
+                return self.groups.push(die, operation);
+            }
+            if !self.groups.is_empty() {
+                self.release_group(die);
+            }
+        }
+        let class = operation.class;
+        self.media.count_multi_plane(u64::from(operation.units() - 1));
+        self.push(die, operation);
+        if class == Class::HostRead {
+            self.suspend(die, now);
+        }
+        self.begin(die, now, events);
+    }
+
+    fn array_done(
+        &mut self,
+        die: DieId,
+        ticket: Ticket,
+        now: Instant,
+        events: &mut EventQueue,
+        finished: &mut Vec<Operation>,
+    ) {
+        let state = &mut self.dies[die.index()];
+        if state.ticket != ticket {
+            return; // suspended meanwhile
+        }
+        state.ticket = Ticket::NONE;
+        let op = state.array;
+        match self.ops[op].operation.work {
+            Work::Read(_) if state.register.is_some() => state.sensed = true,
+            Work::Read(_) => {
+                state.array = OpSlot::NONE;
+                self.sense(die, op, now, events);
+            }
+            Work::Program(_) => {
+                state.array = OpSlot::NONE;
+                self.finish_group(op, finished);
+                let state = &mut self.dies[die.index()];
+                if state.loaded {
+                    let next = state.register;
+                    (state.loaded, state.register, state.array) = (false, OpSlot::NONE, next);
+                    self.run_array(die, self.program_time(next), now, events);
+                }
+            }
+            Work::Gc(_) | Work::Erase(_) => self.end_gc_step(die, op, now, events, finished),
+        }
+        self.begin(die, now, events);
+    }
+
+    fn bus_done(
+        &mut self,
+        channel: ChannelId,
+        now: Instant,
+        events: &mut EventQueue,
+        finished: &mut Vec<Operation>,
+    ) {
+        let (die, next) = self.channels.release(channel);
+        if let Some(next) = next {
+            self.transfer(next, now, events);
+        }
+        let state = &mut self.dies[die.index()];
+        let op = std::mem::replace(&mut state.transferring, OpSlot::NONE);
+        let partner = self.ops[op].partner;
+        match self.ops[op].operation.work {
+            Work::Read(_) => {
+                state.register = partner;
+                if partner.is_some() {
+                    self.want_bus(die, partner, now, events);
+                } else if state.sensed {
+                    let next = state.array;
+                    (state.sensed, state.array) = (false, OpSlot::NONE);
+                    self.sense(die, next, now, events);
+                }
+                self.finish(op, finished);
+            }
+            Work::Program(_) if partner.is_some() => self.want_bus(die, partner, now, events),
+            Work::Program(_) if !state.array.is_some() => {
+                let loaded = state.register;
+                (state.array, state.register) = (loaded, OpSlot::NONE);
+                self.run_array(die, self.program_time(loaded), now, events);
+            }
+            Work::Program(_) => state.loaded = true,
+            Work::Gc(_) | Work::Erase(_) => {
+                (state.array, state.register) = (op, OpSlot::NONE);
+                self.ops[op].step = GcStep::Program;
+                self.run_array(die, self.media.timing().program, now, events);
+            }
+        }
+        self.begin(die, now, events);
+    }
+
+    fn is_idle(&self, die: DieId, _now: Instant) -> bool {
+        let state = &self.dies[die.index()];
+        let works = state.array.is_some() || state.register.is_some() || state.suspended.is_some();
+        !works && !state.has_waiting(RANKS + 1)
+    }
+
+    fn resume_gc(&mut self, die: DieId, now: Instant, events: &mut EventQueue) -> bool {
+        let op = std::mem::replace(&mut self.dies[die.index()].paused, OpSlot::NONE);
+        if op.is_some() {
+            self.begin_gc(die, op, now, events);
+        }
+        op.is_some()
+    }
+
+    fn promote_gc(&mut self, die: DieId) {
+        let state = &self.dies[die.index()];
+        let under_way = [state.array, state.register, state.suspended];
+        for op in under_way.into_iter().filter(|op| op.is_some()) {
+            self.promote(op);
+        }
+        while let Some(op) = self.pop(QueueId { die, rank: DEFERRED }) {
+            self.promote(op);
+            let rank = self.rank(self.ops[op].operation.class);
+            self.push_back(QueueId { die, rank }, op);
+        }
+    }
+
+    fn release_groups(&mut self, now: Instant, events: &mut EventQueue) {
+        if self.groups.is_empty() {
+            return;
+        }
+        for die in (0..self.rules.dies).map(DieId) {
+            self.release_group(die);
+            self.begin(die, now, events);
+        }
+    }
+
+    fn cut_power(&mut self) {
+        *self = Self::idle(self.rules, self.media.clone());
+    }
+}

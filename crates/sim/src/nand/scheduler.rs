@@ -1,0 +1,60 @@
+//! What a scheduler of flash operations does: it decides when the operations that wait at dies and channels begin.
+
+use super::operation::Operation;
+use crate::config::DriveConfig;
+use crate::event::{EventQueue, Ticket};
+use crate::ids::{ChannelId, DieId};
+use flashlane_base::Instant;
+use flashlane_policy::scheduling::Class;
+
+/// The rank that the scheduling policy gives to operations of each class.
+pub(super) fn ranks(config: &DriveConfig) -> [usize; 4] {
+    let scheduling = &config.scheduling;
+    let policy = config.policies.scheduling.build(&scheduling.policy, &scheduling.options.options());
+    let policy = policy.expect("validation built every policy once");
+    [Class::HostRead, Class::Readahead, Class::HostWrite, Class::Cleaning].map(|class| policy.rank(class))
+}
+
+/// A scheduler. Every operation that is enqueued ends once; those with an owner are appended to `finished` then.
+pub(super) trait Scheduler {
+    /// Queues an operation at its die, which begins it as soon as it can.
+    fn enqueue(&mut self, operation: Operation, now: Instant, events: &mut EventQueue);
+
+    /// The array of `die` is done.
+    fn array_done(
+        &mut self,
+        die: DieId,
+        ticket: Ticket,
+        now: Instant,
+        events: &mut EventQueue,
+        finished: &mut Vec<Operation>,
+    );
+
+    /// The bus of `channel` is done. Only schedulers that schedule [`crate::event::Event::Bus`] are called.
+    fn bus_done(
+        &mut self,
+        _channel: ChannelId,
+        _now: Instant,
+        _events: &mut EventQueue,
+        _finished: &mut Vec<Operation>,
+    ) {
+        unreachable!("this scheduler has no events of buses")
+    }
+
+    /// Whether a die neither works nor has anything waiting, except GC that waits for the die to be idle.
+    fn is_idle(&self, die: DieId, now: Instant) -> bool;
+
+    /// Lets an idle die go on with GC that was interrupted. Returns false where there is none.
+    fn resume_gc(&mut self, _die: DieId, _now: Instant, _events: &mut EventQueue) -> bool {
+        false
+    }
+
+    /// Lets GC of a die that is deferred behind the host be deferred no longer: it goes before what comes from now on.
+    fn promote_gc(&mut self, _die: DieId) {}
+
+    /// Lets no program wait for its group any longer.
+    fn release_groups(&mut self, _now: Instant, _events: &mut EventQueue) {}
+
+    /// Power is cut: whatever waits or is under way is gone.
+    fn cut_power(&mut self);
+}
