@@ -8,6 +8,7 @@ mod initial;
 mod pacing;
 mod reverse;
 mod run;
+mod steps;
 mod superblocks;
 
 use super::blocks::{Blocks, Plane};
