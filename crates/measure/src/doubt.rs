@@ -51,7 +51,7 @@ pub enum Doubt {
         job: String,
         /// The rate that was asked for.
         offered_per_s: f64,
-        /// The one that was reached.
+        /// The one that was reached, warm-up included.
         achieved_per_s: f64,
         /// How long the last access that was issued had waited.
         lag: Duration,
@@ -141,11 +141,10 @@ pub enum Doubt {
         profile_share: f64,
     },
     /// The drive wrote and never had to clean.
-    #[error(
-        "nothing was cleaned: {written_pages} pages were written and no block was erased, so that these are the times of \
-         a drive with free blocks left; begin with initial.state=full or fragmented, or write more"
-    )]
+    #[error("nothing was cleaned: {}", flash::why_nothing_cleaned(*written_pages, *was_written))]
     NothingCleaned {
+        /// Whether the drive had been preconditioned, or had cleaned, before measuring began.
+        was_written: bool,
         /// Pages that the host wrote.
         written_pages: u64,
     },
@@ -357,7 +356,7 @@ impl Run {
         if self.waited > 0 {
             doubts.push(Doubt::DeviceFull { waited: self.waited, depth: self.profile.depth });
         }
-        doubts.extend(about_flash(&self.profile, &self.counters));
+        doubts.extend(about_flash(&self.profile, &self.counters, self.was_written));
         let flushes: u64 = self.jobs.iter().filter_map(|job| Some(job.flushes.as_ref()?.len())).sum();
         doubts.extend(about_samples(self.samples.len(), self.requests + flushes));
         doubts
@@ -370,7 +369,7 @@ impl Run {
             Some(Doubt::RateNotKept {
                 job: job.name.clone(),
                 offered_per_s: lag.offered_per_s,
-                achieved_per_s: self.per_second(job.requests()),
+                achieved_per_s: lag.achieved_per_s,
                 lag: lag.last,
             })
         };

@@ -250,7 +250,7 @@ impl<'a> Recorder<'a> {
 
     /// What became of the rate of each job, in their order.
     pub(crate) fn lags(&self) -> Vec<Option<Lag>> {
-        self.terms.iter().map(Terms::lag).collect()
+        self.terms.iter().map(|terms| terms.lag(self.last)).collect()
     }
 
     /// A batch is full: narrow enough?

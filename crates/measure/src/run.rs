@@ -46,6 +46,8 @@ pub struct Run {
     pub failed: u64,
     /// What was written before measuring, where the workload asks for it.
     pub precondition: Option<Preconditioned>,
+    /// Whether the drive had been preconditioned, or had cleaned, before measuring began.
+    pub was_written: bool,
     /// What was checked, where the workload asks for it.
     pub verified: Option<Verified>,
     /// Why the run ended before its end.
@@ -202,6 +204,7 @@ fn measured<D: Device + ?Sized>(
         None => drive(device, slots, &mut recorder),
     };
     let lags = recorder.lags();
+    let cleaned_before = recorder.before.get("blocks_erased").is_some_and(|blocks| blocks > 0);
     let mut histograms = recorder.histograms.into_iter();
     let jobs = workload.jobs.iter().zip(lags).map(|(job, lag)| {
         let [reads, writes, trims, flushes] = [(); KINDS].map(|()| histograms.next().flatten());
@@ -218,6 +221,7 @@ fn measured<D: Device + ?Sized>(
         waited: ending.waited,
         failed: ending.failed,
         precondition: None,
+        was_written: workload.precondition.is_some() || cleaned_before,
         verified: None,
         partial: ending.interruption,
         profile,

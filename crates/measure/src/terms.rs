@@ -5,6 +5,7 @@
 //! is free, and latency counts from the arrival: what a slow device holds up is in the latency of all that wait for it
 //! (no coordinated omission).
 
+use crate::run::per_second;
 use flashlane_base::{Duration, Instant, Operation, Random, Seed};
 use flashlane_workload::{Access, Arrivals, Job, Rate};
 
@@ -21,6 +22,8 @@ pub(crate) struct Terms {
     arrivals: Option<Arriving>,
     /// Of the access that was issued last: how long it had waited for a slot.
     lag: Duration,
+    /// Accesses completed at a rate.
+    completed: u64,
 }
 
 /// What a slot keeps for its job.
@@ -37,6 +40,8 @@ pub(crate) struct Claim {
 pub struct Lag {
     /// The rate that was asked for.
     pub offered_per_s: f64,
+    /// The one that was reached, counted from the job's first arrival, warm-up included.
+    pub achieved_per_s: f64,
     /// How long the last access that was issued had waited for a slot.
     pub last: Duration,
 }
@@ -89,6 +94,7 @@ impl Terms {
             left: job.accesses.unwrap_or(u64::MAX),
             arrivals,
             lag: Duration::ZERO,
+            completed: 0,
         }
     }
 
@@ -136,6 +142,7 @@ impl Terms {
     /// rate it lasts until the next arrival.
     pub(crate) fn pause(&mut self, claim: &mut Claim, completed: Instant) -> Duration {
         if let Some(arrivals) = &mut self.arrivals {
+            self.completed += 1;
             claim.arrival = arrivals.next();
             return claim.arrival.since(completed);
         }
@@ -155,10 +162,12 @@ impl Terms {
         if self.arrivals.is_some() { claim.arrival.since(completed) } else { Duration::ZERO }
     }
 
-    /// How a rate came along.
-    pub(crate) fn lag(&self) -> Option<Lag> {
-        let offered_per_s = self.arrivals.as_ref()?.rate.per_second;
-        Some(Lag { offered_per_s, last: self.lag })
+    /// How a rate came along until the last completion.
+    pub(crate) fn lag(&self, until: Instant) -> Option<Lag> {
+        let arrivals = self.arrivals.as_ref()?;
+        // What waits when measuring begins has arrived before: only from the first arrival on do both numbers match.
+        let achieved_per_s = per_second(self.completed, until.since(arrivals.started));
+        Some(Lag { offered_per_s: arrivals.rate.per_second, achieved_per_s, last: self.lag })
     }
 }
 

@@ -4,8 +4,9 @@ use super::Doubt;
 use flashlane_device::{Counters, Profile};
 
 /// What a simulated drive knows of its flash.
-pub(crate) fn about_flash(profile: &Profile, counters: &Counters) -> Vec<Doubt> {
-    [over_provisioning(profile), not_written(counters), nothing_cleaned(counters), flushes_drained(counters)]
+pub(crate) fn about_flash(profile: &Profile, counters: &Counters, was_written: bool) -> Vec<Doubt> {
+    let cleaned = nothing_cleaned(counters, was_written);
+    [over_provisioning(profile), not_written(counters), cleaned, flushes_drained(counters)]
         .into_iter()
         .flatten()
         .collect()
@@ -46,13 +47,29 @@ fn not_written(counters: &Counters) -> Option<Doubt> {
 const WRITES_MATTER: f64 = 0.01;
 
 /// That the drive wrote and never cleaned.
-fn nothing_cleaned(counters: &Counters) -> Option<Doubt> {
+fn nothing_cleaned(counters: &Counters, was_written: bool) -> Option<Doubt> {
     let written = counters.get(Counters::HOST_PAGES_WRITTEN).filter(|&pages| pages > 0)?;
     let read = counters.get("host_pages_read").unwrap_or(0);
     // Only a drive that cleans has the first of these.
     let nothing = counters.get("pages_moved_by_cleaning")? == 0 && counters.get("blocks_erased")? == 0;
     let matters = written as f64 >= WRITES_MATTER * (read + written) as f64;
-    (nothing && matters).then_some(Doubt::NothingCleaned { written_pages: written })
+    (nothing && matters).then_some(Doubt::NothingCleaned { was_written, written_pages: written })
+}
+
+/// What it means that nothing was cleaned, and what to do.
+pub(super) fn why_nothing_cleaned(pages: u64, was_written: bool) -> String {
+    let what = format!(
+        "{pages} pages were written and no block was erased, so that these are the times of a drive with"
+    );
+    if was_written {
+        format!(
+            "{what} free blocks left: the writes measured were too few to use them up; measure more requests"
+        )
+    } else {
+        format!(
+            "{what} free blocks left; write more, on a drive that begins with initial.state=full or fragmented"
+        )
+    }
 }
 
 /// That flushes emptied the write buffer, rather than its policy.

@@ -36,7 +36,7 @@ impl Replay {
         if self.waited > 0 {
             doubts.push(Doubt::DeviceFull { waited: self.waited, depth: self.profile.depth });
         }
-        doubts.extend(about_flash(&self.profile, &self.counters));
+        doubts.extend(about_flash(&self.profile, &self.counters, false));
         doubts.extend(about_samples(self.samples.len(), self.requests + self.flushes));
         doubts
     }

@@ -55,6 +55,22 @@ fn latency_counts_from_the_arrival() {
     }
 }
 
+/// The first accesses measured arrived during the warm-up: what completes is counted from there too.
+#[test]
+fn a_rate_is_compared_over_the_warm_up_too() {
+    let mut device = Scripted::new(4, 1, 100);
+    let result = measure(&mut device, "random-read,rate=20k/s,depth=4,warmup=50,requests=50");
+    let lag = result.jobs[0].lag.expect("a rate");
+    assert_eq!((lag.offered_per_s, lag.achieved_per_s), (20_000.0, 10_000.0));
+}
+
+#[test]
+fn nothing_cleaned_says_what_helps() {
+    let said = |was_written| Doubt::NothingCleaned { was_written, written_pages: 9 }.to_string();
+    assert!(said(false).contains("initial.state=full"), "{}", said(false));
+    assert!(!said(true).contains("initial.state") && said(true).contains("too few"), "{}", said(true));
+}
+
 #[test]
 fn jobs_with_and_without_a_rate_run_side_by_side() {
     let mut device = Scripted::new(16, 16, 100);
