@@ -240,7 +240,18 @@ fn apply(file: &str, table: &mut toml::Table, key: &str, value: &str) -> Result<
             .as_table_mut()
             .ok_or_else(|| fail(format!("'{part}' is no section")))?;
     }
-    section.insert(last.clone(), typed(value, section.get(last)));
+    let before = section.get(last);
+    if let Some(toml::Value::Array(parts)) = before
+        && value.contains(['-', ';', '/', ':', '>', ' '])
+        && !value.contains('+')
+    {
+        let parts: Vec<&str> = parts.iter().filter_map(toml::Value::as_str).collect();
+        return Err(fail(format!(
+            "'{value}' is no list; allowed: names joined by '+', as in {}",
+            parts.join("+")
+        )));
+    }
+    section.insert(last.clone(), typed(value, before));
     Ok(path)
 }
 

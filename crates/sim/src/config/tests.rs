@@ -193,6 +193,7 @@ fn a_slip_in_a_setting_is_answered_with_what_was_meant() {
             "there is no value 'ful' (did you mean 'full'?); allowed: fresh, full, fragmented",
         ),
         ("channels=four", "it is 'four'; allowed: a whole number"),
+        ("mapping.order=channel-package-die-plane", "joined by '+', as in channel+package+die+plane"),
         ("suspend=20us", "set it by its full name: 'flash.suspend'"),
         ("over_provisioning=150%", "for more than 100% give the capacity"),
     ] {
