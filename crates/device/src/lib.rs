@@ -45,6 +45,8 @@ pub struct Profile {
     pub read_only: bool,
     /// Flash beyond the capacity, of a simulated drive with a translation layer; of no other it is known.
     pub over_provisioning: Option<OverProvisioning>,
+    /// Whether a simulated drive begins full or fragmented.
+    pub begins_written: bool,
 }
 
 /// Flash beyond a drive's capacity, as shares of the capacity: `(flash for data - capacity) / capacity`.

@@ -68,6 +68,7 @@ impl MemoryLanes {
             simulated: true,
             read_only: false,
             over_provisioning: None,
+            begins_written: false,
         };
         Self {
             units: Units::new(&profile),

@@ -26,6 +26,7 @@ impl NullDevice {
             simulated: true,
             read_only: false,
             over_provisioning: None,
+            begins_written: false,
         };
         Self { profile, now: Instant::ZERO, waiting: Vec::new() }
     }

@@ -269,6 +269,7 @@ mod tests {
             simulated: true,
             read_only: false,
             over_provisioning: None,
+            begins_written: false,
         };
         Units::new(&profile)
     }

@@ -125,6 +125,7 @@ fn file_profile(length_bytes: u64) -> Profile {
         simulated: false,
         read_only: false,
         over_provisioning: None,
+        begins_written: false,
     }
 }
 

@@ -131,6 +131,7 @@ impl OpenOptions {
             simulated: false,
             read_only: self.access == Access::ReadOnly,
             over_provisioning: None,
+            begins_written: false,
         };
         let block = target.block;
         let trims = self.access == Access::Destroy && takes_trims(&target, &file, extent.length_bytes);

@@ -143,7 +143,7 @@ pub enum Doubt {
     /// The drive wrote and never had to clean.
     #[error("nothing was cleaned: {}", flash::why_nothing_cleaned(*written_pages, *was_written))]
     NothingCleaned {
-        /// Whether the drive had been preconditioned, or had cleaned, before measuring began.
+        /// Whether the drive was full, had been preconditioned, or had cleaned, before measuring began.
         was_written: bool,
         /// Pages that the host wrote.
         written_pages: u64,

@@ -49,6 +49,7 @@ impl Scripted {
             simulated: true,
             read_only: false,
             over_provisioning: None,
+            begins_written: false,
         };
         Self {
             profile,

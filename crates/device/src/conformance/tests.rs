@@ -61,6 +61,7 @@ fn profile() -> Profile {
         simulated: true,
         read_only: false,
         over_provisioning: None,
+        begins_written: false,
     }
 }
 

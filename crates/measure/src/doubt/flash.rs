@@ -5,7 +5,7 @@ use flashlane_device::{Counters, Profile};
 
 /// What a simulated drive knows of its flash.
 pub(crate) fn about_flash(profile: &Profile, counters: &Counters, was_written: bool) -> Vec<Doubt> {
-    let cleaned = nothing_cleaned(counters, was_written);
+    let cleaned = nothing_cleaned(counters, was_written || profile.begins_written);
     [over_provisioning(profile), not_written(counters), cleaned, flushes_drained(counters)]
         .into_iter()
         .flatten()

@@ -1,9 +1,11 @@
 //! Rates, flushes, durable writes and ends of jobs, against the log of a scripted device.
 
+use crate::doubt::about_flash;
 use crate::schema::RunResult;
 use crate::tests::Scripted;
 use crate::{Doubt, Options, Run, run};
 use flashlane_base::{Duration, Instant, Operation};
+use flashlane_device::{Counters, Device, Profile};
 use flashlane_workload::Workload;
 
 fn measure(device: &mut Scripted, text: &str) -> Run {
@@ -69,6 +71,16 @@ fn nothing_cleaned_says_what_helps() {
     let said = |was_written| Doubt::NothingCleaned { was_written, written_pages: 9 }.to_string();
     assert!(said(false).contains("initial.state=full"), "{}", said(false));
     assert!(!said(true).contains("initial.state") && said(true).contains("too few"), "{}", said(true));
+    let counters = Counters(
+        ["host_pages_written", "pages_moved_by_cleaning", "blocks_erased"]
+            .map(|n| (n, u64::from(n.starts_with("host"))))
+            .to_vec(),
+    );
+    for begins_written in [false, true] {
+        let profile = Profile { begins_written, ..Scripted::new(1, 1, 1).profile().clone() };
+        let expected = Doubt::NothingCleaned { was_written: begins_written, written_pages: 1 };
+        assert_eq!(about_flash(&profile, &counters, false), [expected]);
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ mod request;
 mod translation;
 mod write;
 
-use crate::config::DriveConfig;
+use crate::config::{DriveConfig, InitialState};
 use crate::event::Ticket;
 use crate::ftl::{Watch, unwatched};
 use crate::host::{CommandQueue, Direction, LockMode, LockOwner, ReadWriteLock, Transfer};
@@ -331,6 +331,7 @@ fn profile(config: &DriveConfig) -> Profile {
         over_provisioning: config
             .over_provisioning()
             .map(|share| OverProvisioning { share, profile_share: config.file_over_provisioning }),
+        begins_written: config.initial.state != InitialState::Fresh,
     }
 }
 

@@ -77,6 +77,7 @@ impl Sdf {
             simulated: true,
             read_only: false,
             over_provisioning: None,
+            begins_written: false,
         };
         let engines = Engine::all(config, &shape, seed);
         let mut units = Units::new(&profile);
