@@ -459,7 +459,7 @@ fn decimal_sizes_are_answered_with_binary_ones() {
         ("random-read,size=4kb", "did you mean 4 KiB?"),
         ("random-read,size=1000B", "did you mean 1 KiB?"),
         ("random-read,size=1MB", "did you mean 1 MiB?"),
-        ("random-read,align=64KB", "did you mean 64 KiB?"),
+        ("random-read,align=100KB", "did you mean 100 KiB?"),
     ] {
         assert!(refused(text).contains(near), "{}", refused(text));
     }
