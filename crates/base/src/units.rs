@@ -242,6 +242,16 @@ pub fn exact_bytes(bytes: u64) -> String {
     format!("{binary} {}", BINARY[exponent as usize])
 }
 
+/// A duration as it is typed in settings, without rounding, in the largest unit that divides it: `25us`, `1500us`, `30s`.
+/// [`parse_duration`] reads it back.
+pub fn typed_duration(time: Duration) -> String {
+    let ns = time.as_ns();
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+    let (scale, unit) =
+        units.iter().find(|(scale, _)| ns.is_multiple_of(*scale)).expect("a nanosecond divides everything");
+    format!("{}{unit}", ns / scale)
+}
+
 /// A rate in decimal megabytes a second, as papers and data sheets give it.
 pub fn format_rate(bytes_per_s: f64) -> String {
     if bytes_per_s >= 1e9 {
@@ -270,6 +280,16 @@ mod tests {
             ("1_024B", 1024),
         ] {
             assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_typed_duration_is_exact_and_read_back() {
+        for (ns, text) in
+            [(0, "0s"), (1, "1ns"), (250_000, "250us"), (1_500_000, "1500us"), (30_000_000_000, "30s")]
+        {
+            assert_eq!(typed_duration(Duration::from_ns(ns)), text);
+            assert_eq!(parse_duration(text), Ok(Duration::from_ns(ns)));
         }
     }
 

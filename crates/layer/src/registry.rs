@@ -93,6 +93,7 @@ mod tests {
         for spec in [
             "backed(null:)",
             "faulty(null:,read-errors=1%,delays=@3,delay=250us,vanish-after=1000)",
+            "faulty(null:,stuck-lane=0,stuck-for=250us)",
             "faulty(backed(null:),lost-writes=0.5%,torn-writes=@7)",
             "faulty(faulty(null:,read-errors=1%),write-errors=2%)",
         ] {

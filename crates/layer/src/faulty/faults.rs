@@ -1,7 +1,7 @@
 //! Which faults there are and how often each happens: plain data.
 
 use crate::options::{LayerError, OptionHelp, Options};
-use flashlane_base::units::{parse_count, parse_duration, parse_share};
+use flashlane_base::units::{parse_count, parse_duration, parse_share, typed_duration};
 use flashlane_base::{Duration, Random};
 use flashlane_device::Operation;
 use std::fmt;
@@ -230,12 +230,11 @@ impl fmt::Display for Faults {
                 rate => write!(f, ",{}={rate}", kind.key)?,
             }
             if kind.fault == Fault::Delay && self.rate(Fault::Delay) != Rate::Never {
-                // As settings are typed.
-                write!(f, ",delay={}", self.delay.to_string().replace(' ', "").replace('µ', "u"))?;
+                write!(f, ",delay={}", typed_duration(self.delay))?;
             }
         }
         if let Some((lane, time)) = self.stuck {
-            write!(f, ",stuck-lane={lane},stuck-for={}", time.to_string().replace(' ', ""))?;
+            write!(f, ",stuck-lane={lane},stuck-for={}", typed_duration(time))?;
         }
         self.vanish_after.map_or(Ok(()), |count| write!(f, ",vanish-after={count}"))
     }

@@ -3,8 +3,7 @@
 use super::draft::kind_name;
 use super::keys::JOBS_MAX;
 use crate::{Arrivals, Distribution, Job, Pattern, Precondition, Skew, Workload};
-use flashlane_base::Duration;
-use flashlane_base::units::parse_share;
+use flashlane_base::units::{parse_share, typed_duration};
 use std::fmt;
 
 impl fmt::Display for Workload {
@@ -23,7 +22,7 @@ impl fmt::Display for Workload {
         }
         let stop = &self.stop;
         stop.requests.map_or(Ok(()), |n| write!(f, ",requests={n}"))?;
-        stop.time.map_or(Ok(()), |t| write!(f, ",time={}", time(t)))?;
+        stop.time.map_or(Ok(()), |t| write!(f, ",time={}", typed_duration(t)))?;
         stop.confidence.map_or(Ok(()), |s| write!(f, ",confidence={}", percent(s)))?;
         if self.warmup_requests > 0 {
             write!(f, ",warmup={}", self.warmup_requests)?;
@@ -59,7 +58,7 @@ impl fmt::Display for Job {
             write!(f, ",shift={}", size(self.shift_bytes))?;
         }
         if !self.think.is_zero() || self.burst != 1 {
-            write!(f, ",think={}", time(self.think))?;
+            write!(f, ",think={}", typed_duration(self.think))?;
         }
         if self.burst != 1 {
             write!(f, ",burst={}", self.burst)?;
@@ -128,14 +127,6 @@ fn size(bytes: u64) -> String {
     let whole = |&&(shift, _): &&(u32, &str)| bytes.trailing_zeros().min(63) >= shift;
     let (shift, unit) = units.iter().find(whole).expect("a byte divides everything");
     format!("{}{unit}", bytes >> shift)
-}
-
-fn time(time: Duration) -> String {
-    let ns = time.as_ns();
-    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
-    let (scale, unit) =
-        units.iter().find(|(scale, _)| ns.is_multiple_of(*scale)).expect("a nanosecond divides everything");
-    format!("{}{unit}", ns / scale)
 }
 
 /// The shortest decimal that reads back as the same share.
