@@ -48,6 +48,11 @@ impl ReadCache {
         matches!(self.pages.get(&lpn), Some(State::Coming(_) | State::Stale(_)))
     }
 
+    /// Whether requests wait for `lpn`, which is on its way.
+    pub(crate) fn is_awaited(&self, lpn: Lpn) -> bool {
+        matches!(self.pages.get(&lpn), Some(State::Coming(waiters) | State::Stale(waiters)) if !waiters.is_empty())
+    }
+
     /// Looks `lpn` up for a request, which is noted where the page is still coming.
     pub(crate) fn look_up(&mut self, lpn: Lpn, waiter: Waiter) -> Hit {
         match self.pages.get_mut(&lpn) {

@@ -12,7 +12,7 @@
 use crate::config::DriveConfig;
 use crate::event::{Event, EventQueue, Ticket};
 use crate::host::{CompletionPath, HostIdle, Link, Submission, Transfer};
-use crate::ids::{DieId, PlaneId, RequestSlot};
+use crate::ids::{DieId, Lpn, PlaneId, RequestSlot};
 use crate::nand::{FlashArray, Geometry, Operation as FlashOperation};
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
@@ -288,6 +288,11 @@ impl<S> Kernel<S> {
     /// Lets GC of the die of a plane be deferred behind the host no longer.
     pub(crate) fn promote_gc(&mut self, plane: PlaneId) {
         self.flash.promote_gc(self.flash.die_of(plane));
+    }
+
+    /// Gives the prefetch of a mapping unit, where it waits at the die of `plane`, the rank of a host read.
+    pub(crate) fn promote_readahead(&mut self, plane: PlaneId, lpn: Lpn) {
+        self.flash.promote_readahead(plane, lpn, self.now, &mut self.live.events);
     }
 
     /// Lets an idle die go on with GC that was interrupted. Returns false where there is none.

@@ -5,6 +5,9 @@
 //!
 //! Invariant: a mapping unit in the cache is not older than the last write or trim that reached the drive before it was
 //! asked for; [`ReadPath::forget`] sees to it.
+//!
+//! A prefetch for which a request of the host waits has the rank of a host read from then on: otherwise a steady stream
+//! of host reads would keep the request waiting for ever.
 
 use super::request::{Delivery, HostRequest, pieces_of};
 use super::translation::Translation;
@@ -112,7 +115,12 @@ impl ReadPath {
                 self.counts.cache_hits += u64::from(!matches!(hit, Hit::Miss));
                 match hit {
                     Hit::Miss => {}
-                    Hit::Coming => continue,
+                    Hit::Coming => {
+                        if let Some(plane) = translation.plane_of(piece.lpn) {
+                            kernel.promote_readahead(plane, piece.lpn);
+                        }
+                        continue;
+                    }
                     Hit::Ready => {
                         ready += 1;
                         ready_bytes += u64::from(piece.bytes);
@@ -204,7 +212,9 @@ impl ReadPath {
     ) -> bool {
         let Some(plane) = translation.plane_of(lpn) else { return false };
         let bytes = self.delivery.unit_bytes;
-        kernel.enqueue(Operation::read(Owner::Readahead, Class::Readahead, plane, lpn, bytes));
+        let is_awaited = self.readahead.as_ref().is_some_and(|(_, cache)| cache.is_awaited(lpn));
+        let class = if is_awaited { Class::HostRead } else { Class::Readahead };
+        kernel.enqueue(Operation::read(Owner::Readahead, class, plane, lpn, bytes));
         true
     }
 

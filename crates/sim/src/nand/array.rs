@@ -11,7 +11,7 @@ use super::queued::Queued;
 use super::scheduler::{Scheduler, ranks};
 use crate::config::DriveConfig;
 use crate::event::{EventQueue, Ticket};
-use crate::ids::{ChannelId, DieId, PlaneId};
+use crate::ids::{ChannelId, DieId, Lpn, PlaneId};
 use flashlane_base::{Instant, Seed};
 
 /// All dies and channels.
@@ -147,6 +147,12 @@ impl FlashArray {
     /// Lets GC of a die that is deferred behind the host be deferred no longer.
     pub fn promote_gc(&mut self, die: DieId) {
         each!(mut self, scheduler => scheduler.promote_gc(die));
+    }
+
+    /// Gives the prefetch of a mapping unit, where it waits at the die of `plane`, the rank of a host read.
+    pub fn promote_readahead(&mut self, plane: PlaneId, lpn: Lpn, now: Instant, events: &mut EventQueue) {
+        let die = self.die_of(plane);
+        each!(mut self, scheduler => scheduler.promote_readahead(die, lpn, now, events));
     }
 
     /// Lets no program wait for its group any longer.

@@ -3,6 +3,7 @@
 mod array;
 mod channels;
 mod correction;
+mod die;
 mod gc;
 mod geometry;
 mod groups;

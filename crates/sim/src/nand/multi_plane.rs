@@ -7,7 +7,7 @@
 //! of the host's reads.
 //!
 //! Invariants: an operation is in the list of its kind and plane while it is in its queue, in the same order; only the
-//! first of a list is taken out.
+//! first of a list is taken out, but for a prefetch that is promoted.
 
 use super::operation::{Gc, Operation, Program, Read, Work};
 use super::queue::{OpSlot, Operations, Queue};
@@ -170,6 +170,27 @@ impl MultiPlaneIndex {
         self.lists[list].first = next;
         if next == OpSlot::NONE {
             self.lists[list].last = OpSlot::NONE;
+        }
+    }
+
+    /// After `op` was taken out of its queue, wherever in its list it is.
+    pub(super) fn remove_any(&mut self, ops: &Operations, id: QueueId, op: OpSlot) {
+        let list = self.of(id, &ops[op].operation).map(|list| (list, self.lists[list]));
+        let Some((list, List { last, .. })) = list.filter(|(_, list)| list.first != op) else {
+            return self.remove(ops, id, op);
+        };
+        let mut before = self.lists[list].first;
+        while self.link(before).next != op {
+            before = self.link(before).next;
+        }
+        let Link { previous, next, .. } = *self.link(op);
+        self.links[before.index()].next = next;
+        if last == op {
+            self.lists[list].last = before;
+        }
+        let behind = ops[op].next;
+        if behind.is_some() {
+            self.links[behind.index()].previous = previous;
         }
     }
 

@@ -13,81 +13,20 @@
 
 use super::Geometry;
 use super::channels::Channels;
+use super::die::{DEFERRED, Die};
 use super::gc::{GcStep, GcSteps};
 use super::groups::PendingGroups;
 use super::media::Media;
 use super::multi_plane::{MultiPlaneIndex, QueueId};
-use super::operation::{Defer, Gc, Operation, Work};
-use super::queue::{Node, OpSlot, Operations, Queue};
+use super::operation::{Defer, Gc, Operation, Owner, Work};
+use super::queue::{Node, OpSlot, Operations};
 use super::scheduler::{Scheduler, ranks};
 use crate::config::DriveConfig;
 use crate::event::{Event, EventQueue, Ticket};
-use crate::ids::{ChannelId, DieId};
+use crate::ids::{ChannelId, DieId, Lpn};
 use crate::slab::Slab;
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_policy::scheduling::{Class, RANKS};
-
-/// The queue of GC that is deferred behind the host.
-const DEFERRED: usize = RANKS;
-
-#[derive(Clone, Debug)]
-struct Die {
-    /// The operation whose array time runs, or that waits in the array for the register.
-    array: OpSlot,
-    /// The operation that holds the register: on the bus, waiting for it, or (a program) waiting for the array.
-    register: OpSlot,
-    /// Of the register's operations on several planes, the one on the bus.
-    transferring: OpSlot,
-    /// A program whose data are in the register and that waits for the array.
-    loaded: bool,
-    /// A read that is done in the array and waits for the register.
-    sensed: bool,
-    /// The event that ends the array time.
-    ticket: Ticket,
-    array_ends: Instant,
-    suspended: OpSlot,
-    suspended_left: Duration,
-    /// GC of an idle die that was interrupted: it goes on once the die has been idle again.
-    paused: OpSlot,
-    /// What waits, by rank; behind all others GC that is deferred behind the host.
-    queues: [Queue; RANKS + 1],
-    channel: ChannelId,
-}
-
-impl Die {
-    fn idle(channel: ChannelId) -> Self {
-        Self {
-            array: OpSlot::NONE,
-            register: OpSlot::NONE,
-            transferring: OpSlot::NONE,
-            loaded: false,
-            sensed: false,
-            ticket: Ticket::NONE,
-            array_ends: Instant::ZERO,
-            suspended: OpSlot::NONE,
-            suspended_left: Duration::ZERO,
-            paused: OpSlot::NONE,
-            queues: [Queue::EMPTY; RANKS + 1],
-            channel,
-        }
-    }
-
-    /// Whether anything waits in the first `ranks` queues.
-    fn has_waiting(&self, ranks: usize) -> bool {
-        self.queues[..ranks].iter().any(|queue| !queue.is_empty())
-    }
-
-    /// Whether anything waits that is not deferred until the next operation.
-    fn is_wanted(&self, ops: &Operations) -> bool {
-        self.queues.iter().any(|queue| {
-            let mut op = queue.first();
-            while op.is_some() && ops[op].operation.defer == Defer::UntilNextOperation {
-                op = ops[op].next;
-            }
-            op.is_some()
-        })
-    }
-}
 
 /// What of a profile decides the order of operations.
 #[derive(Clone, Copy)]
@@ -198,6 +137,24 @@ impl Queued {
             index.remove(&self.ops, id, op);
         }
         Some(op)
+    }
+
+    /// Takes the prefetch of a mapping unit out of a queue, where it waits there.
+    fn take_prefetch(&mut self, id: QueueId, lpn: Lpn) -> Option<OpSlot> {
+        let queue = &mut self.dies[id.die.index()].queues[id.rank];
+        let (mut previous, mut op) = (OpSlot::NONE, queue.first());
+        while op.is_some() {
+            let Node { operation: Operation { work, owner, .. }, next, .. } = self.ops[op];
+            if owner == Owner::Readahead && matches!(work, Work::Read(read) if read.lpn == lpn) {
+                queue.remove(&mut self.ops, previous, op);
+                if let Some(index) = &mut self.index {
+                    index.remove_any(&self.ops, id, op);
+                }
+                return Some(op);
+            }
+            (previous, op) = (op, next);
+        }
+        None
     }
 
     /// Queues the programs of a die that wait for their group.
@@ -582,6 +539,18 @@ impl Scheduler for Queued {
             let rank = self.rank(self.ops[op].operation.class);
             self.push_back(QueueId { die, rank }, op);
         }
+    }
+
+    fn promote_readahead(&mut self, die: DieId, lpn: Lpn, now: Instant, events: &mut EventQueue) {
+        let (from, to) = (self.rank(Class::Readahead), self.rank(Class::HostRead));
+        if from == to {
+            return;
+        }
+        let Some(op) = self.take_prefetch(QueueId { die, rank: from }, lpn) else { return };
+        self.ops[op].operation.class = Class::HostRead;
+        self.push_back(QueueId { die, rank: to }, op);
+        self.suspend(die, now);
+        self.begin(die, now, events);
     }
 
     fn release_groups(&mut self, now: Instant, events: &mut EventQueue) {

@@ -3,7 +3,7 @@
 use super::operation::Operation;
 use crate::config::DriveConfig;
 use crate::event::{EventQueue, Ticket};
-use crate::ids::{ChannelId, DieId};
+use crate::ids::{ChannelId, DieId, Lpn};
 use flashlane_base::Instant;
 use flashlane_policy::scheduling::Class;
 
@@ -51,6 +51,10 @@ pub(super) trait Scheduler {
 
     /// Lets GC of a die that is deferred behind the host be deferred no longer: it goes before what comes from now on.
     fn promote_gc(&mut self, _die: DieId) {}
+
+    /// Gives the prefetch of a mapping unit, where it waits at `die`, the rank of a host read. Schedulers without ranks
+    /// have nothing to do.
+    fn promote_readahead(&mut self, _die: DieId, _lpn: Lpn, _now: Instant, _events: &mut EventQueue) {}
 
     /// Lets no program wait for its group any longer.
     fn release_groups(&mut self, _now: Instant, _events: &mut EventQueue) {}

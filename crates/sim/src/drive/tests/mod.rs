@@ -267,6 +267,31 @@ fn fetching_ahead_takes_turns_with_writes() {
 }
 
 #[test]
+fn reads_of_prefetched_units_are_not_starved_by_other_reads() {
+    let settings = [
+        ("capacity", "256MiB"),
+        ("flash.channels", "2"),
+        ("flash.blocks", "24"),
+        ("flash.pages", "64"),
+        ("initial.state", "full"),
+    ];
+    let mut drive = Drive::new(&config("nvme-tlc", &settings), Seed(1));
+    let (requests, depth, bytes) = (1500, 32, 256 << 10);
+    let (mut submitted, mut latencies, mut out) = (0, Vec::new(), Vec::new());
+    while latencies.len() < requests {
+        while submitted < requests && submitted - latencies.len() < depth {
+            let id = submitted as u64;
+            drive.submit(Request::read(id, id * bytes % (256 << 20), bytes)).unwrap();
+            submitted += 1;
+        }
+        drive.reap(Instant::FAR, &mut out);
+        latencies.extend(out.drain(..).map(|done| done.latency().as_ns()));
+    }
+    let (longest, mean) = (latencies.iter().max().unwrap(), latencies.iter().sum::<u64>() / requests as u64);
+    assert!(longest / mean < 8, "{longest} of {mean} ns on average");
+}
+
+#[test]
 fn a_flush_waits_for_what_was_written_before_it_and_for_nothing_later() {
     let mut drive = Drive::new(&config("ssd-s", &[("buffer.high", "100%")]), Seed(1));
     let mut out = Vec::new();

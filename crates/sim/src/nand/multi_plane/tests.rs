@@ -53,6 +53,15 @@ impl Waiting {
         op
     }
 
+    /// Takes out the operation in this place of the queue.
+    fn take_any(&mut self, place: usize) {
+        let op = self.all.remove(place);
+        let previous = place.checked_sub(1).map_or(OpSlot::NONE, |place| self.all[place]);
+        self.queue.remove(&mut self.ops, previous, op);
+        self.index.remove_any(&self.ops, QUEUE, op);
+        self.ops.remove(op);
+    }
+
     fn join(&mut self, op: OpSlot) -> u64 {
         self.index.join(&mut self.ops, &mut self.queue, QUEUE, op)
     }
@@ -129,6 +138,8 @@ fn partners_are_those_that_a_look_through_the_queue_finds() {
                 waiting.push(operation(random, together), false);
             } else if random.chance(0.02) {
                 waiting.push(gc(PLANES, together), true);
+            } else if random.chance(0.1) && !waiting.all.is_empty() {
+                waiting.take_any(random.below(waiting.all.len() as u64) as usize);
             } else if let Some(op) = waiting.take(random.chance(0.2)) {
                 let expected = waiting.found_by_looking(op);
                 let others = waiting.join(op);

@@ -1,0 +1,70 @@
+//! A die as its scheduler sees it: what its array and its register do, and what waits for them.
+
+use super::operation::Defer;
+use super::queue::{OpSlot, Operations, Queue};
+use crate::event::Ticket;
+use crate::ids::ChannelId;
+use flashlane_base::{Duration, Instant};
+use flashlane_policy::scheduling::RANKS;
+
+/// The queue of GC that is deferred behind the host.
+pub(super) const DEFERRED: usize = RANKS;
+
+#[derive(Clone, Debug)]
+pub(super) struct Die {
+    /// The operation whose array time runs, or that waits in the array for the register.
+    pub(super) array: OpSlot,
+    /// The operation that holds the register: on the bus, waiting for it, or (a program) waiting for the array.
+    pub(super) register: OpSlot,
+    /// Of the register's operations on several planes, the one on the bus.
+    pub(super) transferring: OpSlot,
+    /// A program whose data are in the register and that waits for the array.
+    pub(super) loaded: bool,
+    /// A read that is done in the array and waits for the register.
+    pub(super) sensed: bool,
+    /// The event that ends the array time.
+    pub(super) ticket: Ticket,
+    pub(super) array_ends: Instant,
+    pub(super) suspended: OpSlot,
+    pub(super) suspended_left: Duration,
+    /// GC of an idle die that was interrupted: it goes on once the die has been idle again.
+    pub(super) paused: OpSlot,
+    /// What waits, by rank; behind all others GC that is deferred behind the host.
+    pub(super) queues: [Queue; RANKS + 1],
+    pub(super) channel: ChannelId,
+}
+
+impl Die {
+    pub(super) fn idle(channel: ChannelId) -> Self {
+        Self {
+            array: OpSlot::NONE,
+            register: OpSlot::NONE,
+            transferring: OpSlot::NONE,
+            loaded: false,
+            sensed: false,
+            ticket: Ticket::NONE,
+            array_ends: Instant::ZERO,
+            suspended: OpSlot::NONE,
+            suspended_left: Duration::ZERO,
+            paused: OpSlot::NONE,
+            queues: [Queue::EMPTY; RANKS + 1],
+            channel,
+        }
+    }
+
+    /// Whether anything waits in the first `ranks` queues.
+    pub(super) fn has_waiting(&self, ranks: usize) -> bool {
+        self.queues[..ranks].iter().any(|queue| !queue.is_empty())
+    }
+
+    /// Whether anything waits that is not deferred until the next operation.
+    pub(super) fn is_wanted(&self, ops: &Operations) -> bool {
+        self.queues.iter().any(|queue| {
+            let mut op = queue.first();
+            while op.is_some() && ops[op].operation.defer == Defer::UntilNextOperation {
+                op = ops[op].next;
+            }
+            op.is_some()
+        })
+    }
+}
