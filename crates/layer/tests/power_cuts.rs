@@ -213,9 +213,11 @@ fn lost(settings: &[(&str, &str)], seed: u64) -> u64 {
 fn a_cut_takes_nothing_that_was_acknowledged_as_durable() {
     for policy in flashlane_policy::buffer::REGISTRY {
         for placement in ["above", "below"] {
-            for way in
-                [("buffer.high", "80%"), ("buffer.parallel_pages", "2"), ("buffer.idle_drain", "100us")]
-            {
+            for way in [
+                ("buffer.high_watermark", "80%"),
+                ("buffer.batch_pages_per_package", "2"),
+                ("buffer.idle_drain", "100us"),
+            ] {
                 let settings = [("buffer.policy", policy.name), ("buffer.placement", placement), way];
                 let lost: u64 = (0..4).map(|seed| lost(&settings, seed)).sum();
                 assert!(lost > 0, "cuts take something of a volatile buffer: {settings:?}");

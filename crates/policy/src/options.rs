@@ -25,6 +25,14 @@ pub enum OptionError {
         /// What would do.
         allowed: String,
     },
+    /// The policy needs the option.
+    #[error("option '{name}' is missing; allowed: {allowed}")]
+    Missing {
+        /// The option.
+        name: &'static str,
+        /// The values allowed.
+        allowed: String,
+    },
     /// The policy has no such option.
     #[error("option '{name}' is unknown to policy '{policy}'; it knows: {known}")]
     Unknown {
@@ -61,7 +69,7 @@ impl Options {
         Self { values: values.into_iter().collect(), taken: RefCell::default() }
     }
 
-    /// The value of `name`, or `default` where it is not set.
+    /// Returns the value of `name`, or `default` where it is not set.
     ///
     /// # Errors
     /// [`OptionError::Value`] where it cannot be read or `valid` refuses it.
@@ -72,13 +80,34 @@ impl Options {
         allowed: impl Display,
         valid: impl Fn(T) -> bool,
     ) -> Result<T, OptionError> {
+        Ok(self.find(name, &allowed, valid)?.unwrap_or(default))
+    }
+
+    /// Returns the value of `name`, which has no default.
+    ///
+    /// # Errors
+    /// [`OptionError::Missing`] where it is not set; as [`Options::get`].
+    pub fn require<T: FromStr + Copy>(
+        &self,
+        name: &'static str,
+        allowed: impl Display,
+        valid: impl Fn(T) -> bool,
+    ) -> Result<T, OptionError> {
+        let found = self.find(name, &allowed, valid)?;
+        found.ok_or_else(|| OptionError::Missing { name, allowed: allowed.to_string() })
+    }
+
+    fn find<T: FromStr + Copy>(
+        &self,
+        name: &'static str,
+        allowed: &impl Display,
+        valid: impl Fn(T) -> bool,
+    ) -> Result<Option<T>, OptionError> {
         self.taken.borrow_mut().insert(name);
-        let Some(given) = self.values.get(name) else { return Ok(default) };
-        given.parse().ok().filter(|value| valid(*value)).ok_or_else(|| OptionError::Value {
-            name,
-            given: given.clone(),
-            allowed: allowed.to_string(),
-        })
+        let Some(given) = self.values.get(name) else { return Ok(None) };
+        let value = given.parse().ok().filter(|value| valid(*value));
+        let refused = || OptionError::Value { name, given: given.clone(), allowed: allowed.to_string() };
+        value.map(Some).ok_or_else(refused)
     }
 
     /// Requires that every setting was taken by policy `policy`.

@@ -39,7 +39,8 @@ pub struct NameTaken {
 }
 
 impl<Build: Copy> Family<Build> {
-    pub(crate) const fn new(
+    /// The family called `name`, of these policies; `reserved` are names that no policy can have.
+    pub const fn new(
         name: &'static str,
         reserved: &'static [&'static str],
         entries: &'static [Entry<Build>],
@@ -71,8 +72,11 @@ impl<Build: Copy> Family<Build> {
         Ok(())
     }
 
-    /// Builds the policy called `name` and requires that it knows all of its options.
-    pub(crate) fn make<P>(
+    /// Builds the policy called `name`.
+    ///
+    /// # Errors
+    /// [`OptionError`] where there is none, `build` refuses an option, or an option is unknown to it.
+    pub fn make<P>(
         &self,
         name: &str,
         options: &Options,

@@ -200,11 +200,13 @@ fn the_pauses_of_each_die_give_the_reclaim_unit() {
     let blocks = [("blocks", "168")];
     // Cleaning that a write has to wait for shows; what is done before the die is wanted again does not, and is not
     // guessed at.
-    for (state, lazy, expected) in
-        [("fresh", "true", Some(64 * 4096)), ("full", "true", Some(64 * 4096)), ("full", "false", None)]
-    {
+    for (state, defer, expected) in [
+        ("fresh", "until-next-operation", Some(64 * 4096)),
+        ("full", "until-next-operation", Some(64 * 4096)),
+        ("full", "no", None),
+    ] {
         let mut drive = {
-            let cleaning = [("cleaning.lazy", lazy)];
+            let cleaning = [("cleaning.defer", defer)];
             let overrides: Vec<_> = small.iter().chain(&blocks).chain(&cleaning).copied().collect();
             let text = format!("sector = \"512B\"\n{MADE}[initial]\nstate = \"{state}\"\n");
             let overrides: Vec<(String, String)> =

@@ -108,7 +108,7 @@ pub(crate) struct WriteBuffer {
     policy: Box<dyn Replacement>,
     keeps_reads: bool,
     /// Whether a page that is here as a whole and is written again takes the place of its copy.
-    overwrites: bool,
+    coalesce: bool,
     /// Whether a page's plane is settled when it comes in.
     assigns: bool,
     planes_per_package: u32,
@@ -176,16 +176,16 @@ impl WriteBuffer {
             free_pads: Vec::new(),
             newest: HashMap::default(),
             keeps_reads: policy.keeps_reads(),
-            overwrites: config.overwrites,
+            coalesce: config.coalesce,
             assigns: shape.packages.is_some(),
             planes_per_package: geometry.planes / packages,
             dirty: 0,
             leaving: 0,
             under_way: 0,
             most_leaving: (geometry.dies * config.drain_per_die) as usize,
-            high: (config.high.0 * f64::from(slots)) as usize,
-            batch: config.parallel_pages.map(|pages| pages * packages),
-            in_order: config.parallel_pages.is_some() && policy.queues() == Queues::One,
+            high: (config.high_watermark.0 * f64::from(slots)) as usize,
+            batch: config.batch_pages_per_package.map(|pages| pages * packages),
+            in_order: config.batch_pages_per_package.is_some() && policy.queues() == Queues::One,
             most_on_channel,
             drain_queue: DrainQueue::new(policy.queues(), packages),
             policy,
@@ -208,7 +208,7 @@ impl WriteBuffer {
         if let Some(&slot) = self.newest.get(&lpn) {
             let entry = &mut self.entries[slot.index()];
             match entry.stage {
-                Stage::Dirty if self.overwrites || entry.present != u64::MAX => {
+                Stage::Dirty if self.coalesce || entry.present != u64::MAX => {
                     entry.present |= present;
                     // A flush waits for the pages of older epochs: rewriting one must not put its turn off again and
                     // again.

@@ -1,16 +1,16 @@
 //! Software-defined flash as a profile has it: the section `[lanes]`, which stands in place of those of a translation
 //! layer, and what such a drive cannot be.
 
-use super::validate::{Refusal, range, require};
+use super::refusal::{Refusal, range, require};
 use super::{Bytes, DriveConfig, Share};
 use flashlane_base::units::exact_bytes;
 use serde::Deserialize;
 
 /// Sections and fields of a drive that hides its flash: none of them has a meaning beside `[lanes]`.
 pub(super) const CONVENTIONAL: &[&str] =
-    &["sector", "over_provisioning", "readahead", "buffer", "mapping", "cleaning"];
+    &["sector", "over_provisioning", "readahead", "buffer", "mapping", "cleaning", "compat"];
 
-/// Every channel shown to software as a lane of its own.
+/// Every channel shown to software as a lane.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LanesConfig {
@@ -49,14 +49,9 @@ pub(super) fn validate(config: &DriveConfig, lanes: &LanesConfig) -> Result<(), 
         ("link.page_command", link.page_command != Default::default()),
         ("link.read_write_exclusion", link.read_write_exclusion),
         ("link.commands_wait", link.commands_wait != Default::default()),
-        ("link.completions_wait", link.completions_wait),
-        ("link.whole_reads", link.whole_reads),
     ] {
         require(!is, field, || "it is not modelled beside [lanes]; allowed: leave it away".into())?;
     }
-    require(flash.summary_pages == 0, "flash.summary_pages", || {
-        format!("it is {}; allowed beside [lanes]: 0, since a unit is whole blocks", flash.summary_pages)
-    })?;
     let page = flash.page.0;
     let block = page * u64::from(flash.pages);
     let stripe = lanes.stripe.map_or(block, |stripe| stripe.0);
@@ -82,7 +77,7 @@ pub(super) fn validate(config: &DriveConfig, lanes: &LanesConfig) -> Result<(), 
     })?;
     capacity(config)?;
     require(config.wear.policy != "static", "wear.policy", || {
-        "it is 'static', which moves data that nobody writes; allowed beside [lanes]: 'none' or 'dynamic'"
+        "it is 'static', which moves data that is not written; allowed beside [lanes]: 'none' or 'dynamic'"
             .into()
     })?;
     require(config.initial.state != super::InitialState::Fragmented, "initial.state", || {

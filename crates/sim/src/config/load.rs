@@ -1,6 +1,7 @@
 //! From a name or a file's text, and overrides, to a checked profile.
 
-use super::{ConfigError, DriveConfig, lanes, reserve, validate, words};
+use super::refusal::{Refusal, require};
+use super::{ConfigError, DriveConfig, lanes, renamed, reserve, validate, words};
 use flashlane_policy::Policies;
 use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
@@ -94,7 +95,7 @@ pub fn parse_with(
         set.push((path, key));
     }
     let names: Vec<String> = set.iter().map(|(path, _)| path.join(".")).collect();
-    let refused = |(field, reason): validate::Refusal| {
+    let refused = |(field, reason): Refusal| {
         let field = validate::given(field, &names);
         ConfigError { file: file.into(), line: line_of(text, field), field: Some(field.into()), reason }
     };
@@ -117,7 +118,7 @@ pub fn parse_with(
             }
             let given = overrides.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(",");
             let field = words::field(&error.to_string()).filter(|_| !lacks);
-            let mut reason = words::plain(error.message());
+            let mut reason = in_words(error.message(), field.as_deref());
             if !field.as_ref().is_some_and(|field| names.contains(field)) {
                 reason = format!("with '{given}': {reason}");
             }
@@ -142,9 +143,9 @@ pub fn parse_with(
 }
 
 /// A drive has a translation layer or shows its flash, not both.
-fn sections(table: &toml::Table) -> Result<(), validate::Refusal> {
+fn sections(table: &toml::Table) -> Result<(), Refusal> {
     if !table.contains_key("lanes") {
-        return validate::require(table.contains_key("mapping"), "mapping", || {
+        return require(table.contains_key("mapping"), "mapping", || {
             "the section is missing; allowed: [mapping], or [lanes] for software-defined flash".into()
         });
     }
@@ -167,7 +168,14 @@ fn locate(file: &str, text: &str, error: &toml::de::Error) -> ConfigError {
         let reason = "keys are nested too deeply; allowed: a section and a name, like flash.channels";
         return ConfigError { line, ..ConfigError::new(file, reason) };
     }
-    ConfigError { line, field, ..ConfigError::new(file, words::plain(error.message())) }
+    let reason = in_words(error.message(), field.as_deref());
+    ConfigError { line, field, ..ConfigError::new(file, reason) }
+}
+
+/// A reader's message in words; of a field that has another name now, that name.
+fn in_words(message: &str, field: Option<&str>) -> String {
+    let renamed = field.filter(|_| message.starts_with("unknown field")).and_then(renamed::hint);
+    renamed.unwrap_or_else(|| words::plain(message))
 }
 
 fn line_at(text: &str, byte: usize) -> usize {
@@ -267,6 +275,9 @@ fn no_such_field(file: &str, table: &toml::Table, key: &str) -> String {
         let full = full.join("' or '");
         return format!("the profile sets no field of this name; set it by its full name: '{full}'");
     }
+    if let Some(hint) = renamed::hint(key) {
+        return hint;
+    }
     let short: BTreeSet<String> = known.iter().map(|name| last(name)).collect();
     format!(
         "there is no field of this name{}; set one by its full name, like 'flash.channels=16' (fields are listed by \
@@ -329,13 +340,11 @@ fn typed(text: &str, before: Option<&toml::Value>) -> toml::Value {
 mod tests {
     use super::*;
 
-    /// The dotted names of all fields of a table; a policy's options count as one.
+    /// The dotted names of all fields of a table.
     fn fields(table: &toml::Table, before: &str, all: &mut Vec<String>) {
         for (name, value) in table {
             match value {
-                toml::Value::Table(inner) if !name.ends_with("options") => {
-                    fields(inner, &format!("{before}{name}."), all);
-                }
+                toml::Value::Table(inner) => fields(inner, &format!("{before}{name}."), all),
                 _ => all.push(format!("{before}{name}")),
             }
         }

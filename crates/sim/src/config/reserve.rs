@@ -1,7 +1,8 @@
 //! Over-provisioning: the flash beyond the capacity, as a share of the capacity.
 
-use super::validate::{Refusal, require};
+use super::refusal::{Refusal, require};
 use super::{Bytes, DriveConfig};
+use crate::ftl::schemes;
 use crate::nand::Geometry;
 
 impl DriveConfig {
@@ -11,6 +12,19 @@ impl DriveConfig {
         let capacity = self.capacity.0;
         (self.lanes.is_none() && capacity > 0)
             .then(|| flash_bytes(self).saturating_sub(capacity) as f64 / capacity as f64)
+    }
+
+    /// Blocks that a plane needs beyond those of its data: free ones that GC keeps, open ones, log blocks. None for
+    /// software-defined flash.
+    ///
+    /// # Panics
+    /// Where the profile is not validated.
+    pub fn spare_blocks_per_plane(&self) -> u32 {
+        if self.lanes.is_some() {
+            return 0;
+        }
+        let geometry = Geometry::new(self).of_superblocks();
+        schemes::of(self, &geometry).spare_blocks(&geometry)
     }
 }
 

@@ -1,12 +1,12 @@
 //! What goes with blocks that are cleaned together: over channels for parity, over the planes of a die.
 
-use super::validate::{Refusal, range, require};
-use super::{DriveConfig, LevelName, Placement, Translation};
+use super::refusal::{Refusal, range, require};
+use super::{DriveConfig, LevelName, Placement};
 use crate::nand::Geometry;
 use flashlane_base::units::exact_bytes;
 
 /// Requires: counts and sizes of the flash are in range.
-pub(super) fn validate(config: &DriveConfig) -> Result<(), Refusal> {
+pub(super) fn validate(config: &DriveConfig, maps_blocks: bool) -> Result<(), Refusal> {
     let (mapping, flash, cleaning) = (&config.mapping, &config.flash, &config.cleaning);
     require(flash.multi_plane || !cleaning.multi_plane, "cleaning.multi_plane", || {
         "it is true; allowed: only with flash.multi_plane".into()
@@ -28,7 +28,8 @@ pub(super) fn validate(config: &DriveConfig) -> Result<(), Refusal> {
     };
     let (page, unit, chunk) = (flash.page.0, mapping.unit.unwrap_or(flash.page).0, mapping.chunk.0);
     let policy = format!("'{}'", mapping.policy);
-    only(mapping.translation == Translation::Page, "mapping.translation", "by blocks", "only 'page'")?;
+    let translation = format!("'{}'", mapping.translation);
+    only(!maps_blocks, "mapping.translation", &translation, "only 'page'")?;
     only(mapping.policy == "write-order", "mapping.policy", &policy, "only 'write-order'")?;
     only(chunk == page, "mapping.chunk", &exact_bytes(chunk), "only the flash page")?;
     only(
@@ -37,8 +38,10 @@ pub(super) fn validate(config: &DriveConfig) -> Result<(), Refusal> {
         &exact_bytes(unit),
         "only the flash page",
     )?;
-    only(mapping.pool == LevelName::Plane, "mapping.pool", "more than a plane", "only 'plane'")?;
-    only(flash.summary_pages == 0, "flash.summary_pages", &flash.summary_pages.to_string(), "only 0")?;
+    let disksim = &config.compat.disksim;
+    let summary_pages = disksim.summary_pages.to_string();
+    only(disksim.pool == LevelName::Plane, "compat.disksim.pool", "more than a plane", "only 'plane'")?;
+    only(disksim.summary_pages == 0, "compat.disksim.summary_pages", &summary_pages, "only 0")?;
     only(!flash.copyback, "flash.copyback", "true", "only false, since a moved page changes its plane")?;
     let idle = cleaning.high.0 > cleaning.low.0;
     only(

@@ -100,8 +100,8 @@ impl Drive {
         let translation = Translation::new(config, &geometry, seed, watch)?;
         let delivery = Delivery {
             unit_bytes: geometry.page_bytes,
-            whole_reads: config.link.whole_reads,
-            completions_wait: config.link.completions_wait,
+            whole_reads: config.compat.disksim.whole_reads,
+            completions_wait: config.compat.disksim.completions_wait,
         };
         let idle_gc = translation.has_idle_gc();
         Some(Self {

@@ -10,7 +10,7 @@
 //! Invariant: between two calls no garbage collection is left to be queued.
 
 use super::request::HostRequest;
-use crate::config::DriveConfig;
+use crate::config::{DeferGc, DriveConfig};
 use crate::ftl::{Clean, Ftl, FtlCounters, NoRoom, Placed, Watch};
 use crate::ids::{DieId, Lpn, PlaneId, RequestSlot};
 use crate::kernel::Kernel;
@@ -70,10 +70,10 @@ impl Translation {
             unit_bytes: geometry.page_bytes,
             units_per_flash_page: geometry.units_per_flash_page,
             planes_per_die: geometry.planes_per_die,
-            defer: match (config.cleaning.lazy, config.cleaning.yields) {
-                (true, _) => Defer::UntilNextOperation,
-                (_, true) => Defer::BehindHost,
-                _ => Defer::No,
+            defer: match config.cleaning.defer {
+                DeferGc::No => Defer::No,
+                DeferGc::UntilNextOperation => Defer::UntilNextOperation,
+                DeferGc::BehindHost => Defer::BehindHost,
             },
             moves_in_runs: config.flash.cache_mode && geometry.has_superblocks(),
             due_gc: Vec::new(),

@@ -17,7 +17,7 @@
 use super::request::{Delivery, HostRequest, pieces_of};
 use super::translation::Translation;
 use crate::buffer::{Admission, DrainCause, DrainCounters, Unflushed, WriteBuffer};
-use crate::config::{DriveConfig, Takes};
+use crate::config::{Admit, DriveConfig};
 use crate::event::Event;
 use crate::ids::{BufferSlot, Lpn, RequestSlot};
 use crate::kernel::Kernel;
@@ -45,7 +45,7 @@ pub(super) struct WritePath {
     delivery: Delivery,
     buffer: Option<WriteBuffer>,
     /// Which writes go to the buffer.
-    takes: Takes,
+    admit: Admit,
     /// How long the buffer takes to acknowledge one of them.
     latency: Duration,
     /// Writes that wait for room in the buffer, first come first.
@@ -75,7 +75,7 @@ impl WritePath {
         let buffer = config.buffer.as_ref();
         Self {
             delivery,
-            takes: buffer.map(|buffer| buffer.takes).unwrap_or_default(),
+            admit: buffer.map(|buffer| buffer.admit).unwrap_or_default(),
             latency: buffer.map(|buffer| buffer.latency.0).unwrap_or_default(),
             buffer: WriteBuffer::new(config, geometry, counts.drains),
             stalled: VecDeque::new(),
@@ -164,7 +164,7 @@ impl WritePath {
     fn bypasses(&self, write: &Request) -> bool {
         let unit_bytes = self.delivery.unit_bytes;
         write.durable
-            || self.takes == Takes::Parts
+            || self.admit == Admit::PartialPageWrites
                 && pieces_of(write, unit_bytes).any(|piece| u64::from(piece.bytes) == unit_bytes)
     }
 

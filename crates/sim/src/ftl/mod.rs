@@ -7,16 +7,19 @@ pub(crate) mod block;
 mod blocks;
 pub(crate) mod page;
 mod placement;
+pub(crate) mod schemes;
 mod table;
 
 pub(crate) use placement::PAGES_A_LOOK;
 pub use placement::{Clean, FtlCounters, NoRoom, Placed, Watch, unwatched};
 
-use crate::config::{DriveConfig, Translation};
+use crate::config::DriveConfig;
 use crate::ids::{Lpn, PlaneId};
+use crate::nand::Geometry;
 use block::BlockMapped;
 use flashlane_base::Seed;
 use page::PageMapped;
+use schemes::Scheme;
 use std::ops::ControlFlow;
 use std::ops::Range;
 
@@ -41,9 +44,9 @@ macro_rules! each {
 impl Ftl {
     /// The translation layer of a drive with nothing written. Requires: `config` is validated.
     pub fn new(config: &DriveConfig, seed: Seed) -> Self {
-        match config.mapping.translation {
-            Translation::Page => Self::Page(PageMapped::new(config, seed)),
-            _ => Self::Block(BlockMapped::new(config, seed)),
+        match schemes::of(config, &Geometry::new(config)) {
+            Scheme::Pages => Self::Page(PageMapped::new(config, seed)),
+            Scheme::Blocks(stripes, scheme) => Self::Block(BlockMapped::new(config, stripes, scheme, seed)),
         }
     }
 

@@ -9,7 +9,7 @@ use super::media::Media;
 use super::operation::{FlashCounters, Operation, Owner, Program};
 use super::queued::Queued;
 use super::scheduler::{Scheduler, ranks};
-use crate::config::DriveConfig;
+use crate::config::{DeferGc, DriveConfig};
 use crate::event::{EventQueue, Ticket};
 use crate::ids::{ChannelId, DieId, Lpn, PlaneId};
 use flashlane_base::{Instant, Seed};
@@ -53,7 +53,9 @@ impl FlashArray {
             && !flash.multi_plane
             && geometry.units_per_flash_page == 1
             && flash.suspend.is_none()
-            && (flash.copyback && !config.cleaning.preemptible && !config.cleaning.yields)
+            && (flash.copyback
+                && !config.cleaning.preemptible
+                && config.cleaning.defer != DeferGc::BehindHost)
             && ranks.iter().all(|rank| *rank == ranks[0]);
         let scheduler = match in_order {
             true => AnyScheduler::InOrder(InOrder::new(config, geometry, seed)),

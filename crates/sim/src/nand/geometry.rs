@@ -3,15 +3,13 @@
 //! Planes count with the channel first, then package, die and plane; a physical page is
 //! `(plane * blocks + block) * pages + page`, 32 bits.
 
-use crate::config::{DriveConfig, LevelName, Translation};
+use crate::config::{DriveConfig, LevelName};
 use flashlane_base::Seed;
 use flashlane_policy::allocation::{Array, Level};
 
 /// Counts and sizes, all derived from a profile.
 #[derive(Clone, Debug)]
 pub struct Geometry {
-    /// What is mapped.
-    pub translation: Translation,
     /// Channels.
     pub channels: u32,
     /// Packages on a channel.
@@ -40,10 +38,6 @@ pub struct Geometry {
     pub logical_pages: u32,
     /// Pages of a chunk.
     pub chunk_pages: u32,
-    /// Where whole blocks are mapped, planes of a stripe: a unit has a block on each of them.
-    pub stripe_planes: u32,
-    /// Blocks that a plane needs beyond those of its data.
-    pub spare_blocks: u32,
     /// A plane with no more free blocks than this is cleaned before it is written.
     pub low_blocks: u32,
     /// Channels of a row beside the one with its parity, where there is parity.
@@ -63,16 +57,14 @@ impl Geometry {
         let units = (flash.page.0 / page_bytes) as u32;
         let planes = dies * flash.planes;
         let low_blocks = ((config.cleaning.low.0 * f64::from(flash.blocks)) as u32).max(1);
-        let log_blocks = config.mapping.log_blocks.unwrap_or(0);
         Self {
-            translation: config.mapping.translation,
             channels: flash.channels,
             packages: flash.packages,
             dies_per_package: flash.dies,
             planes_per_die: flash.planes,
             dies,
             planes,
-            pool_planes: match config.mapping.pool {
+            pool_planes: match config.compat.disksim.pool {
                 LevelName::Plane => 1,
                 LevelName::Die => flash.planes,
                 LevelName::Package => flash.dies * flash.planes,
@@ -80,21 +72,11 @@ impl Geometry {
             },
             blocks: flash.blocks,
             pages: flash.pages * units,
-            data_pages: (flash.pages - flash.summary_pages) * units,
+            data_pages: (flash.pages - config.compat.disksim.summary_pages) * units,
             page_bytes,
             units_per_flash_page: units,
             logical_pages: config.capacity.0.div_ceil(page_bytes).min(u64::from(u32::MAX - 1)) as u32,
             chunk_pages: (config.mapping.chunk.0 / page_bytes) as u32,
-            stripe_planes: config.mapping.stripe.unwrap_or(planes),
-            spare_blocks: match config.mapping.translation {
-                // The free blocks at which cleaning starts, and an open one each for the host and for moved pages.
-                Translation::Page => low_blocks + 2,
-                Translation::Block => log_blocks,
-                // One to merge to.
-                Translation::Bast => log_blocks + 1,
-                // The same, and those of sequences.
-                Translation::Fast => log_blocks + 1 + config.mapping.sequence_blocks.unwrap_or(1),
-            },
             low_blocks,
             parity: config.mapping.parity,
             joined_planes: if config.cleaning.multi_plane { flash.planes } else { 1 },
@@ -126,25 +108,10 @@ impl Geometry {
         u64::from(self.planes) * u64::from(self.blocks) * u64::from(self.pages)
     }
 
-    /// Where whole blocks are mapped, the units that a plane has a block of.
-    pub fn units_per_plane(&self) -> u32 {
-        let unit_pages = self.stripe_planes.saturating_mul(self.data_pages);
-        self.logical_pages.div_ceil(unit_pages).div_ceil(self.planes / self.stripe_planes)
-    }
-
     /// Logical pages that a plane has to hold at most when addresses are striped over the planes.
     pub fn logical_pages_per_plane(&self) -> u32 {
         let chunks = self.logical_pages.div_ceil(self.chunk_pages);
         chunks.div_ceil(self.planes).saturating_mul(self.chunk_pages).min(self.logical_pages)
-    }
-
-    /// Blocks that a plane needs for its share of the capacity, and to write to.
-    pub fn least_blocks_per_plane(&self) -> u64 {
-        let data_blocks = match self.translation {
-            Translation::Page => self.logical_pages_per_plane().div_ceil(self.data_pages),
-            _ => self.units_per_plane(),
-        };
-        u64::from(data_blocks) + u64::from(self.spare_blocks)
     }
 
     /// What allocation policies are told.

@@ -55,7 +55,10 @@ impl InOrder {
             media: Media::new(config, geometry, seed),
             lines: vec![Line::default(); dies],
             joins_programs: unbuffered,
-            joins_reads: unbuffered && correct && config.link.whole_reads && config.readahead.is_none(),
+            joins_reads: unbuffered
+                && correct
+                && config.compat.disksim.whole_reads
+                && config.readahead.is_none(),
             shares: vec![Share::default(); dies],
             sharing: Vec::new(),
         }

@@ -53,9 +53,10 @@ impl Timing {
                 Noise { spread: flash.noise.0, first: random.clone(), random }
             }),
         };
-        if let Some(bytes) = flash.summary {
+        let disksim = &config.compat.disksim;
+        if let Some(bytes) = disksim.summary {
             let each = flash.program.0 + timing.bus(bytes.0);
-            timing.summary = each * u64::from(flash.summary_pages);
+            timing.summary = each * u64::from(disksim.summary_pages);
         }
         timing
     }

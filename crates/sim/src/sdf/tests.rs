@@ -361,8 +361,8 @@ fn what_has_no_meaning_beside_lanes_is_refused_by_name() {
         ("lanes.window", "16KiB", "lanes.window"),
         ("wear.policy", "static", "wear.policy"),
         ("initial.state", "fragmented", "initial.state"),
-        ("link.whole_reads", "true", "link.whole_reads"),
-        ("flash.summary_pages", "1", "flash.summary_pages"),
+        ("compat.disksim.whole_reads", "true", "compat"),
+        ("compat.disksim.summary_pages", "1", "compat"),
         ("scheduling.policy", "last", "scheduling.policy"),
     ] {
         let error = config::load("sdf", &[(setting.into(), value.into())]).unwrap_err();

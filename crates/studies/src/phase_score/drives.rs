@@ -138,7 +138,7 @@ fn batches(random: &mut Random) -> Drawn {
     let pages = (before + REQUESTS) * pages_per_io;
     let rest = format!(
         "[mapping]\npolicy = \"lba\"\nchunk = \"{page}B\"\n[buffer]\npolicy = \"{policy}\"\nsize = \"{}B\"\n\
-         parallel_pages = 1\n[cleaning]\nlow = \"1%\"\n",
+         batch_pages_per_package = 1\n[cleaning]\nlow = \"1%\"\n",
         startup * pages_per_io * flash.page_bytes,
         page = flash.page_bytes,
     );

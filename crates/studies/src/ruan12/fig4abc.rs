@@ -105,7 +105,7 @@ fn copies(
     let means: [Vec<f64>; 2] = {
         let mut by = |policy: &str| {
             let mean = |&pages: &u32| {
-                let buffer = Buffer { parallel_pages: pages, ..Buffer::of(64) };
+                let buffer = Buffer { batch_pages: pages, ..Buffer::of(64) };
                 Ok(mean_ms(&replay(lab, policy, buffer, records.iter().copied())?))
             };
             pages.iter().map(mean).collect::<Result<Vec<f64>, FigureError>>()

@@ -26,7 +26,7 @@ pub(super) struct Buffer {
     pub(super) size_mib: u32,
     /// Pages that leave each list at once, of 8 to 512: by `parallel` for each package, by `lru`, which has one list, for
     /// all of them.
-    pub(super) parallel_pages: u32,
+    pub(super) batch_pages: u32,
     /// Pages leave ahead of need once the host has been idle so long.
     pub(super) idle_drain: Option<&'static str>,
     /// What a read may have to wait for pages on their way to flash.
@@ -37,7 +37,7 @@ impl Buffer {
     /// A buffer of which half leaves at once by `parallel`. The paper does not say how many pages do, but for 8 to 512 of
     /// each package (section II): these are half of its smallest and half of its largest buffer, 1 and 64 MB.
     pub(super) fn of(size_mib: u32) -> Self {
-        Self { size_mib, parallel_pages: 8 * size_mib, idle_drain: None, read_wait: None }
+        Self { size_mib, batch_pages: 8 * size_mib, idle_drain: None, read_wait: None }
     }
 }
 
@@ -88,10 +88,10 @@ pub(super) fn replay(
 ) -> Result<Replay, FigureError> {
     // The drive counts pages for each package, however many lists there are.
     let lists = if policy == "lru" { 1 } else { PACKAGES };
-    let pages = buffer.parallel_pages * lists / PACKAGES;
+    let pages = buffer.batch_pages * lists / PACKAGES;
     let (size, pages) = (format!("{}MiB", buffer.size_mib), pages.to_string());
     let mut overrides =
-        vec![("buffer.policy", policy), ("buffer.size", &*size), ("buffer.parallel_pages", &*pages)];
+        vec![("buffer.policy", policy), ("buffer.size", &*size), ("buffer.batch_pages_per_package", &*pages)];
     overrides.extend(buffer.idle_drain.map(|time| ("buffer.idle_drain", time)));
     overrides.extend(buffer.read_wait.map(|time| ("buffer.read_wait", time)));
     lab.replay("msr-64g", &overrides, records, &ReplayOptions::default())

@@ -87,8 +87,8 @@ impl Conventional {
 
 /// Of a plane's blocks, the share that is neither bad nor open nor kept free.
 fn for_data(config: &DriveConfig) -> f64 {
-    let Geometry { blocks, factory_bad_per_plane, spare_blocks, .. } = Geometry::new(config);
-    f64::from(blocks - factory_bad_per_plane - spare_blocks) / f64::from(blocks)
+    let Geometry { blocks, factory_bad_per_plane, .. } = Geometry::new(config);
+    f64::from(blocks - factory_bad_per_plane - config.spare_blocks_per_plane()) / f64::from(blocks)
 }
 
 /// Where the random places of one measurement come from. What is written before it must not be written again in the

@@ -39,7 +39,7 @@ fn a_smaller_drive_has_as_much_for_cleaning() {
             let mut config = load(drive.profile, &[]).unwrap();
             config.flash.blocks = blocks as u32;
             let geometry = Geometry::new(&config).of_superblocks();
-            let closed = geometry.blocks - geometry.factory_bad_per_plane - geometry.spare_blocks;
+            let closed = geometry.blocks - geometry.factory_bad_per_plane - config.spare_blocks_per_plane();
             let pages = u64::from(geometry.planes * closed) * u64::from(geometry.data_pages);
             capacity as f64 / (pages * geometry.page_bytes) as f64
         };

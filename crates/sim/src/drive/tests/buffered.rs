@@ -119,7 +119,7 @@ fn drained_pages_are_counted_by_cause() {
         assert_eq!(causes.iter().sum::<u64>(), get(""), "every page has one cause: {settings:?}");
         causes
     };
-    let (size, high) = (("buffer.size", "1MiB"), ("buffer.high", "50%"));
+    let (size, high) = (("buffer.size", "1MiB"), ("buffer.high_watermark", "50%"));
     assert_eq!(drained("ssd-s", &[size, high], 40, false), [0; 4]);
     assert_eq!(drained("ssd-s", &[size, high], 40, true), [0, 40, 0, 0]);
     assert_eq!(drained("ssd-s", &[size, high, ("buffer.idle_drain", "2ms")], 40, false), [0, 0, 40, 0]);
@@ -171,13 +171,13 @@ fn a_read_waits_no_longer_for_the_buffer_than_the_profile_says() {
     // more than all of that.
     let own_ns = 25_000 + 211_000 + 1_000_000;
     for wait_us in [900, 2_000, 4_000] {
-        for (drain, wait) in [("parallel_pages", "32"), ("drain_per_die", "64")] {
+        for (drain, wait) in [("batch_pages_per_package", "32"), ("drain_per_die", "64")] {
             let (drain, wait_text) = (format!("buffer.{drain}"), format!("{wait_us}us"));
             let longest = longest_read_ns(&[(&drain, wait), ("buffer.read_wait", &wait_text)]);
             assert!(longest <= wait_us * 1000 + own_ns, "{longest} ns, allowed {wait_us} us and {own_ns} ns");
         }
     }
-    let unbounded = longest_read_ns(&[("buffer.parallel_pages", "32")]);
+    let unbounded = longest_read_ns(&[("buffer.batch_pages_per_package", "32")]);
     assert!(unbounded > 4_000_000 + own_ns, "the bound is for something: {unbounded} ns without");
 }
 
@@ -218,7 +218,7 @@ fn blocks_are_padded_with_what_flash_has_of_them() {
 
 #[test]
 fn a_flush_waits_for_the_durable_write_that_took_the_place_of_what_was_buffered() {
-    let mut drive = drive(&[("link.completions_wait", "false")]);
+    let mut drive = drive(&[("compat.disksim.completions_wait", "false")]);
     latency_ns(&mut drive, Request::write(0, 0, 8192));
     let since = |drive: &Drive| drive.at_risk().unwrap().iter().map(|risk| risk.since).collect::<Vec<_>>();
     assert_eq!(since(&drive), [0]);
@@ -234,9 +234,9 @@ fn a_flush_waits_for_the_durable_write_that_took_the_place_of_what_was_buffered(
 #[test]
 fn a_buffer_for_parts_lets_whole_pages_past() {
     let mut drive = drive(&[
-        ("buffer.takes", "parts"),
-        ("buffer.parallel_pages", "1"),
-        ("link.completions_wait", "false"),
+        ("buffer.admit", "partial-page-writes"),
+        ("buffer.batch_pages_per_package", "1"),
+        ("compat.disksim.completions_wait", "false"),
     ]);
     // Four quarters of a page come together in the buffer …
     let (page, quarter) = (8192, 2048);
@@ -257,7 +257,7 @@ fn a_buffer_for_parts_lets_whole_pages_past() {
 #[test]
 fn a_buffer_that_overwrites_nothing_programs_every_copy_of_a_page() {
     let programmed = |settings: &[(&str, &str)]| {
-        let mut drive = drive(&[settings, &[("link.completions_wait", "false")]].concat());
+        let mut drive = drive(&[settings, &[("compat.disksim.completions_wait", "false")]].concat());
         let (page, half) = (8192, 4096);
         // Two halves make a page, which is then written twice more, and once in part.
         for (offset, length) in [(0, half), (half, half), (0, page), (0, page), (half, half)] {
@@ -270,9 +270,9 @@ fn a_buffer_that_overwrites_nothing_programs_every_copy_of_a_page() {
     };
     for policy in flashlane_policy::buffer::REGISTRY {
         let policy = ("buffer.policy", policy.name);
-        let batches = ("buffer.parallel_pages", "8");
+        let batches = ("buffer.batch_pages_per_package", "8");
         assert_eq!(programmed(&[policy, batches]), (4, 1), "{policy:?}");
-        let kept = ("buffer.overwrites", "false");
+        let kept = ("buffer.coalesce", "false");
         assert_eq!(programmed(&[policy, batches, kept]), (1, 4), "{policy:?}");
     }
 }
@@ -280,7 +280,8 @@ fn a_buffer_that_overwrites_nothing_programs_every_copy_of_a_page() {
 #[test]
 fn every_policy_begins_a_batch_with_the_page_that_fills_the_buffer() {
     for policy in flashlane_policy::buffer::REGISTRY {
-        let mut drive = drive(&[("buffer.policy", policy.name), ("link.completions_wait", "false")]);
+        let mut drive =
+            drive(&[("buffer.policy", policy.name), ("compat.disksim.completions_wait", "false")]);
         // Eight pages are the least of a batch, 128 the buffer.
         for id in 0..256 {
             latency_ns(&mut drive, Request::write(id, id * 8192, 8192));

@@ -293,7 +293,7 @@ fn reads_of_prefetched_units_are_not_starved_by_other_reads() {
 
 #[test]
 fn a_flush_waits_for_what_was_written_before_it_and_for_nothing_later() {
-    let mut drive = Drive::new(&config("ssd-s", &[("buffer.high", "100%")]), Seed(1));
+    let mut drive = Drive::new(&config("ssd-s", &[("buffer.high_watermark", "100%")]), Seed(1));
     let mut out = Vec::new();
     for id in 0..8 {
         drive.submit(Request::write(id, id * 4096, 4096)).unwrap();
@@ -486,9 +486,9 @@ fn a_page_takes_its_spare_bytes_along_and_a_block_its_summary() {
 }
 
 #[test]
-fn lazy_cleaning_waits_for_the_next_operation_and_goes_before_it() {
-    let read_ns = |lazy| {
-        let mut drive = one_plane(&[("cleaning.lazy", lazy)]);
+fn deferred_gc_goes_before_the_next_operation() {
+    let read_ns = |defer| {
+        let mut drive = one_plane(&[("cleaning.defer", defer)]);
         let mut id = 0;
         while drive.counters().get("blocks_erased") == Some(0) {
             latency_ns(&mut drive, Request::write(id, id * 4096, 4096));
@@ -500,19 +500,19 @@ fn lazy_cleaning_waits_for_the_next_operation_and_goes_before_it() {
     };
     let read = 25_000 + 105_600 + 1_908;
     // The blocks were filled in order and are overwritten in order: nothing has to be moved.
-    assert_eq!((read_ns("false"), read_ns("true")), (read, read + 1_500_000));
+    assert_eq!((read_ns("no"), read_ns("until-next-operation")), (read, read + 1_500_000));
 }
 
 #[test]
 fn a_read_crosses_the_link_page_by_page_or_whole() {
     let read_ns = |whole| {
-        let mut drive = Drive::new(&config("msr-32g", &[("link.whole_reads", whole)]), Seed(1));
+        let mut drive = Drive::new(&config("msr-32g", &[("compat.disksim.whole_reads", whole)]), Seed(1));
         latency_ns(&mut drive, Request::read(0, 0, 32768))
     };
     // Eight packages deliver at the same time: the link is the rest either way, rounded up once or eight times.
     assert_eq!((read_ns("true"), read_ns("false")), (130_600 + 15_258, 130_600 + 8 * 1_908));
     let wide_ns = |whole| {
-        let mut drive = Drive::new(&config("msr-32g", &[("link.whole_reads", whole)]), Seed(1));
+        let mut drive = Drive::new(&config("msr-32g", &[("compat.disksim.whole_reads", whole)]), Seed(1));
         latency_ns(&mut drive, Request::read(0, 0, 65536))
     };
     // Two pages a package: the first eight cross while the second come.
@@ -533,7 +533,7 @@ fn a_read_of_4_gib_from_one_die_crosses_the_link_with_all_its_bytes() {
 #[test]
 fn a_completion_waits_for_the_data_on_the_link() {
     let second_ns = |waits| {
-        let settings = [("link.completions_wait", waits), ("initial.state", "fresh")];
+        let settings = [("compat.disksim.completions_wait", waits), ("initial.state", "fresh")];
         let mut drive = Drive::new(&config("msr-32g", &settings), Seed(1));
         let mut out = Vec::new();
         drive.submit(Request::write(0, 0, 4096)).unwrap();
@@ -568,17 +568,17 @@ fn dies_that_serve_in_order_do_what_they_would_do_step_by_step() {
         ("cleaning.high", "40%"),
         ("cleaning.idle", "1ms"),
         ("link.bandwidth", "0"),
-        ("link.completions_wait", "false"),
+        ("compat.disksim.completions_wait", "false"),
     ];
     for settings in [
-        &[("cleaning.lazy", "false"), ("link.whole_reads", "false")][..],
-        &[("cleaning.lazy", "true"), ("link.whole_reads", "true")],
+        &[("cleaning.defer", "no"), ("compat.disksim.whole_reads", "false")][..],
+        &[("cleaning.defer", "until-next-operation"), ("compat.disksim.whole_reads", "true")],
         &background,
         &[
             ("buffer.size", "64KiB"),
             ("buffer.placement", "below"),
             ("link.bandwidth", "0"),
-            ("link.completions_wait", "false"),
+            ("compat.disksim.completions_wait", "false"),
         ],
     ] {
         let sorted = |preemptible| {

@@ -53,8 +53,7 @@ fn paced(seed: u64) -> Vec<(String, String)> {
     all.extend([
         ("cleaning.pacing".into(), policy.into()),
         (option, pick(&mut random, &["1", "8", "16", "100"]).into()),
-        ("cleaning.lazy".into(), "false".into()),
-        ("cleaning.yields".into(), "false".into()),
+        ("cleaning.defer".into(), "no".into()),
     ]);
     if random.chance(0.5) {
         all.extend([("cleaning.low", "0%"), ("flash.factory_bad", "0%")].map(|(k, v)| (k.into(), v.into())));
@@ -84,8 +83,8 @@ fn superblocks(seed: u64) -> Vec<(String, String)> {
         ("mapping.translation", "page".into()),
         ("mapping.policy", "write-order".into()),
         ("mapping.chunk", page.clone()),
-        ("mapping.pool", "plane".into()),
-        ("flash.summary_pages", "0".into()),
+        ("compat.disksim.pool", "plane".into()),
+        ("compat.disksim.summary_pages", "0".into()),
         ("flash.copyback", "false".into()),
         ("flash.multi_plane", "true".into()),
         ("cleaning.multi_plane", (!seed.is_multiple_of(4)).to_string()),
@@ -158,7 +157,7 @@ fn profile(random: &mut Random) -> String {
     field(format_args!("read_command = \"{}\"\nwrite_command = \"{}\"", commands.0, commands.1));
     field(format_args!("depth = {}\nread_write_exclusion = {}", from(r, 1, 40), pick(r, &truths)));
     field(format_args!("commands_wait = \"{}\"", pick(r, &["no", "by-arrival", "by-slot"])));
-    field(format_args!("completions_wait = {}\nwhole_reads = {}", pick(r, &truths), pick(r, &truths)));
+    let waits = (pick(r, &truths), pick(r, &truths));
     if r.chance(0.4) {
         let window = page * from(r, 1, 16);
         field(format_args!("[readahead]\nwindow = \"{window}B\"\ncache = \"{}B\"", window * from(r, 1, 4)));
@@ -169,15 +168,15 @@ fn profile(random: &mut Random) -> String {
         let names: Vec<&str> = buffer::REGISTRY.iter().map(|entry| entry.name).collect();
         let policies = (pick(r, &names), from(r, 0, 100));
         field(format_args!(
-            "[buffer]\nsize = \"{size}B\"\npolicy = \"{}\"\nhigh = \"{}%\"",
+            "[buffer]\nsize = \"{size}B\"\npolicy = \"{}\"\nhigh_watermark = \"{}%\"",
             policies.0, policies.1
         ));
         field(format_args!("drain_per_die = {}", from(r, 1, 8)));
-        field(format_args!("takes = \"{}\"", pick(r, &["all", "all", "parts"])));
-        field(format_args!("overwrites = {}", pick(r, &["true", "true", "false"])));
+        field(format_args!("admit = \"{}\"", pick(r, &["all", "all", "partial-page-writes"])));
+        field(format_args!("coalesce = {}", pick(r, &["true", "true", "false"])));
         field(format_args!("placement = \"{}\"", pick(r, &["above", "below"])));
         if r.chance(0.5) {
-            field(format_args!("parallel_pages = {}", from(r, 1, 20)));
+            field(format_args!("batch_pages_per_package = {}", from(r, 1, 20)));
         }
         if r.chance(0.3) {
             field(format_args!("idle_drain = \"{}\"", pick(r, &times)));
@@ -200,26 +199,27 @@ fn profile(random: &mut Random) -> String {
     field(format_args!("translation = \"{translation}\""));
     let pools: &[&str] =
         if pages_only { &["plane", "plane", "die", "package", "channel"] } else { &["plane"] };
-    field(format_args!("pool = \"{}\"", pick(r, pools)));
+    let pool = pick(r, pools);
     if !pages_only {
         let all = channels * packages * dies * planes;
         let stripes: Vec<u64> = (1..=all).filter(|n| all % n == 0).collect();
-        field(format_args!("stripe = {}", stripes[r.below(stripes.len() as u64) as usize]));
-        field(format_args!("log_blocks = {}\ninterleave = {}", from(r, 1, 6), pick(r, &truths)));
+        let mut options = format!("stripe = {}", stripes[r.below(stripes.len() as u64) as usize]);
+        options += &format!(", log_blocks = {}, interleave = {}", from(r, 1, 6), pick(r, &truths));
         if translation == "fast" && r.chance(0.3) {
-            field(format_args!("sequence_blocks = {}", from(r, 1, 4)));
+            options += &format!(", sequence_blocks = {}", from(r, 1, 4));
         }
         if translation == "fast" && r.chance(0.5) {
-            field(format_args!("merge_batch = {}", from(r, 1, 4)));
+            options += &format!(", merge_batch = {}", from(r, 1, 4));
         }
+        field(format_args!("translation_options = {{ {options} }}"));
     }
     let cleaners: &[&str] = if pages_only { &["greedy", "cost-benefit", "d-choice"] } else { &["greedy"] };
     let cleaning = pick(r, cleaners);
     field(format_args!("[cleaning]\npolicy = \"{cleaning}\"\nlow = \"{low}%\"\nhigh = \"{high}%\""));
     field(format_args!("idle = \"{}\"\npreemptible = {}", pick(r, &times), pick(r, &truths)));
     let separate = if pages_only { pick(r, &truths) } else { "false" };
-    let late = ["lazy = true", "yields = true", "lazy = false"];
-    field(format_args!("separate = {separate}\n{}", pick(r, &late)));
+    let defer = pick(r, &["until-next-operation", "behind-host", "no"]);
+    field(format_args!("separate = {separate}\ndefer = \"{defer}\""));
     let wear = pick(r, if pages_only { &["none", "dynamic", "static"] } else { &["none", "dynamic"] });
     field(format_args!("[wear]\npolicy = \"{wear}\""));
     if wear == "static" {
@@ -228,7 +228,7 @@ fn profile(random: &mut Random) -> String {
     field(format_args!("[scheduling]\npolicy = \"{}\"", pick(r, &["fifo", "read-first"])));
     field(format_args!("[initial]\nstate = \"{}\"", pick(r, &["fresh", "full", "fragmented"])));
     field(format_args!("[flash]\nchannels = {channels}\npackages = {packages}\ndies = {dies}"));
-    field(format_args!("planes = {planes}\nblocks = {blocks}\npages = {pages}\nsummary_pages = {summary}"));
+    field(format_args!("planes = {planes}\nblocks = {blocks}\npages = {pages}"));
     field(format_args!(
         "page = \"{page}B\"\nbus = \"{}\"\nbus_command = \"{}\"",
         pick(r, &rates),
@@ -238,9 +238,7 @@ fn profile(random: &mut Random) -> String {
         field(format_args!("{operation} = \"{}\"", pick(r, &times)));
     }
     field(format_args!("spare = \"{}B\"", page / 512 * from(r, 0, 30)));
-    if summary > 0 && r.chance(0.5) {
-        field(format_args!("summary = \"{}B\"", from(r, 0, page)));
-    }
+    let summary_bytes = (summary > 0 && r.chance(0.5)).then(|| from(r, 0, page));
     for mechanism in ["multi_plane", "copyback", "cache_mode"] {
         field(format_args!("{mechanism} = {}", pick(r, &truths)));
     }
@@ -252,6 +250,11 @@ fn profile(random: &mut Random) -> String {
     }
     field(format_args!("read_retry = \"{}\"\nuncorrectable = \"{}\"", pick(r, &shares), pick(r, &shares)));
     field(format_args!("factory_bad = \"{bad}%\"\nnoise = \"{}\"", pick(r, &shares)));
+    field(format_args!("[compat.disksim]\ncompletions_wait = {}\nwhole_reads = {}", waits.0, waits.1));
+    field(format_args!("pool = \"{pool}\"\nsummary_pages = {summary}"));
+    if let Some(bytes) = summary_bytes {
+        field(format_args!("summary = \"{bytes}B\""));
+    }
     t
 }
 

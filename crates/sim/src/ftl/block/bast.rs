@@ -8,9 +8,13 @@
 //! there are log blocks are written cheaply, and no more.
 
 use super::store::{Spot, Store};
+use super::stripes::{Stripes, log_blocks};
 use super::superblock::Superblock;
-use super::{Scheme, Target};
+use super::{BlockScheme, Target};
+use crate::ftl::schemes::Scheme;
 use crate::ftl::{Clean, NoRoom};
+use crate::nand::Geometry;
+use flashlane_policy::{OptionError, Options};
 
 /// A unit's log block, one on each of its planes.
 struct Log {
@@ -37,10 +41,16 @@ pub(super) struct Bast {
     most: usize,
 }
 
+pub(in crate::ftl) fn build(geometry: &Geometry, options: &Options) -> Result<Scheme, OptionError> {
+    let stripes = Stripes::new(geometry, options)?;
+    let scheme = Bast::new(stripes.count, log_blocks(geometry, options)?);
+    Ok(Scheme::Blocks(stripes, Box::new(scheme)))
+}
+
 impl Bast {
     /// With at most `most` logs a stripe.
-    pub(super) fn new(stripes: usize, most: usize) -> Self {
-        Self { logs: (0..stripes).map(|_| Vec::new()).collect(), most }
+    fn new(stripes: u32, most: u32) -> Self {
+        Self { logs: (0..stripes).map(|_| Vec::new()).collect(), most: most as usize }
     }
 
     /// Merges the stripe's log at a position of its list.
@@ -60,7 +70,16 @@ impl Bast {
     }
 }
 
-impl Scheme for Bast {
+impl BlockScheme for Bast {
+    fn spare_blocks(&self) -> u32 {
+        // One to merge to.
+        self.log_blocks() + 1
+    }
+
+    fn log_blocks(&self) -> u32 {
+        self.most as u32
+    }
+
     fn open(&mut self, store: &mut Store, spot: Spot, cleaned: &mut Vec<Clean>) -> Result<Target, NoRoom> {
         let Spot { plane, unit, offset } = spot;
         let stripe = store.stripe(plane);

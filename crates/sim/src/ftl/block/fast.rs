@@ -12,9 +12,13 @@
 //! first, then ones that cost, and reads that are disturbed afterwards).
 
 use super::store::{Spot, Store};
-use super::{Scheme, Target};
+use super::stripes::{Stripes, log_blocks};
+use super::{BlockScheme, Target};
+use crate::ftl::schemes::Scheme;
 use crate::ftl::{Clean, NoRoom};
 use crate::ids::PlaneId;
+use crate::nand::Geometry;
+use flashlane_policy::{OptionError, Options};
 use std::collections::VecDeque;
 
 /// A log block of a sequence.
@@ -49,11 +53,22 @@ pub(super) struct Fast {
     batch: Option<u32>,
 }
 
-impl Fast {
-    /// With at most `most` log blocks a plane beside those of sequences.
-    pub(super) fn new(planes: u32, most: usize, most_sequences: usize, batch: Option<u32>) -> Self {
-        Self { lanes: (0..planes).map(|_| Lane::default()).collect(), most, most_sequences, batch }
-    }
+/// Options `log_blocks`; `sequence_blocks`, log blocks of a plane for sequences, default 1; `merge_batch`, units merged
+/// at once while the log still has room, 1 to 65536, default as many as the oldest log block needs when the log is full.
+pub(in crate::ftl) fn build(geometry: &Geometry, options: &Options) -> Result<Scheme, OptionError> {
+    let (stripes, most) = (Stripes::new(geometry, options)?, log_blocks(geometry, options)?);
+    let blocks = geometry.blocks;
+    let allowed = format!("a count from 1 to {blocks}");
+    let sequences = options.get("sequence_blocks", 1, allowed, |count| (1..=blocks).contains(&count))?;
+    let batch =
+        options.get("merge_batch", 0, "a count from 1 to 65536", |count| (1..=1 << 16).contains(&count))?;
+    let fast = Fast {
+        lanes: (0..geometry.planes).map(|_| Lane::default()).collect(),
+        most: most as usize,
+        most_sequences: sequences as usize,
+        batch: (batch > 0).then_some(batch),
+    };
+    Ok(Scheme::Blocks(stripes, Box::new(fast)))
 }
 
 impl Lane {
@@ -150,7 +165,16 @@ impl Lane {
     }
 }
 
-impl Scheme for Fast {
+impl BlockScheme for Fast {
+    fn spare_blocks(&self) -> u32 {
+        // One to merge to.
+        self.log_blocks() + 1 + self.most_sequences as u32
+    }
+
+    fn log_blocks(&self) -> u32 {
+        self.most as u32
+    }
+
     fn open(&mut self, store: &mut Store, spot: Spot, cleaned: &mut Vec<Clean>) -> Result<Target, NoRoom> {
         let Spot { plane, unit, offset } = spot;
         let lane = &mut self.lanes[plane as usize];

@@ -26,7 +26,7 @@ impl BlockMapped {
                 self.fill(watch)?;
                 // As with page mapping, the drive got there without wear.
                 let limits = std::mem::take(&mut self.store.blocks.limits);
-                self.scatter(config, seed, watch)?;
+                self.scatter(seed, watch)?;
                 self.rest(watch)?;
                 self.store.blocks.limits = limits;
                 self.store.blocks.erases.fill(0);
@@ -50,9 +50,9 @@ impl BlockMapped {
         ControlFlow::Continue(())
     }
 
-    fn scatter(&mut self, config: &DriveConfig, seed: Seed, watch: Watch<'_>) -> ControlFlow<()> {
+    fn scatter(&mut self, seed: Seed, watch: Watch<'_>) -> ControlFlow<()> {
         let g = &self.store.geometry;
-        let log_blocks = u64::from(config.mapping.log_blocks.unwrap_or(0));
+        let log_blocks = u64::from(self.scheme.log_blocks());
         let log_pages = log_blocks * u64::from(g.planes) * u64::from(g.data_pages);
         let (page_bytes, pages) = (g.page_bytes, u64::from(g.logical_pages));
         let (mut random, mut cleaned) = (seed.derive("scatter").source(), Vec::new());

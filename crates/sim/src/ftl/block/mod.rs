@@ -1,7 +1,7 @@
 //! Block mapping: whole erase blocks are mapped, and writes that do not fit go to a few more of them.
 //!
 //! Drives had too little memory for a map of pages at first. They map an *erase unit*, a block on each of the planes of
-//! a stripe, and each page has its place in it. What a write out of order costs is the [`Scheme`]'s: it answers with
+//! a stripe, and each page has its place in it. What a write out of order costs is the [`BlockScheme`]'s: it answers with
 //! the block that takes the page next, after the merging that this needs. Gupta et al. ("DFTL", ASPLOS 2009, section 2)
 //! describe the family; uFLIP (section 5) shows what it does to a drive's response times.
 //!
@@ -11,21 +11,29 @@
 //!
 //! Memory: 4 bytes a logical page, and 16 bytes a block. Cost: a merge looks at each page of an erase block.
 
-mod bast;
-mod fast;
+pub(super) mod bast;
+pub(super) mod fast;
 mod initial;
-mod replacement;
+pub(super) mod replacement;
 mod store;
+mod stripes;
 mod superblock;
 
 use super::{Clean, FtlCounters, NoRoom, Placed};
-use crate::config::{DriveConfig, Translation};
+use crate::config::DriveConfig;
 use crate::ids::PlaneId;
 use flashlane_base::Seed;
 use store::{Spot, Store};
+pub(crate) use stripes::Stripes;
 
 /// How pages that do not fit their block are taken in.
-trait Scheme: Send {
+pub(crate) trait BlockScheme: Send {
+    /// Blocks that a plane needs beyond the data blocks.
+    fn spare_blocks(&self) -> u32;
+
+    /// Blocks of a plane that random writes fill.
+    fn log_blocks(&self) -> u32;
+
     /// The block of the spot's plane that takes its page, and where in it; the merging that has to be done before is
     /// appended to `cleaned`.
     ///
@@ -46,7 +54,7 @@ trait Scheme: Send {
 
 /// The block and position that a page is written to.
 #[derive(Clone, Copy, Debug)]
-struct Target {
+pub(crate) struct Target {
     block: u32,
     position: u32,
 }
@@ -54,26 +62,20 @@ struct Target {
 /// Block-mapped translation.
 pub struct BlockMapped {
     store: Store,
-    scheme: Box<dyn Scheme>,
+    scheme: Box<dyn BlockScheme>,
     /// Idle planes are merged until this share of their log is free.
     high: f64,
 }
 
 impl BlockMapped {
     /// The translation layer of a drive with nothing written. Requires: `config` is validated.
-    pub fn new(config: &DriveConfig, seed: Seed) -> Self {
-        let store = Store::new(config, seed);
-        let planes = store.geometry.planes;
-        let log_blocks = config.mapping.log_blocks.expect("validation asks for it") as usize;
-        let scheme: Box<dyn Scheme> = match config.mapping.translation {
-            Translation::Page => unreachable!("page mapping is not block mapping"),
-            Translation::Block => Box::new(replacement::Replacement::new(store.stripes(), log_blocks)),
-            Translation::Bast => Box::new(bast::Bast::new(store.stripes(), log_blocks)),
-            Translation::Fast => {
-                let sequences = config.mapping.sequence_blocks.unwrap_or(1) as usize;
-                Box::new(fast::Fast::new(planes, log_blocks, sequences, config.mapping.merge_batch))
-            }
-        };
+    pub(crate) fn new(
+        config: &DriveConfig,
+        stripes: Stripes,
+        scheme: Box<dyn BlockScheme>,
+        seed: Seed,
+    ) -> Self {
+        let store = Store::new(config, stripes, seed);
         Self { store, scheme, high: config.cleaning.high.0 }
     }
 

@@ -7,9 +7,13 @@
 //! writes in sequence cost an erase a block.
 
 use super::store::{Spot, Store};
+use super::stripes::{Stripes, log_blocks};
 use super::superblock::Superblock;
-use super::{Scheme, Target};
+use super::{BlockScheme, Target};
+use crate::ftl::schemes::Scheme;
 use crate::ftl::{Clean, NoRoom};
+use crate::nand::Geometry;
+use flashlane_policy::{OptionError, Options};
 
 /// A unit that is being replaced.
 struct Open {
@@ -23,10 +27,16 @@ pub(super) struct Replacement {
     most: usize,
 }
 
+pub(in crate::ftl) fn build(geometry: &Geometry, options: &Options) -> Result<Scheme, OptionError> {
+    let stripes = Stripes::new(geometry, options)?;
+    let scheme = Replacement::new(stripes.count, log_blocks(geometry, options)?);
+    Ok(Scheme::Blocks(stripes, Box::new(scheme)))
+}
+
 impl Replacement {
     /// With at most `most` replacements a stripe.
-    pub(super) fn new(stripes: usize, most: usize) -> Self {
-        Self { open: (0..stripes).map(|_| Vec::new()).collect(), most }
+    fn new(stripes: u32, most: u32) -> Self {
+        Self { open: (0..stripes).map(|_| Vec::new()).collect(), most: most as usize }
     }
 }
 
@@ -35,17 +45,25 @@ fn before(store: &Store, spot: Spot) -> impl Iterator<Item = (u32, u32)> + use<>
     let chunk_pages = store.geometry.chunk_pages;
     let (row, stripe) = (spot.offset / chunk_pages, store.stripe(spot.plane));
     let at = store.position(spot.plane);
-    let ends = (0..store.geometry.stripe_planes).map(move |position| match position.cmp(&at) {
+    let ends = (0..store.stripes.planes).map(move |position| match position.cmp(&at) {
         std::cmp::Ordering::Less => (row + 1) * chunk_pages,
         std::cmp::Ordering::Equal => spot.offset,
         std::cmp::Ordering::Greater => row * chunk_pages,
     });
     let most = store.geometry.data_pages;
-    let planes = (0..store.geometry.stripe_planes).map(|at| store.plane_of_stripe(stripe, at));
+    let planes = (0..store.stripes.planes).map(|at| store.plane_of_stripe(stripe, at));
     planes.collect::<Vec<_>>().into_iter().zip(ends.map(move |end| end.min(most)))
 }
 
-impl Scheme for Replacement {
+impl BlockScheme for Replacement {
+    fn spare_blocks(&self) -> u32 {
+        self.log_blocks()
+    }
+
+    fn log_blocks(&self) -> u32 {
+        self.most as u32
+    }
+
     fn open(&mut self, store: &mut Store, spot: Spot, cleaned: &mut Vec<Clean>) -> Result<Target, NoRoom> {
         let Spot { plane, unit, offset } = spot;
         let stripe = store.stripe(plane);

@@ -3,6 +3,7 @@
 //! Flash's own laws are held here, whatever the scheme: a block is erased before it is programmed again and only when
 //! nothing in it is valid, its pages are programmed in ascending order, and a page has one valid copy.
 
+use super::stripes::Stripes;
 use crate::config::DriveConfig;
 use crate::ftl::blocks::{Blocks, Plane};
 use crate::ftl::table::Table;
@@ -17,7 +18,7 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// Where a logical page belongs: its place in a data block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Spot {
+pub(crate) struct Spot {
     pub(super) plane: u32,
     /// The data block, in those of the plane.
     pub(super) unit: u32,
@@ -25,7 +26,7 @@ pub(super) struct Spot {
     pub(super) offset: u32,
 }
 
-pub(super) struct Store {
+pub(crate) struct Store {
     pub(super) geometry: Geometry,
     /// Logical page to physical page + 1; 0 where never written.
     map: Table,
@@ -36,8 +37,7 @@ pub(super) struct Store {
     /// Of each plane and unit, the data block.
     data: Vec<u32>,
     pub(super) units_per_plane: u32,
-    /// Whether neighbouring units lie on different stripes; otherwise one stripe follows the other.
-    interleave: bool,
+    pub(super) stripes: Stripes,
     /// The plane at each position of the stripes, and the position of each plane.
     plane_at: Vec<u32>,
     position_of: Vec<u32>,
@@ -47,7 +47,7 @@ pub(super) struct Store {
 
 impl Store {
     /// With every block free. Requires: `config` is validated.
-    pub(super) fn new(config: &DriveConfig, seed: Seed) -> Self {
+    pub(super) fn new(config: &DriveConfig, stripes: Stripes, seed: Seed) -> Self {
         let geometry = Geometry::new(config);
         let known = "validation built every policy once";
         let array = geometry.array(&config.mapping.order, seed);
@@ -60,13 +60,13 @@ impl Store {
             position_of[plane as usize] = at as u32;
         }
         let (blocks, planes) = Blocks::new(&geometry, &config.flash, seed);
-        let units_per_plane = geometry.units_per_plane();
+        let units_per_plane = stripes.units_per_plane(&geometry);
         Self {
             map: Table::zeroed(geometry.logical_pages as usize),
             next: vec![0; geometry.planes as usize * geometry.blocks as usize],
             data: vec![NONE; geometry.planes as usize * units_per_plane as usize],
             units_per_plane,
-            interleave: config.mapping.interleave,
+            stripes,
             plane_at,
             position_of,
             blocks,
@@ -85,20 +85,20 @@ impl Store {
     #[inline]
     pub(super) fn spot(&self, page: u32) -> Spot {
         let g = &self.geometry;
-        let unit_pages = g.stripe_planes * g.data_pages;
+        let unit_pages = self.stripes.planes * g.data_pages;
         let (unit, within) = (page / unit_pages, page % unit_pages);
         let (chunk, rest) = (within / g.chunk_pages, within % g.chunk_pages);
-        let stripes = g.planes / g.stripe_planes;
-        let (stripe, unit) = if self.interleave {
+        let stripes = self.stripes.count;
+        let (stripe, unit) = if self.stripes.interleave {
             (unit % stripes, unit / stripes)
         } else {
             (unit / self.units_per_plane, unit % self.units_per_plane)
         };
-        let position = stripe * g.stripe_planes + chunk % g.stripe_planes;
+        let position = stripe * self.stripes.planes + chunk % self.stripes.planes;
         Spot {
             plane: self.plane_at[position as usize],
             unit,
-            offset: chunk / g.stripe_planes * g.chunk_pages + rest,
+            offset: chunk / self.stripes.planes * g.chunk_pages + rest,
         }
     }
 
@@ -107,39 +107,34 @@ impl Store {
     pub(super) fn page_at(&self, spot: Spot) -> Option<u32> {
         let g = &self.geometry;
         let position = self.position_of[spot.plane as usize];
-        let stripe = position / g.stripe_planes;
-        let unit = if self.interleave {
-            spot.unit * (g.planes / g.stripe_planes) + stripe
+        let stripe = position / self.stripes.planes;
+        let unit = if self.stripes.interleave {
+            spot.unit * self.stripes.count + stripe
         } else {
             stripe * self.units_per_plane + spot.unit
         };
-        let chunk = spot.offset / g.chunk_pages * g.stripe_planes + position % g.stripe_planes;
+        let chunk = spot.offset / g.chunk_pages * self.stripes.planes + position % self.stripes.planes;
         let within = chunk * g.chunk_pages + spot.offset % g.chunk_pages;
-        let page = u64::from(unit) * u64::from(g.stripe_planes * g.data_pages) + u64::from(within);
+        let page = u64::from(unit) * u64::from(self.stripes.planes * g.data_pages) + u64::from(within);
         (page < u64::from(g.logical_pages)).then_some(page as u32)
     }
 
     /// The stripe of a plane.
     #[inline]
     pub(super) fn stripe(&self, plane: u32) -> u32 {
-        self.position_of[plane as usize] / self.geometry.stripe_planes
+        self.position_of[plane as usize] / self.stripes.planes
     }
 
     /// A plane's position in its stripe.
     #[inline]
     pub(super) fn position(&self, plane: u32) -> u32 {
-        self.position_of[plane as usize] % self.geometry.stripe_planes
+        self.position_of[plane as usize] % self.stripes.planes
     }
 
     /// The plane at a position of a stripe.
     #[inline]
     pub(super) fn plane_of_stripe(&self, stripe: u32, position: u32) -> u32 {
-        self.plane_at[(stripe * self.geometry.stripe_planes + position) as usize]
-    }
-
-    /// How many stripes there are.
-    pub(super) fn stripes(&self) -> usize {
-        (self.geometry.planes / self.geometry.stripe_planes) as usize
+        self.plane_at[(stripe * self.stripes.planes + position) as usize]
     }
 
     /// The flash page that holds logical page `page`.

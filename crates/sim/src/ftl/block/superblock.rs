@@ -20,7 +20,7 @@ impl Superblock {
         if !Self::is_to_be_had(store, stripe, left) {
             return None;
         }
-        let blocks = (0..store.geometry.stripe_planes).map(|position| {
+        let blocks = (0..store.stripes.planes).map(|position| {
             let plane = store.plane_of_stripe(stripe, position);
             store.take(plane).expect("each has more")
         });
@@ -29,7 +29,7 @@ impl Superblock {
 
     /// Whether [`Superblock::take`] would find one.
     pub(super) fn is_to_be_had(store: &Store, stripe: u32, left: usize) -> bool {
-        let mut planes = (0..store.geometry.stripe_planes).map(|at| store.plane_of_stripe(stripe, at));
+        let mut planes = (0..store.stripes.planes).map(|at| store.plane_of_stripe(stripe, at));
         planes.all(|plane| store.free(plane) > left)
     }
 
@@ -41,7 +41,7 @@ impl Superblock {
 
     /// Each plane and its block.
     pub(super) fn each(&self, store: &Store) -> impl Iterator<Item = (u32, u32)> + use<> {
-        let planes = (0..store.geometry.stripe_planes).map(|at| store.plane_of_stripe(self.stripe, at));
+        let planes = (0..store.stripes.planes).map(|at| store.plane_of_stripe(self.stripe, at));
         planes.zip(self.blocks.to_vec()).collect::<Vec<_>>().into_iter()
     }
 

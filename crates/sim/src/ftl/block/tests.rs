@@ -2,19 +2,25 @@
 
 use super::*;
 use crate::config::load;
+use crate::ftl::schemes::{self, Scheme};
+use crate::nand::Geometry;
 use std::collections::BTreeSet;
 
 const SCHEMES: [&[(&str, &str)]; 6] = [
-    &[("mapping.translation", "block"), ("mapping.log_blocks", "2")],
-    &[("mapping.translation", "bast"), ("mapping.log_blocks", "3")],
-    &[("mapping.translation", "fast"), ("mapping.log_blocks", "1")],
-    &[("mapping.translation", "fast"), ("mapping.log_blocks", "3")],
-    &[("mapping.translation", "fast"), ("mapping.log_blocks", "3"), ("mapping.merge_batch", "2")],
+    &[("mapping.translation", "block"), ("mapping.translation_options.log_blocks", "2")],
+    &[("mapping.translation", "bast"), ("mapping.translation_options.log_blocks", "3")],
+    &[("mapping.translation", "fast"), ("mapping.translation_options.log_blocks", "1")],
+    &[("mapping.translation", "fast"), ("mapping.translation_options.log_blocks", "3")],
     &[
         ("mapping.translation", "fast"),
-        ("mapping.log_blocks", "1"),
-        ("mapping.merge_batch", "1"),
-        ("mapping.sequence_blocks", "2"),
+        ("mapping.translation_options.log_blocks", "3"),
+        ("mapping.translation_options.merge_batch", "2"),
+    ],
+    &[
+        ("mapping.translation", "fast"),
+        ("mapping.translation_options.log_blocks", "1"),
+        ("mapping.translation_options.merge_batch", "1"),
+        ("mapping.translation_options.sequence_blocks", "2"),
     ],
 ];
 
@@ -27,11 +33,18 @@ fn config(scheme: &[(&str, &str)], overrides: &[(&str, &str)]) -> DriveConfig {
         ("flash.pages", "16"),
         ("capacity", "7MiB"),
         ("initial.state", "fresh"),
-        ("mapping.pool", "plane"),
+        ("compat.disksim.pool", "plane"),
     ];
     let all = all.iter().chain(scheme).chain(overrides);
     let all: Vec<(String, String)> = all.map(|(k, v)| (k.to_string(), v.to_string())).collect();
     load("msr-32g", &all).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn mapped(config: &DriveConfig) -> BlockMapped {
+    let Scheme::Blocks(stripes, scheme) = schemes::of(config, &Geometry::new(config)) else {
+        panic!("'{}' maps no blocks", config.mapping.translation)
+    };
+    BlockMapped::new(config, stripes, scheme, Seed(1))
 }
 
 /// Every table agrees with every other, and each block has exactly one use.
@@ -128,22 +141,22 @@ fn exercise(ftl: &mut BlockMapped, writes: u64, model: &mut BTreeSet<u32>, seed:
 fn every_scheme_keeps_every_page() {
     for scheme in SCHEMES {
         for overrides in [
-            &[("mapping.stripe", "4")][..],
+            &[("mapping.translation_options.stripe", "4")][..],
             &[
-                ("mapping.stripe", "2"),
+                ("mapping.translation_options.stripe", "2"),
                 ("mapping.chunk", "12KiB"),
-                ("mapping.interleave", "true"),
+                ("mapping.translation_options.interleave", "true"),
                 ("wear.policy", "none"),
             ],
             &[
-                ("mapping.stripe", "1"),
+                ("mapping.translation_options.stripe", "1"),
                 ("cleaning.high", "50%"),
                 ("mapping.order", "die+plane+channel+package"),
             ],
             &[("cleaning.high", "100%"), ("mapping.unit", "2KiB"), ("mapping.chunk", "2KiB")],
         ] {
             let config = config(scheme, overrides);
-            let mut ftl = BlockMapped::new(&config, Seed(1));
+            let mut ftl = mapped(&config);
             assert_eq!(exercise(&mut ftl, 8_000, &mut BTreeSet::new(), 3), 0, "{scheme:?} {overrides:?}");
             check(&ftl);
         }
@@ -155,8 +168,9 @@ fn the_fullest_drive_takes_every_write() {
     for scheme in SCHEMES {
         // As many blocks as it takes, and not one more.
         let mut config = config(scheme, &[("capacity", "2MiB")]);
-        config.flash.blocks = crate::nand::Geometry::new(&config).least_blocks_per_plane() as u32;
-        let mut ftl = BlockMapped::new(&config, Seed(1));
+        let geometry = Geometry::new(&config);
+        config.flash.blocks = schemes::of(&config, &geometry).least_blocks_per_plane(&geometry) as u32;
+        let mut ftl = mapped(&config);
         assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
         let mut model = (0..ftl.store.geometry.logical_pages).collect();
         assert_eq!(exercise(&mut ftl, 8_000, &mut model, 4), 0, "{scheme:?}");
@@ -170,7 +184,7 @@ fn a_worn_out_drive_refuses_writes_and_keeps_what_it_holds() {
             let worn =
                 [("flash.endurance", "20"), ("flash.endurance_spread", "30%"), ("cleaning.high", high)];
             let config = config(scheme, &worn);
-            let mut ftl = BlockMapped::new(&config, Seed(1));
+            let mut ftl = mapped(&config);
             assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
             let mut model = (0..ftl.store.geometry.logical_pages).collect();
             let refused = exercise(&mut ftl, 60_000, &mut model, 5);
@@ -186,7 +200,7 @@ fn every_initial_state_can_be_had() {
         for state in ["fresh", "full", "fragmented"] {
             for capacity in ["512B", "40KiB", "7MiB"] {
                 let config = config(scheme, &[("capacity", capacity), ("initial.state", state)]);
-                let mut ftl = BlockMapped::new(&config, Seed(1));
+                let mut ftl = mapped(&config);
                 assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::unwatched).is_continue());
                 let pages = 0..ftl.store.geometry.logical_pages;
                 assert!(pages.into_iter().all(|page| ftl.plane_of(page).is_some() == (state != "fresh")));
@@ -200,7 +214,7 @@ fn every_initial_state_can_be_had() {
 /// What is counted while the rows of a unit of one plane, of 15 pages, are written in this order to a full drive.
 fn merges(scheme: &[(&str, &str)], offsets: impl IntoIterator<Item = u32>) -> FtlCounters {
     let config = config(scheme, &[("flash.channels", "1"), ("flash.planes", "1"), ("capacity", "1MiB")]);
-    let mut ftl = BlockMapped::new(&config, Seed(1));
+    let mut ftl = mapped(&config);
     assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
     for page in offsets {
         ftl.place(page, &mut Vec::new()).unwrap();
@@ -252,7 +266,7 @@ fn a_page_costs_the_merge_of_its_whole_unit() {
     let [block, bast, ..] = SCHEMES;
     // Four planes of 15 pages each: a page of each of nine units, wherever it is in the unit.
     let counters = |scheme| {
-        let mut ftl = BlockMapped::new(&config(scheme, &[("mapping.stripe", "4")]), Seed(1));
+        let mut ftl = mapped(&config(scheme, &[("mapping.translation_options.stripe", "4")]));
         assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
         for unit in 0..9 {
             ftl.place(unit * 60 + 7 + unit, &mut Vec::new()).unwrap();
@@ -276,7 +290,7 @@ fn a_log_that_is_emptied_bit_by_bit_costs_as_much_in_smaller_pieces() {
         let scheme: Vec<_> = fast.iter().chain(batch).copied().collect();
         let config =
             config(&scheme, &[("flash.channels", "1"), ("flash.planes", "1"), ("capacity", "1900KiB")]);
-        let mut ftl = BlockMapped::new(&config, Seed(1));
+        let mut ftl = mapped(&config);
         assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
         let (mut most, mut cleaned) = (0, Vec::new());
         let mut random = Seed(2).source();
@@ -289,7 +303,8 @@ fn a_log_that_is_emptied_bit_by_bit_costs_as_much_in_smaller_pieces() {
         }
         (most, free, ftl.counters().full_merges)
     };
-    let (whole, bits) = (most_at_once(&[]), most_at_once(&[("mapping.merge_batch", "2")]));
+    let (whole, bits) =
+        (most_at_once(&[]), most_at_once(&[("mapping.translation_options.merge_batch", "2")]));
     assert!(whole.0 >= 6 && bits.0 == 2, "{whole:?} {bits:?}");
     // Nothing costs before the log is full, or has as much room left as its oldest block needs.
     assert!(whole.1 == 45 && (29..=45).contains(&bits.1), "{whole:?} {bits:?}");

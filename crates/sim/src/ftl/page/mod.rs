@@ -12,6 +12,7 @@ mod steps;
 mod superblocks;
 
 use super::blocks::{Blocks, Plane};
+use super::schemes::Scheme;
 use super::table::Table;
 use super::{Clean, FtlCounters, NoRoom, Placed};
 use crate::config::DriveConfig;
@@ -23,6 +24,7 @@ use flashlane_policy::allocation::Allocation;
 use flashlane_policy::cleaning::Cleaning;
 use flashlane_policy::mapping::Mapping;
 use flashlane_policy::wear::Wear;
+use flashlane_policy::{OptionError, Options};
 use pacing::Pacer;
 use reverse::Reverse;
 use superblocks::Superblocks;
@@ -39,6 +41,17 @@ struct Turn {
     leader: u32,
     /// … and no other has more than this.
     rest: u32,
+}
+
+/// The scheme, which has no options.
+pub(super) fn build(_: &Geometry, _: &Options) -> Result<Scheme, OptionError> {
+    Ok(Scheme::Pages)
+}
+
+/// Blocks that a plane needs beyond those of its data: the free ones at which GC is due, and an open one each for the
+/// host and for moved pages.
+pub(super) fn spare_blocks(geometry: &Geometry) -> u32 {
+    geometry.low_blocks + 2
 }
 
 /// Page-mapped translation.

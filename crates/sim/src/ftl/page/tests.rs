@@ -19,7 +19,7 @@ fn of_profile(profile: &str, overrides: &[(&str, &str)]) -> DriveConfig {
         ("flash.packages", "1"),
         ("capacity", "12MiB"),
         ("initial.state", "fresh"),
-        ("mapping.pool", "plane"),
+        ("compat.disksim.pool", "plane"),
     ];
     all.extend_from_slice(overrides);
     let all: Vec<(String, String)> = all.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
@@ -242,7 +242,7 @@ fn a_drive_that_holds_all_it_can_takes_every_overwrite() {
             ("mapping.policy", "write-order"),
         ]);
         let mut ftl = PageMapped::new(&config, Seed(1));
-        assert_eq!(ftl.geometry.least_blocks_per_plane(), u64::from(ftl.geometry.blocks));
+        assert_eq!(Scheme::Pages.least_blocks_per_plane(&ftl.geometry), u64::from(ftl.geometry.blocks));
         let pages = ftl.geometry.logical_pages;
         let (mut cleaned, mut random) = (Vec::new(), Seed(5).source());
         (0..pages).for_each(|page| {
@@ -270,7 +270,7 @@ fn the_smallest_drives_can_be_prepared() {
 
 #[test]
 fn a_pool_gives_a_page_to_its_roomiest_plane() {
-    let config = config(&[("mapping.pool", "package"), ("flash.planes", "4"), ("capacity", "24MiB")]);
+    let config = config(&[("compat.disksim.pool", "package"), ("flash.planes", "4"), ("capacity", "24MiB")]);
     let mut ftl = PageMapped::new(&config, Seed(1));
     let mut cleaned = Vec::new();
     // Planes as free as each other take turns, and no page leaves its package.
@@ -351,8 +351,8 @@ fn paced_cleaning_never_runs_out_of_room() {
             ("initial.state", draw(&["fresh", "full", "fragmented"])),
             ("flash.blocks", blocks),
             ("flash.pages", pages),
-            ("flash.summary_pages", "0"),
-            ("cleaning.lazy", "false"),
+            ("compat.disksim.summary_pages", "0"),
+            ("cleaning.defer", "no"),
         ];
         // As much data as can be held: the least number of spare blocks.
         let low = if settings[4].1 == "20%" { blocks.parse::<u64>().unwrap() / 5 } else { 0 }.max(1);
@@ -383,7 +383,7 @@ fn paced_cleaning_amplifies_writes_no_more_than_cleaning_at_a_mark() {
     let amplification = |pacing, separate| {
         let config = config(&[
             ("cleaning.pacing", pacing),
-            ("cleaning.lazy", "false"),
+            ("cleaning.defer", "no"),
             ("cleaning.separate", separate),
             ("cleaning.low", "2%"),
             ("flash.blocks", "512"),

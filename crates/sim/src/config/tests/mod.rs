@@ -1,5 +1,7 @@
 //! Drives that cannot be: each refused with the field to change, what was given and what is allowed.
 
+mod randomness;
+
 use super::*;
 
 /// The refusal of `msr-32g` with these settings, as `KEY=VALUE,...`.
@@ -119,50 +121,25 @@ fn impossible_drives_are_refused_by_the_field_that_is_wrong() {
         ("channels=four", "flash.channels"),
         ("flash.chanels=4", "flash.chanels"),
         ("link.depth=-1", "link.depth"),
-        ("cleaning.lazy=maybe", "cleaning.lazy"),
+        ("cleaning.defer=maybe", "cleaning.defer"),
         (
-            "capacity=8000000TiB,flash.channels=1,flash.packages=1,flash.planes=1,flash.pages=1,flash.summary_pages=0",
+            "capacity=8000000TiB,flash.channels=1,flash.packages=1,flash.planes=1,flash.pages=1,compat.disksim.summary_pages=0",
             "flash.pages",
         ),
         (
             "buffer.size=1TiB,flash.page=1MiB,mapping.chunk=1MiB,mapping.unit=512B,flash.pages=8",
             "buffer.size",
         ),
-        ("mapping.translation=bast", "mapping.pool"),
-        ("mapping.translation=bast,mapping.pool=plane", "mapping.log_blocks"),
-        ("mapping.log_blocks=3", "mapping.log_blocks"),
-        ("mapping.stripe=8", "mapping.stripe"),
-        ("mapping.merge_batch=8", "mapping.merge_batch"),
-        ("mapping.interleave=true", "mapping.interleave"),
-        ("mapping.sequence_blocks=2", "mapping.sequence_blocks"),
-        ("mapping.translation=fast,mapping.pool=plane,mapping.log_blocks=0", "mapping.log_blocks"),
-        ("mapping.translation=fast,mapping.pool=plane,mapping.log_blocks=1000", "mapping.log_blocks"),
+        ("mapping.translation=bast", "mapping.translation_options"),
+        ("mapping.translation=bast,mapping.translation_options.log_blocks=3", "compat.disksim.pool"),
         (
-            "mapping.translation=fast,mapping.pool=plane,mapping.log_blocks=4,mapping.stripe=24",
-            "mapping.stripe",
+            "mapping.translation=block,mapping.translation_options.log_blocks=4,mapping.policy=write-order",
+            "mapping.policy",
         ),
         (
-            "mapping.translation=fast,mapping.pool=plane,mapping.log_blocks=4,mapping.chunk=8KiB",
-            "mapping.chunk",
+            "mapping.translation=block,mapping.translation_options.log_blocks=4,cleaning.policy=d-choice",
+            "cleaning.policy",
         ),
-        (
-            "mapping.translation=fast,mapping.pool=plane,mapping.log_blocks=4,mapping.merge_batch=0",
-            "mapping.merge_batch",
-        ),
-        (
-            "mapping.translation=bast,mapping.pool=plane,mapping.log_blocks=4,mapping.merge_batch=2",
-            "mapping.merge_batch",
-        ),
-        (
-            "mapping.translation=bast,mapping.pool=plane,mapping.log_blocks=4,cleaning.separate=true",
-            "cleaning.separate",
-        ),
-        (
-            "mapping.translation=block,mapping.pool=plane,mapping.log_blocks=4,wear.policy=static",
-            "wear.policy",
-        ),
-        ("mapping.translation=block,mapping.policy=write-order", "mapping.policy"),
-        ("mapping.translation=block,cleaning.policy=d-choice", "cleaning.policy"),
         ("channels=4,flash.channels=8", "flash.channels"),
         // Times that add up to the end of the clock.
         ("flash.read=2500000h", "flash.read"),
@@ -184,6 +161,51 @@ fn impossible_drives_are_refused_by_the_field_that_is_wrong() {
 }
 
 #[test]
+fn mapping_of_whole_blocks_is_refused_by_the_setting_that_does_not_suit_it() {
+    let options = "mapping.translation_options";
+    for (scheme, given, field) in [
+        ("fast", "mapping.translation_options.log_blocks=0", options),
+        ("fast", "mapping.translation_options.log_blocks=2049", options),
+        ("fast", "mapping.translation_options.log_blocks=1000", "mapping.translation_options.log_blocks"),
+        ("fast", "mapping.translation_options.stripe=24", options),
+        ("fast", "mapping.translation_options.merge_batch=0", options),
+        ("bast", "mapping.translation_options.merge_batch=2", options),
+        ("bast", "mapping.translation_options.sequence_blocks=2", options),
+        ("fast", "mapping.chunk=8KiB", "mapping.chunk"),
+        ("bast", "cleaning.separate=true", "cleaning.separate"),
+        ("block", "wear.policy=static", "wear.policy"),
+        ("page", "flash.noise=0%", options),
+    ] {
+        let settings = format!(
+            "mapping.translation={scheme},compat.disksim.pool=plane,mapping.translation_options.log_blocks=4,{given}"
+        );
+        let error = refusal(&settings);
+        assert_eq!(error.field.as_deref(), Some(field), "{settings}: {error}");
+        assert!(error.reason.contains("allowed") || error.reason.contains("it knows"), "{settings}: {error}");
+    }
+}
+
+#[test]
+fn an_old_name_of_a_setting_is_answered_with_the_new_one() {
+    for (settings, new) in [
+        ("flash.summary_pages=0", "compat.disksim.summary_pages"),
+        ("link.whole_reads=false", "compat.disksim.whole_reads"),
+        ("mapping.log_blocks=3", "mapping.translation_options.log_blocks"),
+        ("log_blocks=3", "mapping.translation_options.log_blocks"),
+        ("cleaning.lazy=false", "cleaning.defer = \"until-next-operation\""),
+        ("overwrites=true", "buffer.coalesce"),
+        ("cleaning.yields=true", "cleaning.defer = \"behind-host\""),
+    ] {
+        let error = refusal(settings).to_string();
+        assert!(error.contains(new), "{settings}: {error}");
+    }
+    let text = PROFILES[0].text.replacen("size = ", "parallel_pages = 8\nsize = ", 1);
+    let error = parse("mine.toml", &text, &[]).unwrap_err();
+    assert_eq!(error.field.as_deref(), Some("buffer.parallel_pages"), "{error}");
+    assert!(error.line.is_some() && error.reason.contains("batch_pages_per_package"), "{error}");
+}
+
+#[test]
 fn a_slip_in_a_setting_is_answered_with_what_was_meant() {
     for (settings, words) in [
         ("chanels=4", "there is no field of this name (did you mean 'channels'?)"),
@@ -191,6 +213,10 @@ fn a_slip_in_a_setting_is_answered_with_what_was_meant() {
         (
             "initial.state=ful",
             "there is no value 'ful' (did you mean 'full'?); allowed: fresh, full, fragmented",
+        ),
+        (
+            "mapping.translation=blok",
+            "'blok' is no translation policy; there are: page, block, bast, fast (did you mean 'block'?)",
         ),
         ("channels=four", "it is 'four'; allowed: a whole number"),
         ("mapping.order=channel-package-die-plane", "joined by '+', as in channel+package+die+plane"),

@@ -1,0 +1,157 @@
+//! `[buffer]`: the write-back buffer.
+
+use super::policies::check;
+use super::refusal::{Refusal, range, require};
+use super::{Bytes, DriveConfig, PolicyOptions, Share, Time, limits};
+use crate::buffer::{longest_page, shape};
+use crate::nand::Geometry;
+use flashlane_base::units::exact_bytes;
+use flashlane_policy::buffer::Shape;
+use serde::{Deserialize, Deserializer};
+
+/// The name that stands for no write buffer among its policies, so that both can be compared by one setting.
+pub const NO_BUFFER: &str = "none";
+
+/// The most mapping units of a buffer.
+const MOST_UNITS: u64 = 1 << 28;
+
+/// The write-back buffer.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BufferConfig {
+    /// The replacement policy's name; with `none` there is no buffer, whatever the rest says.
+    #[serde(default = "fifo")]
+    pub policy: String,
+    /// Bytes that it holds; required, unless there is no buffer.
+    #[serde(default)]
+    pub size: Bytes,
+    /// On which side of the translation layer it stands.
+    #[serde(default)]
+    pub placement: Placement,
+    /// Which writes it admits; the others bypass it.
+    #[serde(default)]
+    pub admit: Admit,
+    /// Whether a write of a mapping unit that is buffered whole replaces the buffered copy; otherwise both are
+    /// programmed, one after the other.
+    #[serde(default = "yes")]
+    pub coalesce: bool,
+    /// Time that the firmware takes to acknowledge a write that is wholly buffered; any number of them at once.
+    #[serde(default)]
+    pub latency: Time,
+    /// Mapping units a package in a batch, which leaves when the buffer is full; units leave one by one where absent.
+    pub batch_pages_per_package: Option<u32>,
+    /// Units leave one by one as long as more than this share is filled; `0%` for at once. Has no effect on batches.
+    #[serde(default)]
+    pub high_watermark: Share,
+    /// Of units that leave one by one, those that drain at once, for each die.
+    #[serde(default = "two")]
+    pub drain_per_die: u32,
+    /// Units leave ahead of need once the host has had nothing in flight for this long; never where absent.
+    pub idle_drain: Option<Time>,
+    /// Longest that a read may wait behind buffer drains on its channel; limits how many drain at once. Without bound
+    /// where absent.
+    pub read_wait: Option<Time>,
+    /// The policy's own settings.
+    #[serde(default)]
+    pub options: PolicyOptions,
+}
+
+/// On which side of the translation layer the buffer stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Placement {
+    /// Above: a unit's place is found when it leaves.
+    #[default]
+    Above,
+    /// Below: a unit's package is assigned when it is admitted; a write of a unit that is still buffered keeps it.
+    Below,
+}
+
+/// Which writes a buffer admits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Admit {
+    /// All.
+    #[default]
+    All,
+    /// Those that cover no mapping unit whole, which wait for the rest of it; the others bypass the buffer.
+    PartialPageWrites,
+}
+
+impl BufferConfig {
+    pub(super) fn ranges(&self) -> Result<(), Refusal> {
+        limits::time("buffer.idle_drain", self.idle_drain.unwrap_or_default())?;
+        limits::time("buffer.latency", self.latency)?;
+        limits::time("buffer.read_wait", self.read_wait.unwrap_or_default())
+    }
+}
+
+fn fifo() -> String {
+    "fifo".into()
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn two() -> u32 {
+    2
+}
+
+/// Reads the section; none where its policy is [`NO_BUFFER`].
+pub(super) fn unless_none<'de, D: Deserializer<'de>>(section: D) -> Result<Option<BufferConfig>, D::Error> {
+    let buffer = BufferConfig::deserialize(section)?;
+    Ok((buffer.policy != NO_BUFFER).then_some(buffer))
+}
+
+pub(super) fn sizes(config: &DriveConfig) -> Result<(), Refusal> {
+    let Some(buffer) = &config.buffer else { return Ok(()) };
+    let page = config.flash.page.0;
+    require(buffer.size.0 >= page, "buffer.size", || {
+        let given = match buffer.size.0 {
+            0 => "missing, or 0 B".into(),
+            bytes => exact_bytes(bytes),
+        };
+        format!("it is {given}; allowed: at least one page of {}", exact_bytes(page))
+    })?;
+    let unit = config.mapping.unit.unwrap_or(config.flash.page).0;
+    require(buffer.size.0 / unit <= MOST_UNITS, "buffer.size", || {
+        format!(
+            "it is {}; allowed: at most {MOST_UNITS} mapping units of {}",
+            exact_bytes(buffer.size.0),
+            exact_bytes(unit)
+        )
+    })?;
+    let completions_cross = config.compat.disksim.completions_wait;
+    require(!(buffer.admit == Admit::PartialPageWrites && completions_cross), "buffer.admit", || {
+        "it is 'partial-page-writes', with which completions of writes may come back out of order; allowed: 'all', or \
+         compat.disksim.completions_wait = false"
+            .into()
+    })?;
+    range("buffer.drain_per_die", buffer.drain_per_die, 1, 1024)?;
+    range("buffer.batch_pages_per_package", buffer.batch_pages_per_package.unwrap_or(1), 1, 1 << 16)?;
+    let longest = longest_page(config, &Geometry::new(config));
+    require(buffer.read_wait.is_none_or(|wait| wait.0 >= longest), "buffer.read_wait", || {
+        let given = buffer.read_wait.unwrap_or_default().0;
+        format!("it is {given:#}; allowed: at least {longest:#}, the time of one page")
+    })
+}
+
+pub(super) fn policy(config: &DriveConfig) -> Result<(), Refusal> {
+    let Some((buffer, shape)) = config.buffer.as_ref().zip(shape(config, &Geometry::new(config))) else {
+        return Ok(());
+    };
+    // One slot is enough to see whether the policy can be built.
+    let shape = Shape { slots: 1, ..shape };
+    let build = |options: &_| config.policies.buffer.build(&buffer.policy, shape, options);
+    check(("buffer.policy", "buffer.options"), &buffer.options, build).map(drop).map_err(|(field, reason)| {
+        match field {
+            "buffer.policy" => (field, format!("{reason}; or '{NO_BUFFER}', for no buffer")),
+            _ => (field, reason),
+        }
+    })
+}
+
+pub(super) fn is_random(config: &DriveConfig) -> bool {
+    config.buffer.as_ref().is_some_and(|it| config.policies.buffer.is_random(&it.policy))
+}

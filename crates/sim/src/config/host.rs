@@ -1,0 +1,29 @@
+//! `[host]`: the host's share of a request's time.
+
+use super::refusal::Refusal;
+use super::{Share, Time, limits};
+use serde::Deserialize;
+
+/// The host's share of a request's time.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HostConfig {
+    /// From the caller's submission to the drive's interface: system call, scheduler, interrupt.
+    pub submission: Time,
+    /// Uniform spread of the submission cost around its value, as a share of it.
+    pub jitter: Share,
+    /// From the drive's interface back to the caller: interrupt and completion path. The host does one completion after
+    /// the other.
+    pub completion: Time,
+}
+
+impl HostConfig {
+    pub(super) fn ranges(&self) -> Result<(), Refusal> {
+        limits::time("host.submission", self.submission)?;
+        limits::time("host.completion", self.completion)
+    }
+
+    pub(super) fn is_random(&self) -> bool {
+        self.jitter.0 > 0.0
+    }
+}

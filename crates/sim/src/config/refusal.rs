@@ -1,0 +1,18 @@
+//! A setting that no drive can have: the field to change, what was given and what is allowed.
+
+/// The field, as a dotted path, and the reason.
+pub(super) type Refusal = (&'static str, String);
+
+/// Refuses `field` unless `holds`.
+pub(super) fn require(
+    holds: bool,
+    field: &'static str,
+    reason: impl FnOnce() -> String,
+) -> Result<(), Refusal> {
+    if holds { Ok(()) } else { Err((field, reason())) }
+}
+
+/// Refuses a count that is out of range.
+pub(super) fn range(field: &'static str, given: u32, least: u32, most: u32) -> Result<(), Refusal> {
+    require((least..=most).contains(&given), field, || format!("it is {given}; allowed: {least} to {most}"))
+}
