@@ -7,6 +7,7 @@
 
 use crate::confirm::Measured;
 use crate::grid::{Cell, Grid};
+use crate::load::Load;
 use crate::rig::Rig;
 use flashlane_measure::Interruption;
 
@@ -14,7 +15,8 @@ use flashlane_measure::Interruption;
 const ENOUGH: f64 = 0.9;
 /// Points with a bound that differ by less are alike, and the shallower is chosen.
 const ALIKE: f64 = 0.98;
-/// A percentile of a short cell may be this much above that of a long measurement.
+/// A percentile of a short cell may be this much above that of a long measurement, and a rate of writes this much below:
+/// a drive that cleans is fast and slow in turns.
 const ROUGH: f64 = 1.25;
 /// Confirming measurements at most.
 const MOST: usize = 5;
@@ -41,23 +43,13 @@ pub(crate) fn cheapest(
     confirm: &mut Confirm<'_>,
 ) -> Result<Choice, Interruption> {
     for _ in 0..MOST {
-        let (chosen, best) = cheapest_of(&grid.cells, |_| true).expect("a grid has cells");
+        let (chosen, best) = grid.cheapest(|_| true).expect("a grid has cells");
         let open = [chosen, best].into_iter().find(|&at| grid.cells[at].confirmed.is_none());
         let Some(at) = open else { return Ok(choice(grid, chosen, best)) };
         grid.confirm(rig, at, confirm)?;
     }
-    let (chosen, best) =
-        cheapest_of(&grid.cells, |cell| cell.confirmed.is_some()).expect("some cells were confirmed");
+    let (chosen, best) = grid.cheapest(|cell| cell.confirmed.is_some()).expect("some cells were confirmed");
     Ok(choice(grid, chosen, best))
-}
-
-fn cheapest_of(cells: &[Cell], eligible: impl Fn(&Cell) -> bool) -> Option<(usize, usize)> {
-    let all = || cells.iter().enumerate().filter(|(_, cell)| eligible(cell));
-    let (best, fastest) = all().max_by(|a, b| a.1.rate.total_cmp(&b.1.rate))?;
-    let enough = ENOUGH * fastest.rate;
-    let good = all().filter(|(_, cell)| cell.rate >= enough);
-    let (chosen, _) = good.min_by_key(|(_, cell)| (cell.size * u64::from(cell.depth), cell.depth))?;
-    Some((chosen, best))
 }
 
 /// Chooses the greatest bandwidth whose 99th percentile is at most `bound_ns`; where there is none, the measurement of
@@ -153,6 +145,20 @@ fn choice(grid: &Grid, chosen: usize, best: usize) -> Choice {
 }
 
 impl Grid {
+    /// Of the eligible cells the one with the fewest bytes in flight that is good enough, as far as is known, and the best.
+    fn cheapest(&self, eligible: impl Fn(&Cell) -> bool) -> Option<(usize, usize)> {
+        let all = || self.cells.iter().enumerate().filter(|(_, cell)| eligible(cell));
+        let (best, fastest) = all().max_by(|a, b| a.1.rate.total_cmp(&b.1.rate))?;
+        let enough = ENOUGH * fastest.rate;
+        let slack = |cell: &Cell| match (self.load, &cell.confirmed) {
+            (Load::RandomWrite, None) => ROUGH,
+            _ => 1.0,
+        };
+        let good = all().filter(|(_, cell)| cell.rate * slack(cell) >= enough);
+        let (chosen, _) = good.min_by_key(|(_, cell)| (cell.size * u64::from(cell.depth), cell.depth))?;
+        Some((chosen, best))
+    }
+
     /// Replaces the estimate of a cell by a measurement.
     fn confirm(
         &mut self,

@@ -47,7 +47,8 @@ impl Survey<'_, '_> {
         };
         let stale_bytes = self.rig.changed().stale_bytes(page_bytes);
         let (effort, budget) = (self.effort, self.budget);
-        let mut before = Before { effort, budget, buffer_bytes, stale_bytes, written_bytes: 0 };
+        let mut before =
+            Before { effort, budget, buffer_bytes, stale_bytes, written_bytes: 0, steady_since_bytes: 0 };
         let ground = Ground {
             area: self.whole(),
             bytes_each: self.bytes_each(),
@@ -57,13 +58,21 @@ impl Survey<'_, '_> {
         self.warn_of_random_writes();
         let size = self.page_bytes.unwrap_or(writes::SIZE_BYTES).next_multiple_of(self.rig.unit_bytes(true));
         writes::settle(&mut self.rig, &mut before, size)?;
-        let mut grid = self.grid(Load::RandomWrite, ground, self.page_bytes)?;
-        before.written_bytes += grid.written_bytes;
-        let mut confirm = |rig: &mut Rig<'_>, cell: &Cell| writes::once(rig, &mut before, cell);
-        let mut chosen = self.choose(&mut grid, &mut confirm)?;
+        let (mut grid, mut chosen) = self.choose_writes(ground, &mut before)?;
         let mut rates = None;
-        if let Ok(choice) = &mut chosen {
+        for attempt in 1.. {
+            let Ok(choice) = &mut chosen else { break };
+            let estimate = choice.measured.bandwidth_bytes_per_s;
             choice.measured = writes::sustained(&mut self.rig, &mut before, &choice.cell, page_bytes)?;
+            // The choice was made on a drive that could not keep up what it showed: now it is worn, so choose again.
+            if choice.measured.bandwidth_bytes_per_s >= writes::KEPT_UP * estimate
+                || attempt == writes::CHOICES
+            {
+                break;
+            }
+            (grid, chosen) = self.choose_writes(ground, &mut before)?;
+        }
+        if let Ok(choice) = &mut chosen {
             let burst = writes::burst(&mut self.rig, &mut before, &choice.cell)?;
             // A buffer that takes a burst no faster than flash takes writes is of no use to know.
             let burst = burst.filter(|burst| {
@@ -77,6 +86,19 @@ impl Survey<'_, '_> {
             point.writes = Some(rates);
         }
         Ok(())
+    }
+
+    /// Chooses a point of random writes by short measurements of the drive as it is now.
+    fn choose_writes(
+        &mut self,
+        ground: Ground,
+        before: &mut Before,
+    ) -> Result<(Grid, Result<Choice, (Cell, Measured)>), Interruption> {
+        let mut grid = self.grid(Load::RandomWrite, ground, self.page_bytes)?;
+        before.written_bytes += grid.written_bytes;
+        let mut confirm = |rig: &mut Rig<'_>, cell: &Cell| writes::once(rig, before, cell);
+        let chosen = self.choose(&mut grid, &mut confirm)?;
+        Ok((grid, chosen))
     }
 
     fn advise(

@@ -7,6 +7,9 @@
 //! ([`settle`]). The point that is chosen is then measured in rounds until these meet the rule too ([`sustained`]); where
 //! the budget ends before, the result says so.
 //!
+//! The point is chosen by short measurements, which may come before the drive has to clean as much as it is given. Where
+//! it then sustains clearly less than they showed, it is chosen again, on the drive as it is by then.
+//!
 //! None of this shows what a drive with much spare space sustains once that is used up: whether the drive cleaned is
 //! reported apart, where the drive counts it.
 
@@ -37,6 +40,11 @@ const LEAD_IN_BYTES: u64 = 8 << 20;
 /// … and this much counts as a burst.
 const BURST_BYTES: u64 = 1 << 20;
 
+/// A point stands where it sustains this share of what the short measurement showed by which it was chosen; …
+pub(crate) const KEPT_UP: f64 = 0.75;
+/// … else the drive has been worn by the long measurement, and the choice is made again, so often in all.
+pub(crate) const CHOICES: usize = 3;
+
 /// A burst is reported where it is faster than what is sustained by this factor.
 pub(crate) const BURST_GAIN: f64 = 1.1;
 
@@ -52,6 +60,8 @@ pub(crate) struct Before {
     pub(crate) stale_bytes: u64,
     /// Bytes that the probe has written at random since.
     pub(crate) written_bytes: u64,
+    /// Bytes that the probe had written and trimmed in all when a point was last measured until it was steady.
+    pub(crate) steady_since_bytes: u64,
 }
 
 impl Before {
@@ -116,8 +126,9 @@ pub(crate) fn once(rig: &mut Rig<'_>, before: &mut Before, cell: &Cell) -> Resul
 /// Measures a point until it is steady; adds what was written to `before`.
 ///
 /// What was written before at other sizes still shows in how stale pages lie, and a drive that cleans many blocks at a time
-/// is fast and slow in turns. So the five rounds together write as much as was written and trimmed before in all (with
-/// [`Effort::Quick`], as much as the probe's other experiments may have left stale), and where they do not meet the rule, the next ones are twice as long.
+/// is fast and slow in turns. So the five rounds together write as much as was written and trimmed since a point was last
+/// measured here, or ever (with [`Effort::Quick`] no more than the probe's other experiments may have left stale), and
+/// where they do not meet the rule, the next ones are twice as long.
 pub(crate) fn sustained(
     rig: &mut Rig<'_>,
     before: &mut Before,
@@ -126,9 +137,10 @@ pub(crate) fn sustained(
 ) -> Result<Measured, Interruption> {
     let capacity_bytes = rig.device().profile().capacity_bytes;
     let least = (RUN_BYTES / cell.size).clamp(FEWEST, MOST);
+    let since = rig.changed().stale_bytes(page_bytes) - before.steady_since_bytes;
     let bytes = match before.effort {
-        Effort::Quick => before.stale_bytes,
-        _ => rig.changed().stale_bytes(page_bytes),
+        Effort::Quick => since.min(before.stale_bytes),
+        _ => since,
     };
     let mut requests = match rig.is_real() {
         true => least,
@@ -152,6 +164,7 @@ pub(crate) fn sustained(
         let enough =
             measured.steady && (before.effort != Effort::Full || is_worn(&measured, before, capacity_bytes));
         if enough || doubled >= before.doublings() {
+            before.steady_since_bytes = rig.changed().stale_bytes(page_bytes);
             return Ok(measured);
         }
         requests *= 2;
@@ -222,7 +235,8 @@ pub fn sustained_elsewhere(
     let mut rig = Rig::new(device, seed, &mut stop);
     let buffer_bytes = point.writes.as_ref().and_then(|writes| writes.buffer_bytes);
     let budget = effort.budget(Medium::Drive);
-    let mut before = Before { effort, budget, buffer_bytes, stale_bytes: 0, written_bytes: 0 };
+    let mut before =
+        Before { effort, budget, buffer_bytes, stale_bytes: 0, written_bytes: 0, steady_since_bytes: 0 };
     let (size, depth) = (point.request_bytes, point.queue_depth);
     let cell = Cell { size, depth, rate: 0.0, p99_ns: 0.0, confirmed: None };
     sustained(&mut rig, &mut before, &cell, size).map(|measured| Rate::from(&measured))

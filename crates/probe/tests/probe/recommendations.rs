@@ -89,6 +89,21 @@ fn writes_are_measured_once_the_probes_stale_blocks_are_used_up() {
     assert!((0.8..1.25).contains(&p99), "{p99}: {point:?}");
 }
 
+/// A drive that cleans takes no more of many writes in flight than of one, which is done twenty times sooner.
+#[test]
+fn writes_are_no_deeper_than_a_worn_drive_rewards() {
+    // The smaller drive is worn when the point is chosen, the larger one only after it was measured at length.
+    for settings in
+        [[("capacity", "10GB"), ("flash.blocks", "1024")], [("capacity", "20GB"), ("flash.blocks", "2048")]]
+    {
+        let settings = [&settings[..], &[("initial.state", "full")]].concat();
+        let result = probe(&mut drive("ssd-m", &settings), options(Effort::Quick, 0)).unwrap();
+        let point = &result.recommendation["random_write"];
+        assert_eq!((point.request_bytes, point.queue_depth), (4096, 1), "{point:?}");
+        assert!(point.p99_ns < 20e6, "{point:?}");
+    }
+}
+
 #[test]
 fn never_written_space_is_not_recommended() {
     let read_only = || Options { may_write: false, ..options(Effort::Quick, 1) };
