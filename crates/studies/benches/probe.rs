@@ -8,9 +8,10 @@ mod process;
 use flashlane_base::Seed;
 use flashlane_probe::{Effort, Medium, Options, ProbeResult, Status, probe};
 use flashlane_sim::{Drive, config};
-use flashlane_studies::advice_score::{LOADS, compare, profiles, random};
+use flashlane_studies::advice_score::{Comparison, LOADS, compare, profiles, random};
 use flashlane_studies::score::score;
 use process::user_cpu_s;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn main() {
     // Cargo says so when it benchmarks; without it this is a test.
@@ -65,22 +66,18 @@ fn advised(quick: bool) {
         subjects.extend(profiles());
     }
     let effort = if quick { Effort::Quick } else { Effort::Normal };
-    let all = compare(&subjects, effort, Seed(0));
+    let done = AtomicUsize::new(0);
+    // Hours may pass: each drive is reported when it is done.
+    let all = compare(&subjects, effort, Seed(0), &|comparisons| {
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        eprintln!("{done} of {} drives: {}", subjects.len(), comparisons[0].drive);
+        comparisons.iter().filter(|one| !one.holds()).for_each(print_missed);
+    });
     let share = |load: Option<&str>| {
         let of = all.iter().filter(|one| load.is_none_or(|load| one.load == load));
         let (held, count) = of.fold((0, 0), |(held, count), one| (held + u32::from(one.holds()), count + 1));
         100.0 * f64::from(held) / f64::from(count.max(1))
     };
-    for missed in all.iter().filter(|one| !one.holds()) {
-        println!(
-            "missed: {}, {}: recommended {:.1} MB/s, a run measures {:.1} MB/s ({})",
-            missed.drive,
-            missed.load,
-            missed.recommended.unwrap_or(f64::NAN) / 1e6,
-            missed.measured / 1e6,
-            missed.workload
-        );
-    }
     println!(
         "advice-holds: {:.1} % of {} recommendations on {} drives",
         share(None),
@@ -90,6 +87,17 @@ fn advised(quick: bool) {
     for load in LOADS {
         println!("advice-holds-{load}: {:.1} %", share(Some(load)));
     }
+}
+
+fn print_missed(missed: &Comparison) {
+    println!(
+        "missed: {}, {}: recommended {:.1} MB/s, a run measures {:.1} MB/s ({})",
+        missed.drive,
+        missed.load,
+        missed.recommended.unwrap_or(f64::NAN) / 1e6,
+        missed.measured / 1e6,
+        missed.workload
+    );
 }
 
 /// A plain file has no structure of its own, and a disk of a virtual machine shows none.

@@ -60,15 +60,14 @@ impl Comparison {
     }
 }
 
-/// All conventional profiles, as they are and fragmented.
+/// All conventional profiles, in every state.
 pub fn profiles() -> Vec<Subject> {
-    let states = ["fresh", "fragmented"];
     let all = config::PROFILES.iter().filter(|profile| {
         let drive = config::load(profile.name, &[]).expect("a shipped profile");
         flashlane_sim::device(&drive, Seed(0), String::new()).profile().erase_unit_bytes == 0
     });
     all.flat_map(|profile| {
-        states.map(|state| Subject {
+        STATES.map(|state| Subject {
             name: profile.name.into(),
             profile: text_of(profile.name).into(),
             state,
@@ -94,9 +93,20 @@ pub fn random(drives: u64, seed: Seed) -> Vec<Subject> {
         .collect()
 }
 
-/// Probes every subject and compares its three recommendations, on all cores.
-pub fn compare(subjects: &[Subject], effort: Effort, seed: Seed) -> Vec<Comparison> {
-    subjects.par_iter().flat_map_iter(|subject| compare_one(subject, effort, seed)).collect()
+/// Probes every subject and compares its three recommendations, on all cores. `finished` is called with those of each
+/// subject as soon as they are known, in no order.
+pub fn compare(
+    subjects: &[Subject],
+    effort: Effort,
+    seed: Seed,
+    finished: &(dyn Fn(&[Comparison]) + Sync),
+) -> Vec<Comparison> {
+    let one = |subject| {
+        let comparisons = compare_one(subject, effort, seed);
+        finished(&comparisons);
+        comparisons
+    };
+    subjects.par_iter().flat_map_iter(one).collect()
 }
 
 fn compare_one(subject: &Subject, effort: Effort, seed: Seed) -> Vec<Comparison> {
@@ -252,7 +262,7 @@ mod tests {
 
     /// The recommendations of `subjects` that do not hold.
     fn misses(subjects: &[Subject]) -> Vec<Comparison> {
-        let all = compare(subjects, Effort::Quick, Seed(7));
+        let all = compare(subjects, Effort::Quick, Seed(7), &|_| {});
         assert_eq!(all.len(), LOADS.len() * subjects.len());
         all.into_iter().filter(|comparison| !comparison.holds()).collect()
     }
