@@ -27,8 +27,9 @@ pub(super) struct Die {
     pub(super) array_ends: Instant,
     pub(super) suspended: OpSlot,
     pub(super) suspended_left: Duration,
-    /// GC of an idle die that was interrupted: it goes on once the die has been idle again.
-    pub(super) paused: OpSlot,
+    /// Operations of idle-die GC that were interrupted, the first interrupted first: they go on once the die has been idle
+    /// again.
+    pub(super) paused: Queue,
     /// What waits, by rank; behind all others GC that is deferred behind the host.
     pub(super) queues: [Queue; RANKS + 1],
     pub(super) channel: ChannelId,
@@ -46,7 +47,7 @@ impl Die {
             array_ends: Instant::ZERO,
             suspended: OpSlot::NONE,
             suspended_left: Duration::ZERO,
-            paused: OpSlot::NONE,
+            paused: Queue::EMPTY,
             queues: [Queue::EMPTY; RANKS + 1],
             channel,
         }

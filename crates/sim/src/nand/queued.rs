@@ -6,8 +6,8 @@
 //! programs and erases let reads pass. Like operations on several planes may share one array time.
 //!
 //! Invariants:
-//! - an operation is in one place: in a queue of its die, in its array or register, suspended, paused, or joined to one
-//!   that is;
+//! - an operation is in one place until it is finished: in a queue of its die, in its array or register, suspended, in the
+//!   queue of paused GC, or joined to one that is;
 //! - a die has an array event scheduled while its array runs, which its ticket names; a suspended operation has none;
 //! - a die that has something to transfer is on the bus of its channel or waits for it.
 
@@ -382,7 +382,7 @@ impl Queued {
             self.push_front(QueueId { die, rank: DEFERRED }, op);
         } else if self.rules.gc.preemptible && state.has_waiting(rank) {
             if operation.class == Class::Cleaning {
-                state.paused = op;
+                state.paused.push(&mut self.ops, op);
             } else {
                 self.push_front(QueueId { die, rank }, op);
             }
@@ -521,11 +521,10 @@ impl Scheduler for Queued {
     }
 
     fn resume_gc(&mut self, die: DieId, now: Instant, events: &mut EventQueue) -> bool {
-        let op = std::mem::replace(&mut self.dies[die.index()].paused, OpSlot::NONE);
-        if op.is_some() {
-            self.begin_gc(die, op, now, events);
-        }
-        op.is_some()
+        debug_assert!(self.is_idle(die, now), "GC goes on when the die is idle");
+        let Some(op) = self.dies[die.index()].paused.pop(&self.ops) else { return false };
+        self.begin_gc(die, op, now, events);
+        true
     }
 
     fn promote_gc(&mut self, die: DieId) {
@@ -567,3 +566,6 @@ impl Scheduler for Queued {
         *self = Self::idle(self.rules, self.media.clone());
     }
 }
+
+#[cfg(test)]
+mod tests;

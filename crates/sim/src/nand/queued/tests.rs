@@ -1,0 +1,62 @@
+//! The scheduler with queues, operation by operation.
+
+use super::*;
+use crate::config::load;
+use crate::ids::{PlaneId, RequestSlot};
+
+/// One die, whose array lets reads between the moves of GC.
+fn one_die(planes: &str) -> Queued {
+    let settings = [
+        ("capacity", "1MiB"),
+        ("flash.channels", "1"),
+        ("flash.planes", planes),
+        ("cleaning.preemptible", "true"),
+        ("cleaning.defer", "no"),
+        ("scheduling.policy", "read-first"),
+    ];
+    let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let config = load("msr-32g", &settings).unwrap_or_else(|error| panic!("{error}"));
+    Queued::new(&config, &Geometry::new(&config), Seed(1))
+}
+
+/// Runs all events up to and including the next that finishes an operation.
+fn run_until_finished(flash: &mut Queued, now: &mut Instant, events: &mut EventQueue) -> Vec<Operation> {
+    let mut finished = Vec::new();
+    while finished.is_empty() {
+        let Some((time, ticket, event)) = events.pop() else { break };
+        *now = time;
+        match event {
+            Event::Array(die) => flash.array_done(die, ticket, time, events, &mut finished),
+            Event::Bus(channel) => flash.bus_done(channel, time, events, &mut finished),
+            other => unreachable!("{other:?} is not flash's"),
+        }
+    }
+    finished
+}
+
+#[test]
+fn every_interrupted_gc_of_an_idle_die_completes() {
+    let planes = 3;
+    let mut flash = one_die("4");
+    let (mut now, mut events, die) = (Instant::ZERO, EventQueue::default(), DieId(0));
+    for plane in (0..planes).map(PlaneId) {
+        let work = Work::Gc(Gc { moves: 3, summaries: 0, erases: 1, planes: 1, paced: false });
+        let (owner, class) = (Owner::IdleGc, Class::Cleaning);
+        flash.enqueue(Operation { work, owner, class, defer: Defer::No, plane }, now, &mut events);
+    }
+    // Each read interrupts the GC of one plane.
+    for number in 0..planes {
+        let owner = Owner::Request(RequestSlot(number));
+        let read = Operation::read(owner, Class::HostRead, PlaneId(3), Lpn(number), 4096);
+        flash.enqueue(read, now, &mut events);
+        let finished = run_until_finished(&mut flash, &mut now, &mut events);
+        assert_eq!(finished.iter().map(|operation| operation.owner).collect::<Vec<_>>(), [owner]);
+    }
+    let mut planes_done = Vec::new();
+    while flash.is_idle(die, now) && flash.resume_gc(die, now, &mut events) {
+        let finished = run_until_finished(&mut flash, &mut now, &mut events);
+        planes_done.extend(finished.iter().map(|operation| operation.plane.0));
+    }
+    assert_eq!(planes_done, [0, 1, 2], "GC goes on in the order in which it was interrupted");
+    assert!(flash.ops.slots_in_use().is_empty(), "no operation is left over");
+}
