@@ -378,11 +378,6 @@ impl<S> Kernel<S> {
         self.live.requests.slots_in_use().into_iter().map(|slot| &self.live.requests[slot])
     }
 
-    /// Lets the flash's timing noise begin again.
-    pub(crate) fn restart_noise(&mut self) {
-        self.flash.restart_noise();
-    }
-
     #[inline]
     fn next_time(&self) -> Instant {
         self.live.events.next_time().min(self.link.next_time())

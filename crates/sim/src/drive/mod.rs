@@ -422,7 +422,6 @@ impl Device for Drive {
         let lost = self.unflushed();
         let (counts, idle_gc) = (self.volatile.counts(), self.translation.has_idle_gc());
         self.kernel.cut_power();
-        self.kernel.restart_noise();
         self.volatile = Volatile::new(&self.config, &self.geometry, self.delivery, idle_gc, counts);
         Some(lost)
     }

@@ -166,9 +166,4 @@ impl FlashArray {
     pub(crate) fn cut_power(&mut self) {
         each!(mut self, scheduler => scheduler.cut_power());
     }
-
-    /// Lets the timing noise begin again.
-    pub(crate) fn restart_noise(&mut self) {
-        each!(mut self, scheduler => scheduler.media.restart_noise());
-    }
 }

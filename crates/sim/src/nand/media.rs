@@ -74,9 +74,4 @@ impl Media {
             finished.push(*operation);
         }
     }
-
-    /// Lets the timing noise begin again.
-    pub(super) fn restart_noise(&mut self) {
-        self.timing.restart_noise();
-    }
 }

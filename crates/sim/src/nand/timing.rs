@@ -28,8 +28,6 @@ struct Noise {
     /// The largest deviation, as a share.
     spread: f64,
     random: Random,
-    /// The source as it was when the drive was made.
-    first: Random,
 }
 
 impl Timing {
@@ -50,7 +48,7 @@ impl Timing {
             summary: Duration::ZERO,
             noise: (flash.noise.0 > 0.0).then(|| {
                 let random = seed.derive("flash noise").source();
-                Noise { spread: flash.noise.0, first: random.clone(), random }
+                Noise { spread: flash.noise.0, random }
             }),
         };
         let disksim = &config.compat.disksim;
@@ -85,13 +83,6 @@ impl Timing {
                 let factor = 1.0 + *spread * (2.0 * random.unit() - 1.0);
                 Duration::from_ns((nominal.as_ns() as f64 * factor) as u64)
             }
-        }
-    }
-
-    /// Lets the noise begin again.
-    pub(super) fn restart_noise(&mut self) {
-        if let Some(noise) = &mut self.noise {
-            noise.random = noise.first.clone();
         }
     }
 }

@@ -375,3 +375,20 @@ fn what_has_no_meaning_beside_lanes_is_refused_by_name() {
         assert!(error.reason.contains("no meaning beside [lanes]"), "{setting}={value} gives {error}");
     }
 }
+
+#[test]
+fn power_cut_does_not_repeat_the_flash_noise() {
+    let mut device = tiny(&[("flash.noise", "20%"), ("flash.read_retry", "0%"), ("initial.state", "full")]);
+    let mut latencies_ns = || -> Vec<u64> {
+        let mut out = Vec::new();
+        for id in 0..20 {
+            device.submit(Request::read(id, 0, 1024)).unwrap();
+            while out.len() as u64 == id {
+                device.reap(Instant::FAR, &mut out);
+            }
+        }
+        device.cut_power();
+        out.iter().map(|completion| completion.latency().as_ns()).collect()
+    };
+    assert_ne!(latencies_ns(), latencies_ns());
+}

@@ -591,3 +591,14 @@ fn dies_that_serve_in_order_do_what_they_would_do_step_by_step() {
         assert!(sorted("false") == sorted("true"), "{settings:?}");
     }
 }
+
+#[test]
+fn power_cut_does_not_repeat_the_flash_noise() {
+    let mut drive = Drive::new(&config("msr-32g", &[("flash.noise", "20%")]), Seed(1));
+    let mut latencies_ns = || -> Vec<u64> {
+        let all = (0..20).map(|id| latency_ns(&mut drive, Request::read(id, 0, 4096))).collect();
+        drive.cut_power();
+        all
+    };
+    assert_ne!(latencies_ns(), latencies_ns());
+}
