@@ -22,6 +22,7 @@
 mod blkid;
 mod clock;
 mod create;
+mod depth;
 mod engine;
 mod entropy;
 mod file_device;
@@ -42,12 +43,13 @@ mod zoned;
 
 pub use clock::{date, timed};
 pub use create::{CreateError, create};
+pub use depth::{DEPTH_DEFAULT, DEPTH_MAX};
 pub use engine::EngineChoice;
 pub use entropy::fresh_seed;
 pub use file_device::FileDevice;
 pub use identity::{Identity, identity, serial};
 pub use interrupt::{Uninterruptible, catch_interrupts, interrupted};
-pub use open::{Access, DEPTH_DEFAULT, DEPTH_MAX, OpenOptions};
+pub use open::{Access, OpenOptions};
 pub use open_error::OpenError;
 pub use ram::machine_memory_bytes;
 pub use record::{Ended, Events, RecordError, Recorded, Recorder, Undo, Until};

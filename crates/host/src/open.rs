@@ -7,6 +7,7 @@
 //! for this process: block devices by the kernel's exclusive open, both kinds by an advisory lock that a
 //! second Flashlane respects.
 
+use crate::depth::{DEPTH_DEFAULT, DEPTH_MAX};
 use crate::engine::EngineChoice;
 use crate::file_device::{FileDevice, Setup};
 use crate::open_error::OpenError;
@@ -29,11 +30,6 @@ pub enum Access {
     /// Overwrite and trim them.
     Destroy,
 }
-
-/// Requests in flight at once unless said otherwise: as many as an NVMe queue usually takes.
-pub const DEPTH_DEFAULT: u32 = 1024;
-/// The most requests in flight that can be asked for.
-pub const DEPTH_MAX: u32 = 4096;
 
 /// How to open a block device or a regular file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Why a real drive was not opened: what was found, and what would be needed.
 
-use crate::open::DEPTH_MAX;
+use crate::depth::DEPTH_MAX;
 use crate::usage::Finding;
 use std::fmt::Write as _;
 use std::io;

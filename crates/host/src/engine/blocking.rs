@@ -2,7 +2,8 @@
 //! former until Linux 6.12), so one thread makes the calls, and the results come back through a pipe that the ring reads.
 //! The ring thus stays the one place where completions arrive, and a wait for them covers these too.
 
-use super::{Job, Work, discard, reset};
+use super::ioctl::{discard, reset};
+use super::job::{Job, Work};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};

@@ -4,15 +4,16 @@
 //! knows of requests, rules or buffers' owners: that is `file_device`'s part.
 
 mod blocking;
+mod ioctl;
+mod job;
 mod threads;
 mod uring;
 
 use crate::clock::Clock;
 use flashlane_base::Instant;
-use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 
+pub(crate) use job::{Done, Job, Work};
 pub(crate) use threads::{THREADS_MAX, Threads};
 pub(crate) use uring::Uring;
 
@@ -24,47 +25,6 @@ pub enum EngineChoice {
     Automatic,
     /// Plain reads and writes on threads.
     Threads,
-}
-
-/// What is to be done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Work {
-    Read,
-    Write {
-        durable: bool,
-    },
-    /// fdatasync.
-    Flush,
-    /// Punch a hole, or discard on a block device.
-    Trim,
-    /// Set the write pointer of a zone back to its start.
-    Reset,
-    /// Complete, and change nothing.
-    Nothing,
-}
-
-/// A unit of work for an engine.
-///
-/// Requires: `memory` is valid for `length_bytes` and left alone until the job's result is back.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Job {
-    /// Comes back with the result.
-    pub slot: u32,
-    pub work: Work,
-    pub offset_bytes: u64,
-    pub length_bytes: u64,
-    pub memory: *mut u8,
-    /// The memory's index in the engine's table of registered memory.
-    pub registered: Option<u16>,
-}
-
-/// The end of a job.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Done {
-    pub slot: u32,
-    /// Bytes transferred, or a negated error number: as the kernel gives it.
-    pub result: i64,
-    pub at: Instant,
 }
 
 pub(crate) enum Engine {
@@ -108,26 +68,4 @@ impl Engine {
             Self::Threads(_) => false,
         }
     }
-}
-
-/// Tells a block device that bytes are no longer needed; a negated error number where it refuses.
-fn discard(file: &File, offset_bytes: u64, length_bytes: u64) -> i64 {
-    const BLKDISCARD: libc::Ioctl = 0x1277;
-    let range = [offset_bytes, length_bytes];
-    // SAFETY: the request reads two u64 through the pointer, which is valid for them.
-    let result = unsafe { libc::ioctl(file.as_raw_fd(), BLKDISCARD, range.as_ptr()) };
-    if result < 0 { negated(&io::Error::last_os_error()) } else { 0 }
-}
-
-/// Resets the zone that lies there; a negated error number where the device refuses.
-fn reset(file: &File, offset_bytes: u64, length_bytes: u64) -> i64 {
-    const BLKRESETZONE: libc::Ioctl = 0x4010_1283;
-    let sectors = [offset_bytes / 512, length_bytes / 512];
-    // SAFETY: the request reads two u64 through the pointer, which is valid for them.
-    let result = unsafe { libc::ioctl(file.as_raw_fd(), BLKRESETZONE, sectors.as_ptr()) };
-    if result < 0 { negated(&io::Error::last_os_error()) } else { 0 }
-}
-
-fn negated(error: &io::Error) -> i64 {
-    -i64::from(error.raw_os_error().unwrap_or(libc::EIO))
 }

@@ -4,7 +4,8 @@
 //! Threads are made as the depth is used and end with the engine. A completion is stamped under the lock that
 //! also queues it, so completions come back in the order of their times.
 
-use super::{Done, Job, Work, discard, negated, reset};
+use super::ioctl::{discard, negated, reset};
+use super::job::{Done, Job, Work};
 use crate::clock::Clock;
 use flashlane_base::Instant;
 use std::collections::VecDeque;

@@ -18,7 +18,7 @@
 //! really were seen together: no latency is shortened, and none grows by more than the few ns of the loop.
 
 use super::blocking::{Blocking, MESSAGE_BYTES};
-use super::{Done, Job, Work};
+use super::job::{Done, Job, Work};
 use crate::clock::Clock;
 use flashlane_base::{Duration, Instant};
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};

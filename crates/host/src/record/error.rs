@@ -1,6 +1,6 @@
 //! Why nothing was recorded: what was found, and what to do about it.
 
-use super::in_use::Undo;
+use super::undo::Undo;
 use std::io;
 use std::path::PathBuf;
 

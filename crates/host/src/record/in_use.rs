@@ -4,26 +4,9 @@
 use super::RecordError;
 use super::settings::read;
 use super::tracefs::Tracefs;
-use std::fmt;
+use super::undo::Undo;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// What a setting of the kernel's would have to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Undo {
-    /// Its file.
-    pub path: PathBuf,
-    /// What to write to it.
-    pub value: &'static str,
-}
-
-impl fmt::Display for Undo {
-    /// As a command of the shell.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let blank = if self.value.is_empty() { "" } else { " " };
-        write!(f, "echo {}{blank}> '{}'", self.value, self.path.display())
-    }
-}
 
 /// Refuses where a tracer, trace events or tracing of a device below `sys` are in use.
 pub(super) fn check(tracefs: &Tracefs, sys: &Path) -> Result<(), RecordError> {

@@ -21,10 +21,11 @@ mod settings;
 mod spool;
 mod traced;
 mod tracefs;
+mod undo;
 
 pub use error::RecordError;
-pub use in_use::Undo;
 pub use merged::Events;
+pub use undo::Undo;
 
 use crate::clock::Clock;
 use crate::interrupt::{Uninterruptible, interrupted};

@@ -5,9 +5,9 @@
 //! `context-info`. The clock must be one for all processors: the streams are joined by their times.
 
 use super::RecordError;
-use super::in_use::Undo;
 use super::settings::{Settings, read, write};
 use super::traced::Traced;
+use super::undo::Undo;
 use crate::usage::Mount;
 use std::fs;
 use std::path::PathBuf;

@@ -8,7 +8,7 @@
 //! Then up from every place found: partitions, holders, loop devices, whose ranges overlap. What is mounted or swapped
 //! to on any of them speaks against writing to the target, and so does each driver that stands on its bytes.
 
-use super::Finding;
+use super::finding::Finding;
 use super::machine::{Backing, BlockDevice, Machine, Number, Storage};
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! The loop driver's own account of what a loop device presents.
 
+use super::lookup::{node, split};
 use super::machine::{FileId, Number, Storage};
-use super::read::{node, split};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;

@@ -1,7 +1,7 @@
 //! Mounted file systems, as `/proc/PID/mountinfo` lists them.
 
+use super::lookup::{names, number};
 use super::machine::Number;
-use super::read::{names, number};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -3,8 +3,8 @@
 //! A process is seen where `/proc` shows its open files: all of them to root, one's own to others. A device counts only
 //! where it is open for writing, because many services keep devices open to read from them.
 
+use super::lookup::{names, storage_at};
 use super::machine::Storage;
-use super::read::{names, storage_at};
 use std::fs;
 use std::path::Path;
 

@@ -2,15 +2,15 @@
 //!
 //! What cannot be read is left out. A mount is looked for in every mount namespace that the process may see.
 
+use super::lookup::{names, number, number_in, split, storage, storage_at};
 use super::loops;
-use super::machine::{Backing, BlockDevice, FileId, Machine, MountUse, Number, Storage, SwapUse};
+use super::machine::{Backing, BlockDevice, Machine, MountUse, Number, Storage, SwapUse};
 use super::mounts::{Mount, namespaces, unescape};
-use rustix::fs::FileType;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The kernel counts in sectors of 512 bytes, whatever the drive does.
 pub(super) const SECTOR_BYTES: u64 = 512;
@@ -114,50 +114,6 @@ fn btrfs(sys: &Path) -> Vec<MountUse> {
         }
     }
     mounts
-}
-
-/// What a path leads to, where that holds bytes.
-pub(super) fn storage_at(path: &Path) -> Option<Storage> {
-    storage(&rustix::fs::stat(path).ok()?)
-}
-
-fn storage(stat: &rustix::fs::Stat) -> Option<Storage> {
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::BlockDevice => Some(Storage::Block(split(stat.st_rdev))),
-        FileType::RegularFile => {
-            Some(Storage::File(FileId { file_system: split(stat.st_dev), inode: stat.st_ino }))
-        }
-        _ => None,
-    }
-}
-
-pub(super) fn split(device: u64) -> Number {
-    (rustix::fs::major(device), rustix::fs::minor(device))
-}
-
-fn number_in(folder: &Path) -> Option<Number> {
-    number(&fs::read_to_string(folder.join("dev")).ok()?)
-}
-
-/// `MAJOR:MINOR`.
-pub(super) fn number(text: &str) -> Option<Number> {
-    let (major, minor) = text.trim().split_once(':')?;
-    Some((major.parse().ok()?, minor.parse().ok()?))
-}
-
-/// The names in a folder, sorted; none where there is no such folder.
-pub(super) fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
-}
-
-/// The node of a block device in `/dev`, where it is the device of that number.
-pub(super) fn node(name: &str, number: Number) -> Option<PathBuf> {
-    // The kernel writes `!` for a slash in the names of devices.
-    let path = Path::new("/dev").join(name.replace('!', "/"));
-    (storage_at(&path)? == Storage::Block(number)).then_some(path)
 }
 
 #[cfg(test)]
