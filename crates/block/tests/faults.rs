@@ -4,7 +4,7 @@
 use flashlane_base::Seed;
 use flashlane_block::{Blocks, Options, Outcome, trial};
 use flashlane_device::{MemoryLanes, spec::Spec};
-use flashlane_layer::{Stack, build};
+use flashlane_layer::{Stack, layer};
 use std::collections::BTreeMap;
 
 /// Lanes in memory under the faults that `settings` name.
@@ -13,7 +13,7 @@ fn faulty(settings: &str, seed: u64) -> Box<dyn flashlane_device::DataDevice> {
     let Ok(Spec::Layer { name, options, .. }) = format!("faulty(x,{settings})").parse() else {
         panic!("'{settings}' are no settings");
     };
-    match build(&name, &options, Stack::Data(device), Seed(seed)) {
+    match layer(&name, &options).and_then(|layer| layer.build(Stack::Data(device), Seed(seed))) {
         Ok(Stack::Data(device)) => device,
         _ => panic!("'{settings}' cannot be"),
     }

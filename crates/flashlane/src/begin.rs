@@ -1,36 +1,41 @@
 //! What comes before a device is measured: leave to overwrite it, the directory of the result, the file of `--create`.
 
-use crate::device::{instead_of, real_path};
 use crate::failure::Failure;
 use crate::options::{OutputOptions, SafetyOptions};
 use crate::output;
 use crate::progress::Meter;
+use crate::refusal::instead_of;
 use anyhow::anyhow;
 use flashlane_base::units::format_bytes;
-use flashlane_device::spec::Spec;
-use std::path::Path;
+use flashlane_open::{Real, Target};
 
 /// All of it, in the order in which a refusal leaves nothing behind. `writes` is what would write, where that needs
 /// leave, and what to do instead.
 pub fn begin(
-    spec: &Spec,
+    target: &Target,
     safety: &SafetyOptions,
     out: &OutputOptions,
     writes: Option<(String, &str)>,
 ) -> Result<(), Failure> {
     if let Some((what, alternative)) = writes {
-        consent(spec, safety, &what, alternative)?;
+        consent(target, safety, &what, alternative)?;
     }
-    output::prepare_beside(out, spec)?;
-    create(spec, safety)
+    output::prepare_beside(out, target)?;
+    create(target, safety)
 }
 
 /// Refuses to write to somebody's data before anything is opened, unless that was asked for. `what` is what would
 /// write, `alternative` what to do instead, if anything.
-pub fn consent(spec: &Spec, safety: &SafetyOptions, what: &str, alternative: &str) -> Result<(), Failure> {
-    let Some(path) = real_path(spec).filter(|_| !safety.destroy_data && safety.create.is_none()) else {
+pub fn consent(
+    target: &Target,
+    safety: &SafetyOptions,
+    what: &str,
+    alternative: &str,
+) -> Result<(), Failure> {
+    let Some(real) = target.real().filter(|_| !safety.destroy_data && safety.create.is_none()) else {
         return Ok(());
     };
+    let path = real.path();
     if !path.exists() {
         let error = anyhow!("'{}' does not exist{}", path.display(), instead_of(path));
         return Err(Failure::unusable(error.context(format!("{what} cannot begin"))));
@@ -39,15 +44,15 @@ pub fn consent(spec: &Spec, safety: &SafetyOptions, what: &str, alternative: &st
         "{what} would overwrite data on '{}'{}; nothing was touched. Give --destroy-data if all that is on it may be \
          lost{}",
         path.display(),
-        described(path),
+        described(real),
         if alternative.is_empty() { String::new() } else { format!(", or {alternative}") }
     )))
 }
 
 /// What is known of a real device, in parentheses.
-fn described(path: &Path) -> String {
-    let identity = flashlane_host::identity(path);
-    let file_bytes = path.metadata().ok().filter(|meta| meta.is_file()).map(|meta| meta.len());
+fn described(real: &Real) -> String {
+    let identity = real.identity().clone();
+    let file_bytes = real.path().metadata().ok().filter(|meta| meta.is_file()).map(|meta| meta.len());
     let words = [
         identity.kind.clone(),
         file_bytes.or(identity.drive_size_bytes.filter(|_| file_bytes.is_none())).map(format_bytes),
@@ -59,10 +64,10 @@ fn described(path: &Path) -> String {
 }
 
 /// Makes the file of `--create`, where that is given.
-pub fn create(spec: &Spec, safety: &SafetyOptions) -> Result<(), Failure> {
+pub fn create(target: &Target, safety: &SafetyOptions) -> Result<(), Failure> {
     let Some(length_bytes) = safety.create else { return Ok(()) };
-    let meter = Meter::new(format!("making the file of '{spec}'"));
-    Ok(flashlane_open::create(spec, length_bytes, |done_bytes| {
+    let meter = Meter::new(format!("making the file of '{target}'"));
+    Ok(flashlane_open::create(target, length_bytes, |done_bytes| {
         meter.set(Some(done_bytes as f64 / length_bytes as f64));
         !flashlane_host::interrupted()
     })?)

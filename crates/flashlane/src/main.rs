@@ -15,6 +15,7 @@ mod near;
 mod options;
 mod output;
 mod progress;
+mod refusal;
 mod sweep;
 mod terminal;
 mod workload;

@@ -1,12 +1,11 @@
 //! Where a result goes: standard output first, then the files of `--out`, so that a full disk loses nothing.
 
-use crate::device::real_path;
 use crate::failure::{Failure, tell};
 use crate::options::{Format, OutputOptions};
 use crate::terminal::printable;
 use anyhow::anyhow;
-use flashlane_device::spec::Spec;
 use flashlane_measure::statistics::Sample;
+use flashlane_open::Target;
 use flashlane_report::{ReportError, Samples, csv, text, write_all};
 use serde::Serialize;
 use serde_json::Value;
@@ -30,8 +29,8 @@ pub fn prepare(options: &OutputOptions) -> Result<(), Failure> {
 }
 
 /// The same for a result of a device, which may not lie where its result will.
-pub fn prepare_beside(options: &OutputOptions, spec: &Spec) -> Result<(), Failure> {
-    if let (Some(dir), Some(device)) = (&options.out, real_path(spec)) {
+pub fn prepare_beside(options: &OutputOptions, target: &Target) -> Result<(), Failure> {
+    if let (Some(dir), Some(device)) = (&options.out, target.path()) {
         // One that is not there yet will be made in its folder.
         let place = device.canonicalize().or_else(|_| std::path::absolute(device)).ok();
         let identity = |dir: &Path| dir.metadata().ok().map(|meta| (meta.dev(), meta.ino()));
@@ -54,10 +53,10 @@ pub fn make_directory(dir: &Path) -> Result<(), Failure> {
 }
 
 /// A result as programs read it. That of a real device says on which drive and system it was measured, and when.
-pub fn value(result: &impl Serialize, spec: &Spec) -> Result<Value, Failure> {
+pub fn value(result: &impl Serialize, target: &Target) -> Result<Value, Failure> {
     let mut value = serde_json::to_value(result).map_err(Failure::failed)?;
-    if let Some(path) = real_path(spec) {
-        let mut machine = serde_json::to_value(flashlane_host::identity(path)).map_err(Failure::failed)?;
+    if let Some(real) = target.real() {
+        let mut machine = serde_json::to_value(real.identity()).map_err(Failure::failed)?;
         if let Some(fields) = machine.as_object_mut() {
             fields.retain(|_, value| !value.is_null());
             fields.insert("date".into(), flashlane_host::date().into());

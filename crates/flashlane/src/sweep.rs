@@ -16,6 +16,7 @@ use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
+use flashlane_open::Target;
 use flashlane_studies::sweep::{
     About, Grid, Halt, Key, METRICS, Metric, Options, Planned, PointStatus, Progress, Store, SweepResult,
     Swept, Task, fingerprint, fingerprint_of, run,
@@ -58,7 +59,7 @@ pub trait Experiment: Sync {
     /// What is asked at a point.
     fn plan(&self, settings: &Settings<'_>) -> Result<Self::Plan, Failure>;
     /// Reads what the points need, these being all of them. Called once, before any is asked whether it writes.
-    fn prepare(&mut self, _: &[&Self::Plan]) -> Result<(), Failure> {
+    fn prepare(&mut self, _: &Target, _: &[&Self::Plan]) -> Result<(), Failure> {
         Ok(())
     }
     /// Whether the point writes, and in what words.
@@ -66,7 +67,7 @@ pub trait Experiment: Sync {
     /// All that the point's result depends on, program and device aside.
     fn definition(&self, plan: &Self::Plan) -> String;
     /// Measures a point; its result as it would be alone. What comes of one that `watch` ended is not looked at.
-    fn measure(&self, device: &Spec, plan: &Self::Plan, watch: Watch<'_>) -> Result<Value, Failure>;
+    fn measure(&self, target: &Target, plan: &Self::Plan, watch: Watch<'_>) -> Result<Value, Failure>;
 }
 
 /// A point's settings of what is asked.
@@ -91,7 +92,7 @@ const WORDS: [(&str, &str); 2] = [("run", "workload"), ("replay", "replay")];
 
 /// A point: the device, with the point's fields in it, and what is asked of it.
 struct Point<P> {
-    device: Spec,
+    target: Target,
     plan: P,
 }
 
@@ -108,18 +109,19 @@ pub fn call(
     out: &OutputOptions,
 ) -> Result<Status, Failure> {
     let grid = grid(&experiment, device, options)?;
-    let jobs = jobs(device, options)?;
     let mut tasks = tasks(&experiment, device, &grid, 0, out.out.is_some())?;
     let is_exact = tasks.iter().flatten().all(|task| !is_random(&experiment, &task.plan));
     for repetition in 1..repetitions(&experiment, &grid, options, is_exact)? {
         tasks.extend(self::tasks(&experiment, device, &grid, repetition as u64, out.out.is_some())?);
     }
     let plans: Vec<_> = tasks.iter().flatten().map(|task| &task.plan.plan).collect();
-    experiment.prepare(&plans)?;
+    // Points differ in settings only: whether the device is real and where it lies is the same for all.
+    let target = &tasks.iter().flatten().next().expect("a point can be measured").plan.target;
+    let jobs = jobs(target, options)?;
+    experiment.prepare(target, &plans)?;
     let writes = plans.into_iter().find_map(|plan| experiment.writes(plan));
-    begin(device, safety, out, writes.map(|what| (what, "sweep a workload that only reads")))?;
-    let is_simulated = devices::real_path(device).is_none();
-    let store = out.out.as_deref().filter(|_| is_simulated).map(store).transpose()?;
+    begin(target, safety, out, writes.map(|what| (what, "sweep a workload that only reads")))?;
+    let store = out.out.as_deref().filter(|_| target.is_simulated()).map(store).transpose()?;
 
     let what = match tasks.len() / grid.len() {
         1 => format!("sweeping over {} points", grid.len()),
@@ -136,7 +138,7 @@ pub fn call(
         is_exact,
     };
     let result = SweepResult::new(about, &grid, &swept.outcomes, y);
-    output::deliver(out, &output::value(&result, device)?, None)?;
+    output::deliver(out, &output::value(&result, target)?, None)?;
     Ok(ending(&result, &swept, out.out.as_deref().filter(|_| store.is_some())))
 }
 
@@ -170,14 +172,14 @@ fn own<'a>(experiment: &impl Experiment, key: &'a str) -> Option<&'a str> {
 }
 
 /// Points measured at a time.
-fn jobs(device: &Spec, options: &SweepOptions) -> Result<usize, Failure> {
+fn jobs(target: &Target, options: &SweepOptions) -> Result<usize, Failure> {
     let asked = options.jobs.map(usize::from);
-    if devices::real_path(device).is_none() {
+    if target.is_simulated() {
         return Ok(asked.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)));
     }
     match asked {
         Some(jobs) if jobs > 1 => Err(Failure::unusable(anyhow!(
-            "--jobs {jobs} would measure '{device}' while it is measured; on a real device points go one after the other"
+            "--jobs {jobs} would measure '{target}' while it is measured; on a real device points go one after the other"
         ))),
         _ => Ok(1),
     }
@@ -199,11 +201,12 @@ fn tasks<E: Experiment>(
         let planned = settings(experiment, device, &point).and_then(|(device, settings)| {
             let settings = Settings { repetition, ..settings };
             let plan = experiment.plan(&settings)?;
+            let target = devices::resolve(&device)?;
             // Its spec does not say all of a simulated drive.
-            let profile = fingerprint(format!("{:?}", devices::profile_of(&device)?).as_bytes());
+            let profile = fingerprint(format!("{:?}", target.config()).as_bytes());
             let (command, asked) = (experiment.command(), experiment.definition(&plan));
             let definition = format!("{program}\n{command}\n{device} {profile:016x}\n{asked}");
-            Ok((definition, Point { device, plan }))
+            Ok((definition, Point { target, plan }))
         });
         tasks.push(match planned {
             Ok((definition, plan)) => {
@@ -284,8 +287,8 @@ fn measure<E: Experiment>(
     let meter = Meter::new(what);
     let watch = |progress: &Progress| meter.watch(Some(progress.share));
     let options = Options { jobs, store, watch: &watch };
-    run(tasks, &options, |Point { device, plan }, watch| {
-        let measured = experiment.measure(device, plan, watch);
+    run(tasks, &options, |Point { target, plan }, watch| {
+        let measured = experiment.measure(target, plan, watch);
         // Whatever comes of a point that was stopped, it is not the whole point.
         if watch(None).is_break() {
             return Err(Halt::Stopped);

@@ -3,8 +3,8 @@
 use crate::failure::Failure;
 use crate::input::{SETTINGS_BYTES, read_text};
 use anyhow::anyhow;
-use flashlane_device::spec::Spec;
 use flashlane_measure::schema::Warning;
+use flashlane_open::Target;
 use flashlane_workload::{FioFile, KEYS, Scope, Workload};
 use toml::{Table, Value};
 
@@ -49,12 +49,12 @@ impl Written {
         }
     }
 
-    /// What is to be said of a job file of fio that is run on the device `spec`.
-    pub fn warnings(&self, spec: &Spec) -> Vec<Warning> {
+    /// What is to be said of a job file of fio that is run on `target`.
+    pub fn warnings(&self, target: &Target) -> Vec<Warning> {
         let Some(fio) = &self.fio else { return Vec::new() };
         let mut warnings = Vec::new();
-        if let Some(filename) = fio.filename.as_ref().filter(|name| **name != spec.to_string()) {
-            let message = format!("the job file names '{filename}'; what was measured is '{spec}'");
+        if let Some(filename) = fio.filename.as_ref().filter(|name| **name != target.to_string()) {
+            let message = format!("the job file names '{filename}'; what was measured is '{target}'");
             warnings.push(Warning { code: "fio-filename".into(), message });
         }
         if !fio.ignored.is_empty() {

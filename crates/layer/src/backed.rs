@@ -14,9 +14,9 @@
 //! gets along with that.
 
 use crate::chunks::Chunks;
-use crate::label;
-use crate::options::{LayerError, Options};
-use crate::registry::{Entry, Stack};
+use crate::entry::{Capabilities, Entry, Plan, Prepared, Stack, StateChange, StateRequest};
+use crate::label::label;
+use crate::options::LayerError;
 use crate::undo::Undo;
 use flashlane_base::{Instant, Random, Seed};
 use flashlane_device::{
@@ -24,19 +24,29 @@ use flashlane_device::{
     RequestId, SubmitError, Unit, UnitState,
 };
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "backed",
     summary: "keeps the bytes of a device that models time only, in memory",
+    adds: Capabilities { erase_units: false, bytes: true, stored_state: false },
     options: Vec::new,
-    build,
+    read: |_| Ok(Arc::new(InMemory)),
 };
 
-fn build(_: &Options<'_>, inner: Stack, seed: Seed) -> Result<Stack, LayerError> {
-    match inner {
-        Stack::Timing(device) => Ok(Stack::Data(Box::new(Backed::new(device).seeded(seed)))),
-        Stack::Data(device) => {
-            Err(LayerError::HasBytes { layer: ENTRY.name, device: device.profile().name.clone() })
+/// It has no settings.
+#[derive(Debug)]
+struct InMemory;
+
+impl Plan for InMemory {
+    fn prepare(&self, inner: Stack, _: StateRequest) -> Result<Prepared, LayerError> {
+        match inner {
+            Stack::Timing(device) => Ok(Prepared::new(StateChange::None, |seed| {
+                Ok(Stack::Data(Box::new(Backed::new(device).seeded(seed))))
+            })),
+            Stack::Data(device) => {
+                Err(LayerError::HasBytes { layer: ENTRY.name, device: device.profile().name.clone() })
+            }
         }
     }
 }

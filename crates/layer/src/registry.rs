@@ -1,80 +1,42 @@
 //! The layers there are, by name.
 
-use crate::options::{LayerError, OptionHelp, Options};
+use crate::entry::{Entry, Layer};
+use crate::options::{LayerError, Options};
 use crate::{backed, faulty, lanes};
-use flashlane_base::Seed;
-use flashlane_device::{DataDevice, Device, Profile};
 
 /// Every layer.
 pub const LAYERS: &[&Entry] = &[&backed::ENTRY, &faulty::ENTRY, &lanes::ENTRY];
 
-/// A layer's line in the registry.
-pub struct Entry {
-    /// Its name in a spec.
-    pub name: &'static str,
-    /// What it does, in one line.
-    pub summary: &'static str,
-    /// The settings it knows.
-    pub options: fn() -> Vec<OptionHelp>,
-    /// Makes it over a device.
-    pub(crate) build: fn(&Options<'_>, Stack, Seed) -> Result<Stack, LayerError>,
-}
-
-/// A device to put layers on: one that models time only, or one that keeps bytes too.
-pub enum Stack {
-    /// Time only.
-    Timing(Box<dyn Device>),
-    /// Time and bytes.
-    Data(Box<dyn DataDevice>),
-}
-
-impl Stack {
-    /// What the device says of itself.
-    pub fn profile(&self) -> &Profile {
-        match self {
-            Self::Timing(device) => device.profile(),
-            Self::Data(device) => device.profile(),
-        }
-    }
-
-    /// The device, for those who do not ask for bytes.
-    pub fn into_device(self) -> Box<dyn Device> {
-        match self {
-            Self::Timing(device) => device,
-            Self::Data(device) => device,
-        }
-    }
-}
-
-/// Puts the layer called `name` over `inner`. Its random choices follow from `seed` and the
-/// settings, never from where the device lies: a caller gives each layer of a stack a seed of its own.
+/// Reads the settings of the layer called `name`.
 ///
 /// # Errors
-/// [`LayerError`] where there is no such layer or a setting is not one of its own.
-pub fn build(
-    name: &str,
-    options: &[(String, String)],
-    inner: Stack,
-    seed: Seed,
-) -> Result<Stack, LayerError> {
+/// [`LayerError`] where there is no such layer, or a setting is unknown, given twice or invalid.
+pub fn layer(name: &str, settings: &[(String, String)]) -> Result<Layer, LayerError> {
     let entry = LAYERS.iter().find(|entry| entry.name == name).ok_or_else(|| LayerError::NoSuchLayer {
         given: name.into(),
         allowed: LAYERS.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
     })?;
-    let options = Options::new(entry.name, &(entry.options)(), options)?;
-    (entry.build)(&options, inner, seed)
+    let plan = (entry.read)(&Options::new(entry.name, &(entry.options)(), settings)?)?;
+    Ok(Layer { entry, plan })
+}
+
+/// Returns the layer that gives bytes to a device that models time only.
+pub fn keeping_bytes() -> &'static Entry {
+    LAYERS.iter().find(|entry| entry.adds.bytes).expect("a layer adds bytes")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entry::Stack;
+    use flashlane_base::Seed;
     use flashlane_device::{NullDevice, spec::Spec};
 
     /// A null device under the layers that `spec` names, outermost first.
     fn stack(spec: &str) -> Result<Stack, LayerError> {
         fn over(spec: &Spec) -> Result<Stack, LayerError> {
             match spec {
-                Spec::Layer { name, inner, options } => build(name, options, over(inner)?, Seed(1)),
+                Spec::Layer { name, inner, options } => layer(name, options)?.build(over(inner)?, Seed(1)),
                 _ => Ok(Stack::Timing(Box::new(NullDevice::new(1 << 20)))),
             }
         }

@@ -1,11 +1,13 @@
 //! Blocks on the device of a spec, opened or formatted in one call.
 
-use crate::{IntoSpec, OpenError, OpenOptions, Opened, real_path};
+use crate::error::OpenError;
+use crate::open::Opened;
+use crate::options::OpenOptions;
+use crate::target::{IntoTarget, Target};
 use flashlane_base::Seed;
 use flashlane_block::{BlockStore, Blocks, FormatError, Options as BlockOptions};
-use flashlane_device::spec::Spec;
 use flashlane_device::{DataDevice, Profile};
-use flashlane_layer::{LanesError, LayerError};
+use flashlane_layer::{Format, Repair, StateChange, StateRequest};
 
 /// Blocks on a device of any kind, for calls that do not wait.
 pub type AnyBlocks = Blocks<Box<dyn DataDevice>>;
@@ -59,17 +61,17 @@ pub enum BlocksError {
 }
 
 impl OpenOptions {
-    /// Opens the blocks on the device that `spec` names. A device that holds anything else is refused and nothing is
+    /// Opens the blocks on the device that `device` names. A device that holds anything else is refused and nothing is
     /// written to it, which is why this needs no [`destroy_data`](Self::destroy_data).
     ///
     /// # Errors
     /// [`BlocksError`] says what failed.
     pub fn open_blocks(
         &self,
-        spec: impl IntoSpec,
+        device: impl IntoTarget,
         access: BlockAccess,
     ) -> Result<AnyBlockStore, BlocksError> {
-        Ok(self.open_blocks_with(spec, access, BlockOptions::default())?.into())
+        Ok(self.open_blocks_with(device, access, BlockOptions::default())?.into())
     }
 
     /// Opens as [`open_blocks`](Self::open_blocks) does, with other options of the block layer than the usual ones.
@@ -78,18 +80,13 @@ impl OpenOptions {
     /// [`BlocksError`] says what failed.
     pub fn open_blocks_with(
         &self,
-        spec: impl IntoSpec,
+        device: impl IntoTarget,
         access: BlockAccess,
         options: BlockOptions,
     ) -> Result<AnyBlocks, BlocksError> {
-        let spec = spec.into_spec().map_err(OpenError::from)?;
-        if asks_to_format(&spec) {
-            return Err(BlocksError::FormatInSpec { spec: spec.to_string() });
-        }
-        if asks_to_repair(&spec) {
-            return Err(BlocksError::RepairInSpec { spec: spec.to_string() });
-        }
-        self.open_blocks_as_written(&spec, access, options)
+        let target = device.into_target(&self.policies)?;
+        target_of_blocks(&target)?;
+        self.open_blocks_requested(&target, access, options, None)
     }
 
     /// Opens the blocks on a device whose lanes are repaired first: only records in whose places there is nothing else,
@@ -100,78 +97,100 @@ impl OpenOptions {
     /// [`BlocksError`] says what failed.
     pub fn open_blocks_repaired(
         &self,
-        spec: impl IntoSpec,
+        device: impl IntoTarget,
         overwrite: bool,
     ) -> Result<AnyBlocks, BlocksError> {
-        let spec = spec.into_spec().map_err(OpenError::from)?;
+        let target = device.into_target(&self.policies)?;
         let options =
             BlockOptions { both_ends: true, without_superblock: overwrite, ..BlockOptions::default() };
-        drop(self.open_blocks_with(&spec, BlockAccess::Read, options)?);
-        self.open_blocks_as_written(&repairing(&spec, overwrite), BlockAccess::Write, options)
+        drop(self.open_blocks_with(&target, BlockAccess::Read, options)?);
+        let repair = if overwrite { Repair::Overwrite } else { Repair::Ours };
+        self.open_blocks_requested(&target, BlockAccess::Write, options, Some(repair))
     }
 
-    fn open_blocks_as_written(
+    fn open_blocks_requested(
         &self,
-        spec: &Spec,
+        target: &Target,
         access: BlockAccess,
         options: BlockOptions,
+        repair: Option<Repair>,
     ) -> Result<AnyBlocks, BlocksError> {
         let opening = self.clone().destroy_data(access == BlockAccess::Write).allow_page_cache(true);
-        Ok(Blocks::open(opening.open_data(checking_erased(spec))?.device, options)?)
+        let request = StateRequest { repair, check_erased: true, ..StateRequest::default() };
+        let (opened, _) = opening.open_requested::<BlocksError>(target, request, &|_| Ok(()))?;
+        Ok(Blocks::open(opened.device, options)?)
     }
 
-    /// Makes the device that `spec` names hold blocks, none so far. A device that is divided into lanes keeps its division
-    /// unless `spec` gives another shape. All data on a real device is lost, which [`destroy_data`](Self::destroy_data) has
-    /// to allow; a file of [`create`](Self::create) is new, and removed again where this fails.
+    /// Makes the device that `device` names hold blocks, none so far. A device that is divided into lanes keeps its
+    /// division unless its spec gives another shape. All data on a real device is lost, which
+    /// [`destroy_data`](Self::destroy_data) has to allow; a file of [`create`](Self::create) is new, and removed again where
+    /// this fails.
     ///
     /// # Errors
     /// [`BlocksError`] says what failed.
-    pub fn format_blocks(&self, spec: impl IntoSpec) -> Result<AnyBlockStore, BlocksError> {
-        let spec = spec.into_spec().map_err(OpenError::from)?;
-        let is_real = real_path(&spec).is_some();
-        if is_real && !self.destroy_data && self.create_bytes.is_none() {
-            return Err(BlocksError::NotAllowed { spec: spec.to_string() });
+    pub fn format_blocks(&self, device: impl IntoTarget) -> Result<AnyBlockStore, BlocksError> {
+        let target = device.into_target(&self.policies)?;
+        if !target.is_simulated() && !self.destroy_data && self.create_bytes.is_none() {
+            return Err(BlocksError::NotAllowed { spec: target.to_string() });
         }
-        self.creating(&spec, |options| {
+        self.creating(&target, |options| {
             let opening = options.clone().allow_page_cache(true);
-            let (opened, _) = opening.open_to_format::<BlocksError>(&spec, &|_| Ok(()))?;
+            let (opened, _) = opening.open_to_format::<BlocksError>(&target, &|_| Ok(()))?;
             // Blocks of an earlier formatting must not be taken for this one's.
-            let seed =
-                if is_real { flashlane_host::fresh_seed().map_err(OpenError::Random)? } else { self.seed };
+            let seed = match target.is_simulated() {
+                true => self.seed,
+                false => flashlane_host::fresh_seed().map_err(OpenError::Random)?,
+            };
             Ok(BlockStore::format(opened.device, formatting(seed))?)
         })
     }
 
-    /// Opens a device that is to be formatted. A real device that is divided into lanes keeps its division where `spec` gives
-    /// no shape: records of the lanes that hold other data are then written anew. Otherwise `lanes(…)` is divided anew.
-    /// `accept` is given what the device will be before anything is written.
+    /// Opens a device that is to be formatted. A real device that is divided into lanes keeps its division where its spec
+    /// gives no shape: records of the lanes that hold other data are then written anew. Otherwise `lanes(…)` is divided
+    /// anew. `accept` is given what the device will be before anything is written.
     ///
     /// # Errors
     /// Those of `accept` and [`OpenError`].
     pub fn open_to_format<E: From<OpenError>>(
         &self,
-        spec: &Spec,
+        target: &Target,
         accept: &dyn Fn(&Profile) -> Result<(), E>,
     ) -> Result<(Opened<dyn DataDevice>, Division), E> {
-        let may_be_kept = real_path(spec).is_some() && !self.is_new && self.create_bytes.is_none();
-        if may_be_kept && has_lanes(spec) && !gives_shape(spec) {
-            // Opened to be read first: nothing is repaired before it is accepted.
-            match self.clone().destroy_data(false).open_data(spec) {
-                Ok(opened) => {
-                    accept(opened.device.profile())?;
-                    drop(opened);
-                    let opened = self.open_data(checking_erased(&repairing(spec, true)))?;
-                    return Ok((opened, Division::Kept));
-                }
-                Err(OpenError::Layer(LayerError::Lanes(LanesError::NotFormatted { .. }))) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        let opened = self.open_data_if(divided(spec), accept)?;
-        // One that did not have to be divided was not asked yet.
+        let settings = target.state_settings();
+        let is_new = self.is_new || self.create_bytes.is_some();
+        let may_keep = !target.is_simulated()
+            && !is_new
+            && !settings.has_shape
+            && settings.format != Some(Format::Always);
+        let request = match may_keep {
+            true => StateRequest {
+                format: Some(Format::IfAbsent),
+                repair: Some(Repair::Overwrite),
+                check_erased: true,
+            },
+            false => StateRequest { format: Some(Format::Always), ..StateRequest::default() },
+        };
+        let (opened, change) = self.open_requested(target, request, accept)?;
+        // A device that stores no state has not been accepted yet.
         accept(opened.device.profile())?;
-        Ok((opened, Division::New))
+        let division = match change {
+            StateChange::Repaired(_) => Division::Kept,
+            StateChange::New(_) | StateChange::None => Division::New,
+        };
+        Ok((opened, division))
     }
+}
+
+/// Refuses a target whose settings would change its lanes before it is known that they hold blocks.
+fn target_of_blocks(target: &Target) -> Result<(), BlocksError> {
+    let settings = target.state_settings();
+    if settings.format == Some(Format::Always) {
+        return Err(BlocksError::FormatInSpec { spec: target.to_string() });
+    }
+    if settings.repair.is_some() {
+        return Err(BlocksError::RepairInSpec { spec: target.to_string() });
+    }
+    Ok(())
 }
 
 /// How a device that is formatted comes to its lanes.
@@ -186,58 +205,4 @@ pub enum Division {
 /// Returns the number that tells the formatting of `seed` from any other.
 pub fn formatting(seed: Seed) -> u128 {
     u128::from(seed.derive("format").0) << 64 | u128::from(seed.derive("formatting").0)
-}
-
-/// Returns whether a layer in `spec` would divide the device anew.
-pub fn asks_to_format(spec: &Spec) -> bool {
-    has_setting(spec, |key, value| key == "format" && value != "no")
-}
-
-/// Returns whether a layer in `spec` would repair its records on the device.
-pub fn asks_to_repair(spec: &Spec) -> bool {
-    has_setting(spec, |key, _| key == "repair")
-}
-
-fn has_lanes(spec: &Spec) -> bool {
-    matches!(spec, Spec::Layer { name, inner, .. } if name == "lanes" || has_lanes(inner))
-}
-
-/// Returns whether lanes in `spec` are given a shape, or are to be divided anew in any case.
-fn gives_shape(spec: &Spec) -> bool {
-    let is_shape = |key: &str| matches!(key, "channels" | "unit" | "read-unit" | "write-unit");
-    asks_to_format(spec) || has_setting(spec, |key, _| is_shape(key))
-}
-
-fn has_setting(spec: &Spec, is_it: impl Fn(&str, &str) -> bool + Copy) -> bool {
-    let Spec::Layer { inner, options, .. } = spec else { return false };
-    options.iter().any(|(key, value)| is_it(key, value)) || has_setting(inner, is_it)
-}
-
-/// Returns the same device, divided into lanes anew unless the spec says otherwise.
-fn divided(spec: &Spec) -> Spec {
-    with_lanes_setting(spec, "format", "yes")
-}
-
-/// Returns the same device, the damaged records of whose lanes are written anew when it is opened: with `overwrite` over
-/// foreign data too, which is lost.
-fn repairing(spec: &Spec, overwrite: bool) -> Spec {
-    with_lanes_setting(spec, "repair", if overwrite { "overwrite" } else { "yes" })
-}
-
-/// Returns the same device, whose lanes take an erased unit for written where it begins with foreign data. Of a real device
-/// only: nobody else writes to a simulated one.
-pub fn checking_erased(spec: &Spec) -> Spec {
-    if real_path(spec).is_none() {
-        return spec.clone();
-    }
-    with_lanes_setting(spec, "check-erased", "yes")
-}
-
-fn with_lanes_setting(spec: &Spec, key: &str, value: &str) -> Spec {
-    let Spec::Layer { name, inner, options } = spec else { return spec.clone() };
-    let mut options = options.clone();
-    if name == "lanes" && !options.iter().any(|(other, _)| other == key) {
-        options.push((key.into(), value.into()));
-    }
-    Spec::Layer { name: name.clone(), inner: Box::new(with_lanes_setting(inner, key, value)), options }
 }

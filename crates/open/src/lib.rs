@@ -14,59 +14,16 @@
 
 mod blocks;
 mod error;
+mod open;
 mod options;
 mod profile;
 mod stack;
+mod target;
+mod zoned;
 
-pub use blocks::{
-    AnyBlockStore, AnyBlocks, BlockAccess, BlocksError, Division, asks_to_format, asks_to_repair,
-    checking_erased, formatting,
-};
+pub use blocks::{AnyBlockStore, AnyBlocks, BlockAccess, BlocksError, Division, formatting};
 pub use error::OpenError;
-pub use options::{OpenOptions, Opened, create};
-pub use profile::{PROFILE_BYTES_MAX, config_named, config_of, profile_text};
-
-use flashlane_device::spec::{Spec, SpecError};
-use std::path::Path;
-
-/// Returns the path of the real device in `spec`, or `None` where the device is simulated.
-pub fn real_path(spec: &Spec) -> Option<&Path> {
-    match spec {
-        Spec::Path(path) => Some(path),
-        Spec::Simulated { .. } => None,
-        Spec::Layer { inner, .. } => real_path(inner),
-    }
-}
-
-/// A device's name: text, or a spec that was parsed before.
-pub trait IntoSpec {
-    /// Parses the text, if it is text.
-    ///
-    /// # Errors
-    /// [`SpecError`] says where parsing stopped, and what was expected there.
-    fn into_spec(self) -> Result<Spec, SpecError>;
-}
-
-impl IntoSpec for &str {
-    fn into_spec(self) -> Result<Spec, SpecError> {
-        self.parse()
-    }
-}
-
-impl IntoSpec for &String {
-    fn into_spec(self) -> Result<Spec, SpecError> {
-        self.parse()
-    }
-}
-
-impl IntoSpec for Spec {
-    fn into_spec(self) -> Result<Spec, SpecError> {
-        Ok(self)
-    }
-}
-
-impl IntoSpec for &Spec {
-    fn into_spec(self) -> Result<Spec, SpecError> {
-        Ok(self.clone())
-    }
-}
+pub use open::{Opened, create};
+pub use options::OpenOptions;
+pub use profile::{PROFILE_BYTES_MAX, config_named, is_profile_file, profile_fields, profile_text};
+pub use target::{IntoTarget, Real, Target};

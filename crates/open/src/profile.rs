@@ -1,26 +1,19 @@
 //! The configuration of a simulated drive: from a profile that comes with the program, or from a file.
 
-use crate::OpenError;
+use crate::error::OpenError;
 use flashlane_base::units::format_bytes;
 use flashlane_device::spec::Spec;
 use flashlane_policy::Policies;
-use flashlane_sim::config::{self, DriveConfig};
+use flashlane_sim::config::{self, DriveConfig, PROFILES, field_names};
 use std::fs::File;
 use std::io::{self, Read};
 
 /// The most bytes that a profile file may have; the largest of ours has 5 KB.
 pub const PROFILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Returns the configuration of the simulated drive in `spec`, checked; `None` where the device is real.
-///
-/// # Errors
-/// [`OpenError::Profile`] and [`OpenError::ProfileFile`].
-pub fn config_of(spec: &Spec, policies: &Policies) -> Result<Option<DriveConfig>, OpenError> {
-    match spec {
-        Spec::Path(_) => Ok(None),
-        Spec::Simulated { profile, overrides, .. } => config_named(profile, overrides, policies).map(Some),
-        Spec::Layer { inner, .. } => config_of(inner, policies),
-    }
+/// Returns whether the profile of this name is a file rather than one that comes with the program.
+pub fn is_profile_file(name: &str) -> bool {
+    name.ends_with(".toml")
 }
 
 /// Returns the configuration that stands behind `sim:NAME`: one of ours by its name, or a file that ends in `.toml`.
@@ -32,12 +25,30 @@ pub fn config_named(
     overrides: &[(String, String)],
     policies: &Policies,
 ) -> Result<DriveConfig, OpenError> {
-    let config = if name.ends_with(".toml") {
+    let config = if is_profile_file(name) {
         config::parse_with(policies, name, &profile_text(name)?, overrides)
     } else {
         config::load_with(policies, name, overrides)
     };
     config.map_err(|error| OpenError::Profile { profile: name.into(), error })
+}
+
+/// Returns the names of the fields that the profile of the simulated drive in `spec` sets; none of a real device. The
+/// profile need not make a drive by itself: a sweep may give what it lacks.
+///
+/// # Errors
+/// [`OpenError::ProfileFile`].
+pub fn profile_fields(spec: &Spec) -> Result<Vec<String>, OpenError> {
+    let profile = match spec {
+        Spec::Layer { inner, .. } => return profile_fields(inner),
+        Spec::Path(_) => return Ok(Vec::new()),
+        Spec::Simulated { profile, .. } => profile,
+    };
+    Ok(match PROFILES.iter().find(|source| source.name == profile) {
+        Some(source) => field_names(source.text),
+        None if is_profile_file(profile) => field_names(&profile_text(profile)?),
+        None => Vec::new(),
+    })
 }
 
 /// Returns the text of a profile file.

@@ -1,51 +1,58 @@
-//! The device of a spec, from the inside out.
+//! The device of a target, from the inside out.
 
-use crate::{OpenError, OpenOptions, config_named, real_path};
-use flashlane_base::units::parse_bytes;
+use crate::error::OpenError;
+use crate::options::OpenOptions;
+use crate::target::{Kind, Real, Simulated, Target};
 use flashlane_device::spec::Spec;
-use flashlane_device::{Lane, OneLane, Profile, SubmitError};
+use flashlane_device::{Lane, OneLane, Profile};
 use flashlane_host::{Access, Warning, ZonedError, ZonedOptions};
-use flashlane_layer::{Stack, lanes};
+use flashlane_layer::{Format, Stack, StateChange, StateRequest};
 use std::ops::ControlFlow;
-use std::path::Path;
 
-pub fn stack<E: From<OpenError>>(
-    spec: &Spec,
-    options: &OpenOptions,
-    accept: &dyn Fn(&Profile) -> Result<(), E>,
-    warnings: &mut Vec<Warning>,
-) -> Result<Stack, E> {
-    match spec {
-        Spec::Path(path) => Ok(real(path, options, warnings)?),
-        Spec::Simulated { profile, overrides, lane } => Ok(simulated(profile, overrides, *lane, options)?),
-        Spec::Layer { name, inner, options: settings } if name == "zoned" => {
-            Ok(zoned(inner, settings, options, warnings)?)
-        }
-        Spec::Layer { name, inner, options: settings } => {
-            let below = layers(inner);
-            let inner = stack(inner, options, accept, warnings)?;
-            let mut settings = settings.clone();
-            // There is nothing on a new file that dividing it could lose.
-            if name == "lanes" && options.is_new && !settings.iter().any(|(key, _)| key == "format") {
-                settings.push(("format".into(), "yes".into()));
-            }
-            let mut seed = options.seed;
-            if name == "lanes"
-                && let Some(lanes) = lanes::planned(&settings, &inner).map_err(OpenError::Layer)?
-            {
-                accept(&lanes)?;
-                // On a real device the lanes outlast the run: no two divisions may have the same id.
-                if real_path(spec).is_some() {
-                    seed = flashlane_host::fresh_seed().map_err(OpenError::Random)?;
-                }
-            }
-            let layer = flashlane_layer::build(name, &settings, inner, seed.derive_nth("layer", below));
-            Ok(layer.map_err(OpenError::Layer)?)
-        }
-    }
+/// Called with the profile that a layer will have, before it writes its state on the device.
+pub(crate) type Accept<'a, E> = &'a dyn Fn(&Profile) -> Result<(), E>;
+
+/// A device with its layers, and what making them did.
+pub(crate) struct Built {
+    pub stack: Stack,
+    /// Doubts about what will be measured.
+    pub warnings: Vec<Warning>,
+    /// What was written of a layer's stored state.
+    pub change: StateChange,
 }
 
-/// How many layers there are in `spec`.
+/// Makes the device of `target`. `request` goes to the layer that stores a state, if there is one.
+pub(crate) fn build<E: From<OpenError>>(
+    target: &Target,
+    options: &OpenOptions,
+    request: StateRequest,
+    accept: Accept<'_, E>,
+) -> Result<Built, E> {
+    let (layer, inner) = match &target.kind {
+        Kind::Simulated(drive) => return Ok(simulated(drive, options)?),
+        Kind::Real(device) => return Ok(real(device, options)?),
+        Kind::Layered { layer, inner } => (layer, inner),
+    };
+    let Built { stack, warnings, change } = build(inner, options, request, accept)?;
+    // There is nothing on a new file that a new state could lose.
+    let format = request.format.or(options.is_new.then_some(Format::Always));
+    let prepared = layer.prepare(stack, StateRequest { format, ..request }).map_err(OpenError::Layer)?;
+    if let Some(profile) = prepared.change().profile() {
+        accept(profile)?;
+    }
+    let (mut seed, change) = match prepared.change() {
+        // On a real device the state outlasts the run: no two may have the same id.
+        StateChange::New(_) if !target.is_simulated() => {
+            (flashlane_host::fresh_seed().map_err(OpenError::Random)?, prepared.change().clone())
+        }
+        StateChange::None => (options.seed, change),
+        written => (options.seed, written.clone()),
+    };
+    seed = seed.derive_nth("layer", layers(inner.spec()));
+    Ok(Built { stack: prepared.finish(seed).map_err(OpenError::Layer)?, warnings, change })
+}
+
+/// Returns the number of layers in `spec`.
 fn layers(spec: &Spec) -> u64 {
     match spec {
         Spec::Layer { inner, .. } => 1 + layers(inner),
@@ -53,79 +60,50 @@ fn layers(spec: &Spec) -> u64 {
     }
 }
 
-fn simulated(
-    profile: &str,
-    overrides: &[(String, String)],
-    lane: Option<u32>,
-    options: &OpenOptions,
-) -> Result<Stack, OpenError> {
-    let named = |lane| Spec::Simulated { profile: profile.into(), overrides: overrides.into(), lane };
-    let config = config_named(profile, overrides, &options.policies)?;
+fn simulated(drive: &Simulated, options: &OpenOptions) -> Result<Built, OpenError> {
+    let Simulated { config, lane, name } = drive;
     // Preparing a large drive takes long: where the program catches Ctrl-C, it stops here too.
     let mut watch = || match flashlane_host::interrupted() {
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),
     };
-    let drive = flashlane_sim::device_watched(&config, options.seed, named(None).to_string(), &mut watch)?;
-    let Some(lane) = lane else { return Ok(Stack::Timing(drive)) };
-    let one = OneLane::new(drive, Lane(lane)).map_err(|error| {
-        let spec = named(Some(lane)).to_string();
-        match error {
-            SubmitError::NoSuchLane { lanes: 1, .. } => OpenError::ConventionalLane { spec, lane },
-            error => OpenError::Lane { spec, error },
+    let whole = flashlane_sim::device_watched(config, options.seed, name.clone(), &mut watch)?;
+    let stack = match *lane {
+        None => Stack::Timing(whole),
+        Some(lane) => {
+            let one = OneLane::new(whole, Lane(lane)).expect("resolving refuses lanes that there are not");
+            Stack::Timing(Box::new(one))
         }
-    })?;
-    Ok(Stack::Timing(Box::new(one)))
+    };
+    Ok(Built { stack, warnings: Vec::new(), change: StateChange::None })
 }
 
-fn host_options(path: &Path, options: &OpenOptions) -> flashlane_host::OpenOptions {
-    flashlane_host::OpenOptions {
+fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
+    let path = device.path();
+    let host = flashlane_host::OpenOptions {
         access: if options.destroy_data { Access::Destroy } else { Access::ReadOnly },
         really: options.really.clone(),
         depth: options.depth,
         allow_page_cache: options.allow_page_cache,
         ..flashlane_host::OpenOptions::read_only(path)
-    }
-}
-
-fn real(path: &Path, options: &OpenOptions, warnings: &mut Vec<Warning>) -> Result<Stack, OpenError> {
-    let opened = host_options(path, options).open();
-    let device = opened.map_err(|error| OpenError::Real { path: path.into(), error })?;
-    warnings.extend_from_slice(device.warnings());
-    Ok(Stack::Data(Box::new(device)))
-}
-
-/// `zoned(PATH,…)` is written like a layer and is a real drive.
-fn zoned(
-    inner: &Spec,
-    settings: &[(String, String)],
-    options: &OpenOptions,
-    warnings: &mut Vec<Warning>,
-) -> Result<Stack, OpenError> {
-    let Spec::Path(path) = inner else { return Err(OpenError::ZonedOver { inner: inner.to_string() }) };
-    let mut zoned = ZonedOptions::new(host_options(path, options));
-    for (key, given) in settings {
-        let refused =
-            |reason: String| OpenError::ZonedSetting { key: key.clone(), given: given.clone(), reason };
-        let twice = match key.as_str() {
-            "lanes" => {
-                let lanes = given.parse().map_err(|_| refused("a count is expected".into()))?;
-                zoned.lanes.replace(lanes).is_some()
-            }
-            "write-unit" => {
-                let bytes = parse_bytes(given).map_err(|error| refused(error.to_string()))?;
-                zoned.write_unit_bytes.replace(bytes).is_some()
-            }
-            _ => return Err(refused("it knows lanes and write-unit".into())),
-        };
-        if twice {
-            return Err(refused("it is given twice".into()));
+    };
+    let refused = |error| OpenError::Real { path: path.into(), error };
+    let (stack, warnings) = match device.zoned {
+        None => {
+            let device = host.open().map_err(refused)?;
+            let warnings = device.warnings().to_vec();
+            (Stack::Data(Box::new(device)), warnings)
         }
-    }
-    let device = zoned.open().map_err(|error| match error {
-        ZonedError::Open(error) => OpenError::Real { path: path.into(), error },
-        error => OpenError::Zoned(error),
-    })?;
-    warnings.extend_from_slice(device.warnings());
-    Ok(Stack::Data(Box::new(device)))
+        Some(zoned) => {
+            let mut zones = ZonedOptions::new(host);
+            (zones.lanes, zones.write_unit_bytes) = (zoned.lanes, zoned.write_unit_bytes);
+            let device = zones.open().map_err(|error| match error {
+                ZonedError::Open(error) => refused(error),
+                error => OpenError::Zoned(error),
+            })?;
+            let warnings = device.warnings().to_vec();
+            (Stack::Data(Box::new(device)), warnings)
+        }
+    };
+    Ok(Built { stack, warnings, change: StateChange::None })
 }

@@ -12,6 +12,7 @@ use flashlane_base::{Duration, Seed};
 use flashlane_device::Device;
 use flashlane_device::Profile;
 use flashlane_device::spec::Spec;
+use flashlane_open::Target;
 use flashlane_probe::rig::Measurement;
 use flashlane_probe::{
     Effort, Medium, Options, ProbeError, ProbeResult, Progress, Warning, sustained_elsewhere,
@@ -76,25 +77,25 @@ const DEPTH: u64 = 256;
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     match (&arguments.device, arguments.score) {
-        (Some(device), None) => probe(arguments, device),
+        (Some(device), None) => probe(arguments, &devices::resolve(device)?),
         (_, score) => score_random(arguments, score.unwrap_or_default()),
     }
 }
 
-fn probe(arguments: &Arguments, spec: &Spec) -> Result<Status, Failure> {
+fn probe(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
     let Arguments { safety, .. } = arguments;
-    let real = devices::real_path(spec).is_some();
-    let writes = !arguments.read_only && (!real || safety.destroy_data || safety.create.is_some());
-    begin(spec, safety, &arguments.output, None)?;
+    let is_simulated = target.is_simulated();
+    let writes = !arguments.read_only && (is_simulated || safety.destroy_data || safety.create.is_some());
+    begin(target, safety, &arguments.output, None)?;
     let opening = Opening { safety, writes, depth: DEPTH, seed: arguments.seed };
-    let mut opened = devices::open_rewritable(spec, &opening, "the probe")?;
+    let mut opened = devices::open_rewritable(target, &opening, "the probe")?;
     fits(arguments, opened.device.profile())?;
     let meter = Meter::new("probing");
-    let mut result = measure(&mut *opened.device, arguments, spec, writes, &meter)?;
+    let mut result = measure(&mut *opened.device, arguments, target, writes, &meter)?;
     drop(opened.device);
-    add_fragmented(&mut result, arguments, spec, &meter)?;
+    add_fragmented(&mut result, arguments, target, &meter)?;
     drop(meter);
-    name_commands(&mut result, spec);
+    name_commands(&mut result, target)?;
     let warnings = opened.warnings.into_iter();
     result.warnings.extend(warnings.map(|w| Warning { code: w.code, message: w.message }));
     if !writes && !arguments.read_only {
@@ -104,7 +105,7 @@ fn probe(arguments: &Arguments, spec: &Spec) -> Result<Status, Failure> {
         }
     }
     let samples = samples(&result)?;
-    deliver(arguments, &output::value(&result, spec)?, Some(&samples), result.partial.as_deref())
+    deliver(arguments, &output::value(&result, target)?, Some(&samples), result.partial.as_deref())
 }
 
 /// Single measurements as columns.
@@ -144,8 +145,8 @@ fn fits(arguments: &Arguments, profile: &Profile) -> Result<(), Failure> {
 }
 
 /// What the host knows of a real device.
-fn medium(spec: &Spec) -> Medium {
-    match devices::real_path(spec) {
+fn medium(target: &Target) -> Medium {
+    match target.path() {
         Some(path) if path.is_file() => Medium::File,
         Some(path) if flashlane_host::is_virtual(path) => Medium::VirtualDisk,
         _ => Medium::Drive,
@@ -155,7 +156,7 @@ fn medium(spec: &Spec) -> Medium {
 fn measure(
     device: &mut dyn Device,
     arguments: &Arguments,
-    spec: &Spec,
+    target: &Target,
     may_write: bool,
     meter: &Meter,
 ) -> Result<ProbeResult, Failure> {
@@ -167,8 +168,8 @@ fn measure(
         effort: effort(arguments.effort),
         may_write,
         seed: arguments.seed,
-        medium: medium(spec),
-        never_written_share: devices::real_path(spec).and_then(flashlane_host::never_written_share),
+        medium: medium(target),
+        never_written_share: target.path().and_then(flashlane_host::never_written_share),
         page_bytes: arguments.page,
         p99: arguments.p99,
         watch: Some(&mut watch),
@@ -179,23 +180,20 @@ fn measure(
     })
 }
 
-/// The setting that makes a simulated drive in another state.
-const STATE: &str = "initial.state";
-
 /// Measures the recommended writes on another drive of the same simulated kind that was filled and overwritten at
 /// random, where the probed one had spare space left: filling that by probing would take far longer.
 fn add_fragmented(
     result: &mut ProbeResult,
     arguments: &Arguments,
-    spec: &Spec,
+    target: &Target,
     meter: &Meter,
 ) -> Result<(), Failure> {
     let Some(point) = result.recommendation.get("random_write") else { return Ok(()) };
     let had_space = point.writes.as_ref().is_some_and(|writes| writes.cleaning == Some(false));
-    let Some(worn) = spec.with_setting(STATE, "fragmented").filter(|_| had_space && !arguments.effort.quick)
-    else {
+    if !had_space || arguments.effort.quick {
         return Ok(());
-    };
+    }
+    let Some(worn) = target.with_state("fragmented")? else { return Ok(()) };
     meter.say("writes on a fragmented drive");
     let opening = Opening { safety: &arguments.safety, writes: true, depth: DEPTH, seed: arguments.seed };
     let mut opened = devices::open(&worn, &opening)?;
@@ -215,12 +213,13 @@ fn add_fragmented(
 
 /// Says with each recommendation which command measures it once more. A simulated drive is made anew for it, in the
 /// state in which the probe measured.
-fn name_commands(result: &mut ProbeResult, spec: &Spec) {
+fn name_commands(result: &mut ProbeResult, target: &Target) -> Result<(), Failure> {
+    let filled = target.with_state("full")?;
     for point in result.recommendation.values_mut() {
-        let filled = spec.with_setting(STATE, "full").filter(|_| point.area_bytes.is_some());
-        let device = filled.as_ref().unwrap_or(spec);
+        let device = filled.as_ref().filter(|_| point.area_bytes.is_some()).unwrap_or(target);
         point.command = Some(format!("flashlane run {} {}", quoted(&device.to_string()), point.workload));
     }
+    Ok(())
 }
 
 /// A spec as a shell takes it.

@@ -1,10 +1,11 @@
 //! `flashlane profile`: the drives that can be simulated.
 
-use crate::device::{profile_file, profile_named};
 use crate::failure::{Failure, Status};
 use crate::options::Format;
 use crate::output::{csv_line, json, print};
 use flashlane_base::units::format_bytes;
+use flashlane_open::{config_named, profile_text};
+use flashlane_policy::Policies;
 use flashlane_sim::config::{DriveConfig, PROFILES};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -58,9 +59,14 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     }
 }
 
+/// A profile by its name, or from a file that ends in `.toml`.
+fn profile_named(name: &str) -> Result<DriveConfig, Failure> {
+    Ok(config_named(name, &[], &Policies::default())?)
+}
+
 fn list(format: Format) -> Result<Status, Failure> {
     let drives: Vec<DriveConfig> =
-        PROFILES.iter().map(|profile| profile_named(profile.name, &[])).collect::<Result<_, _>>()?;
+        PROFILES.iter().map(|profile| profile_named(profile.name)).collect::<Result<_, _>>()?;
     let text = match format {
         Format::Text => {
             drives.iter().fold(list_row("name", "capacity", "over-prov.", "description"), |text, drive| {
@@ -137,10 +143,10 @@ fn plain(value: &Value) -> String {
 
 fn show(name: &str, format: Format) -> Result<Status, Failure> {
     // Checked also where only its text is shown: what is shown can be used.
-    let drive = profile_named(name, &[])?;
+    let drive = profile_named(name)?;
     let text = match PROFILES.iter().find(|profile| profile.name == name) {
         Some(profile) => profile.text.to_owned(),
-        None => profile_file(name)?,
+        None => profile_text(name)?,
     };
     let table: toml::Table = toml::from_str(&text).map_err(Failure::unusable)?;
     print(&match format {
@@ -194,7 +200,7 @@ fn fields(table: &toml::Table) -> String {
 fn check(files: &[String]) -> Result<Status, Failure> {
     let mut wrong = Vec::new();
     for file in files {
-        match profile_named(file, &[]) {
+        match profile_named(file) {
             Ok(drive) => print(&format!("{file}: {}\n", summary(&drive)))?,
             Err(failure) => wrong.push(failure),
         }

@@ -6,6 +6,7 @@ mod recording;
 mod sweep;
 
 use crate::begin::begin;
+use crate::device as devices;
 use crate::failure::{Failure, Status, tell};
 use crate::options::{
     OutputOptions, SafetyOptions, SweepOptions, TraceDevice, device, device_of_trace, seed,
@@ -88,33 +89,34 @@ impl Arguments {
 }
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
-    let Arguments { device: spec, safety, .. } = arguments;
+    let Arguments { device, safety, .. } = arguments;
     let (recording, how) = (arguments.recording(), arguments.how.checked(arguments.seed)?);
     if !arguments.sweep.keys.is_empty() {
         return sweep::call(arguments, recording);
     }
+    let target = &devices::resolve(device)?;
     // A trace that cannot be read is told before a device is made. Opened once: what a pipe has given is gone.
     let side_by_side = recording.side_by_side()?;
     let trace = recording.open()?;
-    let writes = recording.changes(spec, how.most())?;
+    let writes = recording.changes(target, how.most())?;
     let what = writes.then(|| (recording.described(), recording.instead()));
-    begin(spec, safety, &arguments.output, what)?;
-    let meter = Meter::new(format!("replaying on {spec}"));
+    begin(target, safety, &arguments.output, what)?;
+    let meter = Meter::new(format!("replaying on {target}"));
     let mut watch = |share| meter.watch(share);
-    let opened = how.open(spec, safety, writes)?;
+    let opened = how.open(target, safety, writes)?;
     let requests = Requests::Opened(Box::new(trace), side_by_side);
     let (replay, result) = how.measure(opened, requests, Options::default().samples, &mut watch)?;
     drop(meter);
     let measured = replay.requests + replay.flushes;
     if let Some(reason) = result.partial.as_ref().filter(|_| measured == 0) {
-        return Err(Failure::failed(anyhow!("{spec}: {reason}; nothing was measured")));
+        return Err(Failure::failed(anyhow!("{target}: {reason}; nothing was measured")));
     }
-    let value = output::value(&result, spec)?;
+    let value = output::value(&result, target)?;
     output::deliver(&arguments.output, &value, Some(&output::samples(&replay.samples)?))?;
     Ok(match result.partial {
         None => Status::Done,
         Some(reason) => {
-            tell(&format!("{spec}: {reason}; the result is partial: {measured} requests were measured"));
+            tell(&format!("{target}: {reason}; the result is partial: {measured} requests were measured"));
             Status::Failed
         }
     })

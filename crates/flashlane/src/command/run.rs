@@ -14,6 +14,7 @@ use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
 use flashlane_measure::schema::{RunResult, RunsResult, Warning};
 use flashlane_measure::{Interruption, MeasureError, Options, Progress, Run, run, run_verified};
+use flashlane_open::Target;
 use flashlane_studies::sweep::fingerprint;
 use flashlane_workload::{KEYS, NAMED, Scope, Workload};
 use serde_json::Value;
@@ -80,46 +81,49 @@ fn long_help() -> String {
 }
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
-    let Arguments { device: spec, safety, .. } = arguments;
-    let written = Written::read(&arguments.workload.join(" "), || devices::capacity_of(spec, safety))?;
+    let Arguments { device, safety, .. } = arguments;
+    let typed = arguments.workload.join(" ");
     if !arguments.sweep.keys.is_empty() {
+        let written = Written::read(&typed, || devices::capacity_of(&devices::resolve(device)?, safety))?;
         let base = arguments.changed(written.workload()?);
         let experiment = Experiment { arguments, written, base };
-        return sweep::call(experiment, spec, &arguments.sweep, safety, &arguments.output);
+        return sweep::call(experiment, device, &arguments.sweep, safety, &arguments.output);
     }
+    let target = &devices::resolve(device)?;
+    let written = Written::read(&typed, || devices::capacity_of(target, safety))?;
     let stages: Vec<Workload> =
         written.stages()?.into_iter().map(|workload| arguments.changed(workload)).collect();
-    devices::check_workloads(spec, safety, &stages)?;
+    devices::check_workloads(target, safety, &stages)?;
     let writes = stages.iter().find(|workload| workload.changes());
     let writes = writes.map(|workload| (described(workload), "use a workload that only reads"));
-    begin(spec, safety, &arguments.output, writes)?;
-    let meter = Meter::new(format!("running on {spec}"));
+    begin(target, safety, &arguments.output, writes)?;
+    let meter = Meter::new(format!("running on {target}"));
     let mut preconditions = false;
     let mut watch = |progress: &Progress| {
         if progress.preconditions != preconditions {
             preconditions = progress.preconditions;
-            meter.say(format!("{} {spec}", if preconditions { "preconditioning" } else { "running on" }));
+            meter.say(format!("{} {target}", if preconditions { "preconditioning" } else { "running on" }));
         }
         meter.watch(progress.share())
     };
-    let measured = measure(spec, &stages, safety, Options::default().samples, &mut watch);
+    let measured = measure(target, &stages, safety, Options::default().samples, &mut watch);
     drop(meter);
     let mut measured = measured?;
     let unmeasured = measured.pop_if(|(run, _)| run.requests == 0 && run.partial.is_some());
-    let unmeasured = unmeasured.map(|(run, _)| nothing_measured(spec, &run));
+    let unmeasured = unmeasured.map(|(run, _)| nothing_measured(target, &run));
     if measured.is_empty() {
         return Err(unmeasured.unwrap_or_else(|| Failure::failed(anyhow!("nothing was measured"))));
     }
-    measured[0].1.warnings.extend(written.warnings(spec));
+    measured[0].1.warnings.extend(written.warnings(target));
     let (last, _) = &measured[measured.len() - 1];
     let partial = last.partial.map(|reason| {
-        format!("{spec}: {reason}; the result is partial: {} requests were measured", last.requests)
+        format!("{target}: {reason}; the result is partial: {} requests were measured", last.requests)
     });
     let partial = partial.or(unmeasured.map(|failure| failure.reason()));
-    let failed: Vec<String> = measured.iter().filter_map(|(_, result)| mismatches(spec, result)).collect();
+    let failed: Vec<String> = measured.iter().filter_map(|(_, result)| mismatches(target, result)).collect();
     if let ([_], [(run, result)]) = (&stages[..], &measured[..]) {
         let samples = output::samples(&run.samples)?;
-        output::deliver(&arguments.output, &output::value(result, spec)?, Some(&samples))?;
+        output::deliver(&arguments.output, &output::value(result, target)?, Some(&samples))?;
     } else {
         let made = measured.len();
         let results = measured.into_iter().map(|(_, result)| result).collect();
@@ -127,14 +131,14 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         if made < stages.len() {
             results.partial = results.partial.or_else(|| partial.clone());
         }
-        output::deliver(&arguments.output, &output::value(&results, spec)?, None)?;
+        output::deliver(&arguments.output, &output::value(&results, target)?, None)?;
     }
     failed.iter().chain(&partial).for_each(|reason| tell(reason));
     Ok(if failed.is_empty() && partial.is_none() { Status::Done } else { Status::Failed })
 }
 
 /// Why a run has no result: it ended before the first request was measured.
-fn nothing_measured(spec: &Spec, run: &Run) -> Failure {
+fn nothing_measured(target: &Target, run: &Run) -> Failure {
     let reason = run.partial.map_or_else(String::new, |reason| reason.to_string());
     let phase = match &run.precondition {
         Some(_) if run.partial == Some(Interruption::Stopped) => {
@@ -142,14 +146,14 @@ fn nothing_measured(spec: &Spec, run: &Run) -> Failure {
         }
         _ => "",
     };
-    Failure::failed(anyhow!("{spec}: {reason}{phase}; nothing was measured"))
+    Failure::failed(anyhow!("{target}: {reason}{phase}; nothing was measured"))
 }
 
 /// That what was read from the device is not what was written, where it was verified.
-fn mismatches(spec: &Spec, result: &RunResult) -> Option<String> {
+fn mismatches(target: &Target, result: &RunResult) -> Option<String> {
     result.verified.as_ref().filter(|verified| verified.mismatches > 0)?;
     let warning = result.warnings.iter().find(|warning| warning.code == "verification-failed")?;
-    Some(format!("{spec}: {}", warning.message))
+    Some(format!("{target}: {}", warning.message))
 }
 
 fn described(workload: &Workload) -> String {
@@ -178,7 +182,7 @@ impl Arguments {
 /// Opens the device, runs one workload after the other on it, and says what came of each. The first that ends early is
 /// the last.
 fn measure(
-    spec: &Spec,
+    target: &Target,
     stages: &[Workload],
     safety: &SafetyOptions,
     samples: usize,
@@ -191,9 +195,9 @@ fn measure(
         seed: stages[0].seed,
     };
     let mut ready = if stages.iter().any(|workload| workload.verify) {
-        Ready::Bytes(devices::open_verifiable(spec, &opening)?)
+        Ready::Bytes(devices::open_verifiable(target, &opening)?)
     } else {
-        Ready::Timing(devices::open(spec, &opening)?)
+        Ready::Timing(devices::open(target, &opening)?)
     };
     let mut measured = Vec::new();
     for workload in stages {
@@ -292,13 +296,18 @@ impl sweep::Experiment for Experiment<'_> {
         format!("{workload} {whole:016x}")
     }
 
-    fn measure(&self, device: &Spec, workload: &Workload, watch: sweep::Watch<'_>) -> Result<Value, Failure> {
+    fn measure(
+        &self,
+        target: &Target,
+        workload: &Workload,
+        watch: sweep::Watch<'_>,
+    ) -> Result<Value, Failure> {
         let mut watch = |progress: &Progress| watch(progress.share());
         // Single requests are for one run's plots and samples, which no sweep draws.
         let stages = std::slice::from_ref(workload);
-        devices::check_workloads(device, &self.arguments.safety, stages)?;
-        let measured = measure(device, stages, &self.arguments.safety, 0, &mut watch)?;
-        if let Some(reason) = mismatches(device, &measured[0].1) {
+        devices::check_workloads(target, &self.arguments.safety, stages)?;
+        let measured = measure(target, stages, &self.arguments.safety, 0, &mut watch)?;
+        if let Some(reason) = mismatches(target, &measured[0].1) {
             return Err(Failure::failed(anyhow!("{reason}")));
         }
         serde_json::to_value(&measured[0].1).map_err(Failure::failed)

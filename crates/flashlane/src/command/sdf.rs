@@ -6,6 +6,7 @@ mod device;
 mod status;
 mod verdict;
 
+use crate::device as devices;
 use crate::failure::{Failure, Status};
 use crate::options::{self, Format, OutputOptions, SafetyOptions};
 use flashlane_base::units::{parse_bytes, parse_duration};
@@ -125,6 +126,21 @@ enum Action {
     },
 }
 
+impl Action {
+    fn device(&self) -> &Spec {
+        match self {
+            Self::Format { device, .. }
+            | Self::Status { device, .. }
+            | Self::Put { device, .. }
+            | Self::Get { device, .. }
+            | Self::Ls { device, .. }
+            | Self::Rm { device, .. }
+            | Self::Fsck { device, .. }
+            | Self::Bench { device, .. } => &device.device,
+        }
+    }
+}
+
 /// On which device.
 #[derive(Debug, clap::Args)]
 struct DeviceOption {
@@ -224,19 +240,20 @@ impl Arguments {
 }
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
+    let target = &devices::resolve(arguments.action.device())?;
     match &arguments.action {
-        Action::Format { device, output, safety } => status::format(&device.device, output, safety),
-        Action::Status { device, output } => status::status(&device.device, output),
-        Action::Put { device, files, id } => blocks::put(&device.device, files, *id),
-        Action::Get { device, id, offset, length, output } => {
-            blocks::get(&device.device, *id, *offset, *length, new_file(output))
+        Action::Format { output, safety, .. } => status::format(target, output, safety),
+        Action::Status { output, .. } => status::status(target, output),
+        Action::Put { files, id, .. } => blocks::put(target, files, *id),
+        Action::Get { id, offset, length, output, .. } => {
+            blocks::get(target, *id, *offset, *length, new_file(output))
         }
-        Action::Ls { device, format } => blocks::list(&device.device, *format),
-        Action::Rm { device, ids, damaged } => blocks::remove(&device.device, ids, *damaged),
-        Action::Fsck { device, repair, destroy_data, output } => {
+        Action::Ls { format, .. } => blocks::list(target, *format),
+        Action::Rm { ids, damaged, .. } => blocks::remove(target, ids, *damaged),
+        Action::Fsck { repair, destroy_data, output, .. } => {
             let repair = repair.then_some(*destroy_data);
-            status::fsck(&device.device, repair, output)
+            status::fsck(target, repair, output)
         }
-        Action::Bench { device, load, output, safety } => bench::call(&device.device, load, output, safety),
+        Action::Bench { load, output, safety, .. } => bench::call(target, load, output, safety),
     }
 }

@@ -15,6 +15,7 @@ use clap::ValueEnum;
 use flashlane_base::Seed;
 use flashlane_device::spec::Spec;
 use flashlane_measure::schema::Warning;
+use flashlane_open::Target;
 use flashlane_report::Samples;
 use flashlane_uflip::{
     Benchmark, Effort, Journal, Options, Outcome, Progress, StateMethod, UflipError, uflip as benchmark,
@@ -108,25 +109,26 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         Some(Action::Import(arguments)) => return exchange::import(arguments),
         None => {}
     }
-    let spec = arguments.device.as_ref().expect("a device or an action is required");
-    if arguments.plan {
-        return plan::call(arguments, spec);
-    }
+    let device = arguments.device.as_ref().expect("a device or an action is required");
     if !arguments.sweep.keys.is_empty() {
-        return sweep::call(arguments, spec);
+        return sweep::call(arguments, device);
     }
-    begin(spec, &arguments.safety, &arguments.output, None)?;
-    let meter = Meter::new(format!("benchmarking {spec}"));
+    let target = &devices::resolve(device)?;
+    if arguments.plan {
+        return plan::call(arguments, target);
+    }
+    begin(target, &arguments.safety, &arguments.output, None)?;
+    let meter = Meter::new(format!("benchmarking {target}"));
     let mut watch = |progress: &Progress| {
         meter.say(&*progress.stage);
         meter.watch(Some(progress.share))
     };
-    let measured = arguments.measure(spec, arguments.seed, arguments.output.out.as_deref(), &mut watch);
+    let measured = arguments.measure(target, arguments.seed, arguments.output.out.as_deref(), &mut watch);
     drop(meter);
     let (outcome, journal) = measured?;
-    let mut result = output::value(&outcome.result, spec)?;
+    let mut result = output::value(&outcome.result, target)?;
     if arguments.serial
-        && let Some(path) = devices::real_path(spec)
+        && let Some(path) = target.path()
     {
         result["machine"]["serial"] = flashlane_host::serial(path).into();
     }
@@ -161,25 +163,25 @@ impl Arguments {
     }
 
     /// Whether the device may be written to.
-    fn writes(&self, spec: &Spec) -> bool {
-        devices::real_path(spec).is_none() || self.safety.destroy_data || self.safety.create.is_some()
+    fn writes(&self, target: &Target) -> bool {
+        target.is_simulated() || self.safety.destroy_data || self.safety.create.is_some()
     }
 
     /// Benchmarks the device; with `out`, a real one with a journal in it, whose path is given back.
     fn measure(
         &self,
-        spec: &Spec,
+        target: &Target,
         seed: Seed,
         out: Option<&Path>,
         watch: flashlane_uflip::Watch<'_>,
     ) -> Result<(Outcome, Option<PathBuf>), Failure> {
-        let writes = self.writes(spec);
+        let writes = self.writes(target);
         let opening = Opening { safety: &self.safety, writes, depth: DEPTH, seed };
-        let mut opened = devices::open_rewritable(spec, &opening, "uFLIP")?;
-        let path = out.filter(|_| devices::real_path(spec).is_some()).map(|out| out.join(JOURNAL));
+        let mut opened = devices::open_rewritable(target, &opening, "uFLIP")?;
+        let path = out.filter(|_| !target.is_simulated()).map(|out| out.join(JOURNAL));
         let mut journal = match &path {
             None => None,
-            Some(path) => Some(self.journal(path, spec, opened.device.profile().capacity_bytes, writes)?),
+            Some(path) => Some(self.journal(path, target, opened.device.profile().capacity_bytes, writes)?),
         };
         let options = Options {
             effort: self.effort(),
@@ -192,7 +194,7 @@ impl Arguments {
             ..Options::default()
         };
         let mut outcome =
-            benchmark(&mut *opened.device, options).map_err(|error| ended(error, spec, path.is_some()))?;
+            benchmark(&mut *opened.device, options).map_err(|error| ended(error, target, path.is_some()))?;
         let result = &mut outcome.result;
         for warning in result.warnings.iter_mut().filter(|warning| warning.code == "part-of-device") {
             warning.message += "; without --quick all of it is";
@@ -225,14 +227,14 @@ impl Arguments {
     fn journal(
         &self,
         path: &Path,
-        spec: &Spec,
+        target: &Target,
         capacity_bytes: u64,
         writes: bool,
     ) -> Result<Journal, Failure> {
-        let identity = devices::real_path(spec).map(flashlane_host::identity).unwrap_or_default();
+        let identity = target.real().map(|real| real.identity().clone()).unwrap_or_default();
         let drive: Vec<String> = [identity.model, identity.firmware].into_iter().flatten().collect();
         let definition = format!(
-            "flashlane {}, {spec} ({}) of {capacity_bytes} bytes, {} effort, {}, state {}, seed {}, {}",
+            "flashlane {}, {target} ({}) of {capacity_bytes} bytes, {} effort, {}, state {}, seed {}, {}",
             env!("CARGO_PKG_VERSION"),
             drive.join(" "),
             self.effort().name(),
@@ -250,7 +252,7 @@ impl Arguments {
 }
 
 /// Why there is no result, and what can be done about it.
-fn ended(error: UflipError, device: &Spec, is_kept: bool) -> Failure {
+fn ended(error: UflipError, device: &Target, is_kept: bool) -> Failure {
     match error {
         UflipError::TooSmall { .. } => Failure::unusable(error),
         UflipError::Stopped if is_kept => Failure::failed(anyhow!(

@@ -5,11 +5,11 @@
 //! link's) it is refused with both meanings, since what the numbers are of would be a guess.
 
 use super::{Experiment, SEED};
-use crate::device as devices;
 use crate::failure::Failure;
 use crate::near::nearest;
 use anyhow::anyhow;
 use flashlane_device::spec::Spec;
+use flashlane_open::profile_fields;
 use flashlane_sim::config::{PROFILES, field_names};
 use flashlane_workload::fio_word;
 
@@ -46,17 +46,7 @@ pub(super) fn in_full(text: &str, experiment: &impl Experiment, device: &Spec) -
 
 /// The fields called `name` that the profile of the drive in `device` sets; none of a real device.
 fn fields(device: &Spec, name: &str) -> Result<Vec<String>, Failure> {
-    let profile = match device {
-        Spec::Layer { inner, .. } => return fields(inner, name),
-        Spec::Path(_) => return Ok(Vec::new()),
-        Spec::Simulated { profile, .. } => profile,
-    };
-    let text = match PROFILES.iter().find(|source| source.name == profile) {
-        Some(source) => source.text.to_owned(),
-        None if profile.ends_with(".toml") => devices::profile_file(profile)?,
-        None => String::new(),
-    };
-    Ok(field_names(&text).into_iter().filter(|field| short(field) == name).collect())
+    Ok(profile_fields(device)?.into_iter().filter(|field| short(field) == name).collect())
 }
 
 fn short(field: &str) -> &str {

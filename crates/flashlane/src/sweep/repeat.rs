@@ -1,11 +1,9 @@
 //! How often the points of a sweep are measured: several times, under several seeds, where anything about them is random.
 
 use super::{Experiment, Point, SEED, own};
-use crate::device as devices;
 use crate::failure::Failure;
 use crate::options::SweepOptions;
 use anyhow::anyhow;
-use flashlane_device::spec::Spec;
 use flashlane_studies::sweep::{Grid, Key, POINTS_MAX};
 
 /// How often a point is measured unless told: four degrees of freedom tell differences of three standard deviations.
@@ -13,13 +11,9 @@ pub(super) const REPETITIONS: usize = 5;
 
 /// Whether measuring a point again, under another seed, may give another result.
 pub(super) fn is_random<E: Experiment>(experiment: &E, point: &Point<E::Plan>) -> bool {
-    let drive_is_random = match &point.device {
-        Spec::Simulated { .. } => {
-            devices::profile_of(&point.device).ok().flatten().is_none_or(|profile| profile.is_random())
-        }
-        // A real one is never measured twice with the same result, and layers may draw lots.
-        Spec::Path(_) | Spec::Layer { .. } => true,
-    };
+    // A real one is never measured twice with the same result, and layers may draw lots.
+    let drive_is_random =
+        point.target.is_layered() || point.target.config().is_none_or(|config| config.is_random());
     drive_is_random || experiment.is_random(&point.plan)
 }
 

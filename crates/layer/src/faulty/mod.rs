@@ -13,9 +13,9 @@ mod tests;
 
 pub use faults::{Fault, Faults, Rate};
 
-use crate::label;
-use crate::options::{LayerError, Options};
-use crate::registry::{Entry, Stack};
+use crate::entry::{Capabilities, Entry, Plan, Prepared, Stack, StateChange, StateRequest};
+use crate::label::label;
+use crate::options::LayerError;
 use faults::KINDS;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{
@@ -23,20 +23,26 @@ use flashlane_device::{
     SubmitError, Unit,
 };
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub(crate) const ENTRY: Entry = Entry {
     name: "faulty",
     summary: "fails, delays, loses, tears, corrupts or misdirects requests, or vanishes, by seeded chance",
+    adds: Capabilities { erase_units: false, bytes: false, stored_state: false },
     options: Faults::options,
-    build,
+    read: |options| Ok(Arc::new(Faults::parse(options)?)),
 };
 
-fn build(options: &Options<'_>, inner: Stack, seed: Seed) -> Result<Stack, LayerError> {
-    let faults = Faults::parse(options)?;
-    Ok(match inner {
-        Stack::Timing(device) => Stack::Timing(Box::new(Faulty::new(device, faults, seed)?)),
-        Stack::Data(device) => Stack::Data(Box::new(Faulty::over_data(device, faults, seed))),
-    })
+impl Plan for Faults {
+    fn prepare(&self, inner: Stack, _: StateRequest) -> Result<Prepared, LayerError> {
+        let faults = self.clone();
+        Ok(Prepared::new(StateChange::None, move |seed| {
+            Ok(match inner {
+                Stack::Timing(device) => Stack::Timing(Box::new(Faulty::new(device, faults, seed)?)),
+                Stack::Data(device) => Stack::Data(Box::new(Faulty::over_data(device, faults, seed))),
+            })
+        }))
+    }
 }
 
 /// How long a write that never reaches the device takes to be acknowledged: a volatile cache's time.

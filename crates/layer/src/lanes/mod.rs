@@ -29,14 +29,14 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use crate::entry::Repair;
 pub use disk::{Flaw, OLDEST_VERSION, Record, Superblock, VERSION, seal};
 pub use error::LanesError;
 pub use layout::{RECORDS, SECTOR_BYTES, Shape, UNITS_MAX};
 pub use open::Damage;
 pub(crate) use settings::ENTRY;
-pub use settings::planned;
 
-use crate::label;
+use crate::label::label;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{
     AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request,
@@ -65,15 +65,6 @@ enum Step {
     Superblock,
     /// Zeros over the head of a unit with foreign data, which is to be erased.
     Head(Asked),
-}
-
-/// Which damaged records may be written anew.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repair {
-    /// Those in whose places there is nothing but what is left of them.
-    Ours,
-    /// All, over foreign data too, which is lost.
-    Overwrite,
 }
 
 /// Lanes over a device that keeps bytes.
@@ -112,11 +103,14 @@ pub struct Lanes<D> {
     ended: Vec<Asked>,
 }
 
+/// The layer's name in a spec.
+const NAME: &str = "lanes";
+
 /// What lanes over such a device say of themselves.
 fn profile(below: &Profile, layout: &Layout) -> Profile {
     let Shape { lanes, unit_bytes, read_unit_bytes, write_unit_bytes } = layout.shape;
     Profile {
-        name: label(ENTRY.name, &below.name, &layout.shape.settings()),
+        name: label(NAME, &below.name, &layout.shape.settings()),
         capacity_bytes: layout.units_per_lane * unit_bytes,
         lanes,
         read_unit_bytes,

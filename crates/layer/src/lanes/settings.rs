@@ -1,19 +1,22 @@
-//! The layer's settings: what is asked for, held against what is found.
+//! The layer's settings, compared with the lanes that the device has.
 
 use super::divide;
 use super::error::LanesError;
 use super::layout::Shape;
 use super::open::{self, Driven};
-use super::{Lanes, Repair};
+use super::{Lanes, NAME};
+use crate::entry::{
+    Capabilities, Entry, Format, Plan, Prepared, Repair, Stack, StateChange, StateRequest, StateSettings,
+};
 use crate::options::{LayerError, OptionHelp, Options};
-use crate::registry::{Entry, Stack};
-use flashlane_base::Seed;
 use flashlane_base::units::{exact_bytes, parse_bytes, parse_count};
-use flashlane_device::{DataDevice, Profile};
+use flashlane_device::{DataDevice, Device};
+use std::sync::Arc;
 
 pub(crate) const ENTRY: Entry = Entry {
-    name: "lanes",
+    name: NAME,
     summary: "divides a file or block device into lanes of erase units, with their states kept on it",
+    adds: Capabilities { erase_units: true, bytes: false, stored_state: true },
     options: || {
         let option = |key, value, summary| OptionHelp { key, value, summary };
         vec![
@@ -34,48 +37,58 @@ pub(crate) const ENTRY: Entry = Entry {
             ),
         ]
     },
-    build,
+    read: |options| Ok(Arc::new(Settings::read(options)?)),
 };
 
-fn build(options: &Options<'_>, inner: Stack, seed: Seed) -> Result<Stack, LayerError> {
-    let asked = Asked::read(options)?;
-    match inner {
-        Stack::Data(device) => Ok(Stack::Data(Box::new(asked.open(device, seed)?))),
-        Stack::Timing(device) => {
-            Err(LayerError::NeedsBytes { key: ENTRY.name, device: device.profile().name.clone() })
-        }
-    }
-}
-
-/// What lanes will say of themselves that these settings, with `format=yes` among them, divide `inner` into: so that
-/// somebody who cannot use them can say so before all that is on it is lost. Nothing unless `format=yes` is among them: a
-/// blank simulated device is divided without it, and has nothing to lose.
-///
-/// # Errors
-/// [`LayerError`] where it cannot be divided so.
-pub fn planned(settings: &[(String, String)], inner: &Stack) -> Result<Option<Profile>, LayerError> {
-    let asked = Asked::read(&Options::new(ENTRY.name, &(ENTRY.options)(), settings)?)?;
-    match inner {
-        Stack::Data(device) if asked.format == Some(true) => {
-            let layout = divide::planned(device.profile(), asked.shape())?;
-            Ok(Some(super::profile(device.profile(), &layout)))
-        }
-        _ => Ok(None),
-    }
-}
-
-/// A shape of which some is left open, and whether it is made anew.
-struct Asked {
+/// A shape of which some is left open, and what is done with the state on the device.
+#[derive(Clone, Copy, Debug)]
+struct Settings {
     lanes: Option<u32>,
     unit_bytes: Option<u64>,
     read_unit_bytes: Option<u64>,
     write_unit_bytes: Option<u64>,
-    format: Option<bool>,
+    format: Option<Format>,
     repair: Option<Repair>,
     check_erased: Option<bool>,
 }
 
-impl Asked {
+impl Plan for Settings {
+    fn prepare(&self, inner: Stack, request: StateRequest) -> Result<Prepared, LayerError> {
+        let Stack::Data(mut device) = inner else {
+            return Err(LayerError::NeedsBytes { key: NAME, device: inner.profile().name.clone() });
+        };
+        let settings = self.or(request);
+        let finished = |lanes| Ok(Stack::Data(Box::new(lanes)));
+        if settings.divides(&mut device) {
+            let shape = settings.shape();
+            let layout = divide::planned(device.profile(), shape)?;
+            let change = StateChange::New(super::profile(device.profile(), &layout));
+            return Ok(Prepared::new(change, move |seed| finished(Lanes::format(device, shape, seed)?)));
+        }
+        let name = device.profile().name.clone();
+        let accept = |found: &Shape| self.accepts(found, &name);
+        let (repair, check_erased) = (settings.repair, settings.check_erased == Some(true));
+        let mut lanes = Lanes::open_if(device, repair.unwrap_or(Repair::Ours), check_erased, accept)?;
+        let change = match repair {
+            Some(_) => StateChange::Repaired(lanes.profile().clone()),
+            None => StateChange::None,
+        };
+        Ok(Prepared::new(change, move |_| {
+            if repair.is_some() {
+                lanes.repair()?;
+            }
+            finished(lanes)
+        }))
+    }
+
+    fn state_settings(&self) -> StateSettings {
+        let sizes = [self.unit_bytes, self.read_unit_bytes, self.write_unit_bytes];
+        let has_shape = self.lanes.is_some() || sizes.iter().any(Option::is_some);
+        StateSettings { format: self.format, repair: self.repair, has_shape }
+    }
+}
+
+impl Settings {
     fn read(options: &Options<'_>) -> Result<Self, LayerError> {
         let lanes = |text: &str| {
             let count = parse_count(text).map_err(|error| error.to_string())?;
@@ -91,35 +104,40 @@ impl Asked {
             "overwrite" => Ok(Repair::Overwrite),
             _ => Err("it is yes or overwrite"),
         };
+        let format = |text: &str| yes(text).map(|yes| if yes { Format::Always } else { Format::Never });
         Ok(Self {
             lanes: options.read("channels", lanes)?,
             unit_bytes: options.read("unit", parse_bytes)?,
             read_unit_bytes: options.read("read-unit", parse_bytes)?,
             write_unit_bytes: options.read("write-unit", parse_bytes)?,
-            format: options.read("format", yes)?,
+            format: options.read("format", format)?,
             repair: options.read("repair", repair)?,
             check_erased: options.read("check-erased", yes)?,
         })
     }
 
-    /// The lanes on a device. A simulated one begins blank and has nothing to lose: it is divided without being asked for.
-    fn open<D: DataDevice>(&self, mut device: D, seed: Seed) -> Result<Lanes<D>, LanesError> {
-        let blank = self.format.is_none() && device.profile().simulated && {
-            let mut driven = Driven { device: &mut device, next: &mut 0 };
-            matches!(open::superblock(&mut driven, |_| Ok(())), Err(LanesError::NotFormatted { .. }))
-        };
-        if blank || self.format == Some(true) {
-            return Lanes::format(device, self.shape(), seed);
+    /// Returns these settings, with what a caller wants where they say nothing.
+    fn or(self, request: StateRequest) -> Self {
+        Self {
+            format: self.format.or(request.format),
+            repair: self.repair.or(request.repair),
+            check_erased: self.check_erased.or(Some(request.check_erased)),
+            ..self
         }
-        let name = device.profile().name.clone();
-        let accept = |found: &Shape| self.accepts(found, &name);
-        let checks_erased = self.check_erased == Some(true);
-        let Some(repair) = self.repair else {
-            return Lanes::open_if(device, Repair::Ours, checks_erased, accept);
-        };
-        let mut lanes = Lanes::open_if(device, repair, checks_erased, accept)?;
-        lanes.repair()?;
-        Ok(lanes)
+    }
+
+    /// Returns whether the device is divided anew. A simulated one begins blank and has nothing to lose: it is divided
+    /// without being asked for.
+    fn divides<D: DataDevice>(&self, device: &mut D) -> bool {
+        match self.format {
+            Some(Format::Always) => return true,
+            Some(Format::Never) => return false,
+            None if !device.profile().simulated => return false,
+            Some(Format::IfAbsent) | None => {}
+        }
+        let mut driven = Driven { device, next: &mut 0 };
+        let found = open::superblock(&mut driven, |_| Ok(()));
+        matches!(found, Err(LanesError::NotFormatted { .. }))
     }
 
     fn accepts(&self, found: &Shape, device: &str) -> Result<(), LanesError> {

@@ -6,7 +6,9 @@ mod versions;
 
 use super::*;
 use crate::Backed;
-use crate::registry::{Stack, build};
+use crate::entry::{Format, Repair, Stack, StateChange, StateRequest};
+use crate::options::LayerError;
+use crate::registry::layer;
 use flashlane_base::Random;
 use flashlane_device::{NullDevice, Rule, conformance};
 use proptest::prelude::*;
@@ -262,7 +264,11 @@ fn what_cannot_be_read_is_read_from_its_copy() {
 }
 
 /// Lanes by their spec, over a device.
-fn by_spec(settings: &[(&str, &str)], device: Memory) -> Result<Stack, crate::LayerError> {
+fn build(name: &str, settings: &[(String, String)], inner: Stack, seed: Seed) -> Result<Stack, LayerError> {
+    layer(name, settings)?.build(inner, seed)
+}
+
+fn by_spec(settings: &[(&str, &str)], device: Memory) -> Result<Stack, LayerError> {
     let settings: Vec<_> = settings.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
     build("lanes", &settings, Stack::Data(Box::new(device)), Seed(1))
 }
@@ -304,7 +310,7 @@ fn what_cannot_be_opened_says_what_was_found() {
     assert_eq!(anew.profile().lanes, 3);
     assert!(matches!(
         build("lanes", &[], Stack::Timing(Box::new(NullDevice::new(1 << 20))), Seed(1)),
-        Err(crate::LayerError::NeedsBytes { .. })
+        Err(LayerError::NeedsBytes { .. })
     ));
 }
 
@@ -381,6 +387,33 @@ fn a_real_device_is_divided_only_when_that_is_asked_for() {
     assert_eq!(open(Real::new(memory(1 << 20), 1 << 20, 8), &settings), Ok(2));
     let shallow = open(Real::new(memory(1 << 20), 1 << 20, 1), &settings).unwrap_err().to_string();
     assert!(shallow.contains("one request at a time"), "{shallow}");
+}
+
+#[test]
+fn preparing_writes_nothing_and_finishing_repairs_or_divides() {
+    let request =
+        StateRequest { format: Some(Format::IfAbsent), repair: Some(Repair::Overwrite), check_erased: true };
+    let settings = [("channels", "2"), ("unit", "8KiB"), ("read-unit", "512B"), ("write-unit", "4KiB")];
+    let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let small = layer("lanes", &settings).expect("they are settings");
+    let prepared = |device: Memory| small.prepare(Stack::Data(Box::new(device)), request).unwrap();
+    assert!(matches!(prepared(memory(1 << 20)).change(), StateChange::New(_)), "a blank device is divided");
+
+    let shape = shape(2, 8192, 512, 4096);
+    let mut device = fresh(shape, 1 << 20).into_inner();
+    overwrite(&mut device, 0, &[9; 4096]);
+    let before = raw(&mut device, 0, 1 << 20);
+    let kept = prepared(device.clone());
+    let StateChange::Repaired(profile) = kept.change() else { panic!("the lanes are kept") };
+    assert_eq!((profile.lanes, profile.erase_unit_bytes), (2, 8192));
+    drop(kept);
+    assert_eq!(raw(&mut device, 0, 1 << 20), before, "preparing wrote");
+    let Ok(Stack::Data(repaired)) = prepared(device).finish(Seed(1)) else { panic!("it keeps bytes") };
+    assert_eq!(repaired.counters().get("superblocks_damaged"), Some(0));
+    // A setting takes precedence.
+    let never = layer("lanes", &[("format".into(), "no".into())]).expect("it is a setting");
+    let refused = never.prepare(Stack::Data(Box::new(memory(1 << 20))), request).err();
+    assert!(matches!(refused, Some(LayerError::Lanes(LanesError::NotFormatted { .. }))), "{refused:?}");
 }
 
 #[test]
@@ -499,9 +532,11 @@ proptest! {
             ("write-unit", format!("{}B", write * 1024)), ("format", "yes".into())]
             .map(|(key, value)| (key.to_owned(), value));
         let below = || Stack::Data(Box::new(memory(device * 4096)));
-        let made = build("lanes", &settings, below(), Seed(1));
-        prop_assert_eq!(planned(&settings, &below()), made.map(|stack| Some(stack.profile().clone())));
-        prop_assert_eq!(planned(&settings[..0], &below()), Ok(None), "nobody asked for it");
+        let lanes = layer("lanes", &settings);
+        let made = lanes.clone().and_then(|lanes| lanes.build(below(), Seed(1)));
+        let planned = lanes.and_then(|lanes| lanes.prepare(below(), StateRequest::default()));
+        let planned = planned.map(|planned| planned.change().clone());
+        prop_assert_eq!(planned, made.map(|stack| StateChange::New(stack.profile().clone())));
     }
 
     #[test]

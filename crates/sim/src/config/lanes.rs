@@ -6,6 +6,13 @@ use super::{Bytes, DriveConfig, Share};
 use flashlane_base::units::exact_bytes;
 use serde::Deserialize;
 
+impl DriveConfig {
+    /// Returns the number of lanes that the device has: 1 where it has a translation layer.
+    pub fn lane_count(&self) -> u32 {
+        if self.lanes.is_some() { self.flash.channels } else { 1 }
+    }
+}
+
 /// Sections and fields of a drive that hides its flash: none of them has a meaning beside `[lanes]`.
 pub(super) const CONVENTIONAL: &[&str] =
     &["sector", "over_provisioning", "readahead", "buffer", "mapping", "cleaning", "compat"];

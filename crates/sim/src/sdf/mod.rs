@@ -69,7 +69,7 @@ impl Sdf {
         let profile = Profile {
             name: format!("sim:{}", config.name),
             capacity_bytes: u64::from(shape.units) * shape.unit_bytes,
-            lanes: config.flash.channels,
+            lanes: config.lane_count(),
             read_unit_bytes: lanes.read_unit.unwrap_or(config.flash.page).0,
             write_unit_bytes: shape.unit_bytes,
             erase_unit_bytes: shape.unit_bytes,

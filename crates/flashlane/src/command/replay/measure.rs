@@ -6,9 +6,9 @@ use crate::device::{self as devices, Opened, Opening};
 use crate::failure::Failure;
 use crate::harness;
 use crate::options::SafetyOptions;
-use flashlane_device::spec::Spec;
 use flashlane_measure::schema::ReplayResult;
 use flashlane_measure::{Options, Pace, Progress, Replay, replay};
+use flashlane_open::Target;
 use flashlane_trace::Record;
 use std::ops::ControlFlow;
 
@@ -17,12 +17,17 @@ type Watch<'a> = &'a mut dyn FnMut(Option<f64>) -> ControlFlow<()>;
 
 impl How {
     /// Opens the device to be replayed on; `writes` is whether the trace changes what it holds.
-    pub(super) fn open(&self, spec: &Spec, safety: &SafetyOptions, writes: bool) -> Result<Opened, Failure> {
+    pub(super) fn open(
+        &self,
+        target: &Target,
+        safety: &SafetyOptions,
+        writes: bool,
+    ) -> Result<Opened, Failure> {
         let depth = match self.options.pace {
             Pace::Closed { depth } => u64::from(depth),
             _ => u64::MAX,
         };
-        devices::open(spec, &Opening { safety, writes, depth, seed: self.options.seed })
+        devices::open(target, &Opening { safety, writes, depth, seed: self.options.seed })
     }
 
     /// Replays `requests`, and says what came of it; at most so many `samples` are kept of single ones.

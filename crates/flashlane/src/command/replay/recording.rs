@@ -1,13 +1,12 @@
 //! The trace that is replayed: opened, looked through for writes, kept for many replays, and what is told of it.
 
 use crate::command::trace::{side_by_side, unopened};
-use crate::device as devices;
 use crate::failure::Failure;
 use crate::progress::metered;
 use anyhow::anyhow;
 use flashlane_base::Operation;
-use flashlane_device::spec::Spec;
 use flashlane_measure::schema::{PlacedRow, ReplayResult, TraceRow, Warning};
+use flashlane_open::Target;
 use flashlane_trace::{
     Doubt, OpenOptions, Placed, Record, SideBySide, Trace, files, input_name, is_standard_input,
 };
@@ -99,8 +98,8 @@ impl Recording<'_> {
 
     /// Whether its first `most` requests change what the device holds. On a simulated device that does not matter, and
     /// the trace is not looked through for it; one that cannot be read twice counts as writing.
-    pub(super) fn changes(&self, spec: &Spec, most: usize) -> Result<bool, Failure> {
-        if devices::real_path(spec).is_none() || self.no_plain_file().is_some() {
+    pub(super) fn changes(&self, target: &Target, most: usize) -> Result<bool, Failure> {
+        if target.is_simulated() || self.no_plain_file().is_some() {
             return Ok(true);
         }
         let mut trace = self.open()?;

@@ -13,7 +13,7 @@ use anyhow::anyhow;
 use clap::ValueEnum;
 use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
-use flashlane_device::spec::Spec;
+use flashlane_open::Target;
 use flashlane_studies::sweep::fingerprint_of;
 use flashlane_trace::{SideBySide, files};
 use serde_json::Value;
@@ -121,9 +121,9 @@ impl sweep::Experiment for Experiment<'_> {
         false
     }
 
-    fn prepare(&mut self, plans: &[&How]) -> Result<(), Failure> {
+    fn prepare(&mut self, target: &Target, plans: &[&How]) -> Result<(), Failure> {
         let most = plans.iter().map(|how| how.most()).max().unwrap_or(0);
-        self.changes = self.recording.changes(&self.arguments.device, most)?;
+        self.changes = self.recording.changes(target, most)?;
         self.side_by_side = self.recording.side_by_side()?;
         self.kept = self.recording.kept(most, self.side_by_side.as_ref())?;
         Ok(())
@@ -145,12 +145,12 @@ impl sweep::Experiment for Experiment<'_> {
         )
     }
 
-    fn measure(&self, device: &Spec, how: &How, watch: sweep::Watch<'_>) -> Result<Value, Failure> {
+    fn measure(&self, target: &Target, how: &How, watch: sweep::Watch<'_>) -> Result<Value, Failure> {
         let requests = match &self.kept {
             Some(kept) => Requests::Kept(kept),
             None => Requests::Opened(Box::new(self.recording.open()?), self.side_by_side.clone()),
         };
-        let opened = how.open(device, &self.arguments.safety, self.changes)?;
+        let opened = how.open(target, &self.arguments.safety, self.changes)?;
         let (_, result) = how.measure(opened, requests, 0, watch)?;
         serde_json::to_value(&result).map_err(Failure::failed)
     }

@@ -3,7 +3,6 @@
 use super::LoadOptions;
 use super::device::open_or_format;
 use super::status::described;
-use crate::device::real_path;
 use crate::failure::{Failure, Status, tell};
 use crate::options::{OutputOptions, SafetyOptions};
 use crate::output;
@@ -14,8 +13,7 @@ use flashlane_base::units::{exact_bytes, format_bytes};
 use flashlane_block::load::{self, Load, Side};
 use flashlane_block::{Layout, Options, Outcome, Placement};
 use flashlane_device::Profile;
-use flashlane_device::spec::Spec;
-use flashlane_open::AnyBlocks;
+use flashlane_open::{AnyBlocks, Target};
 use serde_json::{Value, json};
 
 /// Blocks a lane that are put unless a number is given.
@@ -26,22 +24,22 @@ const SIMULATED_BYTES: u64 = 2 << 30;
 const DURATION: Option<Duration> = Some(Duration::from_s(10));
 
 pub fn call(
-    spec: &Spec,
+    target: &Target,
     given: &LoadOptions,
     output: &OutputOptions,
     safety: &SafetyOptions,
 ) -> Result<Status, Failure> {
-    output::prepare_beside(output, spec)?;
+    output::prepare_beside(output, target)?;
     let placement: Placement = given.placement.into();
     let options = Options { placement, ..Options::default() };
-    let simulated = real_path(spec).is_none();
+    let simulated = target.is_simulated();
     // Of a real device no formatting may be taken for an earlier one.
     let seed = simulated.then_some(given.seed);
     let accept = |profile: &Profile, layout: &Layout| {
         Wishes::new(given, layout, simulated).check(profile, layout).map_err(Failure::unusable)
     };
-    let meter = Meter::new(format!("preparing {spec}"));
-    let (mut blocks, warnings) = open_or_format(spec, safety, seed, options, &accept)?;
+    let meter = Meter::new(format!("preparing {target}"));
+    let (mut blocks, warnings) = open_or_format(target, safety, seed, options, &accept)?;
     let status = blocks.status();
     let Wishes { puts, gets, get_bytes, in_flight } = Wishes::new(given, &status.layout, simulated);
     let filling = Load {
@@ -63,7 +61,7 @@ pub fn call(
     let mut partial = None;
     let mut phases = Vec::new();
     for (nth, (name, load)) in loads.into_iter().enumerate().filter(|(_, (_, load))| load.wishes > 0) {
-        meter.say(format!("measuring {name} on {spec}"));
+        meter.say(format!("measuring {name} on {target}"));
         meter.set(Some(nth as f64 / 2.0));
         let mut watch = |share: f64| meter.watch(Some((nth as f64 + share) / 2.0));
         let done = match load::run(&mut blocks, &load, &mut watch) {
@@ -105,7 +103,7 @@ pub fn call(
         // How each lane stands is a matter of status.
         fields.remove("lanes");
     }
-    output::deliver(output, &output::value(&value, spec)?, None)?;
+    output::deliver(output, &output::value(&value, target)?, None)?;
     Ok(match partial {
         None => Status::Done,
         Some(reason) => {

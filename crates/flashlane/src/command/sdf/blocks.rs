@@ -9,8 +9,7 @@ use crate::output::{csv_line, json, print};
 use anyhow::{Context, anyhow};
 use flashlane_base::units::exact_bytes;
 use flashlane_block::{Outcome, Payload};
-use flashlane_device::spec::Spec;
-use flashlane_open::{AnyBlocks, BlockAccess};
+use flashlane_open::{AnyBlocks, BlockAccess, Target};
 use flashlane_trace::is_standard_input;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -21,7 +20,7 @@ use std::path::{Path, PathBuf};
 const PIECE_BYTES: u64 = 1 << 20;
 
 /// Stores files, one a block.
-pub fn put(spec: &Spec, files: &[PathBuf], first: Option<u64>) -> Result<Status, Failure> {
+pub fn put(target: &Target, files: &[PathBuf], first: Option<u64>) -> Result<Status, Failure> {
     if files.iter().filter(|file| is_standard_input(file)).count() > 1 {
         return Err(Failure::unusable(anyhow!(
             "standard input (-) can be stored once, it is read to its end"
@@ -33,7 +32,7 @@ pub fn put(spec: &Spec, files: &[PathBuf], first: Option<u64>) -> Result<Status,
             .with_context(|| format!("cannot open '{}'", file.display()))
             .map_err(Failure::unusable)?;
     }
-    let mut blocks = open(spec, BlockAccess::Write)?;
+    let mut blocks = open(target, BlockAccess::Write)?;
     for (nth, file) in (0..).zip(files) {
         // What was stored before stays, and its ids are told.
         let unusable =
@@ -89,13 +88,13 @@ fn read(blocks: &AnyBlocks, file: &Path) -> anyhow::Result<Payload> {
 
 /// Writes a block's bytes out.
 pub fn get(
-    spec: &Spec,
+    target: &Target,
     id: u64,
     offset: u64,
     length: Option<u64>,
     output: Option<&Path>,
 ) -> Result<Status, Failure> {
-    let mut blocks = open(spec, BlockAccess::Read)?;
+    let mut blocks = open(target, BlockAccess::Read)?;
     let whole = blocks.info(id).map_or(0, |info| info.length_bytes);
     let length = length.unwrap_or(whole.saturating_sub(offset));
     // Asked for as a whole first: what is not there is told before a byte is written.
@@ -146,9 +145,9 @@ fn write_out(
 }
 
 /// Lists the blocks.
-pub fn list(spec: &Spec, format: Format) -> Result<Status, Failure> {
-    let blocks = open(spec, BlockAccess::Read)?;
-    let verdict = Verdict::new(spec, &blocks, None);
+pub fn list(target: &Target, format: Format) -> Result<Status, Failure> {
+    let blocks = open(target, BlockAccess::Read)?;
+    let verdict = Verdict::new(target, &blocks, None);
     let rows = blocks
         .list()
         .map(|info| [info.id, info.length_bytes, u64::from(info.place.lane), u64::from(info.place.unit)]);
@@ -186,8 +185,8 @@ pub fn list(spec: &Spec, format: Format) -> Result<Status, Failure> {
 
 /// Deletes the blocks that are there, then with `damaged` the damaged units. Where some are not deleted, says which and
 /// why, and which are.
-pub fn remove(spec: &Spec, ids: &[u64], damaged: bool) -> Result<Status, Failure> {
-    let mut blocks = open(spec, BlockAccess::Write)?;
+pub fn remove(target: &Target, ids: &[u64], damaged: bool) -> Result<Status, Failure> {
+    let mut blocks = open(target, BlockAccess::Write)?;
     let (mut tickets, mut deleted, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for &id in ids {
         match blocks.delete(id) {

@@ -1,58 +1,53 @@
 //! The device below the blocks: opened for reading only where nothing has to be written.
 
 use crate::begin::{consent, create};
-use crate::device::{self as devices, Accept, OpenedBytes, Opening};
+use crate::device::{self as devices, OpenedBytes, Opening};
 use crate::failure::{Failure, Status};
 use crate::options::SafetyOptions;
 use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_block::{Blocks, FormatError, Layout, OpenError as BlockOpenError, Options};
-use flashlane_device::spec::Spec;
 use flashlane_device::{Device, Profile};
 use flashlane_host::DEPTH_DEFAULT;
+use flashlane_layer::Format;
 use flashlane_measure::schema::Warning;
-use flashlane_open::{
-    AnyBlocks, BlockAccess, BlocksError, Division, OpenOptions, asks_to_format, asks_to_repair,
-    checking_erased, formatting,
-};
+use flashlane_open::{AnyBlocks, BlockAccess, BlocksError, Division, OpenOptions, Target, formatting};
 
 /// Opens the blocks on a device. They are ours, so that writing among them asks for no consent; a device that holds
 /// something else is not opened. To be read they are opened without a superblock too.
-pub fn open(spec: &Spec, access: BlockAccess) -> Result<AnyBlocks, Failure> {
+pub fn open(target: &Target, access: BlockAccess) -> Result<AnyBlocks, Failure> {
     let without_superblock = access == BlockAccess::Read;
-    open_with(spec, access, Options { without_superblock, ..Options::default() })
+    open_with(target, access, Options { without_superblock, ..Options::default() })
 }
 
 /// Opens them with other options.
-pub fn open_with(spec: &Spec, access: BlockAccess, options: Options) -> Result<AnyBlocks, Failure> {
-    OpenOptions::new().open_blocks_with(spec, access, options).map_err(|error| not_opened(spec, error))
+pub fn open_with(target: &Target, access: BlockAccess, options: Options) -> Result<AnyBlocks, Failure> {
+    OpenOptions::new().open_blocks_with(target, access, options).map_err(|error| not_opened(target, error))
 }
 
 /// Opens them once their lanes are repaired, over other data too with `overwrite`.
-pub fn open_repaired(spec: &Spec, overwrite: bool) -> Result<AnyBlocks, Failure> {
-    OpenOptions::new().open_blocks_repaired(spec, overwrite).map_err(|error| not_opened(spec, error))
+pub fn open_repaired(target: &Target, overwrite: bool) -> Result<AnyBlocks, Failure> {
+    OpenOptions::new().open_blocks_repaired(target, overwrite).map_err(|error| not_opened(target, error))
 }
 
-fn not_opened(spec: &Spec, error: BlocksError) -> Failure {
+fn not_opened(target: &Target, error: BlocksError) -> Failure {
     match error {
         BlocksError::Device(error) => error.into(),
-        BlocksError::Open(error) => no_blocks(spec, error),
+        BlocksError::Open(error) => no_blocks(target, error),
         BlocksError::FormatInSpec { .. } => Failure::unusable(anyhow!(
-            "'{spec}' asks for format=yes, which loses all that is on it: only 'flashlane sdf format' and 'bench' do that"
+            "'{target}' asks for format=yes, which loses all that is on it: only 'flashlane sdf format' and 'bench' do that"
         )),
         error @ BlocksError::RepairInSpec { .. } => Failure::unusable(error),
         error => Failure::failed(error),
     }
 }
 
-fn no_blocks(spec: &Spec, error: BlockOpenError) -> Failure {
+fn no_blocks(target: &Target, error: BlockOpenError) -> Failure {
     match &error {
-        BlockOpenError::NotFormatted { .. } if devices::real_path(spec).is_none() => {
-            Failure::unusable(anyhow!(
-                "'{spec}' is simulated, and forgets everything when a command ends: 'flashlane sdf bench' puts and gets \
+        BlockOpenError::NotFormatted { .. } if target.is_simulated() => Failure::unusable(anyhow!(
+            "'{target}' is simulated, and forgets everything when a command ends: 'flashlane sdf bench' puts and gets \
              within one"
-            ))
-        }
+        )),
         BlockOpenError::NotFormatted { device, written: 0 } => {
             Failure::unusable(anyhow!("{error}: flashlane sdf format '{device}' --destroy-data"))
         }
@@ -67,25 +62,26 @@ fn no_blocks(spec: &Spec, error: BlockOpenError) -> Failure {
 /// The blocks on a device as they are, to be measured beside others that are put: the device keeps its lanes and its
 /// blocks. A device without blocks is formatted, and one without lanes is divided first, as its spec says.
 pub fn open_or_format(
-    spec: &Spec,
+    target: &Target,
     safety: &SafetyOptions,
     seed: Option<Seed>,
     options: Options,
     accept: &dyn Fn(&Profile, &Layout) -> Result<(), Failure>,
 ) -> Result<(AnyBlocks, Vec<Warning>), Failure> {
-    if asks_to_repair(spec) {
-        return Err(not_opened(spec, BlocksError::RepairInSpec { spec: spec.to_string() }));
+    let settings = target.state_settings();
+    if settings.repair.is_some() {
+        return Err(not_opened(target, BlocksError::RepairInSpec { spec: target.to_string() }));
     }
-    consent(spec, safety, "measuring puts", "")?;
+    consent(target, safety, "measuring puts", "")?;
     let format = || {
-        let (blocks, warnings, _) = format(spec, safety, seed, options, accept)?;
+        let (blocks, warnings, _) = format(target, safety, seed, options, accept)?;
         Ok((blocks, warnings))
     };
-    if devices::real_path(spec).is_none() || safety.create.is_some() || asks_to_format(spec) {
+    let asks_to_format = settings.format == Some(Format::Always);
+    if target.is_simulated() || safety.create.is_some() || asks_to_format {
         return format();
     }
-    let checked = checking_erased(spec);
-    let opened = || opened(&checked, safety, Seed(0), &|_| Ok(()));
+    let opened = || devices::open_bytes(target, &opening(safety, Seed(0)));
     let there = match opened() {
         Err(failure) if is_not_divided(&failure) => return format(),
         there => there?,
@@ -95,7 +91,7 @@ pub fn open_or_format(
     match Blocks::open(there.device, options) {
         Ok(blocks) => Ok((blocks, there.warnings)),
         Err(BlockOpenError::NotFormatted { .. }) => formatted(opened()?, seed, options),
-        Err(error) => Err(no_blocks(spec, error)),
+        Err(error) => Err(no_blocks(target, error)),
     }
 }
 
@@ -110,24 +106,24 @@ fn is_not_divided(failure: &Failure) -> bool {
 /// changed. A device that is divided into lanes keeps its division unless `spec` gives a shape. With the blocks come the
 /// doubts about what will be measured on the device.
 pub fn format(
-    spec: &Spec,
+    target: &Target,
     safety: &SafetyOptions,
     seed: Option<Seed>,
     options: Options,
     accept: &dyn Fn(&Profile, &Layout) -> Result<(), Failure>,
 ) -> Result<(AnyBlocks, Vec<Warning>, Division), Failure> {
-    consent(spec, safety, "formatting", "")?;
-    create(spec, safety)?;
-    let formatted = format_made(spec, safety, seed, options, accept);
+    consent(target, safety, "formatting", "")?;
+    create(target, safety)?;
+    let formatted = format_made(target, safety, seed, options, accept);
     if let (Err(Failure { status: Status::Unusable, .. }), Some(_)) = (&formatted, safety.create) {
         // The file was made for this. Where it cannot be removed, the refusal says all that is to be said.
-        let _ = devices::real_path(spec).map(std::fs::remove_file);
+        let _ = target.path().map(std::fs::remove_file);
     }
     formatted
 }
 
 fn format_made(
-    spec: &Spec,
+    target: &Target,
     safety: &SafetyOptions,
     seed: Option<Seed>,
     options: Options,
@@ -135,7 +131,7 @@ fn format_made(
 ) -> Result<(AnyBlocks, Vec<Warning>, Division), Failure> {
     let seed = seed.map_or_else(flashlane_host::fresh_seed, Ok).map_err(Failure::failed)?;
     let accept = |profile: &Profile| accept(profile, &Layout::new(profile).map_err(Failure::unusable)?);
-    let (opened, division) = devices::open_to_format(spec, &opening(safety, seed), &accept)?;
+    let (opened, division) = devices::open_to_format(target, &opening(safety, seed), &accept)?;
     let (blocks, warnings) = formatted(opened, Some(seed), options)?;
     Ok((blocks, warnings, division))
 }
@@ -153,15 +149,6 @@ fn formatted(
         FormatError::Unsuitable(_) | FormatError::ReadOnly => Failure::unusable(error),
     })?;
     Ok((blocks, opened.warnings))
-}
-
-fn opened(
-    spec: &Spec,
-    safety: &SafetyOptions,
-    seed: Seed,
-    accept: &Accept<'_>,
-) -> Result<OpenedBytes, Failure> {
-    devices::open_bytes(spec, &opening(safety, seed), accept)
 }
 
 fn opening(safety: &SafetyOptions, seed: Seed) -> Opening<'_> {

@@ -9,8 +9,7 @@ use crate::progress::Meter;
 use flashlane_base::units::exact_bytes;
 use flashlane_block::{GetFailure, LaneStatus, Options, Outcome, Place};
 use flashlane_device::Device;
-use flashlane_device::spec::Spec;
-use flashlane_open::{AnyBlocks, BlockAccess, Division};
+use flashlane_open::{AnyBlocks, BlockAccess, Division, Target};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -18,9 +17,9 @@ use std::collections::BTreeMap;
 const GETS_PER_LANE: usize = 2;
 
 /// Formats, and shows what was made.
-pub fn format(spec: &Spec, output: &OutputOptions, safety: &SafetyOptions) -> Result<Status, Failure> {
-    output::prepare_beside(output, spec)?;
-    let (blocks, _, division) = format_device(spec, safety, None, Options::default(), &|_, _| Ok(()))?;
+pub fn format(target: &Target, output: &OutputOptions, safety: &SafetyOptions) -> Result<Status, Failure> {
+    output::prepare_beside(output, target)?;
+    let (blocks, _, division) = format_device(target, safety, None, Options::default(), &|_, _| Ok(()))?;
     let mut value = described(&blocks);
     let (lanes, unit_bytes) = (&value["device"]["lanes"], blocks.status().layout.unit_bytes);
     let shape = format!("{lanes} lanes, units of {}", exact_bytes(unit_bytes));
@@ -29,17 +28,17 @@ pub fn format(spec: &Spec, output: &OutputOptions, safety: &SafetyOptions) -> Re
         Division::New => format!("new: {shape}"),
     }
     .into();
-    output::deliver(output, &output::value(&value, spec)?, None)?;
+    output::deliver(output, &output::value(&value, target)?, None)?;
     Ok(Status::Done)
 }
 
 /// Shows how it stands.
-pub fn status(spec: &Spec, output: &OutputOptions) -> Result<Status, Failure> {
-    output::prepare_beside(output, spec)?;
-    let blocks = open(spec, BlockAccess::Read)?;
+pub fn status(target: &Target, output: &OutputOptions) -> Result<Status, Failure> {
+    output::prepare_beside(output, target)?;
+    let blocks = open(target, BlockAccess::Read)?;
     let mut value = described(&blocks);
-    judge(&mut value, &Verdict::new(spec, &blocks, None));
-    output::deliver(output, &output::value(&value, spec)?, None)?;
+    judge(&mut value, &Verdict::new(target, &blocks, None));
+    output::deliver(output, &output::value(&value, target)?, None)?;
     Ok(Status::Done)
 }
 
@@ -49,15 +48,15 @@ fn judge(value: &mut Value, verdict: &Verdict) {
 }
 
 /// Reads every block, after a repair where `repair` says whether that may overwrite other data.
-pub fn fsck(spec: &Spec, repair: Option<bool>, output: &OutputOptions) -> Result<Status, Failure> {
-    output::prepare_beside(output, spec)?;
+pub fn fsck(target: &Target, repair: Option<bool>, output: &OutputOptions) -> Result<Status, Failure> {
+    output::prepare_beside(output, target)?;
     if let Some(overwrite) = repair {
-        let mut blocks = open_repaired(spec, overwrite)?;
+        let mut blocks = open_repaired(target, overwrite)?;
         blocks.repair(overwrite).map_err(Failure::failed)?;
     }
     let options = Options { both_ends: true, without_superblock: true, ..Options::default() };
-    let mut blocks = open_with(spec, BlockAccess::Read, options)?;
-    let meter = Meter::new(format!("reading the blocks of {spec}"));
+    let mut blocks = open_with(target, BlockAccess::Read, options)?;
+    let meter = Meter::new(format!("reading the blocks of {target}"));
     let all: Vec<_> = blocks.list().collect();
     let most = GETS_PER_LANE * blocks.device().profile().lanes as usize;
     let (mut waiting, mut reading) = (all.iter(), BTreeMap::new());
@@ -111,12 +110,12 @@ pub fn fsck(spec: &Spec, repair: Option<bool>, output: &OutputOptions) -> Result
         value
     }));
     let read = Checked { blocks: checked, unreadable: damaged_blocks, is_partial: partial.is_some() };
-    let verdict = Verdict::new(spec, &blocks, Some(&read));
+    let verdict = Verdict::new(target, &blocks, Some(&read));
     judge(&mut value, &verdict);
     value["blocks_checked"] = checked.into();
     value["unreadable"] = unreadable.into();
     value["partial"] = partial.into();
-    output::deliver(output, &output::value(&value, spec)?, None)?;
+    output::deliver(output, &output::value(&value, target)?, None)?;
     Ok(if verdict.is_sound { Status::Done } else { Status::Failed })
 }
 

@@ -2,8 +2,7 @@
 
 use flashlane_block::{DamagedEnd, LaneStatus, Place};
 use flashlane_device::Device;
-use flashlane_device::spec::Spec;
-use flashlane_open::AnyBlocks;
+use flashlane_open::{AnyBlocks, Target};
 
 /// What was found, in a sentence.
 pub struct Verdict {
@@ -63,7 +62,7 @@ pub fn counted(count: u64, one: &str, several: &str) -> String {
 
 impl Verdict {
     /// The verdict on a device as it was opened, and on its blocks where they were read.
-    pub fn new(spec: &Spec, blocks: &AnyBlocks, checked: Option<&Checked>) -> Self {
+    pub fn new(target: &Target, blocks: &AnyBlocks, checked: Option<&Checked>) -> Self {
         let status = blocks.status();
         let counter = |name| blocks.device().counters().get(name).unwrap_or(0);
         let damaged: u64 = status.lanes.iter().map(|lane: &LaneStatus| lane.damaged).sum();
@@ -82,7 +81,7 @@ impl Verdict {
                 unreadable.iter().take(NAMED_MAX).map(|block| block.id.to_string()).collect();
             findings.push(format!(
                 "{} ({}): what can be read of them is given by 'get --offset'; delete them ('flashlane sdf rm \
-                 \"{spec}\" {}') and put them anew from elsewhere",
+                 \"{target}\" {}') and put them anew from elsewhere",
                 counted(unreadable.len() as u64, "damaged block", "damaged blocks"),
                 listed(named),
                 ids.join(" "),
@@ -94,7 +93,7 @@ impl Verdict {
                 n => format!(", {n} of them erased units that hold other data now"),
             };
             findings.push(format!(
-                "{} ({}), which may have held blocks{foreign_units}; 'flashlane sdf rm \"{spec}\" --damaged' gives that up \
+                "{} ({}), which may have held blocks{foreign_units}; 'flashlane sdf rm \"{target}\" --damaged' gives that up \
                  and erases {}",
                 counted(damaged, "damaged unit", "damaged units"),
                 listed(blocks.damaged().map(|place| unit_named(blocks, place))),
@@ -103,13 +102,13 @@ impl Verdict {
         }
         if foreign > 0 {
             findings.push(format!(
-                "{} overwritten with other data, so that the device can be read only; 'flashlane sdf fsck \"{spec}\" \
+                "{} overwritten with other data, so that the device can be read only; 'flashlane sdf fsck \"{target}\" \
                  --repair --destroy-data' writes them anew, and that data is lost",
                 counted(foreign, "record of the lanes is", "records of the lanes are"),
             ));
         } else if status.superblock_copies == 0 {
             findings.push(format!(
-                "no copy of the superblock is left, so that the device can be read only; 'flashlane sdf fsck \"{spec}\" \
+                "no copy of the superblock is left, so that the device can be read only; 'flashlane sdf fsck \"{target}\" \
                  --repair --destroy-data' writes it anew from the headers of the blocks",
             ));
         } else if counter("table_sectors_lost") > 0 {
@@ -119,14 +118,14 @@ impl Verdict {
             );
         } else if records > 0 || status.superblock_copies < 2 {
             findings.push(format!(
-                "one copy of {} is damaged, and the other is used; the next put or rm, or 'flashlane sdf fsck \"{spec}\" \
+                "one copy of {} is damaged, and the other is used; the next put or rm, or 'flashlane sdf fsck \"{target}\" \
                  --repair', writes it anew",
                 if records > 0 { "some of the lanes' records" } else { "the superblock" },
             ));
         }
         if status.counts.one_ended > 0 {
             findings.push(format!(
-                "{} a damaged header or footer ({}); 'flashlane sdf fsck \"{spec}\" --repair' writes what they hold anew \
+                "{} a damaged header or footer ({}); 'flashlane sdf fsck \"{target}\" --repair' writes what they hold anew \
                  while the other is sound",
                 counted(status.counts.one_ended, "unit has", "units have"),
                 listed(blocks.damaged_ends().map(|end| end_named(blocks, &end))),

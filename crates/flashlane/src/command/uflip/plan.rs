@@ -5,8 +5,8 @@ use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status};
 use crate::output;
 use flashlane_base::Seed;
-use flashlane_device::spec::Spec;
 use flashlane_measure::closed_loop;
+use flashlane_open::Target;
 use flashlane_uflip::{Estimate, Lengths, Options, Plan};
 use flashlane_workload::{Generator, Job, Mix, Pattern};
 use serde_json::{Value, json};
@@ -18,9 +18,9 @@ const READS: usize = 64;
 /// Their size: uFLIP's.
 const READ_BYTES: u64 = 32 << 10;
 
-pub(super) fn call(arguments: &Arguments, spec: &Spec) -> Result<Status, Failure> {
+pub(super) fn call(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
     let opening = Opening { safety: &arguments.safety, writes: false, depth: 1, seed: arguments.seed };
-    let mut opened = devices::open_rewritable(spec, &opening, "uFLIP")?;
+    let mut opened = devices::open_rewritable(target, &opening, "uFLIP")?;
     let profile = opened.device.profile().clone();
     let job = Job::new("plan", Pattern::Random, Mix::READ, READ_BYTES.min(profile.capacity_bytes));
     let reads = Generator::new(&job, profile.capacity_bytes, Seed(0)).take(READS);
@@ -45,7 +45,7 @@ pub(super) fn call(arguments: &Arguments, spec: &Spec) -> Result<Status, Failure
     });
     let total = plan.estimate(&lengths);
     let read_ns = took.as_ns() as f64 / READS as f64;
-    let endurance = devices::profile_of(spec)?.and_then(|profile| profile.flash.endurance);
+    let endurance = target.config().and_then(|config| config.flash.endurance);
     let device_writes = total.written_bytes as f64 / profile.capacity_bytes as f64;
     let result = json!({
         "schema": SCHEMA,

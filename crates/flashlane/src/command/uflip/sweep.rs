@@ -7,6 +7,7 @@ use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
+use flashlane_open::Target;
 use flashlane_uflip::Progress;
 use serde_json::Value;
 
@@ -77,9 +78,9 @@ impl sweep::Experiment for Experiment<'_> {
         format!("{} {}", self.subject(), seed.0)
     }
 
-    fn measure(&self, device: &Spec, seed: &Seed, watch: Watch<'_>) -> Result<Value, Failure> {
+    fn measure(&self, target: &Target, seed: &Seed, watch: Watch<'_>) -> Result<Value, Failure> {
         let mut told = |progress: &Progress| watch(Some(progress.share));
-        let (outcome, _) = self.0.measure(device, *seed, None, &mut told)?;
+        let (outcome, _) = self.0.measure(target, *seed, None, &mut told)?;
         serde_json::to_value(&outcome.result).map_err(Failure::failed)
     }
 }

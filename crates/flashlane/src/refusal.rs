@@ -1,0 +1,111 @@
+//! Devices that were not opened: the exit status, and what to do about it.
+
+use crate::failure::Failure;
+use crate::near::nearest;
+use anyhow::anyhow;
+use flashlane_host::CreateError;
+use flashlane_layer::LayerError;
+use flashlane_open::{OpenError, is_profile_file};
+use flashlane_sim::config::{self, PROFILES, field_names};
+use flashlane_sim::{ConfigError, MakeError};
+use std::path::Path;
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Profile { profile, error } => no_such_profile(&profile, error),
+            OpenError::Real { path, error } => not_opened(&path, error),
+            OpenError::Create(error @ CreateError::Exists { .. }) => {
+                Self::unusable(anyhow!("{error}; leave --create away to use it as it is"))
+            }
+            OpenError::CreateSimulated { spec } => {
+                Self::unusable(anyhow!("--create makes a file, but there is no path in '{spec}'"))
+            }
+            OpenError::Make(error @ MakeError::Stopped) => {
+                Self::failed(anyhow!("{error}; nothing was measured"))
+            }
+            OpenError::Layer(error @ LayerError::NoSuchOption { .. }) => {
+                let hint = below_the_layer(&error);
+                Self::unusable(anyhow!("{error}{hint}"))
+            }
+            OpenError::Create(CreateError::Stopped { .. } | CreateError::Os { .. })
+            | OpenError::Random(_) => Self::failed(error),
+            _ => Self::unusable(error),
+        }
+    }
+}
+
+/// How a setting of a simulated drive is written that was given to the layer over it.
+fn below_the_layer(error: &LayerError) -> String {
+    let LayerError::NoSuchOption { layer, given, .. } = error else { return String::new() };
+    let is_field = |name: &String| name == given || name.rsplit('.').next() == Some(given);
+    if !PROFILES.iter().flat_map(|profile| field_names(profile.text)).any(|name| is_field(&name)) {
+        return String::new();
+    }
+    format!(
+        "; '{given}' is a setting of the drive below it, which stands in parentheses of its own: \
+         '{layer}((sim:NAME,{given}=…))'"
+    )
+}
+
+fn no_such_profile(name: &str, error: ConfigError) -> Failure {
+    if is_profile_file(name) || config::names().contains(&name) {
+        return Failure::unusable(error);
+    }
+    let file = format!("{name}.toml");
+    let hint = match nearest(name, config::names()) {
+        _ if Path::new(&file).exists() => format!("; did you mean the file '{file}'?"),
+        Some(near) => format!("; did you mean '{near}'?"),
+        None => String::new(),
+    };
+    Failure::unusable(anyhow!("{error}{hint}"))
+}
+
+fn not_opened(path: &Path, error: flashlane_host::OpenError) -> Failure {
+    use flashlane_host::OpenError;
+    match error {
+        OpenError::NotFound { .. } => Failure::unusable(anyhow!("{error}{}", instead_of(path))),
+        OpenError::NoDirectIo { .. } => {
+            Failure::unusable(anyhow!("{error}; --allow-page-cache measures it all the same"))
+        }
+        OpenError::Os { ref source, .. } => {
+            let cause = cause_of(source);
+            Failure::failed(anyhow!("{error}{cause}"))
+        }
+        OpenError::Locked { .. } | OpenError::Replaced { .. } => Failure::failed(error),
+        _ => Failure::unusable(error),
+    }
+}
+
+/// What stands behind the operating system's refusal to open a device.
+fn cause_of(source: &std::io::Error) -> &'static str {
+    match source.raw_os_error() {
+        // EPERM: the file's own permissions would be EACCES.
+        Some(1) => {
+            "; the file's permissions allow it, but a control group or container that limits devices, or a security \
+             module, forbids it to this process: run it outside, or have the device added there"
+        }
+        Some(13) => {
+            "; the file's permissions do not allow it: run as its owner, a member of its group, or root"
+        }
+        _ => "",
+    }
+}
+
+/// What may have been meant by a path that is not there.
+pub fn instead_of(path: &Path) -> String {
+    let given = path.to_string_lossy();
+    if given.starts_with("/dev/") {
+        return String::new();
+    }
+    if given.contains('/') {
+        return "; --create SIZE makes it, a new file to measure on".into();
+    }
+    // `ssd-s,channels=4`, too, was meant to be simulated.
+    let (name, settings) =
+        given.split_once(',').map_or((&*given, ""), |(name, _)| (name, &given[name.len()..]));
+    match nearest(name, config::names()) {
+        Some(near) => format!("; the simulated drive is called 'sim:{near}{settings}'"),
+        None => "; simulated drives are written 'sim:NAME', and 'flashlane profile list' names them".into(),
+    }
+}

@@ -1,0 +1,120 @@
+//! Opening the device of a target.
+
+use crate::error::OpenError;
+use crate::options::OpenOptions;
+use crate::stack::{self, Accept, Built};
+use crate::target::{IntoTarget, Target};
+use flashlane_device::{DataDevice, Device, Interleaved, Profile};
+use flashlane_host::{CreateError, Warning};
+use flashlane_layer::{Backed, Stack, StateChange, StateRequest};
+use std::fmt;
+
+/// A device that is ready for requests.
+pub struct Opened<D: ?Sized> {
+    /// The device.
+    pub device: Box<D>,
+    /// Doubts about what will be measured on it.
+    pub warnings: Vec<Warning>,
+}
+
+impl<D: Device + ?Sized> fmt::Debug for Opened<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (profile, warnings) = (self.device.profile(), &self.warnings);
+        f.debug_struct("Opened").field("profile", profile).field("warnings", warnings).finish()
+    }
+}
+
+impl OpenOptions {
+    /// Opens the device that `device` names. Several lanes are interleaved into one range of addresses.
+    ///
+    /// # Errors
+    /// [`OpenError`] says what failed and what would do; nothing was written then.
+    pub fn open(&self, device: impl IntoTarget) -> Result<Opened<dyn Device>, OpenError> {
+        let target = device.into_target(&self.policies)?;
+        let Built { stack, warnings, .. } = self.build::<OpenError>(&target, self.request(), &|_| Ok(()))?;
+        let device = stack.into_device();
+        let device = if device.profile().lanes > 1 { Box::new(Interleaved::new(device)) } else { device };
+        Ok(Opened { device, warnings })
+    }
+
+    /// Opens the device that `device` names, for reading back what was written. Its lanes stay apart, and the bytes of a
+    /// simulated device are kept in memory.
+    ///
+    /// # Errors
+    /// [`OpenError`] says what failed and what would do; nothing was written then.
+    pub fn open_data(&self, device: impl IntoTarget) -> Result<Opened<dyn DataDevice>, OpenError> {
+        self.open_data_if(device, &|_| Ok(()))
+    }
+
+    /// Opens as [`open_data`](Self::open_data) does. Before a real device is divided into lanes anew, `accept` is given
+    /// the profile that it would have; where that returns an error, nothing is written.
+    ///
+    /// # Errors
+    /// Those of `accept` and [`OpenError`].
+    pub fn open_data_if<E: From<OpenError>>(
+        &self,
+        device: impl IntoTarget,
+        accept: &dyn Fn(&Profile) -> Result<(), E>,
+    ) -> Result<Opened<dyn DataDevice>, E> {
+        let target = device.into_target(&self.policies)?;
+        Ok(self.open_requested(&target, self.request(), accept)?.0)
+    }
+
+    /// Opens as [`open_data_if`](Self::open_data_if) does, with a request to the layer that stores a state. Says also what
+    /// was written of that state.
+    pub(crate) fn open_requested<E: From<OpenError>>(
+        &self,
+        target: &Target,
+        request: StateRequest,
+        accept: Accept<'_, E>,
+    ) -> Result<(Opened<dyn DataDevice>, StateChange), E> {
+        let request =
+            StateRequest { check_erased: request.check_erased && !target.is_simulated(), ..request };
+        let Built { stack, warnings, change } = self.build(target, request, accept)?;
+        let device = match stack {
+            Stack::Data(device) => device,
+            Stack::Timing(device) => Box::new(Backed::new(device)),
+        };
+        Ok((Opened { device, warnings }, change))
+    }
+
+    /// Returns what these options want done with the state that a layer stores.
+    fn request(&self) -> StateRequest {
+        StateRequest { check_erased: self.check_erased, ..StateRequest::default() }
+    }
+
+    fn build<E: From<OpenError>>(
+        &self,
+        target: &Target,
+        request: StateRequest,
+        accept: Accept<'_, E>,
+    ) -> Result<Built, E> {
+        self.creating(target, |options| stack::build(target, options, request, accept))
+    }
+
+    /// Calls `open` with the options for the file that [`create`](Self::create) makes, or with these where no file is to
+    /// be made. The file is removed where `open` fails.
+    pub(crate) fn creating<T, E: From<OpenError>>(
+        &self,
+        target: &Target,
+        open: impl FnOnce(&Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let Some(length_bytes) = self.create_bytes else { return open(self) };
+        create(target, length_bytes, |_| true)?;
+        let options = Self { destroy_data: true, create_bytes: None, is_new: true, ..self.clone() };
+        open(&options).inspect_err(|_| {
+            // Where it cannot be removed, the first error is still the one to report.
+            let _ = target.path().map(std::fs::remove_file);
+        })
+    }
+}
+
+/// Creates the file of `target`, filled with random bytes. `go_on` gets the number of bytes written so far and returns
+/// whether to go on; a file that is not finished is removed.
+///
+/// # Errors
+/// [`OpenError::Create`] and [`OpenError::CreateSimulated`].
+pub fn create(target: &Target, length_bytes: u64, go_on: impl FnMut(u64) -> bool) -> Result<(), OpenError> {
+    let path = target.path().ok_or_else(|| OpenError::CreateSimulated { spec: target.to_string() })?;
+    flashlane_host::create(path, length_bytes, go_on).map_err(|error: CreateError| error.into())
+}

@@ -1,0 +1,337 @@
+//! A spec, resolved: which device it names, and what is known of it before it is opened.
+//!
+//! A spec is resolved once, and every later check takes the [`Target`]: whether it is simulated, what its path is, which
+//! configuration it has, whether it keeps bytes and whether it has erase units are answered here and nowhere else.
+//! Resolving reads profile files; it opens no device.
+
+use crate::error::OpenError;
+use crate::profile::config_named;
+use crate::zoned::ZonedSettings;
+use flashlane_device::spec::{Spec, SpecError};
+use flashlane_device::{Lane, SubmitError};
+use flashlane_host::Identity;
+use flashlane_layer::{Capabilities, Layer, StateSettings};
+use flashlane_policy::Policies;
+use flashlane_sim::config::DriveConfig;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// A device that was named and not opened yet.
+#[derive(Clone, Debug)]
+pub struct Target {
+    spec: Spec,
+    pub(crate) kind: Kind,
+}
+
+/// What a target is.
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    /// A simulated drive.
+    Simulated(Simulated),
+    /// A file, a block device or a zoned drive.
+    Real(Real),
+    /// A layer over another target.
+    Layered { layer: Layer, inner: Box<Target> },
+}
+
+/// A simulated drive, with its configuration.
+#[derive(Clone, Debug)]
+pub(crate) struct Simulated {
+    pub(crate) config: Box<DriveConfig>,
+    /// The lane that is the whole device, where the spec names one.
+    pub(crate) lane: Option<u32>,
+    /// The drive's name, without the lane.
+    pub(crate) name: String,
+}
+
+/// A real device: its path, and what the kernel reports about it.
+#[derive(Clone, Debug)]
+pub struct Real {
+    path: PathBuf,
+    pub(crate) zoned: Option<ZonedSettings>,
+    identity: OnceLock<Identity>,
+}
+
+impl Real {
+    /// Returns the path as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns what the kernel reports about the drive, read when it is first asked for: a file may be created after its
+    /// target was resolved.
+    pub fn identity(&self) -> &Identity {
+        self.identity.get_or_init(|| flashlane_host::identity(&self.path))
+    }
+}
+
+/// The name of the layer-like spec of a zoned drive.
+const ZONED: &str = "zoned";
+/// The two names of the setting that gives a simulated drive its initial state.
+const STATE: &str = "initial.state";
+const STATE_SHORT: &str = "state";
+
+impl Target {
+    /// Resolves a spec: reads and checks the profile of a simulated drive and the settings of layers. `policies` are those
+    /// among which the profile chooses.
+    ///
+    /// # Errors
+    /// [`OpenError::Profile`], [`OpenError::ProfileFile`], [`OpenError::ConventionalLane`], [`OpenError::Lane`],
+    /// [`OpenError::Layer`], [`OpenError::ZonedOver`] and [`OpenError::ZonedSetting`].
+    pub fn resolve(spec: &Spec, policies: &Policies) -> Result<Self, OpenError> {
+        let real = |path: &Path, zoned| Real { path: path.into(), zoned, identity: OnceLock::new() };
+        let kind = match spec {
+            Spec::Path(path) => Kind::Real(real(path, None)),
+            Spec::Simulated { profile, overrides, lane } => {
+                let config = Box::new(config_named(profile, overrides, policies)?);
+                if let Some(lane) = lane.filter(|&lane| lane >= config.lane_count()) {
+                    return Err(no_such_lane(spec.to_string(), lane, config.lane_count()));
+                }
+                let whole =
+                    Spec::Simulated { profile: profile.clone(), overrides: overrides.clone(), lane: None };
+                Kind::Simulated(Simulated { config, lane: *lane, name: whole.to_string() })
+            }
+            Spec::Layer { name, inner, options } if name == ZONED => {
+                let Spec::Path(path) = &**inner else {
+                    return Err(OpenError::ZonedOver { inner: inner.to_string() });
+                };
+                Kind::Real(real(path, Some(ZonedSettings::read(options)?)))
+            }
+            Spec::Layer { name, inner, options } => {
+                let inner = Box::new(Self::resolve(inner, policies)?);
+                Kind::Layered { layer: flashlane_layer::layer(name, options)?, inner }
+            }
+        };
+        Ok(Self { spec: spec.clone(), kind })
+    }
+
+    /// Returns the spec that was resolved.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// Returns the real device below all layers, or `None` where the device is simulated.
+    pub fn real(&self) -> Option<&Real> {
+        match &self.kind {
+            Kind::Simulated(_) => None,
+            Kind::Real(real) => Some(real),
+            Kind::Layered { inner, .. } => inner.real(),
+        }
+    }
+
+    /// Returns the path of the real device, or `None` where the device is simulated.
+    pub fn path(&self) -> Option<&Path> {
+        self.real().map(Real::path)
+    }
+
+    /// Returns whether the device below all layers is simulated.
+    pub fn is_simulated(&self) -> bool {
+        self.real().is_none()
+    }
+
+    /// Returns the configuration of the simulated drive, or `None` where the device is real.
+    pub fn config(&self) -> Option<&DriveConfig> {
+        match &self.kind {
+            Kind::Simulated(simulated) => Some(&simulated.config),
+            Kind::Real(_) => None,
+            Kind::Layered { inner, .. } => inner.config(),
+        }
+    }
+
+    /// Returns whether there are layers over the drive.
+    pub fn is_layered(&self) -> bool {
+        matches!(self.kind, Kind::Layered { .. })
+    }
+
+    /// Returns what the device can do.
+    pub fn capabilities(&self) -> Capabilities {
+        match &self.kind {
+            Kind::Simulated(simulated) => {
+                Capabilities { erase_units: simulated.config.lanes.is_some(), ..Capabilities::default() }
+            }
+            Kind::Real(real) => {
+                Capabilities { erase_units: real.zoned.is_some(), bytes: true, stored_state: false }
+            }
+            Kind::Layered { layer, inner } => layer.entry().adds.over(inner.capabilities()),
+        }
+    }
+
+    /// Returns the size of a simulated drive, or `None` where the device has to be opened to find out.
+    pub fn capacity_bytes(&self) -> Option<u64> {
+        match &self.kind {
+            Kind::Simulated(simulated) => Some(simulated.config.capacity.0),
+            Kind::Real(_) => None,
+            Kind::Layered { layer, .. } if layer.entry().adds.erase_units => None,
+            Kind::Layered { inner, .. } => inner.capacity_bytes(),
+        }
+    }
+
+    /// Returns what the settings say about the state that a layer keeps on the device.
+    pub fn state_settings(&self) -> StateSettings {
+        match &self.kind {
+            Kind::Layered { layer, .. } if layer.entry().adds.stored_state => layer.state_settings(),
+            Kind::Layered { inner, .. } => inner.state_settings(),
+            Kind::Simulated(_) | Kind::Real(_) => StateSettings::default(),
+        }
+    }
+
+    /// Returns the same device, whose simulated drive begins in another state (a value of `initial.state`); `None` where
+    /// the device is real.
+    ///
+    /// # Errors
+    /// Those of [`Target::resolve`].
+    pub fn with_state(&self, state: &str) -> Result<Option<Self>, OpenError> {
+        let Some(config) = self.config() else { return Ok(None) };
+        let key = if sets(&self.spec, STATE_SHORT) { STATE_SHORT } else { STATE };
+        let spec = self.spec.with_setting(key, state).expect("the drive is simulated");
+        Self::resolve(&spec, &config.policies).map(Some)
+    }
+}
+
+fn no_such_lane(spec: String, lane: u32, lanes: u32) -> OpenError {
+    match lanes {
+        1 => OpenError::ConventionalLane { spec, lane },
+        _ => OpenError::Lane { spec, error: SubmitError::NoSuchLane { lane: Lane(lane), lanes } },
+    }
+}
+
+/// Returns whether the spec of a simulated drive sets `key`.
+fn sets(spec: &Spec, key: &str) -> bool {
+    match spec {
+        Spec::Simulated { overrides, .. } => overrides.iter().any(|(given, _)| given == key),
+        Spec::Layer { inner, .. } => sets(inner, key),
+        Spec::Path(_) => false,
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.spec.fmt(f)
+    }
+}
+
+/// The name of a device: text, a spec that was parsed before, or a target that was resolved before.
+pub trait IntoTarget {
+    /// Parses and resolves what has not been yet. `policies` are those of [`Target::resolve`].
+    ///
+    /// # Errors
+    /// [`OpenError::Spec`] says where parsing stopped, and what was expected there; and those of [`Target::resolve`].
+    fn into_target(self, policies: &Policies) -> Result<Target, OpenError>;
+}
+
+impl IntoTarget for &str {
+    fn into_target(self, policies: &Policies) -> Result<Target, OpenError> {
+        let spec: Result<Spec, SpecError> = self.parse();
+        spec?.into_target(policies)
+    }
+}
+
+impl IntoTarget for &String {
+    fn into_target(self, policies: &Policies) -> Result<Target, OpenError> {
+        self.as_str().into_target(policies)
+    }
+}
+
+impl IntoTarget for Spec {
+    fn into_target(self, policies: &Policies) -> Result<Target, OpenError> {
+        Target::resolve(&self, policies)
+    }
+}
+
+impl IntoTarget for &Spec {
+    fn into_target(self, policies: &Policies) -> Result<Target, OpenError> {
+        Target::resolve(self, policies)
+    }
+}
+
+impl IntoTarget for Target {
+    fn into_target(self, _: &Policies) -> Result<Target, OpenError> {
+        Ok(self)
+    }
+}
+
+impl IntoTarget for &Target {
+    fn into_target(self, _: &Policies) -> Result<Target, OpenError> {
+        Ok(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashlane_sim::config::PROFILES;
+
+    fn target(text: &str) -> Target {
+        text.into_target(&Policies::default()).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn capabilities_add_up_over_layers() {
+        let of = |text: &str| {
+            let Capabilities { erase_units, bytes, stored_state } = target(text).capabilities();
+            [erase_units, bytes, stored_state]
+        };
+        for (text, expected) in [
+            ("sim:ssd-s", [false, false, false]),
+            ("sim:sdf", [true, false, false]),
+            ("sim:sdf#3", [true, false, false]),
+            ("./file", [false, true, false]),
+            ("zoned(/dev/x,lanes=3)", [true, true, false]),
+            ("faulty(./file)", [false, true, false]),
+            ("backed(sim:ssd-s)", [false, true, false]),
+            ("lanes(sim:ssd-s)", [true, false, true]),
+            ("faulty(lanes(backed(sim:ssd-s)))", [true, true, true]),
+        ] {
+            assert_eq!(of(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn path_and_configuration_are_found_below_layers() {
+        assert_eq!(target("faulty(lanes(./file))").path(), Some(Path::new("./file")));
+        assert_eq!(target("zoned(/dev/x)").path(), Some(Path::new("/dev/x")));
+        assert!(target("faulty(./file)").config().is_none());
+        let drive = target("faulty(backed((sim:ssd-s,channels=16)))");
+        assert_eq!(drive.config().map(|config| config.flash.channels), Some(16));
+        assert!(drive.is_simulated() && drive.path().is_none());
+        assert_eq!(drive.capacity_bytes(), drive.config().map(|config| config.capacity.0));
+        assert_eq!(target("lanes(backed(sim:ssd-s))").capacity_bytes(), None);
+    }
+
+    #[test]
+    fn a_state_replaces_the_one_that_was_given_under_either_name() {
+        let with = |text: &str| target(text).with_state("full").unwrap().map(|target| target.to_string());
+        // The short name is that of a field which the profile sets.
+        let folder = tempfile::tempdir().expect("there is room");
+        let own = folder.path().join("own.toml").display().to_string();
+        let source = PROFILES.iter().find(|source| source.name == "ssd-s").expect("it is ours");
+        std::fs::write(&own, format!("{}\n[initial]\nstate = \"fresh\"\n", source.text)).expect("it is new");
+        for (given, expected) in [
+            ("sim:ssd-s", "sim:ssd-s,initial.state=full"),
+            ("sim:OWN,state=fragmented,channels=16", "sim:OWN,state=full,channels=16"),
+            ("backed((sim:ssd-s,initial.state=fresh))", "backed((sim:ssd-s,initial.state=full))"),
+        ] {
+            assert_eq!(with(&given.replace("OWN", &own)), Some(expected.replace("OWN", &own)));
+        }
+        assert_eq!(with("./file"), None);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_before_anything_is_opened() {
+        for (text, part) in [
+            ("sim:none", "no such profile"),
+            ("backed((sim:ssd-s,channels=0))", "channels"),
+            ("bakced(./file)", "no layer"),
+            ("lanes(./file,chanels=3)", "chanels"),
+            ("lanes(./file,channels=many)", "channels"),
+            ("sim:ssd-s#1", "lane 0 only"),
+            ("sim:sdf#44", "lane 44"),
+            ("zoned(sim:sdf)", "zoned"),
+            ("zoned(/dev/x,channels=3)", "channels"),
+        ] {
+            let error = text.into_target(&Policies::default()).expect_err(text).to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}
