@@ -142,7 +142,8 @@ impl Layout {
 mod tests {
     use super::*;
     use flashlane_base::Seed;
-    use flashlane_device::{Device, MemoryLanes, NullDevice};
+    use flashlane_device::{Device, NullDevice};
+    use flashlane_device_testing::MemoryLanes;
 
     fn profile(lanes: u32, units: u64, unit_bytes: u64, read_unit_bytes: u64) -> Profile {
         let small = MemoryLanes::new(1, 1, unit_bytes, read_unit_bytes, Seed(1)).profile().clone();

@@ -203,7 +203,7 @@ fn filled(mut payload: Payload, load: &Load) -> Payload {
 mod tests {
     use super::*;
     use crate::Options;
-    use flashlane_device::MemoryLanes;
+    use flashlane_device_testing::MemoryLanes;
 
     #[test]
     fn a_load_does_what_it_says_and_repeats() {

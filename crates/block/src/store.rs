@@ -15,7 +15,7 @@ use flashlane_device::DataDevice;
 /// ```
 /// use flashlane_block::BlockStore;
 /// use flashlane_base::Seed;
-/// use flashlane_device::MemoryLanes;
+/// use flashlane_device_testing::MemoryLanes;
 ///
 /// // Two lanes of eight erase units of 64 KiB, in memory.
 /// let device = MemoryLanes::new(2, 8, 64 << 10, 512, Seed(1));
@@ -168,7 +168,8 @@ impl<D: DataDevice> From<Blocks<D>> for BlockStore<D> {
 mod tests {
     use super::*;
     use flashlane_base::Seed;
-    use flashlane_device::{Device, MemoryFaults, MemoryLanes};
+    use flashlane_device::Device;
+    use flashlane_device_testing::{MemoryFaults, MemoryLanes};
     use std::collections::BTreeMap;
 
     /// The blocks that a power cut leaves at this moment.

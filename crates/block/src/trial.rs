@@ -18,7 +18,8 @@ use crate::{
     Blocks, DeleteError, DeleteFailure, GetError, Options, Outcome, Payload, Placement, PutError, PutFailure,
 };
 use flashlane_base::{Duration, Instant, Random, Seed};
-use flashlane_device::{DataDevice, MemoryFaults, MemoryLanes};
+use flashlane_device::DataDevice;
+use flashlane_device_testing::{MemoryFaults, MemoryLanes};
 use model::{Body, Model, compare};
 use std::num::NonZeroU32;
 pub use tally::Tally;

@@ -2,7 +2,8 @@
 
 use flashlane_base::Seed;
 use flashlane_block::{Blocks, DeleteError, ID_MAX, Options, Outcome, PutError, trial};
-use flashlane_device::{DataDevice, Device, Lane, MemoryLanes};
+use flashlane_device::{DataDevice, Device, Lane};
+use flashlane_device_testing::MemoryLanes;
 use flashlane_layer::faulty::{Faults, Faulty};
 
 const UNIT_BYTES: usize = 4096;

@@ -3,7 +3,8 @@
 
 use flashlane_base::Seed;
 use flashlane_block::{Blocks, Options, Outcome, trial};
-use flashlane_device::{MemoryLanes, spec::Spec};
+use flashlane_device::spec::Spec;
+use flashlane_device_testing::MemoryLanes;
 use flashlane_layer::{Stack, layer};
 use std::collections::BTreeMap;
 

@@ -4,9 +4,10 @@
 use flashlane_base::{Instant, Seed};
 use flashlane_block::{Blocks, Options, Outcome, trial};
 use flashlane_device::{
-    Buffer, Completion, DataDevice, Device, Failure, Lane, MemoryLanes, Operation, Profile, Request,
-    RequestId, SubmitError, Unit, UnitState,
+    Buffer, Completion, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
+    SubmitError, Unit, UnitState,
 };
+use flashlane_device_testing::MemoryLanes;
 use std::collections::{BTreeMap, BTreeSet};
 
 const UNITS: u64 = 40;

@@ -1,9 +1,7 @@
 //! Devices with lanes as devices without: one lane alone, or all of them as one run of addresses.
 
-use crate::{
-    AtRisk, Completion, Counters, Device, Lane, Operation, Profile, Request, Rule, SubmitError, Unit,
-};
-use flashlane_base::Instant;
+use crate::{AtRisk, Completion, Counters, Device, Lane, Profile, Request, Rule, SubmitError, Unit};
+use flashlane_base::{Instant, Operation};
 
 /// One lane of a device, as a device of its own: its lane 0. The others cannot be reached through it.
 #[derive(Clone, Debug)]

@@ -13,7 +13,8 @@
 //! After sdf14 (Ouyang et al., SDF, ASPLOS 2014, section 2.3), where the write unit is the erase unit; smaller write
 //! units make it the zone of a zoned drive, with one write in flight.
 
-use crate::{Failure, Lane, Operation, Profile, Request};
+use crate::{Failure, Lane, Profile, Request};
+use flashlane_base::Operation;
 use flashlane_base::units::exact_bytes;
 
 /// What whoever writes whole erase units begins each with, so that layers below know what was written there from foreign

@@ -7,7 +7,8 @@
 use crate::Target;
 use flashlane_base::{Instant, Seed};
 use flashlane_block::{Blocks, Layout, Options, Outcome, seal_header, trial};
-use flashlane_device::{Device, Lane, MemoryLanes};
+use flashlane_device::{Device, Lane};
+use flashlane_device_testing::MemoryLanes;
 use std::sync::LazyLock;
 
 pub(crate) const TARGET: Target = Target {

@@ -257,7 +257,8 @@ fn left_of(bytes: &[u8], random: &mut Random) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashlane_device::{NullDevice, conformance};
+    use flashlane_device::NullDevice;
+    use flashlane_device_testing::conformance;
 
     #[test]
     fn it_conforms() {

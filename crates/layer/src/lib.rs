@@ -1,7 +1,7 @@
 //! Devices over devices: bytes behind a simulated drive, faults, and lanes of erase units.
 //!
 //! A layer takes a device and is one. It never changes what its user can rely on: the conformance body of
-//! `flashlane_device` runs over every layer here. [`layer`] reads the name and settings that a layer has in a spec
+//! `flashlane_device_testing` runs over every layer here. [`layer`] reads the name and settings that a layer has in a spec
 //! (`faulty(sim:ssd-s,read-errors=1%)`); its [`Entry`] says what it adds to the device below, and nobody else knows
 //! layers by name. A new layer is one file and one line in the registry.
 

@@ -1,7 +1,8 @@
 //! Lanes over plain files: the laws with either engine, and what is left when they are closed without a word.
 
 use flashlane_base::{Instant, Seed};
-use flashlane_device::{Buffer, DataDevice, Device, Lane, Request, RequestId, UnitState, conformance};
+use flashlane_device::{Buffer, DataDevice, Device, Lane, Request, RequestId, UnitState};
+use flashlane_device_testing::conformance;
 use flashlane_host::{EngineChoice, FileDevice, OpenError, OpenOptions};
 use flashlane_layer::lanes::{Damage, Lanes, LanesError, Shape};
 use std::path::{Path, PathBuf};

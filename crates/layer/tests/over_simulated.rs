@@ -2,7 +2,8 @@
 //! null device.
 
 use flashlane_base::{Duration, Seed};
-use flashlane_device::{DataDevice, conformance};
+use flashlane_device::DataDevice;
+use flashlane_device_testing::conformance;
 use flashlane_layer::{Backed, Fault, Faults, Faulty, Rate};
 use flashlane_sim::{Drive, config};
 

@@ -3,8 +3,9 @@
 
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{
-    Buffer, DataDevice, Device, Failure, Lane, OneLane, Operation, Request, RequestId, UnitState, conformance,
+    Buffer, DataDevice, Device, Failure, Lane, OneLane, Operation, Request, RequestId, UnitState,
 };
+use flashlane_device_testing::conformance;
 use flashlane_layer::Backed;
 use flashlane_sim::{Sdf, config};
 use std::collections::BTreeMap;

@@ -13,11 +13,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("base", &[]),
     ("files", &[]),
     ("device", &["base"]),
+    ("device-testing", &["base", "device"]),
     ("policy", &["base"]),
     ("sim", &["base", "device", "policy"]),
     ("host", &["base", "device"]),
     ("layer", &["base", "device"]),
-    ("block", &["base", "device"]),
+    // Its trial body, which tasks run too, is tried on lanes in memory.
+    ("block", &["base", "device", "device-testing"]),
     ("open", &["base", "device", "policy", "sim", "host", "layer", "block"]),
     ("workload", &["base"]),
     ("trace", &["base", "files"]),
@@ -26,7 +28,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("uflip", &["base", "device", "workload", "measure"]),
     ("studies", &["base", "files", "device", "sim", "workload", "trace", "measure", "probe", "uflip"]),
     ("report", &["base", "files", "measure"]),
-    ("fuzzing", &["base", "device", "sim", "layer", "block", "workload", "trace", "report"]),
+    (
+        "fuzzing",
+        &["base", "device", "device-testing", "sim", "layer", "block", "workload", "trace", "report"],
+    ),
     (
         "flashlane",
         &[

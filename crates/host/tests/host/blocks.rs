@@ -1,7 +1,8 @@
 //! Block devices, played by loop devices: root's privilege. Elsewhere each test says that it was skipped, and why.
 
 use crate::files::{ENGINES, drain, open};
-use flashlane_device::{Buffer, DataDevice, Device, Failure, Request, RequestId, SubmitError, conformance};
+use flashlane_device::{Buffer, DataDevice, Device, Failure, Request, RequestId, SubmitError};
+use flashlane_device_testing::conformance;
 use flashlane_host::{Access, Finding, OpenError, OpenOptions, Warning, create, identity};
 use std::collections::BTreeSet;
 use std::fs;

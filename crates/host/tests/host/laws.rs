@@ -1,7 +1,8 @@
 //! The conformance body over both engines, on a file; over a loop device in `blocks`.
 
 use crate::files::{ENGINES, scratch};
-use flashlane_device::{Device, conformance};
+use flashlane_device::Device;
+use flashlane_device_testing::conformance;
 use flashlane_host::{EngineChoice, OpenOptions, Warning};
 
 #[test]

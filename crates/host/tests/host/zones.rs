@@ -6,8 +6,8 @@ use crate::files::{ENGINES, scratch};
 use flashlane_base::Instant;
 use flashlane_device::{
     Buffer, Completion, DataDevice, Device, Lane, Request, RequestId, Rule, SubmitError, UnitState,
-    conformance,
 };
+use flashlane_device_testing::conformance;
 use flashlane_host::{EngineChoice, OpenOptions, ZonedDevice, ZonedError, ZonedOptions};
 use std::path::PathBuf;
 use std::sync::Mutex;

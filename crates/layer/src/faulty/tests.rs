@@ -1,6 +1,7 @@
 use super::*;
 use crate::Backed;
-use flashlane_device::{NullDevice, conformance};
+use flashlane_device::NullDevice;
+use flashlane_device_testing::conformance;
 
 const UNIT: u64 = 512;
 

@@ -10,7 +10,8 @@ use crate::entry::{Format, Repair, Stack, StateChange, StateRequest};
 use crate::options::LayerError;
 use crate::registry::layer;
 use flashlane_base::Random;
-use flashlane_device::{NullDevice, Rule, conformance};
+use flashlane_device::{NullDevice, Rule};
+use flashlane_device_testing::conformance;
 use proptest::prelude::*;
 
 type Memory = Backed<NullDevice>;

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::config;
-use flashlane_device::{Interleaved, OneLane, conformance};
+use flashlane_device::{Interleaved, OneLane};
+use flashlane_device_testing::conformance;
 
 fn sdf(settings: &[(&str, &str)]) -> Sdf {
     let settings: Vec<(String, String)> = settings.iter().map(|&(k, v)| (k.into(), v.into())).collect();

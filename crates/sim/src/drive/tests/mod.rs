@@ -9,7 +9,7 @@ mod uflip_profiles;
 use super::*;
 use crate::config::{load, names};
 use flashlane_base::Duration;
-use flashlane_device::conformance;
+use flashlane_device_testing::conformance;
 
 pub(super) fn config(name: &str, overrides: &[(&str, &str)]) -> DriveConfig {
     let overrides: Vec<(String, String)> =

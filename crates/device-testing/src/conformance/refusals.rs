@@ -1,8 +1,8 @@
 //! What a device must refuse, how it says so, and that nothing comes of it.
 
-use super::laws::Law;
-use super::{Health, Make, Watched};
-use crate::{Device, Lane, Operation, Profile, Request, SubmitError};
+use super::law::{Law, Make};
+use super::watched::{Health, Watched};
+use flashlane_device::{Device, Lane, Operation, Profile, Request, SubmitError};
 
 pub(super) const LAWS: &[(&str, Law)] = &[
     ("a refusal names what was given and what is allowed", Law::Alone(refusals_name_what_was_given)),

@@ -4,11 +4,11 @@
 //! chance. After a power cut what was being written or erased is done, or not begun, or any mixture of what was there,
 //! what was to be there, and neither. It is plain data: a clone is the same device, with the same future.
 
-use crate::{
+use flashlane_base::{Duration, Instant, Random, Seed};
+use flashlane_device::{
     AtRisk, Buffer, Completion, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
     SubmitError, Unit, Units,
 };
-use flashlane_base::{Duration, Instant, Random, Seed};
 use std::collections::BTreeMap;
 
 /// What goes wrong, as chances from 0 to 1 a request.
@@ -257,7 +257,8 @@ impl DataDevice for MemoryLanes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{UnitState, conformance};
+    use crate::conformance;
+    use flashlane_device::UnitState;
 
     #[test]
     fn it_conforms() {

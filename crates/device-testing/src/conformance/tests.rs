@@ -1,11 +1,11 @@
 //! The body passes a sound device, of several shapes, and catches each kind of broken one.
 
 use super::*;
-use crate::{
+use flashlane_base::{Duration, Instant};
+use flashlane_device::{
     Buffer, Completion, Counters, Failure, Lane, Operation, Profile, Request, RequestId, SubmitError, Unit,
     UnitState, Units,
 };
-use flashlane_base::{Duration, Instant};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -284,7 +284,7 @@ fn a_medium_that_lets_units_be_overwritten_is_caught() {
 
 #[test]
 fn the_null_device_passes() {
-    check(&mut || Box::new(crate::NullDevice::new(1 << 30)));
+    check(&mut || Box::new(flashlane_device::NullDevice::new(1 << 30)));
 }
 
 #[test]

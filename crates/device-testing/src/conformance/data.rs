@@ -1,8 +1,8 @@
 //! The laws of devices that keep bytes.
 
-use super::Watched;
-use crate::{Buffer, DataDevice, Lane, Operation, Profile, Request, RequestId, SubmitError};
+use super::watched::Watched;
 use flashlane_base::{Instant, Random, Seed};
+use flashlane_device::{Buffer, DataDevice, Lane, Operation, Profile, Request, RequestId, SubmitError};
 use std::collections::BTreeMap;
 use std::ops::Range;
 

@@ -1,9 +1,9 @@
 //! The laws of media with erase units.
 
-use super::Watched;
-use super::laws::Law;
-use crate::{Device, Lane, Operation, Request, Rule, SubmitError, UnitState};
+use super::law::Law;
+use super::watched::Watched;
 use flashlane_base::Instant;
+use flashlane_device::{Device, Lane, Operation, Request, Rule, SubmitError, UnitState};
 
 pub(super) const LAWS: &[(&str, Law)] =
     &[("an erase unit is erased as a whole, then written once and in order", Law::Alone(the_rules_are_kept))];

@@ -1,12 +1,20 @@
 //! A device under observation: every call is checked against what holds at all times.
 
-use super::Health;
-use crate::{
+use flashlane_base::Instant;
+use flashlane_device::{
     Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Profile, Request, RequestId,
     SubmitError, Unit, UnitState,
 };
-use flashlane_base::Instant;
 use std::collections::BTreeMap;
+
+/// Whether the device is expected to carry out what it accepts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Health {
+    /// Every accepted request succeeds.
+    Sound,
+    /// Requests may fail and the device may vanish, lawfully.
+    Failing,
+}
 
 /// A request in flight, and the clock just before and just after it was handed over.
 struct Flying {

@@ -1,10 +1,10 @@
 //! Random operations under several seeds, and what is the same from run to run.
 
-use super::laws::Law;
+use super::law::{Law, Make};
 use super::refusals::unlawful;
-use super::{Health, Make, Watched};
-use crate::{Completion, Counters, Device, Lane, Operation, Profile, Request, SubmitError};
+use super::watched::{Health, Watched};
 use flashlane_base::{Duration, Instant, Random, Seed};
+use flashlane_device::{Completion, Counters, Device, Lane, Operation, Profile, Request, SubmitError};
 
 pub(super) const LAWS: &[(&str, Law)] = &[
     ("any mix of requests is taken lawfully", Law::Alone(any_mix_is_lawful)),

@@ -1,16 +1,9 @@
 //! The laws of completion, time and depth.
 
-use super::{Health, Make, Watched};
-use crate::{Device, Lane, Operation, Request, SubmitError};
+use super::law::Law;
+use super::watched::Watched;
 use flashlane_base::{Duration, Instant};
-
-/// A law, by what it needs.
-pub(super) enum Law {
-    /// One device.
-    Alone(fn(Watched<Box<dyn Device>>)),
-    /// Several simulated ones.
-    Simulated(fn(&mut Make<'_>, &'static str, Health)),
-}
+use flashlane_device::{Device, Lane, Operation, Request, SubmitError};
 
 pub(super) const LAWS: &[(&str, Law)] = &[
     ("what a device says of itself is usable", Law::Alone(the_profile_is_usable)),

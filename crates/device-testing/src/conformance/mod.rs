@@ -11,6 +11,7 @@
 //! drives are also run two by two.
 
 mod data;
+mod law;
 mod laws;
 mod random;
 mod refusals;
@@ -19,21 +20,9 @@ mod tests;
 mod units;
 mod watched;
 
-use crate::{DataDevice, Device};
-use laws::Law;
-use watched::Watched;
-
-/// How a fresh device is made.
-type Make<'a> = dyn FnMut() -> Box<dyn Device> + 'a;
-
-/// Whether the device is expected to carry out what it accepts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Health {
-    /// Every accepted request succeeds.
-    Sound,
-    /// Requests may fail and the device may vanish, lawfully.
-    Failing,
-}
+use flashlane_device::{DataDevice, Device};
+use law::{Law, Make};
+use watched::{Health, Watched};
 
 /// Drives devices from `make` through every law.
 ///
@@ -44,7 +33,7 @@ pub fn check(make: &mut dyn FnMut() -> Box<dyn Device>) {
 }
 
 /// Like [`check`] for devices that fail on purpose: a request may complete with a failure, and from some point on
-/// the device may answer [`Gone`](crate::SubmitError::Gone). All other laws hold even then.
+/// the device may answer [`Gone`](flashlane_device::SubmitError::Gone). All other laws hold even then.
 ///
 /// # Panics
 /// As [`check`].

@@ -1,0 +1,87 @@
+//! What a device is: capacity, lanes, units and depth, and the checks that follow from them.
+
+use crate::request::{Request, SubmitError};
+use flashlane_base::Operation;
+
+/// What a device says of itself: plain data, fixed for its lifetime.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// What it is called in results: the spec or path it was opened by.
+    pub name: String,
+    /// Bytes that can be addressed on one lane.
+    pub capacity_bytes: u64,
+    /// Independent lanes; a conventional drive has one.
+    pub lanes: u32,
+    /// Reads start and end on multiples of this.
+    pub read_unit_bytes: u64,
+    /// Writes start and end on multiples of this.
+    pub write_unit_bytes: u64,
+    /// Erases cover whole units of this; zero where the device has no erase.
+    pub erase_unit_bytes: u64,
+    /// Requests that may be in flight at once.
+    pub depth: u32,
+    /// Whether time is simulated (and waiting costs nothing).
+    pub simulated: bool,
+    /// Whether writes, trims and erases are refused.
+    pub read_only: bool,
+    /// Flash beyond the capacity, of a simulated drive with a translation layer; of no other it is known.
+    pub over_provisioning: Option<OverProvisioning>,
+    /// Whether a simulated drive begins full or fragmented.
+    pub begins_written: bool,
+}
+
+/// Flash beyond a drive's capacity, as shares of the capacity: `(flash for data - capacity) / capacity`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OverProvisioning {
+    /// The drive's.
+    pub share: f64,
+    /// That of its profile, where settings changed the flash and left the capacity.
+    pub profile_share: Option<f64>,
+}
+
+impl Profile {
+    /// Checks a request against what the profile allows: the checks that every device makes alike.
+    ///
+    /// # Errors
+    /// The first rule that the request breaks.
+    #[inline]
+    pub fn check(&self, request: &Request) -> Result<(), SubmitError> {
+        let unit = match request.operation {
+            Operation::Flush => return Ok(()),
+            Operation::Read | Operation::Trim => self.read_unit_bytes,
+            Operation::Write => self.write_unit_bytes,
+            Operation::Erase if self.erase_unit_bytes == 0 => {
+                return Err(SubmitError::Unsupported { operation: Operation::Erase });
+            }
+            Operation::Erase => self.erase_unit_bytes,
+        };
+        if self.read_only && request.operation != Operation::Read {
+            return Err(SubmitError::ReadOnly { operation: request.operation });
+        }
+        if request.lane.0 >= self.lanes {
+            return Err(SubmitError::NoSuchLane { lane: request.lane, lanes: self.lanes });
+        }
+        let end = request.offset_bytes.checked_add(request.length_bytes);
+        if request.length_bytes == 0 || end.is_none_or(|end| end > self.capacity_bytes) {
+            return Err(SubmitError::OutOfRange {
+                offset_bytes: request.offset_bytes,
+                length_bytes: request.length_bytes,
+                capacity_bytes: self.capacity_bytes,
+            });
+        }
+        // Units are powers of two on nearly every device; the mask spares two divisions a request.
+        let misaligned = if unit.is_power_of_two() {
+            (request.offset_bytes | request.length_bytes) & (unit - 1) != 0
+        } else {
+            !request.offset_bytes.is_multiple_of(unit) || !request.length_bytes.is_multiple_of(unit)
+        };
+        if misaligned {
+            return Err(SubmitError::Misaligned {
+                offset_bytes: request.offset_bytes,
+                length_bytes: request.length_bytes,
+                unit_bytes: unit,
+            });
+        }
+        Ok(())
+    }
+}
