@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use flashlane_base::Seed;
 use flashlane_base::units::{parse_bytes, parse_count};
 use flashlane_device::spec::Spec;
-use flashlane_studies::sweep::METRICS;
+use flashlane_sweep::METRICS;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;

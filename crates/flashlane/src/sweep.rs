@@ -17,7 +17,7 @@ use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
 use flashlane_open::Target;
-use flashlane_studies::sweep::{
+use flashlane_sweep::{
     About, Grid, Halt, Key, METRICS, Metric, Options, Planned, PointStatus, Progress, Store, SweepResult,
     Swept, Task, fingerprint, fingerprint_of, run,
 };

@@ -15,7 +15,7 @@ use flashlane_base::{Duration, Seed};
 use flashlane_measure::schema::RunResult;
 use flashlane_sim::config::DriveConfig;
 use flashlane_sim::{Drive, config};
-use flashlane_studies::sweep::{Grid, Halt, Options, Outcome, Planned, Task, run};
+use flashlane_sweep::{Grid, Halt, Options, Outcome, Planned, Task, run};
 use flashlane_workload::Workload;
 use process::user_cpu_s;
 use std::ops::ControlFlow;

@@ -2,10 +2,9 @@
 //! goes on from there.
 
 use crate::lab::{Lab, Options, Progress};
-use crate::parallel::in_parallel;
-use crate::sweep::Loaded;
 use crate::{FigureError, SharedMeasurement};
 use flashlane_measure::Interruption;
+use flashlane_sweep::{Loaded, in_parallel};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -2,13 +2,13 @@
 
 use crate::FigureError;
 use crate::crew::Shared;
-use crate::sweep::Store;
 use flashlane_base::Seed;
 use flashlane_device::Device;
 use flashlane_measure::schema::Warning;
 use flashlane_measure::{Interruption, Replay, ReplayOptions, replay};
 use flashlane_probe::rig::Rig;
 use flashlane_sim::{Drive, DriveConfig, config};
+use flashlane_sweep::Store;
 use flashlane_trace::{OpenOptions, Record};
 use serde::de::DeserializeOwned;
 use std::ops::ControlFlow;

@@ -3,7 +3,7 @@
 //! A paper is a folder and a line in [`REGISTRY`]; each of its figures is a file with what the paper claims, what is
 //! measured for it, what was published and how close one has to come. Every number is measured on a simulated drive
 //! of one of the profiles; nothing is looked up. [`score`] is the probe's score,
-//! [`phase_score`] that of finding start-up and period, [`sweep`] any experiment over a grid of settings.
+//! [`phase_score`] that of finding start-up and period.
 
 pub mod advice_score;
 mod chen11;
@@ -11,7 +11,6 @@ mod crew;
 mod disksim;
 mod error;
 mod lab;
-mod parallel;
 pub mod phase_score;
 mod result;
 mod row;
@@ -19,7 +18,6 @@ mod ruan12;
 pub mod score;
 mod sdf14;
 mod study;
-pub mod sweep;
 mod uflip09;
 
 pub use error::{FigureError, StudyError};

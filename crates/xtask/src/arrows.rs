@@ -26,7 +26,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("measure", &["base", "device", "workload", "trace"]),
     ("probe", &["base", "device", "workload", "measure"]),
     ("uflip", &["base", "device", "workload", "measure"]),
-    ("studies", &["base", "files", "device", "sim", "workload", "trace", "measure", "probe", "uflip"]),
+    ("sweep", &["base", "files", "measure"]),
+    ("studies", &["base", "device", "sim", "workload", "trace", "measure", "probe", "uflip", "sweep"]),
     ("report", &["base", "files", "measure"]),
     (
         "fuzzing",
@@ -36,7 +37,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "flashlane",
         &[
             "base", "device", "policy", "sim", "host", "layer", "open", "block", "workload", "trace",
-            "measure", "probe", "uflip", "studies", "report",
+            "measure", "probe", "uflip", "sweep", "studies", "report",
         ],
     ),
     ("xtask", &["block", "fuzzing"]),

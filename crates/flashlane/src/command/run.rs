@@ -15,7 +15,7 @@ use flashlane_device::spec::Spec;
 use flashlane_measure::schema::{RunResult, RunsResult, Warning};
 use flashlane_measure::{Interruption, MeasureError, Options, Progress, Run, run, run_verified};
 use flashlane_open::Target;
-use flashlane_studies::sweep::fingerprint;
+use flashlane_sweep::fingerprint;
 use flashlane_workload::{KEYS, NAMED, Scope, Workload};
 use serde_json::Value;
 use std::fmt::Write;

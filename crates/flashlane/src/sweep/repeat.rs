@@ -4,7 +4,7 @@ use super::{Experiment, Point, SEED, own};
 use crate::failure::Failure;
 use crate::options::SweepOptions;
 use anyhow::anyhow;
-use flashlane_studies::sweep::{Grid, Key, POINTS_MAX};
+use flashlane_sweep::{Grid, Key, POINTS_MAX};
 
 /// How often a point is measured unless told: four degrees of freedom tell differences of three standard deviations.
 pub(super) const REPETITIONS: usize = 5;

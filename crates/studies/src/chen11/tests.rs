@@ -1,8 +1,8 @@
 //! The quick form of every figure.
 
-use crate::sweep::Store;
 use crate::{Options, REGISTRY, StudyError, StudyResult, Verdict, run};
 use flashlane_base::Seed;
+use flashlane_sweep::Store;
 use std::ops::ControlFlow;
 
 fn quick(figure: &str, seed: u64) -> StudyResult {

@@ -14,7 +14,7 @@ use clap::ValueEnum;
 use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_open::Target;
-use flashlane_studies::sweep::fingerprint_of;
+use flashlane_sweep::fingerprint_of;
 use flashlane_trace::{SideBySide, files};
 use serde_json::Value;
 use std::io;

@@ -1,6 +1,6 @@
 //! The numbers by which points are compared.
 
-use super::measures::{Measures, Number};
+use crate::measures::{Measures, Number};
 
 /// One of them.
 pub struct Metric {
@@ -11,7 +11,7 @@ pub struct Metric {
     /// The axis' unit.
     pub unit: &'static str,
     /// What a field's value is divided by to be in that unit.
-    pub(super) unit_size: f64,
+    pub(crate) unit_size: f64,
     /// The field of a point's row that it is.
     pub field: &'static str,
     /// Whether more of it is better.

@@ -48,7 +48,7 @@ pub struct Compared {
 
 /// Compares points, each with the values of its repetitions in the order of the repetitions; points without any are
 /// `None`. `larger_is_better` says which end is the best; with `is_exact` nothing about the values is random.
-pub(super) fn compare(
+pub(crate) fn compare(
     points: &[Vec<Option<f64>>],
     larger_is_better: bool,
     is_exact: bool,
@@ -94,7 +94,7 @@ fn mean<'a>(values: impl Iterator<Item = &'a f64> + Clone) -> Option<f64> {
 }
 
 /// Half the width of the confidence interval of the mean of independent `values`; none for fewer than two.
-pub(super) fn half_width(values: &[f64], level: f64) -> Option<f64> {
+pub(crate) fn half_width(values: &[f64], level: f64) -> Option<f64> {
     let count = values.len() as f64;
     if values.len() < 2 {
         return None;

@@ -1,13 +1,12 @@
 //! All combinations of several keys' values.
 
-use super::knee::depth_key;
-use super::values::Key;
-
-/// The most points of a grid; a limit only so that a slip of the pen cannot exhaust memory.
-pub const POINTS_MAX: usize = 100_000;
+use crate::values::{Key, POINTS_MAX};
 
 /// The key whose values repeat a point.
-pub(super) const SEED: &str = "seed";
+pub(crate) const SEED: &str = "seed";
+
+/// Depths from which on there is a knee to be seen.
+pub(crate) const DEPTHS: usize = 3;
 
 /// A grid. Its points are in the order in which the keys are given, the last key changing first.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,7 +63,15 @@ impl Grid {
 
     /// Whether a depth is swept, over values enough to look for its knee.
     pub fn has_depth(&self) -> bool {
-        depth_key(self).is_some()
+        self.depth_key().is_some()
+    }
+
+    /// Returns the position of the key that is a depth with values enough for a knee.
+    pub(crate) fn depth_key(&self) -> Option<usize> {
+        let is_depth = |name: &str| name == "workload.depth" || name == "replay.depth";
+        self.keys.iter().position(|key| {
+            is_depth(&key.name) && key.numbers.as_ref().is_some_and(|(_, numbers)| numbers.len() >= DEPTHS)
+        })
     }
 
     /// Points: at least one.

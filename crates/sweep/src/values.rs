@@ -9,11 +9,13 @@
 //! The values of a range are written in the unit of its ends where that is the same, else in the largest of the units
 //! given in which they are whole; what they mean is left to whoever reads the key.
 
-use super::decimal::Decimal;
-use super::grid::POINTS_MAX;
+use crate::decimal::Decimal;
 use flashlane_base::units::Quantity;
 use std::collections::BTreeMap;
 use std::str::FromStr;
+
+/// The most points of a grid; a limit only so that a slip of the pen cannot exhaust memory.
+pub const POINTS_MAX: usize = 100_000;
 
 /// A key and its values, in the order given.
 #[derive(Clone, Debug, PartialEq)]

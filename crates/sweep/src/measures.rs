@@ -1,6 +1,6 @@
 //! The numbers of a point: read from the result of its run, and brought together over its repetitions.
 
-use super::compare::half_width;
+use crate::compare::half_width;
 use flashlane_base::Latency;
 use flashlane_measure::schema::{CounterRow, Warning};
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ pub struct Measures {
 
 /// What a sweep reads of the result of a run, and of any other that has the same fields, or some of them.
 #[derive(Deserialize)]
-pub(super) struct Measured {
+pub(crate) struct Measured {
     requests: Option<u64>,
     elapsed_s: f64,
     iops: Option<f64>,
@@ -56,8 +56,8 @@ pub(super) struct Measured {
     #[serde(default)]
     characteristics: MeasuredCharacteristics,
     device: MeasuredDevice,
-    pub(super) warnings: Vec<Warning>,
-    pub(super) partial: Option<String>,
+    pub(crate) warnings: Vec<Warning>,
+    pub(crate) partial: Option<String>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
@@ -106,14 +106,14 @@ impl From<&Measured> for Measures {
 }
 
 /// A number of a point, where it has it.
-pub(super) type Number = fn(&Measures) -> Option<f64>;
+pub(crate) type Number = fn(&Measures) -> Option<f64>;
 
 /// The level of the intervals that are given with means.
 const LEVEL: f64 = 0.95;
 
 impl Measures {
     /// The means over repetitions; the longest latency is that of all of them.
-    pub(super) fn mean_of(all: &[&Self]) -> Self {
+    pub(crate) fn mean_of(all: &[&Self]) -> Self {
         if let [one] = all {
             return (*one).clone();
         }
@@ -145,7 +145,7 @@ impl Measures {
 
     /// Half the widths of the 95% confidence intervals of those means, by the number's name; of the longest latency
     /// there is none. Empty for fewer than two repetitions.
-    pub(super) fn half_widths(all: &[&Self]) -> BTreeMap<String, f64> {
+    pub(crate) fn half_widths(all: &[&Self]) -> BTreeMap<String, f64> {
         let numbers: [(&str, Number); 14] = [
             ("elapsed_s", |m| m.elapsed_s),
             ("mean_ns", |m| m.mean_ns),

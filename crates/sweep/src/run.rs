@@ -1,8 +1,8 @@
 //! Measuring the points: on several cores, those that are kept not again.
 
-use super::outcome::Outcome;
-use super::store::{Loaded, Store};
+use crate::outcome::Outcome;
 use crate::parallel::in_parallel;
+use crate::store::{Loaded, Store};
 use serde_json::Value;
 use std::io;
 use std::ops::ControlFlow;

@@ -1,8 +1,8 @@
 //! How a point came out: once, and over its repetitions.
 
-use super::distribution::Distribution;
-use super::measures::{Measured, Measures};
-use super::result::PointStatus;
+use crate::distribution::Distribution;
+use crate::measures::{Measured, Measures};
+use crate::row::PointStatus;
 use flashlane_measure::schema::Warning;
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,26 +10,26 @@ use serde_json::Value;
 /// How a point came out, before it stands in a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    pub(super) status: PointStatus,
-    pub(super) reason: Option<String>,
-    pub(super) measures: Measures,
-    pub(super) warnings: Vec<Warning>,
-    pub(super) distribution: Option<Distribution>,
+    pub(crate) status: PointStatus,
+    pub(crate) reason: Option<String>,
+    pub(crate) measures: Measures,
+    pub(crate) warnings: Vec<Warning>,
+    pub(crate) distribution: Option<Distribution>,
 }
 
 impl Outcome {
-    pub(super) fn failed(reason: String) -> Self {
+    pub(crate) fn failed(reason: String) -> Self {
         Self { status: PointStatus::Failed, reason: Some(reason), ..Self::not_run() }
     }
 
-    pub(super) fn not_run() -> Self {
+    pub(crate) fn not_run() -> Self {
         let measures = Measures::default();
         let warnings = Vec::new();
         Self { status: PointStatus::NotRun, reason: None, measures, warnings, distribution: None }
     }
 
     /// Of a point's own result; `None` where that is no result of a measurement.
-    pub(super) fn of(result: &Value) -> Option<Self> {
+    pub(crate) fn of(result: &Value) -> Option<Self> {
         let measured = Measured::deserialize(result).ok()?;
         let measures = Measures::from(&measured);
         let status = if measured.partial.is_some() { PointStatus::Partial } else { PointStatus::Measured };
@@ -38,12 +38,12 @@ impl Outcome {
     }
 
     /// Whether there are numbers.
-    pub(super) fn has_measures(&self) -> bool {
+    pub(crate) fn has_measures(&self) -> bool {
         matches!(self.status, PointStatus::Measured | PointStatus::Partial)
     }
 
     /// How a point ended over its repetitions: measured where all were, and partial where some were.
-    pub(super) fn ending(repetitions: &[&Self]) -> (PointStatus, Option<String>) {
+    pub(crate) fn ending(repetitions: &[&Self]) -> (PointStatus, Option<String>) {
         let Some(worst) = repetitions.iter().find(|outcome| outcome.status != PointStatus::Measured) else {
             return (PointStatus::Measured, None);
         };

@@ -5,11 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Makes something of each item, `jobs` at a time. Items begin in their order; where the system gives no threads, the
 /// one that is there makes all.
-pub(crate) fn in_parallel<T: Send, R: Send>(
-    jobs: usize,
-    items: Vec<T>,
-    make: impl Fn(T) -> R + Sync,
-) -> Vec<R> {
+pub fn in_parallel<T: Send, R: Send>(jobs: usize, items: Vec<T>, make: impl Fn(T) -> R + Sync) -> Vec<R> {
     // More than there are items would only be made and ended.
     let jobs = jobs.min(items.len());
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs);

@@ -16,7 +16,9 @@ mod knee;
 mod measures;
 mod metric;
 mod outcome;
+mod parallel;
 mod result;
+mod row;
 mod run;
 mod store;
 #[cfg(test)]
@@ -24,14 +26,14 @@ mod tests;
 mod values;
 
 pub use compare::{Compared, Standing};
-pub use grid::{Grid, GridError, POINTS_MAX};
+pub use grid::{Grid, GridError};
 pub use knee::Knee;
 pub use measures::Measures;
 pub use metric::{METRICS, Metric};
 pub use outcome::Outcome;
-pub use result::{
-    About, Comparison, KeyRow, PointRow, PointStatus, Repetition, SWEEP_SCHEMA, SweepResult, Verdict,
-};
+pub use parallel::in_parallel;
+pub use result::{About, Comparison, SWEEP_SCHEMA, SweepResult, Verdict};
+pub use row::{KeyRow, PointRow, PointStatus, Repetition};
 pub use run::{Halt, Options, Planned, Progress, Swept, Task, run};
 pub use store::{Loaded, Store, fingerprint, fingerprint_of};
-pub use values::{Key, ValuesError};
+pub use values::{Key, POINTS_MAX, ValuesError};

@@ -8,7 +8,7 @@ const ONE: i128 = 1_000_000_000;
 
 /// A number that is not negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Decimal(i128);
+pub(crate) struct Decimal(i128);
 
 impl Decimal {
     pub const ZERO: Self = Self(0);

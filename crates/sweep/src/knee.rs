@@ -6,15 +6,13 @@
 //! largest throughput divided by latency; on a drive with many channels that comes far too early for those who want
 //! its throughput.)
 
-use super::grid::{Grid, SEED};
-use super::result::PointRow;
+use crate::grid::{DEPTHS, Grid, SEED};
+use crate::row::PointRow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The share of the highest throughput that counts as all of it.
 const ENOUGH: f64 = 0.95;
-/// Depths from which on there is a knee to be seen.
-const DEPTHS: usize = 3;
 
 /// The knee of the throughput over a depth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,17 +33,9 @@ pub struct Knee {
     pub is_at_edge: bool,
 }
 
-/// Which of the keys is a depth with values enough for a knee.
-pub(super) fn depth_key(grid: &Grid) -> Option<usize> {
-    let is_depth = |name: &str| name == "workload.depth" || name == "replay.depth";
-    grid.keys().iter().position(|key| {
-        is_depth(&key.name) && key.numbers.as_ref().is_some_and(|(_, numbers)| numbers.len() >= DEPTHS)
-    })
-}
-
 /// The knees of a sweep over a depth; none where no depth is swept, or too few were measured.
-pub(super) fn knees(grid: &Grid, rows: &[PointRow]) -> Vec<Knee> {
-    let Some(depth) = depth_key(grid) else { return Vec::new() };
+pub(crate) fn knees(grid: &Grid, rows: &[PointRow]) -> Vec<Knee> {
+    let Some(depth) = grid.depth_key() else { return Vec::new() };
     let key = &grid.keys()[depth];
     let Some((_, numbers)) = &key.numbers else { return Vec::new() };
     let others = |row: &PointRow| -> Map<String, Value> {

@@ -1,13 +1,13 @@
 //! The plots of a sweep: a metric over the first key with numbers enough, a curve for each combination of the others; of
 //! a sweep over names bars, and how the latencies are distributed.
 
-use super::distribution::Distribution;
-use super::grid::{Grid, SEED};
-use super::knee::{Knee, depth_key};
-use super::metric::Metric;
-use super::outcome::Outcome;
-use super::result::PointRow;
-use super::values::Key;
+use crate::distribution::Distribution;
+use crate::grid::{Grid, SEED};
+use crate::knee::Knee;
+use crate::metric::Metric;
+use crate::outcome::Outcome;
+use crate::row::PointRow;
+use crate::values::Key;
 use flashlane_base::units::Quantity;
 use flashlane_measure::figure::{Axis, Figure, Mark, Series};
 
@@ -21,7 +21,7 @@ const DISTRIBUTIONS: usize = 8;
 /// The figures of a sweep: `y` over the first key with at least three numbers, else as bars over the first key of words;
 /// of a depth what it costs in latency, and of words how the latencies are distributed. None where there is no such key,
 /// or nothing to draw.
-pub(super) fn figures(
+pub(crate) fn figures(
     grid: &Grid,
     rows: &[PointRow],
     repetitions: &[Vec<&Outcome>],
@@ -33,7 +33,7 @@ pub(super) fn figures(
     if grid.keys()[across].numbers.is_none() {
         figures.extend(distributions(grid, repetitions));
     }
-    if depth_key(grid) == Some(across) {
+    if grid.depth_key() == Some(across) {
         if y.name == "iops" {
             figures.iter_mut().for_each(|figure| figure.marks = marks(knees));
         }
@@ -144,7 +144,7 @@ fn across(grid: &Grid) -> Option<usize> {
     let words =
         || keys.iter().position(|key| key.name != SEED && key.numbers.is_none() && key.values.len() > 1);
     let alone = || (keys.len() == 1 && has(&keys[0], 2)).then_some(0);
-    depth_key(grid).or_else(|| first(CURVE)).or_else(words).or_else(|| first(2)).or_else(alone)
+    grid.depth_key().or_else(|| first(CURVE)).or_else(words).or_else(|| first(2)).or_else(alone)
 }
 
 /// A curve by the other keys' values.

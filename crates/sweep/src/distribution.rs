@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// Of each bin its middle, in us, and its share of the requests, in percent; by the bits of the middle, which go up as
 /// it does.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Distribution(BTreeMap<u64, f64>);
+pub(crate) struct Distribution(BTreeMap<u64, f64>);
 
 /// The figure of a run or replay that has it.
 const FIGURE: &str = "latency-distribution";
@@ -30,7 +30,7 @@ struct DrawnSeries {
 
 impl Distribution {
     /// That of a point's result, over all of its accesses (flushes are none); none where it has no such figure.
-    pub(super) fn of(result: &Value) -> Option<Self> {
+    pub(crate) fn of(result: &Value) -> Option<Self> {
         let figure = result["figures"].as_array()?.iter().find(|figure| figure["id"] == FIGURE)?;
         let mut bins = BTreeMap::new();
         let series = Drawn::deserialize(figure).ok()?.series.into_iter();
@@ -45,7 +45,7 @@ impl Distribution {
 
     /// The mean of several, each of which counts as much, as a cumulative curve: latency in us, and how many percent of
     /// the requests took no longer.
-    pub(super) fn cumulative<'a>(all: impl Iterator<Item = &'a Self>) -> Vec<(f64, f64)> {
+    pub(crate) fn cumulative<'a>(all: impl Iterator<Item = &'a Self>) -> Vec<(f64, f64)> {
         let (mut bins, mut count) = (BTreeMap::new(), 0.0);
         for Self(one) in all {
             count += 1.0;
