@@ -16,6 +16,7 @@ mod sdf;
 mod sdf_bench;
 mod sdf_damage;
 mod sdf_foreign;
+mod snapshots;
 mod sweeps;
 mod traces;
 mod uflip;

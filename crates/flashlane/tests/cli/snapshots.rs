@@ -1,0 +1,175 @@
+//! What users read, as a whole: help texts and refusals, beside `snapshots/`. Where words change on purpose,
+//! `INSTA_UPDATE=always cargo test -p flashlane --test cli snapshots` writes them anew.
+
+use crate::program::{command, done};
+use std::fmt::Write;
+
+const COMMANDS: &[&[&str]] = &[
+    &[],
+    &["probe"],
+    &["uflip"],
+    &["uflip", "export"],
+    &["uflip", "import"],
+    &["run"],
+    &["replay"],
+    &["sdf"],
+    &["sdf", "format"],
+    &["sdf", "status"],
+    &["sdf", "put"],
+    &["sdf", "get"],
+    &["sdf", "ls"],
+    &["sdf", "rm"],
+    &["sdf", "fsck"],
+    &["sdf", "bench"],
+    &["study"],
+    &["trace"],
+    &["trace", "info"],
+    &["trace", "convert"],
+    &["trace", "record"],
+    &["profile"],
+    &["profile", "list"],
+    &["profile", "show"],
+    &["profile", "check"],
+    &["report"],
+    &["completions"],
+    &["man"],
+];
+
+#[test]
+fn help() {
+    for command in COMMANDS {
+        let name = if command.is_empty() { "flashlane".to_owned() } else { command.join("-") };
+        insta::assert_snapshot!(format!("help-{name}"), done(&[command, &["--help"]].concat()));
+    }
+}
+
+/// Devices, each given to `run` with a workload that only reads.
+const DEVICES: &[&str] = &[
+    "sim:ssd-z",
+    "sim:sssd-m",
+    "ssd-s",
+    "ssd_m,channels=4",
+    "nowhere",
+    "/no/such/thing",
+    "/dev/null",
+    "sim:",
+    "sim:ssd-s,channels",
+    "sim:ssd-s#x",
+    "sim:ssd-s#3",
+    "sim:sdf#44",
+    "sim:sdf,cleaning.low=5%",
+    "sim:ssd-s,channels=0",
+    "sim:ssd-s,chanels=4",
+    "sim:ssd-s,flash.read=25",
+    "sim:no-such-file.toml",
+    "faulty(sim:ssd-s",
+    "fault(sim:ssd-s)",
+    "faulty(sim:ssd-s,read-errors=3)",
+    "faulty(sim:ssd-s,torn-writes=1%)",
+    "backed(backed(sim:ssd-s))",
+    "backed(sim:ssd-s,capacity=1GiB)",
+    "lanes(./file)",
+    "lanes(./file,channels=many)",
+    "lanes(./file,format=perhaps)",
+    "lanes(sim:ssd-s)",
+    "zoned(./file)",
+    "zoned(sim:ssd-s)",
+    "zoned(./file,channels=3)",
+];
+
+/// Commands in a folder with one file of 1 MiB and one with a signature.
+const REFUSED: &[&[&str]] = &[
+    &["run", "sim:ssd-s"],
+    &["run", "sim:ssd-s", "randm-read"],
+    &["run", "sim:ssd-s", "random-read,size=4096"],
+    &["run", "sim:ssd-s", "random-read,siez=4k"],
+    &["run", "sim:ssd-s", "random-read,area=64GiB"],
+    &["run", "sim:ssd-s", "random-read,verify"],
+    &["run", "sim:ssd-s", "random-read", "depth=4"],
+    &["run", "sim:ssd-s", "--depth=4"],
+    &["run", "sim:ssd-s", "--rw=randread"],
+    &["run", "sim:ssd-s", "no-such-job.toml"],
+    &["run", "sim:ssd-s", "random-read", "--create", "1MiB"],
+    &["run", "sim:ssd-s", "random-read", "--really", "x"],
+    &["run", "sim:ssd-s", "random-read", "--quick", "--full"],
+    &["run", "sim:ssd-s", "random-read", "--seed", "many"],
+    &["run", "sim:ssd-s", "random-read", "--sweep", "channels"],
+    &["run", "sim:ssd-s", "random-read", "--sweep", "depth=1,2"],
+    &["run", "sim:ssd-s", "random-read", "--sweep", "replay.depth=1,2"],
+    &["run", "sim:ssd-s", "random-read", "--sweep", "channels=1,2", "--sweep", "channels=1,2"],
+    &["run", "sim:ssd-s", "random-read", "--sweep", "seed=1,2", "--repeat", "3"],
+    &["run", "./file", "random-read", "--sweep", "channels=1,2"],
+    &["run", "./file", "random-write"],
+    &["run", "./file", "random-write", "--create", "1MiB"],
+    &["run", "./file", "random-write", "--destroy-data", "--really", "./luks", "--allow-page-cache"],
+    &["run", "./luks", "random-write", "--destroy-data", "--allow-page-cache"],
+    &["run", "./missing", "random-write"],
+    &["run", "./new", "random-write,area=2PiB", "--create", "1PiB"],
+    &["probe", "sim:sdf"],
+    &["probe", "lanes(./file)"],
+    &["probe", "sim:ssd-s", "--page", "5000B"],
+    &["probe", "--score", "0"],
+    &["uflip", "sim:sdf"],
+    &["uflip", "sim:ssd-s", "--only", "speed"],
+    &["uflip", "export", "."],
+    &["replay", "sim:ssd-s", "missing.csv"],
+    &["replay", "sim:ssd-s", "-", "--speed", "2", "--pace", "closed"],
+    &["replay", "sim:ssd-s", "-", "--depth", "2"],
+    &["replay", "sim:ssd-s", "-", "--sweep", "replay.depth=1,2"],
+    &["sdf", "status", "sim:sdf"],
+    &["sdf", "status", "./file"],
+    &["sdf", "status", "lanes(./file)"],
+    &["sdf", "status", "lanes(./file,format=yes)"],
+    &["sdf", "status", "lanes(./file,repair=yes)"],
+    &["sdf", "format", "lanes(./file)"],
+    &["sdf", "format", "sim:ssd-s"],
+    &["sdf", "bench", "lanes(./file)"],
+    &["sdf", "get", "sim:sdf", "x"],
+    &["study", "chen12"],
+    &["study", "chen11/fig33"],
+    &["study", "disksim", "--traces", "/no/such/folder"],
+    &["trace", "info", "missing.csv"],
+    &["trace", "info", "./file"],
+    &["trace", "convert", "missing.csv", "out.xyz"],
+    &["trace", "record", "./file", "out.csv"],
+    &["profile", "show", "msr32g"],
+    &["profile", "check", "missing.toml"],
+    &["report", "."],
+    &["prob", "sim:ssd-s"],
+    &["run", "sim:ssd-s", "random-read", "--out", "./file"],
+];
+
+#[test]
+fn refusals() {
+    let folder = tempfile::tempdir().expect("there is room");
+    std::fs::write(folder.path().join("file"), vec![0x5a; 1 << 20]).expect("it is ours");
+    let mut luks = vec![0x5a; 1 << 20];
+    luks[..6].copy_from_slice(b"LUKS\xba\xbe");
+    std::fs::write(folder.path().join("luks"), luks).expect("it is ours");
+    let of_device = |device: &&'static str| vec!["run", *device, "random-read"];
+    let all = DEVICES.iter().map(of_device).chain(REFUSED.iter().map(|words| words.to_vec()));
+    let mut shown = String::new();
+    for words in all {
+        let output = command(&words).current_dir(folder.path()).output().expect("the program can be started");
+        let said = String::from_utf8(output.stderr).expect("standard error is text");
+        assert!(output.stdout.is_empty(), "{words:?} printed something");
+        // Where the folder is, and on which machine, differs from run to run.
+        let real = folder.path().canonicalize().expect("it is there");
+        let said = said.replace(real.to_str().expect("temporary paths are plain"), "FOLDER");
+        let said = hidden(&said);
+        let _ = writeln!(
+            shown,
+            "$ flashlane {}\n[{}] {said}",
+            words.join(" "),
+            output.status.code().unwrap_or(-1)
+        );
+    }
+    insta::assert_snapshot!("refusals", shown);
+}
+
+/// Without the drive's model, its file system and the machine's other words in parentheses behind a size.
+fn hidden(said: &str) -> String {
+    let Some((before, rest)) = said.split_once(" (file, ") else { return said.to_owned() };
+    let Some((_, after)) = rest.split_once(')') else { return said.to_owned() };
+    format!("{before} (file, …){after}")
+}
