@@ -12,14 +12,6 @@ macro_rules! ids {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub u32);
 
-        impl $name {
-            /// The number as the index of a list.
-            #[inline]
-            pub fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-
         impl Slot for $name {
             #[inline]
             fn of(number: u32) -> Self {
@@ -33,6 +25,20 @@ macro_rules! ids {
     )*};
 }
 
+macro_rules! indices {
+    ($($name:ident)*) => {$(
+        impl $name {
+            /// The number as the index of a list.
+            #[inline]
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
+indices! { ChannelId DieId PlaneId Lpn Ppn BufferSlot }
+
 ids! {
     /// A channel of the flash array.
     ChannelId;
@@ -42,6 +48,10 @@ ids! {
     PlaneId;
     /// A logical page number: of a mapping unit as the host addresses it.
     Lpn;
+    /// A physical number: of a mapping unit as the flash array stores it, `(plane * blocks + block) * block_units + unit`.
+    Ppn;
+    /// An erase block, counted on its plane.
+    BlockId;
     /// A host request in flight.
     RequestSlot;
     /// A mapping unit in the write buffer.

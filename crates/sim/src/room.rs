@@ -40,9 +40,9 @@ const OTHER_BYTES: u64 = 8 << 20;
 pub(crate) fn check(config: &DriveConfig) -> Result<(), MakeError> {
     let geometry = Geometry::new(config);
     let blocks = u64::from(geometry.planes) * u64::from(geometry.blocks);
-    let pages = if config.lanes.is_some() { 0 } else { blocks * u64::from(geometry.pages) };
+    let pages = if config.lanes.is_some() { 0 } else { blocks * u64::from(geometry.block_units) };
     let tables = [
-        u64::from(geometry.logical_pages) * LOGICAL_PAGE_BYTES,
+        u64::from(geometry.logical_units) * LOGICAL_PAGE_BYTES,
         pages * PAGE_BYTES,
         blocks * BLOCK_BYTES + OTHER_BYTES,
     ];

@@ -66,7 +66,7 @@ fn precondition() {
         "msr-32g",
         &[("initial.state", "fragmented"), ("flash.blocks", "16384"), ("capacity", "229995446272B")],
     );
-    let pages = drive.geometry().physical_pages();
+    let pages = drive.geometry().physical_units();
     println!(
         "sim-precondition: {:.2} s of user CPU (256 GiB drive of {pages} pages of 4 KB, into a fragmented steady state)",
         user_cpu_s() - before
@@ -79,7 +79,7 @@ fn memory() {
         "msr-32g",
         &[("initial.state", "full"), ("flash.blocks", "131072"), ("capacity", "1839963570176B")],
     );
-    let (pages, held) = (drive.geometry().physical_pages(), resident_bytes() - before);
+    let (pages, held) = (drive.geometry().physical_units(), resident_bytes() - before);
     println!(
         "sim-memory: {:.2} bytes a simulated page (2 TiB drive of {pages} pages of 4 KB, all mapped: {:.2} GiB)",
         held as f64 / pages as f64,

@@ -138,9 +138,9 @@ pub(crate) fn shape(config: &DriveConfig, geometry: &Geometry) -> Option<Shape> 
     let mapping = config.policies.mapping.build(&config.mapping.policy, &config.mapping.options.options());
     let settled = buffer.placement == Placement::Below || mapping.is_ok_and(|mapping| !mapping.is_free());
     Some(Shape {
-        slots: (buffer.size.0 / geometry.page_bytes) as u32,
+        slots: (buffer.size.0 / geometry.unit_bytes) as u32,
         packages: settled.then_some(geometry.channels * geometry.packages),
-        block_pages: geometry.data_pages,
+        block_pages: geometry.data_units,
     })
 }
 
@@ -151,7 +151,7 @@ pub(crate) fn longest_page(config: &DriveConfig, geometry: &Geometry) -> Duratio
     let timing = Timing::new(config, Seed(0));
     let array = timing.read + timing.program + timing.summary;
     let noise = Duration::from_ns((array.as_ns() as f64 * config.flash.noise.0).ceil() as u64);
-    array + noise + timing.bus(geometry.page_bytes) * 2
+    array + noise + timing.bus(geometry.unit_bytes) * 2
 }
 
 impl WriteBuffer {
@@ -171,7 +171,7 @@ impl WriteBuffer {
         Some(Self {
             entries: vec![Entry::default(); slots as usize],
             slots,
-            logical_units: geometry.logical_pages,
+            logical_units: geometry.logical_units,
             free: (0..slots).rev().map(BufferSlot).collect(),
             free_pads: Vec::new(),
             newest: HashMap::default(),

@@ -108,7 +108,7 @@ pub(super) fn translation(config: &DriveConfig) -> Result<Scheme, Refusal> {
         "it is 'static', which moves single pages; allowed where whole blocks are mapped: 'none' or 'dynamic'"
             .into()
     })?;
-    let (chunk, data) = (geometry.chunk_pages, geometry.data_pages);
+    let (chunk, data) = (geometry.chunk_units, geometry.data_units);
     require(data.is_multiple_of(chunk), "mapping.chunk", || {
         format!(
             "it has {chunk} of the {data} mapping units of an erase block; allowed where whole blocks are mapped: a \

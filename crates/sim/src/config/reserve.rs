@@ -31,7 +31,7 @@ impl DriveConfig {
 /// Requires: counts and sizes of the flash are in range.
 fn flash_bytes(config: &DriveConfig) -> u64 {
     let flash = Geometry::new(config).of_superblocks();
-    u64::from(flash.planes) * u64::from(flash.blocks) * u64::from(flash.data_pages) * flash.page_bytes
+    u64::from(flash.planes) * u64::from(flash.blocks) * u64::from(flash.data_units) * flash.unit_bytes
 }
 
 /// Sets the capacity of a profile that gives over-provisioning instead, in whole sectors.

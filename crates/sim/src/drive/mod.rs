@@ -99,7 +99,7 @@ impl Drive {
         let geometry = Geometry::new(config);
         let translation = Translation::new(config, &geometry, seed, watch)?;
         let delivery = Delivery {
-            unit_bytes: geometry.page_bytes,
+            unit_bytes: geometry.unit_bytes,
             whole_reads: config.compat.disksim.whole_reads,
             completions_wait: config.compat.disksim.completions_wait,
         };

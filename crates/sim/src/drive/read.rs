@@ -53,7 +53,7 @@ impl ReadPath {
     ) -> Self {
         let readahead = config.readahead.as_ref().map(|r| {
             let policy = config.policies.readahead.build(&r.policy, r.window.0, &r.options.options());
-            let cache = ReadCache::new(r.cache.0 / geometry.page_bytes);
+            let cache = ReadCache::new(r.cache.0 / geometry.unit_bytes);
             (policy.expect("validation built every policy once"), cache)
         });
         Self { delivery, capacity_bytes: config.capacity.0, readahead, counts, to_fetch: Vec::new() }

@@ -11,7 +11,7 @@
 
 use super::request::HostRequest;
 use crate::config::{DeferGc, DriveConfig};
-use crate::ftl::{Clean, Ftl, FtlCounters, NoRoom, Placed, Watch};
+use crate::ftl::{Ftl, FtlCounters, GcWork, NoRoom, Placed, Watch};
 use crate::ids::{DieId, Lpn, PlaneId, RequestSlot};
 use crate::kernel::Kernel;
 use crate::nand::{Correction, Defer, Gc, Geometry, Operation, Owner, Program, Read, Work};
@@ -25,14 +25,14 @@ pub(super) struct Translation {
     correction: Option<Correction>,
     read_retries: u64,
     unit_bytes: u64,
-    units_per_flash_page: u32,
+    units_per_page: u32,
     planes_per_die: u32,
     /// How long GC that a write made due lets others pass.
     defer: Defer,
     /// Whether GC reads what it moves into the controller's memory before it programs it again.
     moves_in_runs: bool,
     // Empty lists, kept to spare their allocation.
-    due_gc: Vec<Clean>,
+    due_gc: Vec<GcWork>,
     placed: Vec<Placed>,
 }
 
@@ -67,8 +67,8 @@ impl Translation {
             ftl,
             correction: Correction::new(config, seed),
             read_retries: 0,
-            unit_bytes: geometry.page_bytes,
-            units_per_flash_page: geometry.units_per_flash_page,
+            unit_bytes: geometry.unit_bytes,
+            units_per_page: geometry.units_per_page,
             planes_per_die: geometry.planes_per_die,
             defer: match config.cleaning.defer {
                 DeferGc::No => Defer::No,
@@ -90,13 +90,13 @@ impl Translation {
     /// A hint that a mapping unit will be read soon.
     #[inline]
     pub(super) fn prefetch_entry(&self, lpn: Lpn) {
-        self.ftl.expect(lpn);
+        self.ftl.prefetch(lpn);
     }
 
     /// A hint that a mapping unit will be written soon.
     #[inline]
     pub(super) fn prefetch_place(&self, lpn: Lpn) {
-        self.ftl.expect_place(lpn);
+        self.ftl.prefetch_copy(lpn);
     }
 
     /// The plane that a mapping unit will be programmed on, where any has room.
@@ -124,7 +124,7 @@ impl Translation {
 
     /// Whether idle dies are given GC beyond what writing needs.
     pub(super) fn has_idle_gc(&self) -> bool {
-        self.ftl.cleans_when_idle()
+        self.ftl.has_idle_gc()
     }
 
     /// Every table agrees with every other.
@@ -180,7 +180,7 @@ impl Translation {
     ) -> Result<PlaneId, NoRoom> {
         debug_assert!(self.due_gc.is_empty(), "GC is queued with the program that made it due");
         let placed = match assigned {
-            Some(plane) if self.ftl.takes(plane, lpn) => self.ftl.place_on(plane, lpn, &mut self.due_gc),
+            Some(plane) if self.ftl.can_take(plane, lpn) => self.ftl.place_on(plane, lpn, &mut self.due_gc),
             _ => self.ftl.place(lpn, &mut self.due_gc),
         };
         let Ok(place) = placed else {
@@ -256,7 +256,7 @@ impl Translation {
             units: 1,
             bus_bytes: self.unit_bytes,
             fills_block: place.fills_block,
-            waits_for_group: place.awaits && may_wait,
+            waits_for_group: place.waits_for_group && may_wait,
         };
         let (work, class) = (Work::Program(program), Class::HostWrite);
         Operation { work, owner, class, defer: Defer::No, plane: place.plane }
@@ -301,7 +301,7 @@ impl Translation {
         let planes = self.planes_per_die;
         let mut due = std::mem::take(&mut self.due_gc);
         for plane in die.0 * planes..(die.0 + 1) * planes {
-            self.ftl.clean_in_background(PlaneId(plane), &mut due);
+            self.ftl.collect_idle(PlaneId(plane), &mut due);
         }
         let idle = GcFor { owner: Owner::IdleGc, class: Class::Cleaning, defer: Defer::No };
         due.drain(..).for_each(|gc| self.enqueue_gc(kernel, &gc, idle));
@@ -309,8 +309,8 @@ impl Translation {
     }
 
     /// Turns GC that the translation layer did into flash operations.
-    fn enqueue_gc(&self, kernel: &mut Kernel<HostRequest>, gc: &Clean, gc_for: GcFor) {
-        let Clean { plane, planes, mut moves, filled, erases, step, .. } = *gc;
+    fn enqueue_gc(&self, kernel: &mut Kernel<HostRequest>, gc: &GcWork, gc_for: GcFor) {
+        let GcWork { plane, planes, mut moves, filled, erases, step, .. } = *gc;
         if self.moves_in_runs {
             self.enqueue_moves(kernel, plane, planes, std::mem::take(&mut moves), gc_for);
             if step && filled + erases == 0 {
@@ -331,7 +331,7 @@ impl Translation {
         gc_for: GcFor,
     ) {
         let on_all_bytes = self.unit_bytes * u64::from(planes);
-        let together = self.units_per_flash_page;
+        let together = self.units_per_page;
         let lpn = Lpn(0);
         let read = Read { lpn, units: planes, bus_bytes: on_all_bytes, retries: 0, unreadable: false };
         for _ in 0..moves {

@@ -33,7 +33,7 @@ pub(super) struct Plane {
     /// Erased blocks, longest free first.
     pub(super) free: VecDeque<u32>,
     /// Valid pages on the plane.
-    pub(super) valid_pages: u32,
+    pub(super) valid_units: u32,
     /// Blocks closed so far: the plane's clock.
     pub(super) closed: u32,
     /// Blocks that are not bad.
@@ -49,23 +49,23 @@ impl Plane {
     /// free and open ones must be left to gain.
     #[inline]
     pub(super) fn has_room(&self, geometry: &Geometry) -> bool {
-        self.valid_pages < self.most_valid_pages(geometry)
+        self.valid_units < self.most_valid_units(geometry)
     }
 
     /// The same for a page whose copy on this plane becomes invalid by it.
     pub(super) fn has_room_in_place(&self, geometry: &Geometry) -> bool {
-        self.valid_pages <= self.most_valid_pages(geometry)
+        self.valid_units <= self.most_valid_units(geometry)
     }
 
     /// Pages that the host can write before the plane runs out of erased blocks.
-    pub(super) fn free_pages(&self, geometry: &Geometry) -> u32 {
+    pub(super) fn free_units(&self, geometry: &Geometry) -> u32 {
         let [open, _] = self.open;
-        self.free.len() as u32 * geometry.data_pages + geometry.data_pages - open.written
+        self.free.len() as u32 * geometry.data_units + geometry.data_units - open.written
     }
 
     #[inline]
-    fn most_valid_pages(&self, geometry: &Geometry) -> u32 {
-        self.good.saturating_sub(geometry.low_blocks + 2) * geometry.data_pages
+    fn most_valid_units(&self, geometry: &Geometry) -> u32 {
+        self.good.saturating_sub(geometry.low_blocks + 2) * geometry.data_units
     }
 }
 
@@ -79,8 +79,7 @@ impl Blocks {
     }
 
     /// The share of its endurance that a block has used, 1 where endurance is unlimited.
-    pub(super) fn wear_of(&self, block: u32) -> f64 {
-        let block = block as usize;
+    pub(super) fn wear_of(&self, block: usize) -> f64 {
         self.limits.get(block).map_or(1.0, |&limit| f64::from(self.erases[block]) / f64::from(limit))
     }
 
@@ -94,12 +93,12 @@ impl Blocks {
     /// All blocks free, but for the factory-bad ones, which are drawn by lot.
     pub(super) fn new(geometry: &Geometry, flash: &FlashConfig, seed: Seed) -> (Self, Vec<Plane>) {
         let count = geometry.planes as usize * geometry.blocks as usize;
-        let none = Open { block: Open::NO_BLOCK, written: geometry.data_pages };
+        let none = Open { block: Open::NO_BLOCK, written: geometry.data_units };
         let planes = (0..geometry.planes)
             .map(|plane| {
                 let free = good_blocks(geometry, plane, seed);
                 let good = free.len() as u32;
-                Plane { open: [none; 2], free: free.into(), valid_pages: 0, closed: 0, good }
+                Plane { open: [none; 2], free: free.into(), valid_units: 0, closed: 0, good }
             })
             .collect();
         let blocks = Self {

@@ -5,13 +5,14 @@
 
 pub(crate) mod block;
 mod blocks;
+mod map;
 pub(crate) mod page;
 mod placement;
 pub(crate) mod schemes;
 mod table;
 
-pub(crate) use placement::PAGES_A_LOOK;
-pub use placement::{Clean, FtlCounters, NoRoom, Placed, Watch, unwatched};
+pub(crate) use placement::UNITS_BETWEEN_STOP_CHECKS;
+pub use placement::{FtlCounters, GcWork, NoRoom, Placed, Watch, unwatched};
 
 use crate::config::DriveConfig;
 use crate::ids::{Lpn, PlaneId};
@@ -58,50 +59,50 @@ impl Ftl {
     /// The plane on which logical page `page` lies, if it was ever written.
     #[inline]
     pub fn plane_of(&self, lpn: Lpn) -> Option<PlaneId> {
-        each!(self, layer => layer.plane_of(lpn.0).map(PlaneId))
+        each!(self, layer => layer.plane_of(lpn))
     }
 
     /// A hint that logical page `page` will be looked up soon.
     #[inline]
-    pub fn expect(&self, lpn: Lpn) {
-        each!(self, layer => layer.expect(lpn.0))
+    pub fn prefetch(&self, lpn: Lpn) {
+        each!(self, layer => layer.prefetch(lpn))
     }
 
     /// A hint that logical page `page` will be placed anew soon, and its old place so become invalid.
     #[inline]
-    pub fn expect_place(&self, lpn: Lpn) {
+    pub fn prefetch_copy(&self, lpn: Lpn) {
         if let Self::Page(layer) = self {
-            layer.expect_place(lpn.0);
+            layer.prefetch_copy(lpn);
         }
     }
 
     /// Finds a new place for logical page `page`; the old one becomes invalid. Cleaning that is due is appended to
-    /// `cleaned`.
+    /// `due`.
     ///
     /// # Errors
     /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
     #[inline]
-    pub fn place(&mut self, lpn: Lpn, cleaned: &mut Vec<Clean>) -> Result<Placed, NoRoom> {
-        each!(self, layer => layer.place(lpn.0, cleaned))
+    pub fn place(&mut self, lpn: Lpn, due: &mut Vec<GcWork>) -> Result<Placed, NoRoom> {
+        each!(self, layer => layer.place(lpn, due))
     }
 
     /// [`Ftl::place`] for pages that follow each other, one after the other up to the first that makes cleaning due
-    /// or a number of them; where each went is appended to `placed`. Requires: `cleaned` is empty.
+    /// or a number of them; where each went is appended to `placed`. Requires: `due` is empty.
     ///
     /// # Errors
     /// [`NoRoom`] for the page after those that were placed.
     pub fn place_run(
         &mut self,
-        pages: Range<u32>,
+        lpns: Range<u32>,
         placed: &mut Vec<Placed>,
-        cleaned: &mut Vec<Clean>,
+        due: &mut Vec<GcWork>,
     ) -> Result<(), NoRoom> {
         match self {
-            Self::Page(layer) => layer.place_run(pages, placed, cleaned),
+            Self::Page(layer) => layer.place_run(lpns, placed, due),
             Self::Block(layer) => {
-                for page in pages {
-                    placed.push(layer.place(page, cleaned)?);
-                    if !cleaned.is_empty() {
+                for lpn in lpns.map(Lpn) {
+                    placed.push(layer.place(lpn, due)?);
+                    if !due.is_empty() {
                         break;
                     }
                 }
@@ -116,10 +117,10 @@ impl Ftl {
     /// # Errors
     /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
     #[inline]
-    pub fn place_on(&mut self, plane: PlaneId, lpn: Lpn, cleaned: &mut Vec<Clean>) -> Result<Placed, NoRoom> {
+    pub fn place_on(&mut self, plane: PlaneId, lpn: Lpn, due: &mut Vec<GcWork>) -> Result<Placed, NoRoom> {
         match self {
-            Self::Page(layer) => layer.place_on(plane.0, lpn.0, cleaned),
-            Self::Block(layer) => layer.place(lpn.0, cleaned),
+            Self::Page(layer) => layer.place_on(plane, lpn, due),
+            Self::Block(layer) => layer.place(lpn, due),
         }
     }
 
@@ -129,30 +130,30 @@ impl Ftl {
     /// [`NoRoom`] where too many blocks have worn out.
     pub fn assign(&mut self, lpn: Lpn) -> Result<PlaneId, NoRoom> {
         match self {
-            Self::Page(layer) => layer.assign(lpn.0).map(PlaneId),
-            Self::Block(layer) => Ok(PlaneId(layer.assign(lpn.0))),
+            Self::Page(layer) => layer.assign(lpn),
+            Self::Block(layer) => Ok(layer.assign(lpn)),
         }
     }
 
     /// Whether `plane`, or another of its pool, can take logical page `page`: a plane that was assigned some time ago
     /// may have filled up since.
     #[inline]
-    pub fn takes(&self, plane: PlaneId, lpn: Lpn) -> bool {
+    pub fn can_take(&self, plane: PlaneId, lpn: Lpn) -> bool {
         match self {
-            Self::Page(layer) => layer.takes(plane.0, lpn.0),
+            Self::Page(layer) => layer.can_take(plane, lpn),
             Self::Block(_) => true,
         }
     }
 
     /// Forgets logical page `page`.
     pub fn trim(&mut self, lpn: Lpn) {
-        each!(self, layer => layer.trim(lpn.0))
+        each!(self, layer => layer.trim(lpn))
     }
 
     /// The share of its endurance that the block which holds `page` has used, 1 where endurance is unlimited or the
     /// page was never written.
     pub fn wear_of(&self, lpn: Lpn) -> f64 {
-        each!(self, layer => layer.wear_of(lpn.0))
+        each!(self, layer => layer.wear_of(lpn))
     }
 
     /// What was counted so far.
@@ -166,13 +167,13 @@ impl Ftl {
     }
 
     /// Whether idle planes are cleaned beyond what writing needs.
-    pub(crate) fn cleans_when_idle(&self) -> bool {
-        each!(self, layer => layer.cleans_when_idle())
+    pub(crate) fn has_idle_gc(&self) -> bool {
+        each!(self, layer => layer.has_idle_gc())
     }
 
     /// Cleans an idle plane by one step, if it has less room than it should.
-    pub(crate) fn clean_in_background(&mut self, plane: PlaneId, cleaned: &mut Vec<Clean>) {
-        each!(self, layer => layer.clean_in_background(plane.0, cleaned))
+    pub(crate) fn collect_idle(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
+        each!(self, layer => layer.collect_idle(plane, due))
     }
 }
 

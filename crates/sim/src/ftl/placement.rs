@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 /// Cleaning that was done on a plane, as a whole or a step of it: `moves` pages moved within it, then `erases` blocks erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Clean {
+pub struct GcWork {
     /// The plane, or the first of those of its die that are cleaned together.
     pub plane: PlaneId,
     /// How many these are.
@@ -22,7 +22,14 @@ pub struct Clean {
     pub step: bool,
 }
 
-/// Where a page was placed.
+impl GcWork {
+    /// GC of one plane that moves and erases nothing.
+    pub(super) fn nothing(plane: PlaneId) -> Self {
+        Self { plane, planes: 1, moves: 0, filled: 0, erases: 0, first: false, step: false }
+    }
+}
+
+/// Where a mapping unit was placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// On which plane.
@@ -32,7 +39,7 @@ pub struct Placed {
     /// The plane that gets a parity page, where this was the last page of a row.
     pub parity: Option<PlaneId>,
     /// Whether pages that are placed later are to be programmed along with it.
-    pub awaits: bool,
+    pub waits_for_group: bool,
 }
 
 /// No plane has room for another page: too many blocks have worn out.
@@ -43,11 +50,11 @@ pub struct NoRoom;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FtlCounters {
     /// Pages placed for the host.
-    pub host_pages: u64,
+    pub host_units: u64,
     /// Pages moved by cleaning, merging and wear leveling.
-    pub moved_pages: u64,
+    pub moved_units: u64,
     /// Parity pages placed.
-    pub parity_pages: u64,
+    pub parity_units: u64,
     /// Blocks erased.
     pub erases: u64,
     /// Blocks that wore out.
@@ -71,4 +78,4 @@ pub fn unwatched() -> ControlFlow<()> {
 }
 
 /// Pages prepared from one look at the [`Watch`] to the next: some milliseconds.
-pub(crate) const PAGES_A_LOOK: u32 = 1 << 16;
+pub(crate) const UNITS_BETWEEN_STOP_CHECKS: u32 = 1 << 16;

@@ -51,7 +51,7 @@ impl FlashArray {
             && geometry.dies == geometry.channels
             && !flash.cache_mode
             && !flash.multi_plane
-            && geometry.units_per_flash_page == 1
+            && geometry.units_per_page == 1
             && flash.suspend.is_none()
             && (flash.copyback
                 && !config.cleaning.preemptible

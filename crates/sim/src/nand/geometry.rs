@@ -1,7 +1,7 @@
-//! The array's shape: how pages, blocks, planes, dies and channels are numbered.
+//! The array's shape: how mapping units, blocks, planes, dies and channels are numbered.
 //!
-//! Planes count with the channel first, then package, die and plane; a physical page is
-//! `(plane * blocks + block) * pages + page`, 32 bits.
+//! Planes count with the channel first, then package, die and plane; a physical number is
+//! `(plane * blocks + block) * block_units + unit`, 32 bits.
 
 use crate::config::{DriveConfig, LevelName};
 use flashlane_base::Seed;
@@ -26,18 +26,18 @@ pub struct Geometry {
     pub pool_planes: u32,
     /// Erase blocks on a plane.
     pub blocks: u32,
-    /// Pages of an erase block, in mapping units: everywhere in the simulator "page" means what is mapped as one.
-    pub pages: u32,
-    /// Pages of an erase block that hold data.
-    pub data_pages: u32,
-    /// Bytes of a page (a mapping unit).
-    pub page_bytes: u64,
-    /// Mapping units that the flash programs at once: more than one where its own pages are larger.
-    pub units_per_flash_page: u32,
-    /// Pages that the host sees.
-    pub logical_pages: u32,
-    /// Pages of a chunk.
-    pub chunk_pages: u32,
+    /// Mapping units of an erase block.
+    pub block_units: u32,
+    /// Mapping units of an erase block that hold data.
+    pub data_units: u32,
+    /// Bytes of a mapping unit.
+    pub unit_bytes: u64,
+    /// Mapping units of a flash page.
+    pub units_per_page: u32,
+    /// Mapping units that the host sees.
+    pub logical_units: u32,
+    /// Mapping units of a chunk.
+    pub chunk_units: u32,
     /// A plane with no more free blocks than this is cleaned before it is written.
     pub low_blocks: u32,
     /// Channels of a row beside the one with its parity, where there is parity.
@@ -53,8 +53,8 @@ impl Geometry {
     pub fn new(config: &DriveConfig) -> Self {
         let flash = &config.flash;
         let dies = flash.channels * flash.packages * flash.dies;
-        let page_bytes = config.mapping.unit.unwrap_or(flash.page).0;
-        let units = (flash.page.0 / page_bytes) as u32;
+        let unit_bytes = config.mapping.unit.unwrap_or(flash.page).0;
+        let units = (flash.page.0 / unit_bytes) as u32;
         let planes = dies * flash.planes;
         let low_blocks = ((config.cleaning.low.0 * f64::from(flash.blocks)) as u32).max(1);
         Self {
@@ -71,12 +71,12 @@ impl Geometry {
                 LevelName::Channel => flash.packages * flash.dies * flash.planes,
             },
             blocks: flash.blocks,
-            pages: flash.pages * units,
-            data_pages: (flash.pages - config.compat.disksim.summary_pages) * units,
-            page_bytes,
-            units_per_flash_page: units,
-            logical_pages: config.capacity.0.div_ceil(page_bytes).min(u64::from(u32::MAX - 1)) as u32,
-            chunk_pages: (config.mapping.chunk.0 / page_bytes) as u32,
+            block_units: flash.pages * units,
+            data_units: (flash.pages - config.compat.disksim.summary_pages) * units,
+            unit_bytes,
+            units_per_page: units,
+            logical_units: config.capacity.0.div_ceil(unit_bytes).min(u64::from(u32::MAX - 1)) as u32,
+            chunk_units: (config.mapping.chunk.0 / unit_bytes) as u32,
             low_blocks,
             parity: config.mapping.parity,
             joined_planes: if config.cleaning.multi_plane { flash.planes } else { 1 },
@@ -85,16 +85,16 @@ impl Geometry {
     }
 
     /// The array as a translation layer with superblocks sees it: planes whose blocks go together count as one, whose
-    /// blocks have the data pages of all of them. The same array where there are none.
+    /// blocks have the data units of all of them. The same array where there are none.
     pub fn of_superblocks(mut self) -> Self {
         let (protected, row) = self.parity.map_or((1, 1), |protected| (protected, protected + 1));
         let joined = self.joined_planes;
         (self.channels, self.dies, self.planes) =
             (self.channels / row, self.dies / row, self.planes / row / joined);
         self.planes_per_die /= joined;
-        self.pages *= protected * joined;
-        self.data_pages *= protected * joined;
-        self.chunk_pages *= protected;
+        self.block_units *= protected * joined;
+        self.data_units *= protected * joined;
+        self.chunk_units *= protected;
         self
     }
 
@@ -103,18 +103,18 @@ impl Geometry {
         self.parity.is_some() || self.joined_planes > 1
     }
 
-    /// Physical pages.
-    pub fn physical_pages(&self) -> u64 {
-        u64::from(self.planes) * u64::from(self.blocks) * u64::from(self.pages)
+    /// Mapping units that the flash array has room for.
+    pub fn physical_units(&self) -> u64 {
+        u64::from(self.planes) * u64::from(self.blocks) * u64::from(self.block_units)
     }
 
-    /// Logical pages that a plane has to hold at most when addresses are striped over the planes.
-    pub fn logical_pages_per_plane(&self) -> u32 {
-        let chunks = self.logical_pages.div_ceil(self.chunk_pages);
-        chunks.div_ceil(self.planes).saturating_mul(self.chunk_pages).min(self.logical_pages)
+    /// Mapping units that a plane has to hold at most when addresses are striped over the planes.
+    pub fn logical_units_per_plane(&self) -> u32 {
+        let chunks = self.logical_units.div_ceil(self.chunk_units);
+        chunks.div_ceil(self.planes).saturating_mul(self.chunk_units).min(self.logical_units)
     }
 
-    /// What allocation policies are told.
+    /// The view of allocation policies.
     pub fn array(&self, order: &[LevelName; 4], seed: Seed) -> Array {
         Array {
             counts: [self.channels, self.packages, self.dies_per_package, self.planes_per_die],

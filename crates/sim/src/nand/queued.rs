@@ -70,8 +70,8 @@ impl Queued {
             gc: GcSteps {
                 copyback: flash.copyback,
                 preemptible: config.cleaning.preemptible,
-                units_per_page: geometry.units_per_flash_page,
-                page_bytes: geometry.page_bytes,
+                units_per_page: geometry.units_per_page,
+                page_bytes: geometry.unit_bytes,
             },
         };
         Self::idle(rules, Media::new(config, geometry, seed))

@@ -12,8 +12,8 @@ use flashlane_base::{Random, Seed};
 use flashlane_device::{Device, UnitState};
 use flashlane_measure::figure::{Axis, Figure, Series};
 use flashlane_sim::DriveConfig;
+use flashlane_sim::Geometry;
 use flashlane_sim::config::load;
-use flashlane_sim::nand::Geometry;
 use flashlane_workload::Access;
 
 pub(super) const KIB: u64 = 1 << 10;

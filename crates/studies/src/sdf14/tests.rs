@@ -6,8 +6,8 @@ use super::fig7::r_squared;
 use crate::lab::Lab;
 use crate::{Options, StudyResult, run};
 use flashlane_base::Instant;
+use flashlane_sim::Geometry;
 use flashlane_sim::config::load;
-use flashlane_sim::nand::Geometry;
 
 fn quick(figure: &str) -> StudyResult {
     run("sdf14", Some(figure), Options { quick: true, ..Options::default() }).unwrap().result
@@ -40,8 +40,8 @@ fn a_smaller_drive_has_as_much_for_cleaning() {
             config.flash.blocks = blocks as u32;
             let geometry = Geometry::new(&config).of_superblocks();
             let closed = geometry.blocks - geometry.factory_bad_per_plane - config.spare_blocks_per_plane();
-            let pages = u64::from(geometry.planes * closed) * u64::from(geometry.data_pages);
-            capacity as f64 / (pages * geometry.page_bytes) as f64
+            let pages = u64::from(geometry.planes * closed) * u64::from(geometry.data_units);
+            capacity as f64 / (pages * geometry.unit_bytes) as f64
         };
         let whole = valid(2048);
         for blocks in [128, 512] {

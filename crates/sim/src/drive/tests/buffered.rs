@@ -104,7 +104,7 @@ fn a_silent_host_finds_the_buffer_drained_ahead_of_need() {
 fn drained_pages_are_counted_by_cause() {
     let drained = |profile: &str, settings: &[(&str, &str)], writes: u64, flush: bool| {
         let mut drive = Drive::new(&config(profile, settings), Seed(1));
-        let page_bytes = drive.geometry().page_bytes;
+        let page_bytes = drive.geometry().unit_bytes;
         for id in 0..writes {
             latency_ns(&mut drive, Request::write(id, id * page_bytes, page_bytes));
         }

@@ -4,8 +4,8 @@ use super::*;
 
 /// Writes of single pages at random places, so many in flight; the time of all in ms and the longest of one in us.
 fn writes(drive: &mut Drive, count: u64, depth: u64, pause: Duration) -> (f64, f64) {
-    let pages = drive.profile().capacity_bytes / drive.geometry().page_bytes;
-    let bytes = drive.geometry().page_bytes;
+    let pages = drive.profile().capacity_bytes / drive.geometry().unit_bytes;
+    let bytes = drive.geometry().unit_bytes;
     let (mut random, mut out, mut longest) = (Seed(2).source(), Vec::new(), 0);
     for id in 0..count {
         drive.submit(Request::write(id, random.below(pages) * bytes, bytes)).unwrap();

@@ -24,7 +24,7 @@ fn a_preparation_stops_where_its_watch_breaks() {
         };
         let (all, made) = looks(u32::MAX);
         // Every few milliseconds.
-        let pages = Geometry::new(&config).logical_pages;
+        let pages = Geometry::new(&config).logical_units;
         assert!(made && all > pages >> 17, "{name} {state}: {all} looks at {pages} pages");
         for stop in [1, all / 2, all] {
             assert_eq!(looks(stop), (stop, false), "{name} {state}");

@@ -358,7 +358,7 @@ impl Load {
         let get = |name| counters.get(name).expect("the drive counts it");
         let elapsed = self.drive.now().as_ns();
         let page = flash.read.0 + flash.program.0 + Duration::of_transfer(2 * flash.page.0, flash.bus.0);
-        let longest = (page + flash.bus_command.0) * (2 * u64::from(g.pages)) + flash.erase.0 * 2;
+        let longest = (page + flash.bus_command.0) * (2 * u64::from(g.block_units)) + flash.erase.0 * 2;
         let (dies, channels) = (u64::from(g.dies), u64::from(g.channels));
         assert!(get("array_busy_ns") <= dies * (elapsed + 9 * longest.as_ns()));
         assert!(get("bus_busy_ns") <= channels * (elapsed + longest.as_ns()));
@@ -380,7 +380,7 @@ impl Load {
             assert!(worn > Some(0), "pages are refused or lost, but no block is worn");
             return;
         }
-        let page_bytes = self.drive.geometry().page_bytes;
+        let page_bytes = self.drive.geometry().unit_bytes;
         let pages = |operation: Operation| -> BTreeSet<u64> {
             let of_kind = self.requests.iter().filter(move |request| request.operation == operation);
             of_kind

@@ -12,13 +12,14 @@ use super::stripes::{Stripes, log_blocks};
 use super::superblock::Superblock;
 use super::{BlockScheme, Target};
 use crate::ftl::schemes::Scheme;
-use crate::ftl::{Clean, NoRoom};
+use crate::ftl::{GcWork, NoRoom};
+use crate::ids::PlaneId;
 use crate::nand::Geometry;
 use flashlane_policy::{OptionError, Options};
 
 /// A unit's log block, one on each of its planes.
 struct Log {
-    unit: u32,
+    erase_unit: u32,
     blocks: Superblock,
     /// Whether every page of it is in its place.
     in_place: bool,
@@ -26,12 +27,12 @@ struct Log {
 
 impl Log {
     /// Joins the log with its unit's data blocks. False, and nothing changed, where there is no block for it.
-    fn merge(&self, store: &mut Store, cleaned: &mut Vec<Clean>) -> bool {
+    fn merge(&self, store: &mut Store, due: &mut Vec<GcWork>) -> bool {
         if self.in_place {
-            self.blocks.complete(store, self.unit, cleaned);
+            self.blocks.complete(store, self.erase_unit, due);
             return true;
         }
-        self.blocks.merge(store, self.unit, cleaned)
+        self.blocks.merge(store, self.erase_unit, due)
     }
 }
 
@@ -59,10 +60,10 @@ impl Bast {
         store: &mut Store,
         stripe: u32,
         at: usize,
-        cleaned: &mut Vec<Clean>,
+        due: &mut Vec<GcWork>,
     ) -> Result<(), NoRoom> {
         let logs = &mut self.logs[stripe as usize];
-        if !logs[at].merge(store, cleaned) {
+        if !logs[at].merge(store, due) {
             return Err(NoRoom);
         }
         logs.remove(at);
@@ -80,14 +81,14 @@ impl BlockScheme for Bast {
         self.most as u32
     }
 
-    fn open(&mut self, store: &mut Store, spot: Spot, cleaned: &mut Vec<Clean>) -> Result<Target, NoRoom> {
-        let Spot { plane, unit, offset } = spot;
+    fn open(&mut self, store: &mut Store, spot: Spot, due: &mut Vec<GcWork>) -> Result<Target, NoRoom> {
+        let Spot { plane, erase_unit, offset } = spot;
         let stripe = store.stripe(plane);
         let logs = &self.logs[stripe as usize];
-        let found = logs.iter().position(|log| log.unit == unit);
+        let found = logs.iter().position(|log| log.erase_unit == erase_unit);
         let found = match found {
             Some(at) if store.is_full(plane, logs[at].blocks.on(store, plane)) => {
-                self.merge(store, stripe, at, cleaned)?;
+                self.merge(store, stripe, at, due)?;
                 None
             }
             found => found,
@@ -99,9 +100,9 @@ impl BlockScheme for Bast {
             while self.logs[stripe as usize].len() == self.most
                 || !Superblock::is_to_be_had(store, stripe, 1) && !self.logs[stripe as usize].is_empty()
             {
-                self.merge(store, stripe, 0, cleaned)?;
+                self.merge(store, stripe, 0, due)?;
             }
-            Log { unit, blocks: Superblock::take(store, stripe, 1).ok_or(NoRoom)?, in_place: true }
+            Log { erase_unit, blocks: Superblock::take(store, stripe, 1).ok_or(NoRoom)?, in_place: true }
         };
         let block = log.blocks.on(store, plane);
         let position = store.next(plane, block);
@@ -110,25 +111,25 @@ impl BlockScheme for Bast {
         Ok(Target { block, position })
     }
 
-    fn written(&mut self, store: &mut Store, spot: Spot, target: Target, cleaned: &mut Vec<Clean>) {
+    fn written(&mut self, store: &mut Store, spot: Spot, target: Target, due: &mut Vec<GcWork>) {
         let logs = &mut self.logs[store.stripe(spot.plane) as usize];
         let log = logs.last().expect("it was just written");
         if log.in_place && store.is_full(spot.plane, target.block) && log.blocks.is_full(store) {
             let log = logs.pop().expect("it was just written");
-            log.blocks.complete(store, log.unit, cleaned);
+            log.blocks.complete(store, log.erase_unit, due);
         }
     }
 
-    fn tidy(&mut self, store: &mut Store, plane: u32, high: f64, cleaned: &mut Vec<Clean>) {
+    fn tidy(&mut self, store: &mut Store, plane: PlaneId, high: f64, due: &mut Vec<GcWork>) {
         let stripe = store.stripe(plane);
         if self.logs[stripe as usize].len() as f64 > (1.0 - high) * self.most as f64 {
             // Without a block to merge to there is nothing that an idle stripe could do.
-            let _ = self.merge(store, stripe, 0, cleaned);
+            let _ = self.merge(store, stripe, 0, due);
         }
     }
 
     #[cfg(test)]
-    fn logs(&self, store: &Store, plane: u32) -> Vec<u32> {
+    fn logs(&self, store: &Store, plane: PlaneId) -> Vec<crate::ids::BlockId> {
         let logs = &self.logs[store.stripe(plane) as usize];
         logs.iter().map(|log| log.blocks.on(store, plane)).collect()
     }

@@ -15,8 +15,8 @@ use super::store::{Spot, Store};
 use super::stripes::{Stripes, log_blocks};
 use super::{BlockScheme, Target};
 use crate::ftl::schemes::Scheme;
-use crate::ftl::{Clean, NoRoom};
-use crate::ids::PlaneId;
+use crate::ftl::{GcWork, NoRoom};
+use crate::ids::{BlockId, Lpn, PlaneId};
 use crate::nand::Geometry;
 use flashlane_policy::{OptionError, Options};
 use std::collections::VecDeque;
@@ -24,15 +24,15 @@ use std::collections::VecDeque;
 /// A log block of a sequence.
 #[derive(Clone, Copy)]
 struct Sequence {
-    unit: u32,
-    block: u32,
+    erase_unit: u32,
+    block: BlockId,
 }
 
 /// A log block of pages of any units.
 struct Log {
-    block: u32,
-    /// The logical page at each position.
-    pages: Vec<u32>,
+    block: BlockId,
+    /// The mapping unit at each position.
+    units: Vec<Lpn>,
     /// Nothing before this position is valid.
     first: usize,
 }
@@ -76,28 +76,28 @@ impl Lane {
     fn open_log(
         &mut self,
         store: &mut Store,
-        plane: u32,
+        plane: PlaneId,
         most: usize,
-        cleaned: &mut Vec<Clean>,
+        due: &mut Vec<GcWork>,
     ) -> Result<(), NoRoom> {
         if self.logs.back().is_some_and(|log| !store.is_full(plane, log.block)) {
             return Ok(());
         }
         while self.logs.len() == most {
-            self.empty_oldest(store, plane, cleaned)?;
+            self.empty_oldest(store, plane, due)?;
         }
-        let block = self.take(store, plane, cleaned)?;
-        self.logs.push_back(Log { block, pages: Vec::new(), first: 0 });
+        let block = self.take(store, plane, due)?;
+        self.logs.push_back(Log { block, units: Vec::new(), first: 0 });
         Ok(())
     }
 
     /// A free block that is not the last: that one is left for gathering.
-    fn take(&mut self, store: &mut Store, plane: u32, cleaned: &mut Vec<Clean>) -> Result<u32, NoRoom> {
+    fn take(&mut self, store: &mut Store, plane: PlaneId, due: &mut Vec<GcWork>) -> Result<BlockId, NoRoom> {
         while store.free(plane) < 2 && !self.logs.is_empty() {
-            self.empty_oldest(store, plane, cleaned)?;
+            self.empty_oldest(store, plane, due)?;
         }
         while store.free(plane) < 2 && !self.sequences.is_empty() {
-            self.end_sequence(store, plane, 0, cleaned);
+            self.end_sequence(store, plane, 0, due);
         }
         if store.free(plane) < 2 {
             return Err(NoRoom);
@@ -106,34 +106,33 @@ impl Lane {
     }
 
     /// Completes the block of a sequence.
-    fn end_sequence(&mut self, store: &mut Store, plane: u32, at: usize, cleaned: &mut Vec<Clean>) {
-        let Sequence { unit, block } = self.sequences.remove(at);
-        cleaned.push(store.complete(plane, unit, block));
+    fn end_sequence(&mut self, store: &mut Store, plane: PlaneId, at: usize, due: &mut Vec<GcWork>) {
+        let Sequence { erase_unit, block } = self.sequences.remove(at);
+        due.push(store.complete(plane, erase_unit, block));
     }
 
     /// Gathers the next unit that has a valid page in the oldest log block; false where there is none.
     fn gather_oldest(
         &mut self,
         store: &mut Store,
-        plane: u32,
-        cleaned: &mut Vec<Clean>,
+        plane: PlaneId,
+        due: &mut Vec<GcWork>,
     ) -> Result<bool, NoRoom> {
         let Some(log) = self.logs.front_mut() else { return Ok(false) };
-        let (block, pages) = (log.block, &log.pages);
-        let is_valid =
-            |at: &usize| store.physical(pages[*at]) == Some(store.flash_page(plane, block, *at as u32));
-        let Some(at) = (log.first..pages.len()).find(is_valid) else {
-            log.first = pages.len();
+        let (block, units) = (log.block, &log.units);
+        let is_valid = |at: &usize| store.ppn_of(units[*at]) == Some(store.ppn(plane, block, *at as u32));
+        let Some(at) = (log.first..units.len()).find(is_valid) else {
+            log.first = units.len();
             return Ok(false);
         };
         log.first = at;
-        let unit = store.spot(pages[at]).unit;
-        let mut clean = store.gather(plane, unit).ok_or(NoRoom)?;
-        if let Some(at) = self.sequences.iter().position(|sequence| sequence.unit == unit) {
+        let erase_unit = store.spot(units[at]).erase_unit;
+        let mut gc = store.gather(plane, erase_unit).ok_or(NoRoom)?;
+        if let Some(at) = self.sequences.iter().position(|sequence| sequence.erase_unit == erase_unit) {
             store.erase(plane, self.sequences.remove(at).block);
-            clean.erases += 1;
+            gc.erases += 1;
         }
-        cleaned.push(clean);
+        due.push(gc);
         Ok(true)
     }
 
@@ -141,26 +140,18 @@ impl Lane {
     fn empty_oldest(
         &mut self,
         store: &mut Store,
-        plane: u32,
-        cleaned: &mut Vec<Clean>,
+        plane: PlaneId,
+        due: &mut Vec<GcWork>,
     ) -> Result<(), NoRoom> {
-        while self.gather_oldest(store, plane, cleaned)? {}
-        self.erase_oldest(store, plane, cleaned);
+        while self.gather_oldest(store, plane, due)? {}
+        self.erase_oldest(store, plane, due);
         Ok(())
     }
 
-    fn erase_oldest(&mut self, store: &mut Store, plane: u32, cleaned: &mut Vec<Clean>) {
+    fn erase_oldest(&mut self, store: &mut Store, plane: PlaneId, due: &mut Vec<GcWork>) {
         if let Some(log) = self.logs.pop_front() {
             store.erase(plane, log.block);
-            cleaned.push(Clean {
-                plane: PlaneId(plane),
-                planes: 1,
-                moves: 0,
-                filled: 0,
-                erases: 1,
-                first: false,
-                step: false,
-            });
+            due.push(GcWork { erases: 1, ..GcWork::nothing(plane) });
         }
     }
 }
@@ -175,19 +166,19 @@ impl BlockScheme for Fast {
         self.most as u32
     }
 
-    fn open(&mut self, store: &mut Store, spot: Spot, cleaned: &mut Vec<Clean>) -> Result<Target, NoRoom> {
-        let Spot { plane, unit, offset } = spot;
-        let lane = &mut self.lanes[plane as usize];
-        let sequence = match lane.sequences.iter().position(|sequence| sequence.unit == unit) {
+    fn open(&mut self, store: &mut Store, spot: Spot, due: &mut Vec<GcWork>) -> Result<Target, NoRoom> {
+        let Spot { plane, erase_unit, offset } = spot;
+        let lane = &mut self.lanes[plane.index()];
+        let sequence = match lane.sequences.iter().position(|sequence| sequence.erase_unit == erase_unit) {
             Some(at) if store.next(plane, lane.sequences[at].block) == offset => {
                 Some(lane.sequences.remove(at))
             }
             // A unit's first page may begin a sequence; written again at once it is none.
             None if offset == 0 => {
                 if lane.sequences.len() == self.most_sequences {
-                    lane.end_sequence(store, plane, 0, cleaned);
+                    lane.end_sequence(store, plane, 0, due);
                 }
-                Some(Sequence { unit, block: lane.take(store, plane, cleaned)? })
+                Some(Sequence { erase_unit, block: lane.take(store, plane, due)? })
             }
             _ => None,
         };
@@ -195,54 +186,54 @@ impl BlockScheme for Fast {
             lane.sequences.push(sequence);
             return Ok(Target { block: sequence.block, position: offset });
         }
-        lane.open_log(store, plane, self.most, cleaned)?;
+        lane.open_log(store, plane, self.most, due)?;
         let log = lane.logs.back_mut().expect("it was just opened");
-        let position = log.pages.len() as u32;
+        let position = log.units.len() as u32;
         Ok(Target { block: log.block, position })
     }
 
-    fn written(&mut self, store: &mut Store, spot: Spot, target: Target, cleaned: &mut Vec<Clean>) {
+    fn written(&mut self, store: &mut Store, spot: Spot, target: Target, due: &mut Vec<GcWork>) {
         let plane = spot.plane;
-        let lane = &mut self.lanes[plane as usize];
+        let lane = &mut self.lanes[plane.index()];
         if lane.sequences.last().is_some_and(|sequence| sequence.block == target.block) {
             if store.is_full(plane, target.block) {
-                lane.end_sequence(store, plane, lane.sequences.len() - 1, cleaned);
+                lane.end_sequence(store, plane, lane.sequences.len() - 1, due);
             }
             return;
         }
         let log = lane.logs.back_mut().expect("it was just written");
-        log.pages.push(store.page_at(spot).expect("it was just written"));
+        log.units.push(store.lpn_at(spot).expect("it was just written"));
         let Some(batch) = self.batch else { return };
         let unopened = (self.most - lane.logs.len()) as u32;
-        let left = (unopened + 1) * store.geometry.data_pages - store.next(plane, target.block);
-        let due = lane.logs.front().is_some_and(|oldest| store.valid(plane, oldest.block) >= left);
-        for _ in 0..if due { batch } else { 0 } {
+        let left = (unopened + 1) * store.geometry.data_units - store.next(plane, target.block);
+        let is_due = lane.logs.front().is_some_and(|oldest| store.valid(plane, oldest.block) >= left);
+        for _ in 0..if is_due { batch } else { 0 } {
             // Without a block to gather in the write that needs the room will be refused.
-            if !matches!(lane.gather_oldest(store, plane, cleaned), Ok(true)) {
+            if !matches!(lane.gather_oldest(store, plane, due), Ok(true)) {
                 break;
             }
         }
     }
 
-    fn tidy(&mut self, store: &mut Store, plane: u32, high: f64, cleaned: &mut Vec<Clean>) {
-        let lane = &mut self.lanes[plane as usize];
-        let most = self.most as f64 * f64::from(store.geometry.data_pages);
-        let used: usize = lane.logs.iter().map(|log| log.pages.len()).sum();
+    fn tidy(&mut self, store: &mut Store, plane: PlaneId, high: f64, due: &mut Vec<GcWork>) {
+        let lane = &mut self.lanes[plane.index()];
+        let most = self.most as f64 * f64::from(store.geometry.data_units);
+        let used: usize = lane.logs.iter().map(|log| log.units.len()).sum();
         if used as f64 <= (1.0 - high) * most {
             return;
         }
-        let before = cleaned.len();
+        let before = due.len();
         // Without a block to gather in there is nothing that an idle plane could do.
-        let _ = lane.gather_oldest(store, plane, cleaned);
+        let _ = lane.gather_oldest(store, plane, due);
         let done = |log: &Log| store.valid(plane, log.block) == 0 && store.is_full(plane, log.block);
-        if cleaned.len() == before && lane.logs.front().is_some_and(done) {
-            lane.erase_oldest(store, plane, cleaned);
+        if due.len() == before && lane.logs.front().is_some_and(done) {
+            lane.erase_oldest(store, plane, due);
         }
     }
 
     #[cfg(test)]
-    fn logs(&self, _: &Store, plane: u32) -> Vec<u32> {
-        let lane = &self.lanes[plane as usize];
+    fn logs(&self, _: &Store, plane: PlaneId) -> Vec<BlockId> {
+        let lane = &self.lanes[plane.index()];
         let sequences = lane.sequences.iter().map(|sequence| sequence.block);
         sequences.chain(lane.logs.iter().map(|log| log.block)).collect()
     }

@@ -4,9 +4,10 @@
 //! (uFLIP, section 4.1: I/Os of 0.5 KB to 128 KB all over it) differs from one that was written once in order only in
 //! what its log holds last, and in which block holds which unit. A drive that cleans when idle was given the time to.
 
-use super::{BlockMapped, Clean};
+use super::{BlockMapped, GcWork};
 use crate::config::{DriveConfig, InitialState};
-use crate::ftl::{PAGES_A_LOOK, Watch};
+use crate::ftl::{UNITS_BETWEEN_STOP_CHECKS, Watch};
+use crate::ids::{Lpn, PlaneId};
 use flashlane_base::Seed;
 use std::ops::ControlFlow;
 
@@ -27,7 +28,7 @@ impl BlockMapped {
                 // As with page mapping, the drive got there without wear.
                 let limits = std::mem::take(&mut self.store.blocks.limits);
                 self.scatter(seed, watch)?;
-                self.rest(watch)?;
+                self.merge_idle(watch)?;
                 self.store.blocks.limits = limits;
                 self.store.blocks.erases.fill(0);
             }
@@ -36,15 +37,15 @@ impl BlockMapped {
         ControlFlow::Continue(())
     }
 
-    /// Gives every unit its data block, with all of its pages.
+    /// Gives every erase unit its data block, with all of its mapping units.
     pub(super) fn fill(&mut self, watch: Watch<'_>) -> ControlFlow<()> {
-        let units_a_look = (PAGES_A_LOOK / self.store.geometry.data_pages).max(1);
-        for plane in 0..self.store.geometry.planes {
-            for unit in 0..self.store.units_per_plane {
-                if unit.is_multiple_of(units_a_look) {
+        let units_between_checks = (UNITS_BETWEEN_STOP_CHECKS / self.store.geometry.data_units).max(1);
+        for plane in (0..self.store.geometry.planes).map(PlaneId) {
+            for erase_unit in 0..self.store.erase_units_per_plane {
+                if erase_unit.is_multiple_of(units_between_checks) {
                     watch()?;
                 }
-                self.store.fill(plane, unit);
+                self.store.fill(plane, erase_unit);
             }
         }
         ControlFlow::Continue(())
@@ -53,41 +54,41 @@ impl BlockMapped {
     fn scatter(&mut self, seed: Seed, watch: Watch<'_>) -> ControlFlow<()> {
         let g = &self.store.geometry;
         let log_blocks = u64::from(self.scheme.log_blocks());
-        let log_pages = log_blocks * u64::from(g.planes) * u64::from(g.data_pages);
-        let (page_bytes, pages) = (g.page_bytes, u64::from(g.logical_pages));
-        let (mut random, mut cleaned) = (seed.derive("scatter").source(), Vec::new());
-        let mut left = (log_pages * LOG_OVERWRITES) as i64;
-        let mut look = left;
+        let log_units = log_blocks * u64::from(g.planes) * u64::from(g.data_units);
+        let (unit_bytes, units) = (g.unit_bytes, u64::from(g.logical_units));
+        let (mut random, mut due) = (seed.derive("scatter").source(), Vec::new());
+        let mut left = (log_units * LOG_OVERWRITES) as i64;
+        let mut next_check = left;
         while left > 0 {
-            if left <= look {
+            if left <= next_check {
                 watch()?;
-                look = left - i64::from(PAGES_A_LOOK) / 16;
+                next_check = left - i64::from(UNITS_BETWEEN_STOP_CHECKS) / 16;
             }
-            let length = (1 + random.below(LONGEST_WRITE_BYTES)).div_ceil(page_bytes).min(pages);
-            let first = random.below(pages - length + 1);
-            for page in first..first + length {
-                self.place(page as u32, &mut cleaned).expect("a drive that does not wear out has room");
-                cleaned.clear();
+            let length = (1 + random.below(LONGEST_WRITE_BYTES)).div_ceil(unit_bytes).min(units);
+            let first = random.below(units - length + 1);
+            for lpn in first..first + length {
+                self.place(Lpn(lpn as u32), &mut due).expect("a drive that does not wear out has room");
+                due.clear();
             }
             left -= length as i64;
         }
         ControlFlow::Continue(())
     }
 
-    /// Lets idle planes merge as long as they do.
-    fn rest(&mut self, watch: Watch<'_>) -> ControlFlow<()> {
-        if !self.cleans_when_idle() {
+    /// Runs idle GC on every plane until none is left.
+    fn merge_idle(&mut self, watch: Watch<'_>) -> ControlFlow<()> {
+        if !self.has_idle_gc() {
             return ControlFlow::Continue(());
         }
-        let mut cleaned: Vec<Clean> = Vec::new();
-        for plane in 0..self.store.geometry.planes {
+        let mut due: Vec<GcWork> = Vec::new();
+        for plane in (0..self.store.geometry.planes).map(PlaneId) {
             loop {
                 watch()?;
-                self.clean_in_background(plane, &mut cleaned);
-                if cleaned.is_empty() {
+                self.collect_idle(plane, &mut due);
+                if due.is_empty() {
                     break;
                 }
-                cleaned.clear();
+                due.clear();
             }
         }
         ControlFlow::Continue(())

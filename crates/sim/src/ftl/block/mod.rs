@@ -19,9 +19,9 @@ mod store;
 mod stripes;
 mod superblock;
 
-use super::{Clean, FtlCounters, NoRoom, Placed};
+use super::{FtlCounters, GcWork, NoRoom, Placed};
 use crate::config::DriveConfig;
-use crate::ids::PlaneId;
+use crate::ids::{BlockId, Lpn, PlaneId};
 use flashlane_base::Seed;
 use store::{Spot, Store};
 pub(crate) use stripes::Stripes;
@@ -35,27 +35,27 @@ pub(crate) trait BlockScheme: Send {
     fn log_blocks(&self) -> u32;
 
     /// The block of the spot's plane that takes its page, and where in it; the merging that has to be done before is
-    /// appended to `cleaned`.
+    /// appended to `due`.
     ///
     /// # Errors
     /// [`NoRoom`] where too many blocks of the plane have worn out.
-    fn open(&mut self, store: &mut Store, spot: Spot, cleaned: &mut Vec<Clean>) -> Result<Target, NoRoom>;
+    fn open(&mut self, store: &mut Store, spot: Spot, due: &mut Vec<GcWork>) -> Result<Target, NoRoom>;
 
-    /// The spot's page was written there: merging that is due now is appended to `cleaned`.
-    fn written(&mut self, store: &mut Store, spot: Spot, target: Target, cleaned: &mut Vec<Clean>);
+    /// The spot's page was written there: merging that is due now is appended to `due`.
+    fn written(&mut self, store: &mut Store, spot: Spot, target: Target, due: &mut Vec<GcWork>);
 
     /// Merges one data block of an idle plane, as long as less than `high` of its log is free.
-    fn tidy(&mut self, store: &mut Store, plane: u32, high: f64, cleaned: &mut Vec<Clean>);
+    fn tidy(&mut self, store: &mut Store, plane: PlaneId, high: f64, due: &mut Vec<GcWork>);
 
     /// The blocks of a plane that hold pages besides the data blocks.
     #[cfg(test)]
-    fn logs(&self, store: &Store, plane: u32) -> Vec<u32>;
+    fn logs(&self, store: &Store, plane: PlaneId) -> Vec<BlockId>;
 }
 
 /// The block and position that a page is written to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
-    block: u32,
+    block: BlockId,
     position: u32,
 }
 
@@ -79,48 +79,48 @@ impl BlockMapped {
         Self { store, scheme, high: config.cleaning.high.0 }
     }
 
-    /// The plane of logical page `page`, if it was ever written.
+    /// The plane of mapping unit `lpn`, if it was ever written.
     #[inline]
-    pub fn plane_of(&self, page: u32) -> Option<u32> {
-        self.store.physical(page).map(|_| self.store.spot(page).plane)
+    pub fn plane_of(&self, lpn: Lpn) -> Option<PlaneId> {
+        self.store.ppn_of(lpn).map(|_| self.store.spot(lpn).plane)
     }
 
-    /// A hint that logical page `page` will be looked up soon.
-    pub fn expect(&self, page: u32) {
-        self.store.expect(page);
+    /// A hint that mapping unit `lpn` will be looked up soon.
+    pub fn prefetch(&self, lpn: Lpn) {
+        self.store.prefetch(lpn);
     }
 
-    /// Finds a new place for logical page `page`; the old one becomes invalid. Merging is appended to `cleaned`.
+    /// Finds a new place for mapping unit `lpn`; the old one becomes invalid. Merging is appended to `due`.
     ///
     /// # Errors
     /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
-    pub fn place(&mut self, page: u32, cleaned: &mut Vec<Clean>) -> Result<Placed, NoRoom> {
-        let spot = self.store.spot(page);
-        let before = cleaned.len();
-        let target = self.scheme.open(&mut self.store, spot, cleaned);
-        cleaned[before..].iter_mut().for_each(|clean| clean.first = true);
+    pub fn place(&mut self, lpn: Lpn, due: &mut Vec<GcWork>) -> Result<Placed, NoRoom> {
+        let spot = self.store.spot(lpn);
+        let before = due.len();
+        let target = self.scheme.open(&mut self.store, spot, due);
+        due[before..].iter_mut().for_each(|gc| gc.first = true);
         let target = target?;
-        self.store.program(spot.plane, target.block, target.position, page);
-        self.store.counters.host_pages += 1;
+        self.store.program(spot.plane, target.block, target.position, lpn);
+        self.store.counters.host_units += 1;
         let fills_block = self.store.is_full(spot.plane, target.block);
-        self.scheme.written(&mut self.store, spot, target, cleaned);
-        Ok(Placed { plane: PlaneId(spot.plane), fills_block, parity: None, awaits: false })
+        self.scheme.written(&mut self.store, spot, target, due);
+        Ok(Placed { plane: spot.plane, fills_block, parity: None, waits_for_group: false })
     }
 
-    /// The plane that logical page `page` will be written to: always the same.
-    pub fn assign(&self, page: u32) -> u32 {
-        self.store.spot(page).plane
+    /// The plane that mapping unit `lpn` will be written to: always the same.
+    pub fn assign(&self, lpn: Lpn) -> PlaneId {
+        self.store.spot(lpn).plane
     }
 
-    /// Forgets logical page `page`.
-    pub fn trim(&mut self, page: u32) {
-        self.store.forget(page);
+    /// Forgets mapping unit `lpn`.
+    pub fn trim(&mut self, lpn: Lpn) {
+        self.store.forget(lpn);
     }
 
-    /// The share of its endurance that the block which holds `page` has used, 1 where endurance is unlimited or the
+    /// The share of its endurance that the block which holds `lpn` has used, 1 where endurance is unlimited or the
     /// page was never written.
-    pub fn wear_of(&self, page: u32) -> f64 {
-        self.store.wear_of(page)
+    pub fn wear_of(&self, lpn: Lpn) -> f64 {
+        self.store.wear_of(lpn)
     }
 
     /// What was counted so far.
@@ -134,13 +134,13 @@ impl BlockMapped {
     }
 
     /// Whether idle planes are merged beyond what writing needs.
-    pub(crate) fn cleans_when_idle(&self) -> bool {
+    pub(crate) fn has_idle_gc(&self) -> bool {
         self.high > 0.0
     }
 
     /// Merges one data block of an idle plane, if its log is short of room.
-    pub(crate) fn clean_in_background(&mut self, plane: u32, cleaned: &mut Vec<Clean>) {
-        self.scheme.tidy(&mut self.store, plane, self.high, cleaned);
+    pub(crate) fn collect_idle(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
+        self.scheme.tidy(&mut self.store, plane, self.high, due);
     }
 }
 

@@ -11,13 +11,14 @@ use super::stripes::{Stripes, log_blocks};
 use super::superblock::Superblock;
 use super::{BlockScheme, Target};
 use crate::ftl::schemes::Scheme;
-use crate::ftl::{Clean, NoRoom};
+use crate::ftl::{GcWork, NoRoom};
+use crate::ids::PlaneId;
 use crate::nand::Geometry;
 use flashlane_policy::{OptionError, Options};
 
 /// A unit that is being replaced.
 struct Open {
-    unit: u32,
+    erase_unit: u32,
     blocks: Superblock,
 }
 
@@ -41,16 +42,16 @@ impl Replacement {
 }
 
 /// Of the planes of the spot's stripe, each with the end of its offsets that come before the spot.
-fn before(store: &Store, spot: Spot) -> impl Iterator<Item = (u32, u32)> + use<> {
-    let chunk_pages = store.geometry.chunk_pages;
-    let (row, stripe) = (spot.offset / chunk_pages, store.stripe(spot.plane));
+fn before(store: &Store, spot: Spot) -> impl Iterator<Item = (PlaneId, u32)> + use<> {
+    let chunk_units = store.geometry.chunk_units;
+    let (row, stripe) = (spot.offset / chunk_units, store.stripe(spot.plane));
     let at = store.position(spot.plane);
     let ends = (0..store.stripes.planes).map(move |position| match position.cmp(&at) {
-        std::cmp::Ordering::Less => (row + 1) * chunk_pages,
+        std::cmp::Ordering::Less => (row + 1) * chunk_units,
         std::cmp::Ordering::Equal => spot.offset,
-        std::cmp::Ordering::Greater => row * chunk_pages,
+        std::cmp::Ordering::Greater => row * chunk_units,
     });
-    let most = store.geometry.data_pages;
+    let most = store.geometry.data_units;
     let planes = (0..store.stripes.planes).map(|at| store.plane_of_stripe(stripe, at));
     planes.collect::<Vec<_>>().into_iter().zip(ends.map(move |end| end.min(most)))
 }
@@ -64,56 +65,56 @@ impl BlockScheme for Replacement {
         self.most as u32
     }
 
-    fn open(&mut self, store: &mut Store, spot: Spot, cleaned: &mut Vec<Clean>) -> Result<Target, NoRoom> {
-        let Spot { plane, unit, offset } = spot;
+    fn open(&mut self, store: &mut Store, spot: Spot, due: &mut Vec<GcWork>) -> Result<Target, NoRoom> {
+        let Spot { plane, erase_unit, offset } = spot;
         let stripe = store.stripe(plane);
         let open = &mut self.open[stripe as usize];
-        if let Some(at) = open.iter().position(|open| open.unit == unit) {
+        if let Some(at) = open.iter().position(|open| open.erase_unit == erase_unit) {
             let found = open.remove(at);
             let block = found.blocks.on(store, plane);
             if store.next(plane, block) == offset {
                 open.push(found);
                 return Ok(Target { block, position: offset });
             }
-            found.blocks.complete(store, unit, cleaned);
+            found.blocks.complete(store, erase_unit, due);
         }
         while open.len() == self.most || !Superblock::is_to_be_had(store, stripe, 0) && !open.is_empty() {
             let oldest = open.remove(0);
-            oldest.blocks.complete(store, oldest.unit, cleaned);
+            oldest.blocks.complete(store, oldest.erase_unit, due);
         }
         let blocks = Superblock::take(store, stripe, 0).ok_or(NoRoom)?;
         for (plane, end) in before(store, spot) {
-            let copied = store.copy(plane, unit, 0..end, blocks.on(store, plane));
+            let copied = store.copy(plane, erase_unit, 0..end, blocks.on(store, plane));
             if copied.moves > 0 {
-                cleaned.push(copied);
+                due.push(copied);
             }
         }
         let block = blocks.on(store, plane);
-        open.push(Open { unit, blocks });
+        open.push(Open { erase_unit, blocks });
         Ok(Target { block, position: offset })
     }
 
-    fn written(&mut self, store: &mut Store, spot: Spot, target: Target, cleaned: &mut Vec<Clean>) {
+    fn written(&mut self, store: &mut Store, spot: Spot, target: Target, due: &mut Vec<GcWork>) {
         let open = &mut self.open[store.stripe(spot.plane) as usize];
         if !store.is_full(spot.plane, target.block) {
             return;
         }
         if open.last().expect("it was just written").blocks.is_full(store) {
             let full = open.pop().expect("it was just written");
-            full.blocks.complete(store, full.unit, cleaned);
+            full.blocks.complete(store, full.erase_unit, due);
         }
     }
 
-    fn tidy(&mut self, store: &mut Store, plane: u32, high: f64, cleaned: &mut Vec<Clean>) {
+    fn tidy(&mut self, store: &mut Store, plane: PlaneId, high: f64, due: &mut Vec<GcWork>) {
         let open = &mut self.open[store.stripe(plane) as usize];
         if open.len() as f64 > (1.0 - high) * self.most as f64 {
             let oldest = open.remove(0);
-            oldest.blocks.complete(store, oldest.unit, cleaned);
+            oldest.blocks.complete(store, oldest.erase_unit, due);
         }
     }
 
     #[cfg(test)]
-    fn logs(&self, store: &Store, plane: u32) -> Vec<u32> {
+    fn logs(&self, store: &Store, plane: PlaneId) -> Vec<crate::ids::BlockId> {
         self.open[store.stripe(plane) as usize].iter().map(|open| open.blocks.on(store, plane)).collect()
     }
 }

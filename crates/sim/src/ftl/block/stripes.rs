@@ -24,9 +24,9 @@ impl Stripes {
     }
 
     /// The erase units that a plane has a block of.
-    pub(crate) fn units_per_plane(&self, geometry: &Geometry) -> u32 {
-        let unit_pages = self.planes.saturating_mul(geometry.data_pages);
-        geometry.logical_pages.div_ceil(unit_pages).div_ceil(self.count)
+    pub(crate) fn erase_units_per_plane(&self, geometry: &Geometry) -> u32 {
+        let erase_unit_size = self.planes.saturating_mul(geometry.data_units);
+        geometry.logical_units.div_ceil(erase_unit_size).div_ceil(self.count)
     }
 }
 

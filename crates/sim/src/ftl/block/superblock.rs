@@ -4,13 +4,14 @@
 //! 4 KiB costs the low-end stick as much as one of 128 KiB). So the blocks are taken, merged and erased together,
 //! whichever of them a write touched.
 
-use super::Clean;
+use super::GcWork;
 use super::store::Store;
+use crate::ids::{BlockId, PlaneId};
 
 pub(super) struct Superblock {
     stripe: u32,
     /// By the planes' positions in the stripe.
-    blocks: Box<[u32]>,
+    blocks: Box<[BlockId]>,
 }
 
 impl Superblock {
@@ -35,12 +36,12 @@ impl Superblock {
 
     /// The block on `plane`, which is one of the stripe's.
     #[inline]
-    pub(super) fn on(&self, store: &Store, plane: u32) -> u32 {
+    pub(super) fn on(&self, store: &Store, plane: PlaneId) -> BlockId {
         self.blocks[store.position(plane) as usize]
     }
 
     /// Each plane and its block.
-    pub(super) fn each(&self, store: &Store) -> impl Iterator<Item = (u32, u32)> + use<> {
+    pub(super) fn each(&self, store: &Store) -> impl Iterator<Item = (PlaneId, BlockId)> + use<> {
         let planes = (0..store.stripes.planes).map(|at| store.plane_of_stripe(self.stripe, at));
         planes.zip(self.blocks.to_vec()).collect::<Vec<_>>().into_iter()
     }
@@ -51,23 +52,23 @@ impl Superblock {
     }
 
     /// Completes the blocks, which hold the first pages of a unit in their places, and makes them its data blocks.
-    pub(super) fn complete(&self, store: &mut Store, unit: u32, cleaned: &mut Vec<Clean>) {
+    pub(super) fn complete(&self, store: &mut Store, erase_unit: u32, due: &mut Vec<GcWork>) {
         for (plane, block) in self.each(store) {
-            cleaned.push(store.complete(plane, unit, block));
+            due.push(store.complete(plane, erase_unit, block));
         }
     }
 
     /// Gathers a unit's pages in new data blocks and erases these, of which none is valid then. False, and nothing
     /// changed, where a plane has no block for that.
-    pub(super) fn merge(&self, store: &mut Store, unit: u32, cleaned: &mut Vec<Clean>) -> bool {
+    pub(super) fn merge(&self, store: &mut Store, erase_unit: u32, due: &mut Vec<GcWork>) -> bool {
         if !Self::is_to_be_had(store, self.stripe, 0) {
             return false;
         }
         for (plane, block) in self.each(store) {
-            let mut clean = store.gather(plane, unit).expect("each plane has a block");
+            let mut gc = store.gather(plane, erase_unit).expect("each plane has a block");
             store.erase(plane, block);
-            clean.erases += 1;
-            cleaned.push(clean);
+            gc.erases += 1;
+            due.push(gc);
         }
         true
     }

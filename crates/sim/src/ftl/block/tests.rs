@@ -3,6 +3,7 @@
 use super::*;
 use crate::config::load;
 use crate::ftl::schemes::{self, Scheme};
+use crate::ids::{BlockId, Lpn, PlaneId};
 use crate::nand::Geometry;
 use std::collections::BTreeSet;
 
@@ -51,33 +52,33 @@ fn mapped(config: &DriveConfig) -> BlockMapped {
 pub(crate) fn check(ftl: &BlockMapped) {
     let (store, g) = (&ftl.store, &ftl.store.geometry);
     let mut valid = vec![0_u32; (g.planes * g.blocks) as usize];
-    let mut physicals = BTreeSet::new();
-    for page in 0..g.logical_pages {
-        let Some(physical) = store.physical(page) else { continue };
-        assert!(physicals.insert(physical), "two pages are in one place");
-        valid[(physical / g.pages) as usize] += 1;
-        let (spot, block) = (store.spot(page), physical / g.pages % g.blocks);
-        assert_eq!(physical / g.pages / g.blocks, spot.plane, "page {page} left its plane");
-        assert_eq!(store.page_at(spot), Some(page), "the page of a place is the one that has it");
-        assert!(physical % g.pages < store.next(spot.plane, block), "page {page} was not programmed");
-        if store.data(spot.plane, spot.unit) == Some(block) {
-            assert_eq!(physical % g.pages, spot.offset, "page {page} is out of its place in a data block");
+    let mut ppns = BTreeSet::new();
+    for lpn in (0..g.logical_units).map(Lpn) {
+        let Some(ppn) = store.ppn_of(lpn) else { continue };
+        assert!(ppns.insert(ppn), "two mapping units are in one place");
+        valid[(ppn.0 / g.block_units) as usize] += 1;
+        let (spot, block) = (store.spot(lpn), BlockId(ppn.0 / g.block_units % g.blocks));
+        assert_eq!(ppn.0 / g.block_units / g.blocks, spot.plane.0, "{lpn:?} left its plane");
+        assert_eq!(store.lpn_at(spot), Some(lpn), "the mapping unit of a place is the one that has it");
+        assert!(ppn.0 % g.block_units < store.next(spot.plane, block), "{lpn:?} was not programmed");
+        if store.data(spot.plane, spot.erase_unit) == Some(block) {
+            assert_eq!(ppn.0 % g.block_units, spot.offset, "{lpn:?} is out of its place in a data block");
         } else {
-            assert!(ftl.scheme.logs(store, spot.plane).contains(&block), "page {page} is in no log");
+            assert!(ftl.scheme.logs(store, spot.plane).contains(&block), "{lpn:?} is in no log");
         }
     }
-    for plane in 0..g.planes {
-        let free = store.planes[plane as usize].free.iter().copied();
-        let data = (0..store.units_per_plane).filter_map(|unit| store.data(plane, unit));
-        let mut used: Vec<u32> = free.chain(data).chain(ftl.scheme.logs(store, plane)).collect();
-        assert_eq!(used.len() as u32, store.planes[plane as usize].good, "blocks of plane {plane}");
+    for plane in (0..g.planes).map(PlaneId) {
+        let free = store.planes[plane.index()].free.iter().copied().map(BlockId);
+        let data = (0..store.erase_units_per_plane).filter_map(|unit| store.data(plane, unit));
+        let mut used: Vec<BlockId> = free.chain(data).chain(ftl.scheme.logs(store, plane)).collect();
+        assert_eq!(used.len() as u32, store.planes[plane.index()].good, "blocks of {plane:?}");
         used.sort_unstable();
         used.dedup();
-        assert_eq!(used.len() as u32, store.planes[plane as usize].good, "a block has two uses");
+        assert_eq!(used.len() as u32, store.planes[plane.index()].good, "a block has two uses");
         for block in used {
-            let expected = valid[(plane * g.blocks + block) as usize];
-            let is_free = store.planes[plane as usize].free.contains(&block);
-            assert!(is_free && expected == 0 || store.valid(plane, block) == expected, "block {block}");
+            let expected = valid[(plane.0 * g.blocks + block.0) as usize];
+            let is_free = store.planes[plane.index()].free.contains(&block.0);
+            assert!(is_free && expected == 0 || store.valid(plane, block) == expected, "{block:?}");
         }
     }
 }
@@ -86,8 +87,8 @@ pub(crate) fn check(ftl: &BlockMapped) {
 /// true.
 fn exercise(ftl: &mut BlockMapped, writes: u64, model: &mut BTreeSet<u32>, seed: u64) -> u64 {
     let mut random = Seed(seed).source();
-    let pages = u64::from(ftl.store.geometry.logical_pages);
-    let (mut refused, mut cleaned, mut at) = (0, Vec::new(), 0);
+    let pages = u64::from(ftl.store.geometry.logical_units);
+    let (mut refused, mut due, mut at) = (0, Vec::new(), 0);
     for i in 0..writes {
         at = match random.below(8) {
             0 => random.below(pages),
@@ -96,41 +97,41 @@ fn exercise(ftl: &mut BlockMapped, writes: u64, model: &mut BTreeSet<u32>, seed:
             3 => at,
             _ => (at + 1) % pages,
         };
-        let page = at as u32;
+        let lpn = Lpn(at as u32);
         if random.chance(0.03) {
-            ftl.trim(page);
-            model.remove(&page);
-            assert_eq!(ftl.plane_of(page), None);
+            ftl.trim(lpn);
+            model.remove(&lpn.0);
+            assert_eq!(ftl.plane_of(lpn), None);
         } else {
             let before = ftl.counters();
-            let had = ftl.plane_of(page);
-            match ftl.place(page, &mut cleaned) {
+            let had = ftl.plane_of(lpn);
+            match ftl.place(lpn, &mut due) {
                 Ok(placed) => {
-                    assert_eq!(ftl.plane_of(page), Some(placed.plane.0));
-                    assert_eq!(placed.plane.0, ftl.assign(page));
-                    model.insert(page);
+                    assert_eq!(ftl.plane_of(lpn), Some(placed.plane));
+                    assert_eq!(placed.plane, ftl.assign(lpn));
+                    model.insert(lpn.0);
                 }
                 Err(NoRoom) => {
                     refused += 1;
-                    assert_eq!(ftl.plane_of(page), had, "a page that is refused stays");
+                    assert_eq!(ftl.plane_of(lpn), had, "a mapping unit that is refused stays");
                 }
             }
             let after = ftl.counters();
-            let sum = |each: fn(&Clean) -> u32| cleaned.iter().map(|c| u64::from(each(c))).sum::<u64>();
-            assert_eq!(after.erases - before.erases, sum(|clean| clean.erases));
-            assert_eq!(after.moved_pages - before.moved_pages, sum(|clean| clean.moves));
+            let sum = |each: fn(&GcWork) -> u32| due.iter().map(|c| u64::from(each(c))).sum::<u64>();
+            assert_eq!(after.erases - before.erases, sum(|gc| gc.erases));
+            assert_eq!(after.moved_units - before.moved_units, sum(|gc| gc.moves));
             let stripe = |plane| ftl.store.stripe(plane);
-            let of_it = |clean: &Clean| stripe(clean.plane.0) == stripe(ftl.assign(page));
-            assert!(cleaned.iter().all(of_it), "other stripes rest");
+            let of_it = |gc: &GcWork| stripe(gc.plane) == stripe(ftl.assign(lpn));
+            assert!(due.iter().all(of_it), "other stripes are left alone");
         }
-        if random.chance(0.05) && ftl.cleans_when_idle() {
-            cleaned.clear();
-            ftl.clean_in_background(random.below(4) as u32, &mut cleaned);
+        if random.chance(0.05) && ftl.has_idle_gc() {
+            due.clear();
+            ftl.collect_idle(PlaneId(random.below(4) as u32), &mut due);
         }
-        cleaned.clear();
+        due.clear();
         if i % 500 == 0 {
             check(ftl);
-            let kept = (0..pages as u32).filter(|&page| ftl.plane_of(page).is_some());
+            let kept = (0..pages as u32).filter(|&lpn| ftl.plane_of(Lpn(lpn)).is_some());
             assert!(kept.eq(model.iter().copied()), "what was written is there, and nothing else");
         }
     }
@@ -172,7 +173,7 @@ fn the_fullest_drive_takes_every_write() {
         config.flash.blocks = schemes::of(&config, &geometry).least_blocks_per_plane(&geometry) as u32;
         let mut ftl = mapped(&config);
         assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
-        let mut model = (0..ftl.store.geometry.logical_pages).collect();
+        let mut model = (0..ftl.store.geometry.logical_units).collect();
         assert_eq!(exercise(&mut ftl, 8_000, &mut model, 4), 0, "{scheme:?}");
     }
 }
@@ -186,7 +187,7 @@ fn a_worn_out_drive_refuses_writes_and_keeps_what_it_holds() {
             let config = config(scheme, &worn);
             let mut ftl = mapped(&config);
             assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
-            let mut model = (0..ftl.store.geometry.logical_pages).collect();
+            let mut model = (0..ftl.store.geometry.logical_units).collect();
             let refused = exercise(&mut ftl, 60_000, &mut model, 5);
             assert!(refused > 0 && ftl.counters().worn_out_blocks > 0, "{scheme:?}");
             check(&ftl);
@@ -202,8 +203,8 @@ fn every_initial_state_can_be_had() {
                 let config = config(scheme, &[("capacity", capacity), ("initial.state", state)]);
                 let mut ftl = mapped(&config);
                 assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::unwatched).is_continue());
-                let pages = 0..ftl.store.geometry.logical_pages;
-                assert!(pages.into_iter().all(|page| ftl.plane_of(page).is_some() == (state != "fresh")));
+                let pages = 0..ftl.store.geometry.logical_units;
+                assert!(pages.into_iter().all(|lpn| ftl.plane_of(Lpn(lpn)).is_some() == (state != "fresh")));
                 assert_eq!(ftl.counters(), FtlCounters::default());
                 check(&ftl);
             }
@@ -216,8 +217,8 @@ fn merges(scheme: &[(&str, &str)], offsets: impl IntoIterator<Item = u32>) -> Ft
     let config = config(scheme, &[("flash.channels", "1"), ("flash.planes", "1"), ("capacity", "1MiB")]);
     let mut ftl = mapped(&config);
     assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
-    for page in offsets {
-        ftl.place(page, &mut Vec::new()).unwrap();
+    for lpn in offsets {
+        ftl.place(Lpn(lpn), &mut Vec::new()).unwrap();
     }
     check(&ftl);
     ftl.counters()
@@ -229,7 +230,7 @@ fn each_scheme_pays_for_what_it_cannot_take() {
     let is = |counters: FtlCounters, switches, partial, full, moves, erases| {
         let got = (counters.switch_merges, counters.partial_merges, counters.full_merges);
         assert_eq!(
-            (got, counters.moved_pages, counters.erases),
+            (got, counters.moved_units, counters.erases),
             ((switches, partial, full), moves, erases),
             "{counters:?}"
         );
@@ -269,7 +270,7 @@ fn a_page_costs_the_merge_of_its_whole_unit() {
         let mut ftl = mapped(&config(scheme, &[("mapping.translation_options.stripe", "4")]));
         assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
         for unit in 0..9 {
-            ftl.place(unit * 60 + 7 + unit, &mut Vec::new()).unwrap();
+            ftl.place(Lpn(unit * 60 + 7 + unit), &mut Vec::new()).unwrap();
         }
         check(&ftl);
         ftl.counters()
@@ -277,10 +278,10 @@ fn a_page_costs_the_merge_of_its_whole_unit() {
     // Seven replacements have gone to others, and two are begun: the pages before the first written are there.
     let found = counters(block);
     assert_eq!((found.partial_merges, found.erases), (7 * 4, 7 * 4));
-    assert_eq!(found.moved_pages, 7 * 59 + 14 + 15);
+    assert_eq!(found.moved_units, 7 * 59 + 14 + 15);
     // Six logs have gone to others.
     let found = counters(bast);
-    assert_eq!((found.full_merges, found.moved_pages, found.erases), (6 * 4, 6 * 60, 2 * 6 * 4));
+    assert_eq!((found.full_merges, found.moved_units, found.erases), (6 * 4, 6 * 60, 2 * 6 * 4));
 }
 
 #[test]
@@ -292,14 +293,14 @@ fn a_log_that_is_emptied_bit_by_bit_costs_as_much_in_smaller_pieces() {
             config(&scheme, &[("flash.channels", "1"), ("flash.planes", "1"), ("capacity", "1900KiB")]);
         let mut ftl = mapped(&config);
         assert!(ftl.fill(&mut crate::ftl::unwatched).is_continue());
-        let (mut most, mut cleaned) = (0, Vec::new());
+        let (mut most, mut due) = (0, Vec::new());
         let mut random = Seed(2).source();
         let mut free = 0;
         for i in 0..600 {
-            ftl.place(1 + random.below(31) as u32 * 15, &mut cleaned).unwrap();
-            most = most.max(cleaned.iter().filter(|clean| clean.moves > 0).count());
-            free = if cleaned.is_empty() && free == i { i + 1 } else { free };
-            cleaned.clear();
+            ftl.place(Lpn(1 + random.below(31) as u32 * 15), &mut due).unwrap();
+            most = most.max(due.iter().filter(|gc| gc.moves > 0).count());
+            free = if due.is_empty() && free == i { i + 1 } else { free };
+            due.clear();
         }
         (most, free, ftl.counters().full_merges)
     };

@@ -9,7 +9,8 @@
 use super::PageMapped;
 use crate::config::{DriveConfig, InitialState};
 use crate::ftl::blocks::Open;
-use crate::ftl::{PAGES_A_LOOK, Watch};
+use crate::ftl::{UNITS_BETWEEN_STOP_CHECKS, Watch};
+use crate::ids::{Lpn, PlaneId, Ppn};
 use flashlane_base::Seed;
 use flashlane_policy::cleaning::View;
 use std::ops::{ControlFlow, Range};
@@ -36,18 +37,18 @@ impl PageMapped {
     }
 
     fn fill(&mut self, watch: Watch<'_>) -> ControlFlow<()> {
-        let (mut placed, mut cleaned) = (Vec::new(), Vec::new());
-        let (mut page, mut look) = (0, 0);
-        while page < self.geometry.logical_pages {
-            if page >= look {
+        let (mut placed, mut due) = (Vec::new(), Vec::new());
+        let (mut next, mut look) = (0, 0);
+        while next < self.geometry.logical_units {
+            if next >= look {
                 watch()?;
-                look = page.saturating_add(PAGES_A_LOOK);
+                look = next.saturating_add(UNITS_BETWEEN_STOP_CHECKS);
             }
-            self.place_run(page..self.geometry.logical_pages, &mut placed, &mut cleaned)
+            self.place_run(next..self.geometry.logical_units, &mut placed, &mut due)
                 .expect("validation made sure that the capacity fits");
-            page += placed.len() as u32;
+            next += placed.len() as u32;
             placed.clear();
-            cleaned.clear();
+            due.clear();
         }
         ControlFlow::Continue(())
     }
@@ -56,54 +57,53 @@ impl PageMapped {
     fn scatter(&mut self, sample: &[u16], seed: Seed, watch: Watch<'_>) -> ControlFlow<()> {
         let quotas = self.quotas(watch)?;
         let mut fills = Vec::with_capacity(quotas.len());
-        for plane in 0..self.geometry.planes {
+        for plane in (0..self.geometry.planes).map(PlaneId) {
             watch()?;
-            fills.push(self.lay_out(plane, quotas[plane as usize], sample, seed));
+            fills.push(self.lay_out(plane, quotas[plane.index()], sample, seed));
         }
-        let order = Scramble::new(self.geometry.logical_pages, seed.derive("scatter"));
+        let order = Scramble::new(self.geometry.logical_units, seed.derive("scatter"));
         for turns in order.turns() {
             watch()?;
-            self.scatter_some(order.pages(turns), &mut fills);
+            self.scatter_some(order.units(turns), &mut fills);
         }
         for (plane, quota) in quotas.iter().enumerate() {
             let state = &mut self.planes[plane];
-            state.valid_pages = *quota;
-            self.free_pages[plane] = state.free_pages(&self.geometry);
+            state.valid_units = *quota;
+            self.free_units[plane] = state.free_units(&self.geometry);
         }
         ControlFlow::Continue(())
     }
 
     /// Puts each of these logical pages on the next place of its plane.
-    fn scatter_some(&mut self, logical: impl Iterator<Item = u32>, fills: &mut [Fill]) {
-        let chunk_pages = u64::from(self.geometry.chunk_pages);
-        let (pages, data_pages) = (self.geometry.pages, self.geometry.data_pages);
-        for page in logical {
+    fn scatter_some(&mut self, logical: impl Iterator<Item = Lpn>, fills: &mut [Fill]) {
+        let chunk_units = u64::from(self.geometry.chunk_units);
+        let (block_units, data_units) = (self.geometry.block_units, self.geometry.data_units);
+        for lpn in logical {
             let plane = loop {
-                let plane = self.allocation.plane(self.mapping.position(u64::from(page)) / chunk_pages);
-                if fills[plane as usize].left > 0 {
+                let plane = self.striped(lpn, chunk_units);
+                if fills[plane.index()].left > 0 {
                     break plane;
                 }
                 assert!(self.mapping.is_free(), "a bound page has a place in its plane's quota");
             };
-            let physical = fills[plane as usize].next(&self.blocks.valid, pages, data_pages);
-            self.map[page as usize] = physical + 1;
-            self.reverse.set(physical, plane, page + 1);
+            let ppn = fills[plane.index()].next(&self.blocks.valid, block_units, data_units);
+            self.map.set(lpn, ppn);
+            self.reverse.set(ppn, plane, lpn);
         }
     }
 
     /// How many logical pages each plane gets.
     fn quotas(&mut self, watch: Watch<'_>) -> ControlFlow<(), Vec<u32>> {
-        let geometry = &self.geometry;
+        let geometry = self.geometry.clone();
+        let chunk_units = u64::from(geometry.chunk_units);
         let most = (geometry.blocks - geometry.factory_bad_per_plane - geometry.low_blocks - 2)
-            * geometry.data_pages;
+            * geometry.data_units;
         let mut quotas = vec![0_u32; geometry.planes as usize];
-        for first in (0..geometry.logical_pages).step_by(PAGES_A_LOOK as usize) {
+        for first in (0..geometry.logical_units).step_by(UNITS_BETWEEN_STOP_CHECKS as usize) {
             watch()?;
-            for page in first..geometry.logical_pages.min(first.saturating_add(PAGES_A_LOOK)) {
+            for number in first..geometry.logical_units.min(first.saturating_add(UNITS_BETWEEN_STOP_CHECKS)) {
                 loop {
-                    let position = self.mapping.position(u64::from(page));
-                    let quota = &mut quotas
-                        [self.allocation.plane(position / u64::from(geometry.chunk_pages)) as usize];
+                    let quota = &mut quotas[self.striped(Lpn(number), chunk_units).index()];
                     if *quota < most || !self.mapping.is_free() {
                         *quota += 1;
                         break;
@@ -115,16 +115,16 @@ impl PageMapped {
     }
 
     /// Gives each block of a plane that will hold data its number of valid pages, `quota` in all, and closes it.
-    fn lay_out(&mut self, plane: u32, quota: u32, sample: &[u16], seed: Seed) -> Fill {
-        let data_pages = self.geometry.data_pages;
-        let state = &mut self.planes[plane as usize];
+    fn lay_out(&mut self, plane: PlaneId, quota: u32, sample: &[u16], seed: Seed) -> Fill {
+        let data_units = self.geometry.data_units;
+        let state = &mut self.planes[plane.index()];
         let good = state.free.len() as u32;
         let most = good - self.geometry.low_blocks - 1;
         // Cleaning that is paced may keep more free blocks than the mark, where the data leave them.
         let kept = self.pacer.as_ref().map_or(0, |pacer| pacer.kept_blocks(&self.geometry));
-        let closed = good.saturating_sub(kept).max(quota.div_ceil(data_pages)).min(most);
+        let closed = good.saturating_sub(kept).max(quota.div_ceil(data_units)).min(most);
         let mut blocks: Vec<u32> = state.free.drain(..closed as usize).collect();
-        seed.derive_nth("scatter blocks", u64::from(plane)).source().shuffle(&mut blocks);
+        seed.derive_nth("scatter blocks", u64::from(plane.0)).source().shuffle(&mut blocks);
         // A capacity of a few pages closes no block of the sample.
         let share =
             |i: usize| sample.get(i * sample.len() / blocks.len()).map_or(0, |&valid| u32::from(valid));
@@ -134,7 +134,7 @@ impl PageMapped {
         let mut i = 0;
         while sum != quota {
             let count = &mut counts[i % blocks.len()];
-            if sum < quota && *count < data_pages {
+            if sum < quota && *count < data_units {
                 *count += 1;
                 sum += 1;
             } else if sum > quota && *count > 0 {
@@ -144,7 +144,7 @@ impl PageMapped {
             i += 1;
         }
         state.closed = closed;
-        let first = plane * self.geometry.blocks;
+        let first = plane.0 * self.geometry.blocks;
         for (age, (&block, &count)) in blocks.iter().zip(&counts).enumerate() {
             self.blocks.valid[(first + block) as usize] = count as u16;
             self.blocks.closed_at[(first + block) as usize] = age as u32 + 1;
@@ -165,44 +165,44 @@ struct Fill {
 impl Fill {
     /// The valid pages of a block are spread evenly over its data pages.
     #[inline]
-    fn next(&mut self, valid: &[u16], pages: u32, data_pages: u32) -> u32 {
+    fn next(&mut self, valid: &[u16], block_units: u32, data_units: u32) -> Ppn {
         let mut count = u32::from(valid[self.blocks[self.at] as usize]);
         while self.written == count {
             self.at += 1;
             self.written = 0;
             count = u32::from(valid[self.blocks[self.at] as usize]);
         }
-        let page = self.written * data_pages / count;
+        let unit = self.written * data_units / count;
         self.written += 1;
         self.left -= 1;
-        self.blocks[self.at] * pages + page
+        Ppn(self.blocks[self.at] * block_units + unit)
     }
 }
 
 /// Every logical page once, in random order, without a table: a bijection on the next power of two (odd
 /// multiplications and shifts), with the numbers beyond the last page left out.
 struct Scramble {
-    pages: u32,
+    units: u32,
     bits: u32,
     keys: [u64; 3],
 }
 
 impl Scramble {
-    fn new(pages: u32, seed: Seed) -> Self {
-        let bits = u32::BITS - (pages - 1).leading_zeros();
+    fn new(units: u32, seed: Seed) -> Self {
+        let bits = u32::BITS - (units - 1).leading_zeros();
         let mut random = seed.source();
-        Self { pages, bits: bits.max(2), keys: [random.bits() | 1, random.bits() | 1, random.bits()] }
+        Self { units, bits: bits.max(2), keys: [random.bits() | 1, random.bits() | 1, random.bits()] }
     }
 
     /// The turns of all pages, and of numbers that are none, a look at the watch's worth at a time.
     fn turns(&self) -> impl Iterator<Item = Range<u64>> + use<> {
-        let (all, step) = (1_u64 << self.bits, u64::from(PAGES_A_LOOK));
-        (0..all).step_by(PAGES_A_LOOK as usize).map(move |first| first..all.min(first + step))
+        let (all, step) = (1_u64 << self.bits, u64::from(UNITS_BETWEEN_STOP_CHECKS));
+        (0..all).step_by(UNITS_BETWEEN_STOP_CHECKS as usize).map(move |first| first..all.min(first + step))
     }
 
     /// The pages whose turns these are.
-    fn pages(&self, turns: Range<u64>) -> impl Iterator<Item = u32> + use<> {
-        let (bits, [a, b, c], pages) = (self.bits, self.keys, self.pages);
+    fn units(&self, turns: Range<u64>) -> impl Iterator<Item = Lpn> + use<> {
+        let (bits, [a, b, c], units) = (self.bits, self.keys, self.units);
         let mask = (1_u64 << bits) - 1;
         let half = bits / 2;
         turns.filter_map(move |i| {
@@ -212,7 +212,7 @@ impl Scramble {
             x ^= x >> half;
             x = x.wrapping_mul(a ^ (b << 1)) & mask;
             x ^= x >> half;
-            (x < u64::from(pages)).then_some(x as u32)
+            (x < u64::from(units)).then_some(Lpn(x as u32))
         })
     }
 }
@@ -235,30 +235,30 @@ fn sample(
     // The same in the long run, however the moves are spread over the writes.
     (small.cleaning.pacing, small.cleaning.pacing_options) = ("watermark".into(), Default::default());
     // What is cleaned as one counts, and not on how many planes it lies.
-    small.flash.pages = full.pages / full.units_per_flash_page;
+    small.flash.pages = full.block_units / full.units_per_page;
     (small.mapping.parity, small.cleaning.multi_plane) = (None, false);
     small.mapping.chunk = small.mapping.unit.unwrap_or(small.flash.page);
     let good = full.blocks - full.factory_bad_per_plane;
     small.flash.blocks = good.min(SAMPLE_BLOCKS);
     // The same share of valid pages among the blocks that are neither free nor open.
-    let closed = f64::from(good - full.low_blocks - 1) * f64::from(full.data_pages);
-    let share = f64::from(full.logical_pages) / f64::from(full.planes) / closed;
+    let closed = f64::from(good - full.low_blocks - 1) * f64::from(full.data_units);
+    let share = f64::from(full.logical_units) / f64::from(full.planes) / closed;
     let small_low = ((config.cleaning.low.0 * f64::from(small.flash.blocks)) as u32).max(1);
-    let small_closed = f64::from(small.flash.blocks - small_low - 1) * f64::from(full.data_pages);
-    let most = (small.flash.blocks - small_low - 2) * full.data_pages;
-    let pages = ((share * small_closed) as u32).clamp(1, most);
-    small.capacity.0 = u64::from(pages) * full.page_bytes;
+    let small_closed = f64::from(small.flash.blocks - small_low - 1) * f64::from(full.data_units);
+    let most = (small.flash.blocks - small_low - 2) * full.data_units;
+    let units = ((share * small_closed) as u32).clamp(1, most);
+    small.capacity.0 = u64::from(units) * full.unit_bytes;
     let mut ftl = PageMapped::new(&small, seed.derive("fragmentation sample"));
-    let mut cleaned = Vec::new();
+    let mut due = Vec::new();
     ftl.fill(watch)?;
     let mut random = seed.derive("fragmentation sample writes").source();
-    for count in 0..u64::from(pages) * SAMPLE_OVERWRITES {
-        if count.is_multiple_of(u64::from(PAGES_A_LOOK)) {
+    for count in 0..u64::from(units) * SAMPLE_OVERWRITES {
+        if count.is_multiple_of(u64::from(UNITS_BETWEEN_STOP_CHECKS)) {
             watch()?;
         }
-        let page = random.below(u64::from(pages)) as u32;
-        ftl.place(page, &mut cleaned).expect("a plane that does not wear out has room");
-        cleaned.clear();
+        let lpn = Lpn(random.below(u64::from(units)) as u32);
+        ftl.place(lpn, &mut due).expect("a plane that does not wear out has room");
+        due.clear();
     }
     let mut blocks: Vec<(u32, u16)> = (0..small.flash.blocks as usize)
         .filter(|&block| ftl.blocks.valid[block] < View::NOT_CLOSED)

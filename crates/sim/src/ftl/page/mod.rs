@@ -3,7 +3,7 @@
 //! Memory: 4 bytes a logical and 4 bytes a physical page, and 10 bytes a block. Both tables start as zeroed
 //! memory that the system commits only as it is touched.
 
-mod cleaning;
+mod gc;
 mod initial;
 mod pacing;
 mod reverse;
@@ -12,12 +12,12 @@ mod steps;
 mod superblocks;
 
 use super::blocks::{Blocks, Plane};
+use super::map::Map;
 use super::schemes::Scheme;
-use super::table::Table;
-use super::{Clean, FtlCounters, NoRoom, Placed};
+use super::{FtlCounters, GcWork, NoRoom, Placed};
 use crate::config::DriveConfig;
 use crate::divisor::Divisor;
-use crate::ids::PlaneId;
+use crate::ids::{Lpn, PlaneId, Ppn};
 use crate::nand::Geometry;
 use flashlane_base::Seed;
 use flashlane_policy::allocation::Allocation;
@@ -27,6 +27,7 @@ use flashlane_policy::wear::Wear;
 use flashlane_policy::{OptionError, Options};
 use pacing::Pacer;
 use reverse::Reverse;
+use std::ops::Range;
 use superblocks::Superblocks;
 
 /// Where an allocation pool looks for room: mostly one look is enough, because planes that are alike take turns and one
@@ -40,7 +41,7 @@ struct Turn {
     /// The plane that had the most when all were looked at …
     leader: u32,
     /// … and no other has more than this.
-    rest: u32,
+    most_of_others: u32,
 }
 
 /// The scheme, which has no options.
@@ -59,18 +60,17 @@ pub struct PageMapped {
     /// With superblocks, what they make of the array.
     geometry: Geometry,
     superblocks: Option<Superblocks>,
-    /// Logical page to physical page + 1; 0 where never written.
-    map: Table,
+    map: Map,
     reverse: Reverse,
     blocks: Blocks,
     planes: Vec<Plane>,
     /// Where each allocation pool looks first.
     turns: Vec<Turn>,
     /// For each plane, the pages that the host can write before it runs out of erased blocks.
-    free_pages: Vec<u32>,
+    free_units: Vec<u32>,
     mapping: Box<dyn Mapping>,
     allocation: Box<dyn Allocation>,
-    cleaner: Box<dyn Cleaning>,
+    gc_policy: Box<dyn Cleaning>,
     wear: Box<dyn Wear>,
     /// Where cleaning goes in steps.
     pacer: Option<Pacer>,
@@ -105,7 +105,7 @@ impl PageMapped {
         let options = config.mapping.allocation_options.options();
         let allocation =
             config.policies.allocation.build(&config.mapping.allocation, &array, &options).expect(known);
-        let cleaner = config.policies.cleaning.build(
+        let gc_policy = config.policies.cleaning.build(
             &config.cleaning.policy,
             seed.derive("cleaning"),
             &config.cleaning.options.options(),
@@ -115,23 +115,23 @@ impl PageMapped {
         let (blocks, planes) = Blocks::new(&geometry, &config.flash, seed);
         Self {
             superblocks,
-            map: Table::zeroed(geometry.logical_pages as usize),
+            map: Map::new(geometry.logical_units),
             reverse: Reverse::new(&geometry),
-            free_pages: planes.iter().map(|plane| plane.free_pages(&geometry)).collect(),
+            free_units: planes.iter().map(|plane| plane.free_units(&geometry)).collect(),
             blocks,
             planes,
             turns: (0..geometry.planes)
                 .step_by(geometry.pool_planes as usize)
-                .map(|first| Turn { first, most: u32::MAX, leader: first, rest: u32::MAX })
+                .map(|first| Turn { first, most: u32::MAX, leader: first, most_of_others: u32::MAX })
                 .collect(),
             mapping,
             allocation,
-            cleaner: cleaner.expect(known),
+            gc_policy: gc_policy.expect(known),
             wear,
             pacer: Pacer::new(config, &geometry),
-            per_block: Divisor::new(geometry.pages),
-            per_plane: Divisor::new(geometry.blocks * geometry.pages),
-            per_chunk: Divisor::new(geometry.chunk_pages),
+            per_block: Divisor::new(geometry.block_units),
+            per_plane: Divisor::new(geometry.blocks * geometry.block_units),
+            per_chunk: Divisor::new(geometry.chunk_units),
             per_pool: Divisor::new(geometry.pool_planes),
             stripe: Vec::new(),
             high_blocks: (config.cleaning.high.0 * f64::from(geometry.blocks)) as u32,
@@ -141,97 +141,106 @@ impl PageMapped {
         }
     }
 
-    /// The plane on which logical page `page` lies, if it was ever written.
+    /// The plane on which mapping unit `lpn` lies, if it was ever written.
     #[inline]
-    pub fn plane_of(&self, page: u32) -> Option<u32> {
-        let physical = self.map[page as usize].checked_sub(1)?;
-        let plane = self.per_plane.of(physical);
+    pub fn plane_of(&self, lpn: Lpn) -> Option<PlaneId> {
+        let ppn = self.map.get(lpn)?;
+        let plane = self.plane_at(ppn);
         match &self.superblocks {
             None => Some(plane),
-            Some(superblocks) => Some(superblocks.place(plane, self.number_in_block(physical)).0),
+            Some(superblocks) => Some(superblocks.place(plane, self.number_in_block(ppn)).0),
         }
     }
 
-    fn number_in_block(&self, physical: u32) -> u32 {
-        physical - self.per_block.of(physical) * self.geometry.pages
+    /// The plane of a physical number.
+    #[inline]
+    fn plane_at(&self, ppn: Ppn) -> PlaneId {
+        PlaneId(self.per_plane.of(ppn.0))
     }
 
-    /// A hint that logical page `page` will be looked up soon.
+    /// The index of the block of a physical number, in tables of all blocks.
     #[inline]
-    pub fn expect(&self, page: u32) {
-        self.map.prefetch(page as usize);
+    fn block_index(&self, ppn: Ppn) -> usize {
+        self.per_block.of(ppn.0) as usize
     }
 
-    /// A hint that logical page `page` will be placed anew soon, and its old place so become invalid.
+    fn number_in_block(&self, ppn: Ppn) -> u32 {
+        ppn.0 - self.per_block.of(ppn.0) * self.geometry.block_units
+    }
+
+    /// A hint that mapping unit `lpn` will be looked up soon.
     #[inline]
-    pub fn expect_place(&self, page: u32) {
-        if let Some(physical) = self.map[page as usize].checked_sub(1) {
-            self.reverse.prefetch(physical);
+    pub fn prefetch(&self, lpn: Lpn) {
+        self.map.prefetch(lpn);
+    }
+
+    /// A hint that mapping unit `lpn` will be written soon, which makes its copy invalid.
+    #[inline]
+    pub fn prefetch_copy(&self, lpn: Lpn) {
+        if let Some(ppn) = self.map.get(lpn) {
+            self.reverse.prefetch(ppn);
         }
     }
 
-    /// Finds a new place for logical page `page`; the old one becomes invalid. Cleaning that is due is appended to
-    /// `cleaned`.
+    /// Places mapping unit `lpn` anew; its copy becomes invalid. GC that is due is appended to `due`.
     ///
     /// # Errors
-    /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
+    /// [`NoRoom`] where too many blocks have worn out; the unit stays where it was.
     #[inline]
-    pub fn place(&mut self, page: u32, cleaned: &mut Vec<Clean>) -> Result<Placed, NoRoom> {
-        let plane = self.assign(page)?;
-        self.place_on(plane, page, cleaned)
+    pub fn place(&mut self, lpn: Lpn, due: &mut Vec<GcWork>) -> Result<Placed, NoRoom> {
+        let plane = self.assign(lpn)?;
+        self.place_on(plane, lpn, due)
     }
 
-    /// The second half of [`Ftl::place`], for a page that has its plane, or its pool's, from [`Ftl::assign`]: the page
-    /// of flash is taken only now.
+    /// The second half of [`PageMapped::place`], for a unit whose plane [`PageMapped::assign`] has chosen.
     ///
     /// # Errors
-    /// [`NoRoom`] where too many blocks have worn out; the page stays where it was.
+    /// [`NoRoom`] where too many blocks have worn out; the unit stays where it was.
     #[inline(always)]
-    pub fn place_on(&mut self, plane: u32, page: u32, cleaned: &mut Vec<Clean>) -> Result<Placed, NoRoom> {
-        let plane = if self.geometry.pool_planes == 1 { plane } else { self.roomiest(plane, page)? };
+    pub fn place_on(&mut self, plane: PlaneId, lpn: Lpn, due: &mut Vec<GcWork>) -> Result<Placed, NoRoom> {
+        let plane = if self.geometry.pool_planes == 1 { plane } else { self.roomiest(plane, lpn)? };
         let opens_block = self.is_full(plane);
         if opens_block {
-            self.make_room(plane, cleaned).ok_or(NoRoom)?;
+            self.make_room(plane, due).ok_or(NoRoom)?;
         }
-        let physical = self.next_page(plane, cleaning::HOST);
-        // The plane's turn comes again soon, with the next page of the block.
-        self.reverse.prefetch_next_line(physical, plane);
+        let ppn = self.next_unit(plane, gc::HOST);
+        // The plane's turn comes again soon, with the next unit of the block.
+        self.reverse.prefetch_next_line(ppn, plane);
         let fills_block = self.is_full(plane);
-        // Cleaning may have moved the old copy: look it up only now.
-        self.invalidate(page);
-        self.enter(page, physical, plane);
-        self.counters.host_pages += 1;
+        // GC may have moved the old copy: look it up only now.
+        self.invalidate(lpn);
+        self.enter(lpn, ppn, plane);
+        self.counters.host_units += 1;
         if self.pacer.is_some() {
-            self.pace(plane, cleaned);
+            self.pace(plane, due);
         } else if opens_block {
-            self.restock(plane, cleaned);
+            self.restock(plane, due);
         }
-        let (plane, parity, awaits) = match &self.superblocks {
+        let (plane, parity, waits_for_group) = match &self.superblocks {
             None => (plane, None, false),
             Some(superblocks) => {
-                let number = self.number_in_block(physical);
+                let number = self.number_in_block(ppn);
                 let (plane, parity) = superblocks.place(plane, number);
-                (plane, parity, superblocks.awaits(number))
+                (plane, parity, superblocks.waits_for_group(number))
             }
         };
-        self.counters.parity_pages += u64::from(parity.is_some());
-        Ok(Placed { plane: PlaneId(plane), fills_block, parity: parity.map(PlaneId), awaits })
+        self.counters.parity_units += u64::from(parity.is_some());
+        Ok(Placed { plane, fills_block, parity, waits_for_group })
     }
 
-    /// Forgets logical page `page`.
-    pub fn trim(&mut self, page: u32) {
-        self.invalidate(page);
-        self.map[page as usize] = 0;
+    /// Forgets mapping unit `lpn`.
+    pub fn trim(&mut self, lpn: Lpn) {
+        self.invalidate(lpn);
+        self.map.remove(lpn);
     }
 
-    /// The share of its endurance that the block which holds `page` has used, 1 where endurance is unlimited or the
-    /// page was never written.
-    pub fn wear_of(&self, page: u32) -> f64 {
-        let Some(physical) = self.map[page as usize].checked_sub(1) else { return 1.0 };
-        self.blocks.wear_of(physical / self.geometry.pages)
+    /// The share of its endurance that the block with `lpn` has used, 1 where endurance is unlimited or the unit was never
+    /// written.
+    pub fn wear_of(&self, lpn: Lpn) -> f64 {
+        self.map.get(lpn).map_or(1.0, |ppn| self.blocks.wear_of((ppn.0 / self.geometry.block_units) as usize))
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn counters(&self) -> FtlCounters {
         self.counters
     }
@@ -241,110 +250,119 @@ impl PageMapped {
         self.blocks.wear_spread()
     }
 
-    /// The plane that logical page `page` will be written to: the stripe's; where that plane is full of valid pages and
-    /// the mapping leaves the choice free, the next one with room.
+    /// The plane that the stripe has for the next write of mapping unit `lpn`.
+    #[inline]
+    fn striped(&mut self, lpn: Lpn, chunk_units: u64) -> PlaneId {
+        let position = self.mapping.position(u64::from(lpn.0));
+        let chunk = if chunk_units == 1 { position } else { position / chunk_units };
+        PlaneId(self.allocation.plane(chunk))
+    }
+
+    /// Chooses the plane for mapping unit `lpn`: the stripe's; where that plane is full of valid units and the mapping
+    /// leaves the choice free, the next one with room.
     ///
     /// # Errors
     /// [`NoRoom`] where too many blocks have worn out.
-    pub fn assign(&mut self, page: u32) -> Result<u32, NoRoom> {
-        let chunk_pages = u64::from(self.geometry.chunk_pages);
-        let position = self.mapping.position(u64::from(page));
-        let chunk = if chunk_pages == 1 { position } else { position / chunk_pages };
-        let plane = self.allocation.plane(chunk);
-        if !self.mapping.is_free() || self.planes[plane as usize].has_room(&self.geometry) {
+    pub fn assign(&mut self, lpn: Lpn) -> Result<PlaneId, NoRoom> {
+        let chunk_units = u64::from(self.geometry.chunk_units);
+        let plane = self.striped(lpn, chunk_units);
+        if !self.mapping.is_free() || self.planes[plane.index()].has_room(&self.geometry) {
             return Ok(plane);
         }
-        if self.takes(plane, page) {
+        if self.can_take(plane, lpn) {
             return Ok(plane);
         }
         // With a random allocation neighbouring chunks may share a plane: a few rounds reach nearly all of them.
-        for _ in 0..u64::from(self.geometry.planes) * chunk_pages * 16 {
-            let position = self.mapping.position(u64::from(page));
-            let plane = self.allocation.plane(position / chunk_pages);
-            if self.takes(plane, page) {
+        for _ in 0..u64::from(self.geometry.planes) * chunk_units * 16 {
+            let plane = self.striped(lpn, chunk_units);
+            if self.can_take(plane, lpn) {
                 return Ok(plane);
             }
         }
-        (0..self.geometry.planes).find(|&plane| self.takes(plane, page)).ok_or(NoRoom)
+        (0..self.geometry.planes).map(PlaneId).find(|&plane| self.can_take(plane, lpn)).ok_or(NoRoom)
     }
 
-    /// Whether `plane`, or another of its pool, can take logical page `page`: a plane that was assigned some time ago
-    /// may have filled up since.
+    /// Whether `plane`, or another of its pool, can take mapping unit `lpn`: a plane that was assigned some time ago may
+    /// have filled up since.
     #[inline]
-    pub fn takes(&self, plane: u32, page: u32) -> bool {
-        !self.mapping.is_free() || self.pool_of(plane).any(|plane| self.has_room(plane, page))
+    pub fn can_take(&self, plane: PlaneId, lpn: Lpn) -> bool {
+        !self.mapping.is_free() || self.pool_of(plane).map(PlaneId).any(|plane| self.has_room(plane, lpn))
     }
 
-    /// Whether a plane has room for a page: where the page already lies it takes the room of its old copy.
-    fn has_room(&self, plane: u32, page: u32) -> bool {
-        let state = &self.planes[plane as usize];
-        state.has_room(&self.geometry) || self.lies_on(page, plane) && state.has_room_in_place(&self.geometry)
+    /// Whether a plane has room for a unit: a unit that lies there leaves the room of its old copy.
+    fn has_room(&self, plane: PlaneId, lpn: Lpn) -> bool {
+        let state = &self.planes[plane.index()];
+        state.has_room(&self.geometry) || self.lies_on(lpn, plane) && state.has_room_in_place(&self.geometry)
     }
 
-    fn lies_on(&self, page: u32, plane: u32) -> bool {
-        self.map[page as usize].checked_sub(1).is_some_and(|physical| self.per_plane.of(physical) == plane)
+    fn lies_on(&self, lpn: Lpn, plane: PlaneId) -> bool {
+        self.map.get(lpn).is_some_and(|ppn| self.plane_at(ppn) == plane)
     }
 
     /// The planes of the allocation pool that `plane` belongs to.
-    fn pool_of(&self, plane: u32) -> std::ops::Range<u32> {
-        let first = self.per_pool.of(plane) * self.geometry.pool_planes;
+    fn pool_of(&self, plane: PlaneId) -> Range<u32> {
+        let first = self.per_pool.of(plane.0) * self.geometry.pool_planes;
         first..first + self.geometry.pool_planes
     }
 
-    /// The plane of a pool that has the most free pages and room for `page`; planes that have as many take turns.
+    /// The plane of a pool that has the most free units and room for `lpn`; planes that have as many take turns.
     #[inline]
-    fn roomiest(&mut self, plane: u32, page: u32) -> Result<u32, NoRoom> {
+    fn roomiest(&mut self, plane: PlaneId, lpn: Lpn) -> Result<PlaneId, NoRoom> {
         let pool = self.pool_of(plane);
-        let free = |plane: u32| self.free_pages[plane as usize];
-        let turn = &mut self.turns[self.per_pool.of(plane) as usize];
-        let best = if free(turn.leader) > turn.rest {
+        let free = |plane: u32| self.free_units[plane as usize];
+        let turn = &mut self.turns[self.per_pool.of(plane.0) as usize];
+        let best = if free(turn.leader) > turn.most_of_others {
             turn.leader
         } else if free(turn.first) >= turn.most {
             turn.first
         } else {
-            let (mut best, mut rest) = (turn.first, 0);
+            let (mut best, mut most_of_others) = (turn.first, 0);
             for plane in (turn.first + 1..pool.end).chain(pool.start..turn.first) {
                 if free(plane) > free(best) {
-                    rest = free(best);
+                    most_of_others = free(best);
                     best = plane;
                 } else {
-                    rest = rest.max(free(plane));
+                    most_of_others = most_of_others.max(free(plane));
                 }
             }
-            (turn.most, turn.leader, turn.rest) = (free(best), best, rest);
+            (turn.most, turn.leader, turn.most_of_others) = (free(best), best, most_of_others);
             best
         };
         turn.first = if best + 1 == pool.end { pool.start } else { best + 1 };
         if self.planes[best as usize].has_room(&self.geometry) {
-            return Ok(best);
+            return Ok(PlaneId(best));
         }
-        // Free pages are no room where too many others are valid.
-        let mut others: Vec<u32> = pool.filter(|&plane| self.has_room(plane, page)).collect();
-        others.sort_by_key(|&plane| std::cmp::Reverse(self.free_pages[plane as usize]));
+        // Free units are no room where too many others are valid.
+        let mut others: Vec<PlaneId> = pool.map(PlaneId).filter(|&plane| self.has_room(plane, lpn)).collect();
+        others.sort_by_key(|&plane| std::cmp::Reverse(self.free_units[plane.index()]));
         others.first().copied().ok_or(NoRoom)
     }
 
-    /// Makes `physical` the valid copy of `page`.
+    /// Makes `ppn` the valid copy of `lpn`.
     #[inline(always)]
-    fn enter(&mut self, page: u32, physical: u32, plane: u32) {
-        self.map[page as usize] = physical + 1;
-        self.reverse.set(physical, plane, page + 1);
-        self.blocks.valid[self.per_block.of(physical) as usize] += 1;
-        self.planes[plane as usize].valid_pages += 1;
+    fn enter(&mut self, lpn: Lpn, ppn: Ppn, plane: PlaneId) {
+        self.map.set(lpn, ppn);
+        self.reverse.set(ppn, plane, lpn);
+        let block = self.block_index(ppn);
+        self.blocks.valid[block] += 1;
+        self.planes[plane.index()].valid_units += 1;
     }
 
-    /// Makes the copy of `page` invalid, if there is one; the map's entry is left for the caller.
+    /// Makes the copy of `lpn` invalid, if there is one; the map's entry is left for the caller.
     #[inline(always)]
-    fn invalidate(&mut self, page: u32) {
-        let entry = self.map[page as usize];
-        if entry == 0 {
-            return;
-        }
-        let physical = entry - 1;
-        let plane = self.per_plane.of(physical);
-        self.reverse.set(physical, plane, 0);
-        self.blocks.valid[self.per_block.of(physical) as usize] -= 1;
-        self.planes[plane as usize].valid_pages -= 1;
+    fn invalidate(&mut self, lpn: Lpn) {
+        let Some(ppn) = self.map.get(lpn) else { return };
+        let plane = self.plane_at(ppn);
+        self.leave(ppn, plane);
+    }
+
+    /// Counts a physical number that no longer holds a valid copy.
+    #[inline(always)]
+    fn leave(&mut self, ppn: Ppn, plane: PlaneId) {
+        self.reverse.remove(ppn, plane);
+        let block = self.block_index(ppn);
+        self.blocks.valid[block] -= 1;
+        self.planes[plane.index()].valid_units -= 1;
     }
 }
 

@@ -7,6 +7,7 @@
 //! block, so that cleaning always has room to go on.
 
 use crate::config::DriveConfig;
+use crate::ids::PlaneId;
 use crate::nand::Geometry;
 use flashlane_policy::pacing::Pacing;
 
@@ -17,7 +18,7 @@ pub(super) const KEPT_BLOCKS: usize = 1;
 pub(super) struct Pacer {
     pub(super) policy: Box<dyn Pacing>,
     /// Pages that are programmed at once: those of a flash page, on each plane of a superblock.
-    pub(super) step_pages: u32,
+    pub(super) step_units: u32,
     /// Erased pages that the first plane keeps, and those at which the host may have to wait for whole victims.
     target: u32,
     pub(super) floor: u32,
@@ -51,26 +52,26 @@ impl Pacer {
             .expect("validation built every policy once");
         policy.in_steps().then(|| Self {
             policy,
-            step_pages: geometry.pages / config.flash.pages,
+            step_units: geometry.block_units / config.flash.pages,
             // The victim's pages that were moved already take up to a block more until it is erased; the block that moved
             // pages go to has up to one left, which is of no use to the host.
-            floor: (KEPT_BLOCKS as u32 + 2) * geometry.data_pages,
+            floor: (KEPT_BLOCKS as u32 + 2) * geometry.data_units,
             // One block above the floor is the least distance in which a policy can act.
-            target: (geometry.low_blocks + 1).max(KEPT_BLOCKS as u32 + 3) * geometry.data_pages,
+            target: (geometry.low_blocks + 1).max(KEPT_BLOCKS as u32 + 3) * geometry.data_units,
             planes: vec![PlanePace::default(); geometry.planes as usize],
         })
     }
 
     /// Free blocks of a plane that holds as many erased pages as it keeps.
     pub(super) fn kept_blocks(&self, geometry: &Geometry) -> u32 {
-        self.target / geometry.data_pages
+        self.target / geometry.data_units
     }
 
     /// Erased pages that a plane keeps: a little fewer from plane to plane, up to half a block, since planes that are
     /// written in step would otherwise end their victims at the same time, and their erases would stop the whole drive.
-    pub(super) fn target(&self, plane: u32) -> u32 {
+    pub(super) fn target(&self, plane: PlaneId) -> u32 {
         let half_block = u64::from(self.floor / (KEPT_BLOCKS as u32 + 2) / 2);
-        self.target - (half_block * u64::from(plane) / self.planes.len() as u64) as u32
+        self.target - (half_block * u64::from(plane.0) / self.planes.len() as u64) as u32
     }
 }
 

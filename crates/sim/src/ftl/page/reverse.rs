@@ -1,63 +1,70 @@
-//! Which logical page each page of flash holds.
+//! Which mapping unit lies on each physical number.
 
 use crate::divisor::Divisor;
 use crate::ftl::table::Table;
+use crate::ids::{Lpn, PlaneId, Ppn};
 use crate::nand::Geometry;
 
 /// Entries left out behind each plane: a line of the processor's cache. The planes of a drive are filled in step, and
-/// as many pages lie on each as a power of two; without this the entries being written would all share one set of the
-/// cache.
+/// the number of units of each is often a power of two; without this the entries being written would all share one set
+/// of the cache.
 const SKEW: u32 = 16;
 
-/// By physical page the logical page + 1; 0 where it holds nothing valid.
+/// By physical number the logical number + 1; 0 where nothing valid lies there.
 pub(super) struct Reverse {
     table: Table,
-    /// The pages of a plane, by which physical pages are divided.
+    /// The mapping units of a plane.
     per_plane: Divisor,
 }
 
 impl Reverse {
     pub(super) fn new(geometry: &Geometry) -> Self {
-        let entries = geometry.physical_pages() + u64::from(geometry.planes) * u64::from(SKEW);
+        let entries = geometry.physical_units() + u64::from(geometry.planes) * u64::from(SKEW);
         Self {
             table: Table::zeroed(entries as usize),
-            per_plane: Divisor::new(geometry.blocks * geometry.pages),
+            per_plane: Divisor::new(geometry.blocks * geometry.block_units),
         }
     }
 
     #[inline]
-    fn index(physical: u32, plane: u32) -> usize {
-        physical as usize + plane as usize * SKEW as usize
+    fn index(ppn: Ppn, plane: PlaneId) -> usize {
+        ppn.index() + plane.index() * SKEW as usize
     }
 
-    /// Sets the entry of a page on `plane`.
+    /// Enters a mapping unit at a physical number on `plane`.
     #[inline]
-    pub(super) fn set(&mut self, physical: u32, plane: u32, entry: u32) {
-        self.table[Self::index(physical, plane)] = entry;
+    pub(super) fn set(&mut self, ppn: Ppn, plane: PlaneId, lpn: Lpn) {
+        self.table[Self::index(ppn, plane)] = lpn.0 + 1;
     }
 
-    /// The entry of a page on `plane`.
+    /// Removes the entry of a physical number on `plane`.
     #[inline]
-    pub(super) fn get(&self, physical: u32, plane: u32) -> u32 {
-        self.table[Self::index(physical, plane)]
+    pub(super) fn remove(&mut self, ppn: Ppn, plane: PlaneId) {
+        self.table[Self::index(ppn, plane)] = 0;
     }
 
-    /// Has a page's entry fetched into the processor's cache.
+    /// The valid mapping unit at a physical number on `plane`, if any.
     #[inline]
-    pub(super) fn prefetch(&self, physical: u32) {
-        self.table.prefetch(Self::index(physical, self.per_plane.of(physical)));
+    pub(super) fn get(&self, ppn: Ppn, plane: PlaneId) -> Option<Lpn> {
+        self.table[Self::index(ppn, plane)].checked_sub(1).map(Lpn)
     }
 
-    /// Has the entries behind that of a page on `plane` fetched, where it is the first of a line of the cache.
+    /// Fetches an entry into the processor's cache.
     #[inline]
-    pub(super) fn prefetch_next_line(&self, physical: u32, plane: u32) {
-        let index = Self::index(physical, plane);
+    pub(super) fn prefetch(&self, ppn: Ppn) {
+        self.table.prefetch(Self::index(ppn, PlaneId(self.per_plane.of(ppn.0))));
+    }
+
+    /// Fetches the entries behind that of a physical number on `plane`, where it is the first of a cache line.
+    #[inline]
+    pub(super) fn prefetch_next_line(&self, ppn: Ppn, plane: PlaneId) {
+        let index = Self::index(ppn, plane);
         if index.is_multiple_of(SKEW as usize) {
             self.table.prefetch(index + SKEW as usize);
         }
     }
 
-    /// How many pages hold something valid.
+    /// The number of entries.
     #[cfg(test)]
     pub(super) fn valid(&self) -> usize {
         self.table.iter().filter(|&&entry| entry != 0).count()

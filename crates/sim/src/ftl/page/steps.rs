@@ -3,9 +3,11 @@
 //! What is kept of each plane meanwhile stands in `pacing`.
 
 use super::PageMapped;
-use super::cleaning::HOST;
+use super::gc::HOST;
 use super::pacing::{KEPT_BLOCKS, Step, Victim};
-use crate::ftl::Clean;
+use crate::ftl::GcWork;
+use crate::ftl::map::Map;
+use crate::ids::{PlaneId, Ppn};
 use flashlane_policy::cleaning::View as Blocks;
 use flashlane_policy::pacing::View;
 
@@ -16,106 +18,105 @@ impl PageMapped {
     /// After a page of the host was placed on `plane`: once a flash page is full, cleaning goes on as far as the policy
     /// says.
     #[inline]
-    pub(super) fn pace(&mut self, plane: u32, cleaned: &mut Vec<Clean>) {
+    pub(super) fn pace(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
         let pacer = self.pacer.as_mut().expect("only called where cleaning is paced");
-        let state = &mut pacer.planes[plane as usize];
+        let state = &mut pacer.planes[plane.index()];
         state.written += 1;
-        if state.written >= pacer.step_pages {
+        if state.written >= pacer.step_units {
             let written = std::mem::take(&mut state.written);
-            self.paced_step(plane, written, cleaned);
+            self.paced_step(plane, written, due);
         }
     }
 
     #[inline(never)]
-    fn paced_step(&mut self, plane: u32, written: u32, cleaned: &mut Vec<Clean>) {
+    fn paced_step(&mut self, plane: PlaneId, written: u32, due: &mut Vec<GcWork>) {
         let erased = self.erased_pages(plane);
         let pacer = self.pacer.as_ref().expect("only called where cleaning is paced");
         let (target, floor) = (pacer.target(plane), pacer.floor);
-        if pacer.planes[plane as usize].victim.is_none() && (erased >= target || !self.choose_victim(plane)) {
+        if pacer.planes[plane.index()].victim.is_none() && (erased >= target || !self.choose_victim(plane)) {
             return;
         }
         let to_move = self.victim_valid(plane);
-        let free = erased + self.geometry.data_pages - to_move;
+        let free = erased + self.geometry.data_units - to_move;
         let pacer = self.pacer.as_ref().expect("as above");
         let moves = match to_move {
             0 => 0,
             _ => pacer.policy.moves(View { written, to_move, free, target, floor }),
         };
         assert!(moves > 0 || to_move == 0, "the pacing policy lets cleaning stand still");
-        let moves = moves.next_multiple_of(pacer.step_pages);
-        self.step(plane, moves, pacer.step_pages, cleaned);
+        let moves = moves.next_multiple_of(pacer.step_units);
+        self.step(plane, moves, pacer.step_units, due);
     }
 
     /// Cleans to the end the victim of a plane, or a new one.
     #[inline(never)]
-    pub(super) fn finish_victim(&mut self, plane: u32, cleaned: &mut Vec<Clean>) -> Step {
+    pub(super) fn finish_victim(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> Step {
         let pacer = self.pacer.as_ref().expect("only called where cleaning is paced");
-        if pacer.planes[plane as usize].victim.is_none() && !self.choose_victim(plane) {
+        if pacer.planes[plane.index()].victim.is_none() && !self.choose_victim(plane) {
             return Step::Stuck;
         }
-        self.step(plane, u32::MAX, u32::MAX, cleaned)
+        self.step(plane, u32::MAX, u32::MAX, due)
     }
 
     /// Moves a flash page off the victim of an idle plane that is short of free blocks.
-    pub(super) fn pace_in_background(&mut self, plane: u32, cleaned: &mut Vec<Clean>) {
+    pub(super) fn pace_in_background(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
         let pacer = self.pacer.as_ref().expect("only called where cleaning is paced");
-        let step_pages = pacer.step_pages;
-        let has_victim = pacer.planes[plane as usize].victim.is_some();
-        if (self.planes[plane as usize].free.len() as u32) < self.high_blocks
+        let step_units = pacer.step_units;
+        let has_victim = pacer.planes[plane.index()].victim.is_some();
+        if (self.planes[plane.index()].free.len() as u32) < self.high_blocks
             && (has_victim || self.choose_victim(plane))
         {
-            self.step(plane, step_pages, step_pages, cleaned);
+            self.step(plane, step_units, step_units, due);
         }
     }
 
     /// Erased pages of a plane, those of its open blocks included.
-    fn erased_pages(&self, plane: u32) -> u32 {
-        let state = &self.planes[plane as usize];
-        let open: u32 = state.open.iter().map(|open| self.geometry.data_pages - open.written).sum();
-        state.free.len() as u32 * self.geometry.data_pages + open
+    fn erased_pages(&self, plane: PlaneId) -> u32 {
+        let state = &self.planes[plane.index()];
+        let open: u32 = state.open.iter().map(|open| self.geometry.data_units - open.written).sum();
+        state.free.len() as u32 * self.geometry.data_units + open
     }
 
     /// Valid pages of a plane's victim; none where there is no victim.
-    fn victim_valid(&self, plane: u32) -> u32 {
+    fn victim_valid(&self, plane: PlaneId) -> u32 {
         let pacer = self.pacer.as_ref().expect("only called where cleaning is paced");
-        pacer.planes[plane as usize].victim.map_or(0, |victim| {
+        pacer.planes[plane.index()].victim.map_or(0, |victim| {
             let number = self.blocks_of(plane).start + victim.block as usize;
             u32::from(self.blocks.valid[number] - Blocks::NOT_CLOSED)
         })
     }
 
-    fn choose_victim(&mut self, plane: u32) -> bool {
+    fn choose_victim(&mut self, plane: PlaneId) -> bool {
         let Some(block) = self.choose(plane) else { return false };
         self.begin_victim(plane, block as u32, false);
         true
     }
 
-    fn begin_victim(&mut self, plane: u32, block: u32, leveled: bool) {
+    fn begin_victim(&mut self, plane: PlaneId, block: u32, leveled: bool) {
         let number = self.blocks_of(plane).start + block as usize;
         self.blocks.valid[number] += Blocks::NOT_CLOSED;
         let pacer = self.pacer.as_mut().expect("only called where cleaning is paced");
-        pacer.planes[plane as usize].victim = Some(Victim { block, next: 0, leveled });
+        pacer.planes[plane.index()].victim = Some(Victim { block, next: 0, leveled });
     }
 
     /// Moves up to `most` pages off the victim, `at_once` in one operation, and erases it once it holds none.
-    fn step(&mut self, plane: u32, most: u32, at_once: u32, cleaned: &mut Vec<Clean>) -> Step {
+    fn step(&mut self, plane: PlaneId, most: u32, at_once: u32, due: &mut Vec<GcWork>) -> Step {
         let pacer = self.pacer.as_mut().expect("only called where cleaning is paced");
-        let Some(victim) = pacer.planes[plane as usize].victim.take() else { return Step::Stuck };
+        let Some(victim) = pacer.planes[plane.index()].victim.take() else { return Step::Stuck };
         let number = self.blocks_of(plane).start + victim.block as usize;
         let stepwise = at_once != u32::MAX;
-        let first = number as u32 * self.geometry.pages;
+        let first = number as u32 * self.geometry.block_units;
         let (mut offset, mut left) = (victim.next, most);
         while left > 0 && self.blocks.valid[number] > Blocks::NOT_CLOSED {
             let (mut moves, mut filled) = (0, 0);
             let mut stuck = false;
             while moves < at_once.min(left) && self.blocks.valid[number] > Blocks::NOT_CLOSED {
-                let physical = first + offset;
-                let ahead = (physical + AHEAD).min(first + self.geometry.data_pages - 1);
-                self.map.prefetch(self.reverse.get(ahead, plane).wrapping_sub(1) as usize);
-                let page = self.reverse.get(physical, plane);
-                if page != 0 {
-                    let state = &self.planes[plane as usize];
-                    if state.open[self.moved_stream].written >= self.geometry.data_pages {
+                let ppn = Ppn(first + offset);
+                let ahead = (ppn.0 + AHEAD).min(first + self.geometry.data_units - 1);
+                self.map.prefetch(self.reverse.get(Ppn(ahead), plane).unwrap_or(Map::NO_ENTRY));
+                if let Some(lpn) = self.reverse.get(ppn, plane) {
+                    let state = &self.planes[plane.index()];
+                    if state.open[self.moved_stream].written >= self.geometry.data_units {
                         if state.free.is_empty() {
                             stuck = true;
                             break;
@@ -126,17 +127,17 @@ impl PageMapped {
                             left = u32::MAX;
                         }
                     }
-                    self.move_page(plane, page - 1, physical);
+                    self.move_unit(plane, lpn, ppn);
                     moves += 1;
-                    let open = self.planes[plane as usize].open[self.moved_stream];
-                    filled += u32::from(open.written >= self.geometry.data_pages);
+                    let open = self.planes[plane.index()].open[self.moved_stream];
+                    filled += u32::from(open.written >= self.geometry.data_units);
                 }
                 offset += 1;
             }
             left -= moves.min(left);
-            self.counters.moved_pages += u64::from(moves);
+            self.counters.moved_units += u64::from(moves);
             if moves > 0 {
-                self.report_clean(plane, moves, filled, 0, stepwise, cleaned);
+                self.report_gc(plane, moves, filled, 0, stepwise, due);
             }
             if stuck {
                 // It may be chosen again once there is room.
@@ -146,11 +147,11 @@ impl PageMapped {
         }
         if self.blocks.valid[number] > Blocks::NOT_CLOSED {
             let pacer = self.pacer.as_mut().expect("as above");
-            pacer.planes[plane as usize].victim = Some(Victim { next: offset, ..victim });
+            pacer.planes[plane.index()].victim = Some(Victim { next: offset, ..victim });
             return Step::Going;
         }
         self.erase(plane, victim.block as usize);
-        self.report_clean(plane, 0, 0, 1, stepwise, cleaned);
+        self.report_gc(plane, 0, 0, 1, stepwise, due);
         self.counters.leveled_blocks += u64::from(victim.leveled) * u64::from(self.blocks_as_one());
         if !victim.leveled
             && let Some(cold) = self.cold_block(plane, victim.block as usize)
@@ -162,8 +163,8 @@ impl PageMapped {
 
     /// Whether a block is being cleaned in steps.
     #[cfg(test)]
-    pub(super) fn is_victim(&self, plane: u32, block: u32) -> bool {
-        let victim = self.pacer.as_ref().and_then(|pacer| pacer.planes[plane as usize].victim);
+    pub(super) fn is_victim(&self, plane: PlaneId, block: u32) -> bool {
+        let victim = self.pacer.as_ref().and_then(|pacer| pacer.planes[plane.index()].victim);
         victim.is_some_and(|victim| victim.block == block)
     }
 }

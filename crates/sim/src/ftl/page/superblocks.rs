@@ -14,7 +14,7 @@
 //! the power goes, and a page that flash cannot correct is reported as unreadable instead of being made anew from its
 //! row.
 
-use crate::ftl::Clean;
+use crate::ftl::GcWork;
 use crate::ids::PlaneId;
 use crate::nand::Geometry;
 
@@ -41,7 +41,7 @@ pub(super) struct Spot {
     /// Which of the row's channels.
     channel: u32,
     /// Which of the die's planes.
-    plane: u32,
+    of_die: u32,
     /// The channel that has the row's parity, where the page is the last of its row.
     parity: Option<u32>,
 }
@@ -55,7 +55,7 @@ impl Superblocks {
             protected: geometry.parity.unwrap_or(1),
             row,
             planes,
-            units: geometry.units_per_flash_page,
+            units: geometry.units_per_page,
             channel_planes,
             channel_groups: channel_planes / planes,
             moved: vec![0; (row * planes) as usize],
@@ -68,59 +68,59 @@ impl Superblocks {
     }
 
     /// The plane of a channel and plane of the superblocks that `plane` stands for.
-    fn plane(&self, plane: u32, channel: u32, of_die: u32) -> u32 {
-        let (row, place) = (plane / self.channel_groups, plane % self.channel_groups);
-        (row * self.row + channel) * self.channel_planes + place * self.planes + of_die
+    fn plane(&self, plane: PlaneId, channel: u32, of_die: u32) -> PlaneId {
+        let (row, place) = (plane.0 / self.channel_groups, plane.0 % self.channel_groups);
+        PlaneId((row * self.row + channel) * self.channel_planes + place * self.planes + of_die)
     }
 
     /// Where the data page with this number in its superblock lies.
-    fn spot(&self, page: u32) -> Spot {
-        let flash_page = page / self.units;
+    fn spot(&self, unit: u32) -> Spot {
+        let flash_page = unit / self.units;
         let (row, place) = (flash_page / self.protected, flash_page % self.protected);
-        let plane = row % self.planes;
+        let of_die = row % self.planes;
         if self.row == 1 {
-            return Spot { channel: 0, plane, parity: None };
+            return Spot { channel: 0, of_die, parity: None };
         }
         let parity = row / self.planes % self.row;
         let channel = (parity + 1 + place) % self.row;
-        Spot { channel, plane, parity: (place + 1 == self.protected).then_some(parity) }
+        Spot { channel, of_die, parity: (place + 1 == self.protected).then_some(parity) }
     }
 
     /// The plane of a data page, and that of its row's parity if it is the last of its row.
-    pub(super) fn place(&self, plane: u32, page: u32) -> (u32, Option<u32>) {
-        let spot = self.spot(page);
-        let parity = spot.parity.map(|channel| self.plane(plane, channel, spot.plane));
-        (self.plane(plane, spot.channel, spot.plane), parity)
+    pub(super) fn place(&self, plane: PlaneId, unit: u32) -> (PlaneId, Option<PlaneId>) {
+        let spot = self.spot(unit);
+        let parity = spot.parity.map(|channel| self.plane(plane, channel, spot.of_die));
+        (self.plane(plane, spot.channel, spot.of_die), parity)
     }
 
     /// Whether the data page with this number, and the parity of its row, are programmed along with pages of higher
     /// numbers: the rest of its flash page, and those beside it on further planes of the die.
-    pub(super) fn awaits(&self, page: u32) -> bool {
-        self.spot(page).plane + 1 < self.planes || page % self.units + 1 < self.units
+    pub(super) fn waits_for_group(&self, unit: u32) -> bool {
+        self.spot(unit).of_die + 1 < self.planes || unit % self.units + 1 < self.units
     }
 
     /// Notes that cleaning moved a page to this place; whether a parity page goes with it.
-    pub(super) fn moved_to(&mut self, page: u32) -> bool {
-        let spot = self.spot(page);
+    pub(super) fn moved_to(&mut self, unit: u32) -> bool {
+        let spot = self.spot(unit);
         for channel in [Some(spot.channel), spot.parity].into_iter().flatten() {
-            self.moved[(channel * self.planes + spot.plane) as usize] += 1;
+            self.moved[(channel * self.planes + spot.of_die) as usize] += 1;
         }
         spot.parity.is_some()
     }
 
     /// What each die has to do of a cleaning, whose pages were noted. A parity page costs what a moved one does: it is
     /// made of those that come over the bus.
-    pub(super) fn spread(&mut self, clean: Clean, cleaned: &mut Vec<Clean>) {
+    pub(super) fn spread(&mut self, gc: GcWork, due: &mut Vec<GcWork>) {
         for channel in 0..self.row {
             let first = (channel * self.planes) as usize;
             let of_planes = &mut self.moved[first..first + self.planes as usize];
             let moves = of_planes.iter().copied().max().unwrap_or(0);
             of_planes.fill(0);
-            if moves == 0 && clean.erases == 0 {
+            if moves == 0 && gc.erases == 0 {
                 continue;
             }
-            let plane = PlaneId(self.plane(clean.plane.0, channel, 0));
-            cleaned.push(Clean { plane, planes: self.planes, moves, ..clean });
+            let plane = self.plane(gc.plane, channel, 0);
+            due.push(GcWork { plane, planes: self.planes, moves, ..gc });
         }
     }
 }
@@ -144,14 +144,15 @@ mod tests {
         let mut parity_of = [0; 4];
         for row in 0..16 {
             // The second dies of channels 4 to 7.
-            let places: Vec<_> = (0..3).map(|place| superblocks.place(3, row * 3 + place)).collect();
+            let places: Vec<_> = (0..3).map(|place| superblocks.place(PlaneId(3), row * 3 + place)).collect();
             assert!(places[..2].iter().all(|(_, parity)| parity.is_none()));
             let parity = places[2].1.expect("the third page is the last");
-            let mut planes: Vec<u32> = places.iter().map(|&(plane, _)| plane).chain([parity]).collect();
+            let mut planes: Vec<u32> =
+                places.iter().map(|&(plane, _)| plane).chain([parity]).map(|plane| plane.0).collect();
             planes.sort_unstable();
             let expected = if row % 2 == 0 { [18, 22, 26, 30] } else { [19, 23, 27, 31] };
             assert_eq!(planes, expected, "row {row}");
-            parity_of[(parity as usize - 18) / 4] += 1;
+            parity_of[(parity.index() - 18) / 4] += 1;
         }
         assert_eq!(parity_of, [4; 4]);
     }
@@ -168,15 +169,22 @@ mod tests {
             moved: vec![0; 6],
         };
         // Two rows and a page of the third, which lies on plane 0 behind the parity, now of channel 1.
-        let parities = (0..5).filter(|&page| superblocks.moved_to(page)).count();
+        let parities = (0..5).filter(|&unit| superblocks.moved_to(unit)).count();
         assert_eq!(parities, 2);
-        let mut cleaned = Vec::new();
-        let clean =
-            Clean { plane: PlaneId(1), planes: 1, moves: 5, filled: 0, erases: 1, first: false, step: false };
-        superblocks.spread(clean, &mut cleaned);
-        let moves: Vec<_> = cleaned.iter().map(|clean| (clean.plane.0, clean.planes, clean.moves)).collect();
+        let mut due = Vec::new();
+        let gc = GcWork {
+            plane: PlaneId(1),
+            planes: 1,
+            moves: 5,
+            filled: 0,
+            erases: 1,
+            first: false,
+            step: false,
+        };
+        superblocks.spread(gc, &mut due);
+        let moves: Vec<_> = due.iter().map(|gc| (gc.plane.0, gc.planes, gc.moves)).collect();
         assert_eq!(moves, [(6, 2, 1), (8, 2, 1), (10, 2, 2)]);
-        superblocks.spread(clean, &mut cleaned);
-        assert!(cleaned[3..].iter().all(|clean| clean.moves == 0), "each cleaning begins anew");
+        superblocks.spread(gc, &mut due);
+        assert!(due[3..].iter().all(|gc| gc.moves == 0), "each cleaning begins anew");
     }
 }

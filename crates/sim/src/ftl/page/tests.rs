@@ -30,17 +30,11 @@ fn of_profile(profile: &str, overrides: &[(&str, &str)]) -> DriveConfig {
 pub(crate) fn check(ftl: &PageMapped) {
     let g = &ftl.geometry;
     let mut valid = vec![0_u16; ftl.blocks.valid.len()];
-    for (page, &entry) in ftl.map.iter().enumerate() {
-        if entry != 0 {
-            assert_eq!(
-                ftl.reverse.get(entry - 1, ftl.per_plane.of(entry - 1)),
-                page as u32 + 1,
-                "page {page} and its place disagree"
-            );
-            valid[((entry - 1) / g.pages) as usize] += 1;
-        }
+    for (lpn, ppn) in ftl.map.iter() {
+        assert_eq!(ftl.reverse.get(ppn, ftl.plane_at(ppn)), Some(lpn), "{lpn:?} and its place disagree");
+        valid[ftl.block_index(ppn)] += 1;
     }
-    let mapped = ftl.map.iter().filter(|&&entry| entry != 0).count();
+    let mapped = ftl.map.iter().count();
     assert_eq!(mapped, ftl.reverse.valid());
     for (block, &count) in valid.iter().enumerate() {
         assert_eq!(
@@ -51,13 +45,13 @@ pub(crate) fn check(ftl: &PageMapped) {
     }
     for (plane, state) in ftl.planes.iter().enumerate() {
         let blocks = plane * g.blocks as usize..(plane + 1) * g.blocks as usize;
-        assert_eq!(state.valid_pages, valid[blocks].iter().map(|&v| u32::from(v)).sum::<u32>());
-        assert_eq!(ftl.free_pages[plane], state.free_pages(g), "plane {plane}");
+        assert_eq!(state.valid_units, valid[blocks].iter().map(|&v| u32::from(v)).sum::<u32>());
+        assert_eq!(ftl.free_units[plane], state.free_units(g), "plane {plane}");
         let mut free: Vec<u32> = state.free.iter().copied().collect();
         free.sort_unstable();
         free.dedup();
         assert_eq!(free.len(), state.free.len(), "a block is free twice");
-        let is_victim = |block: &u32| ftl.is_victim(plane as u32, *block);
+        let is_victim = |block: &u32| ftl.is_victim(PlaneId(plane as u32), *block);
         assert!(!free.iter().any(is_victim), "a block is free and being cleaned");
         assert!(!state.open.iter().any(|open| is_victim(&open.block)), "a block is open and being cleaned");
     }
@@ -77,27 +71,27 @@ fn every_policy_keeps_every_page_through_long_overwriting() {
                     ]);
                     let mut ftl = PageMapped::new(&config, Seed(1));
                     let mut random = Seed(5).source();
-                    let mut cleaned = Vec::new();
-                    let pages = u64::from(ftl.geometry.logical_pages);
-                    (0..pages as u32).for_each(|page| {
-                        ftl.place(page, &mut cleaned).unwrap();
+                    let mut due = Vec::new();
+                    let pages = u64::from(ftl.geometry.logical_units);
+                    (0..pages as u32).for_each(|lpn| {
+                        ftl.place(Lpn(lpn), &mut due).unwrap();
                     });
                     for _ in 0..20_000 {
                         // Half of the writes go to a tenth of the pages.
                         let range = if random.chance(0.5) { pages / 10 } else { pages };
-                        let page = random.below(range) as u32;
+                        let lpn = random.below(range) as u32;
                         if random.chance(0.02) {
-                            ftl.trim(page);
-                            assert_eq!(ftl.plane_of(page), None);
+                            ftl.trim(Lpn(lpn));
+                            assert_eq!(ftl.plane_of(Lpn(lpn)), None);
                         } else {
-                            let plane = ftl.place(page, &mut cleaned).unwrap();
-                            assert_eq!(ftl.plane_of(page), Some(plane.plane.0));
+                            let plane = ftl.place(Lpn(lpn), &mut due).unwrap();
+                            assert_eq!(ftl.plane_of(Lpn(lpn)), Some(plane.plane));
                         }
                     }
                     check(&ftl);
                     let counters = ftl.counters();
-                    assert_eq!(counters.erases as usize, cleaned.len());
-                    assert_eq!(counters.moved_pages, cleaned.iter().map(|c| u64::from(c.moves)).sum::<u64>());
+                    assert_eq!(counters.erases as usize, due.len());
+                    assert_eq!(counters.moved_units, due.iter().map(|c| u64::from(c.moves)).sum::<u64>());
                 }
             }
         }
@@ -121,31 +115,31 @@ fn superblocks_keep_every_page_and_every_row_has_its_parity() {
         ];
         settings.extend(parity.map(|parity| ("mapping.parity", parity)));
         let mut ftl = PageMapped::new(&of_profile("ssd-m", &settings), Seed(1));
-        let (mut random, mut cleaned) = (Seed(5).source(), Vec::new());
-        let pages = ftl.geometry.logical_pages;
+        let (mut random, mut due) = (Seed(5).source(), Vec::new());
+        let pages = ftl.geometry.logical_units;
         let all = (0..pages).chain((0..100_000).map(|_| random.below(u64::from(pages)) as u32));
         let (mut placed, mut moves) = ([0_u32; 12], 0);
-        for page in all {
-            let place = ftl.place(page, &mut cleaned).unwrap();
-            assert_eq!(ftl.plane_of(page), Some(place.plane.0));
+        for lpn in all {
+            let place = ftl.place(Lpn(lpn), &mut due).unwrap();
+            assert_eq!(ftl.plane_of(Lpn(lpn)), Some(place.plane));
             placed[place.plane.index()] += 1;
             if let Some(parity) = place.parity {
                 placed[parity.index()] += 1;
                 assert_ne!(parity.0 / 2, place.plane.0 / 2, "a row has its pages on different channels");
             }
-            moves += cleaned.drain(..).map(|clean| u64::from(clean.moves * clean.planes)).sum::<u64>();
+            moves += due.drain(..).map(|gc| u64::from(gc.moves * gc.planes)).sum::<u64>();
         }
         check(&ftl);
-        let FtlCounters { host_pages, moved_pages, parity_pages, erases, .. } = ftl.counters();
-        assert!(moved_pages > host_pages / 4 && erases > 0, "there was enough to clean");
-        let rows = (host_pages + moved_pages) / 2;
+        let FtlCounters { host_units, moved_units, parity_units, erases, .. } = ftl.counters();
+        assert!(moved_units > host_units / 4 && erases > 0, "there was enough to clean");
+        let rows = (host_units + moved_units) / 2;
         match parity {
             // Rows that are not complete: of the host's and the moved pages, in each of two groups with two planes.
-            Some(_) => assert!((rows - 8..=rows).contains(&parity_pages), "{parity_pages} of {rows}"),
-            None => assert_eq!(parity_pages, 0),
+            Some(_) => assert!((rows - 8..=rows).contains(&parity_units), "{parity_units} of {rows}"),
+            None => assert_eq!(parity_units, 0),
         }
         // What the dies are given to do is what was moved, but for planes that had less to do than those beside them.
-        let written = moved_pages + if parity.is_some() { moved_pages / 2 } else { 0 };
+        let written = moved_units + if parity.is_some() { moved_units / 2 } else { 0 };
         assert!((written - 4..=written * 11 / 10).contains(&moves), "{moves} for {written}");
         let (least, most) = (placed.iter().min().unwrap(), placed.iter().max().unwrap());
         assert!(most - least <= most / 10, "no plane has more than its share: {placed:?}");
@@ -157,16 +151,16 @@ fn wear_leveling_narrows_the_spread_of_erases() {
     let spread = |policy: &str| {
         let config = config(&[("wear.policy", policy), ("cleaning.separate", "true")]);
         let mut ftl = PageMapped::new(&config, Seed(1));
-        let mut cleaned = Vec::new();
-        let pages = ftl.geometry.logical_pages;
-        (0..pages).for_each(|page| {
-            ftl.place(page, &mut cleaned).unwrap();
+        let mut due = Vec::new();
+        let pages = ftl.geometry.logical_units;
+        (0..pages).for_each(|lpn| {
+            ftl.place(Lpn(lpn), &mut due).unwrap();
         });
         // Nine tenths of the pages never change.
         let mut random = Seed(5).source();
         for _ in 0..600_000 {
-            ftl.place(random.below(u64::from(pages) / 10) as u32, &mut cleaned).unwrap();
-            cleaned.clear();
+            ftl.place(Lpn(random.below(u64::from(pages) / 10) as u32), &mut due).unwrap();
+            due.clear();
         }
         let (least, _, most) = ftl.wear_spread();
         most - least
@@ -179,18 +173,18 @@ fn wear_leveling_narrows_the_spread_of_erases() {
 fn a_worn_out_drive_refuses_writes_and_keeps_what_it_holds() {
     let config = config(&[("flash.endurance", "20"), ("flash.endurance_spread", "20%")]);
     let mut ftl = PageMapped::new(&config, Seed(1));
-    let mut cleaned = Vec::new();
+    let mut due = Vec::new();
     let mut random = Seed(5).source();
-    let pages = ftl.geometry.logical_pages;
-    (0..pages).for_each(|page| {
-        ftl.place(page, &mut cleaned).unwrap();
+    let pages = ftl.geometry.logical_units;
+    (0..pages).for_each(|lpn| {
+        ftl.place(Lpn(lpn), &mut due).unwrap();
     });
     let mut refused = 0;
     for _ in 0..400_000 {
-        refused += u32::from(ftl.place(random.below(u64::from(pages)) as u32, &mut cleaned).is_err());
+        refused += u32::from(ftl.place(Lpn(random.below(u64::from(pages)) as u32), &mut due).is_err());
     }
     assert!(refused > 0 && ftl.counters().worn_out_blocks > 0);
-    assert!((0..pages).all(|page| ftl.plane_of(page).is_some()));
+    assert!((0..pages).all(|lpn| ftl.plane_of(Lpn(lpn)).is_some()));
     check(&ftl);
 }
 
@@ -205,18 +199,18 @@ fn the_fragmented_state_is_the_one_that_overwriting_leads_to() {
         ]);
         let amplification = |ftl: &mut PageMapped, writes: u64| {
             let mut random = Seed(8).source();
-            let mut cleaned = Vec::new();
+            let mut due = Vec::new();
             let before = ftl.counters();
             for _ in 0..writes {
-                ftl.place(random.below(u64::from(ftl.geometry.logical_pages)) as u32, &mut cleaned).unwrap();
-                cleaned.clear();
+                ftl.place(Lpn(random.below(u64::from(ftl.geometry.logical_units)) as u32), &mut due).unwrap();
+                due.clear();
             }
-            (ftl.counters().moved_pages - before.moved_pages) as f64 / writes as f64
+            (ftl.counters().moved_units - before.moved_units) as f64 / writes as f64
         };
         config.initial.state = InitialState::Full;
         let mut written = PageMapped::new(&config, Seed(1));
         assert!(written.prepare(&config, Seed(1), &mut crate::ftl::unwatched).is_continue());
-        let pages = u64::from(written.geometry.logical_pages);
+        let pages = u64::from(written.geometry.logical_units);
         amplification(&mut written, pages * 8);
         let steady = amplification(&mut written, pages);
         config.initial.state = InitialState::Fragmented;
@@ -243,13 +237,13 @@ fn a_drive_that_holds_all_it_can_takes_every_overwrite() {
         ]);
         let mut ftl = PageMapped::new(&config, Seed(1));
         assert_eq!(Scheme::Pages.least_blocks_per_plane(&ftl.geometry), u64::from(ftl.geometry.blocks));
-        let pages = ftl.geometry.logical_pages;
-        let (mut cleaned, mut random) = (Vec::new(), Seed(5).source());
-        (0..pages).for_each(|page| {
-            ftl.place(page, &mut cleaned).unwrap();
+        let pages = ftl.geometry.logical_units;
+        let (mut due, mut random) = (Vec::new(), Seed(5).source());
+        (0..pages).for_each(|lpn| {
+            ftl.place(Lpn(lpn), &mut due).unwrap();
         });
         for _ in 0..5_000 {
-            ftl.place(random.below(u64::from(pages)) as u32, &mut cleaned).unwrap();
+            ftl.place(Lpn(random.below(u64::from(pages)) as u32), &mut due).unwrap();
         }
         check(&ftl);
     }
@@ -262,7 +256,7 @@ fn the_smallest_drives_can_be_prepared() {
             let config = config(&[("capacity", capacity), ("initial.state", state)]);
             let mut ftl = PageMapped::new(&config, Seed(1));
             assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::unwatched).is_continue());
-            assert!((0..ftl.geometry.logical_pages).all(|page| ftl.plane_of(page).is_some()));
+            assert!((0..ftl.geometry.logical_units).all(|lpn| ftl.plane_of(Lpn(lpn)).is_some()));
             check(&ftl);
         }
     }
@@ -272,27 +266,27 @@ fn the_smallest_drives_can_be_prepared() {
 fn a_pool_gives_a_page_to_its_roomiest_plane() {
     let config = config(&[("compat.disksim.pool", "package"), ("flash.planes", "4"), ("capacity", "24MiB")]);
     let mut ftl = PageMapped::new(&config, Seed(1));
-    let mut cleaned = Vec::new();
+    let mut due = Vec::new();
     // Planes as free as each other take turns, and no page leaves its package.
-    let planes: Vec<u32> = (0..8).map(|_| ftl.place(0, &mut cleaned).unwrap().plane.0).collect();
+    let planes: Vec<u32> = (0..8).map(|_| ftl.place(Lpn(0), &mut due).unwrap().plane.0).collect();
     assert_eq!(planes, [0, 1, 2, 3, 0, 1, 2, 3]);
-    assert_eq!(ftl.place(1, &mut cleaned).unwrap().plane.0, 4);
+    assert_eq!(ftl.place(Lpn(1), &mut due).unwrap().plane.0, 4);
     // A plane that has lost pages to another is left out until they are even.
-    ftl.place_on(0, 0, &mut cleaned).unwrap();
-    let planes: Vec<u32> = (0..3).map(|_| ftl.place(0, &mut cleaned).unwrap().plane.0).collect();
+    ftl.place_on(PlaneId(0), Lpn(0), &mut due).unwrap();
+    let planes: Vec<u32> = (0..3).map(|_| ftl.place(Lpn(0), &mut due).unwrap().plane.0).collect();
     assert_eq!(planes, [1, 2, 3]);
     let mut random = Seed(5).source();
-    let pages = ftl.geometry.logical_pages;
-    for page in 0..pages {
-        ftl.place(page, &mut cleaned).unwrap();
+    let pages = ftl.geometry.logical_units;
+    for lpn in 0..pages {
+        ftl.place(Lpn(lpn), &mut due).unwrap();
     }
     for _ in 0..200_000 {
-        let page = random.below(u64::from(pages)) as u32;
-        let plane = ftl.place(page, &mut cleaned).unwrap().plane.0;
-        assert_eq!(plane / 4, page % 2, "the package of page {page}");
+        let lpn = random.below(u64::from(pages)) as u32;
+        let plane = ftl.place(Lpn(lpn), &mut due).unwrap().plane.0;
+        assert_eq!(plane / 4, lpn % 2, "the package of page {lpn}");
     }
     check(&ftl);
-    let valid: Vec<u32> = ftl.planes.iter().map(|plane| plane.valid_pages).collect();
+    let valid: Vec<u32> = ftl.planes.iter().map(|plane| plane.valid_units).collect();
     let (least, most) = (valid.iter().min().unwrap(), valid.iter().max().unwrap());
     assert!(most - least < pages / 8 / 4, "planes of a pool stay about as full: {valid:?}");
 }
@@ -320,15 +314,15 @@ fn a_long_run_asks_for_as_many_planes_as_it_has_pages_however_often_it_is_cleane
     let allocation =
         flashlane_policy::allocation::FAMILY.build("striped", &array, &Default::default()).unwrap();
     ftl.allocation = Box::new(Counted { allocation, asked: asked.clone() });
-    let pages = ftl.geometry.logical_pages;
-    let (mut placed, mut cleaned, mut runs) = (Vec::new(), Vec::new(), 0);
-    let mut page = 0;
-    while page < pages {
-        ftl.place_run(page..pages, &mut placed, &mut cleaned).unwrap();
-        page += placed.len() as u32;
-        runs += u64::from(!cleaned.is_empty());
+    let pages = ftl.geometry.logical_units;
+    let (mut placed, mut due, mut runs) = (Vec::new(), Vec::new(), 0);
+    let mut lpn = 0;
+    while lpn < pages {
+        ftl.place_run(lpn..pages, &mut placed, &mut due).unwrap();
+        lpn += placed.len() as u32;
+        runs += u64::from(!due.is_empty());
         placed.clear();
-        cleaned.clear();
+        due.clear();
     }
     assert!(runs > 50, "it was cleaned {runs} times");
     let most = u64::from(pages) + (runs + 1) * u64::from(run::MOST);
@@ -362,17 +356,17 @@ fn paced_cleaning_never_runs_out_of_room() {
         let config = of_profile("ssd-s", &settings);
         let mut ftl = PageMapped::new(&config, Seed(seed));
         assert!(ftl.prepare(&config, Seed(seed), &mut crate::ftl::unwatched).is_continue());
-        let mut cleaned = Vec::new();
-        let all = u64::from(ftl.geometry.logical_pages);
+        let mut due = Vec::new();
+        let all = u64::from(ftl.geometry.logical_units);
         for write in 0..(all * 20).min(20_000) {
-            let page = random.below(if write % 3 == 0 { all.div_ceil(10) } else { all }) as u32;
+            let lpn = random.below(if write % 3 == 0 { all.div_ceil(10) } else { all }) as u32;
             if random.chance(0.02) {
-                ftl.trim(page);
+                ftl.trim(Lpn(lpn));
             } else {
-                ftl.place(page, &mut cleaned)
+                ftl.place(Lpn(lpn), &mut due)
                     .unwrap_or_else(|_| panic!("no room for write {write} of {settings:?}"));
             }
-            cleaned.clear();
+            due.clear();
         }
         check(&ftl);
     }
@@ -391,18 +385,18 @@ fn paced_cleaning_amplifies_writes_no_more_than_cleaning_at_a_mark() {
             ("capacity", "460MiB"),
         ]);
         let mut ftl = PageMapped::new(&config, Seed(1));
-        let (mut random, mut cleaned) = (Seed(5).source(), Vec::new());
-        let pages = ftl.geometry.logical_pages;
-        for page in 0..pages {
-            ftl.place(page, &mut cleaned).unwrap();
+        let (mut random, mut due) = (Seed(5).source(), Vec::new());
+        let pages = ftl.geometry.logical_units;
+        for lpn in 0..pages {
+            ftl.place(Lpn(lpn), &mut due).unwrap();
         }
         let before = (0..6 * pages).fold(ftl.counters(), |before, write| {
-            ftl.place(random.below(u64::from(pages)) as u32, &mut cleaned).unwrap();
-            cleaned.clear();
+            ftl.place(Lpn(random.below(u64::from(pages)) as u32), &mut due).unwrap();
+            due.clear();
             if write == 4 * pages { ftl.counters() } else { before }
         });
         let after = ftl.counters();
-        1.0 + (after.moved_pages - before.moved_pages) as f64 / (after.host_pages - before.host_pages) as f64
+        1.0 + (after.moved_units - before.moved_units) as f64 / (after.host_units - before.host_units) as f64
     };
     for separate in ["true", "false"] {
         let (whole, paced) = (amplification("watermark", separate), amplification("proportional", separate));
@@ -417,14 +411,14 @@ fn victim_is_cleaned_in_steps_of_whole_flash_pages() {
         of_profile("nvme-tlc", &[("capacity", "20MiB"), ("flash.page", "16KiB"), ("initial.state", "full")]);
     let mut ftl = PageMapped::new(&config, Seed(1));
     assert!(ftl.prepare(&config, Seed(1), &mut crate::ftl::unwatched).is_continue());
-    let (mut random, mut cleaned, mut erases) = (Seed(5).source(), Vec::new(), 0);
-    let pages = u64::from(ftl.geometry.logical_pages);
+    let (mut random, mut due, mut erases) = (Seed(5).source(), Vec::new(), 0);
+    let pages = u64::from(ftl.geometry.logical_units);
     for _ in 0..20 * pages {
-        ftl.place(random.below(pages) as u32, &mut cleaned).unwrap();
-        for clean in cleaned.drain(..) {
-            assert!(clean.step && !clean.first && clean.moves <= 4, "{clean:?}");
-            assert_eq!(clean.moves == 0, clean.erases == 1, "{clean:?}");
-            erases += clean.erases;
+        ftl.place(Lpn(random.below(pages) as u32), &mut due).unwrap();
+        for gc in due.drain(..) {
+            assert!(gc.step && !gc.first && gc.moves <= 4, "{gc:?}");
+            assert_eq!(gc.moves == 0, gc.erases == 1, "{gc:?}");
+            erases += gc.erases;
         }
     }
     assert!(erases > 100);
