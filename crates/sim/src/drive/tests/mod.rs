@@ -131,7 +131,7 @@ fn the_event_trace_is_pinned() {
 }
 
 const PINNED: [(&str, u64); 2] =
-    [("watermark", 0x55dd_481f_2cf9_63c6), ("proportional", 0xf973_cdfb_5b3f_18d7)];
+    [("watermark", 0x4da2_24da_cab1_fd5f), ("proportional", 0x56e4_e652_588d_d62b)];
 
 /// The latency of one request on an idle drive.
 fn latency_ns(drive: &mut Drive, request: Request) -> u64 {
