@@ -9,8 +9,8 @@ use std::collections::VecDeque;
 pub(crate) type Waiter = (RequestSlot, u32);
 
 enum State {
-    Coming(Vec<Waiter>),
-    /// On its way, but overwritten since: only for those who asked before.
+    Pending(Vec<Waiter>),
+    /// Being prefetched, but overwritten since: only for reads that already wait for it.
     Stale(Vec<Waiter>),
     Ready,
 }
@@ -27,7 +27,7 @@ pub(crate) enum Hit {
     /// Nothing.
     Miss,
     /// It is on its way; the waiter was noted.
-    Coming,
+    Pending,
     /// It is there.
     Ready,
 }
@@ -40,17 +40,17 @@ impl ReadCache {
 
     /// Whether `lpn` is there or coming, so that a read need not go to flash.
     pub(crate) fn contains(&self, lpn: Lpn) -> bool {
-        matches!(self.pages.get(&lpn), Some(State::Coming(_) | State::Ready))
+        matches!(self.pages.get(&lpn), Some(State::Pending(_) | State::Ready))
     }
 
-    /// Whether `lpn` is on its way, even if nobody may be given it any more.
-    pub(crate) fn is_coming(&self, lpn: Lpn) -> bool {
-        matches!(self.pages.get(&lpn), Some(State::Coming(_) | State::Stale(_)))
+    /// Whether `lpn` is on its way, even if it is stale.
+    pub(crate) fn is_pending(&self, lpn: Lpn) -> bool {
+        matches!(self.pages.get(&lpn), Some(State::Pending(_) | State::Stale(_)))
     }
 
     /// Whether requests wait for `lpn`, which is on its way.
     pub(crate) fn is_awaited(&self, lpn: Lpn) -> bool {
-        matches!(self.pages.get(&lpn), Some(State::Coming(waiters) | State::Stale(waiters)) if !waiters.is_empty())
+        matches!(self.pages.get(&lpn), Some(State::Pending(waiters) | State::Stale(waiters)) if !waiters.is_empty())
     }
 
     /// Looks `lpn` up for a request, which is noted where the page is still coming.
@@ -58,9 +58,9 @@ impl ReadCache {
         match self.pages.get_mut(&lpn) {
             None | Some(State::Stale(_)) => Hit::Miss,
             Some(State::Ready) => Hit::Ready,
-            Some(State::Coming(waiters)) => {
+            Some(State::Pending(waiters)) => {
                 waiters.push(waiter);
-                Hit::Coming
+                Hit::Pending
             }
         }
     }
@@ -70,22 +70,22 @@ impl ReadCache {
     pub(crate) fn fetch(&mut self, lpn: Lpn) -> bool {
         while self.order.len() >= self.capacity {
             let oldest = self.order[0];
-            if self.is_coming(oldest) {
+            if self.is_pending(oldest) {
                 return false;
             }
             self.order.pop_front();
             self.pages.remove(&oldest);
         }
         self.order.push_back(lpn);
-        self.pages.insert(lpn, State::Coming(Vec::new()));
+        self.pages.insert(lpn, State::Pending(Vec::new()));
         true
     }
 
-    /// `lpn` has come; those who waited for it.
-    pub(crate) fn arrived(&mut self, lpn: Lpn) -> Vec<Waiter> {
+    /// `lpn` has been read. Returns the reads that waited for it.
+    pub(crate) fn fetched(&mut self, lpn: Lpn) -> Vec<Waiter> {
         match self.pages.insert(lpn, State::Ready) {
-            Some(State::Coming(waiters)) => waiters,
-            // Overwritten while it came: nobody else may be given the old content.
+            Some(State::Pending(waiters)) => waiters,
+            // Overwritten meanwhile: no later read may get the stale content.
             Some(State::Stale(waiters)) => {
                 self.drop_page(lpn);
                 waiters
@@ -98,9 +98,9 @@ impl ReadCache {
     pub(crate) fn forget(&mut self, lpn: Lpn) {
         match self.pages.get_mut(&lpn) {
             Some(State::Ready) => self.drop_page(lpn),
-            // Requests that already wait for it read what was there when they came.
-            Some(state @ State::Coming(_)) => {
-                let State::Coming(waiters) = std::mem::replace(state, State::Ready) else { return };
+            // Requests that already wait for it get the content of when they were submitted.
+            Some(state @ State::Pending(_)) => {
+                let State::Pending(waiters) = std::mem::replace(state, State::Ready) else { return };
                 *state = State::Stale(waiters);
             }
             Some(State::Stale(_)) | None => {}
@@ -121,11 +121,11 @@ mod tests {
     fn a_page_overwritten_while_it_comes_is_given_only_to_those_who_asked_before() {
         let mut cache = ReadCache::new(4);
         assert!(cache.fetch(Lpn(7)));
-        assert!(matches!(cache.look_up(Lpn(7), (RequestSlot(1), 4096)), Hit::Coming));
+        assert!(matches!(cache.look_up(Lpn(7), (RequestSlot(1), 4096)), Hit::Pending));
         cache.forget(Lpn(7));
-        assert!(!cache.contains(Lpn(7)) && cache.is_coming(Lpn(7)));
+        assert!(!cache.contains(Lpn(7)) && cache.is_pending(Lpn(7)));
         assert!(matches!(cache.look_up(Lpn(7), (RequestSlot(2), 4096)), Hit::Miss));
-        assert_eq!(cache.arrived(Lpn(7)), [(RequestSlot(1), 4096)]);
-        assert!(!cache.contains(Lpn(7)) && !cache.is_coming(Lpn(7)), "and nobody is given it later");
+        assert_eq!(cache.fetched(Lpn(7)), [(RequestSlot(1), 4096)]);
+        assert!(!cache.contains(Lpn(7)) && !cache.is_pending(Lpn(7)), "and nobody is given it later");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A key packs time, sequence number and event into 128 bits, so that comparing two events is one comparison
 //! and ties break by the order of scheduling. Sequences that are known to be in order of time (transfers over
-//! the link) do not come here: they wait in queues of their own.
+//! the link) are not in it: they wait in separate queues.
 
 use crate::ids::{ChannelId, DieId, RequestSlot};
 use flashlane_base::Instant;
@@ -28,7 +28,7 @@ pub enum Event {
     Returned(RequestSlot),
 }
 
-/// Names a scheduled event, to tell whether it is still the one that is waited for.
+/// Names a scheduled event, to recognise an event that is out of date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket(u32);
 

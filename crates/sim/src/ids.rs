@@ -1,4 +1,4 @@
-//! Numbers of things, each kind a type of its own, so that a die cannot be taken for a plane.
+//! Numbers of parts and units, a type for each kind, so that a die cannot be taken for a plane.
 
 /// What a [`crate::slab::Slab`] numbers its items with.
 pub(crate) trait Slot: Copy {

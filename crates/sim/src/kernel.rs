@@ -5,8 +5,8 @@
 //! flash operations lead to; [`run`] is the loop of both.
 //!
 //! Invariants:
-//! - time never goes back, and at one time the link goes before the flash;
-//! - a request is in the table from `submit` to its completion, which comes exactly once, also where power is cut;
+//! - time never goes back, and of events at one time those of the link go first;
+//! - a request is in the table from `submit` to its completion, which is reported exactly once, also where power is cut;
 //! - no more requests are in flight than the profile's depth.
 
 use crate::config::DriveConfig;
@@ -87,7 +87,7 @@ impl<S> InFlight<S> {
     }
 }
 
-/// What is lost with the power, but for the operations that [`Link`] and [`FlashArray`] forget themselves.
+/// The state that a power cut loses, except for the operations in [`Link`] and [`FlashArray`].
 #[derive(Clone)]
 struct Live<S> {
     events: EventQueue,
@@ -248,7 +248,7 @@ impl<S> Kernel<S> {
     {
         debug_assert!(self.live.in_flight < self.profile.depth, "check refuses what is too much");
         self.live.in_flight += 1;
-        self.live.host_idle.request_came();
+        self.live.host_idle.request_accepted();
         let accepted = InFlight::new(request, self.now);
         let slot = self.live.requests.insert(accepted);
         let cost = self.submission.next();
@@ -295,7 +295,7 @@ impl<S> Kernel<S> {
         self.flash.promote_readahead(plane, lpn, self.now, &mut self.live.events);
     }
 
-    /// Lets an idle die go on with GC that was interrupted. Returns false where there is none.
+    /// Resumes interrupted GC of an idle die. Returns false where there is none.
     pub(crate) fn resume_gc(&mut self, die: DieId) -> bool {
         self.flash.resume_gc(die, self.now, &mut self.live.events)
     }
@@ -320,7 +320,7 @@ impl<S> Kernel<S> {
         self.writes += 1;
     }
 
-    /// The drive has done all of a request; its completion goes to the host.
+    /// The drive has done all of a request; its completion is on the way to the host.
     #[inline]
     pub(crate) fn complete(&mut self, slot: RequestSlot) {
         match self.completion_path.next(self.now) {
@@ -392,7 +392,7 @@ impl<S> Kernel<S> {
     }
 }
 
-/// Lets time go on until requests complete, which are appended to `out`, but not beyond `until`.
+/// Advances time until requests complete, which are appended to `out`, but not beyond `until`.
 pub(crate) fn run<F: FrontEnd>(front: &mut F, until: Instant, out: &mut Vec<Completion>) {
     loop {
         let kernel = front.kernel();
@@ -413,7 +413,7 @@ pub(crate) fn run<F: FrontEnd>(front: &mut F, until: Instant, out: &mut Vec<Comp
     }
 }
 
-/// Lets the next thing happen, and follows it as far as it goes without time passing.
+/// Handles the next event, and all that follows from it at the same time.
 #[inline]
 fn step<F: FrontEnd>(front: &mut F) {
     let kernel = front.kernel();

@@ -15,7 +15,7 @@ mod host;
 mod ids;
 mod kernel;
 mod nand;
-mod pages;
+mod pieces;
 mod room;
 mod sdf;
 mod slab;

@@ -1,5 +1,5 @@
-//! Whether the system has address space for a drive's tables, asked before any is made: a table that cannot be had in
-//! the middle would end the program.
+//! Whether the system has address space for a drive's tables, checked before any is made: a table that cannot be
+//! allocated later would end the program.
 
 use crate::config::DriveConfig;
 use crate::nand::Geometry;

@@ -65,7 +65,7 @@ pub(super) struct DrainStats {
 }
 
 impl DrainStats {
-    /// Nothing drains; it goes on counting from `counters`.
+    /// No drains, and counters that start at `counters`.
     pub(super) fn new(channels: u32, packages_per_channel: u32, counters: DrainCounters) -> Self {
         Self {
             pages: vec![0; (channels * packages_per_channel) as usize],

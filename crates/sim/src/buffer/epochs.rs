@@ -1,4 +1,4 @@
-//! Flush epochs: a flush waits for the mapping units that were written before it, and for none that came later.
+//! Flush epochs: a flush waits for the mapping units that were written before it, and for none written later.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ pub(super) struct FlushEpochs {
 }
 
 impl FlushEpochs {
-    /// The epoch in which what comes now is written.
+    /// The epoch of units that are written now.
     pub(super) fn current(&self) -> u64 {
         self.current
     }
@@ -24,7 +24,7 @@ impl FlushEpochs {
         }
     }
 
-    /// A unit of `epoch` is durable, or gone.
+    /// A unit of `epoch` is durable, or was dropped.
     pub(super) fn leave(&mut self, epoch: u64) {
         let (_, units) = self
             .units

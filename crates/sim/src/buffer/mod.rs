@@ -1,14 +1,14 @@
-//! The write-back buffer: pages that the host has written and flash has not.
+//! The write-back buffer: mapping units that the host has written and that are not on flash.
 //!
-//! A page is *dirty* until it is chosen to be drained, then *leaving* until its program is done; its slot is free
-//! only then. A page that is written again while it leaves gets a slot of its own. Policies that keep what was read
-//! have *clean* pages too, which are dropped for room.
+//! A unit is *dirty* until it is chosen to be drained, then *leaving* until its program is done; its slot is free
+//! only then. A unit that is written again while it leaves gets another slot. Policies that keep what was read
+//! have *clean* units too, which are dropped for room.
 //!
-//! Pages leave in one of two ways, each giving its slot back to whoever waits. *Ahead*: one by one as soon as more
-//! than a mark is filled. In *batches* (ruan12, section II): not before the buffer is full; then a number of pages for
-//! each package is chosen at once, and no more before the last of them has come. What a policy keeps in one queue
-//! leaves in the queue's order, so that a page whose package still has one of the buffer's pages holds up those behind
-//! it; what it keeps in a queue a package goes to all packages at once.
+//! Units leave in one of two ways, each freeing its slot for the first write that waits. *Ahead*: one by one as soon as
+//! more than the high watermark is filled. In *batches* (ruan12, section II): not before the buffer is full; then a
+//! number of units for each package is chosen at once, and no more before the last of them is on flash. The units of a
+//! policy with one queue leave in the queue's order, so that a unit whose package still programs one of the buffer's holds
+//! up those behind it; those of a policy with a queue a package go to all packages at once.
 
 mod drain_queue;
 mod drain_stats;
@@ -26,7 +26,7 @@ use flashlane_policy::buffer::{Access, Page, Queues, Replacement, Shape};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 
-/// What a buffered page is about to do.
+/// The stage of a buffered unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
     /// Nothing is in the slot.
@@ -40,19 +40,19 @@ enum Stage {
     Leaving,
     /// Being programmed.
     Placed,
-    /// Was leaving when it was trimmed or written past the buffer, or when a newer copy went first: it is not to be
-    /// programmed any more.
+    /// Was leaving when it was trimmed or a write bypassed it, or when a newer copy drained first: it must not be
+    /// programmed.
     Void,
 }
 
-/// A buffered page.
+/// A buffered mapping unit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
-    /// The logical page.
+    /// Its number.
     pub(crate) lpn: Lpn,
-    /// The plane that it will be programmed on, `None` while that is not settled.
+    /// The plane that it will be programmed on, `None` while none is assigned.
     plane: Option<PlaneId>,
-    /// Which 64ths of the page are here, one bit each.
+    /// Which 64ths of the unit are here, one bit each.
     pub(crate) present: u64,
     /// The flush epoch in which it was first written.
     epoch: u64,
@@ -61,11 +61,11 @@ pub(crate) struct Entry {
     stage: Stage,
     /// Why it leaves, once it does.
     cause: DrainCause,
-    /// The slot of the copy before this one, where it was on its way when this one came.
+    /// The slot of the copy before this one, where it was draining when this one was admitted.
     older: Option<BufferSlot>,
     /// Whether it is here only to be read and written along with its neighbours.
     pub(crate) pad: bool,
-    /// Whether it counts among the pages on their way to its plane's package.
+    /// Whether it counts among the units draining to its plane's package.
     draining: bool,
 }
 
@@ -75,7 +75,7 @@ impl Entry {
     }
 }
 
-/// What was here of a page that flash does not have yet, when a write past the buffer took its place.
+/// The version of a unit that was buffered and not on flash when a write bypassed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unflushed {
     /// The first write of it.
@@ -84,10 +84,10 @@ pub(crate) struct Unflushed {
     pub(crate) epoch: u64,
 }
 
-/// How a page was taken in.
+/// How a unit was admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// As one more page to be programmed.
+    /// As one more unit to be programmed.
     New,
     /// Over the dirty copy that was there.
     Absorbed,
@@ -97,32 +97,32 @@ pub(crate) enum Admission {
 
 /// The buffer.
 pub(crate) struct WriteBuffer {
-    /// The slots; behind those of its size, those of pages that pad a batch.
+    /// The slots; behind those of its size, those of units that pad a batch.
     entries: Vec<Entry>,
     slots: u32,
     logical_units: u32,
     free: Vec<BufferSlot>,
     free_pads: Vec<BufferSlot>,
-    /// The newest copy of each buffered page.
+    /// The newest copy of each buffered unit.
     newest: HashMap<Lpn, BufferSlot, FxBuildHasher>,
     policy: Box<dyn Replacement>,
     keeps_reads: bool,
-    /// Whether a page that is here as a whole and is written again takes the place of its copy.
+    /// Whether a write of a unit that is buffered whole replaces the buffered copy.
     coalesce: bool,
-    /// Whether a page's plane is settled when it comes in.
+    /// Whether a unit's plane is assigned when it is admitted.
     assigns: bool,
     planes_per_package: u32,
     dirty: usize,
     leaving: usize,
-    /// Pages that have set out and not come.
+    /// Units whose drain has started and not ended.
     under_way: usize,
     most_leaving: usize,
     high: usize,
-    /// Most pages of a batch, where pages leave in batches.
+    /// Most units of a batch, where units leave in batches.
     batch: Option<u32>,
-    /// Whether a page waits until its package has done the buffer's page before.
+    /// Whether a unit waits until its package has programmed the buffer's unit before.
     in_order: bool,
-    /// Most pages on their way to a channel.
+    /// Most units draining to a channel.
     most_on_channel: usize,
     drain_queue: DrainQueue,
     stats: DrainStats,
@@ -132,19 +132,19 @@ pub(crate) struct WriteBuffer {
     pads: Vec<u32>,
 }
 
-/// What a policy is told of a drive's buffer, if it has one.
+/// The view that a policy has of a drive's buffer, if there is one.
 pub(crate) fn shape(config: &DriveConfig, geometry: &Geometry) -> Option<Shape> {
     let buffer = config.buffer.as_ref()?;
     let mapping = config.policies.mapping.build(&config.mapping.policy, &config.mapping.options.options());
-    let settled = buffer.placement == Placement::Below || mapping.is_ok_and(|mapping| !mapping.is_free());
+    let bound = buffer.placement == Placement::Below || mapping.is_ok_and(|mapping| !mapping.is_free());
     Some(Shape {
         slots: (buffer.size.0 / geometry.unit_bytes) as u32,
-        packages: settled.then_some(geometry.channels * geometry.packages),
+        packages: bound.then_some(geometry.channels * geometry.packages),
         block_pages: geometry.data_units,
     })
 }
 
-/// The longest that a page of the buffer keeps a channel or a die of it busy: what is missing of it is read, then it is
+/// The longest that a unit of the buffer keeps a channel or a die of it busy: its missing part is read, then it is
 /// programmed, with its block's summary if it fills the block.
 pub(crate) fn longest_page(config: &DriveConfig, geometry: &Geometry) -> Duration {
     // The seed is that of the noise, which is taken at its most.
@@ -155,7 +155,7 @@ pub(crate) fn longest_page(config: &DriveConfig, geometry: &Geometry) -> Duratio
 }
 
 impl WriteBuffer {
-    /// The empty buffer of a drive, if it has one, which goes on counting from `counters`. Requires: `config` is validated.
+    /// The empty buffer of a drive, if it has one, whose counters start at `counters`. Requires: `config` is validated.
     pub(crate) fn new(config: &DriveConfig, geometry: &Geometry, counters: DrainCounters) -> Option<Self> {
         let longest = longest_page(config, geometry);
         let (policies, shape) = (&config.policies, shape(config, geometry)?);
@@ -196,8 +196,8 @@ impl WriteBuffer {
         })
     }
 
-    /// Takes in the parts `present` of `page`, of the write with this number. `assign` settles its plane where it is
-    /// settled now; a page that is still here keeps the one it has.
+    /// Admits the parts `present` of a unit, of the write with this number. `assign` assigns its plane where that is done
+    /// on admission; a unit that is still buffered keeps its plane.
     pub(crate) fn admit(
         &mut self,
         lpn: Lpn,
@@ -210,8 +210,7 @@ impl WriteBuffer {
             match entry.stage {
                 Stage::Dirty if self.coalesce || entry.present != u64::MAX => {
                     entry.present |= present;
-                    // A flush waits for the pages of older epochs: rewriting one must not put its turn off again and
-                    // again.
+                    // A flush waits for the units of older epochs: rewriting one must not put off its turn forever.
                     if entry.epoch == self.epochs.current() {
                         self.policy.touch(slot.0, Access::Write);
                     }
@@ -224,12 +223,12 @@ impl WriteBuffer {
                     self.mark_dirty(slot, write);
                     return Admission::New;
                 }
-                // A copy that is on its way cannot take it any more, or is not to.
+                // A copy that drains cannot take it any more, or must not.
                 _ => {}
             }
         }
         let Some(slot) = self.room() else { return Admission::Full };
-        // A copy on its way to flash completes what is missing here only once it is there.
+        // A copy that drains completes the missing part only once it is on flash.
         let older = self.newest.insert(lpn, slot);
         let before = older.map_or(0, |older| self.entries[older.index()].present);
         let plane = if self.assigns { assign() } else { None };
@@ -239,7 +238,7 @@ impl WriteBuffer {
         Admission::New
     }
 
-    /// A slot's page becomes dirty.
+    /// A slot's unit becomes dirty.
     fn mark_dirty(&mut self, slot: BufferSlot, write: u64) {
         let entry = &mut self.entries[slot.index()];
         entry.stage = Stage::Dirty;
@@ -249,7 +248,7 @@ impl WriteBuffer {
         self.dirty += 1;
     }
 
-    /// A free slot, if need be that of a clean page.
+    /// A free slot, if need be that of a clean unit.
     fn room(&mut self) -> Option<BufferSlot> {
         self.free.pop().or_else(|| {
             let slot = BufferSlot(self.policy.drop_clean()?);
@@ -258,17 +257,17 @@ impl WriteBuffer {
         })
     }
 
-    /// Where no plane has room a page will fail to be programmed: any package will do for its order.
+    /// Where no plane has room a unit will fail to be programmed: any package will do for its order.
     fn package_of(&self, plane: Option<PlaneId>) -> u32 {
         plane.map_or(0, |plane| plane.0 / self.planes_per_package)
     }
 
-    /// The parts of `page` that are here; none where it is not.
+    /// The parts of a unit that are buffered; none where it is not.
     pub(crate) fn present(&self, lpn: Lpn) -> u64 {
         self.newest.get(&lpn).map_or(0, |&slot| self.entries[slot.index()].present)
     }
 
-    /// Whether the buffer has all of the parts `touched` of `page`, to be read now.
+    /// Whether the buffer has all of the parts `touched` of a unit, to be read now.
     pub(crate) fn read(&mut self, lpn: Lpn, touched: u64) -> bool {
         let Some(&slot) = self.newest.get(&lpn) else { return false };
         let entry = &self.entries[slot.index()];
@@ -282,7 +281,7 @@ impl WriteBuffer {
         hit
     }
 
-    /// Makes room for a page that is being read from flash, if its policy keeps such and there is any.
+    /// Reserves a slot for a unit that is being read from flash, if the policy keeps such units and a slot is free.
     pub(crate) fn reserve_clean(&mut self, lpn: Lpn) {
         if !self.keeps_reads || self.newest.contains_key(&lpn) {
             return;
@@ -293,7 +292,7 @@ impl WriteBuffer {
         self.policy.insert(slot.0, Page { number: lpn.0, package: 0, dirty: false });
     }
 
-    /// The parts `touched` of a page have come from flash for the host.
+    /// The parts `touched` of a unit have been read from flash for the host.
     pub(crate) fn fill_clean(&mut self, lpn: Lpn, touched: u64) {
         if let Some(&slot) = self.newest.get(&lpn) {
             let entry = &mut self.entries[slot.index()];
@@ -308,13 +307,13 @@ impl WriteBuffer {
         self.keeps_reads
     }
 
-    /// The plane that was settled for the page in `slot`.
+    /// The plane that is assigned to the unit in `slot`.
     pub(crate) fn plane_of(&self, slot: BufferSlot) -> Option<PlaneId> {
         self.entries[slot.index()].plane
     }
 
-    /// Chooses the next page to set out for flash, if one should now: as the mark or a full buffer says, or because it
-    /// is `forced` for this cause. It may turn out not to be [wanted](Self::is_wanted) any more.
+    /// Chooses the next unit to drain, if one should now: because of the watermark or a full buffer, or because a drain is
+    /// `forced` for this cause. It may no longer be [wanted](Self::is_wanted).
     pub(crate) fn drain(&mut self, forced: Option<DrainCause>, now: Instant) -> Option<(BufferSlot, Entry)> {
         match self.batch {
             None => self.choose_ahead(forced),
@@ -322,7 +321,7 @@ impl WriteBuffer {
         }
         let slot = self.drain_queue.pop(|slot| {
             let Some(plane) = self.entries[slot.index()].plane else {
-                // It may go to any channel.
+                // It may drain to any channel.
                 return self.under_way < self.most_on_channel;
             };
             let package = plane.0 / self.planes_per_package;
@@ -346,12 +345,12 @@ impl WriteBuffer {
     }
 
     fn choose_batch(&mut self, most: u32, forced: Option<DrainCause>) {
-        // Without a free slot it need not be full: there may be pages that were only read.
+        // Without a free slot it need not be full: there may be clean units.
         let full = self.dirty == self.slots as usize;
         if self.leaving > 0 || self.dirty == 0 || !(forced.is_some() || full) {
             return;
         }
-        // A batch that a full buffer would let go anyway is none that a waiting write forces.
+        // A batch that a full buffer starts anyway is not one that a waiting write forces.
         let cause = forced.filter(|cause| *cause != DrainCause::Full).unwrap_or(DrainCause::Batch);
         let mut asked = std::mem::take(&mut self.asked);
         self.policy.batch(most, &mut asked);
@@ -371,7 +370,7 @@ impl WriteBuffer {
         self.drain_queue.push(self.package_of(plane), slot);
     }
 
-    /// Lets those pages leave that the policy wants to have read and written again.
+    /// Drains the units that the policy chose to be read and programmed again.
     fn pad(&mut self, cause: DrainCause) {
         let mut pads = std::mem::take(&mut self.pads);
         self.policy.pads(&mut pads);
@@ -393,7 +392,7 @@ impl WriteBuffer {
     }
 
     /// Whether the page in `slot` is still to be programmed: not where it was trimmed or written past the buffer
-    /// meanwhile, and not where a newer copy went first.
+    /// meanwhile, and not where a newer copy drained first.
     pub(crate) fn is_wanted(&self, slot: BufferSlot) -> bool {
         self.entries[slot.index()].stage != Stage::Void
     }
@@ -494,22 +493,22 @@ impl WriteBuffer {
         (unflushed.since != u64::MAX).then_some(unflushed)
     }
 
-    /// Closes the flush epoch: what was written so far is waited for, what comes later is not.
+    /// Closes the flush epoch: the flush waits for units written so far, not for later ones.
     pub(crate) fn begin_flush(&mut self) -> u64 {
         self.epochs.close()
     }
 
-    /// Whether every page of `epoch` and before is on flash.
+    /// Whether every unit of `epoch` and before is on flash.
     pub(crate) fn is_flushed(&self, epoch: u64) -> bool {
         self.epochs.is_over(epoch)
     }
 
-    /// What was counted of pages on their way to flash.
+    /// The counters of drains.
     pub(crate) fn drain_counters(&self) -> DrainCounters {
         self.stats.counters()
     }
 
-    /// Pages that are here and not on flash, each with the first write that is not.
+    /// Units that are buffered and not on flash, each with the first write that is not.
     pub(crate) fn at_risk(&self) -> impl Iterator<Item = (Lpn, u64)> {
         let volatile = |entry: &&Entry| {
             matches!(entry.stage, Stage::Dirty | Stage::Leaving | Stage::Placed) && entry.since != u64::MAX
@@ -517,7 +516,7 @@ impl WriteBuffer {
         self.entries.iter().filter(volatile).map(|entry| (entry.lpn, entry.since))
     }
 
-    /// Nobody waits for the page in `slot` any more.
+    /// Removes the unit in `slot`, for which no operation waits any more.
     fn retire(&mut self, slot: BufferSlot) {
         let entry = std::mem::take(&mut self.entries[slot.index()]);
         self.unlink(slot, &entry);
@@ -526,7 +525,7 @@ impl WriteBuffer {
         }
     }
 
-    /// Takes what was in `slot` out of the list of its page's copies, if it is there.
+    /// Takes what was in `slot` out of the list of its unit's copies, if it is there.
     fn unlink(&mut self, slot: BufferSlot, entry: &Entry) {
         let Some(&newest) = self.newest.get(&entry.lpn) else { return };
         if newest == slot {

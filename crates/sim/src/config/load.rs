@@ -6,9 +6,9 @@ use flashlane_policy::Policies;
 use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
 
-/// A profile that comes with the program.
+/// A built-in profile.
 pub struct ProfileSource {
-    /// The name by which it is asked for.
+    /// The name that selects it.
     pub name: &'static str,
     /// The file.
     pub text: &'static str,
@@ -23,7 +23,7 @@ macro_rules! profiles {
     };
 }
 
-/// All profiles that come with the program: one file in `profiles/` and one word here.
+/// All built-in profiles: one file in `profiles/` and one word here.
 pub const PROFILES: &[ProfileSource] = profiles![
     "ssd-s" "ssd-m" "msr-32g" "msr-64g" "nvme-tlc" "memoright-like" "mtron-like" "samsung-like" "transcend-module-like"
     "kingston-dti-like" "sdf" "sdf-tlc" "huawei-gen3" "intel-320" "memblaze-q520-like"
@@ -34,8 +34,8 @@ pub fn names() -> Vec<&'static str> {
     PROFILES.iter().map(|profile| profile.name).collect()
 }
 
-/// The profile called `name`, with `overrides` (dotted or plain field names and their values) in place of its own
-/// settings.
+/// The profile called `name`, with `overrides` (dotted or plain field names and their values) in place of those of
+/// the file.
 ///
 /// # Errors
 /// [`ConfigError`] where there is no such profile, or an override does not suit it.
@@ -87,7 +87,7 @@ pub fn parse_with(
     let mut set: Vec<(Vec<String>, &str)> = Vec::new();
     for (key, value) in overrides {
         let path = apply(file, &mut table, key, value)?;
-        // Of one name the last counts; of two names nobody can say what was meant.
+        // Of one name the last counts; two names of one field contradict each other.
         if let Some((_, other)) = set.iter().find(|(known, other)| *known == path && other != key) {
             let reason = format!("'{other}' and '{key}' are the same field; allowed: one of them");
             return Err(ConfigError { field: Some(path.join(".")), ..ConfigError::new(file, reason) });
@@ -112,7 +112,7 @@ pub fn parse_with(
         }
         config = table.clone().try_into().map_err(|error: toml::de::Error| {
             let lacks = error.message().starts_with("missing field");
-            // Before more is asked for of a section that has no place here.
+            // A section that has no place here is refused before its missing fields are.
             if lacks && let Err(refusal) = sections(&table) {
                 return refused(refusal);
             }
@@ -128,8 +128,7 @@ pub fn parse_with(
             let new = set.iter().find(|(path, _)| path.len() > 1 && !own.contains(&path[0]));
             if let Some((path, _)) = new.filter(|_| lacks) {
                 let section = &path[0];
-                reason +=
-                    &format!("; {file} has no [{section}] of its own, so that all of it is to be given");
+                reason += &format!("; {file} has no [{section}], so that all of it must be given");
             }
             ConfigError { field, ..ConfigError::new(file, reason) }
         })?;
@@ -162,7 +161,7 @@ fn locate(file: &str, text: &str, error: &toml::de::Error) -> ConfigError {
     let line = error.span().map(|span| line_at(text, span.start));
     let field = error.span().and_then(|span| field_at(text, span.start));
     if line.is_none() && error.message().contains("recursion limit") {
-        // The reader does not say where; a key of so many parts has the most dots.
+        // The reader does not say where; a key of that many parts has the most dots.
         let lines = text.lines().zip(1..);
         let line = lines.max_by_key(|(line, _)| line.matches('.').count()).map(|(_, number)| number);
         let reason = "keys are nested too deeply; allowed: a section and a name, like flash.channels";

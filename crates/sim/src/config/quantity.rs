@@ -27,7 +27,7 @@ impl Bytes {
     }
 }
 
-/// Reads text with a unit; a bare number is told what it lacks.
+/// Reads text with a unit; a bare number is refused with the unit that it lacks.
 struct Quantity<T>(&'static str, fn(&str) -> Result<T, units::UnitError>);
 
 impl<T> Visitor<'_> for Quantity<T> {

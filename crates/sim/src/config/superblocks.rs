@@ -1,4 +1,4 @@
-//! What goes with blocks that are cleaned together: over channels for parity, over the planes of a die.
+//! What is allowed with blocks that are garbage-collected together: over channels for parity, over the planes of a die.
 
 use super::refusal::{Refusal, range, require};
 use super::{DriveConfig, LevelName, Placement};

@@ -1,4 +1,4 @@
-//! What is wrong with a setting's type, in words: the reader's own messages name its types and not what is allowed.
+//! What is wrong with a setting's type, in words: the TOML reader's messages name Rust types instead of what is allowed.
 
 /// A reader's message in words: what was given, what was probably meant, what is allowed.
 pub(super) fn plain(message: &str) -> String {

@@ -1,8 +1,8 @@
-//! A simulated conventional drive: requests come in over the link, go through buffer, cache and translation, become
+//! A simulated conventional drive: requests cross the link, pass buffer, cache and translation, become
 //! flash operations, and complete.
 //!
 //! [`Drive`] is the front end of the kernel ([`crate::kernel`]) and hands what happens to its parts, which own their
-//! state and are asked: `read`, `write` (begin there to follow a write), `translation`, the queue of commands, the
+//! state: `read`, `write` (begin there to follow a write), `translation`, the queue of commands, the
 //! read/write lock and the timers of idle dies. `request` has the states of a request.
 //!
 //! A power cut makes the volatile parts anew; what is on flash stays, see `translation`.
@@ -54,7 +54,7 @@ struct Volatile {
 }
 
 impl Volatile {
-    /// Empty parts that go on counting from `counts`.
+    /// Empty parts whose counters start at `counts`.
     fn new(
         config: &DriveConfig,
         geometry: &Geometry,
@@ -90,7 +90,7 @@ impl Drive {
         Self::watched(config, seed, &mut unwatched).expect("nothing stops it")
     }
 
-    /// The same; nothing where `watch` breaks while the drive is prepared, which takes time that goes with its pages.
+    /// The same; nothing where `watch` breaks while the drive is prepared, which takes time in proportion to its mapping units.
     ///
     /// # Panics
     /// As [`Drive::new`].
@@ -114,7 +114,7 @@ impl Drive {
         })
     }
 
-    /// The same drive under another name in results: the spec by which it was asked for.
+    /// The same drive under another name in results: the spec that it was opened with.
     pub fn named(mut self, name: String) -> Self {
         self.kernel.set_name(name);
         self
@@ -164,7 +164,7 @@ impl Drive {
         self.delivery.receive(&mut self.kernel, slot, length_bytes);
     }
 
-    /// A command, with its data if it has any, has come over the link.
+    /// A command, with its data if it has any, has crossed the link.
     fn received(&mut self, slot: RequestSlot) {
         let request = self.kernel.request(slot).request();
         let unit_bytes = self.delivery.unit_bytes;
@@ -231,7 +231,7 @@ impl Drive {
         }
     }
 
-    /// A prefetched mapping unit has come.
+    /// A prefetched mapping unit has been read.
     fn prefetched(&mut self, lpn: Lpn) {
         self.volatile.reads.prefetched(&mut self.kernel, lpn);
         if self.volatile.lock.is_some() {
@@ -242,18 +242,18 @@ impl Drive {
     /// Asks for the read/write lock; the request waits where it is refused.
     fn may_enter(&mut self, mode: LockMode, slot: RequestSlot) -> bool {
         let Some(lock) = &mut self.volatile.lock else { return true };
-        self.kernel.request_mut(slot).asks_for_lock();
+        self.kernel.request_mut(slot).start_locking();
         lock.enter(mode, LockOwner::Request(slot))
     }
 
     /// A request needs the read/write lock no longer.
     fn leave(&mut self, mode: LockMode, slot: RequestSlot) {
-        if self.kernel.request_mut(slot).drops_lock() {
+        if self.kernel.request_mut(slot).end_locking() {
             self.unlock(mode);
         }
     }
 
-    /// Gives the read/write lock back and lets those go on to whom it is granted.
+    /// Releases the read/write lock and continues the requests and prefetches that it is granted to.
     fn unlock(&mut self, mode: LockMode) {
         let Some(lock) = &mut self.volatile.lock else { unreachable!("without a lock no request holds it") };
         let granted = lock.leave(mode);
@@ -278,7 +278,7 @@ impl Drive {
         let Volatile { reads, writes, .. } = &mut self.volatile;
         match (operation.owner, &operation.work) {
             (Owner::Request(slot), Work::Read(read)) => {
-                if reads.came_from_flash(kernel, writes, slot, read) {
+                if reads.units_read(kernel, writes, slot, read) {
                     self.leave(LockMode::Read, slot);
                 }
             }
@@ -427,7 +427,7 @@ impl Device for Drive {
     }
 }
 
-/// What tests ask.
+/// For tests.
 #[cfg(test)]
 impl Drive {
     fn in_flight(&self) -> u32 {

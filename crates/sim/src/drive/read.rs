@@ -1,7 +1,7 @@
 //! Reads: from the write buffer, the read cache, or flash; then over the link, unit by unit or whole.
 //!
-//! [`ReadPath`] owns the readahead policy and the read cache. It asks the write path for what is buffered and the
-//! translation for what is on flash.
+//! [`ReadPath`] owns the readahead policy and the read cache. It looks up buffered units in the write path and
+//! those on flash in the translation.
 //!
 //! Invariant: a mapping unit in the cache is not older than the last write or trim that reached the drive before it was
 //! asked for; [`ReadPath::forget`] sees to it.
@@ -17,7 +17,7 @@ use crate::config::DriveConfig;
 use crate::ids::{Lpn, RequestSlot};
 use crate::kernel::Kernel;
 use crate::nand::{Geometry, Operation, Owner, Read};
-use crate::pages::piece;
+use crate::pieces::piece;
 use flashlane_device::{Failure, Request};
 use flashlane_policy::readahead::Readahead;
 use flashlane_policy::scheduling::Class;
@@ -44,7 +44,7 @@ pub(super) struct ReadPath {
 }
 
 impl ReadPath {
-    /// An empty read path that goes on counting from `counts`. Requires: `config` is validated.
+    /// An empty read path whose counters start at `counts`. Requires: `config` is validated.
     pub(super) fn new(
         config: &DriveConfig,
         geometry: &Geometry,
@@ -74,7 +74,7 @@ impl ReadPath {
         self.counts.reads += 1;
     }
 
-    /// Whether any mapping unit of a read has to come from flash and is not on its way already.
+    /// Whether any mapping unit of a read has to be read from flash and is not being prefetched.
     pub(super) fn needs_flash(
         &self,
         request: &Request,
@@ -115,7 +115,7 @@ impl ReadPath {
                 self.counts.cache_hits += u64::from(!matches!(hit, Hit::Miss));
                 match hit {
                     Hit::Miss => {}
-                    Hit::Coming => {
+                    Hit::Pending => {
                         if let Some(plane) = translation.plane_of(piece.lpn) {
                             kernel.promote_readahead(plane, piece.lpn);
                         }
@@ -148,7 +148,7 @@ impl ReadPath {
 
     /// Flash has delivered mapping units of a read. Returns whether they were the last from there.
     #[inline]
-    pub(super) fn came_from_flash(
+    pub(super) fn units_read(
         &mut self,
         kernel: &mut Kernel<HostRequest>,
         writes: &mut WritePath,
@@ -165,7 +165,7 @@ impl ReadPath {
             writes.fill_clean(read.lpn, piece.touched(unit_bytes));
         }
         self.delivery.deliver(kernel, slot, read.units, read.bus_bytes);
-        kernel.request_mut(slot).came_from_flash(read.units)
+        kernel.request_mut(slot).units_read(read.units)
     }
 
     /// Asks the readahead policy what to prefetch after a read. Returns those mapping units that are not on their way
@@ -184,7 +184,7 @@ impl ReadPath {
         let first = fetch.start / unit_bytes;
         let end = fetch.end.min(self.capacity_bytes).div_ceil(unit_bytes);
         for lpn in (first..end).map(|number| Lpn(number as u32)) {
-            let known = writes.present(lpn) != 0 || cache.contains(lpn) || cache.is_coming(lpn);
+            let known = writes.present(lpn) != 0 || cache.contains(lpn) || cache.is_pending(lpn);
             if known || translation.plane_of(lpn).is_none() {
                 continue;
             }
@@ -218,10 +218,10 @@ impl ReadPath {
         true
     }
 
-    /// A prefetched mapping unit has come: the reads that wait for it get it.
+    /// A prefetched mapping unit has been read: the reads that wait for it get it.
     pub(super) fn prefetched(&mut self, kernel: &mut Kernel<HostRequest>, lpn: Lpn) {
         let Some((_, cache)) = &mut self.readahead else { return };
-        for (slot, bytes) in cache.arrived(lpn) {
+        for (slot, bytes) in cache.fetched(lpn) {
             self.delivery.deliver(kernel, slot, 1, u64::from(bytes));
         }
     }

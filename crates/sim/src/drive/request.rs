@@ -14,7 +14,7 @@
 use crate::host::{Direction, Transfer};
 use crate::ids::RequestSlot;
 use crate::kernel::{InFlight, Kernel};
-use crate::pages::{Piece, pieces};
+use crate::pieces::{Piece, pieces};
 use flashlane_device::Request;
 
 /// Where a request stands.
@@ -24,7 +24,7 @@ pub(super) enum State {
     Queued,
     /// Its command crosses the link, with the data of a write.
     Transferring,
-    /// Mapping units of a read come from flash, from the buffer and from the read cache, and cross the link.
+    /// Mapping units of a read are read from flash, the buffer and the read cache, and cross the link.
     Reading {
         /// Mapping units that are not over the link.
         left: u32,
@@ -34,13 +34,13 @@ pub(super) enum State {
         unsent: u32,
         unsent_bytes: u64,
     },
-    /// The buffer takes in the mapping units of a write, and has so many of them.
+    /// The buffer admits the mapping units of a write; `units` is the number admitted.
     Buffered { units: u32 },
     /// The buffer has the whole write: its completion is on the way.
     Acknowledged,
-    /// Mapping units of a write past the buffer are programmed; so many are not durable.
+    /// Mapping units of a write that bypasses the buffer are programmed; `left` is the number not yet durable.
     Programming { left: u32 },
-    /// All of a write past the buffer is on flash.
+    /// All of a write that bypassed the buffer is on flash.
     Durable,
     /// A flush waits for what was written in this epoch and before.
     Flushing { epoch: u64 },
@@ -75,15 +75,15 @@ impl DriveRequest {
         self.state.state = to;
     }
 
-    /// It asks for the read/write lock.
-    pub(super) fn asks_for_lock(&mut self) {
+    /// The request enters the read/write lock, or waits for it.
+    pub(super) fn start_locking(&mut self) {
         debug_assert!(!self.state.locks, "it asks once");
         self.state.locks = true;
     }
 
     /// It needs the read/write lock no longer. Returns whether it holds it.
     #[inline]
-    pub(super) fn drops_lock(&mut self) -> bool {
+    pub(super) fn end_locking(&mut self) -> bool {
         std::mem::take(&mut self.state.locks)
     }
 
@@ -182,7 +182,7 @@ impl DriveRequest {
 
     /// Flash has delivered mapping units of a read. Returns whether they were the last from there.
     #[inline]
-    pub(super) fn came_from_flash(&mut self, units: u32) -> bool {
+    pub(super) fn units_read(&mut self, units: u32) -> bool {
         let State::Reading { from_flash, .. } = &mut self.state.state else {
             unreachable!("only reads wait for data from flash")
         };

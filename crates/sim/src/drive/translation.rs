@@ -3,9 +3,8 @@
 //!
 //! [`Translation`] owns the translation layer ([`Ftl`], which knows no time) and error correction. What it holds survives
 //! a power cut: the translation layer keeps its tables, as drives rebuild them from what they wrote beside the data. A
-//! mapping unit whose program was cut short keeps its new place, although flash would still have it at the old one: in
-//! time that makes no difference, and of bytes the drive knows nothing. What a read meets is drawn by lot, not
-//! remembered.
+//! mapping unit whose program was cut short keeps its new place, although flash would still have it at the old one: this
+//! makes no difference to timing, and the drive holds no bytes. Read errors are drawn at random for each read, not kept.
 //!
 //! Invariant: between two calls no garbage collection is left to be queued.
 
@@ -321,7 +320,7 @@ impl Translation {
         kernel.enqueue(gc_for.operation(plane, Work::Gc(gc)));
     }
 
-    /// Queues what GC moves on so many planes as reads, then programs, which overlap as the host's do.
+    /// Queues the moves of GC on a number of planes as reads, then programs, which overlap as the host's do.
     fn enqueue_moves(
         &self,
         kernel: &mut Kernel<HostRequest>,

@@ -7,12 +7,13 @@
 //! ```
 //!
 //! The states of the request stand in `request`, those of a buffered mapping unit in `crate::buffer`. [`WritePath`] owns
-//! the buffer and what waits for it; it asks the kernel for time, link and flash, and the translation for places.
+//! the buffer and the requests that wait for it; it uses the kernel for time, link and flash, and the translation for
+//! places.
 //!
 //! Invariants:
 //! - writes that wait for room in the buffer get it in order of arrival;
 //! - a flush completes once no write before it is in the buffer, or past it and not durable;
-//! - a mapping unit that a write past the buffer has overtaken is at risk until that write is durable.
+//! - a mapping unit that a write has bypassed is at risk until that write is durable.
 
 use super::request::{Delivery, HostRequest, pieces_of};
 use super::translation::Translation;
@@ -22,7 +23,7 @@ use crate::event::Event;
 use crate::ids::{BufferSlot, Lpn, RequestSlot};
 use crate::kernel::Kernel;
 use crate::nand::{Geometry, Owner, Program};
-use crate::pages::{Piece, pieces_behind, split};
+use crate::pieces::{Piece, pieces_after, split};
 use flashlane_base::Duration;
 use flashlane_device::{Failure, Request};
 use std::collections::{BTreeMap, VecDeque};
@@ -54,7 +55,7 @@ pub(super) struct WritePath {
     unplaced: Vec<BufferSlot>,
     /// Flushes that wait for the buffer.
     flushing: Vec<RequestSlot>,
-    /// Mapping units that were in the buffer when a write past it came that is not durable yet: what is lost with it,
+    /// Mapping units that were in the buffer when a write bypassed it that is not durable yet: the version that a power cut loses,
     /// and its request.
     bypassed: BTreeMap<Lpn, (Unflushed, RequestSlot)>,
     counts: WriteCounts,
@@ -65,7 +66,7 @@ pub(super) struct WritePath {
 type DriveKernel = Kernel<HostRequest>;
 
 impl WritePath {
-    /// A write path with an empty buffer that goes on counting from `counts`. Requires: `config` is validated.
+    /// A write path with an empty buffer whose counters start at `counts`. Requires: `config` is validated.
     pub(super) fn new(
         config: &DriveConfig,
         geometry: &Geometry,
@@ -99,7 +100,7 @@ impl WritePath {
         buffered.chain(bypassed)
     }
 
-    // What reads ask.
+    // For reads.
 
     /// The parts of a mapping unit that are in the buffer.
     pub(super) fn present(&self, lpn: Lpn) -> u64 {
@@ -126,7 +127,7 @@ impl WritePath {
         }
     }
 
-    /// The parts `touched` of a mapping unit have come from flash.
+    /// The parts `touched` of a mapping unit have been read from flash.
     pub(super) fn fill_clean(&mut self, lpn: Lpn, touched: u64) {
         if let Some(buffer) = &mut self.buffer {
             buffer.fill_clean(lpn, touched);
@@ -135,7 +136,7 @@ impl WritePath {
 
     // A write, from its data on.
 
-    /// The data of a write have come over the link.
+    /// The data of a write have crossed the link.
     pub(super) fn store(
         &mut self,
         kernel: &mut DriveKernel,
@@ -148,7 +149,7 @@ impl WritePath {
         self.counts.units += u64::from(units);
         if self.buffer.is_none() || self.bypasses(&write) {
             kernel.request_mut(slot).start_programming(units);
-            return self.write_past(kernel, translation, slot);
+            return self.write_bypassing(kernel, translation, slot);
         }
         kernel.request_mut(slot).start_buffering();
         if self.stalled.is_empty() && self.admit(kernel, translation, slot) {
@@ -160,7 +161,7 @@ impl WritePath {
         self.drain(kernel, translation);
     }
 
-    /// Whether a write goes past the buffer: a durable one, or one that needs no other to make a mapping unit.
+    /// Whether a write bypasses the buffer.
     fn bypasses(&self, write: &Request) -> bool {
         let unit_bytes = self.delivery.unit_bytes;
         write.durable
@@ -175,7 +176,7 @@ impl WritePath {
         let write = kernel.request_mut(slot);
         let Request { offset_bytes, length_bytes, .. } = write.request();
         let buffer = self.buffer.as_mut().expect("writes are admitted to a buffer");
-        for piece in pieces_behind(write.buffered_units(), offset_bytes, length_bytes, unit_bytes) {
+        for piece in pieces_after(write.buffered_units(), offset_bytes, length_bytes, unit_bytes) {
             let assign = || translation.assign(piece.lpn);
             match buffer.admit(piece.lpn, piece.covered(unit_bytes), number, assign) {
                 Admission::New => {}
@@ -228,7 +229,7 @@ impl WritePath {
         }
     }
 
-    /// Why buffered units have to go to flash now, where they have to: for a flush before all, which wants every one.
+    /// The cause that forces buffered units to flash now, if any: a flush before all others, since it waits for every unit.
     fn forced_drain(&self, kernel: &DriveKernel) -> Option<DrainCause> {
         if !self.flushing.is_empty() {
             Some(DrainCause::Flush)
@@ -239,7 +240,7 @@ impl WritePath {
         }
     }
 
-    /// The rest of a buffered mapping unit has come from flash.
+    /// The rest of a buffered mapping unit has been read from flash.
     pub(super) fn drain_filled(
         &mut self,
         kernel: &mut DriveKernel,
@@ -282,7 +283,12 @@ impl WritePath {
     // Past the buffer.
 
     /// Writes a request's mapping units to flash; it completes with the last of them.
-    fn write_past(&mut self, kernel: &mut DriveKernel, translation: &mut Translation, slot: RequestSlot) {
+    fn write_bypassing(
+        &mut self,
+        kernel: &mut DriveKernel,
+        translation: &mut Translation,
+        slot: RequestSlot,
+    ) {
         let unit_bytes = self.delivery.unit_bytes;
         let write = kernel.request(slot).request();
         let (fill, owner) = (Owner::RequestFill(slot), Owner::Request(slot));
@@ -338,7 +344,7 @@ impl WritePath {
         self.delivery.written(kernel, slot, program.units);
     }
 
-    /// A write that may have overtaken a buffered mapping unit is durable there, or failed.
+    /// A write that may have bypassed a buffered mapping unit is durable there, or failed.
     fn bypass_completed(&mut self, kernel: &mut DriveKernel, lpn: Lpn, slot: RequestSlot) {
         if self.bypassed.get(&lpn).is_some_and(|&(_, by)| by == slot) {
             self.bypassed.remove(&lpn);
@@ -415,7 +421,7 @@ impl WritePath {
 
     // Trims and flushes.
 
-    /// A trim has come: the mapping units that it covers wholly are forgotten.
+    /// A trim was received: the mapping units that it covers wholly are forgotten.
     pub(super) fn trim(
         &mut self,
         kernel: &mut DriveKernel,
@@ -437,7 +443,7 @@ impl WritePath {
         kernel.complete(slot);
     }
 
-    /// A flush has come: it waits for all that was written before it.
+    /// A flush was received: it waits for all that was written before it.
     pub(super) fn flush(
         &mut self,
         kernel: &mut DriveKernel,

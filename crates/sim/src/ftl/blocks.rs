@@ -1,4 +1,4 @@
-//! Blocks and planes: what is valid, what is free, what is worn.
+//! Blocks and planes: valid units, free blocks, wear.
 
 use crate::config::FlashConfig;
 use crate::nand::{Geometry, endurances, good_blocks};
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// The state of every block of the drive, by plane and block.
 pub(super) struct Blocks {
-    /// Valid pages; [`View::NOT_CLOSED`] is added while the block is free, open or bad.
+    /// Valid units; [`View::NOT_CLOSED`] is added while the block is free, open or bad.
     pub(super) valid: Vec<u16>,
     /// Erase counts.
     pub(super) erases: Vec<u32>,
@@ -22,17 +22,17 @@ pub(super) struct Blocks {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
     pub(super) block: u32,
-    /// Pages written; as many as the block has data pages where no block is open.
+    /// Units written; the number of a block's data units where no block is open.
     pub(super) written: u32,
 }
 
 /// One plane.
 pub(super) struct Plane {
-    /// The host's open block, and the one for moved pages where those are kept apart.
+    /// The host's open block, and the one for moved units where those are separate.
     pub(super) open: [Open; 2],
     /// Erased blocks, longest free first.
     pub(super) free: VecDeque<u32>,
-    /// Valid pages on the plane.
+    /// Valid units on the plane.
     pub(super) valid_units: u32,
     /// Blocks closed so far: the plane's clock.
     pub(super) closed: u32,
@@ -45,19 +45,19 @@ impl Open {
 }
 
 impl Plane {
-    /// Whether the plane can take another valid page and still be cleaned: one page in every block beyond the
-    /// free and open ones must be left to gain.
+    /// Whether the plane can take another valid unit and GC still gains: every block beyond the free and open ones must have
+    /// one unit to gain.
     #[inline]
     pub(super) fn has_room(&self, geometry: &Geometry) -> bool {
         self.valid_units < self.most_valid_units(geometry)
     }
 
-    /// The same for a page whose copy on this plane becomes invalid by it.
+    /// The same for a unit whose copy on this plane becomes invalid.
     pub(super) fn has_room_in_place(&self, geometry: &Geometry) -> bool {
         self.valid_units <= self.most_valid_units(geometry)
     }
 
-    /// Pages that the host can write before the plane runs out of erased blocks.
+    /// Units that the host can write before the plane runs out of erased blocks.
     pub(super) fn free_units(&self, geometry: &Geometry) -> u32 {
         let [open, _] = self.open;
         self.free.len() as u32 * geometry.data_units + geometry.data_units - open.written
@@ -90,7 +90,7 @@ impl Blocks {
         (*least.unwrap_or(&0), sum as f64 / self.erases.len() as f64, *most.unwrap_or(&0))
     }
 
-    /// All blocks free, but for the factory-bad ones, which are drawn by lot.
+    /// All blocks free, but for the factory-bad ones, which are drawn at random.
     pub(super) fn new(geometry: &Geometry, flash: &FlashConfig, seed: Seed) -> (Self, Vec<Plane>) {
         let count = geometry.planes as usize * geometry.blocks as usize;
         let none = Open { block: Open::NO_BLOCK, written: geometry.data_units };

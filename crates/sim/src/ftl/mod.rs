@@ -1,7 +1,7 @@
-//! The flash translation layer: where each logical page lies, and room for the next one.
+//! The flash translation layer: where each mapping unit lies, and room for the next one.
 //!
-//! It is the drive's bookkeeping and knows nothing of time: placing a page answers with the plane it goes to
-//! and the cleaning that had to be done first; the flash side turns both into operations that take time.
+//! It keeps tables and has no notion of time: placing a mapping unit returns its plane and the garbage collection (GC)
+//! that is due; the drive turns both into flash operations.
 
 pub(crate) mod block;
 mod blocks;

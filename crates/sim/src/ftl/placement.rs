@@ -3,22 +3,22 @@
 use crate::ids::PlaneId;
 use std::ops::ControlFlow;
 
-/// Cleaning that was done on a plane, as a whole or a step of it: `moves` pages moved within it, then `erases` blocks erased.
+/// GC of a plane, a whole victim or a step: `moves` units moved within it, then `erases` blocks erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GcWork {
-    /// The plane, or the first of those of its die that are cleaned together.
+    /// The plane, or the first of those of its die that are garbage-collected together.
     pub plane: PlaneId,
-    /// How many these are.
+    /// The number of these.
     pub planes: u32,
-    /// Pages moved, on each of them.
+    /// Units moved, on each of them.
     pub moves: u32,
-    /// Blocks that the moved pages filled.
+    /// Blocks that the moved units filled.
     pub filled: u32,
     /// Blocks erased.
     pub erases: u32,
-    /// Whether the page being placed goes to a block that this freed or moved pages to, and so has to wait for it.
+    /// Whether the unit being placed goes to a block that this GC freed or moved units to, and so has to wait for it.
     pub first: bool,
-    /// Whether it is a step of a paced cleaning: no more than a flash page on each plane, or an erase.
+    /// Whether it is a step of paced GC: no more than a flash page on each plane, or an erase.
     pub step: bool,
 }
 
@@ -36,24 +36,24 @@ pub struct Placed {
     pub plane: PlaneId,
     /// Whether it filled its block.
     pub fills_block: bool,
-    /// The plane that gets a parity page, where this was the last page of a row.
+    /// The plane that gets a parity unit, where this was the last unit of a row.
     pub parity: Option<PlaneId>,
-    /// Whether pages that are placed later are to be programmed along with it.
+    /// Whether units that are placed later are programmed along with it.
     pub waits_for_group: bool,
 }
 
-/// No plane has room for another page: too many blocks have worn out.
+/// No plane has room for another unit: too many blocks have worn out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom;
 
-/// What the translation layer counted.
+/// The counters of the translation layer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FtlCounters {
-    /// Pages placed for the host.
+    /// Units placed for the host.
     pub host_units: u64,
-    /// Pages moved by cleaning, merging and wear leveling.
+    /// Units moved by GC, merging and wear leveling.
     pub moved_units: u64,
-    /// Parity pages placed.
+    /// Parity units placed.
     pub parity_units: u64,
     /// Blocks erased.
     pub erases: u64,
@@ -65,11 +65,11 @@ pub struct FtlCounters {
     pub switch_merges: u64,
     /// Log blocks that were completed and took their data block's place.
     pub partial_merges: u64,
-    /// Units whose pages were gathered in a new data block.
+    /// Erase units whose mapping units were gathered in a new data block.
     pub full_merges: u64,
 }
 
-/// Asked now and then during long preparations whether to go on.
+/// Called from time to time during long preparations; says whether to continue.
 pub type Watch<'a> = &'a mut dyn FnMut() -> ControlFlow<()>;
 
 /// A [`Watch`] that never breaks.
@@ -77,5 +77,5 @@ pub fn unwatched() -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Pages prepared from one look at the [`Watch`] to the next: some milliseconds.
+/// Units prepared from one call of the [`Watch`] to the next: some milliseconds.
 pub(crate) const UNITS_BETWEEN_STOP_CHECKS: u32 = 1 << 16;

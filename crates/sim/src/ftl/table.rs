@@ -21,7 +21,7 @@ const KEPT_BYTES: usize = 128 << 20;
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 std::thread_local! {
-    /// Memory of tables that are gone, the last one at the end.
+    /// Memory of dropped tables, the last one at the end.
     static SPARE: RefCell<Vec<MmapMut>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -48,7 +48,7 @@ impl Table {
         Self { map: ManuallyDrop::new(map), entries }
     }
 
-    /// Has entry `index` fetched into the processor's cache, where that can be asked for.
+    /// Fetches entry `index` into the processor's cache, where the processor can.
     #[inline]
     pub(super) fn prefetch(&self, index: usize) {
         #[cfg(target_arch = "x86_64")]
@@ -78,7 +78,7 @@ impl Deref for Table {
 impl DerefMut for Table {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u32] {
-        // SAFETY: as above, and the map is nobody else's.
+        // SAFETY: as above, and the map has no other owner.
         unsafe { std::slice::from_raw_parts_mut(self.map.as_mut_ptr().cast(), self.entries) }
     }
 }
@@ -90,14 +90,14 @@ impl Drop for Table {
     }
 }
 
-/// What is mapped for so many entries: few sizes, so that memory fits again, and from a huge page on whole ones, so that
+/// The bytes that are mapped for a number of entries: few sizes, so that memory fits again, and from a huge page on whole ones, so that
 /// the system lays it on their boundaries. Nothing is committed for what is not touched.
 fn mapped_bytes(entries: usize) -> usize {
     let bytes = (entries * 4).max(4);
     if bytes > KEPT_BYTES { bytes.next_multiple_of(HUGE_PAGE_BYTES) } else { bytes.next_power_of_two() }
 }
 
-/// Memory of at least so many bytes that a former table left to this thread.
+/// Memory of at least `bytes` that a dropped table left to this thread.
 fn spare(bytes: usize) -> Option<MmapMut> {
     SPARE.with_borrow_mut(|spare| {
         let at = spare.iter().position(|map| map.len() >= bytes)?;
@@ -136,7 +136,7 @@ mod tests {
         drop(table);
         let again = Table::zeroed(3);
         assert_eq!((&*again, again.as_ptr()), (&[0; 3][..], memory));
-        // What is in use is nobody else's.
+        // Memory in use has one owner.
         let other = Table::zeroed(1000);
         assert_ne!(other.as_ptr(), memory);
         drop((again, other));

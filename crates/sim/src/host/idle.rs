@@ -17,7 +17,7 @@ impl HostIdle {
         Self { after, timer: Ticket::NONE, idle: false }
     }
 
-    /// A host that has just come back, with the same setting.
+    /// The timer after a power cut, with the same setting.
     pub(crate) fn restarted(&self) -> Self {
         Self::new(self.after)
     }
@@ -28,7 +28,7 @@ impl HostIdle {
 
     /// The host sends a request.
     #[inline]
-    pub(crate) fn request_came(&mut self) {
+    pub(crate) fn request_accepted(&mut self) {
         (self.idle, self.timer) = (false, Ticket::NONE);
     }
 

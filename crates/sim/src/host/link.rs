@@ -1,6 +1,6 @@
 //! The link: a resource that serves transfers in the order in which they become ready.
 //!
-//! Because it serves in order, the end of a transfer is known when it is asked for, and the transfers in flight
+//! Because it serves in order, the end of a transfer is known when it is queued, and the transfers in flight
 //! form a queue that is sorted by time: they need no place in the event queue.
 
 use crate::config::LinkConfig;
@@ -58,7 +58,7 @@ impl Link {
         }
     }
 
-    /// Begins `transfer` of `bytes` of so many pages as soon as the link is free; `command` adds the command's own time.
+    /// Queues `transfer` of `bytes`, which carry a number of mapping units, to begin as soon as the link is free; `command` adds the command's own time.
     #[inline]
     pub(crate) fn send(&mut self, now: Instant, transfer: Transfer, bytes: u64, pages: u32, command: bool) {
         let mut time = match (bytes, self.bytes_per_s[transfer.direction as usize]) {
@@ -99,7 +99,7 @@ impl Link {
         lane.under_way.pop_front()
     }
 
-    /// Power is cut: what is under way is gone, what was counted stays.
+    /// Power is cut: transfers are lost, the counters stay.
     pub(crate) fn cut_power(&mut self) {
         self.lanes = Default::default();
     }

@@ -5,7 +5,7 @@
 //! that is granted in order of arrival has the same effect, whichever it is. Prefetched pages are read from flash like
 //! others and take the lock, too.
 //!
-//! Invariants: all holders have one mode; whoever waits is granted in order of arrival; every grant is left once.
+//! Invariants: all holders have one mode; waiting owners are granted in order of arrival; every grant is released once.
 
 use crate::ids::{Lpn, RequestSlot};
 use std::collections::VecDeque;
@@ -13,9 +13,9 @@ use std::collections::VecDeque;
 /// How the lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LockMode {
-    /// A read that goes to flash.
+    /// A read from flash.
     Read,
-    /// A write whose data come in.
+    /// A write whose data are being received.
     Write,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct ReadWriteLock {
 }
 
 impl ReadWriteLock {
-    /// A free lock that goes on counting from `waits`.
+    /// A free lock whose counter starts at `waits`.
     pub(crate) fn new(waits: u64) -> Self {
         Self { waits, ..Self::default() }
     }

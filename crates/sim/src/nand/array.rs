@@ -1,7 +1,7 @@
 //! The flash array of a drive: its dies and channels under the scheduler that fits them.
 //!
-//! Where every die has a bus of its own and nothing can come between its operations, they are served in order, which is
-//! exact, since the bus is free whenever its die wants it; all other arrays have queues.
+//! Where every die has a bus of its own and no operation can interrupt another, they are served in order, which is
+//! exact, since the bus is free whenever its die needs it; all other arrays have queues.
 
 use super::Geometry;
 use super::in_order::InOrder;
@@ -141,7 +141,7 @@ impl FlashArray {
         each!(mut self, scheduler => scheduler.bus_done(channel, now, events, finished));
     }
 
-    /// Lets an idle die go on with GC that was interrupted. Returns false where there is none.
+    /// Resumes interrupted GC of an idle die. Returns false where there is none.
     pub fn resume_gc(&mut self, die: DieId, now: Instant, events: &mut EventQueue) -> bool {
         each!(mut self, scheduler => scheduler.resume_gc(die, now, events))
     }
@@ -162,7 +162,7 @@ impl FlashArray {
         each!(mut self, scheduler => scheduler.release_groups(now, events));
     }
 
-    /// Power is cut: whatever waits or is under way is gone, what was counted stays.
+    /// Power is cut: all operations are lost, the counters stay.
     pub(crate) fn cut_power(&mut self) {
         each!(mut self, scheduler => scheduler.cut_power());
     }

@@ -21,7 +21,7 @@ impl Channels {
         Self { buses: vec![Bus::default(); count as usize] }
     }
 
-    /// A die asks for the bus of its channel. Returns whether it has it at once; otherwise it waits.
+    /// Requests the bus of a die's channel. Returns whether the die has it at once; otherwise it waits.
     #[inline]
     pub(super) fn ask(&mut self, channel: ChannelId, die: DieId) -> bool {
         let bus = &mut self.buses[channel.index()];

@@ -1,4 +1,4 @@
-//! Error correction: reads that need another look at the cells, and reads that no look can save.
+//! Error correction: reads that need further array reads, and reads that cannot be corrected.
 //!
 //! What matters to the host is how often: both shares grow with a block's wear. GC and readahead are spared: they read
 //! the same cells, but the host sees no failure of theirs.
@@ -18,7 +18,7 @@ pub(crate) struct Correction {
 }
 
 impl Correction {
-    /// `None` for a drive whose reads never fail, which then draws no lots.
+    /// `None` for a drive whose reads never fail, which draws no random numbers.
     pub(crate) fn new(config: &DriveConfig, seed: Seed) -> Option<Self> {
         let (retry, uncorrectable) = (config.flash.read_retry.0, config.flash.uncorrectable.0);
         let random = seed.derive("error correction").source();

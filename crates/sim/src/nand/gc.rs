@@ -1,6 +1,6 @@
 //! The steps of garbage collection on a die: which comes next, and how long it takes.
 //!
-//! With copyback, and where nothing may come between, all of it is one array time. Otherwise each flash page is a step:
+//! With copyback, and where no operation may go between, all of it is one array time. Otherwise each flash page is a step:
 //! read into the register, out over the bus to the controller and back (without copyback), and programmed; the erases
 //! come last.
 
@@ -28,7 +28,7 @@ pub(super) enum GcStep {
 pub(super) struct GcSteps {
     /// Whether the flash moves a page without the bus.
     pub(super) copyback: bool,
-    /// Whether better operations come between two steps.
+    /// Whether operations of better rank go between two steps.
     pub(super) preemptible: bool,
     /// Mapping units of a flash page.
     pub(super) units_per_page: u32,
@@ -42,8 +42,7 @@ impl GcSteps {
         u64::from(moves.min(self.units_per_page))
     }
 
-    /// The step that GC begins with, or goes on with, and its array time. `deferrable`: the host's operations may come
-    /// between.
+    /// The first or next step of GC and its array time. `deferrable`: the host's operations may go between steps.
     pub(super) fn next(&self, gc: &Gc, deferrable: bool, timing: &Timing) -> (GcStep, Duration) {
         let (read, program) = (timing.read, timing.program);
         // When in GC the summaries are written is left open: with the erase, where steps are apart.

@@ -4,7 +4,7 @@
 use super::operation::Operation;
 use crate::ids::DieId;
 
-/// The programs that wait at each die, in the order in which they came. Invariant: `count` is the number of all.
+/// The programs that wait at each die, in the order in which they were queued. Invariant: `count` is the number of all.
 #[derive(Clone)]
 pub(super) struct PendingGroups {
     dies: Vec<Vec<Operation>>,

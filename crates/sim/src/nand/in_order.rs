@@ -1,4 +1,4 @@
-//! Dies that serve in order: where each has a bus of its own and nothing overtakes, interrupts or overlaps, the end of
+//! Dies that serve in order: where each has a bus and no operation bypasses, interrupts or overlaps another, the end of
 //! an operation is known when it is queued, and the operations of a die need one place in the event queue between
 //! them.
 //!
@@ -23,8 +23,7 @@ pub(super) struct InOrder {
     /// whether reads: where the drive does nothing with a single mapping unit of a write, of a read.
     joins_programs: bool,
     joins_reads: bool,
-    /// What the units of a run that are joined come to for each die, and which dies have some, in the order of their
-    /// first.
+    /// The joined units of a run, summed for each die, and the dies that have some, in the order of their first.
     shares: Vec<Share>,
     sharing: Vec<DieId>,
 }
@@ -170,7 +169,7 @@ impl Scheduler for InOrder {
         self.push(die, &operation, array + bus, now, events);
     }
 
-    /// An event may come before the end of an operation that another was joined to since it was scheduled.
+    /// An event may precede the end of an operation that another was joined to since it was scheduled.
     #[inline]
     fn array_done(
         &mut self,

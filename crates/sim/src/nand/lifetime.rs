@@ -1,4 +1,4 @@
-//! Which blocks are bad from the start, and how long the others last: drawn by lot, once, when a drive is made.
+//! Which blocks are bad from the start, and how long the others last: drawn at random once, when a drive is made.
 
 use super::Geometry;
 use crate::config::FlashConfig;

@@ -71,7 +71,7 @@ struct Link {
 }
 
 impl MultiPlaneIndex {
-    /// Nothing waits yet. `None` where operations neither share an array time nor overtake.
+    /// Nothing waits yet. `None` where operations neither share an array time nor bypass others.
     pub(super) fn new(
         dies: u32,
         planes_per_die: u32,

@@ -3,7 +3,7 @@
 use crate::ids::{BufferSlot, Lpn, PlaneId, RequestSlot};
 use flashlane_policy::scheduling::Class;
 
-/// For whom an operation is done.
+/// What an operation is done for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// The host request in this slot.
@@ -16,9 +16,9 @@ pub enum Owner {
     RequestFill(RequestSlot),
     /// A mapping unit that is prefetched into the read cache.
     Readahead,
-    /// Garbage collection of an idle die, which may go on.
+    /// Garbage collection of an idle die, which may be resumed.
     IdleGc,
-    /// No one waits for it.
+    /// No request waits for it.
     None,
 }
 
@@ -86,7 +86,7 @@ pub enum Work {
 pub enum Defer {
     /// Not at all.
     No,
-    /// Until the die is wanted for something else, which then waits for it.
+    /// Until another operation of the die is queued, which then waits for it.
     UntilNextOperation,
     /// While operations of the host wait, until it is promoted.
     BehindHost,

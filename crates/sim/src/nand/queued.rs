@@ -229,7 +229,7 @@ impl Queued {
         if can { self.pop(QueueId { die, rank }) } else { None }
     }
 
-    /// While a program or erase is suspended only reads begin; after the last it goes on where it was.
+    /// While a program or erase is suspended only reads begin; after the last it is resumed.
     fn next_while_suspended(&mut self, die: DieId, now: Instant, events: &mut EventQueue) -> Option<OpSlot> {
         let rank = self.rank(Class::HostRead);
         let state = &mut self.dies[die.index()];
@@ -336,7 +336,7 @@ impl Queued {
         events.schedule(now + time, Event::Bus(channel));
     }
 
-    /// Starts GC or an erase, or goes on with the next step of it.
+    /// Starts GC or an erase, or its next step.
     fn begin_gc(&mut self, die: DieId, op: OpSlot, now: Instant, events: &mut EventQueue) {
         let Operation { work, defer, .. } = self.ops[op].operation;
         let timing = self.media.timing();
@@ -391,7 +391,7 @@ impl Queued {
         }
     }
 
-    /// Lets GC be deferred behind the host no longer.
+    /// Ends the deferral of GC behind the host.
     fn promote(&mut self, op: OpSlot) {
         let defer = &mut self.ops[op].operation.defer;
         if *defer == Defer::BehindHost {

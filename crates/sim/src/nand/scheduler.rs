@@ -44,12 +44,12 @@ pub(super) trait Scheduler {
     /// Whether a die neither works nor has anything waiting, except GC that waits for the die to be idle.
     fn is_idle(&self, die: DieId, now: Instant) -> bool;
 
-    /// Lets an idle die go on with GC that was interrupted. Returns false where there is none.
+    /// Resumes interrupted GC of an idle die. Returns false where there is none.
     fn resume_gc(&mut self, _die: DieId, _now: Instant, _events: &mut EventQueue) -> bool {
         false
     }
 
-    /// Lets GC of a die that is deferred behind the host be deferred no longer: it goes before what comes from now on.
+    /// Ends the deferral of a die's GC behind the host: it goes before operations that are queued from now on.
     fn promote_gc(&mut self, _die: DieId) {}
 
     /// Gives the prefetch of a mapping unit, where it waits at `die`, the rank of a host read. Schedulers without ranks
@@ -59,6 +59,6 @@ pub(super) trait Scheduler {
     /// Lets no program wait for its group any longer.
     fn release_groups(&mut self, _now: Instant, _events: &mut EventQueue) {}
 
-    /// Power is cut: whatever waits or is under way is gone.
+    /// Power is cut: all operations are lost.
     fn cut_power(&mut self);
 }

@@ -3,7 +3,7 @@
 //! The map is of units to blocks, one a plane, any good block of that plane. An erase is when a unit may change its
 //! blocks: of its own and the plane's spares it gets the least worn, as the wear policy has it, and what it leaves is a
 //! spare (sdf14, section 2.1: dynamic wear leveling; none of data that stays, section 2.2). A block that fails, by wear
-//! or by lot, is never used again, and a spare takes its place; where the plane has none left, the unit is lost, and
+//! or at random, is never used again, and a spare replaces it; where the plane has none left, the unit is lost, and
 //! its blocks on other planes become their spares.
 
 use super::shape::Shape;
@@ -150,7 +150,7 @@ impl Engine {
         outcome
     }
 
-    /// Draws by lot whether a program of the unit, which is about to be written, will fail: at which row, and on which
+    /// Draws at random whether a program of the unit, which is about to be written, will fail: at which row, and on which
     /// plane. No more than one does.
     pub(super) fn failing_program(&mut self, unit: u32, rows: u32) -> Option<(u32, u32)> {
         if self.write_failures.0 == 0.0 {
@@ -162,7 +162,7 @@ impl Engine {
         })
     }
 
-    /// A program failed: a spare takes the place of the unit's block on that plane. Gives the erases that took.
+    /// A program failed: a spare replaces the unit's block on that plane. Returns the number of erases that this took.
     pub(super) fn replace(&mut self, unit: u32, plane: u32) -> Result<u32, Lost> {
         self.counts.failed += 1;
         let (block, erased) = self.take(plane as usize);

@@ -1,15 +1,15 @@
-//! Where a request to a lane stands: which of its pages are asked for, under way and done.
+//! Where a request to a lane stands: which of its pages are requested, in flight and done.
 
 /// The pages of a read, the rows of a write, or the operations of an erase. Invariant: `under_way <= left`, and a request
 /// with nothing left is complete.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Job {
     pub(super) unit: u32,
-    /// Of the unit, the page of a read or the row of a write that is asked for next, and the end of them.
+    /// Of the unit, the page of a read or the row of a write that is requested next, and the end of them.
     pub(super) next: u32,
     pub(super) end: u32,
-    /// The row of a write whose data come next.
-    pub(super) coming: u32,
+    /// The next row of a write whose data cross the link.
+    pub(super) next_received: u32,
     /// Pages on their way, and pages that are not done: operations, of an erase.
     pub(super) under_way: u32,
     pub(super) left: u32,

@@ -1,4 +1,4 @@
-//! Simulated software-defined flash: every channel is a lane of its own, and software erases.
+//! Simulated software-defined flash: every channel is a lane, and software erases.
 //!
 //! After sdf14 (Ouyang et al., "SDF: Software-Defined Flash for Web-Scale Internet Storage Systems", ASPLOS 2014,
 //! section 2). A unit is an erase block on each plane of a channel; it is erased by a command, written as a whole and
@@ -102,7 +102,7 @@ impl Sdf {
         }
     }
 
-    /// The same device under another name in results: the spec by which it was asked for.
+    /// The same device under another name in results: the spec that it was opened with.
     pub fn named(mut self, name: String) -> Self {
         self.kernel.set_name(name);
         self

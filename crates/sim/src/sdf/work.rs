@@ -1,5 +1,5 @@
-//! What requests do: pages of a read come from flash and cross the link one by one, rows of a write cross the link and
-//! are programmed on all planes, an erase goes to all chips at once.
+//! What requests do: pages of a read are read from flash and cross the link one by one, rows of a write cross the link and
+//! are programmed on all planes, an erase runs on all chips at once.
 //!
 //! Of each request no more is on its way than the window allows: a read's pages from the array to the host, a write's
 //! from the host into the array. So lanes share the link, and requests of a lane share its flash, page by page; and what
@@ -81,7 +81,7 @@ impl Sdf {
     fn write_on(&mut self, slot: RequestSlot) {
         let planes = self.shape.planes;
         let state = &mut self.kernel.request_mut(slot).state;
-        let waits = state.next > state.coming || state.under_way + planes > self.shape.window_pages;
+        let waits = state.next > state.next_received || state.under_way + planes > self.shape.window_pages;
         if waits || state.next == state.end {
             return;
         }
@@ -116,12 +116,12 @@ impl Sdf {
         all
     }
 
-    /// The data of a row of a write have come: onto all planes with them.
+    /// The data of a row of a write have crossed the link: the row is programmed on all planes.
     fn program(&mut self, slot: RequestSlot) {
         let shape = self.shape;
         let write = self.kernel.request_mut(slot);
-        let row = write.state.coming;
-        write.state.coming += 1;
+        let row = write.state.next_received;
+        write.state.next_received += 1;
         if write.outcome().is_err() {
             // The unit was lost while this row was on its way.
             self.done(slot, shape.planes);
@@ -141,8 +141,7 @@ impl Sdf {
         self.write_on(slot);
     }
 
-    /// A program of a row failed on one plane: a spare block takes the place of that plane's, and gets what was written
-    /// there. False where there is none, and the unit is lost.
+    /// A program of a row failed on one plane: a spare block replaces that plane's block, and gets what was written there. False where there is none, and the unit is lost.
     fn save(&mut self, slot: RequestSlot, plane: u32, row: u32) -> bool {
         let shape = self.shape;
         let lane = self.kernel.request(slot).request().lane.0;
@@ -153,7 +152,7 @@ impl Sdf {
         let Ok(erases) = self.engines[lane as usize].replace(unit, plane) else {
             let write = self.kernel.request_mut(slot);
             write.fail(Failure::BadUnit);
-            // Nothing more is asked for, and this row is not written.
+            // No more rows are requested, and this row is not written.
             let state = &mut write.state;
             state.next = state.end;
             state.left = state.under_way;
@@ -166,7 +165,7 @@ impl Sdf {
         true
     }
 
-    /// The command of an erase has come: to all dies with it.
+    /// The command of an erase has crossed the link: all dies erase.
     fn erase(&mut self, slot: RequestSlot) {
         let shape = self.shape;
         let lane = self.kernel.request(slot).request().lane.0;
@@ -179,7 +178,7 @@ impl Sdf {
         let state = &mut self.kernel.request_mut(slot).state;
         (state.left, state.under_way) = (operations.len() as u32, operations.len() as u32);
         for (index, times) in operations.enumerate() {
-            // A block that takes the place of one that failed is erased after it.
+            // A block that replaces one that failed is erased after it.
             let erases = *times.iter().max().expect("a chunk is never empty");
             let plane = PlaneId(lane * shape.planes + index as u32 * shape.planes_at_once);
             let (work, owner) = (Work::Erase(erases), Owner::Request(slot));

@@ -98,7 +98,7 @@ impl BlockScheme for Bast {
         } else {
             // A free block is left for the next full merge.
             while self.logs[stripe as usize].len() == self.most
-                || !Superblock::is_to_be_had(store, stripe, 1) && !self.logs[stripe as usize].is_empty()
+                || !Superblock::is_available(store, stripe, 1) && !self.logs[stripe as usize].is_empty()
             {
                 self.merge(store, stripe, 0, due)?;
             }
@@ -120,7 +120,7 @@ impl BlockScheme for Bast {
         }
     }
 
-    fn tidy(&mut self, store: &mut Store, plane: PlaneId, high: f64, due: &mut Vec<GcWork>) {
+    fn merge_idle(&mut self, store: &mut Store, plane: PlaneId, high: f64, due: &mut Vec<GcWork>) {
         let stripe = store.stripe(plane);
         if self.logs[stripe as usize].len() as f64 > (1.0 - high) * self.most as f64 {
             // Without a block to merge to there is nothing that an idle stripe could do.

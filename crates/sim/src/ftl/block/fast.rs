@@ -215,7 +215,7 @@ impl BlockScheme for Fast {
         }
     }
 
-    fn tidy(&mut self, store: &mut Store, plane: PlaneId, high: f64, due: &mut Vec<GcWork>) {
+    fn merge_idle(&mut self, store: &mut Store, plane: PlaneId, high: f64, due: &mut Vec<GcWork>) {
         let lane = &mut self.lanes[plane.index()];
         let most = self.most as f64 * f64::from(store.geometry.data_units);
         let used: usize = lane.logs.iter().map(|log| log.units.len()).sum();

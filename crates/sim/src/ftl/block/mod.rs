@@ -45,7 +45,7 @@ pub(crate) trait BlockScheme: Send {
     fn written(&mut self, store: &mut Store, spot: Spot, target: Target, due: &mut Vec<GcWork>);
 
     /// Merges one data block of an idle plane, as long as less than `high` of its log is free.
-    fn tidy(&mut self, store: &mut Store, plane: PlaneId, high: f64, due: &mut Vec<GcWork>);
+    fn merge_idle(&mut self, store: &mut Store, plane: PlaneId, high: f64, due: &mut Vec<GcWork>);
 
     /// The blocks of a plane that hold pages besides the data blocks.
     #[cfg(test)]
@@ -140,7 +140,7 @@ impl BlockMapped {
 
     /// Merges one data block of an idle plane, if its log is short of room.
     pub(crate) fn collect_idle(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
-        self.scheme.tidy(&mut self.store, plane, self.high, due);
+        self.scheme.merge_idle(&mut self.store, plane, self.high, due);
     }
 }
 

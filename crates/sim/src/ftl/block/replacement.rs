@@ -78,7 +78,7 @@ impl BlockScheme for Replacement {
             }
             found.blocks.complete(store, erase_unit, due);
         }
-        while open.len() == self.most || !Superblock::is_to_be_had(store, stripe, 0) && !open.is_empty() {
+        while open.len() == self.most || !Superblock::is_available(store, stripe, 0) && !open.is_empty() {
             let oldest = open.remove(0);
             oldest.blocks.complete(store, oldest.erase_unit, due);
         }
@@ -105,7 +105,7 @@ impl BlockScheme for Replacement {
         }
     }
 
-    fn tidy(&mut self, store: &mut Store, plane: PlaneId, high: f64, due: &mut Vec<GcWork>) {
+    fn merge_idle(&mut self, store: &mut Store, plane: PlaneId, high: f64, due: &mut Vec<GcWork>) {
         let open = &mut self.open[store.stripe(plane) as usize];
         if open.len() as f64 > (1.0 - high) * self.most as f64 {
             let oldest = open.remove(0);

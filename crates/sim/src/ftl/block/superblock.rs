@@ -18,7 +18,7 @@ impl Superblock {
     /// Takes an erased block on each plane of a stripe. `None`, and nothing taken, where one of them would have less
     /// than `left` then.
     pub(super) fn take(store: &mut Store, stripe: u32, left: usize) -> Option<Self> {
-        if !Self::is_to_be_had(store, stripe, left) {
+        if !Self::is_available(store, stripe, left) {
             return None;
         }
         let blocks = (0..store.stripes.planes).map(|position| {
@@ -29,7 +29,7 @@ impl Superblock {
     }
 
     /// Whether [`Superblock::take`] would find one.
-    pub(super) fn is_to_be_had(store: &Store, stripe: u32, left: usize) -> bool {
+    pub(super) fn is_available(store: &Store, stripe: u32, left: usize) -> bool {
         let mut planes = (0..store.stripes.planes).map(|at| store.plane_of_stripe(stripe, at));
         planes.all(|plane| store.free(plane) > left)
     }
@@ -61,7 +61,7 @@ impl Superblock {
     /// Gathers a unit's pages in new data blocks and erases these, of which none is valid then. False, and nothing
     /// changed, where a plane has no block for that.
     pub(super) fn merge(&self, store: &mut Store, erase_unit: u32, due: &mut Vec<GcWork>) -> bool {
-        if !Self::is_to_be_had(store, self.stripe, 0) {
+        if !Self::is_available(store, self.stripe, 0) {
             return false;
         }
         for (plane, block) in self.each(store) {

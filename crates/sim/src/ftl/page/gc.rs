@@ -1,4 +1,4 @@
-//! Room on a plane: opening, closing, cleaning and erasing blocks.
+//! Room on a plane: opening, closing, garbage-collecting and erasing blocks.
 
 use super::pacing::{KEPT_BLOCKS, Step};
 use super::{GcWork, PageMapped, Superblocks};
@@ -8,18 +8,17 @@ use crate::ids::{Lpn, PlaneId, Ppn};
 use flashlane_policy::cleaning::View;
 use std::ops::Range;
 
-/// The open block that the host's pages go to.
+/// The open block for the host's units.
 pub(super) const HOST: usize = 0;
 
 impl PageMapped {
-    /// Whether the host's open block on `plane` has no page left.
+    /// Whether the host's open block on `plane` is full.
     #[inline]
     pub(super) fn is_full(&self, plane: PlaneId) -> bool {
         self.planes[plane.index()].open[HOST].written >= self.geometry.data_units
     }
 
-    /// Opens the host's next block. Only where no free block would be left for pages that cleaning moves is the plane
-    /// cleaned first.
+    /// Opens the host's next block. GC goes first only where no free block would be left for units that it moves.
     #[cold]
     pub(super) fn make_room(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> Option<()> {
         self.close(plane, HOST);
@@ -28,7 +27,7 @@ impl PageMapped {
             let before = due.len();
             self.restock(plane, due);
             due[before..].iter_mut().for_each(|gc| gc.first = true);
-            // Pages moved by cleaning may have opened a block that the host shares and that still has room.
+            // Units moved by GC may have opened a block that the host shares and that still has room.
             if !self.is_full(plane) {
                 return Some(());
             }
@@ -37,15 +36,15 @@ impl PageMapped {
         self.open(plane, HOST)
     }
 
-    /// Cleans the plane until it has more than the least number of free blocks, as far as there is anything to gain.
-    /// Where cleaning is paced that is the kept one: the rest comes with the pages that the host writes.
+    /// Runs GC on the plane until it has more than the least number of free blocks, as far as there is anything to gain.
+    /// Where GC is paced the least is the kept block: steps after the host's writes do the rest.
     pub(super) fn restock(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
         let paced = self.pacer.is_some();
         let least = if paced { KEPT_BLOCKS as u32 } else { self.geometry.low_blocks };
         while self.planes[plane.index()].free.len() as u32 <= least {
             let gained = match paced {
                 true => self.finish_victim(plane, due) == Step::Erased,
-                false => self.clean(plane, due),
+                false => self.collect(plane, due),
             };
             if !gained {
                 break;
@@ -53,7 +52,7 @@ impl PageMapped {
         }
     }
 
-    /// The block that the cleaning policy chooses, if there is a page to gain.
+    /// The block that the cleaning policy chooses, if there is a unit to gain.
     pub(super) fn choose(&mut self, plane: PlaneId) -> Option<usize> {
         let blocks = self.blocks_of(plane);
         let view = View {
@@ -63,15 +62,12 @@ impl PageMapped {
             pages: self.geometry.data_units as u16,
         };
         let victim = self.gc_policy.choose(view)?;
-        assert!(
-            view.is_candidate(victim),
-            "the cleaning policy chose block {victim}, which cannot be cleaned"
-        );
+        assert!(view.is_candidate(victim), "the cleaning policy chose block {victim}, which is no candidate");
         Some(victim)
     }
 
-    /// Cleans one block of the plane; false where none can be gained.
-    fn clean(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> bool {
+    /// Empties and erases one block of the plane. Returns false where none can be gained.
+    fn collect(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> bool {
         let Some(victim) = self.choose(plane) else { return false };
         if !self.empty_and_erase(plane, victim, due) {
             return false;
@@ -94,22 +90,22 @@ impl PageMapped {
         Some(cold)
     }
 
-    /// Whether idle planes are cleaned beyond what writing needs.
+    /// Whether idle planes are garbage-collected beyond what writing needs.
     pub(crate) fn has_idle_gc(&self) -> bool {
         self.high_blocks > self.geometry.low_blocks
     }
 
-    /// Cleans one block of an idle plane that is short of free ones, if one can be gained.
+    /// Empties and erases one block of an idle plane that is short of free ones, if one can be gained.
     pub(crate) fn collect_idle(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
         if self.pacer.is_some() {
             self.pace_in_background(plane, due);
         } else if (self.planes[plane.index()].free.len() as u32) < self.high_blocks {
-            self.clean(plane, due);
+            self.collect(plane, due);
         }
     }
 
-    /// Moves what is valid off a closed block and erases it. False, and nothing changed, where the plane lacks the room
-    /// to move to.
+    /// Moves the valid units off a closed block and erases it. Returns false, with nothing changed, where the plane lacks
+    /// room to move to.
     fn empty_and_erase(&mut self, plane: PlaneId, block: usize, due: &mut Vec<GcWork>) -> bool {
         let number = self.blocks_of(plane).start + block;
         let moves = u32::from(self.blocks.valid[number]);
@@ -121,7 +117,7 @@ impl PageMapped {
         let filled = u32::from(left > 0 && moves >= left);
         let first = number as u32 * self.geometry.block_units;
         let units = (first..first + self.geometry.data_units).map(Ppn);
-        // The map's entries lie all over memory: have them all on their way before the first is needed.
+        // The map's entries lie all over memory: fetch them all before the first is needed.
         for ppn in units.clone() {
             self.map.prefetch(self.reverse.get(ppn, plane).unwrap_or(Map::NO_ENTRY));
         }
@@ -137,7 +133,7 @@ impl PageMapped {
         true
     }
 
-    /// Appends to `due` what was done on a plane.
+    /// Appends the work of a plane to `due`.
     pub(super) fn report_gc(
         &mut self,
         plane: PlaneId,
@@ -154,12 +150,12 @@ impl PageMapped {
         }
     }
 
-    /// Blocks of flash that this layer has for one.
+    /// Blocks of flash that count as one here.
     pub(super) fn blocks_as_one(&self) -> u32 {
         self.superblocks.as_ref().map_or(1, Superblocks::blocks)
     }
 
-    /// Inlined by force, since cleaning moves several pages for each that the host writes.
+    /// Inlined by force, since GC moves several units for each that the host writes.
     #[inline(always)]
     pub(super) fn move_unit(&mut self, plane: PlaneId, lpn: Lpn, from: Ppn) {
         let stream = self.moved_stream;
@@ -176,7 +172,7 @@ impl PageMapped {
         self.enter(lpn, to, plane);
     }
 
-    /// The next page of an open block that has one left.
+    /// The next physical number of an open block that is not full.
     #[inline]
     pub(super) fn next_unit(&mut self, plane: PlaneId, stream: usize) -> Ppn {
         let open = &mut self.planes[plane.index()].open[stream];
@@ -188,7 +184,7 @@ impl PageMapped {
         ppn
     }
 
-    /// Closes a full open block, which cleaning may choose from now on.
+    /// Closes a full open block, which GC may choose from now on.
     pub(super) fn close(&mut self, plane: PlaneId, stream: usize) {
         let state = &mut self.planes[plane.index()];
         let block = state.open[stream].block;
@@ -212,7 +208,7 @@ impl PageMapped {
         let position = self.wear.next_free(state.free.make_contiguous(), &self.blocks.erases[blocks]);
         let block = state.free.remove(position).expect("wear leveling chooses among the free blocks");
         state.open[stream] = Open { block, written: 0 };
-        // The host's pages change from a free block to an open one; those of another stream are lost to it.
+        // The host's units change from a free block to an open one; those of another stream are lost to it.
         if stream != HOST {
             self.free_units[plane.index()] -= self.geometry.data_units;
         }

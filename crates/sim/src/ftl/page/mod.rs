@@ -1,6 +1,6 @@
-//! Page mapping: any page of flash holds any logical page, and the policies choose which.
+//! Page mapping: any mapping unit can lie anywhere on flash, and the policies choose where.
 //!
-//! Memory: 4 bytes a logical and 4 bytes a physical page, and 10 bytes a block. Both tables start as zeroed
+//! Memory: 4 bytes a mapping unit of the capacity, 4 bytes one of the flash, and 10 bytes a block. Both tables start as zeroed
 //! memory that the system commits only as it is touched.
 
 mod gc;
@@ -30,13 +30,13 @@ use reverse::Reverse;
 use std::ops::Range;
 use superblocks::Superblocks;
 
-/// Where an allocation pool looks for room: mostly one look is enough, because planes that are alike take turns and one
-/// that was just cleaned leads for a while.
+/// Where an allocation pool looks for room: mostly one look is enough, because planes with as much room take turns and
+/// one whose block was just erased leads for a while.
 #[derive(Clone, Copy)]
 struct Turn {
     /// The plane that is looked at first.
     first: u32,
-    /// No plane of the pool has more free pages than this.
+    /// No plane of the pool has more free units than this.
     most: u32,
     /// The plane that had the most when all were looked at …
     leader: u32,
@@ -57,7 +57,7 @@ pub(super) fn spare_blocks(geometry: &Geometry) -> u32 {
 
 /// Page-mapped translation.
 pub struct PageMapped {
-    /// With superblocks, what they make of the array.
+    /// With superblocks, the array in which a superblock counts as a block.
     geometry: Geometry,
     superblocks: Option<Superblocks>,
     map: Map,
@@ -66,22 +66,22 @@ pub struct PageMapped {
     planes: Vec<Plane>,
     /// Where each allocation pool looks first.
     turns: Vec<Turn>,
-    /// For each plane, the pages that the host can write before it runs out of erased blocks.
+    /// For each plane, the units that the host can write before it runs out of erased blocks.
     free_units: Vec<u32>,
     mapping: Box<dyn Mapping>,
     allocation: Box<dyn Allocation>,
     gc_policy: Box<dyn Cleaning>,
     wear: Box<dyn Wear>,
-    /// Where cleaning goes in steps.
+    /// Where GC is paced.
     pacer: Option<Pacer>,
-    /// Idle planes are cleaned until they have so many free blocks.
+    /// Idle planes are garbage-collected until they have this number of free blocks.
     high_blocks: u32,
-    /// The index of the open block that moved pages go to: the host's own, or another.
+    /// The index of the open block for moved units: the host's, or another.
     moved_stream: usize,
-    /// The pages of a block, and of a plane, by which physical pages are divided.
+    /// The mapping units of a block, and of a plane.
     per_block: Divisor,
     per_plane: Divisor,
-    /// The pages of a chunk, and the planes of a pool.
+    /// The mapping units of a chunk, and the planes of a pool.
     per_chunk: Divisor,
     per_pool: Divisor,
     /// The planes of a run's chunks, kept to spare its allocation.

@@ -1,25 +1,24 @@
-//! Cleaning in steps: a victim is emptied a few flash pages at a time, after writes of the host, as the pacing policy
-//! says.
+//! Paced GC: a victim is emptied a few flash pages at a time, after writes of the host, as the pacing policy says.
 //!
 //! A plane has one victim at a time. It counts as not closed meanwhile, so that no policy chooses it again; what the
-//! host overwrites or trims of it is not moved any more. Where the host needs a block and only the one kept for moved
-//! pages is free, the victim is finished first, and further ones are cleaned as a whole: pacing never takes the last
-//! block, so that cleaning always has room to go on.
+//! host overwrites or trims of it no longer has to be moved. Where the host needs a block and only the one kept for moved
+//! units is free, the victim is finished first, and further ones are emptied whole: pacing never takes the last block, so
+//! that GC always has room.
 
 use crate::config::DriveConfig;
 use crate::ids::PlaneId;
 use crate::nand::Geometry;
 use flashlane_policy::pacing::Pacing;
 
-/// Free blocks that the host does not open before cleaning has gone on: one for the pages that cleaning moves.
+/// Free blocks that the host does not open before GC has gained more: one for the units that GC moves.
 pub(super) const KEPT_BLOCKS: usize = 1;
 
-/// Where the cleaning of each plane stands.
+/// The progress of GC on each plane.
 pub(super) struct Pacer {
     pub(super) policy: Box<dyn Pacing>,
-    /// Pages that are programmed at once: those of a flash page, on each plane of a superblock.
+    /// Mapping units that are programmed at once: those of a flash page, on each plane of a superblock.
     pub(super) step_units: u32,
-    /// Erased pages that the first plane keeps, and those at which the host may have to wait for whole victims.
+    /// Erased units that the first plane keeps, and those at which the host may have to wait for whole victims.
     target: u32,
     pub(super) floor: u32,
     pub(super) planes: Vec<PlanePace>,
@@ -27,7 +26,7 @@ pub(super) struct Pacer {
 
 #[derive(Clone, Copy, Default)]
 pub(super) struct PlanePace {
-    /// Pages that the host wrote since the last step.
+    /// Units that the host wrote since the last step.
     pub(super) written: u32,
     pub(super) victim: Option<Victim>,
 }
@@ -36,14 +35,14 @@ pub(super) struct PlanePace {
 #[derive(Clone, Copy)]
 pub(super) struct Victim {
     pub(super) block: u32,
-    /// The first of its pages that may still hold something.
+    /// The first of its units that may still be valid.
     pub(super) next: u32,
     /// Whether wear leveling chose it.
     pub(super) leveled: bool,
 }
 
 impl Pacer {
-    /// The pacer of a drive that cleans in steps. `geometry` counts superblocks as blocks.
+    /// The pacer of a drive whose GC is paced. `geometry` counts superblocks as blocks.
     pub(super) fn new(config: &DriveConfig, geometry: &Geometry) -> Option<Self> {
         let policy = config
             .policies
@@ -53,8 +52,8 @@ impl Pacer {
         policy.in_steps().then(|| Self {
             policy,
             step_units: geometry.block_units / config.flash.pages,
-            // The victim's pages that were moved already take up to a block more until it is erased; the block that moved
-            // pages go to has up to one left, which is of no use to the host.
+            // The victim's units that were moved already occupy up to a block more until it is erased; the open block for
+            // moved units has up to one left, which the host cannot use.
             floor: (KEPT_BLOCKS as u32 + 2) * geometry.data_units,
             // One block above the floor is the least distance in which a policy can act.
             target: (geometry.low_blocks + 1).max(KEPT_BLOCKS as u32 + 3) * geometry.data_units,
@@ -62,12 +61,12 @@ impl Pacer {
         })
     }
 
-    /// Free blocks of a plane that holds as many erased pages as it keeps.
+    /// Free blocks of a plane that holds as many erased units as it keeps.
     pub(super) fn kept_blocks(&self, geometry: &Geometry) -> u32 {
         self.target / geometry.data_units
     }
 
-    /// Erased pages that a plane keeps: a little fewer from plane to plane, up to half a block, since planes that are
+    /// Erased units that a plane keeps: a little fewer from plane to plane, up to half a block, since planes that are
     /// written in step would otherwise end their victims at the same time, and their erases would stop the whole drive.
     pub(super) fn target(&self, plane: PlaneId) -> u32 {
         let half_block = u64::from(self.floor / (KEPT_BLOCKS as u32 + 2) / 2);
@@ -75,13 +74,13 @@ impl Pacer {
     }
 }
 
-/// What became of a step.
+/// The outcome of a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// The victim still holds valid pages.
+    /// The victim still holds valid units.
     Going,
     /// The victim was erased.
     Erased,
-    /// There is no victim, or no room to move its pages to.
+    /// There is no victim, or no room to move its units to.
     Stuck,
 }

@@ -1,22 +1,22 @@
-//! Pages that follow each other, placed in one go: what is the same for all of them is asked for once.
+//! Mapping units that follow each other, placed in one call, which does once what is the same for all of them.
 
 use super::{GcWork, NoRoom, PageMapped, Placed};
 use crate::ids::{Lpn, PlaneId};
 use std::ops::Range;
 
-/// How many pages ahead of the one being placed the old place is fetched into the processor's cache: at 10 ns a page
+/// How many units ahead of the one being placed the old place is fetched into the processor's cache: at 10 ns a unit
 /// enough to hide an access to memory.
 const AHEAD: u32 = 16;
-/// Pages of a run at most. Their planes are asked for in one go, and asked for anew behind each cleaning: a request of
-/// millions of pages must not ask for all of the rest each time.
+/// Most units of a run. Their planes are computed in one call, and again after each GC: a request of millions of units must
+/// not compute all of the remaining ones each time.
 pub(super) const MOST: u32 = 128;
 
 impl PageMapped {
-    /// [`PageMapped::place`] for one page after the other, up to the first that makes cleaning due or a number of them;
-    /// where each went is appended to `placed`. Requires: `due` is empty.
+    /// [`PageMapped::place`] for one unit after the other, up to [`MOST`] of them or the first that makes GC due; the places
+    /// are appended to `placed`. Requires: `due` is empty.
     ///
     /// # Errors
-    /// [`NoRoom`] for the page after those that were placed.
+    /// [`NoRoom`] for the unit after those that were placed.
     pub fn place_run(
         &mut self,
         lpns: Range<u32>,
@@ -37,7 +37,7 @@ impl PageMapped {
             if lpn.0 + AHEAD < end {
                 self.prefetch_copy(Lpn(lpn.0 + AHEAD));
             }
-            // A page whose place follows from its address has its plane already.
+            // A unit whose place follows from its address has its plane already.
             let known = stripe.get((self.per_chunk.of(lpn.0) - first_chunk) as usize);
             let plane = match known {
                 Some(&plane) => Ok(PlaneId(plane)),

@@ -1,6 +1,6 @@
-//! The steps of paced cleaning: choosing a victim, moving pages off it, erasing it.
+//! The steps of paced GC: choosing a victim, moving units off it, erasing it.
 //!
-//! What is kept of each plane meanwhile stands in `pacing`.
+//! The state of each plane stands in `pacing`.
 
 use super::PageMapped;
 use super::gc::HOST;
@@ -11,15 +11,15 @@ use crate::ids::{PlaneId, Ppn};
 use flashlane_policy::cleaning::View as Blocks;
 use flashlane_policy::pacing::View;
 
-/// Pages whose place in the map is fetched into the processor's cache ahead of the one being moved.
+/// Units whose entry in the map is fetched into the processor's cache ahead of the one being moved.
 const AHEAD: u32 = 8;
 
 impl PageMapped {
-    /// After a page of the host was placed on `plane`: once a flash page is full, cleaning goes on as far as the policy
+    /// Called after a unit of the host was placed on `plane`: once a flash page is full, GC advances as far as the policy
     /// says.
     #[inline]
     pub(super) fn pace(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
-        let pacer = self.pacer.as_mut().expect("only called where cleaning is paced");
+        let pacer = self.pacer.as_mut().expect("only called where GC is paced");
         let state = &mut pacer.planes[plane.index()];
         state.written += 1;
         if state.written >= pacer.step_units {
@@ -30,8 +30,8 @@ impl PageMapped {
 
     #[inline(never)]
     fn paced_step(&mut self, plane: PlaneId, written: u32, due: &mut Vec<GcWork>) {
-        let erased = self.erased_pages(plane);
-        let pacer = self.pacer.as_ref().expect("only called where cleaning is paced");
+        let erased = self.erased_units(plane);
+        let pacer = self.pacer.as_ref().expect("only called where GC is paced");
         let (target, floor) = (pacer.target(plane), pacer.floor);
         if pacer.planes[plane.index()].victim.is_none() && (erased >= target || !self.choose_victim(plane)) {
             return;
@@ -43,15 +43,15 @@ impl PageMapped {
             0 => 0,
             _ => pacer.policy.moves(View { written, to_move, free, target, floor }),
         };
-        assert!(moves > 0 || to_move == 0, "the pacing policy lets cleaning stand still");
+        assert!(moves > 0 || to_move == 0, "the pacing policy moved nothing");
         let moves = moves.next_multiple_of(pacer.step_units);
         self.step(plane, moves, pacer.step_units, due);
     }
 
-    /// Cleans to the end the victim of a plane, or a new one.
+    /// Finishes the victim of a plane, or a new one.
     #[inline(never)]
     pub(super) fn finish_victim(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) -> Step {
-        let pacer = self.pacer.as_ref().expect("only called where cleaning is paced");
+        let pacer = self.pacer.as_ref().expect("only called where GC is paced");
         if pacer.planes[plane.index()].victim.is_none() && !self.choose_victim(plane) {
             return Step::Stuck;
         }
@@ -60,7 +60,7 @@ impl PageMapped {
 
     /// Moves a flash page off the victim of an idle plane that is short of free blocks.
     pub(super) fn pace_in_background(&mut self, plane: PlaneId, due: &mut Vec<GcWork>) {
-        let pacer = self.pacer.as_ref().expect("only called where cleaning is paced");
+        let pacer = self.pacer.as_ref().expect("only called where GC is paced");
         let step_units = pacer.step_units;
         let has_victim = pacer.planes[plane.index()].victim.is_some();
         if (self.planes[plane.index()].free.len() as u32) < self.high_blocks
@@ -70,16 +70,16 @@ impl PageMapped {
         }
     }
 
-    /// Erased pages of a plane, those of its open blocks included.
-    fn erased_pages(&self, plane: PlaneId) -> u32 {
+    /// Erased units of a plane, those of its open blocks included.
+    fn erased_units(&self, plane: PlaneId) -> u32 {
         let state = &self.planes[plane.index()];
         let open: u32 = state.open.iter().map(|open| self.geometry.data_units - open.written).sum();
         state.free.len() as u32 * self.geometry.data_units + open
     }
 
-    /// Valid pages of a plane's victim; none where there is no victim.
+    /// The number of valid units of a plane's victim; 0 where there is no victim.
     fn victim_valid(&self, plane: PlaneId) -> u32 {
-        let pacer = self.pacer.as_ref().expect("only called where cleaning is paced");
+        let pacer = self.pacer.as_ref().expect("only called where GC is paced");
         pacer.planes[plane.index()].victim.map_or(0, |victim| {
             let number = self.blocks_of(plane).start + victim.block as usize;
             u32::from(self.blocks.valid[number] - Blocks::NOT_CLOSED)
@@ -95,13 +95,13 @@ impl PageMapped {
     fn begin_victim(&mut self, plane: PlaneId, block: u32, leveled: bool) {
         let number = self.blocks_of(plane).start + block as usize;
         self.blocks.valid[number] += Blocks::NOT_CLOSED;
-        let pacer = self.pacer.as_mut().expect("only called where cleaning is paced");
+        let pacer = self.pacer.as_mut().expect("only called where GC is paced");
         pacer.planes[plane.index()].victim = Some(Victim { block, next: 0, leveled });
     }
 
-    /// Moves up to `most` pages off the victim, `at_once` in one operation, and erases it once it holds none.
+    /// Moves up to `most` units off the victim, `at_once` in one operation, and erases it once it holds none.
     fn step(&mut self, plane: PlaneId, most: u32, at_once: u32, due: &mut Vec<GcWork>) -> Step {
-        let pacer = self.pacer.as_mut().expect("only called where cleaning is paced");
+        let pacer = self.pacer.as_mut().expect("only called where GC is paced");
         let Some(victim) = pacer.planes[plane.index()].victim.take() else { return Step::Stuck };
         let number = self.blocks_of(plane).start + victim.block as usize;
         let stepwise = at_once != u32::MAX;
@@ -121,8 +121,8 @@ impl PageMapped {
                             stuck = true;
                             break;
                         }
-                        // What the host shares it would fill up before the victim is empty: the last block is taken for
-                        // all that is left of the victim, which fits.
+                        // The host would fill up a block that it shares before the victim is empty: the last block is used
+                        // for all that is left of the victim, which fits.
                         if self.moved_stream == HOST && state.free.len() <= KEPT_BLOCKS {
                             left = u32::MAX;
                         }
@@ -161,7 +161,7 @@ impl PageMapped {
         Step::Erased
     }
 
-    /// Whether a block is being cleaned in steps.
+    /// Whether a block is its plane's victim.
     #[cfg(test)]
     pub(super) fn is_victim(&self, plane: PlaneId, block: u32) -> bool {
         let victim = self.pacer.as_ref().and_then(|pacer| pacer.planes[plane.index()].victim);

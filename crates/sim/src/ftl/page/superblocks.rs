@@ -1,24 +1,23 @@
-//! Superblocks: blocks of several planes that are filled in step and cleaned as one.
+//! Superblocks: blocks of several planes that are filled in step and garbage-collected as one.
 //!
-//! The *planes of a die* go together so that cleaning moves and erases on all of them in one array time, as writes are
-//! programmed. *Channels* go together for the sake of parity (RAID 5 over flash; sdf14, section 2.2): a page on each of
-//! so many channels, and the parity page on one more, make a row, and from row to row the parity moves on by a channel,
-//! so that all have their share of reads. A row is there as a whole or not at all: what became invalid of it goes on
-//! protecting the rest until the superblock is erased, so that no parity page is ever read to be brought up to date.
+//! The *planes of a die* go together so that GC moves and erases on all of them in one array time, as writes are
+//! programmed. *Channels* go together for the sake of parity (RAID 5 over flash; sdf14, section 2.2): a page on
+//! each of `n` channels and the parity page on another make a row, and from row to row the parity moves by a channel, so
+//! that all serve reads. A row stays complete until the superblock is erased: its invalid pages keep protecting the valid
+//! ones, so that no parity page is ever read to be updated.
 //!
-//! To the translation layer all this is one plane, whose blocks have the data pages of its planes; this file knows on
-//! which of them a page lies. The price of parity: of `n + 1` pages one is parity, for what cleaning moves too, and the
-//! least that can be cleaned has grown by as much.
+//! To the translation layer a superblock is a block of one plane, with the data units of all of its planes; this file maps
+//! a unit to its plane. The price of parity: of `n + 1` pages one is parity, for moved pages too, and the least that can be
+//! erased grows by as much.
 //!
-//! What is not modelled: the parity of a row that is not complete is in the controller, which is taken to keep it when
-//! the power goes, and a page that flash cannot correct is reported as unreadable instead of being made anew from its
-//! row.
+//! Not modelled: the parity of an incomplete row is in the controller, which is assumed to keep it over a power cut, and a
+//! page that cannot be corrected is reported as unreadable instead of being reconstructed from its row.
 
 use crate::ftl::GcWork;
 use crate::ids::PlaneId;
 use crate::nand::Geometry;
 
-/// Where the pages of superblocks lie.
+/// Where the units of superblocks lie.
 pub(super) struct Superblocks {
     /// Data pages of a row; 1 without parity.
     protected: u32,
@@ -31,11 +30,11 @@ pub(super) struct Superblocks {
     /// Of a channel, the planes, and what of them counts as one.
     channel_planes: u32,
     channel_groups: u32,
-    /// Pages that the cleaning under way has written to each plane, parity with them.
+    /// Units that the GC in progress has written to each plane, parity included.
     moved: Vec<u32>,
 }
 
-/// Where a page of a superblock lies.
+/// Where a unit of a superblock lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spot {
     /// Which of the row's channels.
@@ -99,7 +98,7 @@ impl Superblocks {
         self.spot(unit).of_die + 1 < self.planes || unit % self.units + 1 < self.units
     }
 
-    /// Notes that cleaning moved a page to this place; whether a parity page goes with it.
+    /// Notes that GC moved a unit to this place. Returns whether a parity unit goes with it.
     pub(super) fn moved_to(&mut self, unit: u32) -> bool {
         let spot = self.spot(unit);
         for channel in [Some(spot.channel), spot.parity].into_iter().flatten() {
@@ -108,8 +107,8 @@ impl Superblocks {
         spot.parity.is_some()
     }
 
-    /// What each die has to do of a cleaning, whose pages were noted. A parity page costs what a moved one does: it is
-    /// made of those that come over the bus.
+    /// Splits GC, whose moves were noted, into the work of each die. A parity page costs what a moved one does: it is
+    /// computed from pages that cross the bus.
     pub(super) fn spread(&mut self, gc: GcWork, due: &mut Vec<GcWork>) {
         for channel in 0..self.row {
             let first = (channel * self.planes) as usize;

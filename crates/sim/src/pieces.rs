@@ -1,54 +1,54 @@
-//! The pages that a run of bytes touches, and which parts of them.
+//! The mapping units that a run of bytes touches, and which parts of them.
 
 use crate::ids::Lpn;
 use std::ops::Range;
 
-/// A page of a request.
+/// The part of a request in one mapping unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// The logical page.
+    /// The mapping unit.
     pub(crate) lpn: Lpn,
-    /// First byte within the page.
+    /// First byte within the unit.
     pub(crate) start: u32,
     /// Bytes.
     pub(crate) bytes: u32,
 }
 
 /// The pieces of `length` bytes at `offset`, in order. Requires: `length > 0`, within the drive.
-pub(crate) fn pieces(offset: u64, length: u64, page_bytes: u64) -> impl Iterator<Item = Piece> {
-    pieces_behind(0, offset, length, page_bytes)
+pub(crate) fn pieces(offset: u64, length: u64, unit_bytes: u64) -> impl Iterator<Item = Piece> {
+    pieces_after(0, offset, length, unit_bytes)
 }
 
-/// The same pieces without the first `skip`, which take no time: whoever goes on with a request of a million pages after
-/// each of them would otherwise go through all of it a million times.
-pub(crate) fn pieces_behind(
+/// The same pieces without the first `skip`, which take no time: a caller that continues a request of a million
+/// units after each of them does not go through all of it each time.
+pub(crate) fn pieces_after(
     skip: u32,
     offset: u64,
     length: u64,
-    page_bytes: u64,
+    unit_bytes: u64,
 ) -> impl Iterator<Item = Piece> {
     let end = offset + length;
-    let first = offset / page_bytes + u64::from(skip);
-    let last = (end - 1) / page_bytes;
-    (first..=last).map(move |page| piece(Lpn(page as u32), offset, end, page_bytes))
+    let first = offset / unit_bytes + u64::from(skip);
+    let last = (end - 1) / unit_bytes;
+    (first..=last).map(move |lpn| piece(Lpn(lpn as u32), offset, end, unit_bytes))
 }
 
-/// What `offset..end` has of `page`. Requires: it has something of it.
+/// The part of `lpn` in `offset..end`. Requires: there is one.
 #[inline]
-pub(crate) fn piece(lpn: Lpn, offset: u64, end: u64, page_bytes: u64) -> Piece {
-    let base = u64::from(lpn.0) * page_bytes;
+pub(crate) fn piece(lpn: Lpn, offset: u64, end: u64, unit_bytes: u64) -> Piece {
+    let base = u64::from(lpn.0) * unit_bytes;
     let start = offset.max(base);
-    let stop = end.min(base + page_bytes);
+    let stop = end.min(base + unit_bytes);
     Piece { lpn, start: (start - base) as u32, bytes: (stop - start) as u32 }
 }
 
-/// The same pieces, with those that are whole pages as one: the first where it is a part of its page, the whole pages,
+/// The same pieces, with those that are whole units as one: the first where it is a part of its unit, the whole units,
 /// and the last where it is a part.
-pub(crate) fn split(offset: u64, length: u64, page_bytes: u64) -> (Option<Piece>, Range<u32>, Option<Piece>) {
-    let (first, last) = ((offset / page_bytes) as u32, ((offset + length - 1) / page_bytes) as u32);
-    let part = |page: u32| {
-        let piece = piece(Lpn(page), offset, offset + length, page_bytes);
-        (!piece.is_whole(page_bytes)).then_some(piece)
+pub(crate) fn split(offset: u64, length: u64, unit_bytes: u64) -> (Option<Piece>, Range<u32>, Option<Piece>) {
+    let (first, last) = ((offset / unit_bytes) as u32, ((offset + length - 1) / unit_bytes) as u32);
+    let part = |lpn: u32| {
+        let piece = piece(Lpn(lpn), offset, offset + length, unit_bytes);
+        (!piece.is_whole(unit_bytes)).then_some(piece)
     };
     let head = part(first);
     let tail = if last > first { part(last) } else { None };
@@ -56,31 +56,31 @@ pub(crate) fn split(offset: u64, length: u64, page_bytes: u64) -> (Option<Piece>
 }
 
 impl Piece {
-    /// The 64ths of the page that the piece covers wholly: what a write provides.
+    /// The 64ths of the unit that the piece covers wholly, which a write provides.
     #[inline]
-    pub(crate) fn covered(&self, page_bytes: u64) -> u64 {
-        if self.is_whole(page_bytes) {
+    pub(crate) fn covered(&self, unit_bytes: u64) -> u64 {
+        if self.is_whole(unit_bytes) {
             return u64::MAX;
         }
-        let first = (u64::from(self.start) * 64).div_ceil(page_bytes);
-        let end = u64::from(self.start + self.bytes) * 64 / page_bytes;
+        let first = (u64::from(self.start) * 64).div_ceil(unit_bytes);
+        let end = u64::from(self.start + self.bytes) * 64 / unit_bytes;
         bits(first, end)
     }
 
-    /// The 64ths of the page that the piece touches: what a read needs.
+    /// The 64ths of the unit that the piece touches, which a read needs.
     #[inline]
-    pub(crate) fn touched(&self, page_bytes: u64) -> u64 {
-        if self.is_whole(page_bytes) {
+    pub(crate) fn touched(&self, unit_bytes: u64) -> u64 {
+        if self.is_whole(unit_bytes) {
             return u64::MAX;
         }
-        let first = u64::from(self.start) * 64 / page_bytes;
-        let end = (u64::from(self.start + self.bytes) * 64).div_ceil(page_bytes);
+        let first = u64::from(self.start) * 64 / unit_bytes;
+        let end = (u64::from(self.start + self.bytes) * 64).div_ceil(unit_bytes);
         bits(first, end)
     }
 
     /// Nearly all pieces are whole pages, and those need no division.
-    fn is_whole(&self, page_bytes: u64) -> bool {
-        u64::from(self.bytes) == page_bytes
+    fn is_whole(&self, unit_bytes: u64) -> bool {
+        u64::from(self.bytes) == unit_bytes
     }
 }
 
@@ -100,12 +100,12 @@ mod tests {
     fn a_run_is_split_into_the_same_pieces() {
         for (offset, length) in (0..20).flat_map(|offset| (1..30).map(move |length| (offset, length))) {
             let (head, whole, tail) = split(offset, length, 8);
-            let whole = whole.map(|page| Piece { lpn: Lpn(page), start: 0, bytes: 8 });
+            let whole = whole.map(|lpn| Piece { lpn: Lpn(lpn), start: 0, bytes: 8 });
             let all: Vec<Piece> = head.into_iter().chain(whole).chain(tail).collect();
             assert_eq!(all, pieces(offset, length, 8).collect::<Vec<_>>(), "{length} bytes at {offset}");
             assert!(head.into_iter().chain(tail).all(|part| part.bytes < 8));
             for skip in 0..=all.len() {
-                let rest: Vec<Piece> = pieces_behind(skip as u32, offset, length, 8).collect();
+                let rest: Vec<Piece> = pieces_after(skip as u32, offset, length, 8).collect();
                 assert_eq!(rest, all[skip..], "{length} bytes at {offset} without the first {skip}");
             }
             let alone: Vec<Piece> =
