@@ -1,484 +1,240 @@
-//! The block layer: what is asked of it, and what comes back.
+//! The block layer: immutable blocks under 64-bit ids, with calls that queue an operation and return at once.
 //!
-//! It is a device of its own kind: [`put`](Blocks::put), [`get`](Blocks::get) and [`delete`](Blocks::delete) take a wish
-//! and answer at once, [`reap`](Blocks::reap) gives out what is done. Only the first put or delete after an opening may
-//! wait: for erases of torn units, and for a superblock where units are damaged. Everything in between follows from
-//! completions of the device below (`engine`), so that it runs alike in virtual and in real time, and a simulated run is
-//! the same every time.
+//! # From `put` to the device
+//! [`Blocks::put`] checks that the operation is admissible and hands it to the **engine** (`engine`), which knows what each
+//! block is doing. The engine gives the block a sequence number, computes its checksums and queues it on a lane. The
+//! **scheduler** (`scheduler`) takes it from the **lane's queue** (`lane`) when the lane has room, chooses an erased unit
+//! from the **unit table** (`units`), writes header and footer (`header`) and submits the write through the **port**
+//! (`port`). When the device completes the write the scheduler makes the unit live and tells the engine, which enters the
+//! block into the **block table** (`block_table`) and reports the put as finished; [`Blocks::reap`] returns it.
+//!
+//! Beside these the engine owns the **superblock store** (`superblock`) and the counters of ids and sequence numbers
+//! (`ids`). When a device is opened, `recovery` finds what is on it and `rebuild` makes the parts from that. `waiting` and
+//! `repair` are procedures over the engine. No two files use each other; each part lists and asserts its own invariants.
+//!
+//! # Invariants that join the parts
+//! 1. A put is reported as done only when its unit is wholly written and durable.
+//! 2. A delete is reported as done only when its unit is erased, or the device no longer reads it. The unit is erased only
+//!    when no get reads the block, and no failed write of the same block has left a stale copy.
+//! 3. Fresh ids are above every id that was given out. Opening sees the ids of the blocks that are stored, and the id floor
+//!    of the superblock. So the block with the highest id is erased only when a durable superblock has a floor above it;
+//!    and where damaged units hide ids, fresh ones are above a gap that a durable superblock records before the first put
+//!    and before a damaged unit is erased.
+//! 4. A unit is written once after each erase. Its header names format, sequence, unit and erase count, so that anything
+//!    that stands elsewhere, or was there before, is not mistaken for what should be there.
+//! 5. Of two blocks with one id, and of two superblocks, the one with the higher sequence number counts. No two writes have
+//!    one sequence number, except for the copies of one superblock.
+//! 6. Four units are never given to blocks: two for the copies of the superblock and two for those that replace them.
+//! 7. Opening writes nothing. Before the first put or delete, torn units and older copies of blocks are erased.
+//!
+//! # Sequence numbers, step by step
+//! ```text
+//! step                                    unit      on the device                        counter, floor
+//! format                                  0, 7      superblock: sequence 0, floor 0      next 1
+//! put of block 0                          1         block 0: sequence 1                  next 2
+//!   its write fails: unit 1 is suspect    1         perhaps block 0: sequence 1          next 2
+//!   tried again on another lane           2         block 0: sequence 2                  next 3
+//!   unit 1 is erased                      1         erased: the stale copy is gone
+//! delete of block 0, the highest id
+//!   the superblock is renewed             3, 6      superblock: sequence 3, floor 1      next 4
+//!   the old copies are erased             0, 7      erased
+//!   unit 2 is erased: the delete is done  2         erased                               fresh ids begin at 1
+//! put of block 1                          1         being written: sequence 4            next 5
+//! power cut                               1         torn: the put was not done
+//! open                                              newest superblock: 3, floor 1        next 3 + 2³², fresh ids from 1
+//! put of block 1
+//!   leftovers are erased                  1         erased
+//!   the write                             2         block 1: sequence 3 + 2³²            next 4 + 2³²
+//! ```
+//! The gap of 2³² is there since the interrupted writes of sequence 4 and above are not found again. A block that was
+//! rewritten after a failure counts by its higher number if the power is cut before the stale copy is erased.
 
-use crate::engine::Flight;
-use crate::error::{DeleteError, DeleteFailure, Full, GetError, GetFailure, PutError, PutFailure};
-use crate::header::{Content, ID_MAX, Place};
-use crate::lane::{Asked, Dirty, Get, Lane, Write};
-use crate::layout::Layout;
+use crate::engine::Engine;
+use crate::error::{DeleteError, FormatError, Full, GetError, OpenError, PutError};
+use crate::header::ID_MAX;
+use crate::layout::{Layout, UnitAddress};
+use crate::operation::{Finished, Ticket};
+use crate::options::BlockOptions;
 use crate::payload::{Data, Payload};
-use crate::placement::Placement;
-use crate::recovery::{DamagedEnd, Found, OpenError, Survey, survey};
-use crate::status::{LaneStatus, Status};
-use crate::superblock::Superblocks;
+use crate::rebuild::Parts;
+use crate::recovery::{Survey, survey};
+use crate::repair;
+use crate::status::{BlockInfo, Counts, DamagedEnd, LaneStatus, Status};
+use crate::waiting;
 use flashlane_base::Instant;
-use flashlane_device::{Buffer, DataDevice, RequestId, UnitState};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::num::NonZeroU32;
-
-/// How far numbers leap that must not come again, where some that were given out are not found: further than anybody counts
-/// between two openings. Of sequences at each opening; of fresh ids where units are damaged.
-const LEAP: u64 = 1 << 32;
-
-/// Names a wish until its outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ticket(pub u64);
-
-/// How the layer behaves. None of it is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Which lane a block goes to.
-    pub placement: Placement,
-    /// Erased units that a lane keeps at the ready, where it has others to erase, even while it is busy: a write then
-    /// finds one without waiting. With an idle lane everything is erased.
-    pub reserve_units: u32,
-    /// Writes in flight on a lane. One keeps a channel of flash busy; a device that hides its channels may want more.
-    pub writes_per_lane: NonZeroU32,
-    /// Whether opening reads the footer of every unit too, which nothing needs as long as its header is sound.
-    pub both_ends: bool,
-    /// Whether opening goes on where no copy of the superblock can be read, with what the headers of blocks say.
-    pub without_superblock: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            placement: Placement::default(),
-            reserve_units: 2,
-            writes_per_lane: NonZeroU32::MIN,
-            both_ends: false,
-            without_superblock: false,
-        }
-    }
-}
-
-/// A wish that is done.
-#[derive(Debug)]
-pub struct Finished {
-    /// Whose it is.
-    pub ticket: Ticket,
-    /// The block's id.
-    pub id: u64,
-    /// When it was asked for.
-    pub asked: Instant,
-    /// When it was done.
-    pub done: Instant,
-    /// What came of it.
-    pub outcome: Outcome,
-}
-
-/// What came of a wish.
-#[derive(Debug)]
-pub enum Outcome {
-    /// Of a put: the block is stored, whatever happens now; or no such block is there. The payload is given back.
-    Put(Result<(), PutFailure>, Payload),
-    /// Of a get.
-    Get(Result<Data, GetFailure>),
-    /// Of a delete: the unit is erased, and the block is gone for good.
-    Delete(Result<(), DeleteFailure>),
-}
-
-/// A block that is stored.
-#[derive(Clone, Debug)]
-pub(crate) struct Block {
-    pub(crate) place: Place,
-    pub(crate) length_bytes: u64,
-    pub(crate) sequence: u64,
-    pub(crate) checksums: Box<[u32]>,
-    /// Gets that wait or are in flight.
-    pub(crate) readers: u32,
-}
-
-impl Block {
-    fn info(&self, id: u64) -> BlockInfo {
-        BlockInfo { id, length_bytes: self.length_bytes, place: self.place }
-    }
-}
-
-/// What can be told of a block without reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockInfo {
-    /// Its id.
-    pub id: u64,
-    /// Its bytes.
-    pub length_bytes: u64,
-    /// Where it lies.
-    pub place: Place,
-}
+use flashlane_device::{DataDevice, UnitState};
 
 /// Immutable blocks under 64-bit ids, on the lanes of a device with erase units.
+///
+/// [`put`](Self::put), [`get`](Self::get) and [`delete`](Self::delete) queue an operation and return at once;
+/// [`reap`](Self::reap) returns completed ones. Only the first put or delete after an opening may wait: for erases of torn
+/// units, and for a superblock where units are damaged. Everything else is decided when the device completes a request, so
+/// the layer works alike in virtual and in real time, and a simulated run repeats exactly.
 pub struct Blocks<D> {
-    pub(crate) device: D,
-    pub(crate) layout: Layout,
-    pub(crate) options: Options,
-    pub(crate) format: u128,
-    pub(crate) lanes: Vec<Lane>,
-    pub(crate) stored: BTreeMap<u64, Block>,
-    /// Ids of blocks on their way in.
-    pub(crate) putting: BTreeSet<u64>,
-    /// Blocks on their way out; those with readers wait for them.
-    pub(crate) deleting: BTreeMap<u64, (Asked, Block)>,
-    pub(crate) superblocks: Superblocks,
-    /// The id that is given out next.
-    pub(crate) next_id: u64,
-    /// Where fresh ids leaped to when the device was opened: no block is put before a superblock says so.
-    pub(crate) leaped_to: u64,
-    /// The sequence number that is written next.
-    pub(crate) sequence: u64,
-    next_ticket: u64,
-    pub(crate) next_request: u64,
-    pub(crate) flights: BTreeMap<RequestId, Flight>,
-    /// Writes whose lane has no unit for them any more, while none has, and why they would fail.
-    pub(crate) homeless: VecDeque<(Write, PutFailure)>,
-    /// Whether something waits for what happens elsewhere than on its lane: the device's depth, or ids that become safe.
-    pub(crate) blocked: bool,
-    /// Units that failed once.
-    pub(crate) suspects: BTreeSet<Place>,
-    /// Units of ours that hold nothing that can be told, until they are erased.
-    pub(crate) damaged: BTreeSet<Place>,
-    /// Units that rest on one of their ends.
-    pub(crate) damaged_ends: Vec<DamagedEnd>,
-    /// Buffers for gets.
-    pub(crate) spare: Vec<Buffer>,
-    /// Units that are erased before anything is written.
-    erase_first: Vec<Place>,
-    /// Units that may hold a copy of a block that was put elsewhere when their write failed, and whose it is.
-    pub(crate) ghosts: BTreeMap<Place, u64>,
-    pub(crate) counts: Counts,
-    pub(crate) gone: bool,
-    /// Whether anything may be written: not before something is put or deleted.
-    pub(crate) awake: bool,
-    pub(crate) finished: Vec<Finished>,
-}
-
-/// What the layer counted since it was opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Writes that had to wait until a unit was erased.
-    pub writes_that_waited_for_an_erase: u64,
-    /// Blocks written again, elsewhere, after a unit failed.
-    pub rewrites: u64,
-    /// Gets that were read a second time, the first having failed.
-    pub rereads: u64,
-    /// Units whose header or footer was found damaged when the device was opened, and that rest on the other. Of footers
-    /// only what [`Options::both_ends`] looked at.
-    pub one_ended: u64,
+    engine: Engine<D>,
+    /// Units with a damaged header or footer whose other copy is valid.
+    damaged_ends: Vec<DamagedEnd>,
 }
 
 impl<D: DataDevice> Blocks<D> {
-    /// Makes `device` hold blocks, none so far. Whatever was on it is erased first. `format` names this formatting: blocks
-    /// of another, where an erase failed, are not taken for its own, so it has to differ from any before.
+    /// Makes `device` hold blocks, none so far, and erases whatever it holds. `format` identifies this formatting and MUST
+    /// differ from that of any before on the device: blocks of another formatting, where an erase failed, are ignored.
     ///
     /// # Errors
     /// [`FormatError`] where the device cannot hold blocks or its units cannot be written.
-    pub fn format(device: D, format: u128, options: Options) -> Result<Self, FormatError> {
+    pub fn format(device: D, format: u128, options: BlockOptions) -> Result<Self, FormatError> {
         let layout = Layout::new(device.profile()).map_err(FormatError::Unsuitable)?;
         if device.profile().read_only {
             return Err(FormatError::ReadOnly);
         }
-        let mut blocks = Self::empty(device, layout, format, options);
-        for unit in 0..layout.units {
-            for lane in 0..layout.lanes {
-                let known = blocks.device.unit(flashlane_device::Lane(lane), unit.into());
-                match known.map(|unit| (unit.state, unit.erases.unwrap_or(0))) {
-                    Some((UnitState::ERASED, erases)) => blocks.lanes[lane as usize].add_erased(unit, erases),
-                    Some((UnitState::Bad, _)) | None => {}
-                    Some(_) => blocks.lanes[lane as usize].dirty.push_back(Dirty { unit, delete: None }),
-                }
-            }
-        }
-        blocks.awake = true;
-        (0..layout.lanes).for_each(|lane| blocks.dispatch(lane));
-        blocks.settle();
-        blocks.renew_superblock();
-        while blocks.superblocks.is_renewing() && !blocks.flights.is_empty() {
-            blocks.step(Instant::FAR);
-        }
-        match blocks.superblocks.missing() {
-            None => Ok(blocks),
+        let parts = Parts::to_format(&device, layout);
+        let mut engine = Engine::new(device, layout, format, &options, parts);
+        waiting::format(&mut engine);
+        match engine.superblocks().missing() {
+            None => Ok(Self { engine, damaged_ends: Vec::new() }),
             Some(failure) => Err(FormatError::Failed(failure)),
         }
     }
 
-    /// The blocks on `device`. Nothing is written before something is put or deleted.
+    /// Opens the blocks on `device`. Nothing is written before something is put or deleted.
     ///
     /// # Errors
-    /// [`OpenError`] where there are none, or the device is not as it was.
-    pub fn open(mut device: D, options: Options) -> Result<Self, OpenError> {
+    /// [`OpenError`] where there are none, or the device has changed.
+    pub fn open(mut device: D, options: BlockOptions) -> Result<Self, OpenError> {
         let layout = Layout::new(device.profile())?;
-        let Survey { units, superblock: (format, sequence, superblock, copies), damaged_ends } =
-            survey(&mut device, &layout, options)?;
-        let mut blocks = Self::empty(device, layout, format, options);
-        blocks.counts.one_ended = damaged_ends.len() as u64;
-        blocks.damaged_ends = damaged_ends;
-        blocks.next_id = superblock.id_floor;
-        blocks.sequence = sequence;
-        for (place, found) in units {
-            let erases = blocks.erases_of(place);
-            let lane = &mut blocks.lanes[place.lane as usize];
-            let dirty = Dirty { unit: place.unit, delete: None };
-            match found {
-                _ if superblock.retired.contains(&place) || copies.contains(&place) => {}
-                Found::Bad => {}
-                Found::Erased => lane.add_erased(place.unit, erases),
-                Found::Torn => blocks.erase_first.push(place),
-                Found::Damaged { once } => {
-                    blocks.damaged.insert(place);
-                    if let Some(id) = once {
-                        blocks.given_out(id);
-                    }
-                }
-                Found::Written(header) => {
-                    blocks.sequence = blocks.sequence.max(header.sequence);
-                    match header.content {
-                        Content::Superblock(_) => lane.dirty.push_back(dirty),
-                        Content::Block { id, length_bytes, checksums } => {
-                            let sequence = header.sequence;
-                            let block = Block { place, length_bytes, sequence, checksums, readers: 0 };
-                            blocks.found(id, block);
-                        }
-                    }
-                }
-            }
-        }
-        blocks.superblocks = Superblocks::found(superblock, copies);
-        // Puts that were cut short had numbers too, which are not found.
-        blocks.sequence = blocks.sequence.saturating_add(LEAP);
-        if !blocks.damaged.is_empty() || blocks.superblocks.copies() == 0 {
-            // It becomes durable before a block has such an id: if that were damaged too, the next opening would leap from
-            // where this one did.
-            blocks.superblocks.outdated();
-            blocks.next_id = blocks.next_id.saturating_add(LEAP);
-            blocks.leaped_to = blocks.next_id;
-        }
-        Ok(blocks)
+        let Survey { units, newest, damaged_ends } = survey(&mut device, &layout, &options)?;
+        let format = newest.format;
+        let parts = Parts::from_survey(layout, units, newest);
+        Ok(Self { engine: Engine::new(device, layout, format, &options, parts), damaged_ends })
     }
 
-    fn empty(device: D, layout: Layout, format: u128, options: Options) -> Self {
-        Self {
-            device,
-            layout,
-            options,
-            format,
-            lanes: vec![Lane::default(); layout.lanes as usize],
-            stored: BTreeMap::new(),
-            putting: BTreeSet::new(),
-            deleting: BTreeMap::new(),
-            superblocks: Superblocks::default(),
-            next_id: 0,
-            leaped_to: 0,
-            sequence: 0,
-            next_ticket: 0,
-            next_request: 0,
-            flights: BTreeMap::new(),
-            homeless: VecDeque::new(),
-            blocked: false,
-            suspects: BTreeSet::new(),
-            damaged: BTreeSet::new(),
-            damaged_ends: Vec::new(),
-            spare: Vec::new(),
-            erase_first: Vec::new(),
-            ghosts: BTreeMap::new(),
-            counts: Counts::default(),
-            gone: false,
-            awake: false,
-            finished: Vec::new(),
-        }
-    }
-
-    /// Fresh ids are above this one.
-    fn given_out(&mut self, id: u64) {
-        self.next_id = self.next_id.max(id.saturating_add(1));
-    }
-
-    /// Takes in a block that was found on the device. Of two with one id the newer is it.
-    fn found(&mut self, id: u64, block: Block) {
-        self.given_out(id);
-        let older = match self.stored.get(&id) {
-            Some(other) if other.sequence > block.sequence => Some(block),
-            _ => self.stored.insert(id, block),
-        };
-        self.erase_first.extend(older.map(|block| block.place));
-    }
-
-    /// From now on things are written. Some units are erased before: blocks that a newer one of the same id hides, which
-    /// would come back where that is deleted, and torn units, which keep zones of a zoned drive open.
-    pub(crate) fn wake(&mut self) {
-        if self.awake {
-            return;
-        }
-        self.settle();
-        for Place { lane, unit } in std::mem::take(&mut self.erase_first) {
-            self.lanes[lane as usize].dirty.push_front(Dirty { unit, delete: None });
-            while !self.start_erase(lane) {
-                self.step(Instant::FAR);
-            }
-        }
-        self.settle();
-        self.awake = true;
-    }
-
-    /// The device below.
+    /// Returns the device below.
     pub fn device(&self) -> &D {
-        &self.device
+        self.engine.device()
     }
 
-    /// Gives the device back once everything that was asked for is done. What else is still to be erased stays so.
+    /// Returns the device once every put and delete has completed. Other units that are still to be erased stay so.
     pub fn into_device(mut self) -> D {
-        while !(self.putting.is_empty() && self.deleting.is_empty() || self.flights.is_empty()) {
-            self.step(Instant::FAR);
-        }
-        self.awake = false;
-        self.settle();
-        self.device
+        waiting::close(&mut self.engine);
+        self.engine.into_device()
     }
 
-    /// Bytes of user data that a block holds at most.
+    /// Returns the most bytes of user data in a block.
     pub fn block_bytes(&self) -> u64 {
-        self.layout.block_bytes()
+        self.engine.layout().block_bytes()
     }
 
-    /// Room for a block's bytes, of full length and zeros.
+    /// Returns a buffer for a block's bytes, of full length and zeroed.
     pub fn payload(&self) -> Payload {
-        Payload::new(self.layout)
+        Payload::new(*self.engine.layout())
     }
 
-    /// Returns the bytes of its lane that a unit takes.
-    pub fn unit_bytes(&self, place: Place) -> std::ops::Range<u64> {
-        let start = u64::from(place.unit) * self.layout.unit_bytes;
-        start..start + self.layout.unit_bytes
+    /// Returns the bytes of its lane that a unit covers.
+    pub fn unit_bytes(&self, address: UnitAddress) -> std::ops::Range<u64> {
+        let layout = self.engine.layout();
+        let start = layout.unit_offset(address.unit);
+        start..start + layout.unit_bytes
     }
 
-    /// The device's clock.
+    /// Returns the device's time.
     pub fn now(&self) -> Instant {
-        self.device.now()
+        self.device().now()
     }
 
-    /// A fresh id: none that was ever that of a block on this device, since it was formatted, and none given out since it
-    /// was opened. Where units are damaged nobody knows which ids they held, and this is far above those that are known
-    /// (2³²): what it promises then it promises of ids that came from here. Above [`ID_MAX`](crate::ID_MAX) there is
-    /// none left, where that is nearer than the leap too, and a put is refused; lower ids that are free can still be chosen.
+    /// Gives out a fresh id: one that no block on this device had since it was formatted, and that was not given out since it
+    /// was opened. Where units are damaged the ids that they held are unknown; fresh ids are then 2³² above those that are
+    /// known, which keeps the promise for ids that came from here. Above [`ID_MAX`](crate::ID_MAX) none is left, and a put
+    /// is refused; lower ids that are free can still be chosen.
     pub fn next_id(&mut self) -> u64 {
-        let id = self.next_id;
-        self.next_id = id.saturating_add(1);
-        id
+        self.engine.allocate_id()
     }
 
-    /// The blocks that are stored, by id.
+    /// Returns the stored blocks, by id.
     pub fn list(&self) -> impl Iterator<Item = BlockInfo> + '_ {
-        self.stored.iter().map(|(&id, block)| block.info(id))
+        self.engine.blocks().stored().map(|(id, block)| {
+            let (length_bytes, address) = (block.length_bytes, block.address);
+            BlockInfo { id, length_bytes, address }
+        })
     }
 
-    /// The block `id`, if it is stored.
+    /// Returns block `id`, if it is stored.
     pub fn info(&self, id: u64) -> Option<BlockInfo> {
-        self.stored.get(&id).map(|block| block.info(id))
+        let block = self.engine.blocks().get(id)?;
+        Some(BlockInfo { id, length_bytes: block.length_bytes, address: block.address })
     }
 
-    pub(crate) fn asked(&mut self, id: u64) -> Asked {
-        let ticket = Ticket(self.next_ticket);
-        self.next_ticket += 1;
-        Asked { ticket, id, at: self.device.now() }
-    }
-
-    /// Stores a block. It is wholly there once this is [done](Outcome::Put), and not at all before.
+    /// Stores a block. The whole block is durable when the operation [completes](crate::Outcome::Put), and no part of it is
+    /// visible before.
     ///
     /// # Errors
-    /// The refusal, and the payload back.
-    pub fn put(&mut self, id: u64, mut payload: Payload) -> Result<Ticket, (PutError, Payload)> {
-        if let Err(error) = self.admit_put(id, &payload) {
-            return Err((error, payload));
+    /// Why it was refused, and the payload.
+    pub fn put(&mut self, id: u64, payload: Payload) -> Result<Ticket, (PutError, Payload)> {
+        match self.admit_put(id, &payload) {
+            Ok(lane) => Ok(self.engine.put(id, lane, payload)),
+            Err(error) => Err((error, payload)),
         }
-        let Some(lane) = self.options.placement.lane(id, &self.lanes) else {
-            return Err((PutError::Full(Box::new(self.full())), payload));
-        };
-        let asked = self.asked(id);
-        let sequence = self.sequence;
-        self.sequence += 1;
-        self.next_id = self.next_id.max(id.saturating_add(1));
-        self.putting.insert(id);
-        let checksums = payload.seal(self.format, sequence);
-        self.enqueue_write(
-            lane,
-            Write::Block { asked, payload, sequence, checksums, attempts: 0, waited: false },
-        );
-        self.give_up_what_is_stuck();
-        Ok(asked.ticket)
     }
 
-    fn admit_put(&mut self, id: u64, payload: &Payload) -> Result<(), PutError> {
-        if self.gone {
-            return Err(PutError::Gone);
+    /// Returns the lane for a block that can be put.
+    fn admit_put(&mut self, id: u64, payload: &Payload) -> Result<u32, PutError> {
+        if self.engine.is_device_lost() {
+            return Err(PutError::DeviceLost);
         }
-        if self.device.profile().read_only {
+        if self.device().profile().read_only {
             return Err(PutError::ReadOnly);
         }
-        if payload.layout != self.layout {
-            let (given_bytes, block_bytes) = (payload.layout.block_bytes(), self.block_bytes());
+        if payload.layout() != self.engine.layout() {
+            let (given_bytes, block_bytes) = (payload.layout().block_bytes(), self.block_bytes());
             return Err(PutError::OtherLayout { given_bytes, block_bytes });
         }
         if id > ID_MAX {
-            return Err(PutError::NoSuchId { id, most: ID_MAX });
+            return Err(PutError::IdTooHigh { id, max: ID_MAX });
         }
-        if self.stored.contains_key(&id) {
+        let blocks = self.engine.blocks();
+        if blocks.get(id).is_some() {
             return Err(PutError::Exists { id });
         }
-        if self.putting.contains(&id) {
+        if blocks.is_putting(id) {
             return Err(PutError::Busy { id, doing: "put" });
         }
-        if self.deleting.contains_key(&id) {
+        if blocks.is_deleting(id) {
             return Err(PutError::Busy { id, doing: "deleted" });
         }
-        self.wake();
-        let is_durable = self.has_durable_leap();
-        if self.gone {
-            return Err(PutError::Gone);
+        waiting::prepare_for_changes(&mut self.engine);
+        let is_gap_recorded = waiting::record_id_gap(&mut self.engine);
+        if self.engine.is_device_lost() {
+            return Err(PutError::DeviceLost);
         }
-        if !self.has_room_for_blocks() {
+        if !self.engine.has_room_for_blocks() {
             return Err(PutError::Full(Box::new(self.full())));
         }
-        if !is_durable {
+        if !is_gap_recorded {
             return Err(PutError::NoSuperblock);
         }
-        Ok(())
+        self.engine.lane_for_block(id).ok_or_else(|| PutError::Full(Box::new(self.full())))
     }
 
-    /// What holds the units of a device that has no room.
     fn full(&self) -> Full {
-        let bad = self.status().lanes.iter().map(|lane| lane.bad).sum();
-        let blocks = (self.stored.len() + self.putting.len()) as u64;
-        Full { units: self.layout.all_units(), blocks, damaged: self.damaged.len() as u64, bad }
+        let blocks = self.engine.blocks();
+        Full {
+            units: self.engine.layout().all_units(),
+            blocks: blocks.stored_count() + blocks.putting_count(),
+            damaged: self.engine.units().damaged().len() as u64,
+            bad: self.status().lanes.iter().map(|lane| lane.bad).sum(),
+        }
     }
 
-    /// Whether a block can be given a unit, those for the next superblock left aside.
-    pub(crate) fn has_room_for_blocks(&self) -> bool {
-        self.room() > self.superblocks.units_needed()
-    }
-
-    /// Units that can still be written, over all lanes.
-    fn room(&self) -> u64 {
-        let waiting = self.deleting.values().filter(|(_, block)| block.readers > 0).count() as u64;
-        let first = self.erase_first.len() as u64;
-        let units = self.lanes.iter().map(Lane::units).sum::<u64>() + waiting + first;
-        // Over all lanes: where one has more waiting than units, another has to take it.
-        let writes = self.lanes.iter().map(|lane| lane.writes.len()).sum::<usize>() + self.homeless.len();
-        units.saturating_sub(writes as u64)
-    }
-
-    /// Whether these bytes of a block are there, without reading them.
+    /// Checks that these bytes of a block are stored, without reading them.
     ///
     /// # Errors
-    /// [`GetError`] where the block or the bytes are not there.
+    /// [`GetError`] where the block or the bytes are not stored.
     pub fn check_range(&self, id: u64, offset_bytes: u64, length_bytes: u64) -> Result<(), GetError> {
-        if self.gone {
-            return Err(GetError::Gone);
+        if self.engine.is_device_lost() {
+            return Err(GetError::DeviceLost);
         }
-        let Some(block) = self.stored.get(&id) else {
-            return Err(GetError::NotFound { id, damaged_units: self.damaged.len() as u64 });
+        let Some(block) = self.engine.blocks().get(id) else {
+            let damaged_units = self.engine.units().damaged().len() as u64;
+            return Err(GetError::NotFound { id, damaged_units });
         };
         let block_bytes = block.length_bytes;
         match offset_bytes.checked_add(length_bytes) {
@@ -490,163 +246,155 @@ impl<D: DataDevice> Blocks<D> {
     /// Reads bytes of a block, with one read of the device.
     ///
     /// # Errors
-    /// [`GetError`] where the block or the bytes are not there.
+    /// [`GetError`] where the block or the bytes are not stored.
     pub fn get(&mut self, id: u64, offset_bytes: u64, length_bytes: u64) -> Result<Ticket, GetError> {
         self.check_range(id, offset_bytes, length_bytes)?;
-        let end = offset_bytes + length_bytes;
-        let block = self.stored.get_mut(&id).expect("it was just found");
-        block.readers += 1;
-        let place = block.place;
-        let granule = self.layout.granule_bytes;
-        let first = (offset_bytes / granule).min(u64::from(self.layout.granules) - 1);
-        let count = end.div_ceil(granule).saturating_sub(first).max(1);
-        let get = Get {
-            asked: self.asked(id),
-            unit: place.unit,
-            granules: (first as u32, count as u32),
-            from: (offset_bytes - first * granule) as usize,
-            length: length_bytes as usize,
-            again: false,
-        };
-        let ticket = get.asked.ticket;
-        self.enqueue_get(place.lane, get);
-        Ok(ticket)
+        Ok(self.engine.get(id, offset_bytes, length_bytes))
     }
 
-    /// Takes the memory of what a get returned for later gets of as many bytes: fresh memory costs its first user as much as
-    /// the read.
+    /// Keeps the memory of what a get returned for later gets of the same length: the first use of fresh memory costs as much
+    /// as the read.
     pub fn reuse(&mut self, data: Data) {
-        self.spare.push(data.buffer);
+        self.engine.reuse(data);
     }
 
-    /// Deletes a block: from now on nobody gets it. It is [done](Outcome::Delete) once its unit is erased; until then a
-    /// power cut may bring the block back.
+    /// Deletes a block: from now on it cannot be read. The operation [completes](crate::Outcome::Delete) when its unit is
+    /// erased; until then a power cut may bring the block back.
     ///
     /// # Errors
     /// [`DeleteError`] where there is no such block.
     pub fn delete(&mut self, id: u64) -> Result<Ticket, DeleteError> {
         self.admit_change()?;
-        if !self.stored.contains_key(&id) {
+        if self.engine.blocks().get(id).is_none() {
             return Err(DeleteError::NotFound { id });
         }
-        self.wake();
-        let block = self.stored.remove(&id).expect("it is there");
-        let asked = self.asked(id);
-        let (place, readers) = (block.place, block.readers);
-        self.deleting.insert(id, (asked, block));
-        self.tend_superblock();
-        if readers == 0 {
-            self.enqueue_erase(place, Some(asked));
-        }
-        self.give_up_what_is_stuck();
-        Ok(asked.ticket)
+        waiting::prepare_for_changes(&mut self.engine);
+        Ok(self.engine.delete(id))
     }
 
-    pub(crate) fn admit_change(&self) -> Result<(), DeleteError> {
-        match self.device.profile().read_only {
-            _ if self.gone => Err(DeleteError::Gone),
-            true => Err(DeleteError::ReadOnly),
-            false => Ok(()),
+    fn admit_change(&self) -> Result<(), DeleteError> {
+        if self.engine.is_device_lost() {
+            return Err(DeleteError::DeviceLost);
         }
+        if self.device().profile().read_only {
+            return Err(DeleteError::ReadOnly);
+        }
+        Ok(())
     }
 
-    /// Appends to `out` what is done. Returns as soon as something is, or the clock has reached `until`; with nothing in
-    /// flight and `until` [`Instant::FAR`] at once. Units are erased meanwhile.
+    /// Appends completed operations to `out`. Returns as soon as there is one or the clock has reached `until`; with nothing
+    /// in flight and `until` [`Instant::FAR`] at once. Units are erased meanwhile.
     pub fn reap(&mut self, until: Instant, out: &mut Vec<Finished>) {
-        while self.finished.is_empty() {
-            let idle = self.flights.is_empty();
-            if idle && until == Instant::FAR {
+        while !self.engine.has_finished() {
+            if self.engine.is_idle() && until == Instant::FAR {
                 break;
             }
             self.step(until);
-            if self.device.now() >= until {
+            if self.now() >= until {
                 break;
             }
         }
-        out.append(&mut self.finished);
+        self.engine.take_finished(out);
     }
 
-    /// Waits for one wish; others that are done meanwhile are kept for [`reap`](Self::reap). `None` where the ticket is
-    /// none that is pending.
+    /// Lets the device work until a request completes, at most until `until`. Operations that complete are kept for
+    /// [`reap`](Self::reap).
+    pub fn step(&mut self, until: Instant) {
+        self.engine.step(until);
+    }
+
+    /// Waits for one operation; others that complete meanwhile are kept for [`reap`](Self::reap). `None` where no operation
+    /// with this ticket is pending.
     pub fn wait(&mut self, ticket: Ticket) -> Option<Finished> {
-        loop {
-            if let Some(at) = self.finished.iter().position(|finished| finished.ticket == ticket) {
-                return Some(self.finished.remove(at));
-            }
-            if self.flights.is_empty() {
-                return None;
-            }
-            self.step(Instant::FAR);
-        }
+        waiting::wait(&mut self.engine, ticket)
     }
 
-    /// Waits until nothing is in flight: wishes are done, and what could be erased is erased.
+    /// Waits until nothing is in flight: operations have completed, and every unit that could be erased is.
     pub fn settle(&mut self) {
-        while !self.flights.is_empty() {
-            self.step(Instant::FAR);
-        }
+        waiting::settle(&mut self.engine);
     }
 
-    /// What the layer knows of its lanes and units.
+    /// Returns the units that hold the copies of the superblock.
+    pub fn superblock_units(&self) -> impl Iterator<Item = UnitAddress> + '_ {
+        self.engine.superblocks().copies().iter().copied()
+    }
+
+    /// Returns the units with a damaged header or footer whose other copy is valid. Footers are read only with
+    /// [`BlockOptions::verify_footers`].
+    pub fn damaged_ends(&self) -> impl Iterator<Item = DamagedEnd> + '_ {
+        self.damaged_ends.iter().copied()
+    }
+
+    /// Writes anew the superblock where a copy of it is lost or damaged, and blocks with a damaged header or footer, and
+    /// waits for that. Blocks that cannot be read, or for which there is no room, stay as they are. Where no unit is left
+    /// for a superblock, as many damaged units are erased as it takes if `discard_damaged` allows that.
+    ///
+    /// # Errors
+    /// [`DeleteError`] where nothing can be written, or no unit is left for a copy of the superblock.
+    pub fn repair(&mut self, discard_damaged: bool) -> Result<(), DeleteError> {
+        self.admit_change()?;
+        repair::repair(&mut self.engine, &mut self.damaged_ends, discard_damaged)
+    }
+
+    /// Returns the units of this layer with no valid header or footer, or of which the device lost whether they were erased
+    /// since. They are left alone until they are discarded.
+    pub fn damaged(&self) -> impl Iterator<Item = UnitAddress> + '_ {
+        self.engine.units().damaged().iter().copied()
+    }
+
+    /// Gives up what damaged units may hold, waits until they are erased, and returns how many are. Those that could not be
+    /// erased stay damaged.
+    ///
+    /// # Errors
+    /// [`DeleteError`] where nothing can be erased, or the superblock cannot be written, which must first record that fresh
+    /// ids are above those that the units held.
+    pub fn discard_damaged(&mut self) -> Result<u64, DeleteError> {
+        self.admit_change()?;
+        repair::discard_damaged(&mut self.engine)
+    }
+
+    /// Returns the state of the layer, its lanes and units.
     pub fn status(&self) -> Status {
-        let mut lanes: Vec<LaneStatus> = self
-            .lanes
-            .iter()
-            .map(|lane| LaneStatus {
-                erased: lane.erased() as u64,
-                dirty: lane.dirty.len() as u64 + u64::from(lane.erasing),
-                ..LaneStatus::default()
-            })
-            .collect();
-        for Block { place, .. } in self.stored.values() {
-            lanes[place.lane as usize].blocks += 1;
+        let (layout, units) = (self.engine.layout(), self.engine.units());
+        let mut lanes: Vec<LaneStatus> = (0..layout.lanes).map(|lane| self.lane_status(lane)).collect();
+        for (_, block) in self.engine.blocks().stored() {
+            lanes[block.address.lane as usize].blocks += 1;
         }
-        for place in &self.damaged {
-            lanes[place.lane as usize].damaged += 1;
+        for address in units.damaged() {
+            lanes[address.lane as usize].damaged += 1;
         }
-        for place in &self.erase_first {
-            lanes[place.lane as usize].dirty += 1;
+        for address in units.leftovers() {
+            lanes[address.lane as usize].dirty += 1;
         }
-        for (index, lane) in lanes.iter_mut().enumerate() {
-            let mut erases = Vec::new();
-            for unit in 0..self.layout.units {
-                let place = Place { lane: index as u32, unit };
-                let known = self.device.unit(place.on(), unit.into());
-                let bad = known.is_none_or(|unit| unit.state == UnitState::Bad);
-                lane.bad += u64::from(bad || self.superblocks.retired().contains(&place));
-                erases.extend(known.and_then(|unit| unit.erases));
-            }
-            lane.note_erases(&erases);
-        }
-        let room = self.room().saturating_sub(self.superblocks.units_needed());
         Status {
-            format: self.format,
-            layout: self.layout,
-            blocks: self.stored.len() as u64,
-            blocks_free: room,
-            next_id: self.next_id,
-            superblock_copies: self.superblocks.copies(),
-            counts: self.counts,
+            format: self.engine.format(),
+            layout: *layout,
+            blocks: self.engine.blocks().stored_count(),
+            blocks_free: self.engine.free_units(),
+            next_id: self.engine.ids().next(),
+            superblock_copies: self.engine.superblocks().copies().len(),
+            counts: Counts { single_copy_units: self.damaged_ends.len() as u64, ..self.engine.counts() },
             lanes,
         }
     }
 
-    /// How often a unit was erased.
-    pub(crate) fn erases_of(&self, place: Place) -> u32 {
-        self.device.unit(place.on(), place.unit.into()).and_then(|unit| unit.erases).unwrap_or(0)
+    /// Returns what the device and the unit table report about the units of a lane.
+    fn lane_status(&self, lane: u32) -> LaneStatus {
+        let units = self.engine.units();
+        let mut status = LaneStatus {
+            erased: units.erased(lane) as u64,
+            dirty: units.to_erase(lane) as u64,
+            ..LaneStatus::default()
+        };
+        let mut erases = Vec::new();
+        for unit in 0..self.engine.layout().units {
+            let address = UnitAddress { lane, unit };
+            let reported = self.device().unit(address.device_lane(), unit.into());
+            let is_bad = reported.is_none_or(|unit| unit.state == UnitState::Bad);
+            status.bad += u64::from(is_bad || self.engine.superblocks().retired().contains(&address));
+            erases.extend(reported.and_then(|unit| unit.erases));
+        }
+        status.set_erases(&erases);
+        status
     }
-}
-
-/// Why a device could not be formatted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FormatError {
-    /// It cannot hold blocks.
-    #[error(transparent)]
-    Unsuitable(crate::Unsuitable),
-    /// It was opened for reading.
-    #[error("the device was opened read-only")]
-    ReadOnly,
-    /// No unit took the superblock.
-    #[error("no unit of the device takes the superblock: {0}")]
-    Failed(PutFailure),
 }

@@ -1,634 +1,557 @@
-//! What goes to the device when, and what follows from its completions.
+//! The engine: turns what ends on a lane into transitions of blocks, superblock and ids.
 //!
-//! On a lane reads go first; then writes, as many at a time as the options say; erases when the lane has nothing else to
-//! do, or when there are too few erased units left for the writes to come. All of it is decided when a wish comes in or
-//! a request completes: there is no other clock. The file is long since what starts a request and what follows from its
-//! end belong together.
+//! It knows which block an operation is for; the scheduler below knows when its request goes to the device and what becomes
+//! of the unit. Every function here either queues operations and dispatches their lane, or handles an [`Event`]. The parts
+//! keep their own invariants; `blocks` lists those that join them.
 
-use crate::blocks::{Blocks, Finished, Outcome};
+use crate::block_table::{BlockTable, StoredBlock};
+use crate::completions::Completions;
 use crate::error::{DeleteFailure, GetFailure, PutFailure};
-use crate::header::{Content, Header, Place, UNCOUNTED, granule_checksum};
-use crate::lane::{Asked, Dirty, Get, Write};
-use crate::payload::{Data, label};
+use crate::ids::{IdAllocator, SequenceCounter};
+use crate::layout::{Layout, Region, UnitAddress};
+use crate::operation::{BlockRead, BlockWrite, Finished, Outcome, Pending, Ticket, Write};
+use crate::options::BlockOptions;
+use crate::payload::{Data, Payload};
 use crate::placement::Placement;
+use crate::rebuild::Parts;
+use crate::room::Limits;
+use crate::scheduler::{EraseFailure, Event, Scheduler};
+use crate::status::Counts;
+use crate::superblock::SuperblockStore;
+use crate::units::{Cause, Holds, State, UnitTable};
 use flashlane_base::Instant;
-use flashlane_device::{
-    Buffer, Completion, DataDevice, Failure, Lane, Request, Rule, SubmitError, UnitState,
-};
+use flashlane_device::{Buffer, DataDevice, Failure, SubmitError};
 use std::collections::VecDeque;
 
-/// Units that a write is tried on.
+/// Units on which a write is tried.
 const ATTEMPTS: u32 = 4;
 
-/// A request in flight.
-#[derive(Clone, Debug)]
-pub(crate) enum Flight {
-    Get { place: Place, get: Get },
-    Write { place: Place, write: Write },
-    Erase { place: Place, delete: Option<Asked> },
+/// The parts of the layer over one device.
+pub(crate) struct Engine<D> {
+    layout: Layout,
+    format: u128,
+    placement: Placement,
+    scheduler: Scheduler<D>,
+    blocks: BlockTable,
+    superblocks: SuperblockStore,
+    ids: IdAllocator,
+    sequence: SequenceCounter,
+    /// Writes for which no lane has a unit at the moment, and why they fail if none ever has.
+    unplaced: VecDeque<(Write, PutFailure)>,
+    completions: Completions,
+    rewrites: u64,
+    rereads: u64,
 }
 
-/// What became of a request that was to be handed over.
-enum Handed {
-    Over,
-    /// The device takes no more for now.
-    Full,
-    Refused(SubmitError),
-}
+impl<D: DataDevice> Engine<D> {
+    pub(crate) fn new(device: D, layout: Layout, format: u128, options: &BlockOptions, parts: Parts) -> Self {
+        let Parts { units, blocks, superblocks, ids, sequence } = parts;
+        Self {
+            layout,
+            format,
+            placement: options.placement,
+            scheduler: Scheduler::new(device, units, layout, format, options),
+            blocks,
+            superblocks,
+            ids,
+            sequence,
+            unplaced: VecDeque::new(),
+            completions: Completions::default(),
+            rewrites: 0,
+            rereads: 0,
+        }
+    }
 
-impl<D: DataDevice> Blocks<D> {
-    pub(crate) fn enqueue_get(&mut self, lane: u32, get: Get) {
-        let state = &mut self.lanes[lane as usize];
-        state.load_bytes += u64::from(get.granules.1) * self.layout.granule_bytes;
-        state.gets.push_back(get);
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    pub(crate) fn format(&self) -> u128 {
+        self.format
+    }
+
+    pub(crate) fn device(&self) -> &D {
+        self.scheduler.port().device()
+    }
+
+    pub(crate) fn units(&self) -> &UnitTable {
+        self.scheduler.units()
+    }
+
+    pub(crate) fn blocks(&self) -> &BlockTable {
+        &self.blocks
+    }
+
+    pub(crate) fn superblocks(&self) -> &SuperblockStore {
+        &self.superblocks
+    }
+
+    pub(crate) fn ids(&self) -> &IdAllocator {
+        &self.ids
+    }
+
+    pub(crate) fn allocate_id(&mut self) -> u64 {
+        self.ids.allocate()
+    }
+
+    /// Returns the events counted since the device was opened, of those that the engine and the lanes count.
+    pub(crate) fn counts(&self) -> Counts {
+        Counts {
+            writes_that_waited_for_an_erase: self.scheduler.writes_that_waited(),
+            rewrites: self.rewrites,
+            rereads: self.rereads,
+            single_copy_units: 0,
+        }
+    }
+
+    pub(crate) fn is_device_lost(&self) -> bool {
+        self.scheduler.port().is_lost()
+    }
+
+    /// Returns whether a block can be given a unit, those for the next superblock excluded.
+    pub(crate) fn has_room_for_blocks(&self) -> bool {
+        self.free_units() > 0
+    }
+
+    /// Returns the number of units that blocks can still be given.
+    pub(crate) fn free_units(&self) -> u64 {
+        let room = self.scheduler.room().of_all_lanes().saturating_sub(self.unplaced.len() as u64);
+        room.saturating_sub(self.superblocks.units_needed())
+    }
+
+    /// Returns the lane that the placement chooses for a block.
+    pub(crate) fn lane_for_block(&self, id: u64) -> Option<u32> {
+        self.scheduler.room().lane_for_block(self.placement, id)
+    }
+
+    /// Ids below this are recorded as given out: by the superblock, or by the block with the highest id, which is erased only
+    /// after a superblock recorded it.
+    fn recorded_below(&self) -> u64 {
+        self.superblocks.recorded_floor().max(self.blocks.highest().unwrap_or(0))
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { recorded_below: self.recorded_below(), superblock_units: self.superblocks.units_needed() }
+    }
+
+    // Operations. The caller has checked that they are admissible.
+
+    fn accept(&mut self, id: u64) -> Pending {
+        self.completions.accept(id, self.scheduler.port().now())
+    }
+
+    /// Queues the write of a block on `lane`.
+    pub(crate) fn put(&mut self, id: u64, lane: u32, mut payload: Payload) -> Ticket {
+        assert!(self.scheduler.may_change(), "block {id} is put before leftovers are erased");
+        let is_repair = self.blocks.get(id).is_some();
+        let is_gap_recorded = self.superblocks.recorded_floor() >= self.ids.pending_floor();
+        assert!(is_repair || is_gap_recorded, "block {id} is put before the id gap is recorded");
+        let pending = self.accept(id);
+        let sequence = self.sequence.allocate();
+        self.ids.note_used(id);
+        self.blocks.start_put(id);
+        let checksums = payload.checksums(self.format, sequence);
+        let write = BlockWrite { pending, payload, sequence, checksums, attempts: 0, has_waited: false };
+        self.queue_write(lane, Write::Block(write));
+        self.fail_blocked_operations();
+        pending.ticket
+    }
+
+    /// Queues a read of `length_bytes` from `offset_bytes` of a stored block.
+    pub(crate) fn get(&mut self, id: u64, offset_bytes: u64, length_bytes: u64) -> Ticket {
+        let block = self.blocks.get(id).expect("a get is of a stored block");
+        let (address, block_bytes) = (block.address, block.length_bytes);
+        assert_eq!(self.units().state(address), State::Live(Holds::Block(id)), "block {id} at {address:?}");
+        assert!(offset_bytes + length_bytes <= block_bytes, "bytes behind the end of block {id}");
+        let granule_bytes = self.layout.granule_bytes;
+        // An empty get reads a granule too.
+        let first = (offset_bytes / granule_bytes).min(u64::from(self.layout.granules) - 1);
+        let end = (offset_bytes + length_bytes).div_ceil(granule_bytes);
+        let pending = self.accept(id);
+        self.blocks.add_reader(id);
+        self.scheduler.queue_read(BlockRead {
+            pending,
+            address,
+            first_granule: first as u32,
+            granules: end.saturating_sub(first).max(1) as u32,
+            skip_bytes: (offset_bytes - first * granule_bytes) as usize,
+            length_bytes: length_bytes as usize,
+            is_retry: false,
+        });
+        self.dispatch(address.lane);
+        pending.ticket
+    }
+
+    /// Deletes a stored block: its unit is erased once no get reads it and the superblock records its id.
+    pub(crate) fn delete(&mut self, id: u64) -> Ticket {
+        assert!(self.scheduler.may_change(), "block {id} is deleted before leftovers are erased");
+        let pending = self.accept(id);
+        let (address, has_readers) = self.blocks.start_delete(id, pending);
+        self.renew_superblock_if_due();
+        self.scheduler.delete(address, id, has_readers);
+        self.dispatch(address.lane);
+        self.fail_blocked_operations();
+        pending.ticket
+    }
+
+    /// Keeps the buffer of a get for later ones.
+    pub(crate) fn reuse(&mut self, data: Data) {
+        self.scheduler.reuse(data.into_buffer());
+    }
+
+    /// Erases a damaged unit, whose content is given up.
+    pub(crate) fn discard(&mut self, address: UnitAddress) {
+        self.scheduler.discard(address);
+        self.dispatch(address.lane);
+    }
+
+    /// Queues a leftover of a power cut to be erased, before the other units of its lane.
+    pub(crate) fn queue_leftover(&mut self, address: UnitAddress) {
+        self.scheduler.erase_leftover(address);
+    }
+
+    /// Erases a unit of a lane, if one may be erased. Returns false where the device cannot take the request yet.
+    pub(crate) fn start_erase(&mut self, lane: u32) -> bool {
+        let is_done = self.scheduler.start_erase(lane, self.limits());
+        self.handle_events();
+        is_done
+    }
+
+    /// Sets whether units may be written, and erased in the background.
+    pub(crate) fn allow_changes(&mut self, may_change: bool) {
+        self.scheduler.allow_changes(may_change);
+    }
+
+    pub(crate) fn may_change(&self) -> bool {
+        self.scheduler.may_change()
+    }
+
+    /// Requests new copies of the superblock.
+    pub(crate) fn mark_superblock_stale(&mut self) {
+        self.superblocks.mark_stale();
+    }
+
+    /// Lets the device work until a request completes, at most until `until`, and handles the completions.
+    pub(crate) fn step(&mut self, until: Instant) {
+        for completion in self.scheduler.reap(until) {
+            let Some((lane, event)) = self.scheduler.complete(&completion) else { continue };
+            self.handle(event);
+            if self.is_device_lost() {
+                self.fail_all();
+                continue;
+            }
+            self.renew_superblock_if_due();
+            if self.scheduler.take_waits_for_other_lane() {
+                // This lane had its turn: where units are few the others come before it.
+                self.dispatch_all(lane + 1);
+            } else {
+                self.dispatch(lane);
+            }
+            self.retry_unplaced();
+            self.fail_blocked_operations();
+        }
+    }
+
+    /// Returns whether no request is in flight.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.scheduler.port().is_idle()
+    }
+
+    pub(crate) fn into_device(self) -> D {
+        self.scheduler.into_device()
+    }
+
+    /// Returns whether operations have completed that were not taken.
+    pub(crate) fn has_finished(&self) -> bool {
+        !self.completions.is_empty()
+    }
+
+    /// Returns the completed operation with this ticket.
+    pub(crate) fn take(&mut self, ticket: Ticket) -> Option<Finished> {
+        self.completions.take(ticket)
+    }
+
+    /// Appends all completed operations to `out`.
+    pub(crate) fn take_finished(&mut self, out: &mut Vec<Finished>) {
+        self.completions.take_all(out);
+    }
+
+    fn finish(&mut self, pending: Pending, outcome: Outcome) {
+        self.completions.finish(pending, self.scheduler.port().now(), outcome);
+    }
+
+    // Dispatch.
+
+    fn queue_write(&mut self, lane: u32, write: Write) {
+        self.scheduler.queue_write(lane, write);
         self.dispatch(lane);
     }
 
-    pub(crate) fn enqueue_write(&mut self, lane: u32, write: Write) {
-        let state = &mut self.lanes[lane as usize];
-        state.load_bytes += self.layout.unit_bytes;
-        match write {
-            // Others wait for a superblock.
-            Write::Superblock { .. } => state.writes.push_front(write),
-            Write::Block { .. } => state.writes.push_back(write),
+    /// Hands over what may go to the device on a lane, and handles what it refuses.
+    fn dispatch(&mut self, lane: u32) {
+        if self.is_device_lost() {
+            return self.fail_all();
         }
-        self.dispatch(lane);
-    }
-
-    pub(crate) fn enqueue_erase(&mut self, place: Place, delete: Option<Asked>) {
-        self.lanes[place.lane as usize].dirty.push_back(Dirty { unit: place.unit, delete });
-        self.dispatch(place.lane);
-    }
-
-    /// Lets the device go on until something completes, at most until `until`, and does what follows from that. What is
-    /// done is kept for [`reap`](Self::reap).
-    pub fn step(&mut self, until: Instant) {
-        let mut out = Vec::new();
-        self.device.reap(until, &mut out);
-        for completion in out {
-            self.completed(&completion);
+        self.scheduler.dispatch(lane, self.limits());
+        while self.handle_events() && !self.is_device_lost() {
+            self.scheduler.dispatch(lane, self.limits());
+        }
+        if self.is_device_lost() {
+            self.fail_all();
         }
     }
 
-    fn completed(&mut self, completion: &Completion) {
-        let Some(flight) = self.flights.remove(&completion.id) else { return };
-        let buffer = self.device.take_buffer(completion.id);
-        self.gone |= completion.outcome == Err(Failure::Gone);
-        let lane = match flight {
-            Flight::Get { place, get } => {
-                self.lanes[place.lane as usize].reading -= 1;
-                self.read(place, get, buffer, completion.outcome);
-                place.lane
-            }
-            Flight::Write { place, write } => {
-                self.lanes[place.lane as usize].writing -= 1;
-                self.lanes[place.lane as usize].load_bytes -= self.layout.unit_bytes;
-                self.written(place, write, buffer, completion.outcome);
-                place.lane
-            }
-            Flight::Erase { place, delete } => {
-                self.lanes[place.lane as usize].erasing -= 1;
-                self.erased(place, delete, completion.outcome);
-                place.lane
-            }
-        };
-        if self.gone {
-            return self.abandon();
-        }
-        self.tend_superblock();
-        if std::mem::take(&mut self.blocked) {
-            // It had its turn: where places are few the others come before it.
-            self.dispatch_all(lane + 1);
-        } else {
-            self.dispatch(lane);
-        }
-        self.house();
-        self.give_up_what_is_stuck();
-    }
-
-    /// The device is gone: what waits for it fails.
-    fn abandon(&mut self) {
-        for lane in 0..self.layout.lanes {
-            let state = &mut self.lanes[lane as usize];
-            let (gets, writes) = (std::mem::take(&mut state.gets), std::mem::take(&mut state.writes));
-            state.dirty.clear();
-            for get in gets {
-                let place = Place { lane, unit: get.unit };
-                let id = get.asked.id;
-                self.got(place, &get, Err(GetFailure::Refused { id, place, refusal: SubmitError::Gone }));
-            }
-            for write in writes {
-                self.lanes[lane as usize].load_bytes -= self.layout.unit_bytes;
-                self.give_up(write, PutFailure::Refused(SubmitError::Gone));
-            }
-        }
-        self.house();
-        let erasing: Vec<u64> = self
-            .flights
-            .values()
-            .filter_map(|flight| match flight {
-                Flight::Erase { delete, .. } => delete.map(|asked| asked.id),
-                _ => None,
-            })
-            .collect();
-        let waiting: Vec<u64> = self
-            .deleting
-            .iter()
-            .filter(|(id, (_, block))| block.readers == 0 && !erasing.contains(id))
-            .map(|(&id, _)| id)
-            .collect();
-        for id in waiting {
-            let (asked, _) = self.deleting.remove(&id).expect("it was listed");
-            self.finish(asked, Outcome::Delete(Err(DeleteFailure::Gone)));
-        }
-    }
-
-    /// Every lane, `first` before the others.
+    /// Dispatches every lane, `first` before the others.
     pub(crate) fn dispatch_all(&mut self, first: u32) {
         let count = self.layout.lanes;
-        for step in 0..count {
-            self.dispatch((first + step) % count);
+        (0..count).for_each(|step| self.dispatch((first + step) % count));
+    }
+
+    /// Handles what the device refused. Returns whether there was anything.
+    fn handle_events(&mut self) -> bool {
+        let mut has_handled = false;
+        while let Some(event) = self.scheduler.take_event() {
+            self.handle(event);
+            has_handled = true;
+        }
+        has_handled
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Read { read, result } => self.read_ended(read, result),
+            Event::Written { write, result, retired } => self.write_ended(write, result, retired),
+            Event::Erased { address, cause, result } => self.erase_ended(address, cause, result),
         }
     }
 
-    /// Hands over to the device what may go now.
-    pub(crate) fn dispatch(&mut self, lane: u32) {
-        let at = lane as usize;
-        if self.gone {
-            return self.abandon();
+    // Reads.
+
+    fn read_ended(&mut self, mut read: BlockRead, result: Result<Buffer, GetFailure>) {
+        let is_refused = matches!(result, Err(GetFailure::Refused { .. }));
+        let result = result.and_then(|buffer| self.checked(&read, buffer));
+        if result.is_err() && !is_refused && !read.is_retry && !self.is_device_lost() {
+            // The fault may be one of the transfer rather than of the medium.
+            read.is_retry = true;
+            self.rereads += 1;
+            return self.scheduler.retry_read(read);
         }
-        while let Some(get) = self.lanes[at].gets.pop_front() {
-            if !self.start_get(lane, get) {
-                return;
-            }
-        }
-        // An erase for the writes to come goes before them: it is short, and they would wait for it otherwise.
-        let reserve = self.options.reserve_units as usize;
-        let short = self.lanes[at].erased() < reserve && self.lanes[at].erasing == 0;
-        if self.awake && short && self.lanes[at].reading == 0 && !self.start_erase(lane) {
-            return;
-        }
-        while self.lanes[at].writing < self.options.writes_per_lane.get() && !self.lanes[at].writes.is_empty()
-        {
-            if !self.start_write(lane) {
-                return;
-            }
-        }
-        if self.awake && self.lanes[at].is_idle() {
-            self.start_erase(lane);
+        self.scheduler.finish_read(&read);
+        self.finish(read.pending, Outcome::Get(result));
+        if self.blocks.reader_left(read.pending.id) {
+            self.scheduler.last_reader_left(read.address);
         }
     }
 
-    fn fresh_request(&mut self) -> u64 {
-        self.next_request += 1;
-        self.next_request
-    }
-
-    /// Whether the device takes another request; where it does not, this waits for one to end.
-    fn has_place(&mut self) -> bool {
-        let full = self.flights.len() >= self.device.profile().depth as usize;
-        self.blocked |= full;
-        !full
-    }
-
-    fn hand_over(&mut self, request: Request, buffer: Option<Buffer>) -> (Handed, Option<Buffer>) {
-        if !self.has_place() {
-            return (Handed::Full, buffer);
-        }
-        let answer = match buffer {
-            Some(buffer) => self.device.submit_with(request, buffer).map_err(|(error, b)| (error, Some(b))),
-            None => self.device.submit(request).map_err(|error| (error, None)),
-        };
-        match answer {
-            Ok(()) => (Handed::Over, None),
-            // Both pass when something in flight has ended.
-            Err((
-                SubmitError::Full { .. } | SubmitError::Rule { rule: Rule::TooManyOpen { .. }, .. },
-                buffer,
-            )) if !self.flights.is_empty() => {
-                self.blocked = true;
-                (Handed::Full, buffer)
-            }
-            Err((error, buffer)) => {
-                self.gone |= error == SubmitError::Gone;
-                (Handed::Refused(error), buffer)
+    /// Returns the bytes of a read if their checksums match.
+    fn checked(&self, read: &BlockRead, buffer: Buffer) -> Result<Data, GetFailure> {
+        let granule_bytes = self.layout.granule_bytes;
+        match self.blocks.first_mismatch(read, buffer.as_slice(), self.format, granule_bytes) {
+            None => Ok(Data::new(buffer, read.skip_bytes, read.length_bytes)),
+            Some(granule) => {
+                let offset_bytes = u64::from(granule) * granule_bytes;
+                Err(GetFailure::Damaged { id: read.pending.id, offset_bytes, address: read.address })
             }
         }
     }
 
-    /// Whether the next may be tried.
-    fn start_get(&mut self, lane: u32, get: Get) -> bool {
-        let place = Place { lane, unit: get.unit };
-        let granule = self.layout.granule_bytes;
-        let at = u64::from(get.unit) * self.layout.unit_bytes + self.layout.header_bytes;
-        let (offset, length) =
-            (at + u64::from(get.granules.0) * granule, u64::from(get.granules.1) * granule);
-        let request = Request::read(self.fresh_request(), offset, length).on(Lane(lane));
-        let spare = self.spare.pop_if(|buffer| buffer.len() as u64 == length);
-        let buffer = spare.unwrap_or_else(|| Buffer::zeroed(length as usize));
-        match self.hand_over(request, Some(buffer)) {
-            (Handed::Over, _) => {
-                self.lanes[lane as usize].reading += 1;
-                self.flights.insert(request.id, Flight::Get { place, get });
-                true
-            }
-            (Handed::Full, _) => {
-                self.lanes[lane as usize].gets.push_front(get);
-                false
-            }
-            (Handed::Refused(error), _) => {
-                let id = get.asked.id;
-                self.got(place, &get, Err(GetFailure::Refused { id, place, refusal: error }));
-                true
-            }
-        }
-    }
+    // Writes.
 
-    /// Whether the next may be tried.
-    fn start_write(&mut self, lane: u32) -> bool {
-        let at = lane as usize;
-        let is_block = matches!(self.lanes[at].writes.front(), Some(Write::Block { .. }));
-        let kept_back = is_block && !self.may_take_unit();
-        let unit = match self.lanes[at].writes.front() {
-            _ if kept_back => None,
-            Some(&Write::Superblock { end, .. }) => {
-                self.lanes[at].take_erased_towards(end, lane, &self.layout)
-            }
-            _ => self.lanes[at].take_erased(),
-        };
-        let Some(unit) = unit else {
-            // A superblock must not wait for a unit that is erased only after it.
-            let is_to_come = |dirty| is_block || self.may_erase(dirty);
-            let to_come = self.lanes[at].erasing > 0 || self.lanes[at].dirty.iter().any(is_to_come);
-            if kept_back || to_come {
-                if let Some(Write::Block { waited, .. }) = self.lanes[at].writes.front_mut() {
-                    self.counts.writes_that_waited_for_an_erase += u64::from(!*waited);
-                    *waited = true;
-                }
-                if self.lanes[at].erasing == 0 {
-                    self.start_erase(lane);
-                }
-                // Another lane's erase helps as well.
-                self.blocked |= kept_back;
-                return false;
-            }
-            // Its units went bad while it waited.
-            let write = self.lanes[at].writes.pop_front().expect("there is one");
-            self.lanes[at].load_bytes -= self.layout.unit_bytes;
-            self.place_elsewhere(write, PutFailure::NoUnit);
-            return true;
-        };
-        let place = Place { lane, unit };
-        if !self.has_place() {
-            let erases = self.erases_of(place);
-            self.lanes[at].add_erased(unit, erases);
-            return false;
-        }
-        let mut write = self.lanes[at].writes.pop_front().expect("there is one");
-        let buffer = self.labelled(place, &mut write);
-        let offset = u64::from(unit) * self.layout.unit_bytes;
-        let request =
-            Request::write(self.fresh_request(), offset, self.layout.unit_bytes).on(Lane(lane)).durable();
-        let (handed, buffer) = self.hand_over(request, Some(buffer));
-        if let Some(buffer) = buffer {
-            put_back(&mut write, buffer);
-        }
-        match handed {
-            Handed::Over => {
-                self.lanes[at].writing += 1;
-                self.flights.insert(request.id, Flight::Write { place, write });
-                true
-            }
-            Handed::Full => {
-                let erases = self.erases_of(place);
-                self.lanes[at].add_erased(unit, erases);
-                self.lanes[at].writes.push_front(write);
-                false
-            }
-            Handed::Refused(error) => {
-                self.lanes[at].load_bytes -= self.layout.unit_bytes;
-                // Whatever the unit is, it is not what it was taken for.
-                self.lanes[at].dirty.push_back(Dirty { unit, delete: None });
-                self.place_elsewhere(write, PutFailure::Refused(error));
-                true
-            }
-        }
-    }
-
-    /// The unit's bytes, its header at both ends.
-    fn labelled(&mut self, place: Place, write: &mut Write) -> Buffer {
-        let erases = self.device.unit(place.on(), place.unit.into()).and_then(|unit| unit.erases);
-        let (format, erases) = (self.format, erases.unwrap_or(UNCOUNTED));
-        match write {
-            Write::Block { asked, payload, sequence, checksums, .. } => {
-                let content = Content::Block {
-                    id: asked.id,
-                    length_bytes: payload.len(),
-                    checksums: checksums.clone(),
-                };
-                payload.label(&Header { format, sequence: *sequence, place, erases, content });
-                std::mem::take(&mut payload.buffer)
-            }
-            Write::Superblock { buffer, sequence, superblock, .. } => {
-                let content = Content::Superblock(superblock.clone());
-                label(buffer, &self.layout, &Header { format, sequence: *sequence, place, erases, content });
-                std::mem::take(buffer)
-            }
-        }
-    }
-
-    /// Ids below this are known to have been given out, whatever of them is erased: the superblock says so, or the block
-    /// with the highest id, which is erased only after a superblock said so.
-    pub(crate) fn known_below(&self) -> u64 {
-        let stored = self.stored.last_key_value().map(|(&id, _)| id);
-        let deleting = self.deleting.last_key_value().map(|(&id, _)| id);
-        self.superblocks.floor().max(stored.max(deleting).unwrap_or(0))
-    }
-
-    /// Erases a unit, if there is one that may be. Whether the next request may be tried.
-    pub(crate) fn start_erase(&mut self, lane: u32) -> bool {
-        let at = lane as usize;
-        loop {
-            let Some(nth) = self.lanes[at].dirty.iter().position(|dirty| self.may_erase(dirty)) else {
-                self.blocked |= !self.lanes[at].dirty.is_empty();
-                return true;
-            };
-            let Dirty { unit, delete } = self.lanes[at].dirty.remove(nth).expect("it was found there");
-            let place = Place { lane, unit };
-            let offset = u64::from(unit) * self.layout.unit_bytes;
-            let request = Request::erase(self.fresh_request(), offset, self.layout.unit_bytes).on(Lane(lane));
-            match self.hand_over(request, None).0 {
-                Handed::Over => {
-                    self.lanes[at].erasing += 1;
-                    self.flights.insert(request.id, Flight::Erase { place, delete });
-                    return true;
-                }
-                Handed::Full => {
-                    self.lanes[at].dirty.push_front(Dirty { unit, delete });
-                    return false;
-                }
-                // The next may be in a better state.
-                Handed::Refused(_) => {
-                    let outcome = if self.gone { Failure::Gone } else { Failure::BadUnit };
-                    self.erased(place, delete, Err(outcome));
-                }
-            }
-        }
-    }
-
-    /// Whether a unit may be erased: of a block that is deleted, not before it is known otherwise that its id was given
-    /// out, and not before a copy of it that may lie elsewhere.
-    fn may_erase(&self, dirty: &Dirty) -> bool {
-        dirty.is_below(self.known_below())
-            && dirty.delete.is_none_or(|asked| !self.ghosts.values().any(|&id| id == asked.id))
-    }
-
-    /// A read came back.
-    fn read(&mut self, place: Place, mut get: Get, buffer: Option<Buffer>, outcome: Result<(), Failure>) {
-        let id = get.asked.id;
-        let result = match (outcome, buffer) {
-            (Err(failure), _) => Err(GetFailure::Unreadable { id, place, failure }),
-            (Ok(()), None) => Err(GetFailure::Unreadable { id, place, failure: Failure::Unreadable }),
-            (Ok(()), Some(buffer)) => match self.first_damaged(&get, &buffer) {
-                None => Ok(Data { buffer, from: get.from, length: get.length }),
-                Some(granule) => {
-                    let offset_bytes = u64::from(granule) * self.layout.granule_bytes;
-                    Err(GetFailure::Damaged { id, offset_bytes, place })
-                }
-            },
-        };
-        if result.is_err() && !get.again && !self.gone {
-            // Once more: it may be a fault of the way rather than of the medium.
-            get.again = true;
-            self.counts.rereads += 1;
-            self.lanes[place.lane as usize].gets.push_front(get);
-            return;
-        }
-        self.got(place, &get, result);
-    }
-
-    /// The first granule that is not what was written.
-    fn first_damaged(&self, get: &Get, buffer: &Buffer) -> Option<u32> {
-        let id = get.asked.id;
-        let block = self.stored.get(&id).or_else(|| self.deleting.get(&id).map(|(_, block)| block));
-        let block = block.expect("a block that is read is there");
-        let granules = buffer.as_slice().chunks(self.layout.granule_bytes as usize);
-        granules.zip(get.granules.0..).find_map(|(bytes, nth)| {
-            let right = block.checksums[nth as usize];
-            (granule_checksum(self.format, block.sequence, nth, bytes) != right).then_some(nth)
-        })
-    }
-
-    /// A get is done.
-    fn got(&mut self, place: Place, get: &Get, result: Result<Data, GetFailure>) {
-        let lane = &mut self.lanes[place.lane as usize];
-        lane.load_bytes -= u64::from(get.granules.1) * self.layout.granule_bytes;
-        self.finish(get.asked, Outcome::Get(result));
-        let id = get.asked.id;
-        if let Some(block) = self.stored.get_mut(&id) {
-            block.readers -= 1;
-        } else if let Some((asked, block)) = self.deleting.get_mut(&id) {
-            block.readers -= 1;
-            // The last reader of a block on its way out.
-            if block.readers == 0 {
-                let delete = Some(*asked);
-                self.lanes[place.lane as usize].dirty.push_back(Dirty { unit: place.unit, delete });
-            }
-        }
-    }
-
-    /// A write came back.
-    fn written(
+    fn write_ended(
         &mut self,
-        place: Place,
-        mut write: Write,
-        buffer: Option<Buffer>,
-        outcome: Result<(), Failure>,
+        write: Write,
+        result: Result<UnitAddress, PutFailure>,
+        retired: Option<UnitAddress>,
     ) {
-        if let Some(buffer) = buffer {
-            put_back(&mut write, buffer);
-        }
-        let Err(failure) = outcome else { return self.stored(place, write) };
-        if failure == Failure::Gone {
-            return self.give_up(write, PutFailure::Write { place, failure });
-        }
-        if let Write::Block { asked, .. } = &write {
-            self.ghosts.insert(place, asked.id);
-        }
-        self.failed(place);
-        self.counts.rewrites += 1;
-        self.place_elsewhere(write, PutFailure::Write { place, failure });
-    }
-
-    /// A unit is written.
-    fn stored(&mut self, place: Place, write: Write) {
-        match write {
-            Write::Block { asked, payload, sequence, checksums, .. } => {
-                self.putting.remove(&asked.id);
-                self.suspects.remove(&place);
-                let length_bytes = payload.len();
-                let block = crate::blocks::Block { place, length_bytes, sequence, checksums, readers: 0 };
-                if let Some(older) = self.stored.insert(asked.id, block) {
-                    // It was written anew (`rewrite`).
-                    let Place { lane, unit } = older.place;
-                    self.lanes[lane as usize].dirty.push_back(Dirty { unit, delete: None });
-                }
-                self.finish(asked, Outcome::Put(Ok(()), payload));
-            }
-            Write::Superblock { .. } => self.superblock_ended(Ok(place)),
-        }
-    }
-
-    /// Tries a write on another unit, the least loaded lane's; gives it up where it was tried often enough.
-    fn place_elsewhere(&mut self, mut write: Write, failure: PutFailure) {
-        let attempts = match &mut write {
-            Write::Block { attempts, .. } | Write::Superblock { attempts, .. } => attempts,
-        };
-        *attempts += 1;
-        let tired = *attempts >= ATTEMPTS;
-        if let Write::Block { payload, sequence, checksums, .. } = &mut write {
-            // The unit that failed may hold all of it or half: it must not pass for what is written now.
-            *sequence = self.sequence;
-            *checksums = payload.seal(self.format, self.sequence);
-            self.sequence += 1;
-        }
-        let lane = match write {
-            Write::Block { .. } if !self.has_room_for_blocks() => None,
-            Write::Block { .. } => Placement::LeastLoaded.lane(0, &self.lanes),
-            Write::Superblock { end, .. } => self.lane_for_superblock(end, &[]),
-        };
-        match lane.filter(|_| !tired && !self.gone) {
-            Some(lane) => self.enqueue_write(lane, write),
-            None if tired || self.gone => self.give_up(write, failure),
-            None => self.homeless.push_back((write, failure)),
-        }
-    }
-
-    /// Nothing is in flight: what waits all the same waits for nothing, and fails. Only on a device so worn that no unit
-    /// is left for a superblock.
-    pub(crate) fn give_up_what_is_stuck(&mut self) {
-        if !self.flights.is_empty() {
-            return;
-        }
-        for lane in 0..self.layout.lanes as usize {
-            let dirty = std::mem::take(&mut self.lanes[lane].dirty);
-            let (deletes, others): (VecDeque<_>, VecDeque<_>) =
-                dirty.into_iter().partition(|dirty| dirty.delete.is_some());
-            self.lanes[lane].dirty = others;
-            for Dirty { delete, .. } in deletes {
-                let asked = delete.expect("they are deletes");
-                let (_, block) = self.deleting.remove(&asked.id).expect("it is being deleted");
-                self.stored.insert(asked.id, block);
-                self.finish(asked, Outcome::Delete(Err(DeleteFailure::NoUnit)));
-            }
-        }
-        for lane in 0..self.layout.lanes as usize {
-            for write in std::mem::take(&mut self.lanes[lane].writes) {
-                self.lanes[lane].load_bytes -= self.layout.unit_bytes;
-                self.give_up(write, PutFailure::NoUnit);
-            }
-        }
-    }
-
-    /// Finds lanes for the writes that have none, as soon as there is room; where nothing is in flight that could make
-    /// any, they fail.
-    fn house(&mut self) {
-        while let Some((write, failure)) = self.homeless.pop_front() {
-            let lane = Placement::LeastLoaded.lane(0, &self.lanes).filter(|_| self.has_room_for_blocks());
-            if let Some(lane) = lane {
-                self.enqueue_write(lane, write);
-            } else if self.flights.is_empty() || self.gone {
-                self.give_up(write, failure);
-            } else {
-                return self.homeless.push_front((write, failure));
-            }
-        }
-    }
-
-    fn give_up(&mut self, write: Write, failure: PutFailure) {
-        match write {
-            Write::Block { asked, payload, .. } => {
-                self.putting.remove(&asked.id);
-                self.finish(asked, Outcome::Put(Err(failure), payload));
-            }
-            Write::Superblock { .. } => self.superblock_ended(Err(failure)),
-        }
-    }
-
-    /// A unit could not be written: it is erased and tried once more, and retired if it fails again.
-    fn failed(&mut self, place: Place) {
-        let known = self.device.unit(place.on(), place.unit.into());
-        if known.is_none_or(|unit| unit.state == UnitState::Bad) {
-            self.ghosts.remove(&place);
-            return;
-        }
-        if self.suspects.insert(place) {
-            self.lanes[place.lane as usize].dirty.push_front(Dirty { unit: place.unit, delete: None });
-        } else {
-            self.retire(place);
-        }
-    }
-
-    /// A unit is used no more; where the device does not say so itself, the superblock does.
-    fn retire(&mut self, place: Place) {
-        self.ghosts.remove(&place);
-        let known = self.device.unit(place.on(), place.unit.into());
-        if !self.gone && known.is_some_and(|unit| unit.state != UnitState::Bad) {
-            self.superblocks.retire(place);
-        }
-    }
-
-    /// An erase came back.
-    fn erased(&mut self, place: Place, delete: Option<Asked>, outcome: Result<(), Failure>) {
-        if outcome != Err(Failure::Gone) {
-            self.ghosts.remove(&place);
-        }
-        match outcome {
-            Ok(()) => {
-                self.damaged.remove(&place);
-                let erases = self.erases_of(place);
-                self.lanes[place.lane as usize].add_erased(place.unit, erases);
-                self.deleted(delete);
-            }
-            Err(Failure::Gone) => {
-                if let Some(asked) = delete {
-                    self.deleting.remove(&asked.id);
-                    self.finish(asked, Outcome::Delete(Err(DeleteFailure::Gone)));
-                }
+        retired.into_iter().for_each(|address| self.superblocks.retire(address));
+        match result {
+            Ok(address) => self.write_completed(address, write),
+            Err(failure @ PutFailure::Write { failure: Failure::Gone, .. }) => {
+                self.fail_write(write, failure)
             }
             Err(failure) => {
-                let known = self.device.unit(place.on(), place.unit.into());
-                // Nobody reads a bad unit again; of another the device may have another opinion after a restart.
-                let certain = known.is_none_or(|unit| unit.state == UnitState::Bad);
-                self.retire(place);
-                match delete {
-                    Some(asked) if !certain => {
-                        self.deleting.remove(&asked.id);
-                        self.finish(asked, Outcome::Delete(Err(DeleteFailure::Erase { failure })));
-                    }
-                    delete => self.deleted(delete),
-                }
+                self.rewrites += u64::from(matches!(failure, PutFailure::Write { .. }));
+                self.retry_on_another_lane(write, failure);
             }
         }
     }
 
-    fn deleted(&mut self, delete: Option<Asked>) {
-        if let Some(asked) = delete {
-            self.deleting.remove(&asked.id);
-            self.finish(asked, Outcome::Delete(Ok(())));
+    fn write_completed(&mut self, address: UnitAddress, write: Write) {
+        match write {
+            Write::Block(BlockWrite { pending, payload, sequence, checksums, .. }) => {
+                let block = StoredBlock::new(address, payload.len(), sequence, checksums);
+                if let Some(older) = self.blocks.put_completed(pending.id, block) {
+                    self.scheduler.release(older);
+                }
+                self.finish(pending, Outcome::Put(Ok(()), payload));
+            }
+            Write::Superblock(_) => self.superblock_copy_ended(Ok(address)),
         }
     }
 
-    fn finish(&mut self, asked: Asked, outcome: Outcome) {
-        let Asked { ticket, id, at } = asked;
-        self.finished.push(Finished { ticket, id, asked: at, done: self.device.now(), outcome });
+    /// Tries a write on another unit, of the lane with the least load; fails it when it was tried often enough.
+    fn retry_on_another_lane(&mut self, mut write: Write, failure: PutFailure) {
+        let is_out_of_attempts = write.count_attempt() >= ATTEMPTS;
+        if let Write::Block(BlockWrite { payload, sequence, checksums, .. }) = &mut write {
+            // The unit that failed may hold all or half of it, which must not pass for what is written now.
+            *sequence = self.sequence.allocate();
+            *checksums = payload.checksums(self.format, *sequence);
+        }
+        if is_out_of_attempts || self.is_device_lost() {
+            return self.fail_write(write, failure);
+        }
+        let lane = match &write {
+            Write::Block(_) => self.lane_for_retry(),
+            Write::Superblock(copy) => {
+                self.scheduler.room().lane_for_superblock(copy.region, &[], self.recorded_below())
+            }
+        };
+        match lane {
+            Some(lane) => self.queue_write(lane, write),
+            None => self.unplaced.push_back((write, failure)),
+        }
     }
-}
 
-/// Gives a write its bytes back.
-fn put_back(write: &mut Write, buffer: Buffer) {
-    match write {
-        Write::Block { payload, .. } => payload.buffer = buffer,
-        Write::Superblock { buffer: own, .. } => *own = buffer,
+    fn lane_for_retry(&self) -> Option<u32> {
+        self.scheduler.room().lane_for_block(Placement::LeastLoaded, 0).filter(|_| self.has_room_for_blocks())
+    }
+
+    /// Finds lanes for unplaced writes as soon as there is room. They fail when nothing is in flight that could make room.
+    fn retry_unplaced(&mut self) {
+        while let Some((write, failure)) = self.unplaced.pop_front() {
+            if let Some(lane) = self.lane_for_retry() {
+                self.queue_write(lane, write);
+            } else if self.is_idle() || self.is_device_lost() {
+                self.fail_write(write, failure);
+            } else {
+                return self.unplaced.push_front((write, failure));
+            }
+        }
+    }
+
+    fn fail_write(&mut self, write: Write, failure: PutFailure) {
+        match write {
+            Write::Block(BlockWrite { pending, payload, .. }) => {
+                self.blocks.put_failed(pending.id);
+                self.finish(pending, Outcome::Put(Err(failure), payload));
+            }
+            Write::Superblock(_) => self.superblock_copy_ended(Err(failure)),
+        }
+    }
+
+    // Superblocks.
+
+    /// Writes new copies of the superblock if they have something to record that is not durable yet.
+    pub(crate) fn renew_superblock_if_due(&mut self) {
+        let is_due = self.superblocks.is_due(self.blocks.highest_deleting(), self.recorded_below());
+        if is_due && self.scheduler.may_change() {
+            self.start_renewal();
+        }
+    }
+
+    /// Begins to write new copies of the superblock, where there are units for them.
+    pub(crate) fn start_renewal(&mut self) {
+        let (mut taken, mut targets) = (Vec::new(), Vec::new());
+        for region in [Region::Front, Region::Back] {
+            let lane = self.scheduler.room().lane_for_superblock(region, &taken, self.recorded_below());
+            taken.extend(lane);
+            targets.extend(lane.map(|lane| (lane, region)));
+        }
+        if targets.is_empty() {
+            return;
+        }
+        let sequence = self.sequence.allocate();
+        let writes = self.superblocks.start_renewal(&self.layout, self.ids.next(), sequence, &targets);
+        for (lane, write) in writes {
+            self.queue_write(lane, write);
+        }
+    }
+
+    fn superblock_copy_ended(&mut self, result: Result<UnitAddress, PutFailure>) {
+        let Some(old) = self.superblocks.copy_ended(result) else { return };
+        old.into_iter().for_each(|address| self.scheduler.release(address));
+        self.renew_superblock_if_due();
+        // Erases waited for it, on any lane.
+        self.dispatch_all(0);
+    }
+
+    // Erases.
+
+    fn erase_ended(&mut self, address: UnitAddress, cause: Cause, result: Result<(), EraseFailure>) {
+        if let Err(EraseFailure::Retired(_)) = result
+            && !self.is_device_lost()
+        {
+            self.superblocks.retire(address);
+        }
+        let Cause::Deleted(id) = cause else { return };
+        let result = match result {
+            Ok(()) | Err(EraseFailure::Bad) => Ok(()),
+            Err(EraseFailure::DeviceLost) => Err(DeleteFailure::DeviceLost),
+            Err(EraseFailure::Retired(failure)) => Err(DeleteFailure::Erase { failure }),
+        };
+        let pending = self.blocks.delete_ended(id);
+        self.finish(pending, Outcome::Delete(result));
+    }
+
+    // Operations that cannot go on.
+
+    /// With nothing in flight no queued operation can make progress, so they fail. Happens only on a device so worn that no
+    /// unit is left for a superblock.
+    fn fail_blocked_operations(&mut self) {
+        if !self.is_idle() {
+            return;
+        }
+        for lane in 0..self.layout.lanes {
+            for id in self.scheduler.restore_deleted(lane) {
+                let pending = self.blocks.delete_undone(id);
+                self.finish(pending, Outcome::Delete(Err(DeleteFailure::NoUnit)));
+            }
+        }
+        for lane in 0..self.layout.lanes {
+            for write in self.scheduler.take_waiting_writes(lane) {
+                self.fail_write(write, PutFailure::NoUnit);
+            }
+        }
+    }
+
+    /// The device is lost: everything that waits for it fails.
+    fn fail_all(&mut self) {
+        for lane in 0..self.layout.lanes {
+            let (reads, writes) = self.scheduler.take_waiting(lane);
+            for read in reads {
+                let (id, address) = (read.pending.id, read.address);
+                let failure = GetFailure::Refused { id, address, refusal: SubmitError::Gone };
+                self.finish(read.pending, Outcome::Get(Err(failure)));
+                if self.blocks.reader_left(id) {
+                    self.scheduler.last_reader_left(address);
+                }
+            }
+            for write in writes {
+                self.fail_write(write, PutFailure::Refused(SubmitError::Gone));
+            }
+        }
+        self.retry_unplaced();
+        for lane in 0..self.layout.lanes {
+            for id in self.scheduler.abandon_deletes(lane) {
+                let pending = self.blocks.delete_ended(id);
+                self.finish(pending, Outcome::Delete(Err(DeleteFailure::DeviceLost)));
+            }
+        }
+    }
+
+    /// Asserts what joins the parts while nothing is in flight. Visits every unit.
+    pub(crate) fn assert_consistent(&self) {
+        self.scheduler.assert_consistent();
+        if self.is_device_lost() {
+            return;
+        }
+        for (id, block) in self.blocks.stored() {
+            let state = self.units().state(block.address);
+            assert_eq!(state, State::Live(Holds::Block(id)), "block {id} at {:?}", block.address);
+        }
+        for &address in self.superblocks.copies() {
+            assert_eq!(self.units().state(address), State::Live(Holds::Superblock), "{address:?}");
+        }
+        assert!(self.recorded_below() <= self.ids.next(), "ids below {} are recorded", self.recorded_below());
     }
 }

@@ -1,6 +1,6 @@
-//! What can be wrong with a wish, and how one that was taken may fail.
+//! Errors: why an operation is refused, and how an accepted one may fail.
 
-use crate::header::Place;
+use crate::layout::{Geometry, UnitAddress, Unsuitable};
 use flashlane_base::units::exact_bytes;
 use flashlane_device::{Failure, SubmitError};
 
@@ -15,40 +15,43 @@ pub enum PutError {
         /// The id.
         id: u64,
     },
-    /// The block of this id is just being put or deleted.
+    /// The block of this id is being put or deleted.
     #[error("block {id} is being {doing}")]
     Busy {
         /// The id.
         id: u64,
-        /// What happens to it.
+        /// Whether it is being put or deleted.
         doing: &'static str,
     },
-    /// No block can have this id.
+    /// The id is above the highest one.
     #[error(
-        "there can be no block {id}: the highest id is {most}. Where fresh ids are used up, a lower one that is free can \
+        "there can be no block {id}: the highest id is {max}. Where fresh ids are used up, a lower one that is free can \
          still be chosen"
     )]
-    NoSuchId {
+    IdTooHigh {
         /// The id.
         id: u64,
-        /// The highest.
-        most: u64,
+        /// The highest id.
+        max: u64,
     },
     /// No unit is left.
     #[error("{0}")]
     Full(Box<Full>),
-    /// Units are damaged, and from where on fresh ids are given out could not be made durable.
+    /// Units are damaged, and the id gap above those that they may have held could not be made durable.
     #[error(
-        "no superblock can be written, which would have to say that fresh ids are above those of damaged units; \
-         delete a block, or have damaged units discarded"
+        "no superblock can be written, which must first record that fresh ids are above those of damaged units; \
+         delete a block, or discard the damaged units"
     )]
     NoSuperblock,
     /// The payload was made for a device of another shape.
-    #[error("the payload is one of {} at most, blocks here have {}", exact_bytes(*given_bytes), exact_bytes(*block_bytes))]
+    #[error(
+        "the payload was made for blocks of up to {}, and those of this device hold {}",
+        exact_bytes(*given_bytes), exact_bytes(*block_bytes)
+    )]
     OtherLayout {
-        /// Bytes that the payload has room for.
+        /// Most bytes of the payload.
         given_bytes: u64,
-        /// Bytes of a block.
+        /// Most bytes of a block of the device.
         block_bytes: u64,
     },
     /// The device was opened for reading.
@@ -56,19 +59,19 @@ pub enum PutError {
     ReadOnly,
     /// The device is no longer there.
     #[error("the device has vanished")]
-    Gone,
+    DeviceLost,
 }
 
-/// Why no unit is left for a block.
+/// How the units of a full device are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full {
     /// Units of the device.
     pub units: u64,
-    /// Blocks that are stored or on their way.
+    /// Blocks that are stored or being put.
     pub blocks: u64,
-    /// Units that are damaged, and left as they are.
+    /// Damaged units, which are left as they are.
     pub damaged: u64,
-    /// Units that are bad.
+    /// Bad units.
     pub bad: u64,
 }
 
@@ -107,27 +110,27 @@ pub enum GetError {
     NotFound {
         /// The id.
         id: u64,
-        /// Units that hold nothing that can be told: one of them may have held it.
+        /// Damaged units, of which one may have held it.
         damaged_units: u64,
     },
     /// Bytes beyond the block's end.
     #[error(
-        "{} from byte {offset_bytes} of block {id} are not all there: it has {}",
+        "{} from byte {offset_bytes} of block {id} reach past its end: it has {}",
         exact_bytes(*length_bytes), exact_bytes(*block_bytes)
     )]
     OutOfRange {
         /// The id.
         id: u64,
-        /// The first byte asked for.
+        /// The first byte requested.
         offset_bytes: u64,
-        /// Bytes asked for.
+        /// Number of bytes requested.
         length_bytes: u64,
         /// Bytes of the block.
         block_bytes: u64,
     },
     /// The device is no longer there.
     #[error("the device has vanished")]
-    Gone,
+    DeviceLost,
 }
 
 fn damaged(units: u64) -> String {
@@ -147,91 +150,168 @@ pub enum DeleteError {
         /// The id.
         id: u64,
     },
-    /// Which ids were given out could not be made durable.
-    #[error("no superblock can be written, which would have to say which ids were given out")]
+    /// No superblock could be written that records which ids were given out.
+    #[error("no superblock can be written, which must first record the ids that were given out")]
     NoSuperblock,
     /// The device was opened for reading.
     #[error("the device was opened read-only")]
     ReadOnly,
     /// The device is no longer there.
     #[error("the device has vanished")]
-    Gone,
+    DeviceLost,
 }
 
-/// Why a put that was taken failed. No such block is there; what its writes may have left is erased in time, and where even
-/// that fails it may be there once the device is opened anew.
+/// Why an accepted put failed. No such block is stored. Copies that its writes may have left are erased; where that fails
+/// too, the block may be there when the device is opened again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PutFailure {
-    /// The device failed to write it, wherever it was tried.
-    #[error("the block could not be written, the last time to unit {} of lane {}: {failure}", .place.unit, .place.lane)]
+    /// The device failed to write it to each unit that was tried.
+    #[error("the block could not be written, the last time to unit {} of lane {}: {failure}", .address.unit, .address.lane)]
     Write {
-        /// Where it was tried last.
-        place: Place,
-        /// What the device said.
+        /// The unit that was tried last.
+        address: UnitAddress,
+        /// The device's answer.
         failure: Failure,
     },
     /// The device refused the write.
     #[error("the device refused the block: {0}")]
     Refused(SubmitError),
-    /// Units went bad while it waited, and none is left.
+    /// Units went bad while it waited, until none was left.
     #[error("no unit is left for the block")]
     NoUnit,
 }
 
-/// Why a get that was taken failed.
+/// Why an accepted get failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GetFailure {
     /// The bytes are not those that were written.
     #[error(
         "block {id} is unreadable: the bytes from {offset_bytes} on are not those that were written (unit {} of lane {})",
-        .place.unit, .place.lane
+        .address.unit, .address.lane
     )]
     Damaged {
         /// The id.
         id: u64,
-        /// Where in the block the first granule with a wrong checksum begins.
+        /// Offset in the block of the first granule with a wrong checksum.
         offset_bytes: u64,
-        /// Where it lies.
-        place: Place,
+        /// The unit that holds it.
+        address: UnitAddress,
     },
     /// The device could not read them.
-    #[error("block {id} is unreadable: {failure} (unit {} of lane {})", .place.unit, .place.lane)]
+    #[error("block {id} is unreadable: {failure} (unit {} of lane {})", .address.unit, .address.lane)]
     Unreadable {
         /// The id.
         id: u64,
-        /// Where it lies.
-        place: Place,
-        /// What the device said.
+        /// The unit that holds it.
+        address: UnitAddress,
+        /// The device's answer.
         failure: Failure,
     },
     /// The device refused the read.
-    #[error("block {id} is unreadable: the device refuses it (unit {} of lane {}): {refusal}", .place.unit, .place.lane)]
+    #[error("block {id} is unreadable: the device refuses it (unit {} of lane {}): {refusal}", .address.unit, .address.lane)]
     Refused {
         /// The id.
         id: u64,
-        /// Where it lies.
-        place: Place,
-        /// What the device said.
+        /// The unit that holds it.
+        address: UnitAddress,
+        /// The device's answer.
         refusal: SubmitError,
     },
 }
 
-/// Why a delete that was taken failed.
+/// Why an accepted delete failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeleteFailure {
-    /// The device vanished before it was done; the block may still be there.
+    /// The device vanished before the unit was erased; the block may still be there.
     #[error("the device vanished before the block was erased")]
-    Gone,
-    /// The unit could not be erased. The block is not given out any more, and may be there again once the device was
-    /// opened anew.
+    DeviceLost,
+    /// The unit could not be erased. The block can no longer be read, and may be there again when the device is opened again.
     #[error("the block's unit could not be erased: {failure}")]
     Erase {
-        /// What the device said.
+        /// The device's answer.
         failure: Failure,
     },
-    /// The block is there as before.
+    /// The block is stored as before.
     #[error(
-        "the block is kept: no unit is left for a superblock, which would have to say that its id was given out"
+        "the block is kept: no unit is left for a superblock, which must first record that its id was given out"
     )]
     NoUnit,
+}
+
+/// Why a device could not be formatted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// The device cannot hold blocks.
+    #[error(transparent)]
+    Unsuitable(Unsuitable),
+    /// The device was opened for reading.
+    #[error("the device was opened read-only")]
+    ReadOnly,
+    /// No copy of the superblock could be written.
+    #[error("no unit of the device takes the superblock: {0}")]
+    Failed(PutFailure),
+}
+
+/// Why the blocks of a device could not be opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// The device cannot hold blocks.
+    #[error(transparent)]
+    Unsuitable(#[from] Unsuitable),
+    /// No unit has a header or footer of this layer.
+    #[error("'{device}' holds no blocks: none of its {written} written units begins or ends as one of ours")]
+    NotFormatted {
+        /// The device's name.
+        device: String,
+        /// Units that are wholly written.
+        written: u64,
+    },
+    /// A later version of this program formatted it.
+    #[error("'{device}' was formatted by version {found} of the layout, and {known} is the newest supported")]
+    Newer {
+        /// The device's name.
+        device: String,
+        /// Its version.
+        found: u32,
+        /// The newest supported.
+        known: u32,
+    },
+    /// It was formatted with another shape.
+    #[error(
+        "'{device}' was formatted as {formatted}, and is now {given}: open it as it was, with every lane in its place"
+    )]
+    OtherGeometry {
+        /// The device's name.
+        device: String,
+        /// Its shape when it was formatted.
+        formatted: Geometry,
+        /// Its shape now.
+        given: Geometry,
+    },
+    /// None of the superblock's copies can be read. [`BlockOptions::without_superblock`](crate::BlockOptions) opens the blocks
+    /// all the same if their headers suffice.
+    #[error(
+        "'{device}' holds blocks, and no copy of the superblock can be read. {}",
+        if *can_rebuild {
+            "Do not format it: 'flashlane sdf ls', 'get' and 'fsck' read the blocks that are left, and 'flashlane sdf fsck \
+             DEVICE --repair --destroy-data' writes the superblock anew from their headers"
+        } else {
+            "Nor do the headers of its units say which of them count: they are damaged, or of several formattings, or it is \
+             not known whether the units were erased since. 'flashlane sdf format' would lose them all"
+        }
+    )]
+    NoSuperblock {
+        /// The device's name.
+        device: String,
+        /// Whether the headers of the blocks that are left suffice to open them.
+        can_rebuild: bool,
+    },
+    /// The device refused a read or is lost.
+    #[error("'{device}' cannot be read: {reason}")]
+    Device {
+        /// The device's name.
+        device: String,
+        /// The device's answer.
+        reason: String,
+    },
 }

@@ -1,49 +1,40 @@
-//! What stands at both ends of a written unit, as bytes: of a block, or of a superblock.
+//! The header and footer of a written unit, as bytes: of a block, or of a superblock.
 //!
-//! Numbers are little-endian. Every field is checked when it is read: a header is taken as a whole or not at all.
+//! Numbers are little-endian. Decoding checks every field: a header is accepted as a whole or not at all.
 
-use crate::layout::{FIXED_BYTES, Layout};
+use crate::layout::{FIXED_BYTES, Geometry, Layout, UnitAddress};
 use flashlane_device::UNIT_MAGIC;
 
-/// The version of the layout that is written, and the newest that is read.
+/// The layout version that is written, and the newest that is read.
 pub const VERSION: u32 = 1;
-/// The highest id that a block can have: a floor above it can still be written.
+/// The highest id of a block. The id floor in a superblock can still be one above it.
 pub const ID_MAX: u64 = u64::MAX - 1;
-/// In place of an erase count that the device does not tell.
-pub(crate) const UNCOUNTED: u32 = u32::MAX;
+/// Erase count written where the device does not count erases.
+pub(crate) const ERASES_UNKNOWN: u32 = u32::MAX;
 
 const KIND_BLOCK: u32 = 1;
 const KIND_SUPERBLOCK: u32 = 2;
 const CHECKSUM_AT: usize = 52;
 const BODY_AT: usize = 56;
-/// Where a superblock's list of retired units begins.
+/// Offset of a superblock's list of retired units.
 const RETIRED_AT: usize = 96;
-
-/// Where a unit lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    /// The lane.
-    pub lane: u32,
-    /// The unit on it, from 0.
-    pub unit: u32,
-}
 
 /// A header or footer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Which formatting of the device it belongs to.
+    /// The formatting of the device it belongs to.
     pub format: u128,
-    /// Counts what is written, so that of two the newer is known.
+    /// Sequence number: of two headers the one with the higher number is newer.
     pub sequence: u64,
-    /// Where it was written.
-    pub place: Place,
-    /// How often the unit had been erased then; [`u32::MAX`] where the device does not count.
+    /// The unit it was written to.
+    pub address: UnitAddress,
+    /// Erase count of the unit when it was written; [`u32::MAX`] where the device does not count.
     pub erases: u32,
-    /// What the unit holds.
+    /// Content of the unit.
     pub content: Content,
 }
 
-/// What a unit holds.
+/// Content of a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A block.
@@ -52,56 +43,64 @@ pub enum Content {
         id: u64,
         /// Bytes of user data.
         length_bytes: u64,
-        /// A checksum of every granule of the payload.
+        /// Checksum of each granule of the payload.
         checksums: Box<[u32]>,
     },
-    /// What is to be known of the whole device.
+    /// A copy of the superblock.
     Superblock(Superblock),
 }
 
-/// What is to be known of the whole device.
+/// Metadata of the whole device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Superblock {
     /// Lanes when it was formatted.
     pub lanes: u32,
-    /// Units of a lane.
+    /// Units on a lane.
     pub units: u32,
     /// Bytes of a unit.
     pub unit_bytes: u64,
     /// Bytes of a granule.
     pub granule_bytes: u64,
-    /// No id below this is given out again.
+    /// Fresh ids are at or above this one.
     pub id_floor: u64,
-    /// Units that are used no more although the device does not say so.
-    pub retired: Vec<Place>,
+    /// Units taken out of use although the device does not report them as bad.
+    pub retired: Vec<UnitAddress>,
 }
 
-/// Why bytes are no header.
+impl Superblock {
+    /// Returns the shape of the device when it was formatted.
+    pub(crate) fn geometry(&self) -> Geometry {
+        let &Self { lanes, units, unit_bytes, granule_bytes, .. } = self;
+        Geometry { lanes, units, unit_bytes, granule_bytes }
+    }
+}
+
+/// Why bytes cannot be decoded as a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
-    /// Something else stands there.
+    /// The bytes do not begin with the magic of a header.
     #[error("no header begins there")]
     Foreign,
     /// A later version of this program wrote it.
-    #[error("it has version {found}, and {VERSION} is the newest that is known")]
+    #[error("it has version {found}, and {VERSION} is the newest supported")]
     Newer {
         /// The version found.
         found: u32,
     },
-    /// It is one, and damaged.
+    /// The checksum is wrong.
     #[error("its checksum is {found:#010x} and should be {expected:#010x}")]
     Damaged {
         /// The checksum of the bytes.
         found: u32,
-        /// The checksum that they name.
+        /// The checksum in the header.
         expected: u32,
     },
-    /// Its checksum is right, and what it says cannot be.
-    #[error("its {field} is {found}, which cannot be")]
-    Impossible {
-        /// Which field.
+    /// The checksum is right and a field is out of range.
+    #[error("its {field} is {found}, which is out of range")]
+    OutOfRange {
+        /// The field.
         field: &'static str,
-        /// What it says.
+        /// Its value.
         found: u64,
     },
 }
@@ -114,29 +113,29 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// The checksum of a header's bytes, of which its own field counts as zero.
+/// Returns the checksum of a header's bytes, with the checksum field taken as zero.
 fn checksum(bytes: &[u8]) -> u32 {
     let sum = crc32c::crc32c(&bytes[..CHECKSUM_AT]);
     let sum = crc32c::crc32c_append(sum, &[0; 4]);
     crc32c::crc32c_append(sum, &bytes[BODY_AT..])
 }
 
-/// Makes the checksum of a header's bytes right, whatever they say; for tests.
+/// Writes the matching checksum into a header's bytes, whatever they contain.
 pub fn seal_header(bytes: &mut [u8]) {
     let sum = checksum(bytes);
     bytes[CHECKSUM_AT..BODY_AT].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Retired units that a header of this layout has room for.
-pub(crate) fn retired_most(layout: &Layout) -> usize {
+/// Returns the number of retired units that fit into a superblock of this layout.
+pub(crate) fn retired_max(layout: &Layout) -> usize {
     (layout.header_bytes as usize - RETIRED_AT) / 8
 }
 
 impl Header {
-    /// Writes it over `bytes`, which are the layout's header bytes.
+    /// Encodes the header into `bytes`, which MUST be as long as the layout's header.
     ///
     /// # Panics
-    /// Where `bytes` is too short for it: the layout sees to it that it is not.
+    /// If `bytes` is too short.
     pub fn encode(&self, bytes: &mut [u8]) {
         bytes.fill(0);
         let mut put = |at: usize, part: &[u8]| bytes[at..at + part.len()].copy_from_slice(part);
@@ -144,8 +143,8 @@ impl Header {
         put(8, &VERSION.to_le_bytes());
         put(16, &self.format.to_le_bytes());
         put(32, &self.sequence.to_le_bytes());
-        put(40, &self.place.lane.to_le_bytes());
-        put(44, &self.place.unit.to_le_bytes());
+        put(40, &self.address.lane.to_le_bytes());
+        put(44, &self.address.unit.to_le_bytes());
         put(48, &self.erases.to_le_bytes());
         match &self.content {
             Content::Block { id, length_bytes, checksums } => {
@@ -164,19 +163,19 @@ impl Header {
                 put(72, &superblock.granule_bytes.to_le_bytes());
                 put(80, &superblock.id_floor.to_le_bytes());
                 put(88, &(superblock.retired.len() as u32).to_le_bytes());
-                for (nth, place) in superblock.retired.iter().enumerate() {
-                    put(RETIRED_AT + 8 * nth, &place.lane.to_le_bytes());
-                    put(RETIRED_AT + 8 * nth + 4, &place.unit.to_le_bytes());
+                for (nth, address) in superblock.retired.iter().enumerate() {
+                    put(RETIRED_AT + 8 * nth, &address.lane.to_le_bytes());
+                    put(RETIRED_AT + 8 * nth + 4, &address.unit.to_le_bytes());
                 }
             }
         }
         seal_header(bytes);
     }
 
-    /// Reads the header that `bytes`, the layout's header bytes, begin with.
+    /// Decodes the header at the start of `bytes`.
     ///
     /// # Errors
-    /// [`HeaderError`] says why there is none.
+    /// [`HeaderError`] where there is no valid header.
     pub fn decode(bytes: &[u8], layout: &Layout) -> Result<Self, HeaderError> {
         if bytes.len() < layout.header_bytes as usize || bytes[..8] != UNIT_MAGIC {
             return Err(HeaderError::Foreign);
@@ -184,27 +183,27 @@ impl Header {
         let bytes = &bytes[..layout.header_bytes as usize];
         let (expected, found) = (u32_at(bytes, CHECKSUM_AT), checksum(bytes));
         let version = u32_at(bytes, 8);
-        // A later version may compute its checksum otherwise, so this comes first.
+        // A later version may compute its checksum differently, so the version is checked first.
         if version > VERSION {
             return Err(HeaderError::Newer { found: version });
         }
         if expected != found {
             return Err(HeaderError::Damaged { found, expected });
         }
-        let impossible = |field, found| Err(HeaderError::Impossible { field, found });
+        let out_of_range = |field, found| Err(HeaderError::OutOfRange { field, found });
         let sequence = u64_at(bytes, 32);
-        // Another has to be able to follow.
+        // The next sequence number must fit.
         if sequence == u64::MAX {
-            return impossible("sequence", sequence);
+            return out_of_range("sequence", sequence);
         }
         let content = match u32_at(bytes, 12) {
             KIND_BLOCK => {
                 let (id, length_bytes) = (u64_at(bytes, BODY_AT), u64_at(bytes, BODY_AT + 8));
                 if id > ID_MAX {
-                    return impossible("id", id);
+                    return out_of_range("id", id);
                 }
                 if length_bytes > layout.block_bytes() {
-                    return impossible("length", length_bytes);
+                    return out_of_range("length", length_bytes);
                 }
                 let checksum_of = |nth| u32_at(bytes, FIXED_BYTES as usize + 4 * nth as usize);
                 let checksums = (0..layout.granules).map(checksum_of).collect();
@@ -212,12 +211,12 @@ impl Header {
             }
             KIND_SUPERBLOCK => {
                 let count = u32_at(bytes, 88);
-                if count as usize > retired_most(layout) {
-                    return impossible("count of retired units", count.into());
+                if count as usize > retired_max(layout) {
+                    return out_of_range("count of retired units", count.into());
                 }
-                let place_of = |nth: u32| {
+                let address_of = |nth: u32| {
                     let at = RETIRED_AT + 8 * nth as usize;
-                    Place { lane: u32_at(bytes, at), unit: u32_at(bytes, at + 4) }
+                    UnitAddress { lane: u32_at(bytes, at), unit: u32_at(bytes, at + 4) }
                 };
                 Content::Superblock(Superblock {
                     lanes: u32_at(bytes, 56),
@@ -225,23 +224,23 @@ impl Header {
                     unit_bytes: u64_at(bytes, 64),
                     granule_bytes: u64_at(bytes, 72),
                     id_floor: u64_at(bytes, 80),
-                    retired: (0..count).map(place_of).collect(),
+                    retired: (0..count).map(address_of).collect(),
                 })
             }
-            kind => return impossible("kind", kind.into()),
+            kind => return out_of_range("kind", kind.into()),
         };
         Ok(Self {
             format: u128::from_le_bytes(bytes[16..32].try_into().expect("sixteen bytes")),
             sequence,
-            place: Place { lane: u32_at(bytes, 40), unit: u32_at(bytes, 44) },
+            address: UnitAddress { lane: u32_at(bytes, 40), unit: u32_at(bytes, 44) },
             erases: u32_at(bytes, 48),
             content,
         })
     }
 }
 
-/// The checksum of a granule of a block's payload. It is of the block and the place in it as well as of the bytes, so
-/// that bytes of another block, or from elsewhere in this one, are told from the right ones.
+/// Returns the checksum of granule `nth` of a block's payload. It covers the block and the granule's number as well as the
+/// bytes, so that bytes of another block, or of another granule of this one, do not match.
 pub(crate) fn granule_checksum(format: u128, sequence: u64, nth: u32, bytes: &[u8]) -> u32 {
     let mut whose = [0; 28];
     whose[..16].copy_from_slice(&format.to_le_bytes());
@@ -261,7 +260,7 @@ mod tests {
         Header {
             format: 0x1234_5678_9abc_def0_1122_3344_5566_7788,
             sequence: 7,
-            place: Place { lane: 1, unit: 3 },
+            address: UnitAddress { lane: 1, unit: 3 },
             erases: 5,
             content: Content::Block { id: 99, length_bytes: 3000, checksums: (1..=6).collect() },
         }
@@ -274,13 +273,13 @@ mod tests {
             unit_bytes: 4096,
             granule_bytes: 512,
             id_floor: 100,
-            retired: vec![Place { lane: 0, unit: 2 }, Place { lane: 1, unit: 7 }],
+            retired: vec![UnitAddress { lane: 0, unit: 2 }, UnitAddress { lane: 1, unit: 7 }],
         };
-        Header { erases: UNCOUNTED, content: Content::Superblock(superblock), ..block() }
+        Header { erases: ERASES_UNKNOWN, content: Content::Superblock(superblock), ..block() }
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn encoded_header_decodes_to_the_same() {
         for header in [block(), superblock()] {
             let mut bytes = [0xff; 512];
             header.encode(&mut bytes);
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn no_flipped_bit_goes_unseen() {
+    fn flipped_bit_is_detected() {
         for header in [block(), superblock()] {
             let mut bytes = [0; 512];
             header.encode(&mut bytes);
@@ -302,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_say_what_was_found() {
+    fn decode_error_names_what_was_found() {
         let mut bytes = [0; 512];
         assert_eq!(Header::decode(&bytes, &LAYOUT), Err(HeaderError::Foreign));
         block().encode(&mut bytes);
@@ -311,19 +310,19 @@ mod tests {
         let content = Content::Block { id: 1, length_bytes: 3073, checksums: [0; 6].into() };
         Header { content, ..block() }.encode(&mut bytes);
         let error = Header::decode(&bytes, &LAYOUT).unwrap_err();
-        assert_eq!(error.to_string(), "its length is 3073, which cannot be");
+        assert_eq!(error.to_string(), "its length is 3073, which is out of range");
     }
 
     #[test]
-    fn room_for_retired_units_worked_out_by_hand() {
-        // The least header, one of a read unit of 512 bytes, and that of units of 8 MiB read in 8 KiB (sdf14, section 2).
-        for (header_bytes, most) in [(256, 20), (512, 52), (8192, 1012)] {
-            assert_eq!(retired_most(&Layout { header_bytes, ..LAYOUT }), most);
+    fn retired_units_fit_as_computed_by_hand() {
+        // The smallest header, one read unit of 512 bytes, and units of 8 MiB read in 8 KiB (sdf14, section 2).
+        for (header_bytes, max) in [(256, 20), (512, 52), (8192, 1012)] {
+            assert_eq!(retired_max(&Layout { header_bytes, ..LAYOUT }), max);
         }
     }
 
     #[test]
-    fn a_granule_is_known_by_its_block_and_place() {
+    fn granule_checksum_covers_block_and_granule_number() {
         let sums = [(1, 1, 0), (2, 1, 0), (1, 2, 0), (1, 1, 1)]
             .map(|(format, sequence, nth)| granule_checksum(format, sequence, nth, &[3; 512]));
         for (at, sum) in sums.iter().enumerate() {

@@ -1,162 +1,152 @@
-//! A lane as the block layer sees it: which units can be written, which are to be erased, and what waits.
+//! The queue of one lane: reads and writes that wait, and the number in flight.
+//!
+//! Invariants:
+//! - `load_bytes` is the sum over all reads and writes that wait or are in flight.
+//! - A copy of the superblock waits before blocks: erases wait for it.
 
-use crate::Ticket;
-use crate::header::{Place, Superblock};
 use crate::layout::Layout;
-use crate::payload::Payload;
-use flashlane_base::Instant;
-use flashlane_device::Buffer;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use crate::operation::{BlockRead, Write};
+use std::collections::VecDeque;
 
-/// Somebody's wish, for whom its outcome is meant.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
-    pub(crate) ticket: Ticket,
-    pub(crate) id: u64,
-    pub(crate) at: Instant,
-}
-
-/// A read of granules of a block.
+/// Reads and writes of a lane.
 #[derive(Clone, Debug)]
-pub(crate) struct Get {
-    pub(crate) asked: Asked,
-    pub(crate) unit: u32,
-    /// The first granule, and how many.
-    pub(crate) granules: (u32, u32),
-    /// The bytes asked for, from the first granule's beginning.
-    pub(crate) from: usize,
-    pub(crate) length: usize,
-    /// Whether it was tried before.
-    pub(crate) again: bool,
+pub(crate) struct LaneQueue {
+    granule_bytes: u64,
+    unit_bytes: u64,
+    reads: VecDeque<BlockRead>,
+    writes: VecDeque<Write>,
+    reads_in_flight: u32,
+    writes_in_flight: u32,
+    load_bytes: u64,
 }
 
-/// A unit to be written.
-#[derive(Clone, Debug)]
-pub(crate) enum Write {
-    Block {
-        asked: Asked,
-        payload: Payload,
-        sequence: u64,
-        checksums: Box<[u32]>,
-        attempts: u32,
-        /// Whether it is counted among those that wait for an erase.
-        waited: bool,
-    },
-    /// A copy of the superblock.
-    Superblock { buffer: Buffer, superblock: Superblock, sequence: u64, attempts: u32, end: End },
-}
-
-/// The end of the device that a copy of the superblock lies towards, so that damage to one region leaves the other copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    First,
-    Last,
-}
-
-impl End {
-    /// Returns how many units `place` lies outside of this end's third of the device. Units are counted as `lanes` over a
-    /// file lays them out: unit 0 of each lane, then unit 1 of each.
-    pub(crate) fn distance(self, place: Place, layout: &Layout) -> u64 {
-        let number = u64::from(place.unit) * u64::from(layout.lanes) + u64::from(place.lane);
-        let third = layout.all_units() / 3;
-        let from_this_end = match self {
-            Self::First => number,
-            Self::Last => layout.all_units() - 1 - number,
-        };
-        (from_this_end + 1).saturating_sub(third.max(1))
-    }
-}
-
-/// A unit that has to be erased before it can be written.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Dirty {
-    pub(crate) unit: u32,
-    /// The delete that is done once this is erased.
-    pub(crate) delete: Option<Asked>,
-}
-
-impl Dirty {
-    /// Whether it may be erased, where ids below this are known to have been given out.
-    pub(crate) fn is_below(&self, known_below: u64) -> bool {
-        self.delete.is_none_or(|asked| asked.id < known_below)
-    }
-}
-
-/// A lane.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Lane {
-    /// Erased units, the least worn first.
-    erased: BinaryHeap<Reverse<(u32, u32)>>,
-    pub(crate) dirty: VecDeque<Dirty>,
-    pub(crate) gets: VecDeque<Get>,
-    pub(crate) writes: VecDeque<Write>,
-    /// Reads in flight.
-    pub(crate) reading: u32,
-    /// Writes in flight.
-    pub(crate) writing: u32,
-    /// Erases in flight.
-    pub(crate) erasing: u32,
-    /// Bytes that wait or are in flight, to be read or written.
-    pub(crate) load_bytes: u64,
-}
-
-impl Lane {
-    /// Units that are erased or will be.
-    pub(crate) fn units(&self) -> u64 {
-        (self.erased.len() + self.dirty.len() + self.erasing as usize) as u64
+impl LaneQueue {
+    pub(crate) fn new(layout: &Layout) -> Self {
+        Self {
+            granule_bytes: layout.granule_bytes,
+            unit_bytes: layout.unit_bytes,
+            reads: VecDeque::new(),
+            writes: VecDeque::new(),
+            reads_in_flight: 0,
+            writes_in_flight: 0,
+            load_bytes: 0,
+        }
     }
 
-    /// Units that a write can still be given, besides those that wait.
-    pub(crate) fn room(&self) -> u64 {
-        self.units().saturating_sub(self.writes.len() as u64)
+    /// Queues a new read.
+    pub(crate) fn push_read(&mut self, read: BlockRead) {
+        self.load_bytes += u64::from(read.granules) * self.granule_bytes;
+        self.reads.push_back(read);
     }
 
-    /// Units that are erased or may be, where ids below this are known to have been given out.
-    pub(crate) fn units_below(&self, known_below: u64) -> usize {
-        let dirty = self.dirty.iter().filter(|dirty| dirty.is_below(known_below)).count();
-        self.erased.len() + dirty + self.erasing as usize
+    /// Queues a read again, before the others: one that the device could not take, or that is retried.
+    pub(crate) fn requeue_read(&mut self, read: BlockRead) {
+        assert!(self.load_bytes >= u64::from(read.granules) * self.granule_bytes, "a new read is requeued");
+        self.reads.push_front(read);
     }
 
-    pub(crate) fn erased(&self) -> usize {
-        self.erased.len()
+    pub(crate) fn pop_read(&mut self) -> Option<BlockRead> {
+        self.reads.pop_front()
     }
 
-    pub(crate) fn add_erased(&mut self, unit: u32, erases: u32) {
-        self.erased.push(Reverse((erases, unit)));
+    pub(crate) fn read_started(&mut self) {
+        self.reads_in_flight += 1;
     }
 
-    /// Takes the least worn of the erased units.
-    pub(crate) fn take_erased(&mut self) -> Option<u32> {
-        self.erased.pop().map(|Reverse((_, unit))| unit)
+    pub(crate) fn read_returned(&mut self) {
+        assert!(self.reads_in_flight > 0, "no read is in flight");
+        self.reads_in_flight -= 1;
     }
 
-    /// Takes an erased unit for a copy of the superblock: the least worn one in the third of the device at `end`, or else
-    /// the nearest to it. This looks at every erased unit of the lane; superblocks are seldom written.
-    pub(crate) fn take_erased_towards(&mut self, end: End, lane: u32, layout: &Layout) -> Option<u32> {
-        let key = |&Reverse((erases, unit)): &Reverse<(u32, u32)>| {
-            let from_end = if end == End::First { unit } else { layout.units - unit };
-            (end.distance(Place { lane, unit }, layout), erases, from_end)
-        };
-        let chosen = *self.erased.iter().min_by_key(|erased| key(erased))?;
-        self.erased.retain(|erased| *erased != chosen);
-        Some(chosen.0.1)
+    /// A read has its result and leaves the lane.
+    pub(crate) fn remove_read(&mut self, read: &BlockRead) {
+        self.unload(u64::from(read.granules) * self.granule_bytes);
     }
 
-    /// Returns the least distance of an erased unit from the third of the device at `end`.
-    pub(crate) fn distance(&self, end: End, lane: u32, layout: &Layout) -> Option<u64> {
-        self.erased.iter().map(|&Reverse((_, unit))| end.distance(Place { lane, unit }, layout)).min()
+    /// Queues a new write.
+    pub(crate) fn push_write(&mut self, write: Write) {
+        self.load_bytes += self.unit_bytes;
+        if write.is_block() { self.writes.push_back(write) } else { self.writes.push_front(write) }
     }
 
-    /// Whether nothing waits and nothing is in flight.
+    /// Queues a write again that the device could not take, before the others.
+    pub(crate) fn requeue_write(&mut self, write: Write) {
+        assert!(self.load_bytes >= self.unit_bytes, "a new write is requeued");
+        self.writes.push_front(write);
+    }
+
+    pub(crate) fn first_write(&self) -> Option<&Write> {
+        self.writes.front()
+    }
+
+    pub(crate) fn first_write_mut(&mut self) -> Option<&mut Write> {
+        self.writes.front_mut()
+    }
+
+    pub(crate) fn pop_write(&mut self) -> Option<Write> {
+        self.writes.pop_front()
+    }
+
+    pub(crate) fn write_started(&mut self) {
+        self.writes_in_flight += 1;
+    }
+
+    pub(crate) fn write_returned(&mut self) {
+        assert!(self.writes_in_flight > 0, "no write is in flight");
+        self.writes_in_flight -= 1;
+        self.remove_write();
+    }
+
+    /// A write that is no longer queued leaves the lane.
+    pub(crate) fn remove_write(&mut self) {
+        self.unload(self.unit_bytes);
+    }
+
+    fn unload(&mut self, bytes: u64) {
+        assert!(self.load_bytes >= bytes, "{bytes} bytes leave a lane with {}", self.load_bytes);
+        self.load_bytes -= bytes;
+        let is_empty = self.reads.is_empty() && self.writes.is_empty();
+        let is_working = self.reads_in_flight + self.writes_in_flight > 0;
+        debug_assert!(self.load_bytes > 0 || is_empty && !is_working, "operations without load");
+    }
+
+    /// Removes all reads that wait.
+    pub(crate) fn take_reads(&mut self) -> VecDeque<BlockRead> {
+        std::mem::take(&mut self.reads)
+    }
+
+    /// Removes all writes that wait.
+    pub(crate) fn take_writes(&mut self) -> VecDeque<Write> {
+        let writes = std::mem::take(&mut self.writes);
+        self.load_bytes -= writes.len() as u64 * self.unit_bytes;
+        writes
+    }
+
+    /// Returns the number of writes that wait.
+    pub(crate) fn waiting_writes(&self) -> usize {
+        self.writes.len()
+    }
+
+    /// Returns the number of copies of the superblock that wait.
+    pub(crate) fn waiting_superblocks(&self) -> usize {
+        self.writes.iter().filter(|write| !write.is_block()).count()
+    }
+
+    pub(crate) fn reads_in_flight(&self) -> u32 {
+        self.reads_in_flight
+    }
+
+    pub(crate) fn writes_in_flight(&self) -> u32 {
+        self.writes_in_flight
+    }
+
+    /// Returns the bytes of all reads and writes that wait or are in flight.
+    pub(crate) fn load_bytes(&self) -> u64 {
+        self.load_bytes
+    }
+
+    /// Returns whether no read or write waits or is in flight.
     pub(crate) fn is_idle(&self) -> bool {
-        self.gets.is_empty() && self.writes.is_empty() && self.reading + self.writing + self.erasing == 0
-    }
-}
-
-impl Place {
-    /// The unit's lane as devices name it.
-    pub(crate) fn on(self) -> flashlane_device::Lane {
-        flashlane_device::Lane(self.lane)
+        self.reads.is_empty() && self.writes.is_empty() && self.reads_in_flight + self.writes_in_flight == 0
     }
 }

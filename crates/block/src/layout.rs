@@ -1,27 +1,88 @@
-//! Where things lie in an erase unit.
+//! The layout of an erase unit, and addresses of units.
 //!
 //! ```text
 //! | header | payload: granules of one read unit each | footer |
 //! ```
 //!
-//! A block fills one unit and is written at once. The header tells whose the unit is and carries a checksum of every
-//! granule of the payload; the footer is the header again, so that damage at one place loses neither. `docs/layout.md`
-//! has the bytes.
+//! A block fills one unit and is written with one request. The header names the block and carries a checksum of every
+//! granule of the payload; the footer repeats the header, so that damage at one end loses neither. `docs/layout.md` lists
+//! the bytes.
 
 use flashlane_base::units::exact_bytes;
-use flashlane_device::Profile;
+use flashlane_device::{Lane, Profile};
 
 /// Bytes of a header before the checksums of its granules.
 pub(crate) const FIXED_BYTES: u64 = 72;
-/// The least bytes of a header: what a superblock needs, a few retired units included.
-const LEAST_HEADER_BYTES: u64 = 256;
+/// Smallest header: a superblock with room for 20 retired units.
+const HEADER_BYTES_MIN: u64 = 256;
 
-/// Sizes and counts that follow from a device's profile.
+/// The address of an erase unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UnitAddress {
+    /// The lane.
+    pub lane: u32,
+    /// The unit on the lane, from 0.
+    pub unit: u32,
+}
+
+impl UnitAddress {
+    /// Returns the lane as the device names it.
+    pub fn device_lane(self) -> Lane {
+        Lane(self.lane)
+    }
+}
+
+/// The third of the device in which a copy of the superblock is preferred, so that damage to one region leaves the other
+/// copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Region {
+    /// The first third.
+    Front,
+    /// The last third.
+    Back,
+}
+
+impl Region {
+    /// Returns how many units `address` lies outside the region, 0 inside it. Units are numbered as `lanes` lays them out
+    /// over a file: unit 0 of each lane, then unit 1 of each.
+    pub(crate) fn distance(self, address: UnitAddress, layout: &Layout) -> u64 {
+        let number = u64::from(address.unit) * u64::from(layout.lanes) + u64::from(address.lane);
+        let third = layout.all_units() / 3;
+        let from_edge = match self {
+            Self::Front => number,
+            Self::Back => layout.all_units() - 1 - number,
+        };
+        (from_edge + 1).saturating_sub(third.max(1))
+    }
+}
+
+/// The shape of a device, as a superblock records it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Geometry {
+    /// Lanes.
+    pub lanes: u32,
+    /// Units on a lane.
+    pub units: u32,
+    /// Bytes of a unit.
+    pub unit_bytes: u64,
+    /// Bytes of a read unit.
+    pub granule_bytes: u64,
+}
+
+impl std::fmt::Display for Geometry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { lanes, units, unit_bytes, granule_bytes } = self;
+        let (unit, granule) = (exact_bytes(*unit_bytes), exact_bytes(*granule_bytes));
+        write!(f, "{lanes} lanes of {units} units of {unit}, read in units of {granule}")
+    }
+}
+
+/// Sizes and counts derived from a device's profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Lanes of the device.
     pub lanes: u32,
-    /// Erase units of a lane.
+    /// Erase units on a lane.
     pub units: u32,
     /// Bytes of an erase unit.
     pub unit_bytes: u64,
@@ -45,7 +106,7 @@ pub enum Unsuitable {
         /// The device's name.
         device: String,
     },
-    /// It has too few units to hold anything beside the superblocks.
+    /// It has too few units for a block beside the superblocks.
     #[error("'{device}' has {units} erase units, and at least {least} are needed")]
     TooFewUnits {
         /// The device's name.
@@ -55,7 +116,7 @@ pub enum Unsuitable {
         /// The least.
         least: u64,
     },
-    /// A unit is too small, or a read unit too large, for anything beside header and footer.
+    /// A unit is too small, or a read unit too large, for a payload between header and footer.
     #[error(
         "'{device}' has erase units of {} and reads in units of {}: header and footer leave nothing for a block",
         exact_bytes(*unit_bytes), exact_bytes(*read_unit_bytes)
@@ -68,8 +129,8 @@ pub enum Unsuitable {
         /// Bytes of a read unit.
         read_unit_bytes: u64,
     },
-    /// More units on a lane than 32 bits count.
-    #[error("'{device}' has {units} erase units on a lane, and at most {most} can be told apart")]
+    /// More units on a lane than a 32-bit number addresses.
+    #[error("'{device}' has {units} erase units on a lane, and at most {most} can be addressed")]
     TooManyUnits {
         /// The device's name.
         device: String,
@@ -81,10 +142,10 @@ pub enum Unsuitable {
 }
 
 impl Layout {
-    /// Units that are never given to blocks: two for the copies of the superblock, two for the next ones.
+    /// Units never given to blocks: two for the copies of the superblock, two for the copies that replace them.
     pub const RESERVED_UNITS: u64 = 4;
 
-    /// The layout of a device with this profile.
+    /// Returns the layout of a device with this profile.
     ///
     /// # Errors
     /// [`Unsuitable`] where it cannot hold blocks.
@@ -103,10 +164,10 @@ impl Layout {
         if all < least {
             return Err(Unsuitable::TooFewUnits { device: device(), units: all, least });
         }
-        // Checksums of fewer granules need a smaller header, which leaves room for more granules: the first answer is
-        // at most a granule from the best, and it is simple.
+        // Header and footer also take granules, so fewer checksums are needed than counted here: the result is at most one
+        // granule below the optimum.
         let in_unit = unit_bytes / granule_bytes;
-        let header_granules = (FIXED_BYTES + 4 * in_unit).max(LEAST_HEADER_BYTES).div_ceil(granule_bytes);
+        let header_granules = (FIXED_BYTES + 4 * in_unit).max(HEADER_BYTES_MIN).div_ceil(granule_bytes);
         let granules = in_unit.saturating_sub(2 * header_granules);
         if granules == 0 || granules > most {
             let (unit_bytes, read_unit_bytes) = (unit_bytes, granule_bytes);
@@ -122,19 +183,30 @@ impl Layout {
         })
     }
 
-    /// Bytes of user data that a block holds at most.
+    /// Returns the most bytes of user data in a block.
     pub fn block_bytes(&self) -> u64 {
         u64::from(self.granules) * self.granule_bytes
     }
 
-    /// Where the footer begins in a unit.
+    /// Returns the offset of the footer in a unit.
     pub fn footer_offset(&self) -> u64 {
         self.header_bytes + self.block_bytes()
     }
 
-    /// Erase units over all lanes.
+    /// Returns the number of erase units on all lanes.
     pub fn all_units(&self) -> u64 {
         u64::from(self.lanes) * u64::from(self.units)
+    }
+
+    /// Returns the offset of a unit on its lane.
+    pub(crate) fn unit_offset(&self, unit: u32) -> u64 {
+        u64::from(unit) * self.unit_bytes
+    }
+
+    /// Returns the shape that a superblock records.
+    pub(crate) fn geometry(&self) -> Geometry {
+        let &Self { lanes, units, unit_bytes, granule_bytes, .. } = self;
+        Geometry { lanes, units, unit_bytes, granule_bytes }
     }
 }
 
@@ -151,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn of_eight_mebibytes_two_read_units_are_not_the_users() {
+    fn header_and_footer_take_one_read_unit_each_of_8_mib() {
         let layout = Layout::new(&profile(44, 2048, 8 << 20, 8 << 10)).unwrap();
         assert_eq!(layout.header_bytes, 8 << 10);
         assert_eq!(layout.block_bytes(), (8 << 20) - (16 << 10));
@@ -160,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn header_and_footer_hold_what_they_must_whatever_the_units() {
+    fn header_has_room_for_the_checksums_of_any_unit_size() {
         for (unit_bytes, read_unit_bytes) in [(4096, 512), (8 << 20, 512), (8 << 20, 4096), (10_240, 512)] {
             let layout = Layout::new(&profile(4, 8, unit_bytes, read_unit_bytes)).unwrap();
             assert!(layout.header_bytes >= FIXED_BYTES + 4 * u64::from(layout.granules), "{layout:?}");
@@ -169,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_hold_blocks_is_told_why() {
+    fn refusal_names_what_makes_a_device_unsuitable() {
         let refusal = |profile: &Profile| Layout::new(profile).unwrap_err().to_string();
         assert!(refusal(NullDevice::new(1 << 20).profile()).contains("'lanes(DEVICE)'"));
         assert!(refusal(&profile(1, 4, 4096, 512)).contains("has 4 erase units, and at least 5"));

@@ -2,35 +2,49 @@
 //! erase units.
 //!
 //! After sdf14 (Ouyang et al., SDF, ASPLOS 2014, section 2.4): a block fills one erase unit, consecutive ids go round the
-//! lanes, erases are the layer's business and happen when nobody waits. Beyond the paper: placement by load, reads before
-//! writes and erases, checksums from end to end, and everything that has to be known on the device itself, found again
-//! after a power cut in time that goes with the number of units.
+//! lanes, and the layer erases units in the background. Beyond the paper: placement by load, reads before writes and
+//! erases, checksums from end to end, and all metadata on the device itself, found again after a power cut in time
+//! proportional to the number of units.
 //!
-//! A block is wholly there or not at all. [`Blocks`] is where to begin.
+//! A whole block is stored, or none of it. [`BlockStore`] has calls that wait, [`Blocks`] calls that do not; the header of
+//! `blocks.rs` follows a block from `put` to the device.
 
+mod block_table;
 mod blocks;
-mod damaged;
+mod completions;
 mod engine;
 mod error;
 mod header;
+mod ids;
 mod lane;
 mod layout;
 pub mod load;
+mod operation;
+mod options;
 mod payload;
 mod placement;
+mod port;
+mod rebuild;
 mod recovery;
 mod repair;
+mod room;
+mod scan;
+mod scheduler;
 mod status;
 mod store;
 mod superblock;
-pub mod trial;
+mod units;
+mod waiting;
 
-pub use blocks::{BlockInfo, Blocks, Counts, Finished, FormatError, Options, Outcome, Ticket};
-pub use error::{DeleteError, DeleteFailure, Full, GetError, GetFailure, PutError, PutFailure};
-pub use header::{Content, Header, HeaderError, ID_MAX, Place, Superblock, VERSION, seal_header};
-pub use layout::{Layout, Unsuitable};
+pub use blocks::Blocks;
+pub use error::{
+    DeleteError, DeleteFailure, FormatError, Full, GetError, GetFailure, OpenError, PutError, PutFailure,
+};
+pub use header::{Content, Header, HeaderError, ID_MAX, Superblock, VERSION, seal_header};
+pub use layout::{Geometry, Layout, UnitAddress, Unsuitable};
+pub use operation::{Finished, Outcome, Ticket};
+pub use options::BlockOptions;
 pub use payload::{Data, Payload};
 pub use placement::Placement;
-pub use recovery::{DamagedEnd, Geometry, OpenError};
-pub use status::{LaneStatus, Status};
+pub use status::{BlockInfo, Counts, DamagedEnd, LaneStatus, Status};
 pub use store::{BlockStore, StoreError};

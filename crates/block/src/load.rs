@@ -1,6 +1,6 @@
-//! A closed loop of puts and gets: so many in flight, for so many in all; what a benchmark of the layer needs.
+//! A closed loop of puts and gets with a fixed number in flight, as benchmarks of the layer need.
 //!
-//! Ids come from the layer's counter, so that round-robin placement sees them in turn.
+//! Ids come from the layer's allocator, so that round-robin placement takes the lanes in turn.
 
 use crate::{Blocks, Finished, GetError, GetFailure, Outcome, Payload, PutError, PutFailure};
 use flashlane_base::{Duration, Histogram, Instant, Seed};
@@ -8,70 +8,69 @@ use flashlane_device::DataDevice;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// What is to be done.
+/// The puts and gets to run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
-    /// Puts and gets in all.
-    pub wishes: u64,
-    /// Nothing is asked for after so much of the device's time.
-    pub most_time: Option<Duration>,
-    /// Of these at once, at least one.
+    /// Number of puts and gets.
+    pub operations: u64,
+    /// Device time after which no operation is submitted.
+    pub time_limit: Option<Duration>,
+    /// Operations in flight, at least one.
     pub in_flight: u32,
-    /// The share that are puts, 0 to 1; the others are gets.
+    /// Share of puts, 0 to 1; the others are gets.
     pub puts: f64,
-    /// Whether gets are of random blocks; otherwise of one after the other, by their ids.
+    /// Whether gets are of random blocks; otherwise of all blocks in the order of their ids.
     pub random: bool,
-    /// Bytes of a get, from a random place on a multiple of so many; 0 for whole blocks.
+    /// Bytes of a get, at a random multiple of that length; 0 for whole blocks.
     pub get_bytes: u64,
-    /// Blocks that are kept: beyond these, each put deletes the oldest. All where absent.
+    /// Blocks to keep: beyond these, each put deletes the oldest. `None` keeps all.
     pub keep: Option<u64>,
-    /// Blocks with this id or a higher one take part in it, and others are neither read nor deleted.
+    /// Lowest id that takes part: blocks with a lower one are neither read nor deleted.
     pub first_id: u64,
-    /// Whether a put block holds zeros behind its id, for a device that keeps bytes in memory, where these need none, and
-    /// takes as long for any; otherwise bytes that no medium can shorten.
+    /// Whether a block holds zeros behind its id, which a device in memory need not store; otherwise incompressible bytes.
     pub zeros: bool,
-    /// What the choices follow from.
+    /// Seed of the choices.
     pub seed: Seed,
 }
 
-/// What came of it.
+/// Result of a load.
 #[derive(Clone, Debug)]
-pub struct Done {
-    /// From the first wish to the last one's end.
+pub struct LoadResult {
+    /// From the first submission to the last completion.
     pub elapsed: Duration,
-    /// Of puts.
-    pub puts: Side,
-    /// Of gets.
-    pub gets: Side,
+    /// Puts that completed.
+    pub puts: OperationStats,
+    /// Gets that completed.
+    pub gets: OperationStats,
     /// Whether it was stopped before its end.
-    pub stopped: bool,
+    pub is_stopped: bool,
 }
 
-/// What came of wishes of one kind.
+/// Statistics of the puts or of the gets.
 #[derive(Clone, Debug, Default)]
-pub struct Side {
-    /// How many.
+pub struct OperationStats {
+    /// Number of operations.
     pub count: u64,
     /// Bytes of user data.
     pub bytes: u64,
-    /// How long each took.
+    /// Time from submission to completion.
     pub latency: Histogram,
 }
 
-impl Side {
-    fn note(&mut self, finished: &Finished, bytes: u64) {
+impl OperationStats {
+    fn record(&mut self, finished: &Finished, bytes: u64) {
         self.count += 1;
         self.bytes += bytes;
-        self.latency.record(finished.done.since(finished.asked));
+        self.latency.record(finished.completed.since(finished.submitted));
     }
 
-    /// Bytes a second over `elapsed`.
+    /// Returns bytes per second over `elapsed`.
     pub fn bytes_per_s(&self, elapsed: Duration) -> f64 {
         self.bytes as f64 / elapsed.as_s_f64().max(1e-9)
     }
 }
 
-/// Why it could not go on.
+/// Why a load ended early.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
     /// A put was refused.
@@ -86,42 +85,46 @@ pub enum LoadError {
     /// A get failed.
     #[error(transparent)]
     GetFailed(#[from] GetFailure),
-    /// There is nothing to get.
+    /// There are gets to run and no block to read.
     #[error("there is no block to read")]
     Empty,
 }
 
-/// Runs the load. `watch` is told the share that is done.
+/// Runs a load. `watch` is called with the share that is done, and may stop it.
 ///
 /// # Errors
-/// [`LoadError`] with the first wish that could not be fulfilled.
+/// [`LoadError`] with the first operation that failed.
 pub fn run<D: DataDevice>(
     blocks: &mut Blocks<D>,
     load: &Load,
     watch: &mut dyn FnMut(f64) -> ControlFlow<()>,
-) -> Result<Done, LoadError> {
+) -> Result<LoadResult, LoadError> {
     let mut random = load.seed.derive("load").source();
     let mut ids: VecDeque<u64> =
         blocks.list().map(|info| info.id).filter(|&id| id >= load.first_id).collect();
-    // Made before the clock is read: a page of memory costs its first user more than the device takes for it.
-    let at_once = if load.puts > 0.0 { u64::from(load.in_flight.max(1)).min(load.wishes) } else { 0 };
-    let mut payloads: Vec<Payload> = (0..at_once).map(|_| filled(blocks.payload(), load)).collect();
-    let begun = blocks.now();
-    let mut done =
-        Done { elapsed: Duration::ZERO, puts: Side::default(), gets: Side::default(), stopped: false };
-    let (mut asked, mut in_flight, mut next_get, mut out) = (0, 0, 0, Vec::new());
-    let at_most = load.in_flight.max(1);
-    while asked < load.wishes || in_flight > 0 {
-        let is_over = load.most_time.is_some_and(|most| blocks.now().since(begun) >= most);
+    // Buffers are made before the clock is read: the first use of a memory page takes longer than the device.
+    let buffers = if load.puts > 0.0 { u64::from(load.in_flight.max(1)).min(load.operations) } else { 0 };
+    let mut payloads: Vec<Payload> = (0..buffers).map(|_| filled(blocks.payload(), load)).collect();
+    let start = blocks.now();
+    let mut done = LoadResult {
+        elapsed: Duration::ZERO,
+        puts: OperationStats::default(),
+        gets: OperationStats::default(),
+        is_stopped: false,
+    };
+    let (mut submitted, mut in_flight, mut next_get, mut out) = (0, 0, 0, Vec::new());
+    let depth = load.in_flight.max(1);
+    while submitted < load.operations || in_flight > 0 {
+        let is_over = load.time_limit.is_some_and(|limit| blocks.now().since(start) >= limit);
         if is_over && in_flight == 0 {
             break;
         }
-        while asked < load.wishes && in_flight < at_most && !done.stopped && !is_over {
-            // Nothing to read yet, and blocks on their way.
-            let put = random.chance(load.puts) || (ids.is_empty() && load.puts > 0.0);
-            if put {
+        while submitted < load.operations && in_flight < depth && !done.is_stopped && !is_over {
+            // With nothing to read yet a block is put.
+            let is_put = random.chance(load.puts) || (ids.is_empty() && load.puts > 0.0);
+            if is_put {
                 let id = blocks.next_id();
-                let mut payload = payloads.pop().expect("there are as many as are in flight");
+                let mut payload = payloads.pop().expect("a buffer for each operation in flight");
                 payload.as_mut_slice()[..8].copy_from_slice(&id.to_le_bytes());
                 blocks.put(id, payload).map_err(|(error, _)| error)?;
             } else {
@@ -137,15 +140,15 @@ pub fn run<D: DataDevice>(
                 let offset = random.below((length / get_bytes.max(1)).max(1)) * get_bytes;
                 blocks.get(id, offset, get_bytes)?;
             }
-            asked += 1;
+            submitted += 1;
             in_flight += 1;
         }
-        if done.stopped && in_flight == 0 {
+        if done.is_stopped && in_flight == 0 {
             break;
         }
         blocks.reap(Instant::FAR, &mut out);
         for finished in out.drain(..) {
-            let at = finished.done;
+            let at = finished.completed;
             let bytes = match &finished.outcome {
                 Outcome::Put(_, payload) => payload.len(),
                 Outcome::Get(Ok(data)) => data.as_slice().len() as u64,
@@ -154,19 +157,19 @@ pub fn run<D: DataDevice>(
             match &finished.outcome {
                 Outcome::Put(result, _) => {
                     (*result)?;
-                    done.puts.note(&finished, bytes);
+                    done.puts.record(&finished, bytes);
                     ids.push_back(finished.id);
                 }
                 Outcome::Get(result) => {
                     if let Err(failure) = result {
                         return Err((*failure).into());
                     }
-                    done.gets.note(&finished, bytes);
+                    done.gets.record(&finished, bytes);
                 }
                 Outcome::Delete(_) => continue,
             }
             in_flight -= 1;
-            done.elapsed = at.since(begun);
+            done.elapsed = at.since(start);
             match finished.outcome {
                 Outcome::Put(_, payload) => payloads.push(payload),
                 Outcome::Get(Ok(data)) => blocks.reuse(data),
@@ -174,22 +177,22 @@ pub fn run<D: DataDevice>(
             }
         }
         while load.keep.is_some_and(|keep| ids.len() as u64 > keep) {
-            let oldest = ids.pop_front().expect("there are more than are kept");
-            // Its outcome is a matter of the background.
+            let oldest = ids.pop_front().expect("there are more blocks than are kept");
+            // Deletes are not measured.
             let _ = blocks.delete(oldest);
         }
-        let by_time = load.most_time.map_or(0.0, |most| done.elapsed.as_s_f64() / most.as_s_f64());
-        let by_count = (done.puts.count + done.gets.count) as f64 / load.wishes.max(1) as f64;
+        let by_time = load.time_limit.map_or(0.0, |limit| done.elapsed.as_s_f64() / limit.as_s_f64());
+        let by_count = (done.puts.count + done.gets.count) as f64 / load.operations.max(1) as f64;
         let share = by_count.max(by_time.min(1.0));
-        done.stopped |= watch(share).is_break();
+        done.is_stopped |= watch(share).is_break();
     }
     Ok(done)
 }
 
-/// What blocks hold behind their ids.
+/// Fills the bytes of a block behind its id.
 fn filled(mut payload: Payload, load: &Load) -> Payload {
     if load.zeros {
-        return payload; // as it comes
+        return payload;
     }
     let mut random = load.seed.derive("payload").source();
     for piece in payload.as_mut_slice().chunks_mut(8) {
@@ -202,17 +205,17 @@ fn filled(mut payload: Payload, load: &Load) -> Payload {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Options;
+    use crate::BlockOptions;
     use flashlane_device_testing::MemoryLanes;
 
     #[test]
-    fn a_load_does_what_it_says_and_repeats() {
+    fn load_runs_its_operations_and_repeats() {
         let run_once = || {
             let device = MemoryLanes::new(4, 16, 4096, 512, Seed(1));
-            let mut blocks = Blocks::format(device, 1, Options::default()).unwrap();
+            let mut blocks = Blocks::format(device, 1, BlockOptions::default()).unwrap();
             let load = Load {
-                wishes: 500,
-                most_time: None,
+                operations: 500,
+                time_limit: None,
                 in_flight: 8,
                 puts: 0.5,
                 random: true,
@@ -232,12 +235,12 @@ mod tests {
     }
 
     #[test]
-    fn reading_where_nothing_is_stored_is_refused() {
+    fn gets_without_a_stored_block_are_refused() {
         let device = MemoryLanes::new(4, 16, 4096, 512, Seed(1));
-        let mut blocks = Blocks::format(device, 1, Options::default()).unwrap();
+        let mut blocks = Blocks::format(device, 1, BlockOptions::default()).unwrap();
         let load = Load {
-            wishes: 5,
-            most_time: None,
+            operations: 5,
+            time_limit: None,
             in_flight: 2,
             puts: 0.0,
             random: false,

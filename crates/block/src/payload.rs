@@ -1,16 +1,16 @@
-//! Bytes on their way to and from blocks.
+//! Buffers of blocks: to be put, and as returned by a get.
 
 use crate::header::{Header, granule_checksum};
 use crate::layout::Layout;
 use flashlane_device::Buffer;
 
-/// What a block is to hold: a buffer of a whole erase unit, so that the bytes go to the device without a copy.
+/// The bytes of a block to put, in a buffer of a whole erase unit, so that they go to the device without a copy.
 ///
-/// Made by [`Blocks::payload`](crate::Blocks::payload), and given back with the outcome of its put for the next one.
+/// Made by [`Blocks::payload`](crate::Blocks::payload), and returned with the outcome of its put for the next one.
 #[derive(Clone, Debug)]
 pub struct Payload {
-    pub(crate) buffer: Buffer,
-    pub(crate) layout: Layout,
+    buffer: Buffer,
+    layout: Layout,
     length_bytes: u64,
 }
 
@@ -20,42 +20,56 @@ impl Payload {
         Self { buffer, layout, length_bytes: layout.block_bytes() }
     }
 
-    /// Makes the block so long; what is beyond is not stored.
+    /// Sets the length of the block; bytes behind it are not stored.
     ///
     /// # Panics
-    /// Where it would be longer than a block can be.
+    /// If it is longer than a block can be.
     pub fn set_len(&mut self, length_bytes: u64) {
         assert!(
             length_bytes <= self.layout.block_bytes(),
-            "a block holds {} bytes",
+            "{length_bytes} bytes exceed the {} of a block",
             self.layout.block_bytes()
         );
         self.length_bytes = length_bytes;
     }
 
-    /// Bytes of the block.
+    /// Copies `bytes` into the block and sets its length to theirs.
+    ///
+    /// # Panics
+    /// If they are more than a block holds.
+    pub fn copy_from(&mut self, bytes: &[u8]) {
+        self.set_len(bytes.len() as u64);
+        self.as_mut_slice().copy_from_slice(bytes);
+    }
+
+    /// Returns the length of the block in bytes.
     pub fn len(&self) -> u64 {
         self.length_bytes
     }
 
-    /// Whether the block has no bytes.
+    /// Returns whether the block has no bytes.
     pub fn is_empty(&self) -> bool {
         self.length_bytes == 0
     }
 
-    /// The block's bytes.
+    /// Returns the block's bytes.
     pub fn as_slice(&self) -> &[u8] {
         &self.buffer.as_slice()[self.layout.header_bytes as usize..][..self.length_bytes as usize]
     }
 
-    /// The block's bytes, to fill.
+    /// Returns the block's bytes, to be filled.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         let (from, length) = (self.layout.header_bytes as usize, self.length_bytes as usize);
         &mut self.buffer.as_mut_slice()[from..][..length]
     }
 
-    /// The checksums of all granules, once nothing but the block's bytes stands in them.
-    pub(crate) fn seal(&mut self, format: u128, sequence: u64) -> Box<[u32]> {
+    /// Returns the layout the buffer was made for.
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Clears the bytes behind the block's end and returns the checksum of each granule.
+    pub(crate) fn checksums(&mut self, format: u128, sequence: u64) -> Box<[u32]> {
         let (from, length) = (self.layout.header_bytes as usize, self.length_bytes as usize);
         let all = &mut self.buffer.as_mut_slice()[from..self.layout.footer_offset() as usize];
         all[length..].fill(0);
@@ -63,30 +77,47 @@ impl Payload {
         granules.zip(0..).map(|(bytes, nth)| granule_checksum(format, sequence, nth, bytes)).collect()
     }
 
-    /// Writes the header to both ends.
-    pub(crate) fn label(&mut self, header: &Header) {
-        label(&mut self.buffer, &self.layout, header);
+    /// Writes header and footer, and takes the buffer for the device. [`restore`](Self::restore) returns it.
+    pub(crate) fn take_labelled(&mut self, header: &Header) -> Buffer {
+        write_header_and_footer(&mut self.buffer, &self.layout, header);
+        std::mem::take(&mut self.buffer)
+    }
+
+    /// Puts the buffer back that went to the device.
+    pub(crate) fn restore(&mut self, buffer: Buffer) {
+        debug_assert_eq!(buffer.len() as u64, self.layout.unit_bytes, "the buffer of another payload");
+        self.buffer = buffer;
     }
 }
 
 /// Writes a header to both ends of a unit's bytes.
-pub(crate) fn label(buffer: &mut Buffer, layout: &Layout, header: &Header) {
+pub(crate) fn write_header_and_footer(buffer: &mut Buffer, layout: &Layout, header: &Header) {
     let (length, footer) = (layout.header_bytes as usize, layout.footer_offset() as usize);
     let bytes = buffer.as_mut_slice();
     header.encode(&mut bytes[..length]);
     bytes.copy_within(..length, footer);
 }
 
-/// What was read of a block.
+/// Bytes of a block, as read by a get.
 #[derive(Clone, Debug)]
 pub struct Data {
-    pub(crate) buffer: Buffer,
-    pub(crate) from: usize,
-    pub(crate) length: usize,
+    buffer: Buffer,
+    from: usize,
+    length: usize,
 }
 
 impl Data {
-    /// The bytes that were asked for.
+    /// Requires: `from` and `length` lie within `buffer`, whose checksums match.
+    pub(crate) fn new(buffer: Buffer, from: usize, length: usize) -> Self {
+        debug_assert!(from + length <= buffer.len(), "{length} bytes from {from} exceed the buffer");
+        Self { buffer, from, length }
+    }
+
+    pub(crate) fn into_buffer(self) -> Buffer {
+        self.buffer
+    }
+
+    /// Returns the bytes that were requested.
     pub fn as_slice(&self) -> &[u8] {
         &self.buffer.as_slice()[self.from..][..self.length]
     }

@@ -1,6 +1,4 @@
-//! Which lane a block goes to.
-
-use crate::lane::Lane;
+//! The choice of a lane for a block.
 
 /// How lanes are chosen for blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -8,10 +6,21 @@ pub enum Placement {
     /// The id modulo the number of lanes, so that consecutive ids go round (sdf14, section 2.4); the next lane with room
     /// where that one is full.
     RoundRobin,
-    /// The lane with the least left to do, which the paper leaves to its future work (sdf14, sections 2.4 and 3.3.1): all
-    /// lanes are busy as soon as there are as many requests as lanes, whatever else they do.
+    /// The lane with the least load, which the paper leaves to future work (sdf14, sections 2.4 and 3.3.1): all lanes are
+    /// busy as soon as there are as many requests as lanes.
     #[default]
     LeastLoaded,
+}
+
+/// What the choice depends on, of one lane.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct LaneLoad {
+    /// Units that are erased or will be, less the writes that wait.
+    pub(crate) room: u64,
+    /// Bytes that wait or are in flight.
+    pub(crate) load_bytes: u64,
+    /// Units that can be written without an erase.
+    pub(crate) erased: usize,
 }
 
 impl Placement {
@@ -19,19 +28,18 @@ impl Placement {
     pub const ALL: &[(&str, Self)] =
         &[("round-robin", Self::RoundRobin), ("least-loaded", Self::LeastLoaded)];
 
-    /// The lane for block `id`, among those that have room for a write.
-    pub(crate) fn lane(self, id: u64, lanes: &[Lane]) -> Option<u32> {
-        let count = lanes.len() as u64;
+    /// Returns the lane for block `id` among `lanes` lanes with room for a write.
+    pub(crate) fn lane(self, id: u64, lanes: u32, load: impl Fn(u32) -> LaneLoad) -> Option<u32> {
+        let count = u64::from(lanes);
         let in_turn = (0..count).map(|step| ((id % count + step) % count) as u32);
-        let mut with_room = in_turn.filter(|&lane| lanes[lane as usize].room() > 0);
-        match self {
+        let loads = in_turn.map(|lane| (lane, load(lane)));
+        let mut with_room = loads.filter(|(_, load)| load.room > 0);
+        let chosen = match self {
             Self::RoundRobin => with_room.next(),
-            // A lane that has to erase first comes after one that need not.
-            Self::LeastLoaded => with_room.min_by_key(|&lane| {
-                let lane = &lanes[lane as usize];
-                (lane.load_bytes, lane.erased() == 0)
-            }),
-        }
+            // Of two lanes with the same load one that need not erase first.
+            Self::LeastLoaded => with_room.min_by_key(|(_, load)| (load.load_bytes, load.erased == 0)),
+        };
+        chosen.map(|(lane, _)| lane)
     }
 }
 
@@ -39,35 +47,30 @@ impl Placement {
 mod tests {
     use super::*;
 
-    fn lanes(rooms: [u32; 4]) -> Vec<Lane> {
-        rooms
-            .iter()
-            .map(|&room| {
-                let mut lane = Lane::default();
-                (0..room).for_each(|unit| lane.add_erased(unit, 0));
-                lane
-            })
-            .collect()
+    fn lanes(rooms: [u64; 4]) -> [LaneLoad; 4] {
+        rooms.map(|room| LaneLoad { room, load_bytes: 0, erased: room as usize })
     }
 
     #[test]
-    fn consecutive_ids_go_round_the_lanes_that_have_room() {
+    fn round_robin_skips_lanes_without_room() {
         let lanes = lanes([1, 1, 0, 1]);
-        let chosen: Vec<_> = (8..13).map(|id| Placement::RoundRobin.lane(id, &lanes)).collect();
-        assert_eq!(chosen, [Some(0), Some(1), Some(3), Some(3), Some(0)]);
-        assert_eq!(Placement::RoundRobin.lane(1, &[Lane::default()]), None);
+        let lane = |id| Placement::RoundRobin.lane(id, 4, |lane| lanes[lane as usize]);
+        assert_eq!((8..13).map(lane).collect::<Vec<_>>(), [Some(0), Some(1), Some(3), Some(3), Some(0)]);
+        let full = LaneLoad { room: 0, load_bytes: 0, erased: 0 };
+        assert_eq!(Placement::RoundRobin.lane(1, 1, |_| full), None);
     }
 
     #[test]
-    fn the_lane_with_the_least_to_do_takes_the_block() {
+    fn least_loaded_lane_takes_the_block() {
         let mut lanes = lanes([1, 1, 1, 1]);
         for (lane, load) in lanes.iter_mut().zip([3, 1, 2, 1]) {
             lane.load_bytes = load;
         }
-        assert_eq!(Placement::LeastLoaded.lane(0, &lanes), Some(1));
-        // Of two alike the one that the id comes to first.
-        assert_eq!(Placement::LeastLoaded.lane(2, &lanes), Some(3));
-        lanes[1].take_erased();
-        assert_eq!(Placement::LeastLoaded.lane(0, &lanes), Some(3));
+        let lane = |lanes: [LaneLoad; 4], id| Placement::LeastLoaded.lane(id, 4, |lane| lanes[lane as usize]);
+        assert_eq!(lane(lanes, 0), Some(1));
+        // Of two with the same load the first one in the order that the id gives.
+        assert_eq!(lane(lanes, 2), Some(3));
+        lanes[1].room = 0;
+        assert_eq!(lane(lanes, 0), Some(3));
     }
 }

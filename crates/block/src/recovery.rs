@@ -1,330 +1,276 @@
-//! What is on a device, found by reading a header from each written unit.
+//! Recovery: finds the newest superblock and the content of every unit, from one header of each written unit.
 //!
-//! It takes time in proportion to the units, not to their bytes, and writes nothing. A header that cannot be read is
-//! looked for at the unit's other end. Nothing of an interrupted put or delete has to be undone: the medium tells a
-//! unit that was not written to its end from one that was, and a unit that is neither erased nor wholly written is
-//! merely to be erased.
+//! It takes time in proportion to the number of units, not to their bytes, and writes nothing. Where a header is not valid
+//! the footer is read. No interrupted put or delete has to be undone: the device distinguishes a unit that was not written
+//! to its end from one that was, and a unit that is neither erased nor wholly written only has to be erased.
 
-use crate::blocks::Options;
-use crate::header::{Content, Header, HeaderError, Place, Superblock, UNCOUNTED};
-use crate::layout::Layout;
-use flashlane_base::Instant;
-use flashlane_base::units::exact_bytes;
-use flashlane_device::{Buffer, DataDevice, Failure, Lane, Request, RequestId, SubmitError, UnitState};
-use std::collections::{BTreeMap, VecDeque};
+use crate::error::OpenError;
+use crate::header::{Content, ERASES_UNKNOWN, Header, Superblock, VERSION};
+use crate::layout::{Geometry, Layout, UnitAddress};
+use crate::options::BlockOptions;
+use crate::scan::{HeaderRead, read_headers};
+use crate::status::DamagedEnd;
+use flashlane_device::{DataDevice, UnitState};
+use std::collections::BTreeMap;
 
-/// Requests in flight a lane while the headers are read.
-const READS_PER_LANE: u32 = 4;
-
-/// What a unit was found to be.
+/// Content of a unit as found.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Found {
-    /// Erased.
-    Erased,
+    Erased {
+        erases: u32,
+    },
     /// Cut short while it was written or erased.
     Torn,
-    /// Bad.
+    /// Bad, as the device reports.
     Bad,
-    /// Written, and its header says this.
+    /// Written, with this valid header.
     Written(Header),
-    /// Ours, and what it holds cannot be told: it is damaged at both ends, or what should be here got lost. Where a header
-    /// of this formatting stands there the block it names may be gone, but it was once.
-    Damaged { once: Option<u64> },
+    /// Written by this layer, with unknown content: damaged at both ends, or holding what was written elsewhere or before
+    /// the last erase. With the id of the block whose header stands there, which was given out by this formatting.
+    Damaged {
+        given_out: Option<u64>,
+    },
 }
 
-/// All that was found.
+/// Everything that was found.
 pub(crate) struct Survey {
     /// Every unit, lane after lane.
-    pub(crate) units: Vec<(Place, Found)>,
-    /// The newest superblock: its format, and where its copies lie.
-    pub(crate) superblock: (u128, u64, Superblock, Vec<Place>),
-    /// Units that rest on one of their ends, as far as both were looked at.
+    pub(crate) units: Vec<(UnitAddress, Found)>,
+    pub(crate) newest: NewestSuperblock,
+    /// Units with a damaged header or footer whose other copy is valid.
     pub(crate) damaged_ends: Vec<DamagedEnd>,
 }
 
-/// A unit of which one end is damaged; what it holds was found by the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DamagedEnd {
-    /// The unit.
-    pub place: Place,
-    /// The block that it holds; `None` for a copy of the superblock.
-    pub id: Option<u64>,
-    /// Whether the header is damaged; otherwise the footer is.
-    pub is_header: bool,
+/// The superblock in force.
+#[derive(Clone, Debug)]
+pub(crate) struct NewestSuperblock {
+    pub(crate) format: u128,
+    pub(crate) sequence: u64,
+    pub(crate) superblock: Superblock,
+    /// Units of its copies; none where it is rebuilt from the headers of blocks.
+    pub(crate) copies: Vec<UnitAddress>,
 }
 
-/// Why there are no blocks on a device.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OpenError {
-    /// The device cannot hold any.
-    #[error(transparent)]
-    Unsuitable(#[from] crate::Unsuitable),
-    /// Nothing of ours is on it.
-    #[error("'{device}' holds no blocks: none of its {written} written units begins or ends as one of ours")]
-    NotFormatted {
-        /// The device's name.
-        device: String,
-        /// Units that hold something.
-        written: u64,
-    },
-    /// A later version of this program formatted it.
-    #[error(
-        "'{device}' was formatted by version {found} of the layout, and {known} is the newest that is known"
-    )]
-    Newer {
-        /// The device's name.
-        device: String,
-        /// Its version.
-        found: u32,
-        /// The newest known.
-        known: u32,
-    },
-    /// It was formatted with another shape.
-    #[error(
-        "'{device}' was formatted as {formatted}, and is now {given}: open it as it was, with every lane in its place"
-    )]
-    OtherGeometry {
-        /// The device's name.
-        device: String,
-        /// Its shape when it was formatted.
-        formatted: Geometry,
-        /// Its shape now.
-        given: Geometry,
-    },
-    /// A superblock was here, and none of its copies can be read. [`Options::without_superblock`](crate::Options) opens
-    /// the blocks all the same, where their headers say enough.
-    #[error(
-        "'{device}' holds blocks, and no copy of the superblock can be read. {}",
-        if *headers_tell {
-            "Do not format it: 'flashlane sdf ls', 'get' and 'fsck' read the blocks that are left, and 'flashlane sdf fsck \
-             DEVICE --repair --destroy-data' writes the superblock anew from their headers"
-        } else {
-            "Nor do the headers of its units say which of them count: they are damaged, or of several formattings, or it is \
-             not known whether the units were erased since. 'flashlane sdf format' would lose them all"
-        }
-    )]
-    NoSuperblock {
-        /// The device's name.
-        device: String,
-        /// Whether the headers of the blocks that are left are enough to open them.
-        headers_tell: bool,
-    },
-    /// The device refused a read, or went away.
-    #[error("'{device}' cannot be read: {reason}")]
-    Device {
-        /// The device's name.
-        device: String,
-        /// What it said.
-        reason: String,
-    },
+/// Headers and footers of the units that are wholly written.
+struct Ends {
+    /// Each unit and its erase count.
+    written: Vec<(UnitAddress, u32)>,
+    headers: BTreeMap<UnitAddress, HeaderRead>,
+    /// Footers, where they were read.
+    footers: BTreeMap<UnitAddress, HeaderRead>,
 }
 
-/// A device's shape.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Geometry {
-    /// Lanes.
-    pub lanes: u32,
-    /// Units of a lane.
-    pub units: u32,
-    /// Bytes of a unit.
-    pub unit_bytes: u64,
-    /// Bytes of a read unit.
-    pub granule_bytes: u64,
-}
-
-impl std::fmt::Display for Geometry {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { lanes, units, unit_bytes, granule_bytes } = self;
-        let (unit, granule) = (exact_bytes(*unit_bytes), exact_bytes(*granule_bytes));
-        write!(f, "{lanes} lanes of {units} units of {unit}, read in units of {granule}")
-    }
-}
-
-impl Geometry {
-    fn of_layout(layout: &Layout) -> Self {
-        let &Layout { lanes, units, unit_bytes, granule_bytes, .. } = layout;
-        Self { lanes, units, unit_bytes, granule_bytes }
-    }
-
-    fn of_superblock(superblock: &Superblock) -> Self {
-        let &Superblock { lanes, units, unit_bytes, granule_bytes, .. } = superblock;
-        Self { lanes, units, unit_bytes, granule_bytes }
-    }
-}
-
-/// What the end of a unit looked like.
-#[derive(Debug)]
-enum Look {
-    Header(Header),
-    /// Not ours.
-    Foreign,
-    Newer(u32),
-    /// Ours, and damaged.
-    Damaged,
-    /// The device cannot read it.
-    Unreadable,
-}
-
-/// Looks at every unit of `device`.
+/// Finds out the content of every unit of `device`.
 pub(crate) fn survey<D: DataDevice>(
     device: &mut D,
     layout: &Layout,
-    Options { both_ends, without_superblock, .. }: Options,
+    options: &BlockOptions,
 ) -> Result<Survey, OpenError> {
     let name = device.profile().name.clone();
-    let mut scan = Scan { layout: *layout, first: BTreeMap::new(), looks: BTreeMap::new() };
-    let mut damaged_ends = Vec::new();
-    let mut units = Vec::with_capacity(layout.all_units() as usize);
-    let mut written = Vec::new();
-    // Unit by unit over all lanes, so that all of them are read at once.
-    for unit in 0..layout.units {
-        for lane in 0..layout.lanes {
-            let place = Place { lane, unit };
-            let known = device.unit(Lane(lane), unit.into());
-            let found = match known.map(|unit| unit.state) {
-                Some(UnitState::Written { bytes: 0 }) => Some(Found::Erased),
-                Some(UnitState::Written { bytes }) if bytes == layout.unit_bytes => None,
-                Some(UnitState::Written { .. } | UnitState::Torn) => Some(Found::Torn),
-                Some(UnitState::Bad) | None => Some(Found::Bad),
-            };
-            match found {
-                Some(found) => units.push((place, found)),
-                None => written.push((place, known.and_then(|unit| unit.erases).unwrap_or(UNCOUNTED))),
-            }
-        }
-    }
-    let places: Vec<Place> = written.iter().map(|(place, _)| *place).collect();
-    scan.look(device, &places, 0).map_err(|reason| OpenError::Device { device: name.clone(), reason })?;
-    scan.first = std::mem::take(&mut scan.looks);
-    // The other end of what could not be read, or looks like nothing of ours: a block whose header is lost is still ours.
-    let doubtful: Vec<Place> = places
-        .iter()
-        .copied()
-        .filter(|place| both_ends || !matches!(scan.first.get(place), Some(Look::Header(_))))
-        .collect();
-    scan.look(device, &doubtful, layout.footer_offset())
-        .map_err(|reason| OpenError::Device { device: name.clone(), reason })?;
-    let headers = |place: &Place| match (scan.first.get(place), scan.looks.get(place)) {
-        (Some(Look::Header(header)), _) | (_, Some(Look::Header(header))) => Some(header),
-        _ => None,
+    let (mut units, written) = unit_states(device, layout);
+    let failed = |reason| OpenError::Device { device: name.clone(), reason };
+    let ends = read_ends(device, layout, written, options.verify_footers).map_err(failed)?;
+    let newest = match ends.superblock_in_force(layout.geometry(), options.without_superblock) {
+        Some(newest) => newest,
+        None => return Err(ends.missing_superblock(name, layout.geometry())),
     };
-    let given = Geometry::of_layout(layout);
-    let other = places.iter().filter_map(headers).find_map(|header| match &header.content {
-        Content::Superblock(superblock) => {
-            Some(Geometry::of_superblock(superblock)).filter(|of| *of != given)
-        }
-        Content::Block { .. } => None,
-    });
-    // What stands where it was written and is no older than its unit's last erase. A device that has forgotten how often it
-    // erased its units may bring back any that was ever on them: of such superblocks one counts only where there is no
-    // other, and nothing speaks for another formatting.
-    let in_place = |is_sure: bool| {
-        written.iter().filter_map(move |(place, erases)| {
-            headers(place).filter(|header| header.place == *place && (header.erases == *erases || !is_sure))
-        })
-    };
-    let superblock = newest_superblock(in_place(true)).or_else(|| {
-        let of_blocks = in_place(true).map(|header| header.format).next();
-        let format = of_blocks.or_else(|| in_place(false).map(|header| header.format).next())?;
-        let others = in_place(of_blocks.is_some()).any(|header| header.format != format);
-        newest_superblock(in_place(false).filter(|header| header.format == format)).filter(|_| !others)
-    });
-    let newer = scan.first.values().find_map(|look| match look {
-        Look::Newer(found) => Some(*found),
-        _ => None,
-    });
-    let may_rebuild = without_superblock && newer.is_none() && other.is_none();
-    let superblock =
-        superblock.or_else(|| may_rebuild.then(|| superblock_of_blocks(in_place(true), given)).flatten());
-    let Some((format, sequence, superblock, copies)) = superblock else {
-        let is_damaged = |look: Option<&Look>| matches!(look, Some(Look::Damaged));
-        let ours = places.iter().any(|place| {
-            headers(place).is_some() || is_damaged(scan.first.get(place)) || is_damaged(scan.looks.get(place))
-        });
-        return Err(match newer {
-            Some(found) => OpenError::Newer { device: name, found, known: crate::header::VERSION },
-            // With a lane missing nothing is where it was written.
-            None if other.is_some() => {
-                let formatted = other.unwrap_or(given);
-                OpenError::OtherGeometry { device: name, formatted, given }
-            }
-            None if ours => OpenError::NoSuperblock {
-                device: name,
-                headers_tell: superblock_of_blocks(in_place(true), given).is_some(),
-            },
-            None => OpenError::NotFormatted { device: name, written: written.len() as u64 },
-        });
-    };
-    let formatted = Geometry::of_superblock(&superblock);
+    let (formatted, given) = (newest.superblock.geometry(), layout.geometry());
     if formatted != given {
         return Err(OpenError::OtherGeometry { device: name, formatted, given });
     }
-    for (place, erases) in written {
-        let (first, second) = (scan.first.remove(&place), scan.looks.remove(&place));
-        // Which end is damaged, where the other is sound.
-        let is_header = match (&first, &second) {
-            (Some(Look::Header(header)), Some(Look::Header(footer))) => (header != footer).then_some(false),
-            (Some(Look::Header(_)), None) => None,
-            (Some(Look::Header(_)), Some(_)) => Some(false),
-            _ => Some(true),
-        };
-        let found = match (first, second) {
-            (Some(Look::Header(header)), _) | (_, Some(Look::Header(header))) => {
-                let known = (format, place, erases);
-                match (header.format, header.place, header.erases) == known {
-                    // Formatting erased everything. What was written since got lost where another's header stands, one
-                    // that was written elsewhere, or before the last erase. Or the device has forgotten how often it
-                    // erased the unit, and nobody knows whether this was deleted since.
-                    false => Found::Damaged {
-                        once: match header.content {
-                            Content::Block { id, .. } if header.format == format => Some(id),
-                            _ => None,
-                        },
-                    },
-                    true => {
-                        let id = match header.content {
-                            Content::Block { id, .. } => Some(id),
-                            Content::Superblock(_) => None,
-                        };
-                        damaged_ends.extend(is_header.map(|is_header| DamagedEnd { place, id, is_header }));
-                        Found::Written(header)
-                    }
-                }
-            }
-            // Ours, whatever it looks like now.
-            _ => Found::Damaged { once: None },
-        };
-        units.push((place, found));
-    }
-    units.sort_by_key(|(place, _)| *place);
-    Ok(Survey { units, superblock: (format, sequence, superblock, copies), damaged_ends })
+    let damaged_ends = ends.classify(newest.format, &mut units);
+    assert_eq!(units.len() as u64, layout.all_units(), "every unit is found as something");
+    units.sort_by_key(|(address, _)| *address);
+    Ok(Survey { units, newest, damaged_ends })
 }
 
-fn newest_superblock<'a>(
-    headers: impl Iterator<Item = &'a Header>,
-) -> Option<(u128, u64, Superblock, Vec<Place>)> {
-    let mut newest: Option<(u128, u64, Superblock, Vec<Place>)> = None;
+/// Asks the device for the state of every unit. Returns those that are not wholly written, and the others with their erase
+/// counts, unit after unit over all lanes, so that reading them keeps all lanes busy.
+#[allow(clippy::type_complexity)]
+fn unit_states<D: DataDevice>(
+    device: &D,
+    layout: &Layout,
+) -> (Vec<(UnitAddress, Found)>, Vec<(UnitAddress, u32)>) {
+    let mut units = Vec::with_capacity(layout.all_units() as usize);
+    let mut written = Vec::new();
+    for unit in 0..layout.units {
+        for lane in 0..layout.lanes {
+            let address = UnitAddress { lane, unit };
+            let reported = device.unit(address.device_lane(), unit.into());
+            let erases = reported.and_then(|unit| unit.erases);
+            match reported.map(|unit| unit.state) {
+                Some(UnitState::Written { bytes: 0 }) => {
+                    units.push((address, Found::Erased { erases: erases.unwrap_or(0) }));
+                }
+                Some(UnitState::Written { bytes }) if bytes == layout.unit_bytes => {
+                    written.push((address, erases.unwrap_or(ERASES_UNKNOWN)));
+                }
+                Some(UnitState::Written { .. } | UnitState::Torn) => units.push((address, Found::Torn)),
+                Some(UnitState::Bad) | None => units.push((address, Found::Bad)),
+            }
+        }
+    }
+    (units, written)
+}
+
+/// Reads the header of each written unit, and the footer where the header is not valid: a block whose header is lost is still
+/// a block of this layer.
+fn read_ends<D: DataDevice>(
+    device: &mut D,
+    layout: &Layout,
+    written: Vec<(UnitAddress, u32)>,
+    verify_footers: bool,
+) -> Result<Ends, String> {
+    let all: Vec<UnitAddress> = written.iter().map(|(address, _)| *address).collect();
+    let headers = read_headers(device, layout, &all, 0)?;
+    let is_doubtful = |address: &UnitAddress| headers.get(address).is_none_or(|read| read.header().is_none());
+    let doubtful: Vec<UnitAddress> =
+        all.into_iter().filter(|address| verify_footers || is_doubtful(address)).collect();
+    let footers = read_headers(device, layout, &doubtful, layout.footer_offset())?;
+    Ok(Ends { written, headers, footers })
+}
+
+impl Ends {
+    /// Returns the valid header or footer of a unit.
+    fn valid(&self, address: &UnitAddress) -> Option<&Header> {
+        let header = self.headers.get(address).and_then(HeaderRead::header);
+        header.or_else(|| self.footers.get(address).and_then(HeaderRead::header))
+    }
+
+    fn all_valid(&self) -> impl Iterator<Item = &Header> {
+        self.written.iter().filter_map(|(address, _)| self.valid(address))
+    }
+
+    /// Returns the headers that stand where they were written, with `is_current` only those written since their unit's last
+    /// erase. A device that lost its erase counts may bring back anything that was ever written to it.
+    fn in_place(&self, is_current: bool) -> impl Iterator<Item = &Header> {
+        self.written.iter().filter_map(move |(address, erases)| {
+            let header = self.valid(address)?;
+            (header.address == *address && (header.erases == *erases || !is_current)).then_some(header)
+        })
+    }
+
+    /// Returns the shape of a superblock that was formatted for another device than `given`.
+    fn other_geometry(&self, given: Geometry) -> Option<Geometry> {
+        self.all_valid().find_map(|header| match &header.content {
+            Content::Superblock(superblock) => Some(superblock.geometry()).filter(|other| *other != given),
+            Content::Block { .. } => None,
+        })
+    }
+
+    /// Returns the layout version of a header that a later program wrote.
+    fn newer_version(&self) -> Option<u32> {
+        self.headers.values().find_map(|read| match read {
+            HeaderRead::Newer(found) => Some(*found),
+            _ => None,
+        })
+    }
+
+    /// Returns the newest superblock. One that is not certain to be written since its unit's last erase counts only if there
+    /// is no other and no header belongs to another formatting.
+    fn superblock_in_force(&self, given: Geometry, may_rebuild: bool) -> Option<NewestSuperblock> {
+        newest_superblock(self.in_place(true)).or_else(|| self.uncertain_superblock()).or_else(|| {
+            let may_rebuild =
+                may_rebuild && self.newer_version().is_none() && self.other_geometry(given).is_none();
+            may_rebuild.then(|| rebuilt_superblock(self.in_place(true), given)).flatten()
+        })
+    }
+
+    fn uncertain_superblock(&self) -> Option<NewestSuperblock> {
+        let current = self.in_place(true).map(|header| header.format).next();
+        let format = current.or_else(|| self.in_place(false).map(|header| header.format).next())?;
+        if self.in_place(current.is_some()).any(|header| header.format != format) {
+            return None;
+        }
+        newest_superblock(self.in_place(false).filter(|header| header.format == format))
+    }
+
+    /// Returns why no superblock is in force.
+    fn missing_superblock(&self, device: String, given: Geometry) -> OpenError {
+        if let Some(found) = self.newer_version() {
+            return OpenError::Newer { device, found, known: VERSION };
+        }
+        // With a lane missing no header stands where it was written.
+        if let Some(formatted) = self.other_geometry(given) {
+            return OpenError::OtherGeometry { device, formatted, given };
+        }
+        let mut all = self.headers.values().chain(self.footers.values());
+        if all.any(|read| matches!(read, HeaderRead::Valid(_) | HeaderRead::Damaged)) {
+            let can_rebuild = rebuilt_superblock(self.in_place(true), given).is_some();
+            return OpenError::NoSuperblock { device, can_rebuild };
+        }
+        OpenError::NotFormatted { device, written: self.written.len() as u64 }
+    }
+
+    /// Adds the written units to `units`. Returns those with a damaged header or footer whose other copy is valid.
+    fn classify(mut self, format: u128, units: &mut Vec<(UnitAddress, Found)>) -> Vec<DamagedEnd> {
+        let mut damaged_ends = Vec::new();
+        for (address, erases) in std::mem::take(&mut self.written) {
+            let (header, footer) = (self.headers.remove(&address), self.footers.remove(&address));
+            let damaged_end = damaged_end(header.as_ref(), footer.as_ref());
+            let valid = [header, footer].into_iter().flatten().find_map(|read| match read {
+                HeaderRead::Valid(header) => Some(header),
+                _ => None,
+            });
+            let Some(header) = valid else {
+                units.push((address, Found::Damaged { given_out: None }));
+                continue;
+            };
+            let id = match header.content {
+                Content::Block { id, .. } => Some(id),
+                Content::Superblock(_) => None,
+            };
+            // Formatting erases everything. A header of another formatting, written elsewhere or before the last erase shows
+            // that a later write was lost, or that the device lost its erase counts and the block may have been deleted.
+            if (header.format, header.address, header.erases) == (format, address, erases) {
+                damaged_ends.extend(damaged_end.map(|is_header| DamagedEnd { address, id, is_header }));
+                units.push((address, Found::Written(header)));
+            } else {
+                let given_out = id.filter(|_| header.format == format);
+                units.push((address, Found::Damaged { given_out }));
+            }
+        }
+        damaged_ends
+    }
+}
+
+/// Returns whether the header (or else the footer) is damaged, where just one of them is.
+fn damaged_end(header: Option<&HeaderRead>, footer: Option<&HeaderRead>) -> Option<bool> {
+    match (header.and_then(HeaderRead::header), footer) {
+        (Some(_), None) => None,
+        (Some(header), Some(footer)) => (footer.header() != Some(header)).then_some(false),
+        (None, _) => Some(true),
+    }
+}
+
+fn newest_superblock<'a>(headers: impl Iterator<Item = &'a Header>) -> Option<NewestSuperblock> {
+    let mut newest: Option<NewestSuperblock> = None;
     for header in headers {
         let Content::Superblock(superblock) = &header.content else { continue };
         match &mut newest {
-            Some((format, sequence, _, copies))
-                if (*format, *sequence) == (header.format, header.sequence) =>
-            {
-                copies.push(header.place);
+            Some(found) if (found.format, found.sequence) == (header.format, header.sequence) => {
+                found.copies.push(header.address);
             }
-            Some((_, sequence, ..)) if *sequence > header.sequence => {}
-            _ => newest = Some((header.format, header.sequence, superblock.clone(), vec![header.place])),
+            Some(found) if found.sequence > header.sequence => {}
+            _ => {
+                newest = Some(NewestSuperblock {
+                    format: header.format,
+                    sequence: header.sequence,
+                    superblock: superblock.clone(),
+                    copies: vec![header.address],
+                });
+            }
         }
     }
     newest
 }
 
-/// What the headers of blocks say of a superblock of which no copy is left: the formatting that most of them belong to. Its
-/// floor of ids and its retired units are lost; fresh ids begin far above all that are found (`Blocks::open`).
-fn superblock_of_blocks<'a>(
+/// Returns a superblock rebuilt from the headers of blocks: of the formatting that most of them belong to. Its id floor and
+/// retired units are lost; fresh ids get a gap above all that are found (`rebuild`).
+fn rebuilt_superblock<'a>(
     headers: impl Iterator<Item = &'a Header>,
     given: Geometry,
-) -> Option<(u128, u64, Superblock, Vec<Place>)> {
+) -> Option<NewestSuperblock> {
     let mut formats: BTreeMap<u128, u64> = BTreeMap::new();
     for header in headers {
         *formats.entry(header.format).or_default() += 1;
@@ -332,70 +278,5 @@ fn superblock_of_blocks<'a>(
     let (format, _) = formats.into_iter().max_by_key(|(_, units)| *units)?;
     let Geometry { lanes, units, unit_bytes, granule_bytes } = given;
     let superblock = Superblock { lanes, units, unit_bytes, granule_bytes, id_floor: 0, retired: Vec::new() };
-    Some((format, 0, superblock, Vec::new()))
-}
-
-struct Scan {
-    layout: Layout,
-    first: BTreeMap<Place, Look>,
-    looks: BTreeMap<Place, Look>,
-}
-
-impl Scan {
-    /// Reads what stands at `offset` of each of `places`.
-    fn look<D: DataDevice>(&mut self, device: &mut D, places: &[Place], offset: u64) -> Result<(), String> {
-        let length = self.layout.header_bytes;
-        let most = device.profile().depth.min(READS_PER_LANE * self.layout.lanes) as usize;
-        let mut waiting: VecDeque<(Place, u64)> = places.iter().map(|&place| (place, 0)).collect();
-        let mut reading: BTreeMap<RequestId, (Place, u64)> = BTreeMap::new();
-        let (mut next, mut out) = (0, Vec::new());
-        let mut spare: Vec<Buffer> = Vec::new();
-        while !waiting.is_empty() || !reading.is_empty() {
-            while reading.len() < most
-                && let Some((place, attempt)) = waiting.pop_front()
-            {
-                let at = u64::from(place.unit) * self.layout.unit_bytes + offset;
-                let request = Request::read(next, at, length).on(Lane(place.lane));
-                next += 1;
-                let buffer = spare.pop().unwrap_or_else(|| Buffer::zeroed(length as usize));
-                match device.submit_with(request, buffer) {
-                    Ok(()) => drop(reading.insert(request.id, (place, attempt))),
-                    Err((SubmitError::Full { .. }, _)) if !reading.is_empty() => {
-                        waiting.push_front((place, attempt));
-                        break;
-                    }
-                    Err((error, _)) => return Err(error.to_string()),
-                }
-            }
-            device.reap(Instant::FAR, &mut out);
-            for completion in out.drain(..) {
-                let Some((place, attempt)) = reading.remove(&completion.id) else { continue };
-                let buffer = device.take_buffer(completion.id);
-                match completion.outcome {
-                    Err(Failure::Gone) => return Err(Failure::Gone.to_string()),
-                    // Once more: what a read finds may be a fault of the way rather than of the medium.
-                    Err(_) if attempt == 0 => waiting.push_back((place, 1)),
-                    Err(_) => drop(self.looks.insert(place, Look::Unreadable)),
-                    Ok(()) => {
-                        let bytes = buffer.as_ref().map_or(&[][..], Buffer::as_slice);
-                        let look = match Header::decode(bytes, &self.layout) {
-                            Ok(header) => Look::Header(header),
-                            // Here too: another place's bytes may look like nothing of ours.
-                            Err(_) if attempt == 0 => {
-                                waiting.push_back((place, 1));
-                                spare.extend(buffer);
-                                continue;
-                            }
-                            Err(HeaderError::Foreign) => Look::Foreign,
-                            Err(HeaderError::Newer { found }) => Look::Newer(found),
-                            Err(_) => Look::Damaged,
-                        };
-                        self.looks.insert(place, look);
-                        spare.extend(buffer);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
+    Some(NewestSuperblock { format, sequence: 0, superblock, copies: Vec::new() })
 }

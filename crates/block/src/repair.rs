@@ -1,88 +1,116 @@
-//! Repair: what is damaged and has a sound copy is written anew.
+//! Repair: writes anew what is damaged and has a valid copy, and gives up damaged units.
 //!
-//! A block of which the header or the footer is damaged is copied to another unit under the same id. Between the write and
-//! the erase of the older unit both are there, and after a power cut the higher sequence counts, as always.
+//! A block whose header or footer is damaged is copied to another unit under the same id. Between that write and the erase
+//! of the older unit both are there; after a power cut the one with the higher sequence number counts, as always.
+//!
+//! Which ids damaged units held is unknown. The id gap above them (`ids`) must be durable before these units are erased:
+//! afterwards nothing else would show that there was a gap.
 
-use crate::blocks::{Blocks, Outcome};
+use crate::engine::Engine;
 use crate::error::DeleteError;
-use crate::lane::Write;
-use crate::recovery::DamagedEnd;
+use crate::layout::UnitAddress;
+use crate::operation::Outcome;
+use crate::payload::Payload;
+use crate::status::DamagedEnd;
 use crate::superblock::COPIES;
+use crate::units::State;
+use crate::waiting::{prepare_for_changes, renew_superblock, settle, wait};
 use flashlane_device::DataDevice;
 
-impl<D: DataDevice> Blocks<D> {
-    /// Returns the units of which the header or the footer is damaged. Of footers only what
-    /// [`Options::both_ends`](crate::Options::both_ends) looked at.
-    pub fn damaged_ends(&self) -> impl Iterator<Item = DamagedEnd> + '_ {
-        self.damaged_ends.iter().copied()
+/// Writes the superblock anew where a copy is lost or damaged, then the blocks of `ends`. Returns the ends that are still
+/// damaged. Where no unit is left for a superblock, erases as many damaged units as it takes if `may_discard` allows that.
+pub(crate) fn repair<D: DataDevice>(
+    engine: &mut Engine<D>,
+    ends: &mut Vec<DamagedEnd>,
+    may_discard: bool,
+) -> Result<(), DeleteError> {
+    prepare_for_changes(engine);
+    if ends.iter().any(|end| end.id.is_none()) {
+        renew_superblock(engine);
+    } else {
+        engine.renew_superblock_if_due();
+        settle(engine);
     }
+    while may_discard
+        && engine.superblocks().copies().len() < COPIES
+        && let Some(address) = discardable(engine).into_iter().next()
+    {
+        engine.discard(address);
+        settle(engine);
+        if engine.is_device_lost() || engine.units().damaged().contains(&address) {
+            break;
+        }
+        renew_superblock(engine);
+    }
+    if engine.is_device_lost() {
+        return Err(DeleteError::DeviceLost);
+    }
+    if engine.superblocks().copies().len() != COPIES {
+        return Err(DeleteError::NoSuperblock);
+    }
+    ends.retain(|end| !is_rewritten(engine, end));
+    settle(engine);
+    if engine.is_device_lost() { Err(DeleteError::DeviceLost) } else { Ok(()) }
+}
 
-    /// Writes anew the superblock where a copy of it is lost or damaged, and blocks with a damaged header or footer, and
-    /// waits for that. Blocks that cannot be read, or for which there is no room, stay as they are. Where no unit is left
-    /// for a superblock, as many damaged units are erased as it takes if `discard_damaged` allows that.
-    ///
-    /// # Errors
-    /// [`DeleteError`] where nothing can be written, or no unit is left for a copy of the superblock.
-    pub fn repair(&mut self, discard_damaged: bool) -> Result<(), DeleteError> {
-        self.admit_change()?;
-        self.wake();
-        if self.damaged_ends.iter().any(|end| end.id.is_none()) {
-            self.superblocks.outdated();
-        }
-        self.tend_superblock();
-        self.settle();
-        while discard_damaged
-            && self.superblocks.copies() < COPIES
-            && let Some(&place) = self.damaged.first()
-        {
-            self.enqueue_erase(place, None);
-            self.settle();
-            if self.gone || self.damaged.contains(&place) {
-                break;
-            }
-            self.superblocks.outdated();
-            self.tend_superblock();
-            self.settle();
-        }
-        match self.superblocks.copies() {
-            _ if self.gone => return Err(DeleteError::Gone),
-            COPIES => {}
-            _ => return Err(DeleteError::NoSuperblock),
-        }
-        let ends = std::mem::take(&mut self.damaged_ends);
-        self.damaged_ends = ends.into_iter().filter(|end| !self.rewrite(end)).collect();
-        self.counts.one_ended = self.damaged_ends.len() as u64;
-        self.settle();
-        if self.gone { Err(DeleteError::Gone) } else { Ok(()) }
+/// Gives up the content of all damaged units and erases them. Returns how many were erased; the others stay damaged.
+pub(crate) fn discard_damaged<D: DataDevice>(engine: &mut Engine<D>) -> Result<u64, DeleteError> {
+    let before = engine.units().damaged().len();
+    if before == 0 {
+        return Ok(0);
     }
+    prepare_for_changes(engine);
+    loop {
+        let damaged = discardable(engine);
+        let Some(&first) = damaged.first() else { break };
+        let is_recorded = |engine: &Engine<D>| engine.superblocks().recorded_floor() >= engine.ids().next();
+        if !is_recorded(engine) {
+            renew_superblock(engine);
+        }
+        if engine.is_device_lost() {
+            return Err(DeleteError::DeviceLost);
+        }
+        let has_unit = engine.units().all_erased() > 0;
+        if !is_recorded(engine) && (has_unit || damaged.len() == 1) {
+            return Err(DeleteError::NoSuperblock);
+        }
+        // With no unit to write a superblock to, one damaged unit is erased for it. While another is left, an opening adds
+        // a gap again.
+        let chosen = if has_unit { damaged } else { vec![first] };
+        chosen.iter().for_each(|&address| engine.discard(address));
+        settle(engine);
+        if chosen.iter().any(|address| engine.units().damaged().contains(address)) {
+            break;
+        }
+    }
+    // A copy of the superblock may have been in one of them.
+    renew_superblock(engine);
+    Ok((before - engine.units().damaged().len()) as u64)
+}
 
-    /// Writes the block in such a unit to another one. Returns whether no such unit is left.
-    fn rewrite(&mut self, end: &DamagedEnd) -> bool {
-        // The superblock was renewed before.
-        let Some(id) = end.id else { return true };
-        let Some(length_bytes) =
-            self.stored.get(&id).filter(|block| block.place == end.place).map(|block| block.length_bytes)
-        else {
-            return true;
-        };
-        let Ok(ticket) = self.get(id, 0, length_bytes) else { return false };
-        let Some(Outcome::Get(Ok(data))) = self.wait(ticket).map(|finished| finished.outcome) else {
-            return false;
-        };
-        let mut payload = self.payload();
-        payload.set_len(length_bytes);
-        payload.as_mut_slice().copy_from_slice(data.as_slice());
-        let room = self.has_room_for_blocks();
-        let Some(lane) = self.options.placement.lane(id, &self.lanes).filter(|_| room) else { return false };
-        let asked = self.asked(id);
-        let sequence = self.sequence;
-        self.sequence += 1;
-        self.putting.insert(id);
-        let checksums = payload.seal(self.format, sequence);
-        let write = Write::Block { asked, payload, sequence, checksums, attempts: 0, waited: false };
-        self.enqueue_write(lane, write);
-        self.give_up_what_is_stuck();
-        let outcome = self.wait(asked.ticket).map(|finished| finished.outcome);
-        matches!(outcome, Some(Outcome::Put(Ok(()), _)))
+/// Returns the damaged units that can be erased: not those whose erase failed.
+fn discardable<D: DataDevice>(engine: &Engine<D>) -> Vec<UnitAddress> {
+    let units = engine.units();
+    let all = units.damaged().iter().copied();
+    all.filter(|&address| units.state(address) == State::Damaged).collect()
+}
+
+/// Copies the block of a unit with a damaged header or footer to another unit. Returns whether the unit is no longer needed.
+fn is_rewritten<D: DataDevice>(engine: &mut Engine<D>, end: &DamagedEnd) -> bool {
+    // The superblock was written anew before.
+    let Some(id) = end.id else { return true };
+    let stored = engine.blocks().get(id).filter(|block| block.address == end.address);
+    let Some(length_bytes) = stored.map(|block| block.length_bytes) else { return true };
+    let ticket = engine.get(id, 0, length_bytes);
+    let Some(Outcome::Get(Ok(data))) = wait(engine, ticket).map(|finished| finished.outcome) else {
+        return false;
+    };
+    if engine.is_device_lost() || !engine.has_room_for_blocks() {
+        return false;
     }
+    let Some(lane) = engine.lane_for_block(id) else { return false };
+    let mut payload = Payload::new(*engine.layout());
+    payload.copy_from(data.as_slice());
+    let ticket = engine.put(id, lane, payload);
+    matches!(wait(engine, ticket).map(|finished| finished.outcome), Some(Outcome::Put(Ok(()), _)))
 }

@@ -1,30 +1,65 @@
-//! What can be told of the layer as it stands.
+//! Reports about the layer and its lanes.
 
-use crate::blocks::Counts;
-use crate::layout::Layout;
+use crate::layout::{Layout, UnitAddress};
 
-/// The layer as a whole.
+/// A stored block, as known without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockInfo {
+    /// Its id.
+    pub id: u64,
+    /// Its length in bytes.
+    pub length_bytes: u64,
+    /// The unit that holds it.
+    pub address: UnitAddress,
+}
+
+/// Events counted since the device was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Writes that had to wait until a unit was erased.
+    pub writes_that_waited_for_an_erase: u64,
+    /// Blocks and copies of the superblock written again, to another unit, after a unit failed.
+    pub rewrites: u64,
+    /// Reads that were repeated since the first one failed or returned wrong bytes.
+    pub rereads: u64,
+    /// Units with a damaged header or footer whose other copy is valid, as found by the opening. Footers are read only with
+    /// [`BlockOptions::verify_footers`](crate::BlockOptions::verify_footers).
+    pub single_copy_units: u64,
+}
+
+/// A unit of which header or footer is damaged; the other one is valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DamagedEnd {
+    /// The unit.
+    pub address: UnitAddress,
+    /// The block in it; `None` for a copy of the superblock.
+    pub id: Option<u64>,
+    /// Whether the header is damaged; otherwise the footer is.
+    pub is_header: bool,
+}
+
+/// State of the whole layer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
-    /// Names the formatting.
+    /// Identifies the formatting.
     pub format: u128,
     /// Sizes and counts of the device.
     pub layout: Layout,
     /// Blocks that are stored.
     pub blocks: u64,
-    /// Blocks that there is room for.
+    /// Blocks for which there is room.
     pub blocks_free: u64,
     /// The id that is given out next.
     pub next_id: u64,
-    /// Copies of the superblock that were found or written: two, but for damage.
+    /// Durable copies of the superblock: two, unless one is damaged.
     pub superblock_copies: usize,
-    /// What happened since it was opened.
+    /// Events since the device was opened.
     pub counts: Counts,
-    /// Lane by lane.
+    /// State of each lane.
     pub lanes: Vec<LaneStatus>,
 }
 
-/// A lane.
+/// State of a lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LaneStatus {
     /// Units that hold a block.
@@ -33,16 +68,16 @@ pub struct LaneStatus {
     pub erased: u64,
     /// Units that have to be erased first.
     pub dirty: u64,
-    /// Units that can be used no more.
+    /// Units out of use.
     pub bad: u64,
-    /// Units of ours that hold nothing that can be told: they are left as they are.
+    /// Units with no valid header or footer, which are left alone.
     pub damaged: u64,
     /// Least, mean and most erases of a unit, where the device counts.
     pub erases: Option<(u32, f64, u32)>,
 }
 
 impl LaneStatus {
-    pub(crate) fn note_erases(&mut self, erases: &[u32]) {
+    pub(crate) fn set_erases(&mut self, erases: &[u32]) {
         let sum: u64 = erases.iter().copied().map(u64::from).sum();
         self.erases = erases
             .iter()

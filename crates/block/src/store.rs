@@ -1,12 +1,16 @@
-//! Blocks one call at a time: each returns when its work is done.
+//! Blocks with calls that wait: each returns when its operation has completed.
 //!
-//! A thin loop over [`Blocks`], for programs that have one thing to do at a time. Programs that keep several lanes busy
-//! at once use [`Blocks`] itself.
+//! A thin loop over [`Blocks`], for programs that do one thing at a time. Programs that keep several lanes busy use
+//! [`Blocks`] itself.
 
-use crate::blocks::{BlockInfo, Blocks, FormatError, Options, Outcome};
-use crate::error::{DeleteError, DeleteFailure, GetError, GetFailure, PutError, PutFailure};
+use crate::blocks::Blocks;
+use crate::error::{
+    DeleteError, DeleteFailure, FormatError, GetError, GetFailure, OpenError, PutError, PutFailure,
+};
+use crate::operation::Outcome;
+use crate::options::BlockOptions;
 use crate::payload::Payload;
-use crate::recovery::OpenError;
+use crate::status::BlockInfo;
 use flashlane_base::units::exact_bytes;
 use flashlane_device::DataDevice;
 
@@ -28,25 +32,25 @@ use flashlane_device::DataDevice;
 /// ```
 pub struct BlockStore<D> {
     blocks: Blocks<D>,
-    /// The buffer of the last put, for the next one.
+    /// Buffer of the last put, reused by the next one.
     payload: Option<Payload>,
 }
 
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// The bytes are more than a block holds. Nothing has changed.
+    /// More bytes than a block holds. Nothing has changed.
     #[error("{} were given, and a block of this device holds {} at most", exact_bytes(*given_bytes), exact_bytes(*block_bytes))]
     TooLong {
         /// Bytes that were given.
         given_bytes: u64,
-        /// Bytes of a block.
+        /// Most bytes of a block.
         block_bytes: u64,
     },
     /// The put was refused. Nothing has changed.
     #[error(transparent)]
     Put(#[from] PutError),
-    /// The put failed: no such block is there.
+    /// The put failed: no such block is stored.
     #[error(transparent)]
     PutFailed(#[from] PutFailure),
     /// The get was refused.
@@ -64,21 +68,21 @@ pub enum StoreError {
 }
 
 impl<D: DataDevice> BlockStore<D> {
-    /// Makes `device` hold blocks, none so far, and erases what was on it. `format` names this formatting and has to
-    /// differ from any before on the same device: see [`Blocks::format`].
+    /// Makes `device` hold blocks, none so far, and erases whatever it holds. `format` identifies this formatting and MUST
+    /// differ from that of any before on the same device: see [`Blocks::format`].
     ///
     /// # Errors
     /// [`FormatError`] where the device cannot hold blocks or its units cannot be written.
     pub fn format(device: D, format: u128) -> Result<Self, FormatError> {
-        Ok(Blocks::format(device, format, Options::default())?.into())
+        Ok(Blocks::format(device, format, BlockOptions::default())?.into())
     }
 
     /// Opens the blocks on `device`. Nothing is written before the first put or delete.
     ///
     /// # Errors
-    /// [`OpenError`] where there are none, or the device is not as it was.
+    /// [`OpenError`] where there are none, or the device has changed.
     pub fn open(device: D) -> Result<Self, OpenError> {
-        Ok(Blocks::open(device, Options::default())?.into())
+        Ok(Blocks::open(device, BlockOptions::default())?.into())
     }
 
     /// Stores `bytes` as a block and returns its id, which no block on this device had before. When it returns, the
@@ -92,8 +96,7 @@ impl<D: DataDevice> BlockStore<D> {
             return Err(StoreError::TooLong { given_bytes, block_bytes });
         }
         let mut payload = self.payload.take().unwrap_or_else(|| self.blocks.payload());
-        payload.set_len(given_bytes);
-        payload.as_mut_slice().copy_from_slice(bytes);
+        payload.copy_from(bytes);
         let id = self.blocks.next_id();
         let ticket = match self.blocks.put(id, payload) {
             Ok(ticket) => ticket,
@@ -142,7 +145,7 @@ impl<D: DataDevice> BlockStore<D> {
         self.blocks.list()
     }
 
-    /// Returns the number of bytes that a block holds at most.
+    /// Returns the most bytes of a block.
     pub fn block_bytes(&self) -> u64 {
         self.blocks.block_bytes()
     }
@@ -152,7 +155,7 @@ impl<D: DataDevice> BlockStore<D> {
         self.blocks
     }
 
-    /// Gives the device back. Units that are still to be erased stay so.
+    /// Returns the device. Units that are still to be erased stay so.
     pub fn into_device(self) -> D {
         self.blocks.into_device()
     }
@@ -172,7 +175,7 @@ mod tests {
     use flashlane_device_testing::{MemoryFaults, MemoryLanes};
     use std::collections::BTreeMap;
 
-    /// The blocks that a power cut leaves at this moment.
+    /// Returns the blocks that a power cut leaves at this moment.
     fn after_a_power_cut(store: &BlockStore<MemoryLanes>) -> BlockStore<MemoryLanes> {
         let mut device = store.blocks.device().clone();
         device.cut_power().expect("its power can be cut");

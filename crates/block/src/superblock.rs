@@ -1,77 +1,82 @@
-//! The superblock: two copies on different lanes, written anew where something in it changes. They lie in different thirds
-//! of the device as far as units are free there, so that damage to one region leaves one of them.
+//! The superblock store: two copies on different lanes, written anew when something in them changes.
 //!
-//! It changes seldom. Ids need it when the block with the highest one is deleted (its header would have told, after a
-//! restart, that its id was given out), and where units are damaged (`damaged`); units that fail only where the device
-//! does not tell that they are bad. The new copies are written before the old ones are erased, and one of them is enough.
+//! Invariants:
+//! - At most one renewal is in progress. It writes new copies before the old ones are erased, and one copy is enough to
+//!   open the device.
+//! - `recorded_floor` and `retired` are durable only as far as a completed renewal has recorded them: `recorded_floor` is
+//!   what the newest durable copies say, and `is_stale` is set while they lack something.
+//! - Blocks leave enough units for two copies and the two that replace them ([`units_needed`](SuperblockStore::units_needed)).
+//!
+//! It changes rarely: when the block with the highest id is deleted (after a power cut its header would no longer show that
+//! the id was given out), when ids have a gap since units are damaged, and when a unit failed that the device does not
+//! report as bad. The copies lie in different thirds of the device where units are erased there.
 
-use crate::blocks::Blocks;
 use crate::error::PutFailure;
-use crate::header::{Place, Superblock, retired_most};
-use crate::lane::{Dirty, End, Lane, Write};
-use flashlane_device::{Buffer, DataDevice};
+use crate::header::{Superblock, retired_max};
+use crate::layout::{Layout, Region, UnitAddress};
+use crate::operation::{SuperblockWrite, Write};
+use flashlane_device::Buffer;
 use std::collections::BTreeSet;
 
-/// Copies that are kept.
+/// Copies of the superblock.
 pub(crate) const COPIES: usize = 2;
 
-/// What is known of the superblock, and how its next copies fare.
+/// The superblock: where its copies lie, what they record, and their renewal.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Superblocks {
-    /// What is durable: the floor of ids, and where the copies lie.
-    floor: u64,
-    places: Vec<Place>,
-    retired: BTreeSet<Place>,
+pub(crate) struct SuperblockStore {
+    /// Id floor that the durable copies record.
+    recorded_floor: u64,
+    /// Units of the durable copies.
+    copies: Vec<UnitAddress>,
+    /// Units that failed without the device reporting them as bad.
+    retired: BTreeSet<UnitAddress>,
     renewal: Option<Renewal>,
-    /// Whether something changed that the copies, those on their way included, do not have.
-    stale: bool,
+    /// Whether the durable copies, and those being written, lack a change.
+    is_stale: bool,
     /// Why the last copy that failed did.
-    failure: Option<PutFailure>,
+    last_failure: Option<PutFailure>,
 }
 
-/// New copies on their way.
+/// New copies that are being written.
 #[derive(Clone, Debug)]
 struct Renewal {
     floor: u64,
     copies: usize,
-    waiting: usize,
-    written: Vec<Place>,
+    unfinished: usize,
+    written: Vec<UnitAddress>,
 }
 
-impl Superblocks {
-    /// What was found on the device.
-    pub(crate) fn found(superblock: Superblock, places: Vec<Place>) -> Self {
-        // A lost copy is replaced as soon as anything is written.
-        let stale = places.len() < COPIES;
+impl SuperblockStore {
+    /// The superblock as found on the device, with the units of its newest copies.
+    pub(crate) fn found(superblock: Superblock, copies: Vec<UnitAddress>) -> Self {
+        // A lost copy is replaced with the first write.
+        let is_stale = copies.len() < COPIES;
         Self {
-            floor: superblock.id_floor,
-            places,
+            recorded_floor: superblock.id_floor,
+            copies,
             retired: superblock.retired.into_iter().collect(),
             renewal: None,
-            stale,
-            failure: None,
+            is_stale,
+            last_failure: None,
         }
     }
 
-    /// Why there is no copy, where there is none.
+    /// Returns the units that hold the durable copies.
+    pub(crate) fn copies(&self) -> &[UnitAddress] {
+        &self.copies
+    }
+
+    /// Returns why there is no copy, if there is none.
     pub(crate) fn missing(&self) -> Option<PutFailure> {
-        self.places.is_empty().then(|| self.failure.unwrap_or(PutFailure::NoUnit))
+        self.copies.is_empty().then(|| self.last_failure.unwrap_or(PutFailure::NoUnit))
     }
 
-    pub(crate) fn copies(&self) -> usize {
-        self.places.len()
+    /// Returns the id floor that the durable copies record.
+    pub(crate) fn recorded_floor(&self) -> u64 {
+        self.recorded_floor
     }
 
-    /// Where the copies lie.
-    pub(crate) fn places(&self) -> &[Place] {
-        &self.places
-    }
-
-    pub(crate) fn floor(&self) -> u64 {
-        self.floor
-    }
-
-    pub(crate) fn retired(&self) -> &BTreeSet<Place> {
+    pub(crate) fn retired(&self) -> &BTreeSet<UnitAddress> {
         &self.retired
     }
 
@@ -79,148 +84,132 @@ impl Superblocks {
         self.renewal.is_some()
     }
 
-    /// Units that blocks must leave, so that there can always be two copies and two that follow them: what those that are
-    /// there, on their way or in line do not hold already.
+    /// Returns the number of units that blocks must leave: for two copies and the two that replace them, without those that
+    /// hold a copy or are being written.
     pub(crate) fn units_needed(&self) -> u64 {
         let coming = self.renewal.as_ref().map_or(0, |renewal| renewal.copies);
-        (2 * COPIES).saturating_sub(self.places.len() + coming) as u64
+        (2 * COPIES).saturating_sub(self.copies.len() + coming) as u64
     }
 
-    /// Notes a unit that is used no more; with the next copies this becomes durable.
-    pub(crate) fn retire(&mut self, place: Place) {
-        self.stale |= self.retired.insert(place);
+    /// Adds a unit that is not used any more. The next renewal makes this durable.
+    pub(crate) fn retire(&mut self, address: UnitAddress) {
+        assert!(!self.copies.contains(&address), "{address:?} holds a copy of the superblock");
+        self.is_stale |= self.retired.insert(address);
     }
 
-    /// Notes that the copies do not say what they should.
-    pub(crate) fn outdated(&mut self) {
-        self.stale = true;
+    /// Requests a renewal.
+    pub(crate) fn mark_stale(&mut self) {
+        self.is_stale = true;
     }
 
-    /// Whether new copies ought to be written although nobody waits for them.
-    pub(crate) fn is_stale(&self) -> bool {
-        self.stale && self.renewal.is_none()
+    /// Returns whether a renewal should begin: the copies lack a change, or the erase of block `deleting`, the highest that
+    /// is being deleted, waits for a floor above its id.
+    pub(crate) fn is_due(&self, deleting: Option<u64>, recorded_below: u64) -> bool {
+        self.renewal.is_none() && (self.is_stale || deleting.is_some_and(|id| id >= recorded_below))
     }
 
-    /// Begins a renewal with copies in so many places.
-    pub(crate) fn begin(&mut self, floor: u64, copies: usize) {
-        debug_assert!(self.renewal.is_none(), "one renewal at a time");
-        self.stale = false;
-        self.renewal = Some(Renewal { floor, copies, waiting: copies, written: Vec::new() });
+    /// Begins a renewal that records `floor`, with a copy for each of `targets`: a lane, and the region it prefers. Returns
+    /// the writes.
+    pub(crate) fn start_renewal(
+        &mut self,
+        layout: &Layout,
+        floor: u64,
+        sequence: u64,
+        targets: &[(u32, Region)],
+    ) -> Vec<(u32, Write)> {
+        assert!(self.renewal.is_none(), "one renewal at a time");
+        assert!(!targets.is_empty() && targets.len() <= COPIES, "{} copies", targets.len());
+        assert!(floor >= self.recorded_floor, "the id floor falls from {} to {floor}", self.recorded_floor);
+        // Units beyond what the header has room for are forgotten at the next opening. They are torn, so they are erased
+        // before a block is written to them, fail again and are retired again.
+        let mut retired: Vec<UnitAddress> = self.retired.iter().copied().collect();
+        retired.truncate(retired_max(layout));
+        let &Layout { lanes, units, unit_bytes, granule_bytes, .. } = layout;
+        let superblock = Superblock { lanes, units, unit_bytes, granule_bytes, id_floor: floor, retired };
+        self.is_stale = false;
+        self.renewal =
+            Some(Renewal { floor, copies: targets.len(), unfinished: targets.len(), written: Vec::new() });
+        let write = |&(lane, region): &(u32, Region)| {
+            let (superblock, buffer) = (superblock.clone(), Buffer::zeroed(unit_bytes as usize));
+            (lane, Write::Superblock(SuperblockWrite { superblock, buffer, sequence, attempts: 0, region }))
+        };
+        targets.iter().map(write).collect()
     }
 
-    /// Notes how a copy fared; once all are known and one is written, gives the places of the old ones.
-    pub(crate) fn ended(&mut self, outcome: Result<Place, PutFailure>) -> Option<Vec<Place>> {
+    /// A copy is durable, or failed wherever it was tried. Once the renewal ends with at least one copy, returns the units
+    /// of the old ones.
+    pub(crate) fn copy_ended(&mut self, result: Result<UnitAddress, PutFailure>) -> Option<Vec<UnitAddress>> {
         let renewal = self.renewal.as_mut().expect("a copy belongs to a renewal");
-        self.failure = outcome.err().or(self.failure);
-        renewal.written.extend(outcome);
-        renewal.waiting -= 1;
-        if renewal.waiting > 0 {
+        assert!(renewal.unfinished > 0, "the renewal has no unfinished copy");
+        self.last_failure = result.err().or(self.last_failure);
+        renewal.written.extend(result);
+        renewal.unfinished -= 1;
+        if renewal.unfinished > 0 {
             return None;
         }
-        let Renewal { floor, mut written, .. } = self.renewal.take().expect("it was there");
+        let Renewal { floor, mut written, .. } = self.renewal.take().expect("it is in progress");
         if written.is_empty() {
-            // What it was to say is still to be said.
-            self.stale = true;
+            self.is_stale = true;
             return None;
         }
-        self.floor = floor;
-        let mut old = std::mem::take(&mut self.places);
-        // Where one of the new copies failed, an old one is better than none beside the other.
+        assert!(floor >= self.recorded_floor, "the id floor falls from {} to {floor}", self.recorded_floor);
+        self.recorded_floor = floor;
+        let mut old = std::mem::take(&mut self.copies);
+        // If one of the new copies failed, an old one is kept as the second.
         while written.len() < COPIES
-            && let Some(place) = old.pop()
+            && let Some(address) = old.pop()
         {
-            written.push(place);
+            written.push(address);
         }
-        self.places = written;
+        self.copies = written;
         Some(old)
     }
 }
 
-impl<D: DataDevice> Blocks<D> {
-    /// Returns the units that hold the copies of the superblock.
-    pub fn superblock_places(&self) -> impl Iterator<Item = Place> + '_ {
-        self.superblocks.places().iter().copied()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAYOUT: Layout =
+        Layout { lanes: 2, units: 8, unit_bytes: 4096, granule_bytes: 512, header_bytes: 512, granules: 6 };
+
+    fn at(unit: u32) -> UnitAddress {
+        UnitAddress { lane: 0, unit }
     }
 
-    /// Writes new copies of the superblock where something it has to say is not durable yet: that an id was given out
-    /// whose block is to be erased, or that a unit is not to be used.
-    pub(crate) fn tend_superblock(&mut self) {
-        let deleted = self.deleting.last_key_value().map(|(&id, _)| id);
-        let due = self.superblocks.is_stale() || deleted.is_some_and(|id| id >= self.known_below());
-        if due && self.awake && !self.superblocks.is_renewing() {
-            self.renew_superblock();
-        }
-    }
-
-    /// Returns a lane for a copy of the superblock at `end`: another than those of `taken` if possible. It needs a unit that
-    /// can be written without waiting for a superblock.
-    pub(crate) fn lane_for_superblock(&self, end: End, taken: &[u32]) -> Option<u32> {
-        let known_below = self.known_below();
-        let with_unit = (0..self.layout.lanes).filter(|&lane| {
-            let copies = taken.iter().filter(|&&other| other == lane).count();
-            self.lanes[lane as usize].units_below(known_below) > copies
-        });
-        // Rather one where no block counts on the unit.
-        with_unit.min_by_key(|lane| {
-            let state = &self.lanes[*lane as usize];
-            let distance = state.distance(end, *lane, &self.layout).unwrap_or(u64::MAX);
-            (taken.contains(lane), distance, state.room() == 0, state.load_bytes)
-        })
-    }
-
-    /// Begins to write new copies of the superblock.
-    pub(crate) fn renew_superblock(&mut self) {
-        let mut taken = Vec::new();
-        let mut copies = Vec::new();
-        for end in [End::First, End::Last] {
-            let Some(lane) = self.lane_for_superblock(end, &taken) else { continue };
-            taken.push(lane);
-            copies.push((lane, end));
-        }
-        if copies.is_empty() {
-            return;
-        }
-        // Those that a header has no room for are torn: after a restart they are erased before a block is written to them,
-        // and fail again.
-        let mut retired: Vec<Place> = self.superblocks.retired().iter().copied().collect();
-        retired.truncate(retired_most(&self.layout));
+    fn two_copies() -> SuperblockStore {
         let superblock = Superblock {
-            lanes: self.layout.lanes,
-            units: self.layout.units,
-            unit_bytes: self.layout.unit_bytes,
-            granule_bytes: self.layout.granule_bytes,
-            id_floor: self.next_id,
-            retired,
+            lanes: 2,
+            units: 8,
+            unit_bytes: 4096,
+            granule_bytes: 512,
+            id_floor: 10,
+            retired: Vec::new(),
         };
-        let sequence = self.sequence;
-        self.sequence += 1;
-        self.superblocks.begin(self.next_id, copies.len());
-        for (lane, end) in copies {
-            let buffer = Buffer::zeroed(self.layout.unit_bytes as usize);
-            let superblock = superblock.clone();
-            self.enqueue_write(lane, Write::Superblock { buffer, sequence, superblock, attempts: 0, end });
-        }
+        SuperblockStore::found(superblock, vec![at(0), at(7)])
     }
 
-    /// A copy of the superblock is written, or will not be.
-    pub(crate) fn superblock_ended(&mut self, outcome: Result<Place, PutFailure>) {
-        let Some(old) = self.superblocks.ended(outcome) else { return };
-        for place in old {
-            self.lanes[place.lane as usize].dirty.push_back(Dirty { unit: place.unit, delete: None });
-        }
-        self.tend_superblock();
-        // Erases waited for it, on any lane.
-        self.dispatch_all(0);
+    #[test]
+    fn floor_is_recorded_once_a_copy_is_durable() {
+        let mut store = two_copies();
+        assert!(!store.is_due(Some(9), 10) && store.is_due(Some(10), 10));
+        assert_eq!(store.units_needed(), 2);
+        let writes = store.start_renewal(&LAYOUT, 20, 3, &[(0, Region::Front), (1, Region::Back)]);
+        assert_eq!((writes.len(), store.units_needed(), store.recorded_floor()), (2, 0, 10));
+        assert_eq!(store.copy_ended(Ok(at(1))), None);
+        assert_eq!((store.recorded_floor(), store.is_due(Some(10), 10)), (10, false));
+        // The old copy that stays is the second one.
+        assert_eq!(store.copy_ended(Err(PutFailure::NoUnit)), Some(vec![at(0)]));
+        assert_eq!((store.recorded_floor(), store.copies()), (20, &[at(1), at(7)][..]));
     }
 
-    /// Whether a block may take an erased unit: those for the next superblock have to be there after a power cut too, when
-    /// blocks whose delete was not done are back.
-    pub(crate) fn may_take_unit(&self) -> bool {
-        let copies = self.lanes.iter().flat_map(|lane| &lane.writes);
-        let copies = copies.filter(|write| matches!(write, Write::Superblock { .. })).count();
-        let kept = self.superblocks.units_needed() as usize + copies;
-        let erased: usize = self.lanes.iter().map(Lane::erased).sum();
-        let others = || self.lanes.iter().flat_map(|lane| &lane.dirty).filter(|dirty| dirty.delete.is_none());
-        erased > kept || erased + others().count() > kept
+    #[test]
+    fn failed_renewal_keeps_the_old_copies_and_is_due_again() {
+        let mut store = two_copies();
+        store.retire(at(3));
+        assert!(store.is_due(None, 10));
+        store.start_renewal(&LAYOUT, 20, 3, &[(0, Region::Front)]);
+        assert_eq!(store.copy_ended(Err(PutFailure::NoUnit)), None);
+        assert_eq!((store.recorded_floor(), store.copies().len(), store.is_due(None, 10)), (10, 2, true));
     }
 }

@@ -2,7 +2,8 @@
 //! can be repaired and written again.
 
 use flashlane_base::{Random, Seed};
-use flashlane_block::{Blocks, Options, Outcome, Place, trial};
+use flashlane_block::{BlockOptions, Blocks, Outcome, UnitAddress};
+use flashlane_block_trial::payload_of;
 use flashlane_device::{Buffer, DataDevice, Device, NullDevice, Request};
 use flashlane_layer::Backed;
 use flashlane_layer::lanes::{Lanes, RECORDS, Repair, SECTOR_BYTES, Shape};
@@ -20,7 +21,7 @@ fn shape(lanes: u32) -> Shape {
 fn put<D: DataDevice>(blocks: &mut Blocks<D>, random: &mut Random) -> (u64, Vec<u8>) {
     let bytes = vec![random.bits() as u8; 1 + random.below(7000) as usize];
     let id = blocks.next_id();
-    let payload = trial::payload_of(blocks, &bytes);
+    let payload = payload_of(blocks, &bytes);
     let ticket = blocks.put(id, payload).unwrap_or_else(|(error, _)| panic!("{error}"));
     let done = blocks.wait(ticket).expect("it was taken").outcome;
     assert!(matches!(done, Outcome::Put(Ok(()), _)), "{done:?}");
@@ -75,7 +76,7 @@ fn damaged_quarter_loses_no_block_outside_of_it() {
         let device_bytes = UNIT_BYTES * u64::from(lanes) * units + 4 * SECTOR_BYTES;
         let below = Backed::new(NullDevice::new(device_bytes));
         let below = Lanes::format(below, shape(lanes), Seed(seed)).unwrap_or_else(|error| panic!("{error}"));
-        let mut blocks = Blocks::format(below, u128::from(seed) + 1, Options::default()).unwrap();
+        let mut blocks = Blocks::format(below, u128::from(seed) + 1, BlockOptions::default()).unwrap();
         let mut stored = Stored::new();
         let most = blocks.status().blocks_free;
         // Some devices are full, and some are used until every unit was written.
@@ -98,12 +99,12 @@ fn damaged_quarter_loses_no_block_outside_of_it() {
         blocks.settle();
         let sectors = (units * u64::from(lanes)).div_ceil(RECORDS);
         let data = SECTOR_BYTES * (1 + sectors);
-        let of_place = |place: Place| {
+        let of_place = |place: UnitAddress| {
             let at = data + (u64::from(place.unit) * u64::from(lanes) + u64::from(place.lane)) * UNIT_BYTES;
             (at, at + UNIT_BYTES)
         };
-        let places: BTreeMap<u64, Place> = blocks.list().map(|info| (info.id, info.place)).collect();
-        let superblocks: Vec<Place> = blocks.superblock_places().collect();
+        let places: BTreeMap<u64, UnitAddress> = blocks.list().map(|info| (info.id, info.address)).collect();
+        let superblocks: Vec<UnitAddress> = blocks.superblock_units().collect();
         let mut below = blocks.into_device().into_inner();
         // In some trials both copies of the superblock are lost with it.
         for place in superblocks.into_iter().filter(|_| seed % 4 == 0) {
@@ -122,7 +123,8 @@ fn damaged_quarter_loses_no_block_outside_of_it() {
         outside_blocks += outside.len();
 
         // As it is opened to be read.
-        let options = Options { without_superblock: true, both_ends: true, ..Options::default() };
+        let options =
+            BlockOptions { without_superblock: true, verify_footers: true, ..BlockOptions::default() };
         let opened =
             Lanes::open_to_repair(below, Repair::Overwrite).unwrap_or_else(|error| panic!("{error}"));
         let mut blocks = match Blocks::open(opened, options) {
@@ -142,7 +144,7 @@ fn damaged_quarter_loses_no_block_outside_of_it() {
         let mut blocks = Blocks::open(lanes, options).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         blocks.repair(true).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         let lanes = blocks.into_device();
-        let options = Options { both_ends: true, ..Options::default() };
+        let options = BlockOptions { verify_footers: true, ..BlockOptions::default() };
         let mut blocks = Blocks::open(lanes, options).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         assert_eq!(blocks.status().superblock_copies, 2, "seed {seed}");
         blocks.discard_damaged().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
@@ -180,11 +182,11 @@ fn superblock_copies_lie_a_quarter_of_the_device_apart() {
         let device_bytes = UNIT_BYTES * u64::from(lanes) * units + 4 * SECTOR_BYTES;
         let below = Backed::new(NullDevice::new(device_bytes));
         let below = Lanes::format(below, shape(lanes), Seed(1)).unwrap_or_else(|error| panic!("{error}"));
-        let mut blocks = Blocks::format(below, 1, Options::default()).unwrap();
+        let mut blocks = Blocks::format(below, 1, BlockOptions::default()).unwrap();
         let mut random = Seed(1).source();
         for round in 0..20 {
             let places: Vec<u64> = blocks
-                .superblock_places()
+                .superblock_units()
                 .map(|place| u64::from(place.unit) * u64::from(lanes) + u64::from(place.lane))
                 .collect();
             let all = units * u64::from(lanes);
@@ -205,21 +207,21 @@ fn repair_copies_blocks_with_a_damaged_header_or_footer() {
     for (offset, id, is_header) in [(0, 3, true), (UNIT_BYTES - 512, 5, false)] {
         let below = Backed::new(NullDevice::new(UNIT_BYTES * 32 + 4 * SECTOR_BYTES));
         let below = Lanes::format(below, shape(2), Seed(1)).unwrap_or_else(|error| panic!("{error}"));
-        let mut blocks = Blocks::format(below, 1, Options::default()).unwrap();
+        let mut blocks = Blocks::format(below, 1, BlockOptions::default()).unwrap();
         let mut random = Seed(1).source();
         let stored: Stored = (0..8).map(|_| put(&mut blocks, &mut random)).collect();
-        let place = blocks.info(id).unwrap().place;
+        let place = blocks.info(id).unwrap().address;
         let at = 2 * SECTOR_BYTES + u64::from(place.unit * 2 + place.lane) * UNIT_BYTES + offset;
         let mut below = blocks.into_device().into_inner();
         carry_out(&mut below, Request::write(u64::MAX, at, 512), Buffer::zeroed(512));
-        let options = Options { both_ends: true, ..Options::default() };
+        let options = BlockOptions { verify_footers: true, ..BlockOptions::default() };
         let mut blocks = Blocks::open(Lanes::open(below).unwrap(), options).unwrap();
         let found: Vec<_> = blocks.damaged_ends().collect();
         assert!(found.len() == 1 && (found[0].id, found[0].is_header) == (Some(id), is_header), "{found:?}");
         blocks.repair(false).unwrap();
         let lanes = Lanes::open(blocks.into_device().into_inner()).unwrap();
         let mut blocks = Blocks::open(lanes, options).unwrap();
-        assert_eq!((blocks.damaged_ends().count(), blocks.status().counts.one_ended), (0, 0));
+        assert_eq!((blocks.damaged_ends().count(), blocks.status().counts.single_copy_units), (0, 0));
         assert_eq!(blocks.list().count(), stored.len());
         for (id, bytes) in &stored {
             assert!(get(&mut blocks, *id, bytes), "block {id} is lost");

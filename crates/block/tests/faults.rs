@@ -1,8 +1,9 @@
 //! Faults that a device does not admit: writes that never arrive, arrive elsewhere or in part, bits that flip, reads from
-//! the wrong place. A block may be lost to them, and is then told as unreadable or not there; wrong bytes are never given.
+//! the wrong place. A block may be lost to them, and is then reported as unreadable or missing; wrong bytes are never returned.
 
 use flashlane_base::Seed;
-use flashlane_block::{Blocks, Options, Outcome, trial};
+use flashlane_block::{BlockOptions, Blocks, Outcome};
+use flashlane_block_trial::payload_of;
 use flashlane_device::spec::Spec;
 use flashlane_device_testing::MemoryLanes;
 use flashlane_layer::{Stack, layer};
@@ -27,7 +28,7 @@ struct Seen {
 
 /// Puts, gets and deletes under faults; what is got is compared.
 fn try_out(settings: &str, seed: u64) -> Seen {
-    let mut blocks = match Blocks::format(faulty(settings, seed), 1, Options::default()) {
+    let mut blocks = match Blocks::format(faulty(settings, seed), 1, BlockOptions::default()) {
         Ok(blocks) => blocks,
         Err(_) => return Seen { got: 0, unreadable: 0 },
     };
@@ -40,7 +41,7 @@ fn try_out(settings: &str, seed: u64) -> Seen {
             (0 | 1, _) => {
                 let id = blocks.next_id();
                 let bytes = vec![random.bits() as u8; 1 + random.below(3000) as usize];
-                let payload = trial::payload_of(&blocks, &bytes);
+                let payload = payload_of(&blocks, &bytes);
                 let Ok(ticket) = blocks.put(id, payload) else { continue };
                 if let Some(Outcome::Put(Ok(()), _)) = blocks.wait(ticket).map(|finished| finished.outcome) {
                     put.insert(id, bytes);
@@ -76,7 +77,7 @@ fn try_out(settings: &str, seed: u64) -> Seen {
 }
 
 #[test]
-fn wrong_bytes_are_never_given() {
+fn wrong_bytes_are_never_returned() {
     for settings in [
         "bit-flips=5%",
         "misdirected-reads=5%",
@@ -100,8 +101,8 @@ fn wrong_bytes_are_never_given() {
 }
 
 #[test]
-fn a_stuck_lane_holds_up_only_what_is_on_it() {
-    let mut blocks = Blocks::format(faulty("stuck-lane=2", 1), 1, Options::default()).unwrap();
+fn stuck_lane_delays_only_its_own_blocks() {
+    let mut blocks = Blocks::format(faulty("stuck-lane=2", 1), 1, BlockOptions::default()).unwrap();
     let begun = blocks.now();
     let mut out = Vec::new();
     let (mut asked, mut done) = (0, 0);
@@ -109,7 +110,7 @@ fn a_stuck_lane_holds_up_only_what_is_on_it() {
     while done < 20 {
         while asked - done < 8 {
             let id = blocks.next_id();
-            let payload = trial::payload_of(&blocks, &[1; 100]);
+            let payload = payload_of(&blocks, &[1; 100]);
             blocks.put(id, payload).map_err(|(error, _)| error).unwrap();
             asked += 1;
         }
@@ -125,7 +126,7 @@ fn a_stuck_lane_holds_up_only_what_is_on_it() {
 }
 
 #[test]
-fn late_completions_change_nothing_but_the_time() {
+fn late_completions_change_only_the_time() {
     let seen = try_out("delays=10%,delay=50ms", 3);
     assert!(seen.got > 20 && seen.unreadable == 0);
 }

@@ -1,9 +1,10 @@
 //! Lanes that have lost part of their table of units: what lay in other parts is there, what lay in this one is left alone
-//! and told, nothing of another formatting comes up and no id comes again. Once the damaged units are discarded the device
-//! goes on as any other.
+//! and reported, nothing of another formatting comes up and no id comes again. Once the damaged units are discarded the device
+//! works as any other.
 
 use flashlane_base::{Instant, Seed};
-use flashlane_block::{Blocks, Options, Outcome, Place, trial};
+use flashlane_block::{BlockOptions, Blocks, Outcome, UnitAddress};
+use flashlane_block_trial::payload_of;
 use flashlane_device::{Buffer, DataDevice, Device, NullDevice, Request};
 use flashlane_layer::Backed;
 use flashlane_layer::lanes::{Lanes, RECORDS, SECTOR_BYTES, Shape};
@@ -33,13 +34,13 @@ fn use_it<D: DataDevice>(
             let (fresh, bytes) =
                 (blocks.next_id(), vec![random.bits() as u8; 1 + random.below(6000) as usize]);
             assert!(!ever.contains_key(&fresh), "id {fresh} comes again");
-            // Now and then one of the caller's own, where a leap would land or far beyond.
+            // Some ids are chosen by the caller, at the end of a gap or far above.
             let id = match random.below(20) {
                 0 => fresh + (1 << 32),
                 1 => fresh + random.below(1 << 40),
                 _ => fresh,
             };
-            let payload = trial::payload_of(blocks, &bytes);
+            let payload = payload_of(blocks, &bytes);
             let ticket = blocks.put(id, payload).unwrap_or_else(|(error, _)| panic!("{error}"));
             let done = blocks.wait(ticket).expect("it was taken").outcome;
             assert!(matches!(done, Outcome::Put(Ok(()), _)), "{done:?}");
@@ -64,11 +65,11 @@ fn check<D: DataDevice>(blocks: &mut Blocks<D>, ever: &BTreeMap<u64, Vec<u8>>) -
 
 fn open(below: Backed<NullDevice>) -> Blocks<Lanes<Backed<NullDevice>>> {
     let lanes = Lanes::open(below).unwrap_or_else(|error| panic!("{error}"));
-    Blocks::open(lanes, Options::default()).unwrap_or_else(|error| panic!("{error}"))
+    Blocks::open(lanes, BlockOptions::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
-fn what_a_lost_table_forgets_is_left_alone() {
+fn units_of_a_lost_table_sector_are_left_alone() {
     let (mut kept, mut discarded) = (0, 0_u64);
     for seed in 0..60 {
         let mut below = Backed::new(NullDevice::new(DEVICE_BYTES));
@@ -78,15 +79,15 @@ fn what_a_lost_table_forgets_is_left_alone() {
             (there, ever) = (BTreeMap::new(), BTreeMap::new());
             let lanes = Lanes::format(below, SHAPE, Seed(seed)).unwrap_or_else(|error| panic!("{error}"));
             let name = u128::from(2 * seed + format);
-            let mut blocks =
-                Blocks::format(lanes, name, Options::default()).unwrap_or_else(|error| panic!("{error}"));
+            let mut blocks = Blocks::format(lanes, name, BlockOptions::default())
+                .unwrap_or_else(|error| panic!("{error}"));
             use_it(&mut blocks, 2 * seed + format, &mut there, &mut ever);
             blocks.settle();
             below = blocks.into_device().into_inner();
         }
-        let number = |place: Place| u64::from(place.unit) * 3 + u64::from(place.lane);
+        let number = |place: UnitAddress| u64::from(place.unit) * 3 + u64::from(place.lane);
         let mut blocks = open(below);
-        let places: BTreeMap<u64, u64> = blocks.list().map(|info| (info.id, number(info.place))).collect();
+        let places: BTreeMap<u64, u64> = blocks.list().map(|info| (info.id, number(info.address))).collect();
         assert_eq!(check(&mut blocks, &ever), there.keys().copied().collect::<Vec<_>>());
         below = blocks.into_device().into_inner();
         // A sector of the table, in both slots.
@@ -102,7 +103,8 @@ fn what_a_lost_table_forgets_is_left_alone() {
         let lanes = Lanes::open(below).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(lanes.damage().lost_sectors, 1);
         // One copy of the superblock lies among the units of each sector, so that it is sure which formatting is in force.
-        let mut blocks = Blocks::open(lanes, Options::default()).unwrap_or_else(|error| panic!("{error}"));
+        let mut blocks =
+            Blocks::open(lanes, BlockOptions::default()).unwrap_or_else(|error| panic!("{error}"));
         let found = check(&mut blocks, &ever);
         let sector_of = |id: &u64| places[id] / RECORDS;
         let expected: Vec<u64> = there.keys().filter(|id| sector_of(id) != lost).copied().collect();

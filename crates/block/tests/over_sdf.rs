@@ -2,7 +2,7 @@
 //! units as its flash leaves them.
 
 use flashlane_base::Seed;
-use flashlane_block::trial::{self, Health, Tally};
+use flashlane_block_trial::{Health, Tally, run_trial};
 use flashlane_layer::Backed;
 use flashlane_sim::Sdf;
 use flashlane_sim::config;
@@ -31,7 +31,7 @@ fn power_cuts_over_simulated_flash() {
     let mut tally = Tally::default();
     for seed in 0..12 {
         let device = Backed::new(Sdf::new(&config, Seed(seed))).seeded(Seed(seed));
-        tally += trial::run(device, &|device| device, Health::Sound, Seed(seed), 200);
+        tally += run_trial(device, &|device| device, Health::Sound, Seed(seed), 200);
     }
     assert!(tally.damaged > 10 && tally.discarded > 10, "{tally:?}");
     assert!(tally.cuts > 2_000 && tally.puts > 300 && tally.restarts > 30, "{tally:?}");

@@ -2,14 +2,14 @@
 //! `scripts/zoned-drive` runs this on one that QEMU plays. Elsewhere it says that it was skipped.
 
 use flashlane_base::{Instant, Seed};
-use flashlane_block::{Blocks, Options, Outcome, Placement};
+use flashlane_block::{BlockOptions, Blocks, Outcome, Placement};
 use flashlane_device::{DataDevice, Device, Lane, Request, UnitState};
 use flashlane_host::{OpenOptions, ZonedDevice, ZonedOptions};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Wishes of a run between two openings.
-const WISHES: u64 = 60;
+/// Operations between two openings.
+const OPERATIONS: u64 = 60;
 
 fn open(path: &PathBuf, write_unit_bytes: Option<u64>) -> ZonedDevice {
     let options = ZonedOptions::new(OpenOptions::destroy(path).really(path));
@@ -24,22 +24,22 @@ fn bytes_of(id: u64, length: u64) -> Vec<u8> {
 
 /// Whatever is put is got again, over openings, until the drive is full and after units were cut short.
 #[test]
-fn blocks_over_zones_are_those_of_a_map() {
+fn blocks_over_zones_match_a_map() {
     let Some(path) = std::env::var_os("FLASHLANE_ZONED_DEVICE").map(PathBuf::from) else {
         return println!("skipped: FLASHLANE_ZONED_DEVICE names no zoned drive that may be overwritten");
     };
     let mut model: BTreeMap<u64, u64> = BTreeMap::new();
     let mut random = Seed(5).source();
-    let formatted = Blocks::format(open(&path, None), 77, Options::default());
+    let formatted = Blocks::format(open(&path, None), 77, BlockOptions::default());
     drop(formatted.unwrap_or_else(|error| panic!("{error}")));
     for round in 0..4 {
         let placement = if round % 2 == 0 { Placement::LeastLoaded } else { Placement::RoundRobin };
-        let options = Options { placement, ..Options::default() };
+        let options = BlockOptions { placement, ..BlockOptions::default() };
         let mut blocks = Blocks::open(open(&path, None), options).unwrap_or_else(|error| panic!("{error}"));
         let found: Vec<(u64, u64)> = blocks.list().map(|info| (info.id, info.length_bytes)).collect();
         assert_eq!(found, model.iter().map(|(&id, &length)| (id, length)).collect::<Vec<_>>());
         let mut gets = BTreeMap::new();
-        for _ in 0..WISHES {
+        for _ in 0..OPERATIONS {
             let known = model.keys().nth(random.below(model.len().max(1) as u64) as usize).copied();
             match (random.below(4), known) {
                 (0, Some(id)) => {
@@ -74,7 +74,7 @@ fn blocks_over_zones_are_those_of_a_map() {
                 Outcome::Put(result, _) => assert_eq!(result, Ok(())),
                 Outcome::Delete(result) => assert_eq!(result, Ok(())),
                 Outcome::Get(result) => {
-                    let (id, offset, length) = gets.remove(&finished.ticket).expect("it was asked for");
+                    let (id, offset, length) = gets.remove(&finished.ticket).expect("it was submitted");
                     let data = result.unwrap_or_else(|error| panic!("{error}"));
                     assert!(
                         data.as_slice() == &bytes_of(id, (offset + length) as u64)[offset..],

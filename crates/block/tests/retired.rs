@@ -2,7 +2,8 @@
 //! out again before a block is written to it, and nothing else is lost.
 
 use flashlane_base::{Instant, Seed};
-use flashlane_block::{Blocks, Options, Outcome, trial};
+use flashlane_block::{BlockOptions, Blocks, Outcome};
+use flashlane_block_trial::payload_of;
 use flashlane_device::{
     Buffer, Completion, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
     SubmitError, Unit, UnitState,
@@ -82,7 +83,7 @@ fn bad(blocks: &Blocks<Worn>) -> u64 {
 /// Whether it was stored.
 fn put(blocks: &mut Blocks<Worn>) -> Option<u64> {
     let id = blocks.next_id();
-    let payload = trial::payload_of(blocks, &[id as u8; 900]);
+    let payload = payload_of(blocks, &[id as u8; 900]);
     let ticket = blocks.put(id, payload).unwrap_or_else(|(error, _)| panic!("{error}"));
     let done = blocks.wait(ticket).expect("it was taken").outcome;
     matches!(done, Outcome::Put(Ok(()), _)).then_some(id)
@@ -95,10 +96,11 @@ fn delete(blocks: &mut Blocks<Worn>, id: u64) {
 }
 
 #[test]
-fn retired_units_beyond_those_that_a_superblock_names_are_found_out_again() {
+fn retired_units_without_room_in_a_superblock_fail_again() {
     let device = MemoryLanes::new(4, UNITS, UNIT_BYTES, 512, Seed(1));
     let device = Worn { device, torn: BTreeSet::new(), failed: Vec::new(), returned: BTreeMap::new() };
-    let mut blocks = Blocks::format(device, 1, Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    let mut blocks =
+        Blocks::format(device, 1, BlockOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     // The least worn unit is taken first: each failing one has its turn.
     let mut stored = BTreeSet::new();
     for puts in 0.. {
@@ -114,13 +116,13 @@ fn retired_units_beyond_those_that_a_superblock_names_are_found_out_again() {
     blocks.settle();
     for round in 0..3 {
         let there: Vec<u64> = blocks.list().map(|info| info.id).collect();
-        let mut reopened =
-            Blocks::open(blocks.into_device(), Options::default()).unwrap_or_else(|error| panic!("{error}"));
+        let mut reopened = Blocks::open(blocks.into_device(), BlockOptions::default())
+            .unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(bad(&reopened), NAMED, "round {round}");
         let status = reopened.status();
         let of_lanes = status.lanes.iter().map(|lane| lane.blocks + lane.erased + lane.dirty + lane.bad);
         let units = of_lanes.sum::<u64>() + status.superblock_copies as u64;
-        assert_eq!(units, 4 * UNITS, "each unit is told as something");
+        assert_eq!(units, 4 * UNITS, "each unit is counted once");
         assert_eq!(reopened.list().map(|info| info.id).collect::<Vec<_>>(), there);
         for id in &there {
             let ticket = reopened.get(*id, 0, 900).unwrap_or_else(|error| panic!("{error}"));

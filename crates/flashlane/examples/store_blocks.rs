@@ -37,7 +37,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     assert_eq!(blocks.len(), 2);
     for block in blocks {
         let text = String::from_utf8(store.get(block.id)?)?;
-        println!("block {} on lane {}: {text}", block.id, block.place.lane);
+        println!("block {} on lane {}: {text}", block.id, block.address.lane);
     }
     assert_eq!(store.get(ids[2])?, b"three");
 

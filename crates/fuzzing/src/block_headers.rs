@@ -6,7 +6,8 @@
 
 use crate::Target;
 use flashlane_base::{Instant, Seed};
-use flashlane_block::{Blocks, Layout, Options, Outcome, seal_header, trial};
+use flashlane_block::{BlockOptions, Blocks, Layout, Outcome, seal_header};
+use flashlane_block_trial::payload_of;
 use flashlane_device::{Device, Lane};
 use flashlane_device_testing::MemoryLanes;
 use std::sync::LazyLock;
@@ -34,9 +35,10 @@ const UNIT_BYTES: u64 = 4096;
 /// The device before any change: made once.
 static SOUND: LazyLock<MemoryLanes> = LazyLock::new(|| {
     let device = MemoryLanes::new(LANES, UNITS, UNIT_BYTES, 512, Seed(1));
-    let mut blocks = Blocks::format(device, 7, Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    let mut blocks =
+        Blocks::format(device, 7, BlockOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     for id in 0..5_u64 {
-        let payload = trial::payload_of(&blocks, &[id as u8; 700]);
+        let payload = payload_of(&blocks, &[id as u8; 700]);
         let ticket = blocks.put(id, payload).unwrap_or_else(|(error, _)| panic!("{error}"));
         blocks.wait(ticket).expect("a put ends");
     }
@@ -46,7 +48,7 @@ static SOUND: LazyLock<MemoryLanes> = LazyLock::new(|| {
 fn body(data: &[u8]) {
     let mut device = SOUND.clone();
     change(&mut device, data);
-    match Blocks::open(device, Options::default()) {
+    match Blocks::open(device, BlockOptions::default()) {
         Ok(blocks) => use_them(blocks),
         Err(error) => assert!(error.to_string().contains(' '), "{error:?} does not say what is wrong"),
     }
@@ -87,7 +89,7 @@ fn use_them(mut blocks: Blocks<MemoryLanes>) {
         blocks.wait(ticket).expect("a delete ends");
     }
     let id = 1000;
-    let payload = trial::payload_of(&blocks, b"another");
+    let payload = payload_of(&blocks, b"another");
     let put = blocks.put(id, payload).map_err(|(error, _)| error);
     let ended = put.ok().and_then(|ticket| blocks.wait(ticket));
     let stored = matches!(ended.map(|finished| finished.outcome), Some(Outcome::Put(Ok(()), _)));
@@ -95,6 +97,6 @@ fn use_them(mut blocks: Blocks<MemoryLanes>) {
     assert!(!stored || left.contains(&id));
     let device = blocks.into_device();
     assert!(device.now() < Instant::FAR);
-    let blocks = Blocks::open(device, Options::default()).unwrap_or_else(|error| panic!("{error}"));
+    let blocks = Blocks::open(device, BlockOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(blocks.list().map(|info| info.id).collect::<Vec<_>>(), left);
 }

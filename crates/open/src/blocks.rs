@@ -5,7 +5,7 @@ use crate::open::Opened;
 use crate::options::OpenOptions;
 use crate::target::{IntoTarget, Target};
 use flashlane_base::Seed;
-use flashlane_block::{BlockStore, Blocks, FormatError, Options as BlockOptions};
+use flashlane_block::{BlockOptions, BlockStore, Blocks, FormatError};
 use flashlane_device::{DataDevice, Profile};
 use flashlane_layer::{Format, Repair, StateChange, StateRequest};
 
@@ -102,7 +102,7 @@ impl OpenOptions {
     ) -> Result<AnyBlocks, BlocksError> {
         let target = device.into_target(&self.policies)?;
         let options =
-            BlockOptions { both_ends: true, without_superblock: overwrite, ..BlockOptions::default() };
+            BlockOptions { verify_footers: true, without_superblock: overwrite, ..BlockOptions::default() };
         drop(self.open_blocks_with(&target, BlockAccess::Read, options)?);
         let repair = if overwrite { Repair::Overwrite } else { Repair::Ours };
         self.open_blocks_requested(&target, BlockAccess::Write, options, Some(repair))

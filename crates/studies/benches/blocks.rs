@@ -6,7 +6,7 @@
 
 use flashlane_base::{Duration, Instant, Seed};
 use flashlane_block::load::{self, Load};
-use flashlane_block::{Blocks, Options, Placement};
+use flashlane_block::{BlockOptions, Blocks, Placement};
 use flashlane_device::{DataDevice, Device, Lane, Request, UnitState};
 use flashlane_layer::Backed;
 use flashlane_sim::{config, device};
@@ -35,7 +35,7 @@ fn sdf(channels: u64, overrides: &[(&str, &str)]) -> Box<dyn Device> {
     device(&config, Seed(1), "sim:sdf".into())
 }
 
-fn formatted(channels: u64, overrides: &[(&str, &str)], options: Options) -> Blocks<impl DataDevice> {
+fn formatted(channels: u64, overrides: &[(&str, &str)], options: BlockOptions) -> Blocks<impl DataDevice> {
     Blocks::format(Backed::new(sdf(channels, overrides)), 1, options).expect("a fresh device is formatted")
 }
 
@@ -77,10 +77,10 @@ fn bandwidth(channels: u64, rounds: u64) {
     let mut raw = sdf(channels, &[]);
     let writes = of_the_device(&mut *raw, rounds, Request::write);
     let reads = of_the_device(&mut *raw, rounds, Request::read);
-    let mut blocks = formatted(channels, &[], Options::default());
+    let mut blocks = formatted(channels, &[], BlockOptions::default());
     let load = |puts: f64| Load {
-        wishes: rounds * channels,
-        most_time: None,
+        operations: rounds * channels,
+        time_limit: None,
         in_flight: channels as u32,
         puts,
         random: false,
@@ -110,20 +110,20 @@ fn bandwidth(channels: u64, rounds: u64) {
 fn capacity() {
     // 44 channels of two chips with two planes of 2048 blocks of 256 pages of 8 KiB.
     let raw = 44.0 * 4.0 * 2048.0 * 256.0 * 8192.0;
-    let status = formatted(44, &[], Options::default()).status();
+    let status = formatted(44, &[], BlockOptions::default()).status();
     let user = (status.blocks + status.blocks_free) * status.layout.block_bytes();
     println!("blocks-capacity: {:.2}% of raw flash is user data", 100.0 * user as f64 / raw);
 }
 
 /// What is measured with so many in flight: the user's bytes a second.
-fn mixed(channels: u64, placement: Placement, in_flight: u64, puts: f64, wishes: u64) -> f64 {
-    let options = Options { placement, ..Options::default() };
+fn mixed(channels: u64, placement: Placement, in_flight: u64, puts: f64, operations: u64) -> f64 {
+    let options = BlockOptions { placement, ..BlockOptions::default() };
     // Flash whose programs do not take all the same time: lanes part, as real ones do.
     let mut blocks = formatted(channels, &[("flash.noise", "10%")], options);
     let seed = Seed(1);
     let fill = Load {
-        wishes: 2 * channels,
-        most_time: None,
+        operations: 2 * channels,
+        time_limit: None,
         in_flight: channels as u32,
         puts: 1.0,
         random: true,
@@ -134,17 +134,18 @@ fn mixed(channels: u64, placement: Placement, in_flight: u64, puts: f64, wishes:
         seed,
     };
     load::run(&mut blocks, &fill, &mut watch).expect("there is room");
-    let load = Load { wishes, in_flight: in_flight as u32, puts, keep: Some(2 * channels), ..fill };
+    let load = Load { operations, in_flight: in_flight as u32, puts, keep: Some(2 * channels), ..fill };
     let done = load::run(&mut blocks, &load, &mut watch).expect("there is room");
     (done.puts.bytes + done.gets.bytes) as f64 / done.elapsed.as_s_f64()
 }
 
-fn in_flight(channels: u64, wishes: u64) {
+fn in_flight(channels: u64, operations: u64) {
     for (puts, what) in [(1.0, "puts"), (0.5, "mixed")] {
         let steps: Vec<u64> =
             [2, 4, 6, 8, 10, 12, 16, 24].iter().map(|eighths| eighths * channels / 8).collect();
         let curves = [Placement::RoundRobin, Placement::LeastLoaded].map(|placement| {
-            let curve = steps.iter().map(|&in_flight| mixed(channels, placement, in_flight, puts, wishes));
+            let curve =
+                steps.iter().map(|&in_flight| mixed(channels, placement, in_flight, puts, operations));
             curve.collect::<Vec<f64>>()
         });
         let peak = curves.iter().flatten().copied().fold(0.0, f64::max);
@@ -165,7 +166,7 @@ fn in_flight(channels: u64, wishes: u64) {
 /// A device whose every unit is written and has to be looked at twice from both ends, since nothing of ours is in it: none
 /// of this size takes longer.
 fn recovery(channels: u64) {
-    let mut device = formatted(channels, &[], Options::default()).into_device();
+    let mut device = formatted(channels, &[], BlockOptions::default()).into_device();
     let (lanes, units) = (channels as u32, device.profile().capacity_bytes / (8 << 20));
     let mut out = Vec::new();
     let mut written = 0;
@@ -183,7 +184,7 @@ fn recovery(channels: u64) {
         }
     }
     let begun = device.now();
-    let blocks = Blocks::open(device, Options::default()).expect("it was formatted");
+    let blocks = Blocks::open(device, BlockOptions::default()).expect("it was formatted");
     let elapsed: Duration = blocks.now().since(begun);
     println!(
         "blocks-recovery: {:.3} s of virtual time, {written} units without a header among {}",

@@ -20,7 +20,7 @@ use fio::{fio, median};
 use flashlane_base::Seed;
 use flashlane_base::units::{parse_bytes, parse_count};
 use flashlane_block::load::{self, Load};
-use flashlane_block::{Blocks, Options};
+use flashlane_block::{BlockOptions, Blocks};
 use flashlane_host::{OpenOptions, create};
 use flashlane_layer::lanes::{Lanes, Shape};
 use std::ops::ControlFlow;
@@ -65,11 +65,11 @@ fn puts(path: &Path, unit_bytes: u64, depth: u32, round: u64) -> f64 {
     let lanes = depth.max(44);
     let shape = Shape { lanes, unit_bytes, read_unit_bytes: 4096, write_unit_bytes: unit_bytes };
     let lanes = Lanes::format(file, shape, Seed(round)).unwrap_or_else(|e| panic!("{e}"));
-    let mut blocks =
-        Blocks::format(lanes, u128::from(round) + 1, Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let mut blocks = Blocks::format(lanes, u128::from(round) + 1, BlockOptions::default())
+        .unwrap_or_else(|e| panic!("{e}"));
     let load = Load {
-        wishes: blocks.status().blocks_free,
-        most_time: None,
+        operations: blocks.status().blocks_free,
+        time_limit: None,
         in_flight: depth,
         puts: 1.0,
         random: false,

@@ -18,8 +18,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("sim", &["base", "device", "policy"]),
     ("host", &["base", "device"]),
     ("layer", &["base", "device"]),
-    // Its trial body, which tasks run too, is tried on lanes in memory.
-    ("block", &["base", "device", "device-testing"]),
+    ("block", &["base", "device"]),
+    ("block-trial", &["base", "device", "device-testing", "block"]),
     ("open", &["base", "device", "policy", "sim", "host", "layer", "block"]),
     ("workload", &["base"]),
     ("trace", &["base", "files"]),
@@ -31,7 +31,18 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("report", &["base", "files", "measure"]),
     (
         "fuzzing",
-        &["base", "device", "device-testing", "sim", "layer", "block", "workload", "trace", "report"],
+        &[
+            "base",
+            "device",
+            "device-testing",
+            "sim",
+            "layer",
+            "block",
+            "block-trial",
+            "workload",
+            "trace",
+            "report",
+        ],
     ),
     (
         "flashlane",
@@ -40,7 +51,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "measure", "probe", "uflip", "sweep", "studies", "report",
         ],
     ),
-    ("xtask", &["block", "fuzzing"]),
+    ("xtask", &["block-trial", "fuzzing"]),
 ];
 
 /// The part of `cargo metadata` that matters here.

@@ -1,7 +1,7 @@
 //! Deep trials of the block layer: power cuts by the million, on fresh seeds.
 
 use anyhow::{Context, Result, bail};
-use flashlane_block::trial::{self, Tally};
+use flashlane_block_trial::{Tally, trial_of_seed};
 use rayon::prelude::*;
 use std::fs::File;
 use std::io::Read;
@@ -19,7 +19,7 @@ pub fn run(first: Option<u64>, trials: Option<u64>, cuts: u64) -> Result<()> {
         let count = trials.map_or(BATCH, |trials| BATCH.min(trials - done));
         let seeds = (0..count).map(|nth| first.wrapping_add(done + nth)).collect::<Vec<_>>();
         let results: Vec<_> =
-            seeds.into_par_iter().map(|seed| (seed, catch_unwind(|| trial::of_seed(seed)).ok())).collect();
+            seeds.into_par_iter().map(|seed| (seed, catch_unwind(|| trial_of_seed(seed)).ok())).collect();
         let failed: Vec<u64> =
             results.iter().filter(|(_, tally)| tally.is_none()).map(|&(seed, _)| seed).collect();
         if let Some(seed) = failed.first() {

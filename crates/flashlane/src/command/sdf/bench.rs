@@ -10,8 +10,8 @@ use crate::progress::Meter;
 use anyhow::anyhow;
 use flashlane_base::Duration;
 use flashlane_base::units::{exact_bytes, format_bytes};
-use flashlane_block::load::{self, Load, Side};
-use flashlane_block::{Layout, Options, Outcome, Placement};
+use flashlane_block::load::{self, Load, OperationStats};
+use flashlane_block::{BlockOptions, Layout, Outcome, Placement};
 use flashlane_device::Profile;
 use flashlane_open::{AnyBlocks, Target};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub fn call(
 ) -> Result<Status, Failure> {
     output::prepare_beside(output, target)?;
     let placement: Placement = given.placement.into();
-    let options = Options { placement, ..Options::default() };
+    let options = BlockOptions { placement, ..BlockOptions::default() };
     let simulated = target.is_simulated();
     // Of a real device no formatting may be taken for an earlier one.
     let seed = simulated.then_some(given.seed);
@@ -44,8 +44,8 @@ pub fn call(
     let Wishes { puts, gets, get_bytes, in_flight } = Wishes::new(given, &status.layout, simulated);
     let filling = Load {
         // A full device says why it is.
-        wishes: puts.min(status.blocks_free.max(1)),
-        most_time: given.duration.or(DURATION.filter(|_| given.blocks.is_none() && given.size.is_none())),
+        operations: puts.min(status.blocks_free.max(1)),
+        time_limit: given.duration.or(DURATION.filter(|_| given.blocks.is_none() && given.size.is_none())),
         in_flight,
         puts: 1.0,
         random: given.random,
@@ -56,11 +56,11 @@ pub fn call(
         zeros: simulated,
         seed: given.seed,
     };
-    let reading = Load { wishes: gets, puts: 0.0, ..filling };
+    let reading = Load { operations: gets, puts: 0.0, ..filling };
     let loads = [("puts", filling), ("gets", reading)];
     let mut partial = None;
     let mut phases = Vec::new();
-    for (nth, (name, load)) in loads.into_iter().enumerate().filter(|(_, (_, load))| load.wishes > 0) {
+    for (nth, (name, load)) in loads.into_iter().enumerate().filter(|(_, (_, load))| load.operations > 0) {
         meter.say(format!("measuring {name} on {target}"));
         meter.set(Some(nth as f64 / 2.0));
         let mut watch = |share: f64| meter.watch(Some((nth as f64 + share) / 2.0));
@@ -73,7 +73,7 @@ pub fn call(
         };
         let side = if name == "puts" { &done.puts } else { &done.gets };
         phases.push(phase(name, &load, side, done.elapsed));
-        if done.stopped {
+        if done.is_stopped {
             partial = Some("stopped".to_owned());
             break;
         }
@@ -188,7 +188,7 @@ fn placement_name(placement: Placement) -> &'static str {
     Placement::ALL.iter().find(|(_, known)| *known == placement).expect("all have a name").0
 }
 
-fn phase(name: &str, load: &Load, side: &Side, elapsed: Duration) -> Value {
+fn phase(name: &str, load: &Load, side: &OperationStats, elapsed: Duration) -> Value {
     json!({
         "operation": name,
         "requests": side.count,

@@ -150,7 +150,7 @@ pub fn list(target: &Target, format: Format) -> Result<Status, Failure> {
     let verdict = Verdict::new(target, &blocks, None);
     let rows = blocks
         .list()
-        .map(|info| [info.id, info.length_bytes, u64::from(info.place.lane), u64::from(info.place.unit)]);
+        .map(|info| [info.id, info.length_bytes, u64::from(info.address.lane), u64::from(info.address.unit)]);
     let text = match format {
         Format::Text => {
             let line =
@@ -166,7 +166,7 @@ pub fn list(target: &Target, format: Format) -> Result<Status, Failure> {
             let rows: Vec<Value> = rows
                 .map(|[id, bytes, lane, unit]| json!({ "id": id, "length_bytes": bytes, "lane": lane, "unit": unit }))
                 .collect();
-            let damaged = blocks.damaged().map(|place| located(&blocks, place));
+            let damaged = blocks.damaged().map(|address| located(&blocks, address));
             json(&json!({
                 "schema": "flashlane.blocks/1",
                 "verdict": verdict.text,

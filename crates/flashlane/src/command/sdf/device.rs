@@ -6,7 +6,7 @@ use crate::failure::{Failure, Status};
 use crate::options::SafetyOptions;
 use anyhow::anyhow;
 use flashlane_base::Seed;
-use flashlane_block::{Blocks, FormatError, Layout, OpenError as BlockOpenError, Options};
+use flashlane_block::{BlockOptions, Blocks, FormatError, Layout, OpenError as BlockOpenError};
 use flashlane_device::{Device, Profile};
 use flashlane_host::DEPTH_DEFAULT;
 use flashlane_layer::Format;
@@ -17,11 +17,11 @@ use flashlane_open::{AnyBlocks, BlockAccess, BlocksError, Division, OpenOptions,
 /// something else is not opened. To be read they are opened without a superblock too.
 pub fn open(target: &Target, access: BlockAccess) -> Result<AnyBlocks, Failure> {
     let without_superblock = access == BlockAccess::Read;
-    open_with(target, access, Options { without_superblock, ..Options::default() })
+    open_with(target, access, BlockOptions { without_superblock, ..BlockOptions::default() })
 }
 
 /// Opens them with other options.
-pub fn open_with(target: &Target, access: BlockAccess, options: Options) -> Result<AnyBlocks, Failure> {
+pub fn open_with(target: &Target, access: BlockAccess, options: BlockOptions) -> Result<AnyBlocks, Failure> {
     OpenOptions::new().open_blocks_with(target, access, options).map_err(|error| not_opened(target, error))
 }
 
@@ -65,7 +65,7 @@ pub fn open_or_format(
     target: &Target,
     safety: &SafetyOptions,
     seed: Option<Seed>,
-    options: Options,
+    options: BlockOptions,
     accept: &dyn Fn(&Profile, &Layout) -> Result<(), Failure>,
 ) -> Result<(AnyBlocks, Vec<Warning>), Failure> {
     let settings = target.state_settings();
@@ -109,7 +109,7 @@ pub fn format(
     target: &Target,
     safety: &SafetyOptions,
     seed: Option<Seed>,
-    options: Options,
+    options: BlockOptions,
     accept: &dyn Fn(&Profile, &Layout) -> Result<(), Failure>,
 ) -> Result<(AnyBlocks, Vec<Warning>, Division), Failure> {
     consent(target, safety, "formatting", "")?;
@@ -126,7 +126,7 @@ fn format_made(
     target: &Target,
     safety: &SafetyOptions,
     seed: Option<Seed>,
-    options: Options,
+    options: BlockOptions,
     accept: &dyn Fn(&Profile, &Layout) -> Result<(), Failure>,
 ) -> Result<(AnyBlocks, Vec<Warning>, Division), Failure> {
     let seed = seed.map_or_else(flashlane_host::fresh_seed, Ok).map_err(Failure::failed)?;
@@ -140,7 +140,7 @@ fn format_made(
 fn formatted(
     opened: OpenedBytes,
     seed: Option<Seed>,
-    options: Options,
+    options: BlockOptions,
 ) -> Result<(AnyBlocks, Vec<Warning>), Failure> {
     // Blocks of an earlier formatting must not be taken for this one's.
     let seed = seed.map_or_else(flashlane_host::fresh_seed, Ok).map_err(Failure::failed)?;

@@ -7,7 +7,7 @@ use crate::options::{OutputOptions, SafetyOptions};
 use crate::output;
 use crate::progress::Meter;
 use flashlane_base::units::exact_bytes;
-use flashlane_block::{GetFailure, LaneStatus, Options, Outcome, Place};
+use flashlane_block::{BlockOptions, GetFailure, LaneStatus, Outcome, UnitAddress};
 use flashlane_device::Device;
 use flashlane_open::{AnyBlocks, BlockAccess, Division, Target};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ const GETS_PER_LANE: usize = 2;
 /// Formats, and shows what was made.
 pub fn format(target: &Target, output: &OutputOptions, safety: &SafetyOptions) -> Result<Status, Failure> {
     output::prepare_beside(output, target)?;
-    let (blocks, _, division) = format_device(target, safety, None, Options::default(), &|_, _| Ok(()))?;
+    let (blocks, _, division) = format_device(target, safety, None, BlockOptions::default(), &|_, _| Ok(()))?;
     let mut value = described(&blocks);
     let (lanes, unit_bytes) = (&value["device"]["lanes"], blocks.status().layout.unit_bytes);
     let shape = format!("{lanes} lanes, units of {}", exact_bytes(unit_bytes));
@@ -54,7 +54,7 @@ pub fn fsck(target: &Target, repair: Option<bool>, output: &OutputOptions) -> Re
         let mut blocks = open_repaired(target, overwrite)?;
         blocks.repair(overwrite).map_err(Failure::failed)?;
     }
-    let options = Options { both_ends: true, without_superblock: true, ..Options::default() };
+    let options = BlockOptions { verify_footers: true, without_superblock: true, ..BlockOptions::default() };
     let mut blocks = open_with(target, BlockAccess::Read, options)?;
     let meter = Meter::new(format!("reading the blocks of {target}"));
     let all: Vec<_> = blocks.list().collect();
@@ -83,8 +83,8 @@ pub fn fsck(target: &Target, repair: Option<bool>, output: &OutputOptions) -> Re
                     GetFailure::Damaged { offset_bytes, .. } => Some(offset_bytes),
                     _ => None,
                 };
-                damaged_blocks.push(Unreadable { id: info.id, place: info.place, offset_bytes });
-                let mut value = located(&blocks, info.place);
+                damaged_blocks.push(Unreadable { id: info.id, address: info.address, offset_bytes });
+                let mut value = located(&blocks, info.address);
                 value["id"] = info.id.into();
                 value["reason"] = failure.to_string().into();
                 unreadable.push(value);
@@ -103,8 +103,8 @@ pub fn fsck(target: &Target, repair: Option<bool>, output: &OutputOptions) -> Re
         add_one(&mut value["units_damaged"]);
         add_one(&mut value["lanes"][lane]["units_damaged"]);
     }
-    unreadable.extend(blocks.damaged().map(|place| {
-        let mut value = located(&blocks, place);
+    unreadable.extend(blocks.damaged().map(|address| {
+        let mut value = located(&blocks, address);
         value["id"] = Value::Null;
         value["reason"] = "what the unit holds cannot be told".into();
         value
@@ -149,11 +149,11 @@ const REPAIRS: [(&str, &str, &str); 4] = [
 ];
 
 /// A unit, and the bytes of its lane that it takes.
-pub fn located(blocks: &AnyBlocks, place: Place) -> Value {
-    let bytes = blocks.unit_bytes(place);
+pub fn located(blocks: &AnyBlocks, address: UnitAddress) -> Value {
+    let bytes = blocks.unit_bytes(address);
     json!({
-        "lane": place.lane,
-        "unit": place.unit,
+        "lane": address.lane,
+        "unit": address.unit,
         "offset_bytes": bytes.start,
         "length_bytes": bytes.end - bytes.start,
     })
@@ -177,13 +177,13 @@ pub fn described(blocks: &AnyBlocks) -> Value {
             ),
         }));
     }
-    if status.counts.one_ended > 0 {
+    if status.counts.single_copy_units > 0 {
         warnings.push(json!({
             "code": "damaged-headers",
             "message": format!(
                 "{} a damaged header or footer, and what is there was found by the other ('flashlane sdf fsck DEVICE \
                  --repair' writes such blocks anew while that is sound)",
-                counted(status.counts.one_ended, "unit has", "units have")
+                counted(status.counts.single_copy_units, "unit has", "units have")
             ),
             "units": blocks.damaged_ends().map(|end| end_named(blocks, &end)).collect::<Vec<_>>(),
         }));

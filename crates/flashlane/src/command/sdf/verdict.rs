@@ -1,6 +1,6 @@
 //! The first line of `ls`, `status` and `fsck`: whether the device is sound, and what to do where it is not.
 
-use flashlane_block::{DamagedEnd, LaneStatus, Place};
+use flashlane_block::{DamagedEnd, LaneStatus, UnitAddress};
 use flashlane_device::Device;
 use flashlane_open::{AnyBlocks, Target};
 
@@ -20,7 +20,7 @@ pub struct Checked {
 /// A block that cannot be read.
 pub struct Unreadable {
     pub id: u64,
-    pub place: Place,
+    pub address: UnitAddress,
     /// Where in the block the first damaged read unit begins, where that is known.
     pub offset_bytes: Option<u64>,
 }
@@ -37,12 +37,12 @@ fn listed(items: impl Iterator<Item = String>) -> String {
 }
 
 /// A unit by its lane, its number and the bytes of the lane that it takes.
-fn unit_named(blocks: &AnyBlocks, place: Place) -> String {
-    let bytes = blocks.unit_bytes(place);
+fn unit_named(blocks: &AnyBlocks, address: UnitAddress) -> String {
+    let bytes = blocks.unit_bytes(address);
     format!(
         "lane {}, unit {}, bytes {} to {} of the lane",
-        place.lane,
-        place.unit,
+        address.lane,
+        address.unit,
         bytes.start,
         bytes.end - 1
     )
@@ -52,7 +52,7 @@ fn unit_named(blocks: &AnyBlocks, place: Place) -> String {
 pub fn end_named(blocks: &AnyBlocks, end: &DamagedEnd) -> String {
     let what = end.id.map_or_else(|| "the superblock".to_owned(), |id| format!("block {id}"));
     let which = if end.is_header { "header" } else { "footer" };
-    format!("the {which} of {what}: {}", unit_named(blocks, end.place))
+    format!("the {which} of {what}: {}", unit_named(blocks, end.address))
 }
 
 /// A count of them, in words.
@@ -75,7 +75,7 @@ impl Verdict {
                     Some(offset) => format!(", damaged from byte {offset} of the block on"),
                     None => String::new(),
                 };
-                format!("id {}: {}{from}", block.id, unit_named(blocks, block.place))
+                format!("id {}: {}{from}", block.id, unit_named(blocks, block.address))
             });
             let ids: Vec<String> =
                 unreadable.iter().take(NAMED_MAX).map(|block| block.id.to_string()).collect();
@@ -96,7 +96,7 @@ impl Verdict {
                 "{} ({}), which may have held blocks{foreign_units}; 'flashlane sdf rm \"{target}\" --damaged' gives that up \
                  and erases {}",
                 counted(damaged, "damaged unit", "damaged units"),
-                listed(blocks.damaged().map(|place| unit_named(blocks, place))),
+                listed(blocks.damaged().map(|address| unit_named(blocks, address))),
                 if damaged == 1 { "it" } else { "them" },
             ));
         }
@@ -123,11 +123,11 @@ impl Verdict {
                 if records > 0 { "some of the lanes' records" } else { "the superblock" },
             ));
         }
-        if status.counts.one_ended > 0 {
+        if status.counts.single_copy_units > 0 {
             findings.push(format!(
                 "{} a damaged header or footer ({}); 'flashlane sdf fsck \"{target}\" --repair' writes what they hold anew \
                  while the other is sound",
-                counted(status.counts.one_ended, "unit has", "units have"),
+                counted(status.counts.single_copy_units, "unit has", "units have"),
                 listed(blocks.damaged_ends().map(|end| end_named(blocks, &end))),
             ));
         }

@@ -1,21 +1,21 @@
-//! What happened in trials.
+//! Counts of what trials did.
 
-/// What happened in a trial.
+/// Counts of what a trial did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Power cuts, each followed by an opening and a comparison.
     pub cuts: u64,
     /// Blocks compared byte by byte.
     pub blocks_compared: u64,
-    /// Puts that were done.
+    /// Puts that succeeded.
     pub puts: u64,
-    /// Gets that were done.
+    /// Gets that succeeded.
     pub gets: u64,
-    /// Deletes that were done.
+    /// Deletes that succeeded.
     pub deletes: u64,
-    /// Puts and gets that failed, lawfully.
+    /// Operations that failed on a device with faults.
     pub failures: u64,
-    /// Times that the layer was closed and opened again, or that a copy whose power was cut was gone on with.
+    /// Times that the layer was closed and opened again, or continued on a copy after a power cut.
     pub restarts: u64,
     /// Units that were damaged.
     pub damaged: u64,

@@ -1,37 +1,39 @@
-//! A device that can keep a copy of itself at each step, so that power can be cut within what is one call of the layer.
+//! A device that keeps a copy of itself before each step, so that power can be cut within one call of the layer.
 
 use flashlane_base::Instant;
 use flashlane_device::{
     AtRisk, Buffer, Completion, DataDevice, Device, Lane, Profile, Request, RequestId, SubmitError, Unit,
 };
+use std::cell::RefCell;
 
-/// The device, and how it was just before each of its steps since it was watched.
-pub(super) struct Watched<D> {
+/// A device, and copies of it before each step since it is watched.
+pub(crate) struct Watched<D> {
     device: D,
-    seen: Option<Vec<D>>,
+    /// Behind a cell, since the layer lends its device for reading only.
+    snapshots: RefCell<Option<Vec<D>>>,
 }
 
 impl<D: Clone> Watched<D> {
-    pub(super) fn new(device: D) -> Self {
-        Self { device, seen: None }
+    pub(crate) fn new(device: D) -> Self {
+        Self { device, snapshots: RefCell::new(None) }
     }
 
-    pub(super) fn copy(&self) -> D {
+    pub(crate) fn copy(&self) -> D {
         self.device.clone()
     }
 
-    pub(super) fn into_inner(self) -> D {
+    pub(crate) fn into_inner(self) -> D {
         self.device
     }
 
-    /// From now on each step is kept.
-    pub(super) fn watch(&mut self) {
-        self.seen = Some(Vec::new());
+    /// Keeps a copy before each step from now on.
+    pub(crate) fn watch(&self) {
+        self.snapshots.replace(Some(Vec::new()));
     }
 
-    /// What was kept; from now on nothing is.
-    pub(super) fn take_seen(&mut self) -> Vec<D> {
-        self.seen.take().unwrap_or_default()
+    /// Returns the copies, and keeps no more.
+    pub(crate) fn take_snapshots(&self) -> Vec<D> {
+        self.snapshots.take().unwrap_or_default()
     }
 }
 
@@ -49,8 +51,8 @@ impl<D: Device + Clone> Device for Watched<D> {
     }
 
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
-        if let Some(seen) = &mut self.seen {
-            seen.push(self.device.clone());
+        if let Some(snapshots) = self.snapshots.get_mut() {
+            snapshots.push(self.device.clone());
         }
         self.device.reap(until, out);
     }

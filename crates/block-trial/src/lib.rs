@@ -1,12 +1,14 @@
-//! The trial body: the block layer under random wishes, faults, restarts and power cuts, beside a simple model.
+//! Trials of the block layer: random operations, faults, restarts and power cuts, compared with a simple model.
 //!
-//! Power is cut at every point where a cut can make a difference: after each completion of the device and each wish, on
-//! a copy of the device, which is then opened and compared with the model. What was acknowledged must be there, whole;
-//! what was on its way may be there, whole; nothing else may. Now and then the copy is gone on with, so that cuts follow
-//! cuts. In half of the trials of sound devices units are damaged while the power is off, and discarded later: what was not damaged stays,
-//! and what was damaged is told until it is erased. All of it follows from one seed: a trial that fails, fails again.
+//! Power is cut at every point where a cut can make a difference: after each completion of the device and each operation,
+//! on a copy of the device, which is then opened and compared with the model. What was acknowledged must be stored, whole;
+//! what was being put or deleted may be stored, whole; nothing else may. Some copies replace the trial's device, so that cuts
+//! follow cuts. In half of the trials of sound devices, units are damaged while the power is off, and discarded later: what
+//! was not damaged stays, and what was damaged is reported until it is erased. Everything follows from one seed: a trial that
+//! fails, fails again.
 //!
-//! Any device that can be copied can be tried; [`MemoryLanes`] with units of a few KiB takes some tens of microseconds a cut.
+//! Any device that can be cloned can be tried; a cut of [`MemoryLanes`] with units of a few KiB takes some tens of
+//! microseconds.
 
 mod cut;
 mod damage;
@@ -14,10 +16,11 @@ mod model;
 mod tally;
 mod watched;
 
-use crate::{
-    Blocks, DeleteError, DeleteFailure, GetError, Options, Outcome, Payload, Placement, PutError, PutFailure,
-};
 use flashlane_base::{Duration, Instant, Random, Seed};
+use flashlane_block::{
+    BlockOptions, Blocks, DeleteError, DeleteFailure, GetError, Layout, Outcome, Payload, Placement,
+    PutError, PutFailure,
+};
 use flashlane_device::DataDevice;
 use flashlane_device_testing::{MemoryFaults, MemoryLanes};
 use model::{Body, Model, compare};
@@ -25,41 +28,41 @@ use std::num::NonZeroU32;
 pub use tally::Tally;
 use watched::Watched;
 
-/// Whether the device under trial does what it accepts.
+/// Whether the device under trial has faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// Every request succeeds, but for cuts.
+    /// Every request succeeds, except for power cuts.
     Sound,
-    /// Reads fail now and then, and units go bad.
+    /// Some reads fail, and units go bad.
     Failing,
 }
 
-/// Tries the layer on lanes in memory whose shape and faults follow from the seed, as everything else does.
+/// Runs a trial on lanes in memory whose shape and faults follow from the seed.
 ///
 /// # Panics
-/// As [`run`].
-pub fn of_seed(seed: u64) -> Tally {
-    // Shapes from a single lane with hardly a unit to spare to many lanes of a few.
+/// As [`run_trial`].
+pub fn trial_of_seed(seed: u64) -> Tally {
+    // From a single lane with few units beside the reserved ones to several lanes of three.
     let mut random = Seed(seed).derive("shape").source();
     let (lanes, units) = [(1, 8), (2, 6), (4, 8), (7, 3)][random.below(4) as usize];
     let device = MemoryLanes::new(lanes, units, 4096, 512, Seed(seed));
-    let calm = |device: MemoryLanes| device.with_faults(MemoryFaults::default());
+    let without_faults = |device: MemoryLanes| device.with_faults(MemoryFaults::default());
     let steps = 100 + random.below(400) as u32;
     if random.chance(0.7) {
-        return run(device, &calm, Health::Sound, Seed(seed), steps);
+        return run_trial(device, &without_faults, Health::Sound, Seed(seed), steps);
     }
     let faults = MemoryFaults { unit_fails: 0.03 * random.unit(), read_fails: 0.1 * random.unit() };
-    run(device.with_faults(faults), &calm, Health::Failing, Seed(seed), steps)
+    run_trial(device.with_faults(faults), &without_faults, Health::Failing, Seed(seed), steps)
 }
 
-/// Tries the layer on `device` for so many steps. `calm` gives a copy on which nothing fails any more, to look at what
-/// is stored.
+/// Runs a trial of `steps` steps on `device`. `without_faults` returns a device with the same content on which nothing fails,
+/// to compare what is stored.
 ///
 /// # Panics
 /// Where a promise is broken: the message names the promise and the block. The caller names the seed.
-pub fn run<D: DataDevice + Clone>(
+pub fn run_trial<D: DataDevice + Clone>(
     device: D,
-    calm: &dyn Fn(D) -> D,
+    without_faults: &dyn Fn(D) -> D,
     health: Health,
     seed: Seed,
     steps: u32,
@@ -71,10 +74,10 @@ pub fn run<D: DataDevice + Clone>(
         Err(_) if health == Health::Failing => return Tally::default(),
         Err(error) => panic!("a sound device cannot be formatted: {error}"),
     };
-    let damages = health == Health::Sound && seed.0.is_multiple_of(2);
-    let damage = damages.then(|| seed.derive("damage").source());
+    let is_damaging = health == Health::Sound && seed.0.is_multiple_of(2);
+    let damage = is_damaging.then(|| seed.derive("damage").source());
     let (model, tally) = (Model::default(), Tally::default());
-    let mut trial = Trial { blocks, calm, health, random, damage, model, tally };
+    let mut trial = Trial { blocks, without_faults, health, random, damage, model, tally };
     for _ in 0..steps {
         trial.step();
     }
@@ -83,22 +86,22 @@ pub fn run<D: DataDevice + Clone>(
     trial.tally
 }
 
-fn options(random: &mut Random) -> Options {
-    Options {
+fn options(random: &mut Random) -> BlockOptions {
+    BlockOptions {
         placement: if random.chance(0.5) { Placement::RoundRobin } else { Placement::LeastLoaded },
         reserve_units: random.below(3) as u32,
         writes_per_lane: NonZeroU32::MIN.saturating_add(random.below(2) as u32),
-        both_ends: random.chance(0.5),
+        verify_footers: random.chance(0.5),
         without_superblock: false,
     }
 }
 
 struct Trial<'a, D> {
     blocks: Blocks<Watched<D>>,
-    calm: &'a dyn Fn(D) -> D,
+    without_faults: &'a dyn Fn(D) -> D,
     health: Health,
     random: Random,
-    /// Whether and when units are damaged and discarded, and how.
+    /// Chooses when and how units are damaged and discarded, in trials that do so.
     damage: Option<Random>,
     model: Model,
     tally: Tally,
@@ -110,36 +113,36 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
         match drawn {
             Some(0) => return self.damage(),
             Some(1..4) if !self.model.damaged.is_empty() => return self.discard(),
-            // What units are erased before the first put or delete is the call's own.
-            Some(_) => self.blocks.device.watch(),
+            // Leftovers are erased within the first put or delete.
+            Some(_) => self.blocks.device().watch(),
             None => {}
         }
         match self.random.below(100) {
             0..30 => self.put(),
             30..50 => self.get(),
             50..65 => self.delete(),
-            65..68 => self.nonsense(),
+            65..68 => self.refused(),
             68 => self.restart(),
             _ => {
-                self.blocks.device.take_seen();
+                self.blocks.device().take_snapshots();
                 self.advance();
             }
         }
         self.cut_within();
-        // A put may wait for a superblock, and other wishes are done meanwhile.
+        // A put may wait for a superblock, and other operations complete meanwhile.
         self.collect();
         self.cut();
     }
 
     fn put(&mut self) {
-        // Mostly from the counter; now and then one of the user's own, low or high, so that ids come in any order.
+        // Mostly fresh ids; some chosen by the user, low or high, so that ids come in any order.
         let id = match self.random.below(10) {
             0 => self.random.below(50),
             1 => self.blocks.next_id() + self.random.below(20),
             _ => self.blocks.next_id(),
         };
-        let most = self.blocks.block_bytes();
-        let length_bytes = if self.random.chance(0.5) { most } else { self.random.below(most + 1) };
+        let max = self.blocks.block_bytes();
+        let length_bytes = if self.random.chance(0.5) { max } else { self.random.below(max + 1) };
         let body = Body { seed: self.random.bits(), length_bytes };
         let mut payload = self.blocks.payload();
         payload.set_len(length_bytes);
@@ -152,12 +155,12 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
                 self.model.putting.insert(id, (ticket, body));
             }
             Err((PutError::Exists { .. }, _)) => assert!(taken, "there is no block {id}"),
-            Err((PutError::Busy { .. }, _)) => assert!(busy, "nobody puts or deletes block {id}"),
+            Err((PutError::Busy { .. }, _)) => assert!(busy, "block {id} is not being put or deleted"),
             Err((PutError::Full { .. }, _)) => {
-                let model = &self.model;
+                let (model, layout) = (&self.model, self.blocks.status().layout);
                 let used = model.stored.len() + model.putting.len() + model.deleting.len();
                 let used = (used + model.damaged.len()) as u64;
-                let room = self.blocks.layout.all_units() - crate::Layout::RESERVED_UNITS;
+                let room = layout.all_units() - Layout::RESERVED_UNITS;
                 assert!(
                     self.health == Health::Failing || used >= room,
                     "full with {used} of {room} blocks in use"
@@ -187,21 +190,21 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
         let ticket = self.blocks.delete(id).expect("a stored block is deleted");
         self.model.stored.remove(&id);
         self.model.deleting.insert(id, (ticket, body));
-        // Where there is no unit for a superblock it is back at once.
+        // Without a unit for a superblock the delete fails at once.
         if self.health == Health::Failing || !self.model.damaged.is_empty() {
             return;
         }
-        let gone = self.blocks.get(id, 0, 0).map(drop);
+        let get = self.blocks.get(id, 0, 0).map(drop);
         assert!(
-            matches!(gone, Err(GetError::NotFound { .. })),
-            "block {id} is deleted, and a get gives {gone:?}"
+            matches!(get, Err(GetError::NotFound { .. })),
+            "block {id} is deleted, and a get returns {get:?}"
         );
     }
 
-    /// What must be refused, and change nothing.
-    fn nonsense(&mut self) {
+    /// Submits what must be refused, and change nothing.
+    fn refused(&mut self) {
         let payload = self.blocks.payload();
-        assert!(matches!(self.blocks.put(u64::MAX, payload), Err((PutError::NoSuchId { .. }, _))));
+        assert!(matches!(self.blocks.put(u64::MAX, payload), Err((PutError::IdTooHigh { .. }, _))));
         let unknown = u64::MAX - self.random.below(3);
         assert!(matches!(self.blocks.get(unknown, 0, 1), Err(GetError::NotFound { .. })));
         assert_eq!(self.blocks.delete(unknown), Err(DeleteError::NotFound { id: unknown }));
@@ -213,7 +216,7 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
         }
     }
 
-    /// Lets the device go on, to its next completion or for a while.
+    /// Lets the device work, until its next completion or for a while.
     fn advance(&mut self) {
         let until = match self.random.below(4) {
             0 => self.blocks.now() + Duration::from_ns(self.random.below(50_000)),
@@ -229,7 +232,7 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
         let model = &self.model;
         assert!(
             model.putting.is_empty() && model.deleting.is_empty() && model.getting.is_empty(),
-            "with nothing in flight these are not done: {model:?}"
+            "with nothing in flight these have not completed: {model:?}"
         );
     }
 
@@ -240,7 +243,7 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
             let id = finished.id;
             match finished.outcome {
                 Outcome::Put(result, _) => {
-                    let (ticket, body) = self.model.putting.remove(&id).expect("a put that was asked for");
+                    let (ticket, body) = self.model.putting.remove(&id).expect("a put that was submitted");
                     assert_eq!(ticket, finished.ticket);
                     match result {
                         Ok(()) => {
@@ -249,32 +252,32 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
                             self.model.stored.insert(id, body);
                         }
                         Err(PutFailure::NoUnit) if !self.model.damaged.is_empty() => {}
-                        Err(failure) => self.lawful(&failure),
+                        Err(failure) => self.expect_failing(&failure),
                     }
                 }
                 Outcome::Get(result) => {
-                    let asked = self.model.getting.remove(&finished.ticket);
-                    let (body, offset, length) = asked.expect("a get that was asked for");
+                    let get = self.model.getting.remove(&finished.ticket);
+                    let (body, offset, length) = get.expect("a get that was submitted");
                     match result {
                         Ok(data) => {
                             self.tally.gets += 1;
                             compare(id, body, offset, length, data.as_slice());
                         }
-                        Err(failure) => self.lawful(&failure),
+                        Err(failure) => self.expect_failing(&failure),
                     }
                 }
                 Outcome::Delete(result) => {
                     let deleted = self.model.deleting.remove(&id);
-                    let (ticket, body) = deleted.expect("a delete that was asked for");
+                    let (ticket, body) = deleted.expect("a delete that was submitted");
                     assert_eq!(ticket, finished.ticket);
                     match result {
                         Ok(()) => self.tally.deletes += 1,
-                        // Damaged units may be those that were kept for superblocks.
+                        // The damaged units may be those that were kept for superblocks.
                         Err(DeleteFailure::NoUnit) if !self.model.damaged.is_empty() => {
                             self.model.stored.insert(id, body);
                         }
                         Err(failure) => {
-                            self.lawful(&failure);
+                            self.expect_failing(&failure);
                             match failure {
                                 DeleteFailure::Erase { .. } => self.model.uncertain.insert(id, body),
                                 _ => self.model.stored.insert(id, body),
@@ -286,12 +289,12 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
         }
     }
 
-    fn lawful(&mut self, failure: &dyn std::error::Error) {
+    fn expect_failing(&mut self, failure: &dyn std::error::Error) {
         assert_eq!(self.health, Health::Failing, "on a sound device: {failure}");
         self.tally.failures += 1;
     }
 
-    /// Closes in order and opens again.
+    /// Closes the layer and opens it again.
     fn restart(&mut self) {
         self.blocks.settle();
         if self.cut_within() {
@@ -299,18 +302,17 @@ impl<D: DataDevice + Clone> Trial<'_, D> {
         }
         self.settle();
         let options = options(&mut self.random);
-        let device = (self.calm)(self.blocks.device().copy());
+        let device = (self.without_faults)(self.blocks.device().copy());
         if self.health == Health::Sound {
-            self.blocks = Blocks::open(Watched::new(device), options).expect("what was closed is opened");
+            self.blocks = Blocks::open(Watched::new(device), options).expect("a closed device is opened");
             self.tally.restarts += 1;
         }
     }
 }
 
-/// A block's payload of given bytes; for tests.
+/// Returns a payload that holds `bytes`.
 pub fn payload_of<D: DataDevice>(blocks: &Blocks<D>, bytes: &[u8]) -> Payload {
     let mut payload = blocks.payload();
-    payload.set_len(bytes.len() as u64);
-    payload.as_mut_slice().copy_from_slice(bytes);
+    payload.copy_from(bytes);
     payload
 }

@@ -1,0 +1,448 @@
+//! The scheduler: which request of a lane goes to the device next, and what its completion makes of the unit.
+//!
+//! On a lane reads go first; then writes, as many at a time as the options say; erases when the lane has nothing else to
+//! do, or when it has fewer erased units than the reserve. All of it is decided when an operation is queued or a request
+//! completes: there is no other clock.
+//!
+//! Invariants:
+//! - A unit changes its state when the device has accepted a request for it and when the request completes. An operation
+//!   that the device could not take yet leaves no trace.
+//! - Every operation that leaves the scheduler does so as one [`Event`].
+//! - Before [`allow_changes`](Scheduler::allow_changes) no unit is erased except by [`start_erase`](Scheduler::start_erase).
+
+use crate::error::{GetFailure, PutFailure};
+use crate::header::ERASES_UNKNOWN;
+use crate::lane::LaneQueue;
+use crate::layout::{Layout, UnitAddress};
+use crate::operation::{BlockRead, InFlight, Write};
+use crate::options::BlockOptions;
+use crate::port::{Port, Submitted};
+use crate::room::{Limits, Room};
+use crate::units::{Cause, State, UnitTable};
+use flashlane_base::Instant;
+use flashlane_device::{Buffer, Completion, DataDevice, Failure, Lane, Request};
+use std::collections::VecDeque;
+
+/// An operation that ended on its lane.
+pub(crate) enum Event {
+    Read {
+        read: BlockRead,
+        result: Result<Buffer, GetFailure>,
+    },
+    /// With the unit that was written, or taken out of use because of it.
+    Written {
+        write: Write,
+        result: Result<UnitAddress, PutFailure>,
+        retired: Option<UnitAddress>,
+    },
+    Erased {
+        address: UnitAddress,
+        cause: Cause,
+        result: Result<(), EraseFailure>,
+    },
+}
+
+/// Why a unit was not erased.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum EraseFailure {
+    DeviceLost,
+    /// The device reports the unit as bad: it does not read it again.
+    Bad,
+    /// The device may read the unit again after a restart.
+    Retired(Failure),
+}
+
+/// The lanes of a device and their units.
+pub(crate) struct Scheduler<D> {
+    port: Port<D>,
+    layout: Layout,
+    format: u128,
+    reserve_units: usize,
+    writes_per_lane: u32,
+    units: UnitTable,
+    lanes: Vec<LaneQueue>,
+    events: VecDeque<Event>,
+    /// Whether units may be erased in the background.
+    may_change: bool,
+    /// Whether an operation waits for what happens on another lane: for room in the device queue, for a superblock, or for
+    /// an erased unit.
+    waits_for_other_lane: bool,
+    writes_that_waited: u64,
+}
+
+impl<D: DataDevice> Scheduler<D> {
+    pub(crate) fn new(
+        device: D,
+        units: UnitTable,
+        layout: Layout,
+        format: u128,
+        options: &BlockOptions,
+    ) -> Self {
+        Self {
+            port: Port::new(device),
+            layout,
+            format,
+            reserve_units: options.reserve_units as usize,
+            writes_per_lane: options.writes_per_lane.get(),
+            units,
+            lanes: (0..layout.lanes).map(|_| LaneQueue::new(&layout)).collect(),
+            events: VecDeque::new(),
+            may_change: false,
+            waits_for_other_lane: false,
+            writes_that_waited: 0,
+        }
+    }
+
+    pub(crate) fn port(&self) -> &Port<D> {
+        &self.port
+    }
+
+    pub(crate) fn into_device(self) -> D {
+        assert!(self.port.is_idle(), "requests are in flight");
+        self.port.into_device()
+    }
+
+    pub(crate) fn units(&self) -> &UnitTable {
+        &self.units
+    }
+
+    /// Returns the number of writes that waited for an erase.
+    pub(crate) fn writes_that_waited(&self) -> u64 {
+        self.writes_that_waited
+    }
+
+    /// Keeps the buffer of a get for later ones.
+    pub(crate) fn reuse(&mut self, buffer: Buffer) {
+        self.port.reuse(buffer);
+    }
+
+    /// Sets whether units may be erased in the background.
+    pub(crate) fn allow_changes(&mut self, may_change: bool) {
+        self.may_change = may_change;
+    }
+
+    pub(crate) fn may_change(&self) -> bool {
+        self.may_change
+    }
+
+    // Operations are queued; `dispatch` hands them over.
+
+    pub(crate) fn queue_read(&mut self, read: BlockRead) {
+        self.lanes[read.address.lane as usize].push_read(read);
+    }
+
+    /// Queues a read that failed once more.
+    pub(crate) fn retry_read(&mut self, read: BlockRead) {
+        assert!(read.is_retry, "a read is retried once");
+        self.lanes[read.address.lane as usize].requeue_read(read);
+    }
+
+    /// A read has its result.
+    pub(crate) fn finish_read(&mut self, read: &BlockRead) {
+        self.lanes[read.address.lane as usize].remove_read(read);
+    }
+
+    pub(crate) fn queue_write(&mut self, lane: u32, write: Write) {
+        self.lanes[lane as usize].push_write(write);
+    }
+
+    pub(crate) fn delete(&mut self, address: UnitAddress, id: u64, has_readers: bool) {
+        self.units.delete(address, id, has_readers);
+    }
+
+    pub(crate) fn last_reader_left(&mut self, address: UnitAddress) {
+        self.units.last_reader_left(address);
+    }
+
+    pub(crate) fn release(&mut self, address: UnitAddress) {
+        self.units.release(address);
+    }
+
+    pub(crate) fn discard(&mut self, address: UnitAddress) {
+        self.units.discard(address);
+    }
+
+    pub(crate) fn erase_leftover(&mut self, address: UnitAddress) {
+        self.units.erase_leftover(address);
+    }
+
+    /// Removes the reads and writes that wait on a lane.
+    pub(crate) fn take_waiting(&mut self, lane: u32) -> (VecDeque<BlockRead>, VecDeque<Write>) {
+        let lane = &mut self.lanes[lane as usize];
+        let reads = lane.take_reads();
+        reads.iter().for_each(|read| lane.remove_read(read));
+        (reads, lane.take_writes())
+    }
+
+    /// Removes the writes that wait on a lane.
+    pub(crate) fn take_waiting_writes(&mut self, lane: u32) -> VecDeque<Write> {
+        self.lanes[lane as usize].take_writes()
+    }
+
+    /// Makes the deleted blocks of a lane live again whose erases have not begun. Returns their ids.
+    pub(crate) fn restore_deleted(&mut self, lane: u32) -> Vec<u64> {
+        self.units.restore_deleted(lane)
+    }
+
+    /// Gives up the deletes of a lane whose erases have not begun. Returns their ids.
+    pub(crate) fn abandon_deletes(&mut self, lane: u32) -> Vec<u64> {
+        assert!(self.port.is_lost(), "deletes are given up when the device is lost");
+        self.units.abandon_deletes(lane)
+    }
+
+    /// Returns the next operation that ended.
+    pub(crate) fn take_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Returns, once, whether an operation waits for what happens on another lane.
+    pub(crate) fn take_waits_for_other_lane(&mut self) -> bool {
+        std::mem::take(&mut self.waits_for_other_lane)
+    }
+
+    /// Returns the room on the lanes.
+    pub(crate) fn room(&self) -> Room<'_> {
+        Room::new(&self.layout, &self.units, &self.lanes)
+    }
+
+    // Requests.
+
+    /// Hands over to the device what may go now. Operations that it refuses end as events.
+    pub(crate) fn dispatch(&mut self, lane: u32, limits: Limits) {
+        let at = lane as usize;
+        while let Some(read) = self.lanes[at].pop_read() {
+            if !self.start_read(read) {
+                return;
+            }
+        }
+        // An erase for the writes to come goes before them: it is short, and they would wait for it otherwise.
+        let is_short = self.units.erased(lane) < self.reserve_units && !self.units.is_erasing(lane);
+        let is_reading = self.lanes[at].reads_in_flight() > 0;
+        if self.may_change && is_short && !is_reading && !self.start_erase(lane, limits) {
+            return;
+        }
+        while self.lanes[at].writes_in_flight() < self.writes_per_lane && self.lanes[at].waiting_writes() > 0
+        {
+            if !self.start_write(lane, limits) {
+                return;
+            }
+        }
+        if self.may_change && self.lanes[at].is_idle() && !self.units.is_erasing(lane) {
+            self.start_erase(lane, limits);
+        }
+    }
+
+    /// Starts a read. Returns whether the next request may be tried.
+    fn start_read(&mut self, read: BlockRead) -> bool {
+        let UnitAddress { lane, unit } = read.address;
+        let granule_bytes = self.layout.granule_bytes;
+        let payload = self.layout.unit_offset(unit) + self.layout.header_bytes;
+        let offset = payload + u64::from(read.first_granule) * granule_bytes;
+        let length = u64::from(read.granules) * granule_bytes;
+        let buffer = self.port.read_buffer(length);
+        let request = Request::read(0, offset, length).on(Lane(lane));
+        let queue = &mut self.lanes[lane as usize];
+        match self.port.submit(request, Some(buffer), InFlight::Read(read)) {
+            Submitted::Accepted => {
+                queue.read_started();
+                true
+            }
+            Submitted::Busy(operation, _) => {
+                let InFlight::Read(read) = operation else { unreachable!("a read was submitted") };
+                queue.requeue_read(read);
+                self.waits_for_other_lane = true;
+                false
+            }
+            Submitted::Refused(operation, _, refusal) => {
+                let InFlight::Read(read) = operation else { unreachable!("a read was submitted") };
+                let failure = GetFailure::Refused { id: read.pending.id, address: read.address, refusal };
+                self.events.push_back(Event::Read { read, result: Err(failure) });
+                true
+            }
+        }
+    }
+
+    /// Starts the first write of a lane. Returns whether the next request may be tried.
+    fn start_write(&mut self, lane: u32, limits: Limits) -> bool {
+        let at = lane as usize;
+        let first = self.lanes[at].first_write().expect("a write waits");
+        let is_held_back = first.is_block() && !self.room().may_block_take_unit(limits);
+        let unit = match first {
+            Write::Block(_) if is_held_back => None,
+            Write::Block(_) => self.units.least_worn(lane),
+            Write::Superblock(copy) => self.units.nearest_to(copy.region, lane),
+        };
+        let Some(address) = unit else { return self.wait_for_unit(lane, is_held_back, limits) };
+        if !self.port.has_room() {
+            self.waits_for_other_lane = true;
+            return false;
+        }
+        let mut write = self.lanes[at].pop_write().expect("a write waits");
+        let holds = write.holds();
+        let erases = self.port.unit(address).and_then(|unit| unit.erases).unwrap_or(ERASES_UNKNOWN);
+        let buffer = write.take_labelled(&self.layout, self.format, address, erases);
+        let offset = self.layout.unit_offset(address.unit);
+        let request = Request::write(0, offset, self.layout.unit_bytes).on(Lane(lane)).durable();
+        match self.port.submit(request, Some(buffer), InFlight::Write { address, write }) {
+            Submitted::Accepted => {
+                self.units.start_write(address, holds);
+                self.lanes[at].write_started();
+                true
+            }
+            Submitted::Busy(operation, buffer) => {
+                self.lanes[at].requeue_write(returned_write(operation, buffer));
+                self.waits_for_other_lane = true;
+                false
+            }
+            Submitted::Refused(operation, buffer, refusal) => {
+                self.lanes[at].remove_write();
+                self.units.write_refused(address);
+                let write = returned_write(operation, buffer);
+                let result = Err(PutFailure::Refused(refusal));
+                self.events.push_back(Event::Written { write, result, retired: None });
+                true
+            }
+        }
+    }
+
+    /// The first write of a lane has no unit: it waits for an erase, or ends where no unit will be erased. Returns whether
+    /// the next request may be tried.
+    fn wait_for_unit(&mut self, lane: u32, is_held_back: bool, limits: Limits) -> bool {
+        let first = self.lanes[lane as usize].first_write_mut().expect("a write waits");
+        // A copy of the superblock must not wait for a unit that is erased only after it.
+        let has_dirty = match first {
+            Write::Block(_) => self.units.has_dirty(lane),
+            Write::Superblock(_) => self.units.next_erasable(lane, limits.recorded_below).is_some(),
+        };
+        if is_held_back || has_dirty || self.units.is_erasing(lane) {
+            if let Write::Block(block) = first {
+                self.writes_that_waited += u64::from(!block.has_waited);
+                block.has_waited = true;
+            }
+            if !self.units.is_erasing(lane) {
+                self.start_erase(lane, limits);
+            }
+            self.waits_for_other_lane |= is_held_back;
+            return false;
+        }
+        let write = self.lanes[lane as usize].pop_write().expect("a write waits");
+        self.lanes[lane as usize].remove_write();
+        self.events.push_back(Event::Written { write, result: Err(PutFailure::NoUnit), retired: None });
+        true
+    }
+
+    /// Erases a unit of a lane, if one may be erased. Returns whether the next request may be tried.
+    pub(crate) fn start_erase(&mut self, lane: u32, limits: Limits) -> bool {
+        loop {
+            let Some(address) = self.units.next_erasable(lane, limits.recorded_below) else {
+                self.waits_for_other_lane |= self.units.has_dirty(lane);
+                return true;
+            };
+            let State::Dirty(cause) = self.units.state(address) else {
+                panic!("{address:?} is queued to be erased as {:?}", self.units.state(address))
+            };
+            let offset = self.layout.unit_offset(address.unit);
+            let request = Request::erase(0, offset, self.layout.unit_bytes).on(Lane(lane));
+            match self.port.submit(request, None, InFlight::Erase { address, cause }) {
+                Submitted::Accepted => {
+                    self.units.start_erase(address);
+                    return true;
+                }
+                Submitted::Busy(..) => {
+                    self.waits_for_other_lane = true;
+                    return false;
+                }
+                // The next unit may be accepted.
+                Submitted::Refused(..) => {
+                    self.units.start_erase(address);
+                    let failure = if self.port.is_lost() { Failure::Gone } else { Failure::BadUnit };
+                    let event = self.erase_ended(address, cause, Err(failure));
+                    self.events.push_back(event);
+                }
+            }
+        }
+    }
+
+    // Completions.
+
+    /// Lets the device work until a request completes, at most until `until`.
+    pub(crate) fn reap(&mut self, until: Instant) -> Vec<Completion> {
+        self.port.reap(until)
+    }
+
+    /// Takes a completion in. Returns the lane, and the operation that it ends.
+    pub(crate) fn complete(&mut self, completion: &Completion) -> Option<(u32, Event)> {
+        let (operation, buffer) = self.port.take(completion)?;
+        Some(match operation {
+            InFlight::Read(read) => (read.address.lane, self.read_ended(read, buffer, completion.outcome)),
+            InFlight::Write { address, mut write } => {
+                if let Some(buffer) = buffer {
+                    write.restore(buffer);
+                }
+                (address.lane, self.write_ended(address, write, completion.outcome))
+            }
+            InFlight::Erase { address, cause } => {
+                (address.lane, self.erase_ended(address, cause, completion.outcome))
+            }
+        })
+    }
+
+    fn read_ended(&mut self, read: BlockRead, buffer: Option<Buffer>, outcome: Result<(), Failure>) -> Event {
+        self.lanes[read.address.lane as usize].read_returned();
+        let (id, address) = (read.pending.id, read.address);
+        let result = match (outcome, buffer) {
+            (Ok(()), Some(buffer)) => Ok(buffer),
+            (Ok(()), None) => Err(GetFailure::Unreadable { id, address, failure: Failure::Unreadable }),
+            (Err(failure), _) => Err(GetFailure::Unreadable { id, address, failure }),
+        };
+        Event::Read { read, result }
+    }
+
+    fn write_ended(&mut self, address: UnitAddress, write: Write, outcome: Result<(), Failure>) -> Event {
+        self.lanes[address.lane as usize].write_returned();
+        let mut retired = None;
+        let result = match outcome {
+            Ok(()) => {
+                self.units.write_completed(address);
+                Ok(address)
+            }
+            // Nothing more is known of the unit, and nothing more is done with it.
+            Err(failure @ Failure::Gone) => Err(PutFailure::Write { address, failure }),
+            Err(failure) => {
+                let next = self.units.write_failed(address, self.port.is_bad(address));
+                retired = (next == State::Retired && !self.port.is_lost()).then_some(address);
+                Err(PutFailure::Write { address, failure })
+            }
+        };
+        Event::Written { write, result, retired }
+    }
+
+    fn erase_ended(&mut self, address: UnitAddress, cause: Cause, outcome: Result<(), Failure>) -> Event {
+        let result = match outcome {
+            Ok(()) => {
+                self.units.erase_completed(address, self.port.erases(address));
+                Ok(())
+            }
+            Err(Failure::Gone) => Err(EraseFailure::DeviceLost),
+            Err(failure) => {
+                let is_bad = self.port.is_bad(address);
+                self.units.erase_failed(address, is_bad);
+                Err(if is_bad { EraseFailure::Bad } else { EraseFailure::Retired(failure) })
+            }
+        };
+        Event::Erased { address, cause, result }
+    }
+
+    /// Asserts what must hold while no request is in flight.
+    pub(crate) fn assert_consistent(&self) {
+        assert!(self.events.is_empty(), "events are left");
+        self.units.assert_consistent();
+    }
+}
+
+/// Returns a write that the device did not accept, with its buffer.
+fn returned_write(operation: InFlight, buffer: Option<Buffer>) -> Write {
+    let InFlight::Write { mut write, .. } = operation else { unreachable!("a write was submitted") };
+    write.restore(buffer.expect("a write that is not accepted returns its buffer"));
+    write
+}

@@ -1,0 +1,485 @@
+//! The unit table: one state for each erase unit, changed by transitions that assert the state they start from.
+//!
+//! ```text
+//!                 start_write                 write_completed             delete
+//!       Erased ────────────────> Writing ────────────────────> Live ─────────────────> Deleting
+//!         ^                         │ write_failed               │ release, delete         │ last_reader_left
+//!         │ erase_completed         v                            v                         │
+//!      Erasing <───────────────── Dirty <──────────────────────────────────────────────────┘
+//!         │        start_erase      ^
+//!         v erase_failed            │ discard, erase_leftover
+//!   Bad, Retired            Damaged, Torn, Superseded (found when the device was opened)
+//! ```
+//!
+//! Invariants:
+//! - Every unit has exactly one state. The queues and counts here are indexes of the states and change with them.
+//! - A unit is in its lane's heap of erased units exactly while it is `Erased`, and in its lane's queue of units to erase
+//!   exactly while it is `Dirty`.
+//! - A unit that failed a write is erased and written once more; if that write fails too, it is not used any more.
+//! - The unit of a failed write of block N may hold a copy of it. While such a stale copy exists, the unit whose erase
+//!   completes the delete of block N is not erased: the copy would become block N after a power cut.
+//! - `Bad` and `Retired` are final.
+
+use crate::layout::{Layout, Region, UnitAddress};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+
+/// State of an erase unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Not usable, as the device reports.
+    Bad,
+    /// Taken out of use after it failed, although the device does not report it as bad.
+    Retired,
+    /// Can be written.
+    Erased,
+    /// A write is in flight.
+    Writing(Holds),
+    /// Wholly written, and its content is needed.
+    Live(Holds),
+    /// Its block is deleted, and reads of it are queued or in flight.
+    Deleting(u64),
+    /// Queued to be erased.
+    Dirty(Cause),
+    /// An erase is in flight.
+    Erasing(Cause),
+    /// Found cut short by a power cut; erased before anything is written.
+    Torn,
+    /// Found to hold a block of which a newer copy exists; erased before anything is written.
+    Superseded,
+    /// Found wholly written with no valid header; left alone until it is discarded.
+    Damaged,
+}
+
+/// Content of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// The block of this id.
+    Block(u64),
+    /// A copy of the superblock.
+    Superblock,
+}
+
+/// Why a unit is to be erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Its block is deleted. The delete completes with the erase.
+    Deleted(u64),
+    /// A write of this block failed and may have left a copy of it.
+    StaleCopy(u64),
+    /// Its damaged content is discarded.
+    Damaged,
+    /// Its content is of no use.
+    Obsolete,
+}
+
+/// Indexes of one lane's units.
+#[derive(Clone, Debug, Default)]
+struct LaneIndex {
+    /// `Erased` units with their erase counts, the least worn first.
+    erased: BinaryHeap<Reverse<(u32, u32)>>,
+    /// `Dirty` units, in the order in which they are erased.
+    dirty: VecDeque<u32>,
+    /// Number of `Erasing` units.
+    erasing: u32,
+}
+
+/// State of every erase unit.
+#[derive(Clone, Debug)]
+pub(crate) struct UnitTable {
+    layout: Layout,
+    /// Lane after lane.
+    states: Vec<State>,
+    lanes: Vec<LaneIndex>,
+    /// Units that failed a write and have completed none since.
+    failed_once: BTreeSet<UnitAddress>,
+    /// Units that are `Dirty` or `Erasing` with [`Cause::StaleCopy`], and the id.
+    stale_copies: BTreeMap<UnitAddress, u64>,
+    /// Units found damaged and not erased since, those whose erase failed among them.
+    damaged: BTreeSet<UnitAddress>,
+    /// Number of `Deleting` units.
+    deleting: u64,
+    /// Number of `Torn` and `Superseded` units.
+    leftovers: u64,
+}
+
+impl UnitTable {
+    /// A table in which every unit is bad until [`found`](Self::found) says otherwise.
+    pub(crate) fn new(layout: Layout) -> Self {
+        Self {
+            layout,
+            states: vec![State::Bad; layout.all_units() as usize],
+            lanes: vec![LaneIndex::default(); layout.lanes as usize],
+            failed_once: BTreeSet::new(),
+            stale_copies: BTreeMap::new(),
+            damaged: BTreeSet::new(),
+            deleting: 0,
+            leftovers: 0,
+        }
+    }
+
+    fn index(&self, UnitAddress { lane, unit }: UnitAddress) -> usize {
+        lane as usize * self.layout.units as usize + unit as usize
+    }
+
+    fn lane(&mut self, address: UnitAddress) -> &mut LaneIndex {
+        &mut self.lanes[address.lane as usize]
+    }
+
+    /// Returns the state of a unit.
+    pub(crate) fn state(&self, address: UnitAddress) -> State {
+        self.states[self.index(address)]
+    }
+
+    fn set(&mut self, address: UnitAddress, state: State) {
+        let index = self.index(address);
+        self.states[index] = state;
+    }
+
+    /// Queues a unit to be erased, before the others of its lane with `is_first`.
+    fn queue_erase(&mut self, address: UnitAddress, cause: Cause, is_first: bool) {
+        self.set(address, State::Dirty(cause));
+        if let Cause::StaleCopy(id) = cause {
+            self.stale_copies.insert(address, id);
+        }
+        let queue = &mut self.lane(address).dirty;
+        if is_first { queue.push_front(address.unit) } else { queue.push_back(address.unit) }
+    }
+
+    // What opening and formatting found.
+
+    /// Records the state in which a unit was found. `erases` matters for erased units only.
+    pub(crate) fn found(&mut self, address: UnitAddress, state: State, erases: u32) {
+        assert_eq!(self.state(address), State::Bad, "{address:?} is found once");
+        match state {
+            State::Erased => self.lane(address).erased.push(Reverse((erases, address.unit))),
+            State::Dirty(cause) => self.queue_erase(address, cause, false),
+            State::Torn => self.leftovers += 1,
+            State::Damaged => drop(self.damaged.insert(address)),
+            State::Bad | State::Retired | State::Live(_) => {}
+            State::Writing(_) | State::Deleting(_) | State::Erasing(_) | State::Superseded => {
+                panic!("{address:?} cannot be found as {state:?}")
+            }
+        }
+        self.set(address, state);
+    }
+
+    /// A newer copy of the block was found.
+    pub(crate) fn supersede(&mut self, address: UnitAddress) {
+        let state = self.state(address);
+        assert!(matches!(state, State::Live(Holds::Block(_))), "{address:?} is superseded as {state:?}");
+        self.leftovers += 1;
+        self.set(address, State::Superseded);
+    }
+
+    /// Returns the units that are erased before anything is written.
+    pub(crate) fn leftovers(&self) -> Vec<UnitAddress> {
+        if self.leftovers == 0 {
+            return Vec::new();
+        }
+        let lanes = 0..self.layout.lanes;
+        let all = lanes.flat_map(|lane| (0..self.layout.units).map(move |unit| UnitAddress { lane, unit }));
+        let found = all.filter(|&unit| matches!(self.state(unit), State::Torn | State::Superseded));
+        let found: Vec<_> = found.collect();
+        assert_eq!(found.len() as u64, self.leftovers, "the count of leftovers is wrong");
+        found
+    }
+
+    /// Queues a leftover to be erased, before the other units of its lane.
+    pub(crate) fn erase_leftover(&mut self, address: UnitAddress) {
+        let state = self.state(address);
+        assert!(matches!(state, State::Torn | State::Superseded), "{address:?} is no leftover but {state:?}");
+        self.leftovers -= 1;
+        self.queue_erase(address, Cause::Obsolete, true);
+    }
+
+    // Writes.
+
+    /// Returns the least worn erased unit of a lane.
+    pub(crate) fn least_worn(&self, lane: u32) -> Option<UnitAddress> {
+        let &Reverse((_, unit)) = self.lanes[lane as usize].erased.peek()?;
+        Some(UnitAddress { lane, unit })
+    }
+
+    /// Returns an erased unit of a lane for a copy of the superblock: the least worn one in `region`, or else the nearest to
+    /// it. Visits every erased unit of the lane; superblocks are written rarely.
+    pub(crate) fn nearest_to(&self, region: Region, lane: u32) -> Option<UnitAddress> {
+        let key = |&Reverse((erases, unit)): &Reverse<(u32, u32)>| {
+            let from_edge = if region == Region::Front { unit } else { self.layout.units - unit };
+            (region.distance(UnitAddress { lane, unit }, &self.layout), erases, from_edge)
+        };
+        let &Reverse((_, unit)) = self.lanes[lane as usize].erased.iter().min_by_key(|erased| key(erased))?;
+        Some(UnitAddress { lane, unit })
+    }
+
+    /// A write to an erased unit was handed to the device.
+    pub(crate) fn start_write(&mut self, address: UnitAddress, holds: Holds) {
+        assert_eq!(self.state(address), State::Erased, "{address:?} is written");
+        self.take_erased(address);
+        self.set(address, State::Writing(holds));
+    }
+
+    /// The device refused to write an erased unit, so its state is not the one recorded here.
+    pub(crate) fn write_refused(&mut self, address: UnitAddress) {
+        assert_eq!(self.state(address), State::Erased, "{address:?} is refused to be written");
+        self.take_erased(address);
+        self.queue_erase(address, Cause::Obsolete, false);
+    }
+
+    fn take_erased(&mut self, address: UnitAddress) {
+        let erased = &mut self.lane(address).erased;
+        let before = erased.len();
+        if erased.peek().is_some_and(|&Reverse((_, unit))| unit == address.unit) {
+            erased.pop();
+        } else {
+            erased.retain(|&Reverse((_, unit))| unit != address.unit);
+        }
+        assert_eq!(erased.len() + 1, before, "{address:?} stands once among the erased units");
+    }
+
+    /// The write is durable.
+    pub(crate) fn write_completed(&mut self, address: UnitAddress) {
+        let State::Writing(holds) = self.state(address) else {
+            panic!("{address:?} is written as {:?}", self.state(address))
+        };
+        self.failed_once.remove(&address);
+        self.set(address, State::Live(holds));
+    }
+
+    /// The write failed. Returns the state that follows: to be erased first of its lane, or out of use.
+    pub(crate) fn write_failed(&mut self, address: UnitAddress, is_bad: bool) -> State {
+        let State::Writing(holds) = self.state(address) else {
+            panic!("the write of {address:?} failed as {:?}", self.state(address))
+        };
+        if is_bad {
+            self.set(address, State::Bad);
+        } else if self.failed_once.insert(address) {
+            let cause = match holds {
+                Holds::Block(id) => Cause::StaleCopy(id),
+                Holds::Superblock => Cause::Obsolete,
+            };
+            self.queue_erase(address, cause, true);
+        } else {
+            self.set(address, State::Retired);
+        }
+        self.state(address)
+    }
+
+    // Deletes and other ends of live units.
+
+    /// Block `id` is deleted: its unit is erased once no read needs it.
+    pub(crate) fn delete(&mut self, address: UnitAddress, id: u64, has_readers: bool) {
+        assert_eq!(self.state(address), State::Live(Holds::Block(id)), "{address:?} is deleted");
+        if has_readers {
+            self.deleting += 1;
+            self.set(address, State::Deleting(id));
+        } else {
+            self.queue_erase(address, Cause::Deleted(id), false);
+        }
+    }
+
+    /// No read needs the deleted block any more.
+    pub(crate) fn last_reader_left(&mut self, address: UnitAddress) {
+        let State::Deleting(id) = self.state(address) else {
+            panic!("{address:?} lost its last reader as {:?}", self.state(address))
+        };
+        self.deleting -= 1;
+        self.queue_erase(address, Cause::Deleted(id), false);
+    }
+
+    /// Takes the deletes of a lane back whose erases have not begun: `next` is the state of their units. Returns the ids.
+    fn take_queued_deletes(&mut self, lane: u32, next: fn(u64) -> State) -> Vec<u64> {
+        let mut ids = Vec::new();
+        for unit in std::mem::take(&mut self.lanes[lane as usize].dirty) {
+            let address = UnitAddress { lane, unit };
+            match self.state(address) {
+                State::Dirty(Cause::Deleted(id)) => {
+                    ids.push(id);
+                    match next(id) {
+                        State::Dirty(cause) => self.queue_erase(address, cause, false),
+                        live => self.set(address, live),
+                    }
+                }
+                State::Dirty(_) => self.lanes[lane as usize].dirty.push_back(unit),
+                other => panic!("{address:?} is queued to be erased as {other:?}"),
+            }
+        }
+        ids
+    }
+
+    /// Makes the deleted blocks of a lane live again whose erases have not begun. Returns their ids.
+    pub(crate) fn restore_deleted(&mut self, lane: u32) -> Vec<u64> {
+        self.take_queued_deletes(lane, |id| State::Live(Holds::Block(id)))
+    }
+
+    /// Gives up the deletes of a lane whose erases have not begun, as the device is lost. Returns their ids.
+    pub(crate) fn abandon_deletes(&mut self, lane: u32) -> Vec<u64> {
+        self.take_queued_deletes(lane, |_| State::Dirty(Cause::Obsolete))
+    }
+
+    /// The content is replaced by a copy elsewhere: a superblock that was renewed, or a block that was repaired.
+    pub(crate) fn release(&mut self, address: UnitAddress) {
+        let state = self.state(address);
+        assert!(matches!(state, State::Live(_)), "{address:?} is released as {state:?}");
+        self.queue_erase(address, Cause::Obsolete, false);
+    }
+
+    /// The content of a damaged unit is given up.
+    pub(crate) fn discard(&mut self, address: UnitAddress) {
+        assert_eq!(self.state(address), State::Damaged, "{address:?} is discarded");
+        assert!(self.damaged.contains(&address), "{address:?} is missing among the damaged units");
+        self.queue_erase(address, Cause::Damaged, false);
+    }
+
+    // Erases.
+
+    /// Returns the next unit of a lane that may be erased now, where the device records the ids below `recorded_below` as
+    /// given out.
+    pub(crate) fn next_erasable(&self, lane: u32, recorded_below: u64) -> Option<UnitAddress> {
+        let mut queued = self.lanes[lane as usize].dirty.iter().map(|&unit| UnitAddress { lane, unit });
+        queued.find(|&address| match self.state(address) {
+            State::Dirty(Cause::Deleted(id)) => {
+                id < recorded_below && !self.stale_copies.values().any(|&copy| copy == id)
+            }
+            _ => true,
+        })
+    }
+
+    /// An erase was handed to the device.
+    pub(crate) fn start_erase(&mut self, address: UnitAddress) {
+        let State::Dirty(cause) = self.state(address) else {
+            panic!("{address:?} is erased as {:?}", self.state(address))
+        };
+        let lane = self.lane(address);
+        let nth = lane.dirty.iter().position(|&unit| unit == address.unit);
+        lane.dirty.remove(nth.expect("a dirty unit is queued"));
+        lane.erasing += 1;
+        self.set(address, State::Erasing(cause));
+    }
+
+    fn end_erase(&mut self, address: UnitAddress) -> Cause {
+        let State::Erasing(cause) = self.state(address) else {
+            panic!("the erase of {address:?} ends as {:?}", self.state(address))
+        };
+        self.lane(address).erasing -= 1;
+        let stale_copy = self.stale_copies.remove(&address);
+        assert_eq!(stale_copy.is_some(), matches!(cause, Cause::StaleCopy(_)), "{address:?} as {cause:?}");
+        cause
+    }
+
+    /// The unit is erased; the device has erased it `erases` times.
+    pub(crate) fn erase_completed(&mut self, address: UnitAddress, erases: u32) {
+        let cause = self.end_erase(address);
+        let was_damaged = self.damaged.remove(&address);
+        assert_eq!(was_damaged, cause == Cause::Damaged, "{address:?} was erased as {cause:?}");
+        self.lane(address).erased.push(Reverse((erases, address.unit)));
+        self.set(address, State::Erased);
+    }
+
+    /// The erase failed: the unit is not used any more.
+    pub(crate) fn erase_failed(&mut self, address: UnitAddress, is_bad: bool) {
+        self.end_erase(address);
+        self.set(address, if is_bad { State::Bad } else { State::Retired });
+    }
+
+    // Counts.
+
+    /// Returns the number of erased units of a lane.
+    pub(crate) fn erased(&self, lane: u32) -> usize {
+        self.lanes[lane as usize].erased.len()
+    }
+
+    /// Returns whether an erase is in flight on a lane.
+    pub(crate) fn is_erasing(&self, lane: u32) -> bool {
+        self.lanes[lane as usize].erasing > 0
+    }
+
+    /// Returns the number of units of a lane that are being erased or queued for it.
+    pub(crate) fn to_erase(&self, lane: u32) -> usize {
+        let lane = &self.lanes[lane as usize];
+        lane.dirty.len() + lane.erasing as usize
+    }
+
+    /// Returns whether units of a lane are queued to be erased.
+    pub(crate) fn has_dirty(&self, lane: u32) -> bool {
+        !self.lanes[lane as usize].dirty.is_empty()
+    }
+
+    /// Returns the number of units of a lane that are erased or will be.
+    pub(crate) fn writable(&self, lane: u32) -> u64 {
+        (self.erased(lane) + self.to_erase(lane)) as u64
+    }
+
+    /// Returns the number of units of a lane that are erased or will be without another superblock.
+    pub(crate) fn writable_before_superblock(&self, lane: u32, recorded_below: u64) -> usize {
+        let index = &self.lanes[lane as usize];
+        let needs_superblock = |&&unit: &&u32| match self.state(UnitAddress { lane, unit }) {
+            State::Dirty(Cause::Deleted(id)) => id >= recorded_below,
+            _ => false,
+        };
+        self.writable(lane) as usize - index.dirty.iter().filter(needs_superblock).count()
+    }
+
+    /// Returns the number of units over all lanes that are erased or will be.
+    pub(crate) fn all_writable(&self) -> u64 {
+        let lanes: u64 = (0..self.layout.lanes).map(|lane| self.writable(lane)).sum();
+        lanes + self.deleting + self.leftovers
+    }
+
+    /// Returns the number of erased units over all lanes.
+    pub(crate) fn all_erased(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.erased.len()).sum()
+    }
+
+    /// Returns the number of queued units over all lanes whose content a power cut does not bring back.
+    pub(crate) fn all_dirty_without_deletes(&self) -> usize {
+        let count = |lane: u32| {
+            let dirty = self.lanes[lane as usize].dirty.iter();
+            let states = dirty.map(|&unit| self.state(UnitAddress { lane, unit }));
+            states.filter(|state| !matches!(state, State::Dirty(Cause::Deleted(_)))).count()
+        };
+        (0..self.layout.lanes).map(count).sum()
+    }
+
+    /// Returns the least distance of an erased unit of a lane from `region`.
+    pub(crate) fn distance(&self, region: Region, lane: u32) -> Option<u64> {
+        let erased = self.lanes[lane as usize].erased.iter();
+        let units = erased.map(|&Reverse((_, unit))| UnitAddress { lane, unit });
+        units.map(|address| region.distance(address, &self.layout)).min()
+    }
+
+    /// Returns the units that were found damaged and have not been erased since.
+    pub(crate) fn damaged(&self) -> &BTreeSet<UnitAddress> {
+        &self.damaged
+    }
+
+    /// Asserts that the indexes match the states. Visits every unit.
+    pub(crate) fn assert_consistent(&self) {
+        let all = |lane: u32, want: fn(State) -> bool| {
+            let units = (0..self.layout.units).map(|unit| self.state(UnitAddress { lane, unit }));
+            units.filter(|&state| want(state)).count()
+        };
+        let (mut deleting, mut leftovers) = (0, 0);
+        for lane in 0..self.layout.lanes {
+            let index = &self.lanes[lane as usize];
+            assert_eq!(
+                all(lane, |state| state == State::Erased),
+                index.erased.len(),
+                "erased on lane {lane}"
+            );
+            assert_eq!(
+                all(lane, |state| matches!(state, State::Dirty(_))),
+                index.dirty.len(),
+                "dirty on lane {lane}"
+            );
+            assert_eq!(
+                all(lane, |state| matches!(state, State::Erasing(_))),
+                index.erasing as usize,
+                "on lane {lane}"
+            );
+            deleting += all(lane, |state| matches!(state, State::Deleting(_)));
+            leftovers += all(lane, |state| matches!(state, State::Torn | State::Superseded));
+        }
+        assert_eq!((deleting as u64, leftovers as u64), (self.deleting, self.leftovers));
+    }
+}
