@@ -64,7 +64,7 @@ pub trait Device {
     }
 
     /// Cuts the power and gives it back at once: what was [at risk](Device::at_risk) is gone, and says so here; requests
-    /// in flight fail with [`Failure::Gone`]. `None`, and nothing happened, where the device cannot be cut off.
+    /// in flight fail with [`Failure::Gone`](crate::Failure::Gone). `None`, and nothing happened, where the device cannot be cut off.
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
         None
     }

@@ -36,7 +36,7 @@ fn every_field_of_the_drives_is_explained() {
         let csv = done(&["profile", "show", profile.name, "--format", "csv"]);
         for line in csv.lines().skip(1) {
             let field = line.split(',').next().unwrap();
-            let field = if field.contains(".options.") { field.rsplit_once('.').unwrap().0 } else { field };
+            let field = if field.contains("options.") { field.rsplit_once('.').unwrap().0 } else { field };
             assert!(
                 explains(&text, field),
                 "docs/profiles.md does not explain '{field}' of {}",
