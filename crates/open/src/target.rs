@@ -30,7 +30,7 @@ pub(crate) enum Kind {
     /// A simulated drive.
     Simulated(Simulated),
     /// A file, a block device or a zoned drive.
-    Real(Real),
+    Real(Box<Real>),
     /// A layer over another target.
     Layered { layer: Layer, inner: Box<Target> },
 }
@@ -80,7 +80,8 @@ impl Target {
     /// [`OpenError::Profile`], [`OpenError::ProfileFile`], [`OpenError::ConventionalLane`], [`OpenError::Lane`],
     /// [`OpenError::Layer`], [`OpenError::ZonedOver`] and [`OpenError::ZonedSetting`].
     pub fn resolve(spec: &Spec, policies: &Policies) -> Result<Self, OpenError> {
-        let real = |path: &Path, zoned| Real { path: path.into(), zoned, identity: OnceLock::new() };
+        let real =
+            |path: &Path, zoned| Box::new(Real { path: path.into(), zoned, identity: OnceLock::new() });
         let kind = match spec {
             Spec::Path(path) => Kind::Real(real(path, None)),
             Spec::Simulated { profile, overrides, lane } => {
