@@ -1,5 +1,5 @@
 //! The block layer on a zoned drive: a real one, all of whose zones are reset, where `FLASHLANE_ZONED_DEVICE` names it;
-//! `scripts/zoned-drive` runs this on one that QEMU plays. Elsewhere it says that it was skipped.
+//! `cargo xtask zoned-drive` runs this on one that QEMU plays. Elsewhere it says that it was skipped.
 
 use flashlane_base::{Instant, Seed};
 use flashlane_block::{BlockOptions, Blocks, Outcome, Placement};

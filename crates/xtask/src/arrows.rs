@@ -51,7 +51,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "measure", "probe", "uflip", "sweep", "studies", "report",
         ],
     ),
-    ("xtask", &["block-trial", "fuzzing"]),
+    ("xtask", &["base", "block-trial", "fuzzing"]),
 ];
 
 /// The part of `cargo metadata` that matters here.

@@ -1,9 +1,12 @@
-//! Tasks of the project that are not its program: crate arrows, figures, deep fuzzing and trials. Run as `cargo xtask TASK`.
+//! Tasks of the project that are not its program: crate arrows, figures, deep fuzzing and trials, recordings. Run as `cargo xtask TASK`.
 
 mod arrows;
 mod figures;
 mod fuzz;
+mod record;
+mod script;
 mod sim;
+mod zoned_drive;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
@@ -54,6 +57,13 @@ enum Task {
         #[arg(long, default_value_t = 1_000_000, value_name = "N")]
         cuts: u64,
     },
+    /// Record a real program on a drive made for it; needs root, and flashlane on the path or in $FLASHLANE
+    Record {
+        #[command(subcommand)]
+        program: record::Program,
+    },
+    /// Test zoned drives in a guest of QEMU, with a zoned NVMe drive
+    ZonedDrive(zoned_drive::Options),
 }
 
 fn main() -> Result<()> {
@@ -63,6 +73,8 @@ fn main() -> Result<()> {
         Task::Figures { ids, list } => figures::run(&root, &ids, list),
         Task::Fuzz { target, seconds } => fuzz::run(&root, target.as_deref(), seconds),
         Task::Sim { first, trials, cuts } => sim::run(first, trials, cuts),
+        Task::Record { program } => record::run(&root, &program),
+        Task::ZonedDrive(options) => zoned_drive::run(&root, options),
     }
 }
 

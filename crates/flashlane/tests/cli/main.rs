@@ -11,7 +11,6 @@ mod readme;
 mod recording;
 mod replay;
 mod safety;
-mod scripts;
 mod sdf;
 mod sdf_bench;
 mod sdf_damage;

@@ -1,4 +1,4 @@
-//! Zoned drives: a real one, all of whose zones are reset, where `FLASHLANE_ZONED_DEVICE` names it; `scripts/zoned-drive`
+//! Zoned drives: a real one, all of whose zones are reset, where `FLASHLANE_ZONED_DEVICE` names it; `cargo xtask zoned-drive`
 //! runs these tests on one that QEMU plays. Elsewhere each test says that it was skipped.
 
 use crate::blocks::Loop;

@@ -1,0 +1,355 @@
+//! Recordings of real programs, each on a drive made for it: their options, checked before anything is made. The recording
+//! itself is a script in `scripts/record`.
+
+use crate::script::{self, Variables};
+use anyhow::{Result, bail};
+use clap::{Args, Subcommand};
+use flashlane_base::units::{exact_bytes, parse_bytes, parse_count};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// What is recorded.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Program {
+    /// The build of a Linux kernel, its sources on the drive and not cached at the start
+    #[command(mut_arg("size", |arg| arg.default_value("6GiB")))]
+    KernelBuild {
+        /// A tar file of the sources; without it, Debian's linux-source is downloaded
+        #[arg(long, value_name = "FILE")]
+        source: Option<PathBuf>,
+        /// Settings over allnoconfig, or the name of a make target such as defconfig; without it scripts/record/kernel.config
+        #[arg(long)]
+        config: Option<String>,
+        /// The make target that is recorded
+        #[arg(long, default_value = "vmlinux")]
+        target: String,
+        /// Compilers at once; without it, one a core
+        #[arg(long, value_parser = count)]
+        jobs: Option<u64>,
+        #[command(flatten)]
+        drive: Drive,
+    },
+    /// A word count over a text in memory, with less memory than text: the drive is its swap space
+    #[command(mut_arg("memory", |arg| arg.default_value("640MiB")), mut_arg("size", |arg| arg.default_value("4GiB")))]
+    WordCount {
+        /// Bytes of text
+        #[arg(long, default_value = "1GB", value_parser = size)]
+        text: u64,
+        /// Different words
+        #[arg(long, default_value = "200000", value_parser = count)]
+        words: u64,
+        /// Threads that count
+        #[arg(long, default_value = "4", value_parser = count)]
+        threads: u64,
+        /// Of the text
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        #[command(flatten)]
+        drive: Drive,
+    },
+    /// The copying of many small files onto an ext4 that has been used
+    ///
+    /// In the trace of ruan12 (table III) every tenth request is a read, as on a drive that has been used, with a file system
+    /// that reads no inode tables ahead.
+    #[command(
+        mut_arg("count", |arg| arg.default_value("10000")),
+        mut_arg("least", |arg| arg.default_value("100KB")),
+        mut_arg("most", |arg| arg.default_value("100KB")),
+        mut_arg("before", |arg| arg.default_value("2")),
+        mut_arg("ahead", |arg| arg.default_value("0")),
+        mut_arg("memory", |arg| arg.default_value("512MiB")),
+        mut_arg("request", |arg| arg.default_value("64KiB")),
+        mut_arg("size", |arg| arg.default_value("3GiB"))
+    )]
+    SmallFiles(Copying),
+    /// The copying of files of the size of music onto a fresh ext4: 5.7 GB unless options say otherwise
+    #[command(
+        mut_arg("memory", |arg| arg.default_value("512MiB")),
+        mut_arg("request", |arg| arg.default_value("64KiB")),
+        mut_arg("count", |arg| arg.default_value("1036")),
+        mut_arg("least", |arg| arg.default_value("3MB")),
+        mut_arg("most", |arg| arg.default_value("8MB"))
+    )]
+    Mp3Files(Copying),
+    /// The copying of a few large files onto a fresh ext4: long runs, one after the other
+    #[command(
+        mut_arg("memory", |arg| arg.default_value("512MiB")),
+        mut_arg("request", |arg| arg.default_value("64KiB"))
+    )]
+    LargeFiles(Copying),
+    /// pgbench on PostgreSQL, its data on a fresh ext4, with less memory than data
+    #[command(mut_arg("size", |arg| arg.default_value("4GiB")))]
+    Pgbench {
+        /// Of pgbench: 15 MB each
+        #[arg(long, default_value = "50", value_parser = count)]
+        scale: u64,
+        /// Connections
+        #[arg(long, default_value = "8", value_parser = count)]
+        clients: u64,
+        /// How long pgbench runs
+        #[arg(long, default_value = "60", value_parser = count)]
+        seconds: u64,
+        /// shared_buffers of PostgreSQL; at least 128KiB
+        #[arg(long, default_value = "32MiB", value_parser = size)]
+        buffers: u64,
+        /// The directory of PostgreSQL's programs; without it, Debian's
+        #[arg(long, value_name = "DIR")]
+        postgres: Option<PathBuf>,
+        #[command(flatten)]
+        drive: Drive,
+    },
+}
+
+/// Files that are made elsewhere and copied onto the drive.
+#[derive(Args, Clone, Debug)]
+pub struct Copying {
+    /// Files
+    #[arg(long, default_value = "3", value_parser = count)]
+    count: u64,
+    /// Bytes of the smallest
+    #[arg(long, default_value = "1.9GB", value_parser = size_or_none)]
+    least: u64,
+    /// Bytes of the largest
+    #[arg(long, default_value = "1.9GB", value_parser = size_or_none)]
+    most: u64,
+    /// Times that the same files were copied onto the drive before, and every second one deleted
+    #[arg(long, default_value = "0", value_parser = parse_count)]
+    before: u64,
+    /// Blocks of an inode table that are read at once, ext4's inode_readahead_blks: 0 or a power of two
+    #[arg(long, default_value = "32", value_parser = parse_count)]
+    ahead: u64,
+    /// Of the sizes between the smallest and the largest
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[command(flatten)]
+    drive: Drive,
+}
+
+/// The drive that is made and recorded, and the trace.
+#[derive(Args, Clone, Debug)]
+pub struct Drive {
+    /// The drive
+    #[arg(long, default_value = "8GiB", value_parser = size)]
+    size: u64,
+    /// Memory of what is recorded, with its page cache; 0 for no limit
+    #[arg(long, default_value = "192MiB", value_parser = size_or_none)]
+    memory: u64,
+    /// The largest request that the drive takes, at least 4KiB; 0 for what the kernel has for it
+    ///
+    /// In the traces of ruan12 (table III) files of 5.7 GB are 94,000 requests: none was larger than 64 KiB.
+    #[arg(long, default_value = "0", value_parser = size_or_none)]
+    request: u64,
+    /// The trace to write, PROGRAM.blktrace.zst unless given; its ending says the format and the compression, as in x.msr.gz
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// A directory with room for the drive, not on a memory file system
+    #[arg(long, default_value = "/var/tmp", value_name = "DIR")]
+    work: PathBuf,
+}
+
+/// The most that any size or count may be, so that what a shell calculates with them stays within 63 bits.
+const MOST: u64 = 1_000_000_000_000_000;
+
+fn count(text: &str) -> Result<u64, String> {
+    within(parse_count(text).map_err(|error| error.to_string())?, 1)
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    within(parse_bytes(text).map_err(|error| error.to_string())?, 1)
+}
+
+fn size_or_none(text: &str) -> Result<u64, String> {
+    if text == "0" { Ok(0) } else { within(parse_bytes(text).map_err(|error| error.to_string())?, 0) }
+}
+
+fn within(number: u64, least: u64) -> Result<u64, String> {
+    match number {
+        _ if number < least => Err(format!("at least {least} is needed")),
+        MOST.. => Err(format!("less than {MOST} is allowed")),
+        _ => Ok(number),
+    }
+}
+
+impl Drive {
+    fn check(&self, program: &str) -> Result<Variables> {
+        if self.request != 0 && self.request < 4096 {
+            bail!(
+                "--request {}: no drive takes less than 4 KiB; 0 is for what the kernel has for it",
+                self.request
+            );
+        }
+        if !self.work.is_dir() {
+            bail!("--work: there is no directory '{}'", self.work.display());
+        }
+        let out = self.out.clone().unwrap_or_else(|| format!("{program}.blktrace.zst").into());
+        let out = std::path::absolute(out)?;
+        if !out.parent().is_some_and(Path::is_dir) {
+            bail!("--out: '{}' does not lie in a directory", out.display());
+        }
+        if out.exists() {
+            bail!("--out: '{}' is there already, and is not overwritten", out.display());
+        }
+        Ok(vec![
+            ("SIZE", number(self.size)),
+            ("MEMORY", number(self.memory)),
+            ("REQUEST", number(self.request)),
+            ("OUT", out.into()),
+            ("WORK_IN", self.work.clone().into()),
+        ])
+    }
+}
+
+impl Copying {
+    fn check(&self, program: &str) -> Result<Variables> {
+        let Self { count, least, most, before, ahead, seed, drive } = self;
+        if least > most {
+            bail!("--least {} is more than --most {}", exact_bytes(*least), exact_bytes(*most));
+        }
+        // Each takes a block of the file system, however small it is.
+        if *count > drive.size / (*least).max(4096) {
+            bail!(
+                "--count {count}: files of --least {} do not all fit into --size {}",
+                exact_bytes(*least),
+                exact_bytes(drive.size)
+            );
+        }
+        if *ahead != 0 && !ahead.is_power_of_two() {
+            bail!("--ahead {ahead} is neither 0 nor a power of two, as ext4 has it");
+        }
+        let mut variables = drive.check(program)?;
+        let all = [
+            ("COUNT", count),
+            ("LEAST", least),
+            ("MOST", most),
+            ("BEFORE", before),
+            ("AHEAD", ahead),
+            ("SEED", seed),
+        ];
+        variables.extend(all.map(|(name, value)| (name, number(*value))));
+        Ok(variables)
+    }
+}
+
+impl Program {
+    /// The script's name, and what it needs.
+    fn check(&self) -> Result<(&'static str, Variables)> {
+        let (script, variables, own): (_, _, Variables) = match self {
+            Self::KernelBuild { source, config, target, jobs, drive } => {
+                let own = vec![
+                    ("SOURCE", source.clone().unwrap_or_default().into()),
+                    ("CONFIG", config.clone().unwrap_or_default().into()),
+                    ("TARGET", target.into()),
+                    ("JOBS", number(jobs.unwrap_or_else(cores))),
+                ];
+                ("kernel-build", drive.check("kernel-build")?, own)
+            }
+            Self::WordCount { text, words, threads, seed, drive } => {
+                let all = [("TEXT", text), ("WORDS", words), ("THREADS", threads), ("SEED", seed)];
+                let own = all.map(|(name, value)| (name, number(*value))).into();
+                ("word-count", drive.check("word-count")?, own)
+            }
+            Self::SmallFiles(copying) => ("copying", copying.check("small-files")?, Vec::new()),
+            Self::Mp3Files(copying) => ("copying", copying.check("mp3-files")?, Vec::new()),
+            Self::LargeFiles(copying) => ("copying", copying.check("large-files")?, Vec::new()),
+            Self::Pgbench { scale, clients, seconds, buffers, postgres, drive } => {
+                if *buffers < 128 << 10 {
+                    bail!("--buffers {}: PostgreSQL takes no less than 128 KiB", exact_bytes(*buffers));
+                }
+                let all =
+                    [("SCALE", scale), ("CLIENTS", clients), ("RUN_SECONDS", seconds), ("BUFFERS", buffers)];
+                let mut own: Variables = all.map(|(name, value)| (name, number(*value))).into();
+                own.push(("POSTGRES", postgres.clone().unwrap_or_default().into()));
+                ("pgbench", drive.check("pgbench")?, own)
+            }
+        };
+        Ok((script, variables.into_iter().chain(own).collect()))
+    }
+}
+
+fn cores() -> u64 {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64)
+}
+
+fn number(value: u64) -> OsString {
+    value.to_string().into()
+}
+
+/// Records a program.
+///
+/// # Errors
+/// Where an option is out of range, or the script fails.
+pub fn run(root: &Path, program: &Program) -> Result<()> {
+    let (script, variables) = program.check()?;
+    script::run(root, &format!("record/{script}"), variables)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(subcommand)]
+        program: Program,
+    }
+
+    fn checked(line: &str) -> Result<(&'static str, Variables), String> {
+        let words = std::iter::once("record").chain(line.split_whitespace());
+        let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
+        line.program.check().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_program_has_a_script_and_defaults_that_are_allowed() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for name in ["kernel-build", "word-count", "small-files", "mp3-files", "large-files", "pgbench"] {
+            let (script, variables) = checked(name).unwrap();
+            let text = std::fs::read_to_string(root.join("scripts/record").join(script)).unwrap();
+            let shared = std::fs::read_to_string(root.join("scripts/record/lib.sh")).unwrap();
+            for (variable, _) in variables {
+                assert!(text.contains(variable) || shared.contains(variable), "{name}: {variable}");
+            }
+        }
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_recordings_in_traces() {
+        let value = |line: &str, name: &str| {
+            let (_, variables) = checked(line).unwrap();
+            let found = variables.into_iter().find(|(variable, _)| *variable == name).unwrap();
+            found.1.into_string().unwrap()
+        };
+        assert_eq!(value("small-files", "BEFORE"), "2");
+        assert_eq!(value("small-files", "REQUEST"), "65536");
+        assert_eq!(value("mp3-files", "LEAST"), "3000000");
+        assert_eq!(value("large-files", "MEMORY"), "536870912");
+        assert_eq!(value("pgbench", "SIZE"), (4_u64 << 30).to_string());
+        assert_eq!(value("kernel-build", "SIZE"), (6_u64 << 30).to_string());
+        assert_eq!(value("word-count", "TEXT"), "1000000000");
+        assert_eq!(value("word-count --memory 0", "MEMORY"), "0");
+    }
+
+    #[test]
+    fn options_out_of_range_are_refused_with_what_is_allowed() {
+        for (line, parts) in [
+            ("small-files --count 0", &["--count", "at least 1"][..]),
+            ("small-files --count 1.5", &["--count", "1.5"]),
+            ("small-files --size 4x", &["--size", "4x"]),
+            ("small-files --size 1000TB", &["--size", "less than"]),
+            ("small-files --least 2MB", &["--least 2 MB is more than --most 100 KB"]),
+            ("small-files --count 1M", &["--count 1000000", "do not all fit into --size 3 GiB"]),
+            ("small-files --request 100B", &["--request 100", "4 KiB"]),
+            ("small-files --ahead 3", &["--ahead 3", "power of two"]),
+            ("small-files --work /no/such/folder", &["no directory '/no/such/folder'"]),
+            ("small-files --out /no/such/folder/x.msr.gz", &["'/no/such/folder/x.msr.gz'"]),
+            ("small-files --out /proc/version", &["'/proc/version' is there already"]),
+            ("pgbench --buffers 64KiB", &["--buffers 64 KiB", "128 KiB"]),
+        ] {
+            let error = checked(line).unwrap_err();
+            for part in parts {
+                assert!(error.contains(part), "{line} lacks '{part}': {error}");
+            }
+        }
+    }
+}
