@@ -17,6 +17,9 @@ use flashlane_measure::Interruption;
 /// times what a drive caches.
 const GROUND_BYTES: u64 = 512 << 20;
 
+/// A point; where none meets the bound on the latency, the one that comes nearest and what it showed.
+type Chosen = Result<Choice, (Cell, Measured)>;
+
 impl Survey<'_, '_> {
     /// Advice on random reads and on scans.
     pub(crate) fn advise_on_reads(&mut self) -> Result<(), Interruption> {
@@ -89,11 +92,7 @@ impl Survey<'_, '_> {
     }
 
     /// Chooses a point of random writes by short measurements of the drive as it is now.
-    fn choose_writes(
-        &mut self,
-        ground: Ground,
-        before: &mut Before,
-    ) -> Result<(Grid, Result<Choice, (Cell, Measured)>), Interruption> {
+    fn choose_writes(&mut self, ground: Ground, before: &mut Before) -> Result<(Grid, Chosen), Interruption> {
         let mut grid = self.grid(Load::RandomWrite, ground, self.page_bytes)?;
         before.written_bytes += grid.written_bytes;
         let mut confirm = |rig: &mut Rig<'_>, cell: &Cell| writes::once(rig, before, cell);
@@ -120,11 +119,7 @@ impl Survey<'_, '_> {
         Grid::measure(&mut self.rig, load, ground, page_bytes, self.budget.cell)
     }
 
-    fn choose(
-        &mut self,
-        grid: &mut Grid,
-        confirm: &mut advice::Confirm<'_>,
-    ) -> Result<Result<Choice, (Cell, Measured)>, Interruption> {
+    fn choose(&mut self, grid: &mut Grid, confirm: &mut advice::Confirm<'_>) -> Result<Chosen, Interruption> {
         match self.p99.filter(|_| grid.load != Load::Scan) {
             Some(bound) => advice::within(&mut self.rig, grid, bound.as_ns() as f64, confirm),
             None => advice::cheapest(&mut self.rig, grid, confirm).map(Ok),
@@ -132,7 +127,7 @@ impl Survey<'_, '_> {
     }
 
     /// Keeps what was chosen; where no point meets the bound, that is a piece of advice.
-    fn record(&mut self, grid: &Grid, chosen: Result<Choice, (Cell, Measured)>, area: Option<Area>) {
+    fn record(&mut self, grid: &Grid, chosen: Chosen, area: Option<Area>) {
         self.figures.push(grid.figure());
         let bound = self.p99.filter(|_| grid.load != Load::Scan);
         match chosen {
