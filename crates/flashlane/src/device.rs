@@ -9,9 +9,9 @@ use flashlane_device::{DataDevice, Device, Profile};
 use flashlane_host::{DEPTH_DEFAULT, DEPTH_MAX};
 use flashlane_layer::Capabilities;
 use flashlane_measure::check;
-use flashlane_measure::schema::Warning;
 use flashlane_open::{Division, OpenOptions, Opened as OpenedDevice, Target};
 use flashlane_policy::Policies;
+use flashlane_result::Warning;
 use flashlane_sim::config::InitialState;
 use flashlane_workload::Workload;
 
@@ -186,6 +186,6 @@ pub fn open_to_format(
     Ok((OpenedBytes { device, warnings: doubts(&warnings) }, division))
 }
 
-fn doubts(warnings: &[flashlane_host::Warning]) -> Vec<Warning> {
-    warnings.iter().map(|w| Warning { code: w.code().into(), message: w.to_string() }).collect()
+fn doubts(warnings: &[flashlane_host::Doubt]) -> Vec<Warning> {
+    warnings.iter().map(Warning::from).collect()
 }

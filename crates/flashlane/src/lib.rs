@@ -42,6 +42,7 @@ pub use flashlane_host as host;
 pub use flashlane_layer as layer;
 pub use flashlane_measure as measure;
 pub use flashlane_policy as policy;
+pub use flashlane_result as result;
 pub use flashlane_sim as sim;
 pub use flashlane_trace as trace;
 pub use flashlane_workload as workload;

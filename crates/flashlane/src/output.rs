@@ -6,7 +6,8 @@ use crate::terminal::printable;
 use anyhow::anyhow;
 use flashlane_measure::statistics::Sample;
 use flashlane_open::Target;
-use flashlane_report::{ReportError, Samples, csv, text, write_all};
+use flashlane_report::{Report, ReportError, Samples, write_all};
+use flashlane_result::Machine;
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -56,12 +57,8 @@ pub fn make_directory(dir: &Path) -> Result<(), Failure> {
 pub fn value(result: &impl Serialize, target: &Target) -> Result<Value, Failure> {
     let mut value = serde_json::to_value(result).map_err(Failure::failed)?;
     if let Some(real) = target.real() {
-        let mut machine = serde_json::to_value(real.identity()).map_err(Failure::failed)?;
-        if let Some(fields) = machine.as_object_mut() {
-            fields.retain(|_, value| !value.is_null());
-            fields.insert("date".into(), flashlane_host::date().into());
-        }
-        value["machine"] = machine;
+        let machine = Machine { date: Some(flashlane_host::date()), ..real.identity().clone() };
+        value["machine"] = serde_json::to_value(machine).map_err(Failure::failed)?;
     }
     Ok(value)
 }
@@ -80,9 +77,18 @@ pub fn samples(samples: &[Sample]) -> Result<Samples, Failure> {
 
 /// Prints a result and writes its files.
 pub fn deliver(options: &OutputOptions, result: &Value, samples: Option<&Samples>) -> Result<(), Failure> {
-    let printed = print(&render(options.format, result));
+    deliver_report(options, &Report::read(result.clone()).map_err(Failure::failed)?, samples)
+}
+
+/// The same of one that was read.
+pub fn deliver_report(
+    options: &OutputOptions,
+    report: &Report,
+    samples: Option<&Samples>,
+) -> Result<(), Failure> {
+    let printed = print(&render(options.format, report));
     if let Some(dir) = &options.out {
-        let files = write_all(dir, options.force, result, samples).map_err(Failure::failed)?;
+        let files = write_all(dir, options.force, report, samples).map_err(Failure::failed)?;
         if io::stderr().is_terminal() {
             tell(&format!(
                 "{} files in {}; open {}",
@@ -96,12 +102,12 @@ pub fn deliver(options: &OutputOptions, result: &Value, samples: Option<&Samples
 }
 
 /// A result in the format asked for. JSON is without the figures, which are only for drawing, and the list of files: `result.json` has them.
-pub fn render(format: Format, result: &Value) -> String {
+pub fn render(format: Format, report: &Report) -> String {
     match format {
-        Format::Text => text(result, width()),
-        Format::Csv => csv(result),
+        Format::Text => report.text(width()),
+        Format::Csv => report.csv(),
         Format::Json => {
-            let mut lean = result.clone();
+            let mut lean = report.json().clone();
             if let Some(fields) = lean.as_object_mut() {
                 fields.retain(|name, _| !["figures", "files"].contains(&name.as_str()));
             }

@@ -17,9 +17,10 @@ use flashlane_base::Seed;
 use flashlane_base::units::Quantity;
 use flashlane_device::spec::Spec;
 use flashlane_open::Target;
+use flashlane_result::sweep::{PointStatus, SweepResult};
 use flashlane_sweep::{
-    About, Grid, Halt, Key, METRICS, Metric, Options, Planned, PointStatus, Progress, Store, SweepResult,
-    Swept, Task, fingerprint, fingerprint_of, run,
+    About, Grid, Halt, Key, METRICS, Metric, Options, Planned, Progress, Store, Swept, Task, fingerprint,
+    fingerprint_of, result_of, run,
 };
 use repeat::{REPETITIONS, is_random, repetitions};
 use serde_json::Value;
@@ -137,7 +138,7 @@ pub fn call(
         seed: experiment.seed().0,
         is_exact,
     };
-    let result = SweepResult::new(about, &grid, &swept.outcomes, y);
+    let result = result_of(about, &grid, &swept.outcomes, y);
     output::deliver(out, &output::value(&result, target)?, None)?;
     Ok(ending(&result, &swept, out.out.as_deref().filter(|_| store.is_some())))
 }

@@ -3,8 +3,8 @@
 use crate::failure::Failure;
 use crate::input::{SETTINGS_BYTES, read_text};
 use anyhow::anyhow;
-use flashlane_measure::schema::Warning;
 use flashlane_open::Target;
+use flashlane_result::Warning;
 use flashlane_workload::{FioFile, KEYS, Scope, Workload};
 use toml::{Table, Value};
 
@@ -55,14 +55,14 @@ impl Written {
         let mut warnings = Vec::new();
         if let Some(filename) = fio.filename.as_ref().filter(|name| **name != target.to_string()) {
             let message = format!("the job file names '{filename}'; what was measured is '{target}'");
-            warnings.push(Warning { code: "fio-filename".into(), message });
+            warnings.push(Warning::new("fio-filename", message));
         }
         if !fio.ignored.is_empty() {
             let message = format!(
                 "options of the job file that do not change what is measured were left out: {}",
                 fio.ignored.join(", ")
             );
-            warnings.push(Warning { code: "fio-options-left-out".into(), message });
+            warnings.push(Warning::new("fio-options-left-out", message));
         }
         warnings
     }

@@ -5,7 +5,7 @@
 //! and what stands there instead.
 
 use crate::Target;
-use flashlane_report::{Shown, check, csv, page, text};
+use flashlane_report::{Report, Shown, page};
 use serde_json::{Value, json};
 
 pub(crate) const TARGET: Target = Target {
@@ -31,16 +31,16 @@ pub(crate) const TARGET: Target = Target {
 
 fn body(data: &[u8]) {
     let result = serde_json::from_slice(data).unwrap_or_else(|_| edited(data));
-    if let Err(error) = check(&result) {
-        assert!(!error.to_string().is_empty());
-    }
-    // Library users may show what they did not check.
+    let report = match Report::read(result) {
+        Ok(report) => report,
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
     for width in [40, 100] {
-        let shown = text(&result, width);
+        let shown = report.text(width);
         assert!(!shown.contains(|c: char| c.is_control() && c != '\n'), "{shown:?}");
     }
-    csv(&result);
-    let drawn = page(&[Shown { result: &result, samples: None }]);
+    report.csv();
+    let drawn = page(&[Shown { report: &report, samples: None }]);
     assert!(drawn.ends_with("</html>\n"));
 }
 

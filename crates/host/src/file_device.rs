@@ -4,10 +4,10 @@
 //! reads or writes. Slots are used last-in first-out, so that a shallow queue touches little memory.
 
 use crate::clock::Clock;
+use crate::doubt::Doubt;
 use crate::engine::{Done, Engine, EngineChoice, Job, THREADS_MAX, Threads, Uring, Work};
 use crate::memory::Memory;
 use crate::target;
-use crate::warning::Warning;
 use flashlane_base::{Duration, Instant};
 use flashlane_device::{
     Buffer, Completion, DataDevice, Device, Failure, Operation, Profile, Request, RequestId, SubmitError,
@@ -37,7 +37,7 @@ pub struct FileDevice {
     file: File,
     block: bool,
     trims: bool,
-    warnings: Vec<Warning>,
+    warnings: Vec<Doubt>,
     /// Buffers of completed requests, until they are taken.
     returned: BTreeMap<RequestId, Buffer>,
     gone: bool,
@@ -65,7 +65,7 @@ pub(crate) struct Setup {
     /// Whether the device takes trims at all.
     pub trims: bool,
     pub engine: EngineChoice,
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<Doubt>,
 }
 
 /// The longest request: the kernel transfers no more at once.
@@ -90,7 +90,7 @@ impl FileDevice {
             Err(e) => {
                 profile.depth = profile.depth.min(THREADS_MAX);
                 let errno = e.raw_os_error().unwrap_or(libc::EIO);
-                warnings.push(Warning::NoIoUring { errno, depth: profile.depth });
+                warnings.push(Doubt::NoIoUring { errno, depth: profile.depth });
                 Engine::Threads(Threads::new(file.try_clone()?, clock, discards)?)
             }
         };
@@ -115,7 +115,7 @@ impl FileDevice {
     }
 
     /// Reasons to doubt what is measured here. They belong into the result.
-    pub fn warnings(&self) -> &[Warning] {
+    pub fn warnings(&self) -> &[Doubt] {
         &self.warnings
     }
 

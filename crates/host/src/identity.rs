@@ -3,52 +3,23 @@
 
 use crate::target::{self, Target};
 use crate::usage::{Mount, mounts};
-use serde::{Deserialize, Serialize};
+use flashlane_result::Machine;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The drive below a path, and the kernel above it. Nothing where the kernel does not tell.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
-    /// `block device` or `file`; nothing where the path leads to neither.
-    pub kind: Option<String>,
-    /// The drive's name in the kernel: `nvme0n1`; for a partition or a file, the drive that it lies on.
-    pub drive: Option<String>,
-    /// Maker and model.
-    pub model: Option<String>,
-    /// Revision of the drive's firmware.
-    pub firmware: Option<String>,
-    /// Whether the kernel takes it for a rotating disk.
-    pub rotational: Option<bool>,
-    /// Bytes of the whole drive.
-    pub drive_size_bytes: Option<u64>,
-    /// Bytes of the smallest request that the drive takes.
-    pub logical_block_bytes: Option<u64>,
-    /// Bytes that the drive writes without reading first, as it says.
-    pub physical_block_bytes: Option<u64>,
-    /// The kernel's scheduler for the drive: `none`, `mq-deadline`.
-    pub scheduler: Option<String>,
-    /// `write back` or `write through`.
-    pub write_cache: Option<String>,
-    /// The file system that a file lies on: `ext4`.
-    pub file_system: Option<String>,
-    /// Name, release and machine: `Linux 6.12.4 x86_64`.
-    pub kernel: String,
-}
-
 /// Reads what the kernel tells of the drive below `path`. Never fails: what cannot be read is left out.
-pub fn identity(path: &Path) -> Identity {
+pub fn identity(path: &Path) -> Machine {
     let name = rustix::system::uname();
     let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
-    let kernel = [word(name.sysname()), word(name.release()), word(name.machine())].join(" ");
-    let Ok(target) = Target::resolve(path) else { return Identity { kernel, ..Identity::default() } };
+    let kernel = Some([word(name.sysname()), word(name.release()), word(name.machine())].join(" "));
+    let Ok(target) = Target::resolve(path) else { return Machine { kernel, ..Machine::default() } };
     let mount = (!target.block).then(|| mount_of(&target)).flatten();
     // Some file systems (Btrfs) have a number of their own instead of their drive's.
     let source = mount.as_ref().and_then(|mount| target::device_number_of(&mount.source));
     let folder = drive_folder(target.device_number()).or_else(|| drive_folder(source?));
     let kind = if target.block { "block device" } else { "file" };
     let told = folder.map(|folder| of_drive(&folder)).unwrap_or_default();
-    Identity { kind: Some(kind.into()), file_system: mount.map(|mount| mount.file_system), kernel, ..told }
+    Machine { kind: Some(kind.into()), file_system: mount.map(|mount| mount.file_system), kernel, ..told }
 }
 
 /// The kernel's folder for a drive; for a partition, its drive's.
@@ -57,7 +28,7 @@ fn drive_folder((major, minor): (u32, u32)) -> Option<PathBuf> {
     if folder.join("partition").exists() { folder.parent().map(Into::into) } else { Some(folder) }
 }
 
-/// The serial number of the drive below `path`, where the kernel tells it. No part of an [`Identity`]: it is told only
+/// The serial number of the drive below `path`, where the kernel tells it. No part of [`identity`]: it is told only
 /// to those who ask for it.
 pub fn serial(path: &Path) -> Option<String> {
     let target = Target::resolve(path).ok()?;
@@ -79,12 +50,12 @@ fn word_of(folder: &Path, name: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-fn of_drive(folder: &Path) -> Identity {
+fn of_drive(folder: &Path) -> Machine {
     let read = |name: &str| word_of(folder, name);
     let number = |name| read(name).and_then(|text| text.parse::<u64>().ok());
     let maker = read("device/vendor").filter(|vendor| !vendor.starts_with("0x"));
     let model = read("device/model").map(|model| maker.map_or(model.clone(), |m| format!("{m} {model}")));
-    Identity {
+    Machine {
         drive: folder.file_name().map(|name| name.to_string_lossy().into_owned()),
         model,
         firmware: read("device/firmware_rev").or_else(|| read("device/rev")),
@@ -95,7 +66,7 @@ fn of_drive(folder: &Path) -> Identity {
         physical_block_bytes: number("queue/physical_block_size"),
         scheduler: read("queue/scheduler").map(|text| chosen(&text)),
         write_cache: read("queue/write_cache"),
-        ..Identity::default()
+        ..Machine::default()
     }
 }
 
@@ -156,7 +127,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let told = identity(file.path());
         assert_eq!(told.kind.as_deref(), Some("file"));
-        assert!(told.file_system.is_some() && told.kernel.starts_with("Linux "));
+        assert!(told.file_system.is_some() && told.kernel.is_some_and(|kernel| kernel.starts_with("Linux ")));
         assert_eq!(identity(Path::new("/no/such/thing")).kind, None);
     }
 }

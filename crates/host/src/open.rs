@@ -8,12 +8,12 @@
 //! second Flashlane respects.
 
 use crate::depth::{DEPTH_DEFAULT, DEPTH_MAX};
+use crate::doubt::Doubt;
 use crate::engine::EngineChoice;
 use crate::file_device::{FileDevice, Setup};
 use crate::open_error::OpenError;
 use crate::target::{self, Target};
 use crate::usage::{self, Finding};
-use crate::warning::Warning;
 use flashlane_device::Profile;
 use rustix::fs::{FlockOperation, OFlags};
 use std::fs::File;
@@ -98,12 +98,12 @@ impl OpenOptions {
         self.lock(&target, &file, &mut warnings)?;
         let (path, real) = (self.path.clone(), target.real.clone());
         let extent = target.extent(&file).map_err(|e| self.os("measure", e))?;
-        let buffered = warnings.contains(&Warning::PageCacheNotBypassed);
+        let buffered = warnings.contains(&Doubt::PageCacheNotBypassed);
         let unit_bytes = match extent.unit_bytes {
             0 if buffered => 512,
             // The file opened with O_DIRECT, yet the file system says that it reads through the page cache.
             0 if self.allow_page_cache => {
-                warnings.push(Warning::PageCacheNotBypassed);
+                warnings.push(Doubt::PageCacheNotBypassed);
                 512
             }
             0 => return Err(OpenError::NoDirectIo { path, real }),
@@ -153,7 +153,7 @@ impl OpenOptions {
     }
 
     /// Opens the target with direct I/O and, to write to a block device, exclusively.
-    fn open_file(&self, target: &Target, warnings: &mut Vec<Warning>) -> Result<File, OpenError> {
+    fn open_file(&self, target: &Target, warnings: &mut Vec<Doubt>) -> Result<File, OpenError> {
         let write = self.access == Access::Destroy;
         // O_NONBLOCK: should a pipe have taken the place meanwhile, opening it must not hang.
         let mut flags = libc::O_DIRECT | libc::O_NOCTTY | libc::O_NONBLOCK;
@@ -174,14 +174,14 @@ impl OpenOptions {
                 Some(libc::EPERM) if flags & libc::O_NOATIME != 0 => flags &= !libc::O_NOATIME,
                 Some(libc::EINVAL) if flags & libc::O_DIRECT != 0 && self.allow_page_cache => {
                     flags &= !libc::O_DIRECT;
-                    warnings.push(Warning::PageCacheNotBypassed);
+                    warnings.push(Doubt::PageCacheNotBypassed);
                 }
                 Some(libc::EINVAL) if flags & libc::O_DIRECT != 0 => {
                     return Err(OpenError::NoDirectIo { path, real });
                 }
                 Some(libc::EBUSY) if flags & libc::O_EXCL != 0 && self.really.is_some() => {
                     flags &= !libc::O_EXCL;
-                    warnings.push(Warning::NotExclusive);
+                    warnings.push(Doubt::NotExclusive);
                 }
                 Some(libc::EBUSY) if flags & libc::O_EXCL != 0 => {
                     let device = real.display().to_string();
@@ -194,7 +194,7 @@ impl OpenOptions {
     }
 
     /// Locks against a second Flashlane: writers alone, readers together.
-    fn lock(&self, target: &Target, file: &File, warnings: &mut Vec<Warning>) -> Result<(), OpenError> {
+    fn lock(&self, target: &Target, file: &File, warnings: &mut Vec<Doubt>) -> Result<(), OpenError> {
         let operation = match self.access {
             Access::ReadOnly => FlockOperation::NonBlockingLockShared,
             Access::Destroy => FlockOperation::NonBlockingLockExclusive,
@@ -215,7 +215,7 @@ impl OpenOptions {
                 Err(rustix::io::Errno::INTR) => {}
                 // The file system has no locks.
                 Err(_) => {
-                    warnings.push(Warning::NotExclusive);
+                    warnings.push(Doubt::NotExclusive);
                     return Ok(());
                 }
             }
@@ -223,13 +223,13 @@ impl OpenOptions {
     }
 }
 
-fn doubts_of_a_file(file: &File, capacity_bytes: u64, warnings: &mut Vec<Warning>) -> io::Result<()> {
+fn doubts_of_a_file(file: &File, capacity_bytes: u64, warnings: &mut Vec<Doubt>) -> io::Result<()> {
     if let Some(file_system) = target::memory_file_system(file)? {
-        warnings.push(Warning::InMemory { file_system });
+        warnings.push(Doubt::InMemory { file_system });
     }
     let written_bytes = target::written_bytes(file)?.min(capacity_bytes);
     if written_bytes < capacity_bytes {
-        warnings.push(Warning::NotAllWritten { written_bytes, capacity_bytes });
+        warnings.push(Doubt::NotAllWritten { written_bytes, capacity_bytes });
     }
     Ok(())
 }

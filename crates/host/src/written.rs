@@ -1,8 +1,9 @@
 //! How much of a file or block device was ever written, as far as the host can know without a drive's help.
 
+use crate::identity;
 use crate::target::{self, Target};
-use crate::{Identity, identity};
 use flashlane_base::Seed;
+use flashlane_result::Machine;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -37,7 +38,7 @@ pub fn is_virtual(path: &Path) -> bool {
     looks_virtual(&identity(path))
 }
 
-fn looks_virtual(identity: &Identity) -> bool {
+fn looks_virtual(identity: &Machine) -> bool {
     let drive = identity.drive.as_deref().unwrap_or_default();
     let model = identity.model.as_deref().unwrap_or_default().to_ascii_lowercase();
     ["vd", "xvd"].iter().any(|prefix| drive.starts_with(prefix))
@@ -63,14 +64,12 @@ mod tests {
 
     #[test]
     fn virtual_disks_are_known_by_driver_or_model() {
-        let of = |drive: &str, model: &str| Identity {
+        let of = |drive: &str, model: &str| Machine {
             drive: Some(drive.into()),
             model: Some(model.into()),
-            ..Identity::default()
+            ..Machine::default()
         };
         assert!(looks_virtual(&of("vda", "")) && looks_virtual(&of("sda", "QEMU HARDDISK")));
-        assert!(
-            !looks_virtual(&of("nvme0n1", "INTEL SSDPE2KX010T8")) && !looks_virtual(&Identity::default())
-        );
+        assert!(!looks_virtual(&of("nvme0n1", "INTEL SSDPE2KX010T8")) && !looks_virtual(&Machine::default()));
     }
 }

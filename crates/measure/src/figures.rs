@@ -1,9 +1,10 @@
 //! What a report draws of a run: how latencies are distributed, and how they went over time.
 
 use crate::Run;
-use crate::figure::{Axis, Figure, Mark, Series};
 use flashlane_base::Histogram;
 use flashlane_base::units::format_bytes;
+use flashlane_result::run::plural;
+use flashlane_result::{Axis, Figure, Mark, Series};
 
 /// Bins a decade of latency.
 const BINS: f64 = 20.0;
@@ -49,11 +50,6 @@ pub(crate) fn distribution<'a>(
             .into(),
         caption: format!("{} requests, {BINS} bins a decade; {} moved.", all.len(), format_bytes(bytes)),
     }
-}
-
-/// Several of an operation: `reads`, `flushes`.
-pub fn plural(operation: &str) -> String {
-    if operation.ends_with('h') { format!("{operation}es") } else { format!("{operation}s") }
 }
 
 /// Percent of `requests` in each bin, from the first bin that is not empty to the last, with an empty one around.

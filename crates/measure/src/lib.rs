@@ -3,14 +3,13 @@
 //! [`run`] drives a [`flashlane_workload::Workload`] and keeps histograms, counters and samples ([`run_verified`] also
 //! checks the bytes); [`replay`] does so
 //! with recorded requests, at their time stamps or otherwise; [`closed_loop`] drives a plain list of accesses and hands
-//! every completion to a closure. All share one loop, whose own cost is what `cargo bench -p flashlane-measure` prints. [`schema`] is the result as programs read it, [`figure`] as a
-//! report draws it.
+//! every completion to a closure. All share one loop, whose own cost is what `cargo bench -p flashlane-measure` prints. [`schema`] turns what
+//! came of it into the types of `flashlane_result`.
 
 mod closed_loop;
 mod doubt;
 mod engine;
 mod error;
-pub mod figure;
 pub mod figures;
 mod options;
 mod precondition;

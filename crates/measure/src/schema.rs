@@ -1,229 +1,16 @@
-//! Results as programs read them: `flashlane.run/1` here, `flashlane.replay/1` with what they have in common.
-//!
-//! They are complete: a report is drawn from it without running anything. Numbers are finite; what is not known is `null`.
-//! Fields are only ever added under this version.
+//! How runs and replays become results: `flashlane.run/1` here, `flashlane.replay/1` with what they have in common.
 
-pub use crate::replay::schema::{
-    FittedRow, OverTimeRow, PlacedRow, REPLAY_SCHEMA, ReplayResult, SliceRow, SlowRow, TraceRow,
-};
-
-use crate::figure::Figure;
 use crate::run::per_second;
 use crate::statistics::Confidence;
 use crate::{Doubt, JobRun, Preconditioned, Run, Verified, figures};
-use flashlane_base::{Duration, Histogram, Latency};
+use flashlane_base::{Duration, Histogram};
 use flashlane_device::{Counters, Profile};
-use serde::{Deserialize, Serialize};
+use flashlane_result::Warning;
+use flashlane_result::run::{
+    ConfidenceRow, CounterRow, DeviceRow, JobRow, OperationRow, PreconditionRow, RUN_SCHEMA, RunResult,
+    VerifiedRow,
+};
 use std::collections::BTreeMap;
-
-/// What [`RunResult::schema`] says.
-pub const RUN_SCHEMA: &str = "flashlane.run/1";
-
-/// A run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunResult {
-    /// Always [`RUN_SCHEMA`].
-    pub schema: String,
-    /// The device.
-    pub device: DeviceRow,
-    /// What was asked of it, in the one-line form where that can say it.
-    pub workload: String,
-    /// The root of the workload's randomness.
-    pub seed: u64,
-    /// Requests measured.
-    pub requests: u64,
-    /// Device time, in seconds.
-    pub elapsed_s: f64,
-    /// Requests a second of device time.
-    pub iops: f64,
-    /// Bytes read and written a second of device time.
-    pub bandwidth_bytes_per_s: f64,
-    /// Latencies of all requests.
-    pub latency_ns: Latency,
-    /// How well the mean latency is known; `null` for a short run.
-    pub confidence: Option<ConfidenceRow>,
-    /// The same by operation: `read`, `write`, `trim`, `flush`; only those that occurred. Flushes are in no other number.
-    pub operations: BTreeMap<String, OperationRow>,
-    /// The same by job.
-    pub jobs: Vec<JobRow>,
-    /// Accesses a second that arrived, where every job has a rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub offered_iops: Option<f64>,
-    /// What was written before measuring, where the workload asks for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub precondition: Option<PreconditionRow>,
-    /// What was checked, where the workload asks for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verified: Option<VerifiedRow>,
-    /// What the measuring itself costs a request, measured over a device that does nothing; `null` for a simulated
-    /// device, in whose time it costs nothing.
-    #[serde(default)]
-    pub harness_ns_per_request: Option<f64>,
-    /// Doubts about the result.
-    pub warnings: Vec<Warning>,
-    /// Why the run ended before its end; `null` where it did not.
-    pub partial: Option<String>,
-    /// What a report draws; left out where a result is printed.
-    #[serde(default)]
-    pub figures: Vec<Figure>,
-}
-
-/// What [`RunsResult::schema`] says.
-pub const RUNS_SCHEMA: &str = "flashlane.runs/1";
-
-/// Runs that were made in turn on one device.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunsResult {
-    /// Always [`RUNS_SCHEMA`].
-    pub schema: String,
-    /// The device's name.
-    pub device: String,
-    /// Each run, without its figures and warnings.
-    pub runs: Vec<RunResult>,
-    /// Doubts about the results, each with the run that it is about.
-    pub warnings: Vec<Warning>,
-    /// Why the last run ended before its end; `null` where it did not.
-    pub partial: Option<String>,
-    /// What a report draws.
-    #[serde(default)]
-    pub figures: Vec<Figure>,
-}
-
-impl RunsResult {
-    /// Of `wanted` runs those that were made.
-    pub fn new(mut runs: Vec<RunResult>, wanted: usize) -> Self {
-        let (mut warnings, mut figures) = (Vec::new(), Vec::new());
-        let made = runs.len();
-        for (nth, run) in (1..).zip(&mut runs) {
-            let about =
-                |warning: Warning| Warning { message: format!("run {nth}: {}", warning.message), ..warning };
-            warnings.extend(run.warnings.drain(..).map(about));
-            let of = |figure: Figure| Figure {
-                id: format!("run-{nth}-{}", figure.id),
-                title: format!("Run {nth}: {}", figure.title),
-                ..figure
-            };
-            figures.extend(run.figures.drain(..).map(of));
-        }
-        let partial = runs.last().and_then(|run| run.partial.clone());
-        let partial = partial.map(|reason| format!("{reason}, in run {made} of {wanted}"));
-        let device = runs.first().map(|run| run.device.name.clone()).unwrap_or_default();
-        Self { schema: RUNS_SCHEMA.into(), device, runs, warnings, partial, figures }
-    }
-}
-
-/// A device in a result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DeviceRow {
-    /// The spec or path it was opened by.
-    pub name: String,
-    /// Bytes that can be addressed.
-    pub capacity_bytes: u64,
-    /// Flash beyond the capacity, as a share of the capacity; only of a simulated drive with a translation layer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub over_provisioning_share: Option<f64>,
-    /// Unit of reads.
-    pub read_unit_bytes: u64,
-    /// Unit of writes.
-    pub write_unit_bytes: u64,
-    /// Requests it takes at a time.
-    pub depth: u32,
-    /// Whether its time is simulated.
-    pub simulated: bool,
-    /// What it counted.
-    pub counters: CounterRow,
-}
-
-/// What a device counted while it was measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct CounterRow {
-    /// Flash pages programmed a page the host wrote; `null` without writes, or where the device cannot know.
-    pub write_amplification: Option<f64>,
-    /// Its counts by name.
-    #[serde(flatten)]
-    pub counts: BTreeMap<String, u64>,
-}
-
-/// The confidence interval of the mean latency.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ConfidenceRow {
-    /// The interval's level: 0.95.
-    pub level: f64,
-    /// Half its width.
-    pub half_width_ns: f64,
-    /// Batches of consecutive requests that it stands on.
-    pub batches: u32,
-}
-
-/// One operation's share of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct OperationRow {
-    /// Requests measured.
-    pub requests: u64,
-    /// Requests a second.
-    pub iops: f64,
-    /// Their latencies.
-    pub latency_ns: Latency,
-}
-
-/// One job's share of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct JobRow {
-    /// Its name.
-    pub name: String,
-    /// What it asked for, in the one-line form.
-    pub workload: String,
-    /// Requests measured.
-    pub requests: u64,
-    /// Requests a second.
-    pub iops: f64,
-    /// Bytes read and written a second.
-    pub bandwidth_bytes_per_s: f64,
-    /// Latencies of its requests.
-    pub latency_ns: Latency,
-    /// Accesses a second that arrived, where the job has a rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub offered_iops: Option<f64>,
-    /// How long the last access that was issued had waited for those before it, where the job has a rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lag_ns: Option<u64>,
-}
-
-/// What was written before measuring.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PreconditionRow {
-    /// Bytes that were written sequentially.
-    pub sequential_bytes: u64,
-    /// Bytes that were then written as the workload does.
-    pub written_bytes: u64,
-    /// Writes a second in each round of these.
-    pub rounds_iops: Vec<f64>,
-    /// Whether the last five rounds meet SNIA's rule.
-    pub steady: bool,
-    /// Of the last five: highest minus lowest, as a share of their average; `null` for fewer.
-    pub excursion: Option<f64>,
-    /// Of the last five: the drift, as a share of their average; `null` for fewer.
-    pub slope: Option<f64>,
-}
-
-/// What was checked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VerifiedRow {
-    /// Bytes of each header and what it covers.
-    pub unit_bytes: u64,
-    /// Bytes that were read and checked while it was measured.
-    pub checked_bytes: u64,
-    /// Bytes that were read and not checked, because the run had not written them.
-    pub unchecked_bytes: u64,
-    /// Bytes that were read back and checked at the end.
-    pub read_back_bytes: u64,
-    /// Units that were found to hold something else than what was written.
-    #[serde(default)]
-    pub mismatches: u64,
-    /// The first of these, in words.
-    #[serde(default)]
-    pub first_mismatches: Vec<String>,
-}
 
 impl From<&Preconditioned> for PreconditionRow {
     fn from(done: &Preconditioned) -> Self {
@@ -251,37 +38,26 @@ impl From<&Verified> for VerifiedRow {
     }
 }
 
-/// A doubt about a result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Warning {
-    /// Short and stable, for programs.
-    pub code: String,
-    /// For people.
-    pub message: String,
-}
-
 impl From<&Doubt> for Warning {
     fn from(doubt: &Doubt) -> Self {
-        Self { code: doubt.code().into(), message: doubt.to_string() }
+        Self::new(doubt.code(), doubt.to_string())
     }
 }
 
-impl DeviceRow {
-    /// A device with what it counted.
-    pub fn new(profile: &Profile, counters: &Counters) -> Self {
-        Self {
-            name: profile.name.clone(),
-            capacity_bytes: profile.capacity_bytes,
-            over_provisioning_share: profile.over_provisioning.map(|flash| flash.share),
-            read_unit_bytes: profile.read_unit_bytes,
-            write_unit_bytes: profile.write_unit_bytes,
-            depth: profile.depth,
-            simulated: profile.simulated,
-            counters: CounterRow {
-                write_amplification: counters.write_amplification(),
-                counts: counters.0.iter().map(|&(name, count)| (name.to_owned(), count)).collect(),
-            },
-        }
+/// A device with what it counted.
+pub fn device_row(profile: &Profile, counters: &Counters) -> DeviceRow {
+    DeviceRow {
+        name: profile.name.clone(),
+        capacity_bytes: profile.capacity_bytes,
+        over_provisioning_share: profile.over_provisioning.map(|flash| flash.share),
+        read_unit_bytes: profile.read_unit_bytes,
+        write_unit_bytes: profile.write_unit_bytes,
+        depth: profile.depth,
+        simulated: profile.simulated,
+        counters: CounterRow {
+            write_amplification: counters.write_amplification(),
+            counts: counters.0.iter().map(|&(name, count)| (name.to_owned(), count)).collect(),
+        },
     }
 }
 
@@ -296,7 +72,7 @@ impl From<&Run> for RunResult {
     fn from(run: &Run) -> Self {
         Self {
             schema: RUN_SCHEMA.into(),
-            device: DeviceRow::new(&run.profile, &run.counters),
+            device: device_row(&run.profile, &run.counters),
             workload: run.workload.to_string(),
             seed: run.workload.seed.0,
             requests: run.requests,
@@ -322,6 +98,7 @@ impl From<&Run> for RunResult {
             warnings: run.doubts().iter().map(Warning::from).collect(),
             partial: run.partial.map(|reason| reason.to_string()),
             figures: figures::of(run),
+            machine: None,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The loop against scripted devices, and results against what the script says.
 
-use crate::schema::RunResult;
 use crate::{Doubt, Interruption, JobRun, MeasureError, Options, Progress, Run, closed_loop, run};
 use flashlane_base::{Duration, Instant, Operation};
 use flashlane_device::{Completion, Counters, Device, Failure, NullDevice, Profile, Request, SubmitError};
+use flashlane_result::run::RunResult;
 use flashlane_workload::{Access, Job, Mix, Pattern, Stop, Workload};
 use proptest::prelude::*;
 use std::ops::ControlFlow;

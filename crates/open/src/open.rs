@@ -5,7 +5,7 @@ use crate::options::OpenOptions;
 use crate::stack::{self, Accept, Built};
 use crate::target::{IntoTarget, Target};
 use flashlane_device::{DataDevice, Device, Interleaved, Profile};
-use flashlane_host::{CreateError, Warning};
+use flashlane_host::{CreateError, Doubt};
 use flashlane_layer::{Backed, Stack, StateChange, StateRequest};
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct Opened<D: ?Sized> {
     /// The device.
     pub device: Box<D>,
     /// Doubts about what will be measured on it.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<Doubt>,
 }
 
 impl<D: Device + ?Sized> fmt::Debug for Opened<D> {

@@ -5,7 +5,7 @@ use crate::options::OpenOptions;
 use crate::target::{Kind, Real, Simulated, Target};
 use flashlane_device::spec::Spec;
 use flashlane_device::{Lane, OneLane, Profile};
-use flashlane_host::{Access, Warning, ZonedError, ZonedOptions};
+use flashlane_host::{Access, Doubt, ZonedError, ZonedOptions};
 use flashlane_layer::{Format, Stack, StateChange, StateRequest};
 use std::ops::ControlFlow;
 
@@ -16,7 +16,7 @@ pub(crate) type Accept<'a, E> = &'a dyn Fn(&Profile) -> Result<(), E>;
 pub(crate) struct Built {
     pub stack: Stack,
     /// Doubts about what will be measured.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<Doubt>,
     /// What was written of a layer's stored state.
     pub change: StateChange,
 }

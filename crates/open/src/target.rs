@@ -9,9 +9,9 @@ use crate::profile::config_named;
 use crate::zoned::ZonedSettings;
 use flashlane_device::spec::{Spec, SpecError};
 use flashlane_device::{Lane, SubmitError};
-use flashlane_host::Identity;
 use flashlane_layer::{Capabilities, Layer, StateSettings};
 use flashlane_policy::Policies;
+use flashlane_result::Machine;
 use flashlane_sim::config::DriveConfig;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub(crate) struct Simulated {
 pub struct Real {
     path: PathBuf,
     pub(crate) zoned: Option<ZonedSettings>,
-    identity: OnceLock<Identity>,
+    identity: OnceLock<Machine>,
 }
 
 impl Real {
@@ -61,7 +61,7 @@ impl Real {
 
     /// Returns what the kernel reports about the drive, read when it is first asked for: a file may be created after its
     /// target was resolved.
-    pub fn identity(&self) -> &Identity {
+    pub fn identity(&self) -> &Machine {
         self.identity.get_or_init(|| flashlane_host::identity(&self.path))
     }
 }

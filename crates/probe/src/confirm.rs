@@ -10,6 +10,7 @@ use flashlane_base::{Histogram, Seed};
 use flashlane_device::Counters;
 use flashlane_measure::statistics::steady_state::Window;
 use flashlane_measure::{Interruption, Run};
+use flashlane_result::probe::Rate;
 use flashlane_workload::{Stop, Workload};
 
 /// What a run showed of one point.
@@ -28,6 +29,20 @@ pub(crate) struct Measured {
     pub(crate) cleaning: Option<bool>,
     /// The line that repeats it.
     pub(crate) workload: String,
+}
+
+impl From<&Measured> for Rate {
+    fn from(measured: &Measured) -> Self {
+        Self {
+            bandwidth_bytes_per_s: measured.bandwidth_bytes_per_s.round(),
+            iops: measured.iops.round(),
+            p50_ns: measured.p50_ns,
+            p99_ns: measured.p99_ns,
+            requests: measured.requests,
+            steady: measured.steady,
+            workload: measured.workload.clone(),
+        }
+    }
 }
 
 impl From<&Run> for Measured {

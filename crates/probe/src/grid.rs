@@ -11,7 +11,7 @@ use crate::rig::Rig;
 use flashlane_base::units::format_bytes;
 use flashlane_base::{Duration, Histogram, Instant, Seed};
 use flashlane_measure::Interruption;
-use flashlane_measure::figure::{Axis, Figure, Series};
+use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::{Access, Generator};
 
 const SIZES: [u64; 4] = [4096, 16 * 1024, 64 * 1024, 256 * 1024];

@@ -2,10 +2,10 @@
 //! table 2).
 
 use crate::chunk::Area;
-use crate::result::Finding;
 use crate::rig::Rig;
 use flashlane_base::{Duration, Seed};
 use flashlane_measure::Interruption;
+use flashlane_result::probe::Finding;
 use flashlane_workload::{Job, Mix, Pattern, Stop, Workload};
 use std::fmt;
 

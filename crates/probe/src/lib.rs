@@ -21,7 +21,6 @@ pub mod pattern;
 mod readahead;
 mod reclaim;
 mod recommend;
-mod result;
 pub mod rig;
 mod state;
 pub mod stride;
@@ -32,7 +31,9 @@ mod write_buffer;
 mod writes;
 
 pub use error::ProbeError;
+pub use flashlane_result::feature::Feature;
+pub use flashlane_result::probe::{Finding, ProbeResult, Rate, Recommendation, Status};
 pub use options::{Effort, Medium, Options, Progress, Watch};
-pub use result::{Advice, DeviceRow, Finding, ProbeResult, Rate, Recommendation, Status, Warning, Writes};
 pub use survey::probe;
+pub use words::add_fragmented;
 pub use writes::sustained_elsewhere;

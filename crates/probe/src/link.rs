@@ -6,10 +6,10 @@
 
 use crate::chunk::Area;
 use crate::pattern::point;
-use crate::result::Finding;
 use crate::rig::Rig;
 use flashlane_device::SubmitError;
 use flashlane_measure::Interruption;
+use flashlane_result::probe::Finding;
 use flashlane_workload::Access;
 
 /// Findings on the link.

@@ -1,5 +1,6 @@
 //! How a probe is to be made.
 
+use crate::rig::Measurement;
 use flashlane_base::{Duration, Seed};
 use std::ops::ControlFlow;
 
@@ -97,6 +98,8 @@ pub struct Options<'a> {
     pub page_bytes: Option<u64>,
     /// The longest that 99% of random reads and writes may take.
     pub p99: Option<Duration>,
+    /// Where every measurement goes, the first million of them.
+    pub measurements: Option<&'a mut Vec<Measurement>>,
     /// Called now and then; breaking ends the probe, and what was found stands.
     pub watch: Option<Watch<'a>>,
 }

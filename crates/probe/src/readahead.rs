@@ -10,11 +10,11 @@
 
 use crate::chunk::Area;
 use crate::pattern::{Point, point};
-use crate::result::Finding;
 use crate::rig::Rig;
 use flashlane_base::Duration;
 use flashlane_measure::Interruption;
-use flashlane_measure::figure::{Axis, Figure, Series};
+use flashlane_result::probe::Finding;
+use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;
 
 /// How often random and sequential reads are measured in turn.

@@ -6,11 +6,11 @@
 //! need not be in step: each is looked at by itself, its writes picked out by the stripe that was found before. The
 //! whole drive has to be written for it, so this is looked for only at full effort.
 
-use crate::result::Finding;
 use crate::rig::Rig;
 use flashlane_base::units::format_bytes;
 use flashlane_measure::Interruption;
-use flashlane_measure::figure::{Axis, Figure, Series};
+use flashlane_result::probe::Finding;
+use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;
 
 /// How consecutive pages are spread over dies.

@@ -6,12 +6,12 @@ use crate::confirm::{self, Measured};
 use crate::grid::{Cell, Grid, Ground};
 use crate::load::Load;
 use crate::options::Effort;
-use crate::result::{Finding, Recommendation, Status};
 use crate::rig::Rig;
 use crate::survey::{FILL_BYTES, Survey};
 use crate::words;
 use crate::writes::{self, Before};
 use flashlane_measure::Interruption;
+use flashlane_result::probe::{Finding, Recommendation, Status};
 
 /// The part of a drive that is written for reads to be measured on, where the drive was not written before: several
 /// times what a drive caches.

@@ -5,7 +5,6 @@ use crate::link::Link;
 use crate::mapping::{self, Policy};
 use crate::options::Budget;
 use crate::pattern::{self, Point};
-use crate::result::{Advice, DeviceRow, Finding, ProbeResult, Status, Warning};
 use crate::rig::Rig;
 use crate::state::State;
 use crate::stripe::{self, Stripe, Verdict};
@@ -17,26 +16,14 @@ use flashlane_base::units::format_bytes;
 use flashlane_base::{Duration, Seed};
 use flashlane_device::Device;
 use flashlane_measure::Interruption;
-use flashlane_measure::figure::{Axis, Figure, Mark, Series};
+use flashlane_result::feature::Feature;
+use flashlane_result::probe::{
+    Advice, DeviceRow, Finding, PROBE_SCHEMA, ProbeResult, Recommendation, Status,
+};
+use flashlane_result::{Axis, Figure, Mark, Series, Warning};
 use flashlane_workload::Access;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-
-/// Every feature, in the order of the survey.
-const FEATURES: [&str; 12] = [
-    "chunk_size_bytes",
-    "page_size_bytes",
-    "interleaving_degree",
-    "sub_domains",
-    "readahead_streams",
-    "link_bandwidth_bytes_per_s",
-    "command_cost_ns",
-    "round_trip_ns",
-    "mapping_policy",
-    "write_buffer_bytes",
-    "read_write_slowdown",
-    "reclaim_unit_bytes",
-];
 
 /// The area that is looked at: large enough for 400 chunks of 64 KiB several times over.
 const AREA_BYTES: u64 = 34 * 15 * 256 * 1024;
@@ -111,19 +98,21 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
     let Survey { mut rig, stages, mut findings, recommendation, advice, figures, mut warnings, .. } = survey;
     let requests = rig.requests();
     let elapsed_s = rig.device().now().since(started).as_s_f64();
+    if let Some(measurements) = options.measurements {
+        *measurements = rig.take_measurements();
+    }
     if let Some(reason) = &partial {
-        for feature in FEATURES {
+        for &feature in Feature::ALL {
             findings
-                .entry(feature.into())
+                .entry(feature)
                 .or_insert_with(|| Finding::not_determined(format!("the probe ended before: {reason}")));
         }
-        warnings
-            .push(Warning { code: "partial".into(), message: format!("the probe ended early: {reason}") });
+        warnings.push(Warning::new("partial", format!("the probe ended early: {reason}")));
     }
     // A file says nothing of flash only once flash was looked for.
     let medium = if stages.contains(&READS_STAGE) { options.medium } else { Medium::Drive };
     Ok(ProbeResult {
-        schema: ProbeResult::SCHEMA.into(),
+        schema: PROBE_SCHEMA.into(),
         device: DeviceRow { never_written_share, ..row },
         headline: words::headline(&findings, &recommendation),
         advice: words::advice(&findings, &recommendation, advice, medium),
@@ -136,7 +125,7 @@ pub fn probe(device: &mut dyn Device, mut options: Options<'_>) -> Result<ProbeR
         elapsed_s,
         stages: stages.into_iter().map(str::to_owned).collect(),
         figures,
-        measurements: rig.take_measurements(),
+        machine: None,
     })
 }
 
@@ -157,8 +146,8 @@ pub(crate) struct Survey<'a, 'p> {
     pub(crate) is_filled: bool,
     progress: &'p std::cell::Cell<Progress>,
     stages: Vec<&'static str>,
-    findings: BTreeMap<String, Finding>,
-    pub(crate) recommendation: BTreeMap<String, crate::Recommendation>,
+    findings: BTreeMap<Feature, Finding>,
+    pub(crate) recommendation: BTreeMap<String, Recommendation>,
     pub(crate) advice: Vec<Advice>,
     pub(crate) figures: Vec<Figure>,
     warnings: Vec<Warning>,
@@ -183,16 +172,16 @@ impl Survey<'_, '_> {
         self.care.factor = factor;
         self.care.read_us = self.rig.is_real().then_some(read_us);
         self.stage("chunk and page size", 0.1);
-        let chunk = self.in_time(&["chunk_size_bytes"], Self::chunk)?.flatten();
-        let page = self.in_time(&["page_size_bytes"], |survey| survey.page(chunk.as_ref()))?.flatten();
+        let chunk = self.in_time(&[Feature::ChunkSize], Self::chunk)?.flatten();
+        let page = self.in_time(&[Feature::PageSize], |survey| survey.page(chunk.as_ref()))?.flatten();
         self.stage("interleaving", 0.2);
-        let features = ["interleaving_degree", "sub_domains"];
+        let features = [Feature::InterleavingDegree, Feature::SubDomains];
         let stripe = self.in_time(&features, |survey| survey.stripe(chunk.as_ref(), page))?.flatten();
         self.stage("readahead", 0.4);
         let page_or_usual = page.unwrap_or(4096).max(self.rig.sector_bytes());
-        self.in_time(&["readahead_streams"], |survey| {
+        self.in_time(&[Feature::ReadaheadStreams], |survey| {
             let (finding, figure) = readahead::find(&mut survey.rig, survey.area, page_or_usual)?;
-            survey.note("readahead_streams", finding);
+            survey.note(Feature::ReadaheadStreams, finding);
             survey.figures.push(figure);
             Ok(())
         })?;
@@ -203,9 +192,12 @@ impl Survey<'_, '_> {
         } else {
             let why = "it can only be seen by writing, and the drive was opened for reading";
             self.note_link(Link::unknown(why));
-            for feature in
-                ["mapping_policy", "write_buffer_bytes", "read_write_slowdown", "reclaim_unit_bytes"]
-            {
+            for feature in [
+                Feature::MappingPolicy,
+                Feature::WriteBuffer,
+                Feature::ReadWriteSlowdown,
+                Feature::ReclaimUnit,
+            ] {
                 self.note(feature, Finding::not_determined(why));
             }
         }
@@ -216,14 +208,14 @@ impl Survey<'_, '_> {
     /// Makes an experiment; where the stage's time ends first, its features are not determined.
     fn in_time<T>(
         &mut self,
-        features: &[&str],
+        features: &[Feature],
         experiment: impl FnOnce(&mut Self) -> Result<T, Interruption>,
     ) -> Result<Option<T>, Interruption> {
         match experiment(self) {
             Err(Interruption::Stopped) if self.rig.is_out_of_time() => {
                 for feature in features {
                     let time = self.budget.stage;
-                    self.findings.entry((*feature).into()).or_insert_with(|| {
+                    self.findings.entry(*feature).or_insert_with(|| {
                         Finding::not_determined(format!(
                             "the device is too slow for it to be decided within {time}: --full takes longer"
                         ))
@@ -253,7 +245,7 @@ impl Survey<'_, '_> {
                      one: the setting initial.state=full), or let the probe write"
                 ),
             );
-            for feature in FEATURES {
+            for &feature in Feature::ALL {
                 let why = "there is no flash to be read: most of the device has never been written";
                 self.note(feature, Finding::not_determined(why));
             }
@@ -287,32 +279,32 @@ impl Survey<'_, '_> {
         page_or_usual: u64,
     ) -> Result<(), Interruption> {
         self.stage("mapping", 0.6);
-        self.in_time(&["mapping_policy"], |survey| survey.mapping(chunk, page, stripe))?;
+        self.in_time(&[Feature::MappingPolicy], |survey| survey.mapping(chunk, page, stripe))?;
         self.stage("link", 0.7);
-        let features = ["link_bandwidth_bytes_per_s", "command_cost_ns", "round_trip_ns"];
+        let features = [Feature::LinkBandwidth, Feature::CommandCost, Feature::RoundTrip];
         self.in_time(&features, Self::link)?;
         self.stage("write buffer", 0.75);
         let most = if self.effort == Effort::Quick { 2048 } else { 32768 };
         let most = most.min((self.area.length_bytes / page_or_usual) as usize);
-        self.in_time(&["write_buffer_bytes"], |survey| {
+        self.in_time(&[Feature::WriteBuffer], |survey| {
             let (finding, figure) =
                 write_buffer::find(&mut survey.rig, survey.area, page, page_or_usual, most)?;
-            survey.note("write_buffer_bytes", finding);
+            survey.note(Feature::WriteBuffer, finding);
             survey.figures.extend(figure);
             Ok(())
         })?;
         self.stage("interference", 0.85);
         let requests = self.care.repetitions(1000) as u64;
-        self.in_time(&["read_write_slowdown"], |survey| {
+        self.in_time(&[Feature::ReadWriteSlowdown], |survey| {
             let finding = interference::find(&mut survey.rig, survey.area, page_or_usual, requests)?;
-            survey.note("read_write_slowdown", finding);
+            survey.note(Feature::ReadWriteSlowdown, finding);
             Ok(())
         })?;
         // Before the whole drive is overwritten at random, which leaves no block in order.
         self.begin_stage("reclaim unit", 0.9, None);
         self.reclaim(chunk, page, stripe)?;
         self.begin_stage("writes in parallel", 0.95, None);
-        let buffer = self.findings["write_buffer_bytes"].clone();
+        let buffer = self.findings[&Feature::WriteBuffer].clone();
         self.advise_on_writes(&buffer, page_or_usual)
     }
 
@@ -360,14 +352,14 @@ impl Survey<'_, '_> {
                 "each die's pauses are looked at, and which pages share a die was not found",
             ),
         };
-        self.note("reclaim_unit_bytes", finding);
+        self.note(Feature::ReclaimUnit, finding);
         Ok(())
     }
 
     fn chunk(&mut self) -> Result<Option<Boundaries>, Interruption> {
         if self.rig.depth() < 2 {
             let why = "two reads at once show it, and the drive takes one request at a time";
-            self.note("chunk_size_bytes", Finding::not_determined(why));
+            self.note(Feature::ChunkSize, Finding::not_determined(why));
             return Ok(None);
         }
         let places = chunk::places(&self.rig);
@@ -394,7 +386,7 @@ impl Survey<'_, '_> {
                 ),
             ),
         };
-        self.note("chunk_size_bytes", finding);
+        self.note(Feature::ChunkSize, finding);
         let period = found.as_ref().map(|b| b.chunk_bytes / self.rig.sector_bytes());
         self.chunk_figure(period)?;
         Ok(found)
@@ -434,7 +426,7 @@ impl Survey<'_, '_> {
     fn page(&mut self, chunk: Option<&Boundaries>) -> Result<Option<u64>, Interruption> {
         let Some(chunk) = chunk else {
             self.note(
-                "page_size_bytes",
+                Feature::PageSize,
                 Finding::not_determined("it is looked for inside a chunk, and none was found"),
             );
             return Ok(None);
@@ -453,7 +445,7 @@ impl Survey<'_, '_> {
                 "the slower places inside a chunk do not divide it evenly, or all are too much alike to tell",
             ),
         };
-        self.note("page_size_bytes", finding);
+        self.note(Feature::PageSize, finding);
         Ok(page)
     }
 
@@ -463,7 +455,7 @@ impl Survey<'_, '_> {
         page: Option<u64>,
     ) -> Result<Option<Stripe>, Interruption> {
         let Some(chunk) = chunk else {
-            for feature in ["interleaving_degree", "sub_domains"] {
+            for feature in [Feature::InterleavingDegree, Feature::SubDomains] {
                 self.note(feature, Finding::not_determined("it is counted in chunks, and none was found"));
             }
             return Ok(None);
@@ -533,8 +525,8 @@ impl Survey<'_, '_> {
                 (found, sub)
             }
         };
-        self.note("interleaving_degree", degree);
-        self.note("sub_domains", sub);
+        self.note(Feature::InterleavingDegree, degree);
+        self.note(Feature::SubDomains, sub);
     }
 
     fn stripe_figure(&mut self, stripe: &Stripe) {
@@ -590,7 +582,7 @@ impl Survey<'_, '_> {
         let die_period = stripe.and_then(Stripe::die_period);
         let (Some(chunk), Some(page), Some(period)) = (chunk, page, die_period) else {
             let why = "it shows in which pages collide, and no regular collisions were found before";
-            self.note("mapping_policy", Finding::not_determined(why));
+            self.note(Feature::MappingPolicy, Finding::not_determined(why));
             return Ok(());
         };
         let stripe_pages = period as u64 * chunk.chunk_bytes / page;
@@ -621,7 +613,7 @@ impl Survey<'_, '_> {
                 "the probe overwrote the beginning of the drive in random order: its pages no longer lie in address order",
             );
         }
-        self.note("mapping_policy", finding);
+        self.note(Feature::MappingPolicy, finding);
         self.mapping_figure(&collisions);
         // Later experiments expect the area as it was.
         self.rig.fill(area.offset_bytes, area.length_bytes / FILL_BYTES * FILL_BYTES, FILL_BYTES)
@@ -660,21 +652,20 @@ impl Survey<'_, '_> {
         });
     }
 
-    fn note(&mut self, feature: &str, finding: Finding) {
-        debug_assert!(FEATURES.contains(&feature), "{feature} is in the list of features");
+    fn note(&mut self, feature: Feature, finding: Finding) {
         debug_assert!(finding.status != Status::Found || finding.value.is_some());
-        self.findings.insert(feature.into(), finding);
+        self.findings.insert(feature, finding);
     }
 
     fn note_link(&mut self, link: Link) {
-        self.note("link_bandwidth_bytes_per_s", link.bandwidth);
-        self.note("command_cost_ns", link.command);
-        self.note("round_trip_ns", link.round_trip);
+        self.note(Feature::LinkBandwidth, link.bandwidth);
+        self.note(Feature::CommandCost, link.command);
+        self.note(Feature::RoundTrip, link.round_trip);
     }
 
     /// Says that random writes reach all of the drive, which contains what was said of its beginning.
     pub(crate) fn warn_of_random_writes(&mut self) {
-        let mapping = self.findings.get("mapping_policy").and_then(Finding::word);
+        let mapping = self.findings.get(&Feature::MappingPolicy).and_then(Finding::word);
         if mapping == Some(Policy::Lba.name()) || self.medium != Medium::Drive {
             return;
         }
@@ -687,7 +678,7 @@ impl Survey<'_, '_> {
     }
 
     fn warn(&mut self, code: &str, message: &str) {
-        self.warnings.push(Warning { code: code.into(), message: message.into() });
+        self.warnings.push(Warning::new(code, message));
     }
 
     /// Begins a stage that may take as long as the budget gives it.

@@ -6,18 +6,24 @@ use crate::confirm::Measured;
 use crate::grid::Cell;
 use crate::load::Load;
 use crate::options::Medium;
-use crate::result::{Advice, Finding, ProbeResult, Rate, Recommendation, Status, Writes};
 use crate::state::State;
 use flashlane_base::Duration;
 use flashlane_base::units::{format_bytes, format_rate};
+use flashlane_result::feature::Feature;
+use flashlane_result::probe::{Advice, Finding, ProbeResult, Rate, Recommendation, Status, Writes};
 use std::collections::BTreeMap;
 
-type Findings = BTreeMap<String, Finding>;
+type Findings = BTreeMap<Feature, Finding>;
 type Recommendations = BTreeMap<String, Recommendation>;
 
 /// Findings that show flash.
-const STRUCTURE: [&str; 5] =
-    ["chunk_size_bytes", "page_size_bytes", "interleaving_degree", "sub_domains", "mapping_policy"];
+const STRUCTURE: [Feature; 5] = [
+    Feature::ChunkSize,
+    Feature::PageSize,
+    Feature::InterleavingDegree,
+    Feature::SubDomains,
+    Feature::MappingPolicy,
+];
 
 const WRITES: &str = "Random writes";
 
@@ -126,16 +132,14 @@ pub(crate) fn advice(
     advice
 }
 
-impl ProbeResult {
-    /// Adds how fast the writes of another drive of this kind are, filled and overwritten at random.
-    pub fn add_fragmented(&mut self, rate: Rate) {
-        let Some(point) = self.recommendation.get_mut("random_write") else { return };
-        let Some(writes) = point.writes.as_mut() else { return };
-        writes.fragmented = Some(rate);
-        let told = of_load("random_write", WRITES, point);
-        if let Some(advice) = self.advice.iter_mut().find(|advice| advice.about == told.about) {
-            *advice = told;
-        }
+/// Adds how fast the writes of another drive of this kind are, filled and overwritten at random.
+pub fn add_fragmented(result: &mut ProbeResult, rate: Rate) {
+    let Some(point) = result.recommendation.get_mut("random_write") else { return };
+    let Some(writes) = point.writes.as_mut() else { return };
+    writes.fragmented = Some(rate);
+    let told = of_load("random_write", WRITES, point);
+    if let Some(advice) = result.advice.iter_mut().find(|advice| advice.about == told.about) {
+        *advice = told;
     }
 }
 
@@ -210,14 +214,14 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
 
 /// The unit that requests begin and end on: the page, else the chunk.
 fn alignment(findings: &Findings) -> Option<u64> {
-    let number = |name: &str| findings.get(name).and_then(Finding::number);
-    number("page_size_bytes").or_else(|| number("chunk_size_bytes"))
+    let number = |feature| findings.get(&feature).and_then(Finding::number);
+    number(Feature::PageSize).or_else(|| number(Feature::ChunkSize))
 }
 
 fn about_alignment(findings: &Findings) -> Option<Advice> {
     let unit = alignment(findings)?;
-    let page = findings.get("page_size_bytes").filter(|page| page.number().is_some());
-    let source = page.or_else(|| findings.get("chunk_size_bytes"))?;
+    let page = findings.get(&Feature::PageSize).filter(|page| page.number().is_some());
+    let source = page.or_else(|| findings.get(&Feature::ChunkSize))?;
     Some(Advice {
         about: "alignment".into(),
         text: format!("Align requests to {}, and make them multiples of it", format_bytes(unit)),
@@ -227,8 +231,8 @@ fn about_alignment(findings: &Findings) -> Option<Advice> {
 
 /// Bytes of a stripe over all domains, of a chunk, and domains.
 fn extent(findings: &Findings) -> Option<(u64, u64, u64)> {
-    let number = |name: &str| findings.get(name).and_then(Finding::number);
-    let (chunk, degree) = (number("chunk_size_bytes")?, number("interleaving_degree")?);
+    let number = |feature| findings.get(&feature).and_then(Finding::number);
+    let (chunk, degree) = (number(Feature::ChunkSize)?, number(Feature::InterleavingDegree)?);
     Some((chunk.saturating_mul(degree), chunk, degree))
 }
 
@@ -240,14 +244,15 @@ fn about_extents(findings: &Findings) -> Option<Advice> {
         evidence: format!(
             "chunks of {} lie on {degree} domains in turn, so such an extent is read by all of them at once: {}",
             format_bytes(chunk),
-            findings.get("interleaving_degree").map_or("", |finding| &finding.evidence)
+            findings.get(&Feature::InterleavingDegree).map_or("", |finding| &finding.evidence)
         ),
     })
 }
 
 fn about_mixing(findings: &Findings) -> Option<Advice> {
-    let slowdown = findings.get("read_write_slowdown").filter(|finding| finding.status == Status::Found)?;
-    let factor = slowdown.value.as_ref().and_then(serde_json::Value::as_f64)?;
+    let slowdown =
+        findings.get(&Feature::ReadWriteSlowdown).filter(|finding| finding.status == Status::Found)?;
+    let factor = slowdown.factor()?;
     Some(Advice {
         about: "mixing".into(),
         text: format!(
@@ -264,7 +269,8 @@ fn about_medium(findings: &Findings, medium: Medium) -> Option<Advice> {
         Medium::File => "this file",
         Medium::VirtualDisk => "this virtual disk",
     };
-    let found = |name: &&str| findings.get(*name).is_some_and(|finding| finding.status == Status::Found);
+    let found =
+        |feature: &Feature| findings.get(feature).is_some_and(|finding| finding.status == Status::Found);
     if STRUCTURE.iter().any(found) {
         return None;
     }

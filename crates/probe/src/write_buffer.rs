@@ -6,11 +6,11 @@
 
 use crate::chunk::Area;
 use crate::pattern::point;
-use crate::result::Finding;
 use crate::rig::Rig;
 use flashlane_base::Duration;
 use flashlane_measure::Interruption;
-use flashlane_measure::figure::{Axis, Figure, Mark, Series};
+use flashlane_result::probe::Finding;
+use flashlane_result::{Axis, Figure, Mark, Series};
 use flashlane_workload::Access;
 
 /// How much later flash must take a write, against the buffer, for there to be one.

@@ -17,12 +17,12 @@ use crate::confirm::{self, Measured};
 use crate::grid::Cell;
 use crate::load::Load;
 use crate::options::{Budget, Effort, Medium, Options, Progress};
-use crate::result::{Rate, Recommendation, Writes};
 use crate::rig::Rig;
 use flashlane_base::Seed;
 use flashlane_device::Device;
 use flashlane_measure::statistics::steady_state::{ROUNDS, ROUNDS_MAX, Window};
 use flashlane_measure::{Interruption, Run};
+use flashlane_result::probe::{Rate, Recommendation, Writes};
 use flashlane_workload::{Stop, Workload};
 
 /// Bytes of a measurement, within limits on its requests.

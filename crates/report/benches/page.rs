@@ -26,7 +26,7 @@ fn main() {
     let (result, samples) = uflip::synthetic("sim:made-up", requests, 1);
     let scratch = tempfile::tempdir().expect("a directory");
     let dir = kept.map_or(scratch.path(), Path::new);
-    let page = write_page(dir, false, &[Shown { result: &result, samples: Some(&samples) }]).expect("a page");
+    let page = write_page(dir, false, &[Shown { report: &result, samples: Some(&samples) }]).expect("a page");
     let bytes = page.metadata().expect("a file").len();
     println!("page-size: {:.2} MB ({} single requests in noise)", bytes as f64 / 1e6, samples.len());
     if !quick {

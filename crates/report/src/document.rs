@@ -3,7 +3,9 @@
 //! A kind of result is turned into a [`Document`] once; terminal, CSV and page are drawn from that, so that a
 //! number is worded and rounded in one place.
 
-use flashlane_measure::figure::Figure;
+use crate::Samples;
+use crate::singles::{Run, Singles};
+use flashlane_result::{Figure, Warning};
 
 /// A result in words, tables and figures.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +38,53 @@ pub(crate) struct Document {
     pub warnings: Vec<Warning>,
     /// Why the result is incomplete, where it is.
     pub partial: Option<String>,
+    /// What its samples are, where a page can explore them.
+    pub requests: Requests,
+}
+
+/// What the samples of a result are.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Requests {
+    /// None, or nothing that a page explores.
+    #[default]
+    Other,
+    /// Requests over time, by operation.
+    OverTime,
+    /// Requests by their run.
+    ByRun {
+        /// What the parts of a run's name are.
+        levels: [&'static str; 4],
+        /// The runs, without their requests.
+        runs: Vec<Run>,
+    },
+}
+
+impl Requests {
+    /// The single requests among `samples`; none where they hold something else.
+    pub fn of(&self, samples: &Samples) -> Option<Singles> {
+        let column = |name| samples.u64(name);
+        match self {
+            Self::Other => None,
+            Self::OverTime => {
+                Singles::over_time(column("submitted_ns")?, column("latency_ns")?, column("operation")?)
+            }
+            Self::ByRun { levels, runs } => {
+                let mut runs = runs.clone();
+                for (&run, &latency_ns) in column("run")?.iter().zip(column("latency_ns")?) {
+                    runs.get_mut(usize::try_from(run).ok()?)?.latency_ns.push(latency_ns);
+                }
+                runs.retain(|run| !run.latency_ns.is_empty());
+                let levels = levels.map(str::to_owned).to_vec();
+                (!runs.is_empty()).then(|| Singles {
+                    levels,
+                    counted: "I/O",
+                    kinds: vec!["I/Os"],
+                    runs,
+                    is_timed: false,
+                })
+            }
+        }
+    }
 }
 
 /// A sentence on what to do.
@@ -54,14 +103,6 @@ pub(crate) struct Fact {
     pub label: String,
     pub value: String,
     pub tone: Tone,
-}
-
-/// A doubt about a result.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Warning {
-    /// Stable name; may be empty.
-    pub code: String,
-    pub message: String,
 }
 
 /// A table.

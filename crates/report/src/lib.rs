@@ -1,26 +1,29 @@
 //! From a result to what people see: terminal, CSV, SVG, one self-contained page.
 //!
 //! A result is JSON (`flashlane.probe/1`, `flashlane.run/1`, `flashlane.study/1` …) and complete: nothing is run
-//! here. Each kind of result becomes one document (`kinds`), and each way of showing draws any document.
+//! here. [`Report::read`] reads it once into the types of `flashlane_result` and makes one document of it (`kinds`);
+//! each way of showing draws any document.
 
 mod csv;
 mod directory;
 mod document;
-mod fields;
 mod kinds;
 mod page;
 mod samples;
 mod singles;
 mod svg;
+#[cfg(test)]
+mod tests;
 mod text;
 mod wording;
 mod write;
 
-pub use flashlane_measure::figure::Figure;
 pub use samples::{Samples, Values};
 pub use svg::{svg, svg_of_width};
 pub use write::{check_place, write_all, write_page};
 
+use document::Document;
+use flashlane_result::ReadError;
 use serde_json::Value;
 use std::io;
 use std::path::PathBuf;
@@ -36,16 +39,9 @@ pub enum ReportError {
         /// The schemas that can be shown.
         known: String,
     },
-    /// A field of the result is something else than its schema says.
-    #[error("its field {field} is {found}, where {expected} is expected")]
-    Field {
-        /// Its name, with its place in a list.
-        field: String,
-        /// Its value, as JSON; the beginning of a long one.
-        found: String,
-        /// What it has to be, with its article.
-        expected: &'static str,
-    },
+    /// A field of the result is missing, or something else than its schema says.
+    #[error(transparent)]
+    Field(#[from] ReadError),
     /// A column of samples does not fit.
     #[error("the sample column '{name}' is refused: {reason}")]
     Column {
@@ -110,46 +106,54 @@ fn already(written: &[PathBuf]) -> String {
     format!("; already written: {}", names.join(", "))
 }
 
-/// Checks that a result is of a kind that can be shown, and that its fields have the structure of that kind.
-///
-/// # Errors
-/// [`ReportError::Schema`] where it is not, with the kinds that can; [`ReportError::Field`] with the first such field.
-pub fn check(result: &Value) -> Result<(), ReportError> {
-    if kinds::find(result).is_some() {
-        return fields::check(result);
+/// A result that can be shown.
+#[derive(Clone, Debug)]
+pub struct Report {
+    json: Value,
+    document: Document,
+}
+
+impl Report {
+    /// Reads a result.
+    ///
+    /// # Errors
+    /// [`ReportError::Schema`] where it is of no kind that can be shown, with those that can; [`ReportError::Field`] with
+    /// the first field that is not as its schema says.
+    pub fn read(json: Value) -> Result<Self, ReportError> {
+        Ok(Self { document: kinds::read(&json)?, json })
     }
-    let given = match &result["schema"] {
-        Value::Null => "of the result is missing and".to_owned(),
-        schema => schema.to_string(),
-    };
-    let known: Vec<&str> = kinds::KINDS.iter().map(|kind| kind.schema).collect();
-    Err(ReportError::Schema { given, known: known.join(", ") })
-}
 
-/// The result as plain text for a terminal of `width` cells. Never coloured.
-pub fn text(result: &Value, width: usize) -> String {
-    text::render(&kinds::document(result), width)
-}
+    /// The result as it was given.
+    pub fn json(&self) -> &Value {
+        &self.json
+    }
 
-/// The result's main table as CSV: findings, latency statistics, rows of a study.
-pub fn csv(result: &Value) -> String {
-    csv::render(&kinds::document(result))
+    /// The result as plain text for a terminal of `width` cells. Never coloured.
+    pub fn text(&self, width: usize) -> String {
+        text::render(&self.document, width)
+    }
+
+    /// The result's main table as CSV: findings, latency statistics, rows of a study.
+    pub fn csv(&self) -> String {
+        csv::render(&self.document)
+    }
 }
 
 /// A result to be shown on a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
     /// The result.
-    pub result: &'a Value,
+    pub report: &'a Report,
     /// Its single requests, which the page can then explore.
     pub samples: Option<&'a Samples>,
 }
 
 /// One or several results as one HTML page that needs nothing else, not even a network.
 pub fn page(results: &[Shown<'_>]) -> String {
-    let sheet = |shown: &Shown<'_>| page::Sheet {
-        document: kinds::document(shown.result),
-        singles: kinds::singles(shown.result, shown.samples),
-    };
     page::render(&results.iter().map(sheet).collect::<Vec<_>>())
+}
+
+fn sheet<'a>(shown: &Shown<'a>) -> page::Sheet<'a> {
+    let document = &shown.report.document;
+    page::Sheet { document, singles: shown.samples.and_then(|samples| document.requests.of(samples)) }
 }

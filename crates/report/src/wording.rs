@@ -35,12 +35,7 @@ fn unit_of(name: &str) -> (&str, Unit) {
 }
 
 /// Names that are spelled otherwise than their words say.
-const SPELLINGS: &[(&str, &str)] = &[
-    ("over_provisioning", "Over-provisioning"),
-    ("sub_domains", "Sub-domains"),
-    ("read_write_slowdown", "Read/write slowdown"),
-    ("p99", "p99"),
-];
+const SPELLINGS: &[(&str, &str)] = &[("over_provisioning", "Over-provisioning"), ("p99", "p99")];
 
 /// `chunk_size_bytes` as `Chunk size`; the unit is shown with the value.
 pub(crate) fn plain_name(name: &str) -> String {

@@ -5,7 +5,7 @@
 //! `directory` says which files those are; all others stay as they are.
 
 use crate::directory::{Directory, PAGE, RESULT, SAMPLES, figure_file};
-use crate::{ReportError, Samples, Shown, kinds, page, svg};
+use crate::{Report, ReportError, Samples, Shown, page, svg};
 use flashlane_files::WholeFile;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -43,7 +43,7 @@ pub fn check_place(dir: &Path, force: bool) -> Result<(), ReportError> {
 pub fn write_all(
     dir: &Path,
     force: bool,
-    result: &Value,
+    report: &Report,
     samples: Option<&Samples>,
 ) -> Result<Vec<PathBuf>, ReportError> {
     let mut files = Files::begin(dir, force)?;
@@ -52,30 +52,31 @@ pub fn write_all(
     // Before the first file is there.
     names.iter().try_for_each(|name| files.directory.check_name(name).map(drop))?;
     let is_free = |name: &str| files.directory.check_name(name).is_ok();
-    let figures: Vec<_> = kinds::document(result)
+    let figures: Vec<_> = report
+        .document
         .figures
-        .into_iter()
+        .iter()
         .map(|figure| (figure_file(&figure.id, &mut taken, is_free), figure))
         .collect();
     names.extend(figures.iter().map(|(name, _)| name.clone()));
     let stale = files.directory.stale(&names);
 
     // Wherever this ends, no file of ours is on no list.
-    files.put_result(result, names.iter().chain(&stale))?;
+    files.put_result(report.json(), names.iter().chain(&stale))?;
     if let Some(samples) = samples {
         files.put(SAMPLES, |out| samples.write(out))?;
     }
     for (name, figure) in figures {
-        files.put(&name, |out| out.write_all(svg(&figure).as_bytes()))?;
+        files.put(&name, |out| out.write_all(svg(figure).as_bytes()))?;
     }
-    files.put(PAGE, |out| out.write_all(page(&[Shown { result, samples }]).as_bytes()))?;
+    files.put(PAGE, |out| out.write_all(page(&[Shown { report, samples }]).as_bytes()))?;
     if !stale.is_empty() {
         for name in stale {
             // Where it stays, it stays: it is on no list any more.
             let _ = fs::remove_file(files.directory.path(&name));
         }
         files.written.remove(0);
-        files.put_result(result, names.iter())?;
+        files.put_result(report.json(), names.iter())?;
         files.written.rotate_right(1);
     }
     Ok(files.written)

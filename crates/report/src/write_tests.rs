@@ -1,11 +1,13 @@
 use super::*;
 use std::os::unix::fs::symlink;
 
-fn figure_result(ids: &[&str]) -> Value {
+fn figure_result(ids: &[&str]) -> Report {
     let axis = serde_json::json!({ "label": "x", "unit": "", "scale": "linear" });
     let figure = |id: &&str| serde_json::json!({ "id": id, "title": id, "x": axis, "y": axis, "series": [] });
     let figures: Vec<Value> = ids.iter().map(figure).collect();
-    serde_json::json!({ "schema": "flashlane.run/1", "device": "null", "figures": figures })
+    let result = serde_json::json!({ "schema": "flashlane.study/1", "paper": "x", "rows": [], "figures": figures,
+        "warnings": [], "partial": null });
+    Report::read(result).unwrap()
 }
 
 fn some_samples() -> Samples {

@@ -6,8 +6,8 @@ mod browser;
 mod uflip;
 
 use browser::Browser;
-use flashlane_report::{Samples, Shown, write_page};
-use serde_json::{Value, json};
+use flashlane_report::{Report, Samples, Shown, write_page};
+use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -25,9 +25,9 @@ fn page(shown: &[Shown<'_>]) -> Page {
     Page { _dir: dir, file }
 }
 
-fn fixture(name: &str) -> Value {
+fn fixture(name: &str) -> Report {
     let path = format!("{}/tests/fixtures/{name}.json", env!("CARGO_MANIFEST_DIR"));
-    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    Report::read(serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()).unwrap()
 }
 
 /// A browser on a desk's screen with these results open in it; none where there is no browser.
@@ -39,8 +39,8 @@ fn opened(shown: &[Shown<'_>]) -> Option<(Browser, Page)> {
     Some((browser, page))
 }
 
-fn only(result: &Value) -> [Shown<'_>; 1] {
-    [Shown { result, samples: None }]
+fn only(report: &Report) -> [Shown<'_>; 1] {
+    [Shown { report, samples: None }]
 }
 
 /// A thousand reads and writes at known times, the 700th a second long.
@@ -61,13 +61,13 @@ fn every_plot_of_every_kind_renders_and_nothing_is_asked_of_a_network() {
     let mut browser = Browser::start(&program);
     let (made_up, made_up_samples) = uflip::synthetic("sim:made-up", 20_000, 1);
     let results = [fixture("probe"), fixture("run"), fixture("study"), made_up];
-    for (result, samples) in results.iter().zip([None, Some(&requests()), None, Some(&made_up_samples)]) {
+    for (report, samples) in results.iter().zip([None, Some(&requests()), None, Some(&made_up_samples)]) {
         for (width, mobile) in [(1280, false), (390, true)] {
             browser.resize(width, 800, mobile);
-            let page = page(&[Shown { result, samples }]);
+            let page = page(&[Shown { report, samples }]);
             browser.open(&page.file);
-            let kind = &result["schema"];
-            let figures = result["figures"].as_array().unwrap().len();
+            let kind = &report.json()["schema"];
+            let figures = report.json()["figures"].as_array().unwrap().len();
             let drawn = "[...document.querySelectorAll('figure')].filter((f) => f.querySelector('.plot').plot && \
                  [...f.querySelectorAll('.plot>svg')].filter((s) => s.getBoundingClientRect().width > 200).length === 1).length";
             assert_eq!(browser.value(drawn), json!(figures), "{kind} at {width}");
@@ -195,7 +195,7 @@ fn a_legend_hides_a_curve_and_an_axis_changes_its_scale() {
 #[test]
 fn single_requests_are_brushed_and_their_distribution_follows() {
     let (result, samples) = (fixture("run"), requests());
-    let Some((mut browser, _page)) = opened(&[Shown { result: &result, samples: Some(&samples) }]) else {
+    let Some((mut browser, _page)) = opened(&[Shown { report: &result, samples: Some(&samples) }]) else {
         return;
     };
     browser.place(".detail");
@@ -221,7 +221,7 @@ fn single_requests_are_brushed_and_their_distribution_follows() {
 #[test]
 fn a_run_is_chosen_by_its_name_and_drawn_whole() {
     let (result, samples) = uflip::synthetic("sim:made-up", 60_000, 2);
-    let Some((mut browser, _page)) = opened(&[Shown { result: &result, samples: Some(&samples) }]) else {
+    let Some((mut browser, _page)) = opened(&[Shown { report: &result, samples: Some(&samples) }]) else {
         return;
     };
     browser.place(".detail");
@@ -235,7 +235,7 @@ fn a_run_is_chosen_by_its_name_and_drawn_whole() {
     browser.until(&format!("{name}[1] === 'RW'"));
     assert_eq!(browser.value(name), json!(["Order", "RW", "Incr 1", "1"]));
     let at = browser.value("Number(document.querySelector('.singles').dataset.run)").as_u64().unwrap();
-    let row = &result["runs"][at as usize];
+    let row = &result.json()["runs"][at as usize];
     let (first, count) =
         (row["first_sample"].as_u64().unwrap() as usize, row["samples"].as_u64().unwrap() as usize);
     let wanted = &samples.u64("latency_ns").unwrap()[first..first + count];
@@ -255,9 +255,9 @@ fn results_compare_in_one_table_and_on_the_same_axes() {
     let (b, b_samples) = uflip::synthetic("sim:other", 9_000, 2);
     let run = fixture("run");
     let shown = [
-        Shown { result: &a, samples: Some(&a_samples) },
-        Shown { result: &b, samples: Some(&b_samples) },
-        Shown { result: &run, samples: None },
+        Shown { report: &a, samples: Some(&a_samples) },
+        Shown { report: &b, samples: Some(&b_samples) },
+        Shown { report: &run, samples: None },
     ];
     let Some((mut browser, _page)) = opened(&shown) else { return };
     let rows = "[...document.querySelector('main>section table').tBodies[0].rows].map((row) => row.cells[0].textContent)";

@@ -6,7 +6,7 @@
 mod process;
 
 use flashlane_base::Seed;
-use flashlane_probe::{Effort, Medium, Options, ProbeResult, Status, probe};
+use flashlane_probe::{Effort, Feature, Medium, Options, ProbeResult, Status, probe};
 use flashlane_sim::{Drive, config};
 use flashlane_studies::advice_score::{Comparison, LOADS, compare, profiles, random};
 use flashlane_studies::score::score;
@@ -135,13 +135,14 @@ fn file() {
 /// Structural findings that claim to be found.
 fn invented(result: &ProbeResult) -> usize {
     let features = [
-        "chunk_size_bytes",
-        "page_size_bytes",
-        "interleaving_degree",
-        "sub_domains",
-        "mapping_policy",
-        "readahead_streams",
+        Feature::ChunkSize,
+        Feature::PageSize,
+        Feature::InterleavingDegree,
+        Feature::SubDomains,
+        Feature::MappingPolicy,
+        Feature::ReadaheadStreams,
     ];
-    let found = |name: &str| result.finding(name).is_some_and(|finding| finding.status == Status::Found);
+    let found =
+        |feature: &Feature| result.finding(*feature).is_some_and(|finding| finding.status == Status::Found);
     features.into_iter().filter(|name| found(name)).count()
 }

@@ -12,7 +12,7 @@
 mod process;
 
 use flashlane_base::{Duration, Seed};
-use flashlane_measure::schema::RunResult;
+use flashlane_result::run::RunResult;
 use flashlane_sim::config::DriveConfig;
 use flashlane_sim::{Drive, config};
 use flashlane_sweep::{Grid, Halt, Options, Outcome, Planned, Task, run};

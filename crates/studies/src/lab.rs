@@ -4,9 +4,9 @@ use crate::FigureError;
 use crate::crew::Shared;
 use flashlane_base::Seed;
 use flashlane_device::Device;
-use flashlane_measure::schema::Warning;
 use flashlane_measure::{Interruption, Replay, ReplayOptions, replay};
 use flashlane_probe::rig::Rig;
+use flashlane_result::Warning;
 use flashlane_sim::{Drive, DriveConfig, config};
 use flashlane_sweep::Store;
 use flashlane_trace::{OpenOptions, Record};
@@ -163,10 +163,7 @@ impl<'a> Lab<'a> {
         let folder = self.options.traces.map_or("no folder of traces was given".into(), |folder| {
             format!("there is none in '{}'", folder.display())
         });
-        Warning {
-            code: "trace-not-given".into(),
-            message: format!("what needs the trace '{name}' was not measured: {folder}"),
-        }
+        Warning::new("trace-not-given", format!("what needs the trace '{name}' was not measured: {folder}"))
     }
 
     fn drive(&mut self, profile: &str, overrides: &[(&str, &str)]) -> Result<Drive, FigureError> {

@@ -12,7 +12,6 @@ mod disksim;
 mod error;
 mod lab;
 pub mod phase_score;
-mod result;
 mod row;
 mod ruan12;
 pub mod score;
@@ -21,9 +20,8 @@ mod study;
 mod uflip09;
 
 pub use error::{FigureError, StudyError};
+pub use flashlane_result::study::{Row, STUDY_SCHEMA, StudyResult, Value, Verdict};
 pub use lab::{Options, Progress, Watch};
-pub use result::{STUDY_SCHEMA, StudyResult};
-pub use row::{Row, Value, Verdict};
 pub use study::{FigureStudy, SharedMeasurement, Studied, Study, run};
 
 /// All papers.

@@ -6,13 +6,14 @@
 
 use flashlane_base::{Random, Seed};
 use flashlane_probe::{Finding, Options, Status, probe};
+use flashlane_result::feature::Feature;
+use flashlane_result::score::{Mistake, SCORE_SCHEMA, Score, Tally};
 use flashlane_sim::{Drive, config};
 use rayon::prelude::*;
-use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a drive really is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Truth {
     /// Bytes of a chunk.
     pub chunk_size_bytes: u64,
@@ -28,51 +29,6 @@ pub struct Truth {
     pub readahead_streams: u64,
     /// Bytes of write buffer; 0 for none.
     pub write_buffer_bytes: u64,
-}
-
-/// How one feature was answered over all drives.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Tally {
-    /// The feature.
-    pub feature: &'static str,
-    /// Right answers, "absent" where it is so included.
-    pub right: u64,
-    /// Wrong answers.
-    pub wrong: u64,
-    /// Answers left open.
-    pub not_determined: u64,
-}
-
-/// A wrong answer, with what is needed to look into it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Mistake {
-    /// The drive's number.
-    pub drive: u64,
-    /// The feature.
-    pub feature: &'static str,
-    /// What is true.
-    pub truth: String,
-    /// What the probe said.
-    pub answer: String,
-    /// The drive's profile.
-    pub profile: String,
-}
-
-/// The score.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Score {
-    /// `flashlane.score/1`.
-    pub schema: &'static str,
-    /// Drives probed.
-    pub drives: u64,
-    /// The root of all drives.
-    pub seed: u64,
-    /// By feature.
-    pub features: Vec<Tally>,
-    /// Every wrong answer.
-    pub mistakes: Vec<Mistake>,
-    /// Why it ended early, where it did: the drives probed until then are counted.
-    pub partial: Option<String>,
 }
 
 /// A buffer's size is right within this share: what leaves it while it fills is estimated.
@@ -96,7 +52,7 @@ pub fn score(drives: u64, seed: Seed, watch: &(dyn Fn(u64) -> bool + Sync)) -> S
         .collect();
     let probed = answers.iter().flatten().count() as u64;
     let mut features: Vec<Tally> =
-        FEATURES.iter().map(|&feature| Tally { feature, ..Tally::default() }).collect();
+        FEATURES.map(|feature| Tally { feature, right: 0, wrong: 0, not_determined: 0 }).into();
     let mut mistakes = Vec::new();
     for answer in answers.into_iter().flatten().flatten() {
         let tally =
@@ -111,21 +67,21 @@ pub fn score(drives: u64, seed: Seed, watch: &(dyn Fn(u64) -> bool + Sync)) -> S
         }
     }
     let partial = (probed < drives).then(|| format!("stopped after {probed} of {drives} drives"));
-    Score { schema: "flashlane.score/1", drives: probed, seed: seed.0, features, mistakes, partial }
+    Score { schema: SCORE_SCHEMA.into(), drives: probed, seed: seed.0, features, mistakes, partial }
 }
 
-const FEATURES: [&str; 7] = [
-    "chunk_size_bytes",
-    "page_size_bytes",
-    "interleaving_degree",
-    "sub_domains",
-    "mapping_policy",
-    "readahead_streams",
-    "write_buffer_bytes",
+const FEATURES: [Feature; 7] = [
+    Feature::ChunkSize,
+    Feature::PageSize,
+    Feature::InterleavingDegree,
+    Feature::SubDomains,
+    Feature::MappingPolicy,
+    Feature::ReadaheadStreams,
+    Feature::WriteBuffer,
 ];
 
 struct Answer {
-    feature: &'static str,
+    feature: Feature,
     mark: Mark,
 }
 
@@ -163,16 +119,16 @@ fn examine(drive: u64, seed: Seed) -> Vec<Answer> {
         .collect()
 }
 
-fn is_right(feature: &str, finding: &Finding, truth: &Truth) -> bool {
+fn is_right(feature: Feature, finding: &Finding, truth: &Truth) -> bool {
     let number = finding.number();
     match feature {
-        "chunk_size_bytes" => number == Some(truth.chunk_size_bytes),
-        "page_size_bytes" => number == Some(truth.page_size_bytes),
-        "interleaving_degree" => number == Some(truth.interleaving_degree),
-        "sub_domains" => number == Some(truth.sub_domains),
-        "mapping_policy" => finding.word() == Some(truth.mapping_policy),
-        "readahead_streams" => number.unwrap_or(0) == truth.readahead_streams,
-        "write_buffer_bytes" => match (number, truth.write_buffer_bytes) {
+        Feature::ChunkSize => number == Some(truth.chunk_size_bytes),
+        Feature::PageSize => number == Some(truth.page_size_bytes),
+        Feature::InterleavingDegree => number == Some(truth.interleaving_degree),
+        Feature::SubDomains => number == Some(truth.sub_domains),
+        Feature::MappingPolicy => finding.word() == Some(truth.mapping_policy),
+        Feature::ReadaheadStreams => number.unwrap_or(0) == truth.readahead_streams,
+        Feature::WriteBuffer => match (number, truth.write_buffer_bytes) {
             (None, 0) => true,
             (Some(found), bytes) => (found as f64 / bytes as f64 - 1.0).abs() <= BUFFER_TOLERANCE,
             _ => false,

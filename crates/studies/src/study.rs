@@ -4,8 +4,7 @@ use crate::crew::{Crew, Shared, Task};
 use crate::lab::Lab;
 use crate::{FigureError, Options, REGISTRY, Row, STUDY_SCHEMA, StudyError, StudyResult};
 use flashlane_measure::Interruption;
-use flashlane_measure::figure::Figure;
-use flashlane_measure::schema::Warning;
+use flashlane_result::{Figure, Warning};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io;
@@ -105,6 +104,7 @@ pub fn run(paper: &str, figure: Option<&str>, options: Options<'_>) -> Result<St
         figures: Vec::new(),
         warnings: Vec::new(),
         partial: None,
+        machine: None,
     };
     for figure in figures {
         let outcome = match has_all(figure).then(|| made.next()).flatten() {
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_several_figures_warn_of_stands_once() {
-        let warning = |message: &str| Warning { code: "trace-not-given".into(), message: message.into() };
+        let warning = |message: &str| Warning::new("trace-not-given", message);
         let mut all = Vec::new();
         add_new(&mut all, vec![warning("a"), warning("b")]);
         add_new(&mut all, vec![warning("b"), warning("c"), warning("a")]);

@@ -10,7 +10,7 @@
 //! together with 95% (Bonferroni; the same source, section 10.4). Cost: one pass over all repetitions.
 
 use flashlane_measure::statistics::student_t;
-use serde::{Deserialize, Serialize};
+use flashlane_result::sweep::{Compared, Standing};
 
 /// Differences up to this share of the best are none: three digits hardly show them.
 const NOTICEABLE: f64 = 0.005;
@@ -18,33 +18,6 @@ const NOTICEABLE: f64 = 0.005;
 const RESOLUTION: f64 = 0.1;
 /// The probability that any of the intervals misses its difference is at most this.
 const ERROR: f64 = 0.05;
-
-/// How a point compares with the best one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Standing {
-    /// Its mean is the best.
-    Best,
-    /// It cannot be distinguished from the best, and a difference that matters would have been seen.
-    NoDifference,
-    /// It cannot be distinguished from the best, and the repetitions are too few to see a difference that matters.
-    TooFewRepetitions,
-    /// It differs from the best by more than chance.
-    Worse,
-    /// It was measured once, and how much of the difference is chance cannot be said.
-    Unknown,
-}
-
-/// A point compared with the best one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Compared {
-    /// How it compares.
-    pub standing: Standing,
-    /// By how much it is worse, as a share of the best one's mean.
-    pub difference: f64,
-    /// Half the width of the difference's confidence interval, likewise; `null` for fewer than two repetitions.
-    pub half_width: Option<f64>,
-}
 
 /// Compares points, each with the values of its repetitions in the order of the repetitions; points without any are
 /// `None`. `larger_is_better` says which end is the best; with `is_exact` nothing about the values is random.

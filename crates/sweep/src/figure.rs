@@ -3,13 +3,12 @@
 
 use crate::distribution::Distribution;
 use crate::grid::{Grid, SEED};
-use crate::knee::Knee;
 use crate::metric::Metric;
 use crate::outcome::Outcome;
-use crate::row::PointRow;
 use crate::values::Key;
 use flashlane_base::units::Quantity;
-use flashlane_measure::figure::{Axis, Figure, Mark, Series};
+use flashlane_result::sweep::{Knee, PointRow};
+use flashlane_result::{Axis, Figure, Mark, Series};
 
 /// Values that make a curve rather than a pair of points.
 const CURVE: usize = 3;

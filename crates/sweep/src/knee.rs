@@ -7,31 +7,11 @@
 //! its throughput.)
 
 use crate::grid::{DEPTHS, Grid, SEED};
-use crate::row::PointRow;
-use serde::{Deserialize, Serialize};
+use flashlane_result::sweep::{Knee, PointRow};
 use serde_json::{Map, Value};
 
 /// The share of the highest throughput that counts as all of it.
 const ENOUGH: f64 = 0.95;
-
-/// The knee of the throughput over a depth.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Knee {
-    /// The key of the depth.
-    pub key: String,
-    /// The values of the other keys.
-    pub point: Map<String, Value>,
-    /// The depth.
-    pub depth: f64,
-    /// Requests a second there.
-    pub iops: f64,
-    /// The share of the highest throughput.
-    pub share: f64,
-    /// What 99% of the latencies did not exceed there.
-    pub p99_ns: Option<f64>,
-    /// Whether it is the largest depth that was measured: more may be better.
-    pub is_at_edge: bool,
-}
 
 /// The knees of a sweep over a depth; none where no depth is swept, or too few were measured.
 pub(crate) fn knees(grid: &Grid, rows: &[PointRow]) -> Vec<Knee> {

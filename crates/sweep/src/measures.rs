@@ -2,48 +2,11 @@
 
 use crate::compare::half_width;
 use flashlane_base::Latency;
-use flashlane_measure::schema::{CounterRow, Warning};
-use serde::{Deserialize, Serialize};
+use flashlane_result::Warning;
+use flashlane_result::run::CounterRow;
+use flashlane_result::sweep::Measures;
+use serde::Deserialize;
 use std::collections::BTreeMap;
-
-/// What is kept of a point's result; `null` where it has no such number.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Measures {
-    /// Requests measured.
-    pub requests: Option<u64>,
-    /// Device time, in seconds.
-    pub elapsed_s: Option<f64>,
-    /// Mean latency.
-    pub mean_ns: Option<f64>,
-    /// Median latency.
-    pub p50_ns: Option<f64>,
-    /// 90% took no longer.
-    pub p90_ns: Option<f64>,
-    /// 99% took no longer.
-    pub p99_ns: Option<f64>,
-    /// 99.9% took no longer.
-    pub p999_ns: Option<f64>,
-    /// The longest latency.
-    pub max_ns: Option<f64>,
-    /// Requests a second of device time.
-    pub iops: Option<f64>,
-    /// Bytes read and written a second of device time.
-    pub bandwidth_bytes_per_s: Option<f64>,
-    /// Flash pages programmed a page the host wrote.
-    pub write_amplification: Option<f64>,
-    /// Erase blocks erased.
-    pub blocks_erased: Option<u64>,
-    /// Share of the pages read and written that were found in the write buffer.
-    pub buffer_hit_share: Option<f64>,
-    /// Of uFLIP's key characteristics: the mean response time of 32 KiB, in milliseconds, read in sequence …
-    pub sr_ms: Option<f64>,
-    /// … read at random …
-    pub rr_ms: Option<f64>,
-    /// … written in sequence …
-    pub sw_ms: Option<f64>,
-    /// … and written at random.
-    pub rw_ms: Option<f64>,
-}
 
 /// What a sweep reads of the result of a run, and of any other that has the same fields, or some of them.
 #[derive(Deserialize)]
@@ -111,61 +74,59 @@ pub(crate) type Number = fn(&Measures) -> Option<f64>;
 /// The level of the intervals that are given with means.
 const LEVEL: f64 = 0.95;
 
-impl Measures {
-    /// The means over repetitions; the longest latency is that of all of them.
-    pub(crate) fn mean_of(all: &[&Self]) -> Self {
-        if let [one] = all {
-            return (*one).clone();
-        }
-        let mean = |of: fn(&Self) -> Option<f64>| {
-            let values: Vec<f64> = all.iter().filter_map(|measures| of(measures)).collect();
-            (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-        };
-        let whole = |of: fn(&Self) -> Option<f64>| mean(of).map(|mean| mean.round() as u64);
-        Self {
-            requests: whole(|m| m.requests.map(|n| n as f64)),
-            elapsed_s: mean(|m| m.elapsed_s),
-            mean_ns: mean(|m| m.mean_ns),
-            p50_ns: mean(|m| m.p50_ns),
-            p90_ns: mean(|m| m.p90_ns),
-            p99_ns: mean(|m| m.p99_ns),
-            p999_ns: mean(|m| m.p999_ns),
-            max_ns: all.iter().filter_map(|measures| measures.max_ns).reduce(f64::max),
-            iops: mean(|m| m.iops),
-            bandwidth_bytes_per_s: mean(|m| m.bandwidth_bytes_per_s),
-            write_amplification: mean(|m| m.write_amplification),
-            blocks_erased: whole(|m| m.blocks_erased.map(|n| n as f64)),
-            buffer_hit_share: mean(|m| m.buffer_hit_share),
-            sr_ms: mean(|m| m.sr_ms),
-            rr_ms: mean(|m| m.rr_ms),
-            sw_ms: mean(|m| m.sw_ms),
-            rw_ms: mean(|m| m.rw_ms),
-        }
+/// The means over repetitions; the longest latency is that of all of them.
+pub(super) fn mean_of(all: &[&Measures]) -> Measures {
+    if let [one] = all {
+        return (*one).clone();
     }
+    let mean = |of: fn(&Measures) -> Option<f64>| {
+        let values: Vec<f64> = all.iter().filter_map(|measures| of(measures)).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    let whole = |of: fn(&Measures) -> Option<f64>| mean(of).map(|mean| mean.round() as u64);
+    Measures {
+        requests: whole(|m| m.requests.map(|n| n as f64)),
+        elapsed_s: mean(|m| m.elapsed_s),
+        mean_ns: mean(|m| m.mean_ns),
+        p50_ns: mean(|m| m.p50_ns),
+        p90_ns: mean(|m| m.p90_ns),
+        p99_ns: mean(|m| m.p99_ns),
+        p999_ns: mean(|m| m.p999_ns),
+        max_ns: all.iter().filter_map(|measures| measures.max_ns).reduce(f64::max),
+        iops: mean(|m| m.iops),
+        bandwidth_bytes_per_s: mean(|m| m.bandwidth_bytes_per_s),
+        write_amplification: mean(|m| m.write_amplification),
+        blocks_erased: whole(|m| m.blocks_erased.map(|n| n as f64)),
+        buffer_hit_share: mean(|m| m.buffer_hit_share),
+        sr_ms: mean(|m| m.sr_ms),
+        rr_ms: mean(|m| m.rr_ms),
+        sw_ms: mean(|m| m.sw_ms),
+        rw_ms: mean(|m| m.rw_ms),
+    }
+}
 
-    /// Half the widths of the 95% confidence intervals of those means, by the number's name; of the longest latency
-    /// there is none. Empty for fewer than two repetitions.
-    pub(crate) fn half_widths(all: &[&Self]) -> BTreeMap<String, f64> {
-        let numbers: [(&str, Number); 14] = [
-            ("elapsed_s", |m| m.elapsed_s),
-            ("mean_ns", |m| m.mean_ns),
-            ("p50_ns", |m| m.p50_ns),
-            ("p90_ns", |m| m.p90_ns),
-            ("p99_ns", |m| m.p99_ns),
-            ("p999_ns", |m| m.p999_ns),
-            ("iops", |m| m.iops),
-            ("bandwidth_bytes_per_s", |m| m.bandwidth_bytes_per_s),
-            ("write_amplification", |m| m.write_amplification),
-            ("buffer_hit_share", |m| m.buffer_hit_share),
-            ("sr_ms", |m| m.sr_ms),
-            ("rr_ms", |m| m.rr_ms),
-            ("sw_ms", |m| m.sw_ms),
-            ("rw_ms", |m| m.rw_ms),
-        ];
-        let of_number = |(name, of): &(&str, Number)| {
-            let values: Vec<f64> = all.iter().filter_map(|measures| of(measures)).collect();
-            Some(((*name).to_owned(), half_width(&values, LEVEL)?))
-        };
-        numbers.iter().filter_map(of_number).collect()
-    }
+/// Half the widths of the 95% confidence intervals of those means, by the number's name; of the longest latency
+/// there is none. Empty for fewer than two repetitions.
+pub(super) fn half_widths(all: &[&Measures]) -> BTreeMap<String, f64> {
+    let numbers: [(&str, Number); 14] = [
+        ("elapsed_s", |m| m.elapsed_s),
+        ("mean_ns", |m| m.mean_ns),
+        ("p50_ns", |m| m.p50_ns),
+        ("p90_ns", |m| m.p90_ns),
+        ("p99_ns", |m| m.p99_ns),
+        ("p999_ns", |m| m.p999_ns),
+        ("iops", |m| m.iops),
+        ("bandwidth_bytes_per_s", |m| m.bandwidth_bytes_per_s),
+        ("write_amplification", |m| m.write_amplification),
+        ("buffer_hit_share", |m| m.buffer_hit_share),
+        ("sr_ms", |m| m.sr_ms),
+        ("rr_ms", |m| m.rr_ms),
+        ("sw_ms", |m| m.sw_ms),
+        ("rw_ms", |m| m.rw_ms),
+    ];
+    let of_number = |(name, of): &(&str, Number)| {
+        let values: Vec<f64> = all.iter().filter_map(|measures| of(measures)).collect();
+        Some(((*name).to_owned(), half_width(&values, LEVEL)?))
+    };
+    numbers.iter().filter_map(of_number).collect()
 }

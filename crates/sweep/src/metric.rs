@@ -1,6 +1,7 @@
 //! The numbers by which points are compared.
 
-use crate::measures::{Measures, Number};
+use crate::measures::Number;
+use flashlane_result::sweep::Measures;
 
 /// One of them.
 pub struct Metric {

@@ -1,9 +1,9 @@
 //! How a point came out: once, and over its repetitions.
 
 use crate::distribution::Distribution;
-use crate::measures::{Measured, Measures};
-use crate::row::PointStatus;
-use flashlane_measure::schema::Warning;
+use crate::measures::Measured;
+use flashlane_result::Warning;
+use flashlane_result::sweep::{Measures, PointStatus};
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -1,90 +1,18 @@
-//! `flashlane.sweep/1`: a sweep as programs read it.
+//! How the outcomes of a sweep become its result, `flashlane.sweep/1`.
 
-use crate::compare::{Standing, compare};
+use crate::compare::compare;
 use crate::figure::figures;
 use crate::grid::Grid;
-use crate::knee::{Knee, knees};
-use crate::measures::Measures;
+use crate::knee::knees;
+use crate::measures::{half_widths, mean_of};
 use crate::metric::Metric;
 use crate::outcome::Outcome;
-use crate::row::{KeyRow, PointRow, PointStatus, Repetition};
-use flashlane_measure::figure::Figure;
-use flashlane_measure::schema::Warning;
-use serde::{Deserialize, Serialize};
+use flashlane_result::Warning;
+use flashlane_result::sweep::{
+    Comparison, KeyRow, Measures, PointRow, PointStatus, Repetition, SWEEP_SCHEMA, Standing, SweepResult,
+    Verdict,
+};
 use std::collections::BTreeMap;
-
-/// What [`SweepResult::schema`] says.
-pub const SWEEP_SCHEMA: &str = "flashlane.sweep/1";
-
-/// A sweep. Complete: a report is drawn from it without running anything.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SweepResult {
-    /// Always [`SWEEP_SCHEMA`].
-    pub schema: String,
-    /// What was done at each point: `run`, `replay`, `uflip`.
-    pub command: String,
-    /// The device, before a point's settings.
-    pub device: String,
-    /// What was asked of it, before a point's settings.
-    pub workload: String,
-    /// The seed of all points, unless it is swept; of repetitions, the first one's.
-    pub seed: u64,
-    /// How often each point was to be measured; the n-th repetition has the seed n - 1 above the first one's.
-    #[serde(default = "once")]
-    pub repeat: u64,
-    /// What was swept.
-    pub keys: Vec<KeyRow>,
-    /// The points, in the grid's order.
-    pub rows: Vec<PointRow>,
-    /// Which points differ; `null` where fewer than two were measured.
-    #[serde(default)]
-    pub comparison: Option<Comparison>,
-    /// Of a swept depth: for each combination of the other keys, from which depth on more gains little.
-    #[serde(default)]
-    pub knees: Vec<Knee>,
-    /// Doubts about the points' results: for each kind, at how many points, with the first one's words.
-    pub warnings: Vec<Warning>,
-    /// Why points were left out; `null` where none was.
-    pub partial: Option<String>,
-    /// What a report draws; left out where a result is printed.
-    #[serde(default)]
-    pub figures: Vec<Figure>,
-}
-
-/// Which points differ.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Comparison {
-    /// The metric by which they were compared, as `--sweep-y` names it.
-    pub metric: String,
-    /// What it is, in words.
-    pub title: String,
-    /// The field of a row that it is computed from.
-    pub field: String,
-    /// Whether more of it is better.
-    pub larger_is_better: bool,
-    /// What came of it.
-    pub verdict: Verdict,
-}
-
-/// What came of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// One point is better than all others.
-    OneBest,
-    /// Several are better than the others, and do not differ from each other's best.
-    SeveralBest,
-    /// No point differs from the best.
-    NoDifference,
-    /// Points cannot be told apart from the best, and the repetitions are too few to see a difference that matters.
-    TooFewRepetitions,
-    /// Points were measured once, and chance cannot be told from a difference.
-    Unknown,
-}
-
-fn once() -> u64 {
-    1
-}
 
 /// What a sweep was of.
 #[derive(Clone, Debug)]
@@ -101,45 +29,39 @@ pub struct About {
     pub is_exact: bool,
 }
 
-impl SweepResult {
-    /// The result of a sweep of `grid`; `y` is what the points are compared by and what the figure shows. `outcomes`
-    /// has all points in the grid's order, and that again for each repetition. Requires: a whole number of repetitions,
-    /// at least one.
-    pub fn new(about: About, grid: &Grid, outcomes: &[Outcome], y: &Metric) -> Self {
-        assert!(
-            !outcomes.is_empty() && outcomes.len().is_multiple_of(grid.len()),
-            "every point is repeated as often"
-        );
-        let repeat = outcomes.len() / grid.len();
-        let left_out = outcomes.iter().filter(|outcome| outcome.status == PointStatus::NotRun).count();
-        let (done, all) = (outcomes.len() - left_out, outcomes.len());
-        let what = if repeat > 1 { "measurements" } else { "points" };
-        let repetitions: Vec<Vec<&Outcome>> =
-            (0..grid.len()).map(|at| outcomes[at..].iter().step_by(grid.len()).collect()).collect();
-        let mut rows: Vec<PointRow> =
-            repetitions.iter().enumerate().map(|(at, all)| point_row(grid, at, all, about.seed)).collect();
-        let comparison = comparison(grid, &repetitions, y, about.is_exact, &mut rows);
-        let knees = knees(grid, &rows);
-        Self {
-            schema: SWEEP_SCHEMA.into(),
-            command: about.command.into(),
-            device: about.device,
-            workload: about.workload,
-            seed: about.seed,
-            repeat: repeat as u64,
-            keys: grid.keys().iter().map(KeyRow::from).collect(),
-            figures: figures(grid, &rows, &repetitions, &knees, y),
-            warnings: warnings(grid, outcomes),
-            partial: (left_out > 0).then(|| format!("stopped on request after {done} of {all} {what}")),
-            comparison,
-            knees,
-            rows,
-        }
-    }
-
-    /// Points that ended in this way.
-    pub fn count(&self, status: PointStatus) -> usize {
-        self.rows.iter().filter(|row| row.status == status).count()
+/// The result of a sweep of `grid`; `y` is what the points are compared by and what the figure shows. `outcomes`
+/// has all points in the grid's order, and that again for each repetition. Requires: a whole number of repetitions,
+/// at least one.
+pub fn result_of(about: About, grid: &Grid, outcomes: &[Outcome], y: &Metric) -> SweepResult {
+    assert!(
+        !outcomes.is_empty() && outcomes.len().is_multiple_of(grid.len()),
+        "every point is repeated as often"
+    );
+    let repeat = outcomes.len() / grid.len();
+    let left_out = outcomes.iter().filter(|outcome| outcome.status == PointStatus::NotRun).count();
+    let (done, all) = (outcomes.len() - left_out, outcomes.len());
+    let what = if repeat > 1 { "measurements" } else { "points" };
+    let repetitions: Vec<Vec<&Outcome>> =
+        (0..grid.len()).map(|at| outcomes[at..].iter().step_by(grid.len()).collect()).collect();
+    let mut rows: Vec<PointRow> =
+        repetitions.iter().enumerate().map(|(at, all)| point_row(grid, at, all, about.seed)).collect();
+    let comparison = comparison(grid, &repetitions, y, about.is_exact, &mut rows);
+    let knees = knees(grid, &rows);
+    SweepResult {
+        schema: SWEEP_SCHEMA.into(),
+        command: about.command.into(),
+        device: about.device,
+        workload: about.workload,
+        seed: about.seed,
+        repeat: repeat as u64,
+        keys: grid.keys().iter().map(KeyRow::from).collect(),
+        figures: figures(grid, &rows, &repetitions, &knees, y),
+        warnings: warnings(grid, outcomes),
+        partial: (left_out > 0).then(|| format!("stopped on request after {done} of {all} {what}")),
+        comparison,
+        knees,
+        rows,
+        machine: None,
     }
 }
 
@@ -157,8 +79,8 @@ fn point_row(grid: &Grid, at: usize, repetitions: &[&Outcome], seed: u64) -> Poi
         status,
         reason,
         compared: None,
-        measures: Measures::mean_of(&all),
-        half_widths: Measures::half_widths(&all),
+        measures: mean_of(&all),
+        half_widths: half_widths(&all),
         repetitions: if repetitions.len() > 1 { measured.map(repetition).collect() } else { Vec::new() },
     }
 }
@@ -229,7 +151,7 @@ fn warnings(grid: &Grid, outcomes: &[Outcome]) -> Vec<Warning> {
             settings.join(","),
             warning.message
         );
-        Warning { code: warning.code.clone(), message }
+        Warning::new(&warning.code, message)
     };
     kinds.into_iter().map(worded).collect()
 }

@@ -3,7 +3,8 @@
 
 use super::*;
 use flashlane_base::units::Quantity;
-use flashlane_measure::schema::RunResult;
+use flashlane_result::run::RunResult;
+use flashlane_result::sweep::{Measures, PointStatus, Standing, SweepResult, Verdict};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::ops::ControlFlow;
@@ -209,7 +210,7 @@ impl Small {
             assert!(watch(Some(0.5)).is_continue());
             self.measure(settings)
         });
-        let result = SweepResult::new(about(7), &self.grid, &swept.outcomes, &METRICS[0]);
+        let result = result_of(about(7), &self.grid, &swept.outcomes, &METRICS[0]);
         (serde_json::to_string(&result).unwrap(), swept)
     }
 }
@@ -333,7 +334,7 @@ fn seeds_are_drawn_as_their_mean() {
         Outcome { status: PointStatus::Measured, measures, ..Outcome::not_run() }
     };
     let outcomes: Vec<Outcome> = (0..6).map(outcome).collect();
-    let result = SweepResult::new(about(0), &grid, &outcomes, Metric::named("mean").unwrap());
+    let result = result_of(about(0), &grid, &outcomes, Metric::named("mean").unwrap());
     let figure = &result.figures[0];
     assert_eq!(figure.series.len(), 1);
     assert_eq!(figure.series[0].points, [(10.0, 2.5), (20.0, 3.5), (30.0, 4.5)]);
@@ -355,7 +356,7 @@ fn measured(mean_us: f64) -> Outcome {
 fn repetitions_make_one_row_with_its_interval() {
     let grid = Grid::new(vec!["policy=a,b,c".parse().unwrap()]).unwrap();
     let outcomes = [100.0, 101.0, 50.0, 120.0, 119.0, 60.0, 110.0, 111.0, 55.0].map(measured);
-    let result = SweepResult::new(about(7), &grid, &outcomes, &METRICS[0]);
+    let result = result_of(about(7), &grid, &outcomes, &METRICS[0]);
     assert_eq!((result.rows.len(), result.repeat), (3, 3));
     let row = &result.rows[0];
     assert_eq!(row.measures.mean_ns, Some(110e3));
@@ -373,7 +374,7 @@ fn repetitions_make_one_row_with_its_interval() {
     assert_eq!(bars.series[0].intervals.len(), 3);
     // The same points, one by one.
     let seeds = Grid::new(vec!["seed=7,8,9".parse().unwrap(), "policy=a,b,c".parse().unwrap()]).unwrap();
-    let by_seed = SweepResult::new(about(7), &seeds, &outcomes, &METRICS[0]);
+    let by_seed = result_of(about(7), &seeds, &outcomes, &METRICS[0]);
     let of_policies = by_seed.rows[3..6].iter().map(|row| row.compared.unwrap().standing);
     assert_eq!(of_policies.collect::<Vec<_>>(), standings);
 }
@@ -383,8 +384,7 @@ fn points_equal_to_the_last_digit_have_no_winner() {
     let grid = Grid::new(vec!["policy=none,fifo,lru,parallel,bplru,cflru".parse().unwrap()]).unwrap();
     for repeat in [1, 5] {
         let outcomes = vec![measured(125.3); 6 * repeat];
-        let result =
-            SweepResult::new(About { is_exact: repeat == 1, ..about(0) }, &grid, &outcomes, &METRICS[0]);
+        let result = result_of(About { is_exact: repeat == 1, ..about(0) }, &grid, &outcomes, &METRICS[0]);
         assert_eq!(result.comparison.unwrap().verdict, Verdict::NoDifference);
     }
 }
@@ -412,7 +412,7 @@ fn a_depth_sweep_names_its_knee() {
             outcome
         };
         let outcomes: Vec<Outcome> = mean_us.iter().zip(in_flight).map(outcome).collect();
-        SweepResult::new(about(0), &grid, &outcomes, Metric::named("iops").unwrap()).knees
+        result_of(about(0), &grid, &outcomes, Metric::named("iops").unwrap()).knees
     };
     let depths = [1.0, 2.0, 4.0, 8.0, 16.0];
     // A device of four channels: latency grows once they are all in use.
@@ -428,11 +428,11 @@ fn a_repetition_that_is_missing_makes_its_point_partial() {
     let grid = Grid::new(vec!["k=1,2,3".parse().unwrap()]).unwrap();
     let mut outcomes = vec![measured(100.0); 6];
     outcomes[5] = Outcome::not_run();
-    let result = SweepResult::new(about(0), &grid, &outcomes, &METRICS[0]);
+    let result = result_of(about(0), &grid, &outcomes, &METRICS[0]);
     assert_eq!(result.rows[2].status, PointStatus::Partial);
     assert!(result.rows[2].reason.as_ref().unwrap().starts_with("1 of 2 repetitions"));
     assert_eq!(result.partial.as_deref(), Some("stopped on request after 5 of 6 measurements"));
     outcomes[2] = Outcome::not_run();
-    let result = SweepResult::new(about(0), &grid, &outcomes, &METRICS[0]);
+    let result = result_of(about(0), &grid, &outcomes, &METRICS[0]);
     assert_eq!((result.rows[2].status, result.rows[2].measures.mean_ns), (PointStatus::NotRun, None));
 }

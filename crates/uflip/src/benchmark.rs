@@ -1,147 +1,68 @@
 //! The nine micro-benchmarks: each varies one parameter of the baselines (uflip09, Table 1).
 
-use crate::{Baseline, Effort};
-use serde::{Deserialize, Serialize};
-
-/// A micro-benchmark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Benchmark {
-    /// How large an I/O is.
-    Granularity,
-    /// How far an I/O stands off its alignment.
-    Alignment,
-    /// How much of the device is used.
-    Locality,
-    /// How many sequential streams take turns.
-    Partitioning,
-    /// How far each I/O is from the one before.
-    Order,
-    /// How many processes do the same.
-    Parallelism,
-    /// How two baselines take turns.
-    Mix,
-    /// A pause after each I/O.
-    Pause,
-    /// A pause after several I/Os.
-    Bursts,
-}
-
-/// The parameter that a micro-benchmark varies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameter {
-    /// The paper's name of it.
-    pub name: &'static str,
-    /// Its unit: `B`, `ns`, or nothing for a plain number.
-    pub unit: &'static str,
-}
+use crate::Effort;
+use flashlane_result::uflip::{Baseline, Benchmark};
 
 /// The shift of sector sizes, in bytes: all sizes of the paper are in these.
 const SECTOR_BYTES: i64 = 512;
 /// The unit of pauses.
 const TENTH_MS_NS: i64 = 100_000;
 
-impl Benchmark {
-    /// All nine, in the paper's order.
-    pub const ALL: [Self; 9] = [
-        Self::Granularity,
-        Self::Alignment,
-        Self::Locality,
-        Self::Partitioning,
-        Self::Order,
-        Self::Parallelism,
-        Self::Mix,
-        Self::Pause,
-        Self::Bursts,
-    ];
-
-    /// Its name, small: `granularity`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Granularity => "granularity",
-            Self::Alignment => "alignment",
-            Self::Locality => "locality",
-            Self::Partitioning => "partitioning",
-            Self::Order => "order",
-            Self::Parallelism => "parallelism",
-            Self::Mix => "mix",
-            Self::Pause => "pause",
-            Self::Bursts => "bursts",
+/// The patterns that a micro-benchmark varies: one baseline each, or two that take turns.
+pub(crate) fn patterns(benchmark: Benchmark) -> Vec<(Baseline, Option<Baseline>)> {
+    use Baseline::{Rr, Rw, Sr, Sw};
+    match benchmark {
+        Benchmark::Partitioning | Benchmark::Order => {
+            Baseline::SEQUENTIAL.into_iter().map(|baseline| (baseline, None)).collect()
         }
+        Benchmark::Mix => [(Sr, Rr), (Sr, Rw), (Sr, Sw), (Rr, Sw), (Rr, Rw), (Sw, Rw)]
+            .into_iter()
+            .map(|(first, second)| (first, Some(second)))
+            .collect(),
+        _ => Baseline::ALL.into_iter().map(|baseline| (baseline, None)).collect(),
     }
+}
 
-    /// What it varies.
-    pub fn parameter(self) -> Parameter {
-        let (name, unit) = match self {
-            Self::Granularity => ("IOSize", "B"),
-            Self::Alignment => ("IOShift", "B"),
-            Self::Locality => ("TargetSize", "B"),
-            Self::Partitioning => ("Partitions", ""),
-            Self::Order => ("Incr", ""),
-            Self::Parallelism => ("ParallelDegree", ""),
-            Self::Mix => ("Ratio", ""),
-            Self::Pause => ("Pause", "ns"),
-            Self::Bursts => ("Burst", ""),
-        };
-        Parameter { name, unit }
-    }
-
-    /// The patterns that it varies: one baseline each, or two that take turns.
-    pub fn patterns(self) -> Vec<(Baseline, Option<Baseline>)> {
-        use Baseline::{Rr, Rw, Sr, Sw};
-        match self {
-            Self::Partitioning | Self::Order => {
-                Baseline::SEQUENTIAL.into_iter().map(|baseline| (baseline, None)).collect()
-            }
-            Self::Mix => [(Sr, Rr), (Sr, Rw), (Sr, Sw), (Rr, Sw), (Rr, Rw), (Sw, Rw)]
-                .into_iter()
-                .map(|(first, second)| (first, Some(second)))
-                .collect(),
-            _ => Baseline::ALL.into_iter().map(|baseline| (baseline, None)).collect(),
+/// The values of its parameter for a pattern, ascending, with I/Os of `io_bytes` where their size is not what
+/// varies. The whole of Table 1 with full effort; every other value, and every fourth, with less, the ends and the
+/// baseline's own among them.
+pub(crate) fn values(benchmark: Benchmark, baseline: Baseline, io_bytes: u64, effort: Effort) -> Vec<i64> {
+    let io_bytes = io_bytes as i64;
+    let powers = |exponents: std::ops::RangeInclusive<u32>, unit: i64| {
+        exponents.map(|exponent| (1_i64 << exponent) * unit).collect::<Vec<i64>>()
+    };
+    // What other benchmarks and the row of characteristics compare with.
+    let (whole, kept): (Vec<i64>, &[i64]) = match benchmark {
+        Benchmark::Granularity => (powers(0..=9, SECTOR_BYTES), &[4096, io_bytes]),
+        Benchmark::Alignment => {
+            (powers(0..=(io_bytes / SECTOR_BYTES).ilog2(), SECTOR_BYTES), &[4096, io_bytes])
         }
+        Benchmark::Locality => (powers(0..=if baseline.is_sequential() { 8 } else { 16 }, io_bytes), &[]),
+        Benchmark::Partitioning => (powers(0..=8, 1), &[]),
+        Benchmark::Order => ([-1, 0].into_iter().chain(powers(0..=8, 1)).collect(), &[-1, 0, 1, 32, 256]),
+        Benchmark::Parallelism => (powers(0..=4, 1), &[]),
+        Benchmark::Mix => (powers(0..=6, 1), &[]),
+        Benchmark::Pause => (powers(0..=8, TENTH_MS_NS), &[]),
+        Benchmark::Bursts => (powers(0..=6, 10), &[]),
+    };
+    let step = match effort {
+        Effort::Full => 1,
+        Effort::Normal => 2,
+        Effort::Quick => 4,
+    };
+    let last = whole.len() - 1;
+    let mut values: Vec<i64> = whole
+        .iter()
+        .enumerate()
+        .filter(|&(at, value)| (last - at) % step == 0 || at == 0 || kept.contains(value))
+        .map(|(_, &value)| value)
+        .collect();
+    if benchmark == Benchmark::Granularity && effort == Effort::Full {
+        // The paper takes "some" that are no powers of two: half-way between every other pair.
+        values.extend(powers(1..=7, 3 * SECTOR_BYTES).into_iter().step_by(2));
+        values.sort_unstable();
     }
-
-    /// The values of its parameter for a pattern, ascending, with I/Os of `io_bytes` where their size is not what
-    /// varies. The whole of Table 1 with full effort; every other value, and every fourth, with less, the ends and the
-    /// baseline's own among them.
-    pub fn values(self, baseline: Baseline, io_bytes: u64, effort: Effort) -> Vec<i64> {
-        let io_bytes = io_bytes as i64;
-        let powers = |exponents: std::ops::RangeInclusive<u32>, unit: i64| {
-            exponents.map(|exponent| (1_i64 << exponent) * unit).collect::<Vec<i64>>()
-        };
-        // What other benchmarks and the row of characteristics compare with.
-        let (whole, kept): (Vec<i64>, &[i64]) = match self {
-            Self::Granularity => (powers(0..=9, SECTOR_BYTES), &[4096, io_bytes]),
-            Self::Alignment => {
-                (powers(0..=(io_bytes / SECTOR_BYTES).ilog2(), SECTOR_BYTES), &[4096, io_bytes])
-            }
-            Self::Locality => (powers(0..=if baseline.is_sequential() { 8 } else { 16 }, io_bytes), &[]),
-            Self::Partitioning => (powers(0..=8, 1), &[]),
-            Self::Order => ([-1, 0].into_iter().chain(powers(0..=8, 1)).collect(), &[-1, 0, 1, 32, 256]),
-            Self::Parallelism => (powers(0..=4, 1), &[]),
-            Self::Mix => (powers(0..=6, 1), &[]),
-            Self::Pause => (powers(0..=8, TENTH_MS_NS), &[]),
-            Self::Bursts => (powers(0..=6, 10), &[]),
-        };
-        let step = match effort {
-            Effort::Full => 1,
-            Effort::Normal => 2,
-            Effort::Quick => 4,
-        };
-        let last = whole.len() - 1;
-        let mut values: Vec<i64> = whole
-            .iter()
-            .enumerate()
-            .filter(|&(at, value)| (last - at) % step == 0 || at == 0 || kept.contains(value))
-            .map(|(_, &value)| value)
-            .collect();
-        if self == Self::Granularity && effort == Effort::Full {
-            // The paper takes "some" that are no powers of two: half-way between every other pair.
-            values.extend(powers(1..=7, 3 * SECTOR_BYTES).into_iter().step_by(2));
-            values.sort_unstable();
-        }
-        values
-    }
+    values
 }
 
 #[cfg(test)]
@@ -150,7 +71,7 @@ mod tests {
 
     #[test]
     fn the_grid_is_table_1() {
-        let full = |benchmark: Benchmark, baseline| benchmark.values(baseline, 32 << 10, Effort::Full);
+        let full = |benchmark: Benchmark, baseline| values(benchmark, baseline, 32 << 10, Effort::Full);
         let granularity = full(Benchmark::Granularity, Baseline::Sr);
         assert_eq!((granularity[0], *granularity.last().unwrap()), (512, 256 << 10));
         assert_eq!(granularity.iter().filter(|&&value| (value / 512).count_ones() > 1).count(), 4);
@@ -164,16 +85,16 @@ mod tests {
         assert_eq!(full(Benchmark::Mix, Baseline::Sr), [1, 2, 4, 8, 16, 32, 64]);
         assert_eq!(full(Benchmark::Pause, Baseline::Rw)[8], 25_600_000);
         assert_eq!(full(Benchmark::Bursts, Baseline::Rw)[6], 640);
-        assert_eq!(Benchmark::Mix.patterns().len(), 6);
-        assert_eq!(Benchmark::Order.patterns().len(), 2);
+        assert_eq!(patterns(Benchmark::Mix).len(), 6);
+        assert_eq!(patterns(Benchmark::Order).len(), 2);
     }
 
     #[test]
     fn less_effort_takes_fewer_of_the_same_values_and_keeps_the_ends() {
         for benchmark in Benchmark::ALL {
-            for (baseline, _) in benchmark.patterns() {
+            for (baseline, _) in patterns(benchmark) {
                 let [quick, normal, full] = [Effort::Quick, Effort::Normal, Effort::Full]
-                    .map(|effort| benchmark.values(baseline, 32 << 10, effort));
+                    .map(|effort| values(benchmark, baseline, 32 << 10, effort));
                 for fewer in [&quick, &normal] {
                     assert!(fewer.iter().all(|value| full.contains(value)), "{benchmark:?}");
                     assert_eq!((fewer.first(), fewer.last()), (full.first(), full.last()), "{benchmark:?}");

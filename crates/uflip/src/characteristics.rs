@@ -17,71 +17,7 @@
 
 use crate::curve::{Curves, Interval, Point};
 use crate::options::IO_BYTES;
-use crate::{Baseline, Benchmark, RunRow};
-use serde::{Deserialize, Serialize};
-
-/// How far something can go before it costs, and what it costs until then.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Reach {
-    /// The last measured value before the cost rises; none where keeping below any measured value gains nothing.
-    pub limit: Option<f64>,
-    /// The first measured value at which it has risen: the drive's own limit is `limit` or more, and less than this.
-    /// Without a `limit`, one may lie below this, where nothing was measured. None where the cost never rose, or
-    /// where there is nothing to gain.
-    #[serde(default)]
-    pub rises_at: Option<f64>,
-    /// The greatest cost up to there, relative to sequential writes.
-    pub cost: f64,
-    /// Whether the cost never rose as far as was measured.
-    pub unlimited: bool,
-}
-
-/// What something costs, relative to something else.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Effect {
-    /// The factor.
-    pub cost: f64,
-    /// The interval that follows from those of the two means.
-    #[serde(default)]
-    pub interval: Option<[f64; 2]>,
-}
-
-/// A drive's row. What was not measured, or has no effect, is none.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Characteristics {
-    /// Sequential reads of 32 KiB, in milliseconds.
-    pub sr_ms: Option<f64>,
-    /// Random reads.
-    pub rr_ms: Option<f64>,
-    /// Sequential writes.
-    pub sw_ms: Option<f64>,
-    /// Random writes.
-    pub rw_ms: Option<f64>,
-    /// Of these four, the least interval that covers the 95% confidence intervals of all repetitions.
-    #[serde(default)]
-    pub intervals_ms: [Option<[f64; 2]>; 4],
-    /// The shortest measured pause with which random writes cost what sequential ones do, in milliseconds …
-    pub pause_rw_ms: Option<f64>,
-    /// … and the longest that was too short, where one was measured: the drive's own lies in between.
-    #[serde(default)]
-    pub pause_rw_above_ms: Option<f64>,
-    /// Random writes within an area of so many MiB …
-    pub locality: Option<Reach>,
-    /// … and sequential writes to so many partitions.
-    pub partitions: Option<Reach>,
-    /// Writes in descending order, relative to sequential writes.
-    pub reverse: Option<Effect>,
-    /// Writes to one place, relative to sequential writes.
-    pub in_place: Option<Effect>,
-    /// Writes with large gaps, relative to random writes.
-    pub large_increment: Option<Effect>,
-    /// The row in the paper's notation: the fields above, in their order.
-    pub row: Vec<String>,
-    /// Half the width of each cell's interval in percent of it, as text: `±5%`; empty where it has none, or one too
-    /// narrow to matter.
-    #[serde(default)]
-    pub row_intervals: Vec<String>,
-}
+use flashlane_result::uflip::{Baseline, Benchmark, Characteristics, Effect, Reach, RunRow};
 
 /// What costs less than this much of another costs nearly the same: it rounds to x2 at most.
 const ALIKE: f64 = 2.5;
@@ -94,95 +30,85 @@ const EQUAL: f64 = 1.25;
 /// Increments from 1 MiB on (uflip09, section 5.2).
 const LARGE_INCR: i64 = (1 << 20) / IO_BYTES as i64;
 
-impl Characteristics {
-    /// The row that follows from these runs.
-    pub fn of_runs(runs: &[RunRow]) -> Self {
-        Self::of(&Curves::of(runs))
-    }
+/// The row that follows from these runs.
+pub fn of_runs(runs: &[RunRow]) -> Characteristics {
+    of(&Curves::of(runs))
+}
 
-    pub(crate) fn of(curves: &Curves) -> Self {
-        let base = |baseline| curves.alone_with_interval(baseline);
-        let (sw, rw) = (base(Baseline::Sw), base(Baseline::Rw));
-        let (sw_ns, rw_ns) = (sw.map(|(ns, _)| ns), rw.map(|(ns, _)| ns));
-        let ms = |mean: Option<(f64, Interval)>| mean.map(|(ns, _)| ns / 1e6);
-        let interval_ms = |baseline| base(baseline).map(|(_, ends)| ends.map(|ns| ns / 1e6));
-        let order = |value| {
-            let point = curves.point(Benchmark::Order, Baseline::Sw, value)?;
-            Some((point.mean_ns, point.interval_ns))
-        };
-        let pauses = curves.baseline(Benchmark::Pause, Baseline::Rw);
-        // The first pause that is long enough, where random writes are dear without one.
-        let pause = sw_ns.zip(rw_ns).and_then(|(sw, rw)| {
-            let like = |ns: f64| ns <= ALIKE * sw;
-            pauses.iter().position(|point| like(point.mean_ns)).filter(|_| !like(rw))
-        });
-        let pause_ms = |at: usize| pauses[at].value as f64 / 1e6;
-        let mib = |bytes: f64| bytes / f64::from(1 << 20);
-        let large = curves.baseline(Benchmark::Order, Baseline::Sw);
-        let large = large.iter().filter(|point| point.value >= LARGE_INCR);
-        let mut found = Self {
-            sr_ms: ms(base(Baseline::Sr)),
-            rr_ms: ms(base(Baseline::Rr)),
-            sw_ms: ms(sw),
-            rw_ms: ms(rw),
-            intervals_ms: Baseline::ALL.map(interval_ms),
-            pause_rw_ms: pause.map(pause_ms),
-            pause_rw_above_ms: pause.and_then(|at| at.checked_sub(1)).map(pause_ms),
-            // One I/O's own size is in-place writing, which has a column of its own.
-            locality: reach(
-                skip_in_place(curves.baseline(Benchmark::Locality, Baseline::Rw)),
-                sw_ns,
-                LEAST_AREA,
-            )
-            .map(|reach| Reach {
-                limit: reach.limit.map(mib),
-                rises_at: reach.rises_at.map(mib),
-                ..reach
-            }),
-            partitions: reach(curves.baseline(Benchmark::Partitioning, Baseline::Sw), sw_ns, 1),
-            reverse: relative(order(-1), sw),
-            in_place: relative(order(0), sw),
-            large_increment: relative(mean(large), rw),
-            row: Vec::new(),
-            row_intervals: Vec::new(),
-        };
-        found.row = found.cells();
-        found.row_intervals = found.interval_cells();
-        found
-    }
+/// The row that follows from what was measured.
+pub(crate) fn of(curves: &Curves) -> Characteristics {
+    let base = |baseline| curves.alone_with_interval(baseline);
+    let (sw, rw) = (base(Baseline::Sw), base(Baseline::Rw));
+    let (sw_ns, rw_ns) = (sw.map(|(ns, _)| ns), rw.map(|(ns, _)| ns));
+    let ms = |mean: Option<(f64, Interval)>| mean.map(|(ns, _)| ns / 1e6);
+    let interval_ms = |baseline| base(baseline).map(|(_, ends)| ends.map(|ns| ns / 1e6));
+    let order = |value| {
+        let point = curves.point(Benchmark::Order, Baseline::Sw, value)?;
+        Some((point.mean_ns, point.interval_ns))
+    };
+    let pauses = curves.baseline(Benchmark::Pause, Baseline::Rw);
+    // The first pause that is long enough, where random writes are dear without one.
+    let pause = sw_ns.zip(rw_ns).and_then(|(sw, rw)| {
+        let like = |ns: f64| ns <= ALIKE * sw;
+        pauses.iter().position(|point| like(point.mean_ns)).filter(|_| !like(rw))
+    });
+    let pause_ms = |at: usize| pauses[at].value as f64 / 1e6;
+    let mib = |bytes: f64| bytes / f64::from(1 << 20);
+    let large = curves.baseline(Benchmark::Order, Baseline::Sw);
+    let large = large.iter().filter(|point| point.value >= LARGE_INCR);
+    let mut found = Characteristics {
+        sr_ms: ms(base(Baseline::Sr)),
+        rr_ms: ms(base(Baseline::Rr)),
+        sw_ms: ms(sw),
+        rw_ms: ms(rw),
+        intervals_ms: Baseline::ALL.map(interval_ms),
+        pause_rw_ms: pause.map(pause_ms),
+        pause_rw_above_ms: pause.and_then(|at| at.checked_sub(1)).map(pause_ms),
+        // One I/O's own size is in-place writing, which has a column of its own.
+        locality: reach(skip_in_place(curves.baseline(Benchmark::Locality, Baseline::Rw)), sw_ns, LEAST_AREA)
+            .map(|reach| Reach { limit: reach.limit.map(mib), rises_at: reach.rises_at.map(mib), ..reach }),
+        partitions: reach(curves.baseline(Benchmark::Partitioning, Baseline::Sw), sw_ns, 1),
+        reverse: relative(order(-1), sw),
+        in_place: relative(order(0), sw),
+        large_increment: relative(mean(large), rw),
+        row: Vec::new(),
+        row_intervals: Vec::new(),
+    };
+    found.row = cells(&found);
+    found.row_intervals = interval_cells(&found);
+    found
+}
 
-    fn cells(&self) -> Vec<String> {
-        let ms = |value: Option<f64>| value.map_or_else(String::new, milliseconds);
-        let reach = |reach: &Option<Reach>| reach.map_or_else(String::new, |reach| reach.text());
-        let effect = |effect: &Option<Effect>| effect.map_or_else(String::new, |effect| factor(effect.cost));
-        let pause = match (self.pause_rw_above_ms, self.pause_rw_ms) {
-            (Some(above), Some(pause)) if pause > GRID_STEP * above => {
-                format!("{}–{}", milliseconds(above), milliseconds(pause))
-            }
-            (_, pause) => ms(pause),
-        };
-        vec![
-            ms(self.sr_ms),
-            ms(self.rr_ms),
-            ms(self.sw_ms),
-            ms(self.rw_ms),
-            pause,
-            reach(&self.locality),
-            self.partitions.map_or_else(String::new, |reach| reach.text_of_counts()),
-            effect(&self.reverse),
-            effect(&self.in_place),
-            effect(&self.large_increment),
-        ]
-    }
+fn cells(found: &Characteristics) -> Vec<String> {
+    let ms = |value: Option<f64>| value.map_or_else(String::new, milliseconds);
+    let reach = |reach: &Option<Reach>| reach.map_or_else(String::new, |reach| text(&reach));
+    let effect = |effect: &Option<Effect>| effect.map_or_else(String::new, |effect| factor(effect.cost));
+    let pause = match (found.pause_rw_above_ms, found.pause_rw_ms) {
+        (Some(above), Some(pause)) if pause > GRID_STEP * above => {
+            format!("{}–{}", milliseconds(above), milliseconds(pause))
+        }
+        (_, pause) => ms(pause),
+    };
+    vec![
+        ms(found.sr_ms),
+        ms(found.rr_ms),
+        ms(found.sw_ms),
+        ms(found.rw_ms),
+        pause,
+        reach(&found.locality),
+        found.partitions.map_or_else(String::new, |reach| text_of_counts(&reach)),
+        effect(&found.reverse),
+        effect(&found.in_place),
+        effect(&found.large_increment),
+    ]
+}
 
-    fn interval_cells(&self) -> Vec<String> {
-        let base = [self.sr_ms, self.rr_ms, self.sw_ms, self.rw_ms].into_iter().zip(self.intervals_ms);
-        let base = base.map(|(mean, ends)| plus_minus(mean?, ends?));
-        let effects = [self.reverse, self.in_place, self.large_increment].into_iter();
-        let effects =
-            effects.map(|effect| effect.and_then(|effect| plus_minus(effect.cost, effect.interval?)));
-        base.chain([None, None, None]).chain(effects).map(Option::unwrap_or_default).collect()
-    }
+fn interval_cells(found: &Characteristics) -> Vec<String> {
+    let base = [found.sr_ms, found.rr_ms, found.sw_ms, found.rw_ms].into_iter().zip(found.intervals_ms);
+    let base = base.map(|(mean, ends)| plus_minus(mean?, ends?));
+    let effects = [found.reverse, found.in_place, found.large_increment].into_iter();
+    let effects = effects.map(|effect| effect.and_then(|effect| plus_minus(effect.cost, effect.interval?)));
+    base.chain([None, None, None]).chain(effects).map(Option::unwrap_or_default).collect()
 }
 
 /// Half an interval's width in percent of the mean in it, `±5%`; none where that is too little to show.
@@ -199,29 +125,27 @@ fn relative(of: Option<(f64, Interval)>, to: Option<(f64, Interval)>) -> Option<
     Some(Effect { cost: of / to, interval })
 }
 
-impl Reach {
-    /// In the paper's notation: `8 (x2)`, `No`.
-    pub fn text(&self) -> String {
-        self.text_with(|end| end)
-    }
+/// A reach in the paper's notation: `8 (x2)`, `No`.
+fn text(reach: &Reach) -> String {
+    text_with(reach, |end| end)
+}
 
-    /// The same of what is counted: one less than the first value at which the cost has risen may still be cheap.
-    pub fn text_of_counts(&self) -> String {
-        self.text_with(|end| end - 1.0)
-    }
+/// The same of what is counted: one less than the first value at which the cost has risen may still be cheap.
+fn text_of_counts(reach: &Reach) -> String {
+    text_with(reach, |end| end - 1.0)
+}
 
-    fn text_with(&self, last_below: impl Fn(f64) -> f64) -> String {
-        match (self.limit, self.rises_at) {
-            (None, _) if self.unlimited => format!("any ({})", factor(self.cost)),
-            (None, Some(end)) => format!("<{}", short(end)),
-            (None, None) => "No".into(),
-            (Some(limit), Some(end)) if end > GRID_STEP * limit => {
-                format!("{}–{} ({})", short(limit), short(last_below(end)), factor(self.cost))
-            }
-            (Some(limit), _) => {
-                let at_least = if self.unlimited { "≥" } else { "" };
-                format!("{at_least}{} ({})", short(limit), factor(self.cost))
-            }
+fn text_with(reach: &Reach, last_below: impl Fn(f64) -> f64) -> String {
+    match (reach.limit, reach.rises_at) {
+        (None, _) if reach.unlimited => format!("any ({})", factor(reach.cost)),
+        (None, Some(end)) => format!("<{}", short(end)),
+        (None, None) => "No".into(),
+        (Some(limit), Some(end)) if end > GRID_STEP * limit => {
+            format!("{}–{} ({})", short(limit), short(last_below(end)), factor(reach.cost))
+        }
+        (Some(limit), _) => {
+            let at_least = if reach.unlimited { "≥" } else { "" };
+            format!("{at_least}{} ({})", short(limit), factor(reach.cost))
         }
     }
 }
@@ -321,11 +245,11 @@ mod tests {
         let of = |means: &[(i64, f64)]| reach(&points(means), Some(10.0), 1).unwrap();
         let rises = of(&[(1, 10.0), (2, 12.0), (4, 15.0), (8, 90.0), (16, 100.0)]);
         assert_eq!(rises, Reach { limit: Some(4.0), rises_at: Some(8.0), cost: 1.5, unlimited: false });
-        assert_eq!(rises.text_of_counts(), "4 (x1.5)");
+        assert_eq!(text_of_counts(&rises), "4 (x1.5)");
         let flat = of(&[(1, 10.0), (2, 11.0), (4, 10.5)]);
-        assert_eq!((flat.limit, flat.text()), (Some(4.0), "≥4 (=)".into()));
+        assert_eq!((flat.limit, text(&flat)), (Some(4.0), "≥4 (=)".into()));
         let dear = of(&[(1, 900.0), (2, 1000.0), (4, 1000.0)]);
-        assert_eq!((dear.limit, dear.text()), (None, "No".into()));
+        assert_eq!((dear.limit, text(&dear)), (None, "No".into()));
     }
 
     #[test]
@@ -334,11 +258,11 @@ mod tests {
         let of = |means: &[(i64, f64)], least| reach(&points(means), Some(10.0), least).unwrap();
         let partitions = of(&[(1, 10.0), (16, 90.0), (256, 100.0)], 1);
         assert_eq!((partitions.limit, partitions.rises_at), (Some(1.0), Some(16.0)));
-        assert_eq!(partitions.text_of_counts(), "1–15 (=)");
-        assert_eq!(of(&[(8, 10.0), (128, 90.0), (2048, 100.0)], 1).text(), "8–128 (=)");
+        assert_eq!(text_of_counts(&partitions), "1–15 (=)");
+        assert_eq!(text(&of(&[(8, 10.0), (128, 90.0), (2048, 100.0)], 1)), "8–128 (=)");
         // Smaller areas than the first were not measured: whether they are cheap is not known.
         let below = of(&[(8, 900.0), (128, 1000.0), (2048, 1000.0)], 1);
-        assert_eq!((below.limit, below.rises_at, below.text()), (None, Some(8.0), "<8".into()));
+        assert_eq!((below.limit, below.rises_at, text(&below)), (None, Some(8.0), "<8".into()));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Runs side by side: the mean response time against the parameter, over the repetitions.
 
 use crate::options::IO_BYTES;
-use crate::{Baseline, Benchmark, RunRow};
+use flashlane_result::uflip::{Baseline, Benchmark, RunRow};
 use std::collections::BTreeMap;
 
 /// The runs of one value.

@@ -3,7 +3,8 @@
 //!
 //! An exported result can be shown and compared like any other.
 
-use crate::{Characteristics, Effect, RESULT_SCHEMA, Reach, UflipResult};
+use crate::characteristics;
+use flashlane_result::uflip::{Characteristics, Effect, Reach, UFLIP_SCHEMA, UflipResult};
 use serde_json::Value;
 
 /// Why a result cannot be exchanged.
@@ -13,13 +14,13 @@ pub enum ExchangeError {
     #[error("it is no JSON: {0}")]
     NoJson(serde_json::Error),
     /// It is of another kind.
-    #[error("its schema is {given}; what is exchanged is '{RESULT_SCHEMA}'")]
+    #[error("its schema is {given}; what is exchanged is '{UFLIP_SCHEMA}'")]
     Schema {
         /// The schema as it stands there, or `missing`.
         given: String,
     },
     /// It does not have the form of its schema.
-    #[error("it does not have the form of '{RESULT_SCHEMA}': {0}")]
+    #[error("it does not have the form of '{UFLIP_SCHEMA}': {0}")]
     Form(serde_json::Error),
     /// Something that is needed to trust it is missing.
     #[error("it cannot be trusted without {}", lacking.join(", "))]
@@ -100,7 +101,7 @@ fn alike(a: Option<f64>, b: Option<f64>) -> bool {
 
 /// Whether a result is one of ours and says what is needed to trust it.
 fn checked(value: &Value) -> Result<UflipResult, ExchangeError> {
-    if value["schema"] != RESULT_SCHEMA {
+    if value["schema"] != UFLIP_SCHEMA {
         let given = value.get("schema").map_or_else(|| "missing".to_owned(), Value::to_string);
         return Err(ExchangeError::Schema { given });
     }
@@ -128,7 +129,7 @@ fn checked(value: &Value) -> Result<UflipResult, ExchangeError> {
     if !lacking.is_empty() {
         return Err(ExchangeError::Lacking { lacking });
     }
-    let expected = Characteristics::of_runs(&result.runs);
+    let expected = characteristics::of_runs(&result.runs);
     let given = &result.characteristics;
     if given.row != expected.row || !numbers(given).zip(numbers(&expected)).all(|(a, b)| alike(a, b)) {
         return Err(ExchangeError::Row { given: given.row.clone(), expected: expected.row });

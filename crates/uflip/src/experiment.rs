@@ -1,11 +1,14 @@
 //! One point of a micro-benchmark: from a parameter's value to the I/Os of a run.
 
+use crate::Lengths;
+use crate::baseline;
+use crate::benchmark::{patterns, values};
 use crate::options::IO_BYTES;
 use crate::space::Space;
 use crate::state::LARGEST_PIECE_BYTES;
-use crate::{Baseline, Benchmark, Lengths};
 use flashlane_base::units::format_bytes;
 use flashlane_base::{Duration, Random, Seed};
+use flashlane_result::uflip::{Baseline, Benchmark};
 use flashlane_workload::{Job, Pattern, Stop, Workload};
 
 /// A pattern of a micro-benchmark at one value of its parameter.
@@ -73,11 +76,11 @@ impl Experiment {
         unit_bytes: u64,
         writes: bool,
     ) -> Vec<Self> {
-        let patterns = benchmark.patterns().into_iter();
+        let patterns = patterns(benchmark).into_iter();
         let allowed = patterns
             .filter(|(first, second)| writes || !first.writes() && !second.is_some_and(Baseline::writes));
         let experiments = allowed.flat_map(|(first, second)| {
-            let values = benchmark.values(first, IO_BYTES, effort);
+            let values = values(benchmark, first, IO_BYTES, effort);
             values.into_iter().map(move |value| Self { benchmark, first, second, value })
         });
         experiments.filter(|experiment| experiment.fits(area_bytes, unit_bytes)).collect()
@@ -242,7 +245,8 @@ impl Experiment {
         let io_bytes = self.io_bytes();
         let value = self.value.unsigned_abs();
         let area_bytes = target_bytes - self.shift_bytes();
-        let job = self.first.job(io_bytes).area(offset_bytes, area_bytes).shift(self.shift_bytes());
+        let job =
+            baseline::job(self.first, io_bytes).area(offset_bytes, area_bytes).shift(self.shift_bytes());
         let (pause, burst) = self.pause();
         let job = job.think(pause).burst(burst);
         let jobs = match self.benchmark {
@@ -264,14 +268,14 @@ impl Experiment {
             Benchmark::Mix => {
                 let second = self.second.expect("a mix is of two");
                 let mut random = seed.derive("reads").source();
-                let placed = |baseline: Baseline, random: &mut Random| match baseline {
-                    Baseline::Sw => baseline.job(io_bytes).area(offset_bytes, target_bytes),
+                let placed = |of: Baseline, random: &mut Random| match of {
+                    Baseline::Sw => baseline::job(of, io_bytes).area(offset_bytes, target_bytes),
                     Baseline::Sr => {
                         let length_bytes = (length.ios() * io_bytes).min(space.area_bytes() / STREAMS_PART);
                         let length_bytes = length_bytes / io_bytes * io_bytes;
-                        baseline.job(io_bytes).area(space.anywhere(length_bytes, random), length_bytes)
+                        baseline::job(of, io_bytes).area(space.anywhere(length_bytes, random), length_bytes)
                     }
-                    _ => baseline.job(io_bytes).area(0, space.area_bytes()),
+                    _ => baseline::job(of, io_bytes).area(0, space.area_bytes()),
                 };
                 vec![
                     placed(self.first, &mut random).turns(value as u32),

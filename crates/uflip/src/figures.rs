@@ -1,8 +1,8 @@
 //! The plots: response time against the parameter for each micro-benchmark, and the long runs of the methodology.
 
-use crate::Benchmark;
 use crate::curve::Curves;
-use flashlane_measure::figure::{Axis, Figure, Mark, Series};
+use flashlane_result::uflip::Benchmark;
+use flashlane_result::{Axis, Figure, Mark, Series};
 
 /// A plot for each micro-benchmark that was measured.
 pub(crate) fn benchmarks(curves: &Curves) -> Vec<Figure> {

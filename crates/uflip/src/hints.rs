@@ -4,36 +4,8 @@
 use crate::characteristics::{LEAST_AREA, factor, reach, short};
 use crate::curve::{Curves, Point};
 use crate::options::IO_BYTES;
-use crate::{Baseline, Benchmark};
 use flashlane_base::units::format_bytes;
-use serde::{Deserialize, Serialize};
-
-/// Whether a hint holds for a drive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    /// It does.
-    Kept,
-    /// It does not.
-    Contradicted,
-    /// What it rests on was not measured.
-    Open,
-}
-
-/// A design hint and what this drive says to it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Hint {
-    /// Its number in the paper.
-    pub number: u32,
-    /// What it says.
-    pub hint: String,
-    /// Whether it holds here.
-    pub verdict: Verdict,
-    /// The figures that the verdict rests on, in words.
-    pub because: String,
-    /// The plots that show them.
-    pub figures: Vec<String>,
-}
+use flashlane_result::uflip::{Baseline, Benchmark, Hint, Verdict};
 
 /// A difference that an application would notice.
 const NOTICEABLE: f64 = 1.25;

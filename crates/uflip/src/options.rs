@@ -1,10 +1,10 @@
 //! How a drive is benchmarked, how far that has come, and why it could not go on.
 
-use crate::Benchmark;
 use crate::journal::{Journal, JournalError};
 use flashlane_base::Seed;
 use flashlane_base::units::format_bytes;
 use flashlane_measure::{Interruption, MeasureError};
+use flashlane_result::uflip::{Benchmark, StateMethod};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
@@ -19,19 +19,6 @@ pub enum Effort {
     Normal,
     /// The paper's whole grid.
     Full,
-}
-
-/// How the device is brought into a known state before anything is measured (uflip09, section 4.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StateMethod {
-    /// Every byte written once, in pieces of random size in random order.
-    #[default]
-    Random,
-    /// Every byte written once, in order.
-    Sequential,
-    /// Not at all: what is measured depends on what was done to the device before.
-    AsIs,
 }
 
 /// Called now and then; [`ControlFlow::Break`] stops the benchmark.

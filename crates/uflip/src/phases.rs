@@ -1,40 +1,10 @@
 //! How long a run has to be: the start-up and period of each baseline, found from a long run of it, and what follows
 //! from them (uflip09, section 4.2).
 
-use crate::Baseline;
 use crate::experiment::Length;
-use flashlane_measure::figure::Figure;
-use flashlane_measure::schema::Warning;
 use flashlane_measure::statistics::phases::{PhaseDoubt, Phases, counts, plot};
-use serde::{Deserialize, Serialize};
-
-/// What a long run of a baseline showed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct BaselinePhases {
-    /// The baseline.
-    pub baseline: Baseline,
-    /// I/Os of the run.
-    pub ios: u64,
-    /// I/Os of the start-up phase; 0 where there is none.
-    pub startup: u64,
-    /// I/Os of one oscillation of the running phase, where it has a period.
-    pub period: Option<u64>,
-    /// `IOIgnore`: I/Os at the beginning of every run that do not count.
-    pub ignored: u64,
-    /// `IOCount`: I/Os that do.
-    pub count: u64,
-    /// Half the width of the 95% confidence interval of the mean over the last `count` I/Os, as a share of the mean;
-    /// none where they are too few.
-    pub confidence: Option<f64>,
-    /// From this I/O on SNIA's steady-state rule is met; none where it never is.
-    pub steady_from: Option<u64>,
-    /// The mean response time with the start-up, in nanoseconds …
-    pub mean_all_ns: f64,
-    /// … and without.
-    pub mean_running_ns: f64,
-    /// The figure that shows it.
-    pub figure: String,
-}
+use flashlane_result::uflip::{Baseline, BaselinePhases};
+use flashlane_result::{Figure, Warning};
 
 /// How long the runs of each baseline are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,8 +55,8 @@ pub(crate) fn analyse(baseline: Baseline, latencies_ns: &[u64], bound: f64) -> A
         matches!(doubt, PhaseDoubt::StartupOpen | PhaseDoubt::FewPeriods { .. } | PhaseDoubt::TooFew { .. })
     });
     let warnings = found.doubts.iter().map(|doubt| {
-        let Warning { code, message } = Warning::from(doubt);
-        Warning { code, message: format!("{}: {message}", baseline.name()) }
+        let warning = Warning::from(doubt);
+        Warning { message: format!("{}: {}", baseline.name(), warning.message), ..warning }
     });
     Analysis {
         is_enough: counts.reached && !open,

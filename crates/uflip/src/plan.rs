@@ -4,11 +4,12 @@
 //! together, so that the state has to be enforced again as seldom as possible (uflip09, section 4.2).
 
 use crate::experiment::{Experiment, Streams};
-use crate::options::{Effort, IO_BYTES, LEAST_AREA_BYTES, Options, REPETITIONS, StateMethod, UflipError};
+use crate::options::{Effort, IO_BYTES, LEAST_AREA_BYTES, Options, REPETITIONS, UflipError};
 use crate::run::{READS_BEFORE, READS_BEHIND};
-use crate::{Baseline, Benchmark, Lengths, state};
+use crate::{Lengths, state};
 use flashlane_base::Duration;
-use serde::{Deserialize, Serialize};
+use flashlane_result::uflip::{Baseline, Benchmark, StateMethod};
+use flashlane_result::uflip_plan::Estimate;
 
 /// The experiments of a benchmark of a drive, in their order.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,23 +20,6 @@ pub struct Plan {
     pub area_bytes: u64,
     effort: Effort,
     state: StateMethod,
-}
-
-/// What a plan costs, or a part of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
-    /// Runs.
-    pub runs: u64,
-    /// I/Os.
-    pub ios: u64,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Bytes written.
-    pub written_bytes: u64,
-    /// How often the state is enforced.
-    pub enforcements: u64,
-    /// Time spent in pauses, in nanoseconds.
-    pub paused_ns: u64,
 }
 
 impl Plan {
@@ -179,7 +163,9 @@ mod tests {
             values.sort_unstable();
             values
         };
-        let grid = |benchmark: Benchmark, effort| benchmark.values(Baseline::Rw, IO_BYTES, effort);
+        let grid = |benchmark: Benchmark, effort| {
+            crate::benchmark::values(benchmark, Baseline::Rw, IO_BYTES, effort)
+        };
         let mut locality = grid(Benchmark::Locality, Effort::Full);
         // A quick benchmark uses the first 1 GiB.
         locality.retain(|&bytes| bytes <= 1 << 30);

@@ -5,17 +5,21 @@ use crate::experiment::{Experiment, Length, Streams};
 use crate::journal::{Done, Journal};
 use crate::options::{IO_BYTES, REPETITIONS};
 use crate::rig::Rig;
+use crate::row::{row, row_of_methodology};
 use crate::space::Space;
 use crate::{
-    Baseline, BaselinePhases, Benchmark, Characteristics, Effort, Enforcement, Interference, Lengths,
-    Options, Plan, RESULT_SCHEMA, RunRow, StateMethod, UflipError, UflipResult, figures, hints, phases,
-    state,
+    Effort, Lengths, Options, Plan, UflipError, baseline, characteristics, figures, hints, interference,
+    phases, state,
 };
 use flashlane_base::units::format_bytes;
 use flashlane_base::{Duration, Seed};
 use flashlane_device::{Counters, Device};
-use flashlane_measure::figure::Figure;
-use flashlane_measure::schema::{DeviceRow, Warning};
+use flashlane_measure::schema::device_row;
+use flashlane_result::uflip::{
+    Baseline, BaselinePhases, Benchmark, Enforcement, Interference, RunRow, StateMethod, UFLIP_SCHEMA,
+    UflipResult,
+};
+use flashlane_result::{Figure, Warning};
 use flashlane_workload::{Job, Stop, Workload};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -218,8 +222,7 @@ impl Bench<'_> {
                 if analysis.is_enough || attempt == DOUBLINGS {
                     let found = analysis.phases;
                     self.lengths.set(baseline, found.ignored, found.count);
-                    let row =
-                        RunRow::of_methodology(PHASES, baseline, found.ignored, &latencies_ns, elapsed_ns);
+                    let row = row_of_methodology(PHASES, baseline, found.ignored, &latencies_ns, elapsed_ns);
                     self.found.figures.push(analysis.figure);
                     self.found.warnings.extend(analysis.warnings);
                     self.found.phases.push(found);
@@ -261,10 +264,14 @@ impl Bench<'_> {
         let (reads_offset, _) = self.target(Streams::Anywhere(reads_bytes), name)?;
         let writes = self.lengths.of(Baseline::Rw).ios();
         let run = |job: Job, ios, seed| Workload::new(vec![job], Stop::after(ios)).seed(seed);
-        let reads = |ios| run(Baseline::Sr.job(IO_BYTES).area(reads_offset, reads_bytes), ios, self.seed);
+        let reads =
+            |ios| run(baseline::job(Baseline::Sr, IO_BYTES).area(reads_offset, reads_bytes), ios, self.seed);
         let (before, behind) = (reads(READS_BEFORE), reads(READS_BEHIND));
-        let batch =
-            run(Baseline::Rw.job(IO_BYTES).area(0, self.plan.area_bytes), writes, self.seed.derive(name));
+        let batch = run(
+            baseline::job(Baseline::Rw, IO_BYTES).area(0, self.plan.area_bytes),
+            writes,
+            self.seed.derive(name),
+        );
         let (found, latencies_ns): (Interference, _) =
             self.step(name, READS_BEFORE + READS_BEHIND, |rig| {
                 // What went before must not disturb the reads that the others are compared with.
@@ -272,14 +279,14 @@ impl Bench<'_> {
                 let (mut latencies_ns, _) = rig.run(&before)?;
                 rig.run(&batch)?;
                 let (behind_ns, _) = rig.run(&behind)?;
-                let found = Interference::of(&latencies_ns, &behind_ns, writes, least_pause_ns);
+                let found = interference::of(&latencies_ns, &behind_ns, writes, least_pause_ns);
                 latencies_ns.extend(behind_ns);
                 Ok((found, latencies_ns))
             })?;
         let (before_ns, behind_ns) = latencies_ns.split_at(READS_BEFORE as usize);
         self.found.figures.push(figures::interference(before_ns, behind_ns, found.affected_reads));
         let elapsed_ns = latencies_ns.iter().sum();
-        let row = RunRow::of_methodology(name, Baseline::Sr, found.reads_before, &latencies_ns, elapsed_ns);
+        let row = row_of_methodology(name, Baseline::Sr, found.reads_before, &latencies_ns, elapsed_ns);
         self.collect(row, &latencies_ns);
         self.pause = Duration::from_ns(found.pause_ns);
         self.found.pause = found;
@@ -330,7 +337,7 @@ impl Bench<'_> {
     ) -> Result<(RunRow, Vec<u64>), UflipError> {
         let name = format!("{}/{repetition}/{}", experiment.name(), doublings + 1);
         let (elapsed_ns, latencies_ns) = self.run(&name, experiment, length)?;
-        Ok((RunRow::of(experiment, repetition, length.ignored, &latencies_ns, elapsed_ns), latencies_ns))
+        Ok((row(experiment, repetition, length.ignored, &latencies_ns, elapsed_ns), latencies_ns))
     }
 
     fn collect(&mut self, mut row: RunRow, latencies_ns: &[u64]) {
@@ -359,14 +366,14 @@ impl Bench<'_> {
         let mut figures = figures::benchmarks(&curves);
         figures.extend(found.figures);
         let result = UflipResult {
-            schema: RESULT_SCHEMA.into(),
+            schema: UFLIP_SCHEMA.into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            device: DeviceRow::new(rig.profile(), &rig.device().counters().since(before)),
+            device: device_row(rig.profile(), &rig.device().counters().since(before)),
             mode: effort.name().into(),
             seed: seed.0,
             area_bytes: plan.area_bytes,
             bound: effort.bound(),
-            characteristics: Characteristics::of(&curves),
+            characteristics: characteristics::of(&curves),
             hints,
             states: found.states,
             phases: found.phases,
@@ -381,13 +388,14 @@ impl Bench<'_> {
             warnings,
             partial: None,
             figures,
+            machine: None,
         };
         Outcome { result, latencies_ns: found.latencies_ns }
     }
 
     fn warnings(&self) -> Vec<Warning> {
         let mut warnings = self.found.warnings.clone();
-        let mut warn = |code: &str, message: String| warnings.push(Warning { code: code.into(), message });
+        let mut warn = |code: &str, message: String| warnings.push(Warning::new(code, message));
         let capacity_bytes = self.rig.profile().capacity_bytes;
         if !self.writes {
             warn(

@@ -11,12 +11,12 @@
 //! them behind the first pass, meets the window rule of SNIA's steady state; that is what *verified* means. After four
 //! passes it is given up.
 
+use crate::UflipError;
 use crate::rig::Rig;
-use crate::{StateMethod, UflipError};
 use flashlane_base::{Operation, Seed};
 use flashlane_measure::statistics::steady_state::{ROUNDS, Window};
+use flashlane_result::uflip::{Enforcement, StateMethod};
 use flashlane_workload::{Access, Generator, Job, Mix, Pattern};
-use serde::{Deserialize, Serialize};
 
 /// The largest piece that is written at once: the erase block of the paper's time.
 pub(crate) const LARGEST_PIECE_BYTES: u64 = 128 << 10;
@@ -28,27 +28,6 @@ const DEPTH: u32 = 8;
 const LEAST_ROUNDS: usize = ROUNDS + 2;
 /// Rounds after which it is given up.
 const MOST_ROUNDS: usize = 4 * ROUNDS;
-
-/// A state that was enforced.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Enforcement {
-    /// How.
-    pub method: StateMethod,
-    /// The part of the device, from its beginning.
-    pub area_bytes: u64,
-    /// Bytes written.
-    pub written_bytes: u64,
-    /// I/Os that wrote them.
-    pub ios: u64,
-    /// How long it took, in nanoseconds of the device's time.
-    pub took_ns: u64,
-    /// Whether every byte was written and the last five fifths of the area went at a steady rate.
-    pub verified: bool,
-    /// Highest less lowest rate of these fifths, as a share of their mean.
-    pub excursion: f64,
-    /// By how much the rate changed over them, as a share of their mean.
-    pub slope: f64,
-}
 
 /// What enforcing the state of an area writes at least, in bytes.
 pub(crate) fn least_bytes(area_bytes: u64) -> u64 {

@@ -1,10 +1,10 @@
 //! The whole benchmark on simulated drives.
 
 use flashlane_base::Seed;
+use flashlane_result::uflip::Verdict;
 use flashlane_sim::{Drive, config};
 use flashlane_uflip::{
-    Baseline, Benchmark, Effort, Journal, Options, Outcome, Progress, UflipError, Verdict, export, import,
-    uflip,
+    Baseline, Benchmark, Effort, Journal, Options, Outcome, Progress, UflipError, export, import, uflip,
 };
 use std::ops::ControlFlow;
 

@@ -15,7 +15,8 @@ use flashlane_device::spec::Spec;
 use flashlane_open::Target;
 use flashlane_probe::rig::Measurement;
 use flashlane_probe::{
-    Effort, Medium, Options, ProbeError, ProbeResult, Progress, Warning, sustained_elsewhere,
+    Effort, Medium, Options, ProbeError, ProbeResult, Progress, add_fragmented as add_fragmented_rate,
+    sustained_elsewhere,
 };
 use flashlane_report::Samples;
 use serde_json::Value;
@@ -91,26 +92,26 @@ fn probe(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
     let mut opened = devices::open_rewritable(target, &opening, "the probe")?;
     fits(arguments, opened.device.profile())?;
     let meter = Meter::new("probing");
-    let mut result = measure(&mut *opened.device, arguments, target, writes, &meter)?;
+    let mut measurements = Vec::new();
+    let mut result = measure(&mut *opened.device, arguments, target, writes, &meter, &mut measurements)?;
     drop(opened.device);
     add_fragmented(&mut result, arguments, target, &meter)?;
     drop(meter);
     name_commands(&mut result, target)?;
-    let warnings = opened.warnings.into_iter();
-    result.warnings.extend(warnings.map(|w| Warning { code: w.code, message: w.message }));
+    result.warnings.extend(opened.warnings);
     if !writes && !arguments.read_only {
         // Nobody asked for it: it is how real devices are treated.
         for warning in result.warnings.iter_mut().filter(|warning| warning.code == "read-only") {
             warning.message += "; --destroy-data allows it, if all that is on the device may be lost";
         }
     }
-    let samples = samples(&result)?;
+    let samples = samples(&measurements)?;
     deliver(arguments, &output::value(&result, target)?, Some(&samples), result.partial.as_deref())
 }
 
 /// Single measurements as columns.
-fn samples(result: &ProbeResult) -> Result<Samples, Failure> {
-    let column = |of: fn(&Measurement) -> u64| result.measurements.iter().map(of).collect();
+fn samples(measurements: &[Measurement]) -> Result<Samples, Failure> {
+    let column = |of: fn(&Measurement) -> u64| measurements.iter().map(of).collect();
     Samples::new()
         .with_u64("stage", column(|m| u64::from(m.stage)))
         .and_then(|samples| samples.with_u64("started_ns", column(|m| m.started_ns)))
@@ -159,6 +160,7 @@ fn measure(
     target: &Target,
     may_write: bool,
     meter: &Meter,
+    measurements: &mut Vec<Measurement>,
 ) -> Result<ProbeResult, Failure> {
     let mut watch = |progress: &Progress| {
         meter.say(progress.stage);
@@ -172,6 +174,7 @@ fn measure(
         never_written_share: target.path().and_then(flashlane_host::never_written_share),
         page_bytes: arguments.page,
         p99: arguments.p99,
+        measurements: Some(measurements),
         watch: Some(&mut watch),
     };
     flashlane_probe::probe(device, options).map_err(|error| match error {
@@ -206,7 +209,7 @@ fn add_fragmented(
     };
     // Stopped here, the probe itself is whole.
     if let Ok(rate) = sustained_elsewhere(&mut *opened.device, point, options) {
-        result.add_fragmented(rate);
+        add_fragmented_rate(result, rate);
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use crate::input::{RESULT_BYTES, read_text};
 use crate::options::OutputOptions;
 use crate::output;
 use anyhow::anyhow;
-use flashlane_report::{Samples, Shown};
+use flashlane_report::{Report, Samples, Shown};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -27,23 +27,23 @@ Examples:
   flashlane report steady --format csv";
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
-    let results: Vec<(PathBuf, Value)> =
+    let results: Vec<(PathBuf, Report)> =
         arguments.results.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
     output::prepare(&arguments.output)?;
     // Only a page shows them.
     let with_page = arguments.output.out.is_some();
-    let of = |(file, _): &(PathBuf, Value)| if with_page { samples(file) } else { Ok(None) };
+    let of = |(file, _): &(PathBuf, Report)| if with_page { samples(file) } else { Ok(None) };
     let samples: Vec<Option<Samples>> = results.iter().map(of).collect::<Result<_, _>>()?;
     if let [(_, result)] = &results[..] {
-        output::deliver(&arguments.output, result, samples[0].as_ref())?;
+        output::deliver_report(&arguments.output, result, samples[0].as_ref())?;
         return Ok(Status::Done);
     }
-    let text = |(_, result): &(PathBuf, Value)| output::render(arguments.output.format, result);
+    let text = |(_, result): &(PathBuf, Report)| output::render(arguments.output.format, result);
     output::print(&results.iter().map(text).collect::<Vec<_>>().join("\n"))?;
     if let Some(dir) = &arguments.output.out {
         let both = results.iter().zip(&samples);
         let shown: Vec<Shown<'_>> =
-            both.map(|((_, result), samples)| Shown { result, samples: samples.as_ref() }).collect();
+            both.map(|((_, report), samples)| Shown { report, samples: samples.as_ref() }).collect();
         flashlane_report::write_page(dir, arguments.output.force, &shown).map_err(Failure::failed)?;
     }
     Ok(Status::Done)
@@ -58,7 +58,7 @@ fn samples(result: &Path) -> Result<Option<Samples>, Failure> {
 }
 
 /// A result and its file, from that or the directory that `--out` named.
-fn read(path: &Path) -> Result<(PathBuf, Value), Failure> {
+fn read(path: &Path) -> Result<(PathBuf, Report), Failure> {
     let file = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
     let unusable = |what: &str, why: String| {
         Failure::unusable(anyhow!("cannot {what} the result '{}': {why}", file.display()))
@@ -69,7 +69,7 @@ fn read(path: &Path) -> Result<(PathBuf, Value), Failure> {
         return Err(unusable("read", "it is neither a regular file nor the directory of a result".into()));
     }
     let text = read_text(&file, RESULT_BYTES).map_err(|error| unusable("read", error))?;
-    let result = serde_json::from_str(&text).map_err(|error| unusable("read", error.to_string()))?;
-    flashlane_report::check(&result).map_err(|error| unusable("show", error.to_string()))?;
-    Ok((file, result))
+    let result: Value = serde_json::from_str(&text).map_err(|error| unusable("read", error.to_string()))?;
+    let report = Report::read(result).map_err(|error| unusable("show", error.to_string()))?;
+    Ok((file, report))
 }

@@ -196,6 +196,7 @@ mod tests {
             figures: Vec::new(),
             warnings: Vec::new(),
             partial: partial.map(str::to_owned),
+            machine: None,
         }
     }
 

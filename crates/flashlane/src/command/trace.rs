@@ -9,11 +9,15 @@ use crate::output;
 use crate::progress::metered;
 use anyhow::anyhow;
 use clap::Subcommand;
-use flashlane_trace::{
-    Extents, FORMATS, OpenError, OpenOptions, Portrait, ReadError, Record, Share, SideBySide, Summary, Trace,
-    Writer, files, input_name, is_standard_input, open,
+use flashlane_result::Warning;
+use flashlane_result::ordered::Ordered;
+use flashlane_result::trace::{
+    BackwardRow, RefusalRow, ShareRow, SizeRow, TRACE_SCHEMA, TraceDeviceRow, TraceResult,
 };
-use serde_json::{Map, Value, json};
+use flashlane_trace::{
+    Device, Extents, FORMATS, OpenError, OpenOptions, Portrait, ReadError, Record, Refusal, Share,
+    SideBySide, SizeClass, Summary, Trace, Writer, files, input_name, is_standard_input, open,
+};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -163,7 +167,8 @@ fn info(arguments: &InfoArguments) -> Result<Status, Failure> {
     }
     let summary = trace.summary();
     let partial = trace.finish().err().map(|error| error.to_string());
-    let result = result(&name, &summary, &portrait, partial.as_deref());
+    let result = result(&name, &summary, &portrait, partial.clone());
+    let result = serde_json::to_value(result).map_err(Failure::failed)?;
     output::deliver(&arguments.output, &result, None)?;
     Ok(match partial {
         None => Status::Done,
@@ -180,69 +185,63 @@ fn placed(devices: &SideBySide, record: Record) -> Record {
 }
 
 /// The result as programs read it: `docs/json.md`.
-fn result(name: &str, summary: &Summary, portrait: &Portrait, partial: Option<&str>) -> Value {
-    let refusals: Vec<Value> = summary
-        .refusals
-        .iter()
-        .map(|refusal| json!({ "line": refusal.number, "message": refusal.to_string() }))
-        .collect();
-    let backward = summary.backward.map(|backward| {
-        json!({
-            "requests": backward.count,
-            "first_line": backward.first_line,
-            "longest_ns": backward.longest.as_ns(),
-        })
+fn result(name: &str, summary: &Summary, portrait: &Portrait, partial: Option<String>) -> TraceResult {
+    let refusal = |refusal: &Refusal| RefusalRow { line: refusal.number, message: refusal.to_string() };
+    let backward = summary.backward.map(|backward| BackwardRow {
+        requests: backward.count,
+        first_line: backward.first_line,
+        longest_ns: backward.longest.as_ns(),
     });
-    let devices = summary
-        .devices
-        .iter()
-        .map(|device| json!({ "number": device.number, "name": device.name, "requests": device.records }));
-    let operations: Map<String, Value> =
-        portrait.operations().map(|(operation, share)| (operation.to_string(), fields(&share))).collect();
-    let sizes = portrait.sizes().map(
-        |class| json!({ "at_most_bytes": class.at_most_bytes, "reads": class.reads, "writes": class.writes }),
-    );
-    let warnings =
-        summary.doubts().map(|doubt| json!({ "code": doubt.code(), "message": doubt.to_string() }));
-    let total = portrait.operations().map(|(_, share)| share.bytes).fold(0, u64::saturating_add);
-    json!({
-        "schema": "flashlane.trace/1",
-        "trace": name,
-        "format": summary.format.name,
-        "time_unit": summary.format.time_unit,
-        "codes": summary.format.codes,
-        "compression": summary.compression,
-        "lines": summary.lines,
-        "requests": portrait.requests(),
-        "skipped": summary.skipped,
-        "refused": summary.refused,
-        "refusals": refusals,
-        "ends_inside_line": summary.ends_inside_line,
-        "backward": backward,
-        "span_s": portrait.span().as_s_f64(),
-        "transferred_bytes": total,
-        "operations": operations,
-        "sizes": sizes.collect::<Vec<_>>(),
-        "sequential_share": portrait.sequential_share(),
-        "highest_bytes": portrait.highest_bytes(),
-        "footprint_bytes": portrait.footprint_bytes(),
-        "granule_bytes": portrait.granule_bytes(),
-        "between_ns": portrait.between().latency(),
-        "took_ns": (!portrait.took().is_empty()).then(|| portrait.took().latency()),
-        "devices": devices.collect::<Vec<_>>(),
-        "warnings": warnings.collect::<Vec<_>>(),
-        "partial": partial,
-    })
+    let device = |device: &Device| TraceDeviceRow {
+        number: device.number,
+        name: device.name.clone(),
+        requests: device.records,
+    };
+    let size = |class: SizeClass| SizeRow {
+        at_most_bytes: class.at_most_bytes,
+        reads: class.reads,
+        writes: class.writes,
+    };
+    TraceResult {
+        schema: TRACE_SCHEMA.into(),
+        trace: name.into(),
+        format: summary.format.name.into(),
+        time_unit: Some(summary.format.time_unit.into()),
+        codes: Some(summary.format.codes.into()),
+        compression: summary.compression.map(str::to_owned),
+        lines: summary.lines,
+        requests: portrait.requests(),
+        skipped: summary.skipped,
+        refused: summary.refused,
+        refusals: summary.refusals.iter().map(refusal).collect(),
+        ends_inside_line: summary.ends_inside_line,
+        backward,
+        span_s: portrait.span().as_s_f64(),
+        transferred_bytes: portrait.operations().map(|(_, share)| share.bytes).fold(0, u64::saturating_add),
+        operations: Ordered(
+            portrait.operations().map(|(operation, share)| (operation.to_string(), row(&share))).collect(),
+        ),
+        sizes: portrait.sizes().map(size).collect(),
+        sequential_share: portrait.sequential_share(),
+        highest_bytes: portrait.highest_bytes(),
+        footprint_bytes: portrait.footprint_bytes(),
+        granule_bytes: portrait.granule_bytes(),
+        between_ns: portrait.between().latency(),
+        took_ns: (!portrait.took().is_empty()).then(|| portrait.took().latency()),
+        devices: summary.devices.iter().map(device).collect(),
+        warnings: summary.doubts().map(|doubt| Warning::new(doubt.code(), doubt.to_string())).collect(),
+        partial,
+    }
 }
 
-fn fields(share: &Share) -> Value {
-    json!({
-        "requests": share.requests,
-        "transferred_bytes": share.bytes,
-        "shortest_bytes": share.shortest_bytes,
-        "longest_bytes": share.longest_bytes,
-        "durable": share.durable,
-    })
+fn row(share: &Share) -> ShareRow {
+    ShareRow {
+        requests: share.requests,
+        transferred_bytes: share.bytes,
+        shortest_bytes: share.shortest_bytes,
+        longest_bytes: share.longest_bytes,
+        durable: share.durable,
+    }
 }
 
 fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {

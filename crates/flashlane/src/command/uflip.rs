@@ -14,9 +14,9 @@ use anyhow::anyhow;
 use clap::ValueEnum;
 use flashlane_base::Seed;
 use flashlane_device::spec::Spec;
-use flashlane_measure::schema::Warning;
 use flashlane_open::Target;
 use flashlane_report::Samples;
+use flashlane_result::Warning;
 use flashlane_uflip::{
     Benchmark, Effort, Journal, Options, Outcome, Progress, StateMethod, UflipError, uflip as benchmark,
 };
@@ -215,12 +215,12 @@ impl Arguments {
             }
         }
         if resumed_steps > 0 {
-            warnings.push(Warning {
-                code: "resumed".into(),
-                message: format!(
+            warnings.push(Warning::new(
+                "resumed",
+                format!(
                     "{resumed_steps} steps are from a benchmark that was stopped: what was done to the device in between shows in the others"
                 ),
-            });
+            ));
         }
     }
 

@@ -3,7 +3,8 @@
 //! Where the output has changed on purpose, `RENEW_README=1 cargo test -p flashlane --test cli readme` writes both anew.
 
 use crate::program::{done, text};
-use flashlane_report::{Figure, svg_of_width};
+use flashlane_report::svg_of_width;
+use flashlane_result::Figure;
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;

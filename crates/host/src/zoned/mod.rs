@@ -25,8 +25,8 @@ mod report;
 pub use error::ZonedError;
 pub use open::ZonedOptions;
 
+use crate::doubt::Doubt;
 use crate::file_device::FileDevice;
-use crate::warning::Warning;
 use flashlane_base::Instant;
 use flashlane_device::{
     Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request, RequestId,
@@ -69,7 +69,7 @@ pub struct ZonedDevice {
 
 impl ZonedDevice {
     /// Reasons to doubt what is measured here. They belong into the result.
-    pub fn warnings(&self) -> &[Warning] {
+    pub fn warnings(&self) -> &[Doubt] {
         self.drive.warnings()
     }
 

@@ -3,7 +3,7 @@
 use crate::files::{ENGINES, drain, open};
 use flashlane_device::{Buffer, DataDevice, Device, Failure, Request, RequestId, SubmitError};
 use flashlane_device_testing::conformance;
-use flashlane_host::{Access, Finding, OpenError, OpenOptions, Warning, create, identity};
+use flashlane_host::{Access, Doubt, Finding, OpenError, OpenOptions, create, identity};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
@@ -149,7 +149,7 @@ fn a_mounted_block_device_is_refused_with_its_place() {
     assert!(found.contains(&Finding::Mounted { device: drive.name(), at }), "{found:?}");
     // Some kernels refuse writers to what is mounted, whoever asks.
     match forced {
-        Ok(warnings) => assert!(warnings.contains(&Warning::NotExclusive), "{warnings:?}"),
+        Ok(warnings) => assert!(warnings.contains(&Doubt::NotExclusive), "{warnings:?}"),
         Err(e) => assert!(matches!(e, OpenError::Os { .. }), "{e}"),
     }
 }
@@ -285,8 +285,8 @@ fn direct_io_is_refused_where_there_is_none_unless_allowed() {
         let options = OpenOptions { engine, allow_page_cache: true, ..OpenOptions::destroy(&path) };
         laws.push(std::panic::catch_unwind(|| {
             let device = open(&options);
-            assert!(device.warnings().contains(&Warning::PageCacheNotBypassed));
-            assert!(device.warnings().contains(&Warning::InMemory { file_system: "ramfs" }));
+            assert!(device.warnings().contains(&Doubt::PageCacheNotBypassed));
+            assert!(device.warnings().contains(&Doubt::InMemory { file_system: "ramfs" }));
             drop(device);
             conformance::check(&mut || Box::new(open(&options)));
         }));

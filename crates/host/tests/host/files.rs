@@ -3,7 +3,7 @@
 use flashlane_base::{Duration, Instant};
 use flashlane_device::{Buffer, Completion, DataDevice, Device, Request, RequestId, SubmitError};
 use flashlane_host::{
-    CreateError, EngineChoice, FileDevice, OpenError, OpenOptions, Warning, create, identity,
+    CreateError, Doubt, EngineChoice, FileDevice, OpenError, OpenOptions, create, identity,
 };
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -155,11 +155,11 @@ fn a_file_that_was_never_written_is_a_doubt() {
     std::fs::write(&path, vec![7; 1 << 16]).unwrap();
     std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(1 << 20).unwrap();
     let sparse = open(&OpenOptions::read_only(&path));
-    let doubt = Warning::NotAllWritten { written_bytes: 1 << 16, capacity_bytes: 1 << 20 };
+    let doubt = Doubt::NotAllWritten { written_bytes: 1 << 16, capacity_bytes: 1 << 20 };
     assert!(sparse.warnings().contains(&doubt), "{:?}", sparse.warnings());
     let full = scratch(1 << 20);
     let full = open(&OpenOptions::read_only(full.path()));
-    assert!(!full.warnings().iter().any(|w| matches!(w, Warning::NotAllWritten { .. })));
+    assert!(!full.warnings().iter().any(|w| matches!(w, Doubt::NotAllWritten { .. })));
 }
 
 #[test]
@@ -171,10 +171,10 @@ fn a_reserved_file_that_was_never_written_is_a_doubt_too() {
         return println!("skipped: the file system of temporary files cannot reserve space");
     }
     let device = open(&OpenOptions::read_only(&path));
-    if device.warnings().iter().any(|w| matches!(w, Warning::InMemory { .. })) {
+    if device.warnings().iter().any(|w| matches!(w, Doubt::InMemory { .. })) {
         return println!("skipped: temporary files lie in memory, where extents are not told");
     }
-    let doubt = Warning::NotAllWritten { written_bytes: 0, capacity_bytes: 1 << 20 };
+    let doubt = Doubt::NotAllWritten { written_bytes: 0, capacity_bytes: 1 << 20 };
     assert!(device.warnings().contains(&doubt), "{:?}", device.warnings());
 }
 
@@ -191,7 +191,7 @@ fn memory_is_not_taken_for_a_drive() {
     std::fs::write(&path, vec![7; 1 << 16]).unwrap();
     match (OpenOptions { allow_page_cache: true, ..OpenOptions::read_only(&path) }).open() {
         Ok(device) => {
-            assert!(device.warnings().contains(&Warning::InMemory { file_system: "tmpfs" }));
+            assert!(device.warnings().contains(&Doubt::InMemory { file_system: "tmpfs" }));
         }
         Err(e) => panic!("{e}"),
     }

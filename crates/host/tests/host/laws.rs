@@ -3,7 +3,7 @@
 use crate::files::{ENGINES, scratch};
 use flashlane_device::Device;
 use flashlane_device_testing::conformance;
-use flashlane_host::{EngineChoice, OpenOptions, Warning};
+use flashlane_host::{Doubt, EngineChoice, OpenOptions};
 
 #[test]
 fn a_file_keeps_every_law_with_either_engine() {
@@ -51,7 +51,7 @@ fn where_the_kernel_refuses_io_uring_threads_take_over_and_say_so() {
         let options = OpenOptions::destroy(file.path());
         let device = options.open().unwrap_or_else(|e| panic!("{e}"));
         assert_eq!((device.engine_name(), device.profile().depth), ("threads", 64));
-        let doubt = Warning::NoIoUring { errno: libc::EPERM, depth: 64 };
+        let doubt = Doubt::NoIoUring { errno: libc::EPERM, depth: 64 };
         assert!(device.warnings().contains(&doubt), "{:?}", device.warnings());
         drop(device);
         conformance::check_data(&mut || Box::new(options.open().unwrap_or_else(|e| panic!("{e}"))));

@@ -1,9 +1,9 @@
 //! What is written before measuring, on a scripted device.
 
-use crate::schema::RunResult;
 use crate::tests::Scripted;
 use crate::{Doubt, Interruption, Options, Run, run};
 use flashlane_base::Operation;
+use flashlane_result::run::RunResult;
 use flashlane_workload::Workload;
 use std::ops::ControlFlow;
 

@@ -1,9 +1,9 @@
 //! What a report draws of a replay: latency and throughput over its time, and how latencies are distributed.
 
 use super::Replay;
-use super::schema::SliceRow;
-use crate::figure::{Axis, Figure, Series};
 use crate::figures::distribution;
+use flashlane_result::replay::SliceRow;
+use flashlane_result::{Axis, Figure, Series};
 
 /// The figures of a replay; none where nothing was measured.
 pub(super) fn of(replay: &Replay, slices: &[SliceRow]) -> Vec<Figure> {

@@ -1,11 +1,11 @@
 //! Replays against drives that can be worked out by hand, and against a model.
 
 use super::*;
-use crate::schema::ReplayResult;
 use crate::tests::Scripted;
 use crate::{Doubt, Progress};
 use flashlane_base::{Instant, Operation};
 use flashlane_device::{Completion, Failure, NullDevice, Request, SubmitError};
+use flashlane_result::replay::ReplayResult;
 use flashlane_workload::Access;
 use proptest::prelude::*;
 use std::ops::ControlFlow;

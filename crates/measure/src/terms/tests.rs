@@ -1,11 +1,11 @@
 //! Rates, flushes, durable writes and ends of jobs, against the log of a scripted device.
 
 use crate::doubt::about_flash;
-use crate::schema::RunResult;
 use crate::tests::Scripted;
 use crate::{Doubt, Options, Run, run};
 use flashlane_base::{Duration, Instant, Operation};
 use flashlane_device::{Counters, Device, Profile};
+use flashlane_result::run::RunResult;
 use flashlane_workload::Workload;
 
 fn measure(device: &mut Scripted, text: &str) -> Run {

@@ -1,10 +1,10 @@
 //! Verified runs on a device that keeps bytes and can be made to lose them.
 
-use crate::schema::RunResult;
 use crate::tests::Scripted;
 use crate::{Interruption, MeasureError, Mismatch, Options, Progress, Run, run, run_verified};
 use flashlane_base::{Instant, Operation};
 use flashlane_device::{Buffer, Completion, DataDevice, Device, Profile, Request, RequestId, SubmitError};
+use flashlane_result::run::RunResult;
 use flashlane_workload::Workload;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

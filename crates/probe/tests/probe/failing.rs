@@ -4,7 +4,7 @@ use crate::{drive, options};
 use flashlane_base::Seed;
 use flashlane_device::Device;
 use flashlane_layer::{Fault, Faults, Faulty, Rate};
-use flashlane_probe::{Effort, Options, ProbeResult, Progress, Status, probe};
+use flashlane_probe::{Effort, Feature, Options, ProbeResult, Progress, Status, probe};
 use std::ops::ControlFlow;
 
 /// Every feature is named, and the result can be written.
@@ -49,7 +49,7 @@ fn a_device_that_is_late_now_and_then_is_probed_to_the_end() {
     let mut device = Faulty::new(drive("msr-32g", &[]), faults, Seed(1)).unwrap();
     let result = probe(&mut device, options(Effort::Quick, 1)).unwrap();
     assert_eq!(result.partial, None);
-    assert!(matches!(result.finding("interleaving_degree").unwrap().number(), None | Some(8)));
+    assert!(matches!(result.finding(Feature::InterleavingDegree).unwrap().number(), None | Some(8)));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn a_caller_can_stop_at_every_stage() {
         let result = probe(&mut drive("ssd-s", &[]), stopped).unwrap();
         assert_partial(&result);
         // What was found before stands.
-        let chunk = result.finding("chunk_size_bytes").unwrap();
+        let chunk = result.finding(Feature::ChunkSize).unwrap();
         let is_later = result.stages.iter().any(|stage| stage == "interleaving");
         assert_eq!(chunk.status == Status::Found, is_later, "{stage}: {chunk:?}");
     }
@@ -88,8 +88,8 @@ fn a_drive_that_may_not_be_written_is_not() {
     let result = probe(&mut device, read_only).unwrap();
     assert_eq!(written(&device), before);
     assert!(result.device.read_only);
-    assert_eq!(result.finding("chunk_size_bytes").unwrap().number(), Some(4096));
-    for feature in ["mapping_policy", "write_buffer_bytes", "link_bandwidth_bytes_per_s"] {
+    assert_eq!(result.finding(Feature::ChunkSize).unwrap().number(), Some(4096));
+    for feature in [Feature::MappingPolicy, Feature::WriteBuffer, Feature::LinkBandwidth] {
         assert_eq!(result.finding(feature).unwrap().status, Status::NotDetermined, "{feature}");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::options;
 use flashlane_host::OpenOptions;
-use flashlane_probe::{Effort, Options, Status, probe};
+use flashlane_probe::{Effort, Feature, Options, Status, probe};
 
 #[test]
 fn no_structure_is_found_in_a_file() {
@@ -15,7 +15,9 @@ fn no_structure_is_found_in_a_file() {
         let options = Options { may_write, ..options(Effort::Quick, 1) };
         let result = probe(&mut device, options).unwrap();
         assert_eq!(result.partial, None);
-        for feature in ["chunk_size_bytes", "interleaving_degree", "sub_domains", "mapping_policy"] {
+        for feature in
+            [Feature::ChunkSize, Feature::InterleavingDegree, Feature::SubDomains, Feature::MappingPolicy]
+        {
             let finding = result.finding(feature).unwrap();
             assert_eq!(finding.status, Status::NotDetermined, "{feature}: {finding:?}");
         }

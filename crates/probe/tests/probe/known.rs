@@ -3,23 +3,28 @@
 use crate::{drive, is_never_wrong, options, probed};
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{Device, Request};
-use flashlane_probe::{Effort, ProbeError, ProbeResult, Status, probe};
+use flashlane_probe::{Effort, Feature, ProbeError, ProbeResult, Status, probe};
 use flashlane_sim::{Drive, config};
 
-fn number(result: &ProbeResult, feature: &str) -> Option<u64> {
+fn number(result: &ProbeResult, feature: Feature) -> Option<u64> {
     result.finding(feature).unwrap().number()
 }
 
-fn status(result: &ProbeResult, feature: &str) -> Status {
+fn status(result: &ProbeResult, feature: Feature) -> Status {
     result.finding(feature).unwrap().status
 }
 
 /// Chunk, degree, sub-domains and mapping.
 fn assert_layout(result: &ProbeResult, chunk: u64, degree: u64, sub_domains: u64, mapping: &str) {
-    assert_eq!(number(result, "chunk_size_bytes"), Some(chunk), "{:#?}", result.findings);
-    assert_eq!(number(result, "interleaving_degree"), Some(degree), "{:#?}", result.findings);
-    assert_eq!(number(result, "sub_domains"), Some(sub_domains), "{:#?}", result.findings);
-    assert_eq!(result.finding("mapping_policy").unwrap().word(), Some(mapping), "{:#?}", result.findings);
+    assert_eq!(number(result, Feature::ChunkSize), Some(chunk), "{:#?}", result.findings);
+    assert_eq!(number(result, Feature::InterleavingDegree), Some(degree), "{:#?}", result.findings);
+    assert_eq!(number(result, Feature::SubDomains), Some(sub_domains), "{:#?}", result.findings);
+    assert_eq!(
+        result.finding(Feature::MappingPolicy).unwrap().word(),
+        Some(mapping),
+        "{:#?}",
+        result.findings
+    );
 }
 
 #[test]
@@ -27,10 +32,10 @@ fn the_drives_of_chen11_are_as_published() {
     for profile in ["ssd-s", "ssd-m"] {
         let result = probed(drive(profile, &[]));
         assert_layout(&result, 4096, 10, 2, "write-order");
-        assert_eq!(number(&result, "page_size_bytes"), Some(4096));
-        assert_eq!(number(&result, "readahead_streams"), Some(1));
-        assert_eq!(status(&result, "read_write_slowdown"), Status::Found);
-        let buffer = number(&result, "write_buffer_bytes").unwrap() as f64;
+        assert_eq!(number(&result, Feature::PageSize), Some(4096));
+        assert_eq!(number(&result, Feature::ReadaheadStreams), Some(1));
+        assert_eq!(status(&result, Feature::ReadWriteSlowdown), Status::Found);
+        let buffer = number(&result, Feature::WriteBuffer).unwrap() as f64;
         assert!((buffer / 262_144.0 - 1.0).abs() < 0.1, "{buffer}");
     }
 }
@@ -39,7 +44,7 @@ fn the_drives_of_chen11_are_as_published() {
 fn a_drive_without_buffer_and_readahead_is_seen_to_have_none() {
     let result = probed(drive("msr-32g", &[]));
     assert_layout(&result, 4096, 8, 1, "lba");
-    for feature in ["readahead_streams", "write_buffer_bytes", "read_write_slowdown"] {
+    for feature in [Feature::ReadaheadStreams, Feature::WriteBuffer, Feature::ReadWriteSlowdown] {
         assert_eq!(status(&result, feature), Status::Absent, "{feature}");
     }
 }
@@ -47,21 +52,21 @@ fn a_drive_without_buffer_and_readahead_is_seen_to_have_none() {
 #[test]
 fn a_drive_with_four_planes_a_die_has_its_channels_for_domains() {
     let result = probed(drive("nvme-tlc", &[]));
-    assert_eq!(number(&result, "chunk_size_bytes"), Some(16384));
-    assert_eq!(number(&result, "interleaving_degree"), Some(8));
-    assert_eq!(number(&result, "readahead_streams"), Some(8));
-    is_never_wrong(&result, "sub_domains", &[2]);
+    assert_eq!(number(&result, Feature::ChunkSize), Some(16384));
+    assert_eq!(number(&result, Feature::InterleavingDegree), Some(8));
+    assert_eq!(number(&result, Feature::ReadaheadStreams), Some(8));
+    is_never_wrong(&result, Feature::SubDomains, &[2]);
 }
 
 #[test]
 fn mechanisms_are_told_apart_one_by_one() {
     assert_layout(&probed(drive("ssd-s", &[("mapping.policy", "lba")])), 4096, 10, 2, "lba");
     let four = probed(drive("ssd-s", &[("readahead.options.streams", "4")]));
-    assert_eq!(number(&four, "readahead_streams"), Some(4));
+    assert_eq!(number(&four, Feature::ReadaheadStreams), Some(4));
     for (setting, bytes) in [("64KiB", 65_536.0), ("1MiB", 1_048_576.0), ("4MiB", 4_194_304.0)] {
         let result = probed(drive("ssd-s", &[("buffer.size", setting)]));
-        assert_ne!(status(&result, "write_buffer_bytes"), Status::Absent);
-        if let Some(found) = number(&result, "write_buffer_bytes") {
+        assert_ne!(status(&result, Feature::WriteBuffer), Status::Absent);
+        if let Some(found) = number(&result, Feature::WriteBuffer) {
             assert!((found as f64 / bytes - 1.0).abs() < 0.1, "{found} of {bytes}");
         }
     }
@@ -72,7 +77,7 @@ fn mechanisms_are_told_apart_one_by_one() {
 #[test]
 fn a_random_layout_has_neither_degree_nor_mapping() {
     let result = probed(drive("ssd-s", &[("mapping.allocation", "random")]));
-    for feature in ["interleaving_degree", "sub_domains", "mapping_policy"] {
+    for feature in [Feature::InterleavingDegree, Feature::SubDomains, Feature::MappingPolicy] {
         assert_eq!(status(&result, feature), Status::NotDetermined, "{feature}");
     }
 }
@@ -134,11 +139,11 @@ fn made_in_order(order: &str, overrides: &[(&str, &str)]) -> Drive {
 
 /// Chunk, page, degree, sub-domains and mapping are right or left open.
 fn assert_not_wrong(result: &ProbeResult, chunk: u64, degree: u64, sub_domains: &[u64]) {
-    is_never_wrong(result, "chunk_size_bytes", &[chunk]);
-    is_never_wrong(result, "page_size_bytes", &[4096]);
-    is_never_wrong(result, "interleaving_degree", &[degree]);
-    is_never_wrong(result, "sub_domains", sub_domains);
-    let mapping = result.finding("mapping_policy").unwrap();
+    is_never_wrong(result, Feature::ChunkSize, &[chunk]);
+    is_never_wrong(result, Feature::PageSize, &[4096]);
+    is_never_wrong(result, Feature::InterleavingDegree, &[degree]);
+    is_never_wrong(result, Feature::SubDomains, sub_domains);
+    let mapping = result.finding(Feature::MappingPolicy).unwrap();
     assert!(mapping.status == Status::NotDetermined || mapping.word() == Some("write-order"), "{mapping:?}");
 }
 
@@ -215,14 +220,14 @@ fn the_pauses_of_each_die_give_the_reclaim_unit() {
         };
         let result = probe(&mut drive, options(Effort::Full, 1)).unwrap();
         // An erase block of the one plane of a die.
-        assert_eq!(result.finding("reclaim_unit_bytes").unwrap().number(), expected, "{result:?}");
+        assert_eq!(result.finding(Feature::ReclaimUnit).unwrap().number(), expected, "{result:?}");
     }
 }
 
 #[test]
 fn a_drive_of_depth_one_is_probed_to_the_end() {
     let result = probed(drive("ssd-s", &[("link.depth", "1"), ("initial.state", "full")]));
-    is_never_wrong(&result, "chunk_size_bytes", &[4096]);
+    is_never_wrong(&result, Feature::ChunkSize, &[4096]);
     assert_eq!(result.recommendation["random_read"].queue_depth, 1);
     assert_eq!(result.recommendation.len(), 3);
 }

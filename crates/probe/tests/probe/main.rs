@@ -8,7 +8,7 @@ mod structureless;
 
 use flashlane_base::Seed;
 use flashlane_device::Device;
-use flashlane_probe::{Effort, Options, ProbeResult, Status, probe};
+use flashlane_probe::{Effort, Feature, Options, ProbeResult, Status, probe};
 use flashlane_sim::{Drive, config};
 
 /// The profile's drive with some settings in place of its own.
@@ -29,7 +29,7 @@ fn probed(mut device: impl Device) -> ProbeResult {
 }
 
 /// A number that must be right or, where the drive hides it, left open.
-fn is_never_wrong(result: &ProbeResult, feature: &str, truths: &[u64]) {
+fn is_never_wrong(result: &ProbeResult, feature: Feature, truths: &[u64]) {
     let finding = result.finding(feature).unwrap();
     let right = finding.number().is_some_and(|number| truths.contains(&number));
     assert!(finding.status == Status::NotDetermined || right, "{feature}, truly {truths:?}: {finding:?}");

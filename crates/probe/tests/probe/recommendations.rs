@@ -3,7 +3,7 @@
 use crate::{drive, options};
 use flashlane_base::{Duration, Seed};
 use flashlane_measure::{Options as RunOptions, run};
-use flashlane_probe::{Effort, Medium, Options, ProbeResult, Recommendation, Status, probe};
+use flashlane_probe::{Effort, Feature, Medium, Options, ProbeResult, Recommendation, Status, probe};
 use flashlane_workload::Workload;
 
 fn probed(profile: &str, state: &str, options: Options<'_>) -> ProbeResult {
@@ -127,8 +127,8 @@ fn files_are_said_to_show_the_host() {
         drive("ssd-s", &[("flash.read", "1ns"), ("flash.bus", "100GB/s")])
     };
     let result = probe(&mut device, file).unwrap();
-    assert_eq!(result.finding("round_trip_ns").unwrap().status, Status::NotDetermined);
-    if result.finding("chunk_size_bytes").unwrap().status != Status::Found {
+    assert_eq!(result.finding(Feature::RoundTrip).unwrap().status, Status::NotDetermined);
+    if result.finding(Feature::ChunkSize).unwrap().status != Status::Found {
         assert!(result.advice[0].text.starts_with("No flash structure is visible"), "{:?}", result.advice);
     }
 }

@@ -3,7 +3,7 @@
 use crate::options;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{Completion, Device, NullDevice, Profile, Request, SubmitError};
-use flashlane_probe::{Effort, ProbeResult, Status, probe};
+use flashlane_probe::{Effort, Feature, ProbeResult, Status, probe};
 
 /// How latencies spread, in nanoseconds, given the number of the request and the time.
 type Spread = fn(&mut Random, u64, Instant) -> f64;
@@ -88,14 +88,14 @@ impl Device for Structureless {
 
 fn assert_nothing_invented(name: &str, result: &ProbeResult) {
     for feature in [
-        "chunk_size_bytes",
-        "page_size_bytes",
-        "interleaving_degree",
-        "sub_domains",
-        "mapping_policy",
-        "readahead_streams",
-        "write_buffer_bytes",
-        "link_bandwidth_bytes_per_s",
+        Feature::ChunkSize,
+        Feature::PageSize,
+        Feature::InterleavingDegree,
+        Feature::SubDomains,
+        Feature::MappingPolicy,
+        Feature::ReadaheadStreams,
+        Feature::WriteBuffer,
+        Feature::LinkBandwidth,
     ] {
         let finding = result.finding(feature).unwrap();
         assert_ne!(finding.status, Status::Found, "{name}, {feature}: {finding:?}");

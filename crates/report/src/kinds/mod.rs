@@ -1,4 +1,6 @@
 //! The kinds of result, one a file; a new kind is one file and one line of [`KINDS`].
+//!
+//! A kind reads its JSON into its type once ([`read`]); its document is made of that type's fields.
 
 mod probe;
 mod replay;
@@ -12,20 +14,17 @@ mod trace;
 mod uflip;
 mod uflip_plan;
 
-use crate::Samples;
-use crate::document::{Cell, Column, Document, Fact, Row, Table, Warning};
-use crate::singles::Singles;
+use crate::ReportError;
+use crate::document::{Cell, Column, Document, Fact, Row, Table};
 use crate::wording::{capitalised, exact, plain_name, plain_value};
-use flashlane_measure::figure::Figure;
+use flashlane_result::{Common, ReadError, Warning};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// A kind of result: the schema it carries and how it becomes a document.
 pub(crate) struct Kind {
     pub schema: &'static str,
-    /// Fills in what is particular to the kind; figures, warnings and `partial` are read for all kinds alike.
-    pub document: fn(&Value) -> Document,
-    /// Its single requests, for a page to explore; none where the samples hold something else.
-    pub singles: Option<fn(&Value, &Samples) -> Option<Singles>>,
+    pub read: fn(&Value) -> Result<Document, ReadError>,
 }
 
 /// Every kind of result there is.
@@ -44,29 +43,41 @@ pub(crate) const KINDS: &[Kind] = &[
     sdf::BENCH,
 ];
 
-/// The kind whose schema a result carries.
-pub(crate) fn find(result: &Value) -> Option<&'static Kind> {
-    let schema = result["schema"].as_str()?;
-    KINDS.iter().find(|kind| kind.schema == schema)
+/// What tells the kind of a result.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    schema: Value,
 }
 
-/// The document of a result. One of unknown kind shows its plain fields, and says that it is unknown.
-pub(crate) fn document(result: &Value) -> Document {
-    let mut document = find(result).map_or_else(|| unknown(result), |kind| (kind.document)(result));
-    // Of a real device only: the drive below the path and the system above it.
-    document.tables.extend(result["machine"].as_object().and_then(|machine| field_table("Machine", machine)));
-    document.partial = partial(&result["partial"]);
-    document.warnings.extend(items(&result["warnings"]).map(warning));
-    for (position, figure) in items(&result["figures"]).enumerate() {
-        match serde_json::from_value::<Figure>(without_missing_points(figure)) {
-            Ok(figure) => document.figures.push(figure),
-            Err(error) => document.warnings.push(Warning {
-                code: "unreadable-figure".into(),
-                message: format!("figure {} of the result cannot be read: {error}", position + 1),
-            }),
+/// The document of a result.
+pub(crate) fn read(json: &Value) -> Result<Document, ReportError> {
+    let Head { schema } = flashlane_result::read(json)?;
+    match KINDS.iter().find(|kind| schema == kind.schema) {
+        Some(kind) => Ok((kind.read)(json)?),
+        None => {
+            let given =
+                if schema.is_null() { "of the result is missing and".to_owned() } else { schema.to_string() };
+            let known: Vec<&str> = KINDS.iter().map(|kind| kind.schema).collect();
+            Err(ReportError::Schema { given, known: known.join(", ") })
         }
     }
-    document
+}
+
+/// Reads a result of type `T`. `document` fills in what is particular to the kind; the rest is the same for all.
+fn document<T: flashlane_result::Kind>(
+    json: &Value,
+    document: fn(&T) -> Document,
+) -> Result<Document, ReadError> {
+    let result: T = flashlane_result::read(json)?;
+    let mut document = document(&result);
+    let Common { warnings, partial, figures, machine } = result.common();
+    // Of a real device only: the drive below the path and the system above it.
+    document.tables.extend(machine.and_then(|machine| field_table("Machine", &fields(machine))));
+    document.partial = partial.map(str::to_owned);
+    document.warnings = warnings.to_vec();
+    document.figures = figures.to_vec();
+    Ok(document)
 }
 
 /// Warnings that say what was checked: whether a run that verifies is sound.
@@ -75,78 +86,39 @@ const VERDICTS: [&str; 2] = ["verification-failed", "nothing-verified"];
 const CAUTIONS: [&str; 3] = ["left-out", "overloaded", "rate-not-kept"];
 
 /// Whether what a run verified is sound; empty where it is, or where it verifies nothing.
-fn verdict(result: &Value) -> String {
-    let of = |warning: &&Value| warning["code"].as_str().is_some_and(|code| VERDICTS.contains(&code));
-    sentence_of(items(&result["warnings"]).find(of))
+fn verdict(warnings: &[Warning]) -> String {
+    warnings.iter().find(|warning| VERDICTS.contains(&&*warning.code)).map(sentence_of).unwrap_or_default()
 }
 
 /// What the leading warnings say of all numbers; how the measurement ended and what was verified are said elsewhere.
-fn caution(result: &Value) -> String {
-    let code = |warning: &Value| warning["code"].as_str().unwrap_or_default().to_owned();
+fn caution(warnings: &[Warning]) -> String {
     let said = |code: &str| VERDICTS.contains(&code) || matches!(code, "partial" | "trace-incomplete");
-    let leading = items(&result["warnings"]).skip_while(|warning| said(&code(warning)));
-    let leading = leading.take_while(|warning| CAUTIONS.contains(&code(warning).as_str()));
-    leading.map(|warning| sentence_of(Some(warning))).collect::<Vec<_>>().join(" ")
+    let leading = warnings.iter().skip_while(|warning| said(&warning.code));
+    let leading = leading.take_while(|warning| CAUTIONS.contains(&&*warning.code));
+    leading.map(sentence_of).collect::<Vec<_>>().join(" ")
 }
 
 /// A warning's message as a sentence.
-fn sentence_of(warning: Option<&Value>) -> String {
-    let message = warning.and_then(|warning| warning["message"].as_str()).unwrap_or_default();
-    if message.is_empty() { String::new() } else { capitalised(message) + "." }
+fn sentence_of(warning: &Warning) -> String {
+    if warning.message.is_empty() { String::new() } else { capitalised(&warning.message) + "." }
 }
 
-/// The single requests of a result, where its kind has such and they were kept.
-pub(crate) fn singles(result: &Value, samples: Option<&Samples>) -> Option<Singles> {
-    find(result)?.singles?(result, samples?)
+/// A single value as JSON has it.
+fn scalar(value: impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
 }
 
-fn unknown(result: &Value) -> Document {
-    let schema = result["schema"].as_str().unwrap_or("none");
-    let known: Vec<&str> = KINDS.iter().map(|kind| kind.schema).collect();
-    Document {
-        kind: "Result",
-        title: schema.into(),
-        tables: result.as_object().and_then(|fields| field_table("Fields", fields)).into_iter().collect(),
-        warnings: vec![Warning {
-            code: "unknown-schema".into(),
-            message: format!("the schema '{schema}' is not known here; known are {}", known.join(", ")),
-        }],
-        ..Document::default()
+/// A part of a result field by field, for a table that shows all of it; a field that is not known is `null`.
+fn fields(part: &impl Serialize) -> Map<String, Value> {
+    match scalar(part) {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
     }
 }
 
-fn partial(value: &Value) -> Option<String> {
-    match value {
-        Value::Null | Value::Bool(false) => None,
-        Value::String(reason) => Some(reason.clone()),
-        _ => Some("the measurement ended early".into()),
-    }
-}
-
-fn warning(value: &Value) -> Warning {
-    match value.as_str() {
-        Some(message) => Warning { code: String::new(), message: message.into() },
-        None => Warning {
-            code: value["code"].as_str().unwrap_or_default().into(),
-            message: value["message"].as_str().map_or_else(|| value.to_string(), str::to_owned),
-        },
-    }
-}
-
-/// JSON has no not-a-number: such a coordinate arrives as null, and its point is left out.
-fn without_missing_points(figure: &Value) -> Value {
-    let mut figure = figure.clone();
-    for series in figure.get_mut("series").and_then(Value::as_array_mut).into_iter().flatten() {
-        if let Some(points) = series.get_mut("points").and_then(Value::as_array_mut) {
-            points.retain(|point| !items(point).any(Value::is_null));
-        }
-    }
-    figure
-}
-
-/// The members of an array; none where it is something else.
-fn items(value: &Value) -> impl Iterator<Item = &Value> {
-    value.as_array().into_iter().flatten()
+/// The fields of these names, in this order; a table shows one that is not known as such.
+fn named<const N: usize>(values: [(&str, Value); N]) -> Map<String, Value> {
+    values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn is_plain(value: &Value) -> bool {
@@ -157,65 +129,56 @@ fn is_plain(value: &Value) -> bool {
     }
 }
 
-/// A device as a result names it: a spec, or an object with one.
-fn device_name(device: &Value) -> String {
-    device
-        .as_str()
-        .or_else(|| ["spec", "name", "path", "model"].iter().find_map(|key| device[*key].as_str()))
-        .unwrap_or("unnamed device")
-        .to_owned()
+/// A cell with a value whose name says how it is shown.
+fn cell(name: &str, value: impl Serialize) -> Cell {
+    let value = scalar(value);
+    Cell::exact(plain_value(name, &value), exact(&value))
 }
 
-/// The plain fields of an object, one a row, in plain words; none where there are none.
+/// The plain fields, one a row, in plain words; none where there are none.
 fn field_table(title: &str, fields: &Map<String, Value>) -> Option<Table> {
     let rows: Vec<Row> = fields
         .iter()
         .filter(|(_, value)| is_plain(value))
-        .map(|(name, value)| {
-            Row::new(vec![
-                Cell::exact(plain_name(name), name),
-                Cell::exact(plain_value(name, value), exact(value)),
-            ])
-        })
+        .map(|(name, value)| Row::new(vec![Cell::exact(plain_name(name), name), cell(name, value)]))
         .collect();
     let columns = vec![Column::left("What", "name"), Column::right("Value", "value")];
     (!rows.is_empty()).then(|| Table { title: title.into(), columns, rows, ..Table::default() })
 }
 
-/// Objects with like fields, one a row under `first`; columns are all plain fields that any of them has.
-fn object_table<'a>(
+/// Parts with like fields, one a row under `first`; columns are all plain fields that any of them has.
+fn part_table(
     title: &str,
     first: Column,
-    objects: impl Iterator<Item = (String, &'a Value)>,
+    parts: impl Iterator<Item = (String, Map<String, Value>)>,
 ) -> Option<Table> {
-    let objects: Vec<(String, &Value)> = objects.collect();
+    let parts: Vec<(String, Map<String, Value>)> = parts.collect();
     let mut names: Vec<&String> = Vec::new();
-    for (_, object) in &objects {
-        for (name, value) in object.as_object().into_iter().flatten() {
-            if is_plain(value) && !names.contains(&name) {
-                names.push(name);
-            }
+    for (name, value) in parts.iter().flat_map(|(_, fields)| fields) {
+        if is_plain(value) && !names.contains(&name) {
+            names.push(name);
         }
     }
-    let is_text = |name: &str| objects.iter().any(|(_, object)| object[name].is_string());
+    let is_text =
+        |name: &String| parts.iter().any(|(_, fields)| fields.get(name).is_some_and(Value::is_string));
     let columns = std::iter::once(first)
         .chain(names.iter().map(|name| {
             let column = Column::right(&plain_name(name), name);
             Column { right: !is_text(name), ..column }
         }))
         .collect();
-    let rows: Vec<Row> = objects
-        .into_iter()
-        .map(|(label, object)| {
-            let cell = |name: &&String| Cell::exact(plain_value(name, &object[*name]), exact(&object[*name]));
-            Row::new(std::iter::once(Cell::text(label)).chain(names.iter().map(cell)).collect())
+    let rows: Vec<Row> = parts
+        .iter()
+        .map(|(label, fields)| {
+            let cells = names.iter().map(|name| cell(name, fields.get(*name)));
+            Row::new(std::iter::once(Cell::text(label.as_str())).chain(cells).collect())
         })
         .collect();
     (!rows.is_empty()).then(|| Table { title: title.into(), columns, rows, ..Table::default() })
 }
 
-/// A fact from the field `name`, where the result has it.
-fn fact(result: &Value, name: &str, label: &str) -> Option<Fact> {
-    let value = result.get(name).filter(|value| !value.is_null())?;
-    Some(Fact::new(label, plain_value(name, value)))
+/// A fact whose name says how its value is shown; none where it is not known.
+fn fact(name: &str, label: &str, value: impl Serialize) -> Option<Fact> {
+    let value = scalar(value);
+    (!value.is_null()).then(|| Fact::new(label, plain_value(name, &value)))
 }

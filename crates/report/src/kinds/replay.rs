@@ -1,93 +1,90 @@
 //! `flashlane.replay/1`: a recorded trace on one device.
 
-use super::run::{counted, device_table, latency_table, mean, mean_flush, singles};
-use super::{Kind, caution, device_name, fact, field_table, items, object_table};
-use crate::document::{Cell, Column, Document, Fact, Row, Table};
-use crate::wording::{exact, number, plain_value, time_ns};
-use serde_json::{Map, Value};
+use super::run::{
+    counter_table, device_table, happened, harness, latency_table, mean, mean_flush, time_cell,
+};
+use super::{Kind, caution, document, fact, field_table, fields, named, part_table, scalar};
+use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table};
+use crate::wording::{number, plain_value, time_ns};
+use flashlane_base::Latency;
+use flashlane_result::replay::{OverTimeRow, REPLAY_SCHEMA, ReplayResult, SliceRow};
 
-pub(super) const KIND: Kind = Kind { schema: "flashlane.replay/1", document, singles: Some(singles) };
+pub(super) const KIND: Kind = Kind { schema: REPLAY_SCHEMA, read: |json| document(json, of) };
 
-fn document(result: &Value) -> Document {
-    let latency = &result["latency_ns"];
-    let within = |key: &str, label| latency[key].as_f64().map(|ns| Fact::new(label, time_ns(ns)));
-    let caution = caution(result);
-    let late = |ns: f64| Fact::new("Submitted late, p99", time_ns(ns));
+fn of(result: &ReplayResult) -> Document {
+    let latency = &result.latency_ns;
+    let caution = caution(&result.warnings);
+    let asked = result.asked_bandwidth_bytes_per_s.filter(|_| !caution.is_empty());
     let facts = [
-        fact(result, "iops", "Requests a second"),
-        fact(result, "bandwidth_bytes_per_s", "Bandwidth"),
-        (!caution.is_empty())
-            .then(|| fact(result, "asked_bandwidth_bytes_per_s", "The trace asks for"))
-            .flatten(),
-        mean(latency, &result["confidence"]),
-        mean_flush(result),
-        within("p99", "p99"),
-        within("max", "Longest"),
-        fact(result, "requests", "Requests"),
-        fact(result, "elapsed_s", "Elapsed"),
-        result["lateness_ns"]["p99"].as_f64().map(late),
-        result["harness_ns_per_request"]
-            .as_f64()
-            .map(|ns| Fact::new("Measuring costs", format!("{} a request", time_ns(ns)))),
+        fact("iops", "Requests a second", result.iops),
+        fact("bandwidth_bytes_per_s", "Bandwidth", result.bandwidth_bytes_per_s),
+        fact("asked_bandwidth_bytes_per_s", "The trace asks for", asked),
+        Some(mean(latency, result.confidence)),
+        mean_flush(&result.operations),
+        Some(Fact::new("p99", time_ns(latency.p99))),
+        Some(Fact::new("Longest", time_ns(latency.max))),
+        fact("requests", "Requests", result.requests),
+        fact("elapsed_s", "Elapsed", result.elapsed_s),
+        result.lateness_ns.map(|late| Fact::new("Submitted late, p99", time_ns(late.p99))),
+        harness(result.harness_ns_per_request, "a request"),
     ];
-    let counters = result["device"]["counters"].as_object().map(counted);
-    let slowest = items(&result["slowest"]).enumerate().map(|(place, slow)| (format!("{}", place + 1), slow));
+    let slowest = (1..).zip(&result.slowest).map(|(place, slow)| (format!("{place}"), fields(slow)));
     let tables = [
-        Some(latency_table(result).beside(["latency-distribution", "latency-over-time"])),
+        Some(
+            latency_table(latency, &result.operations).beside(["latency-distribution", "latency-over-time"]),
+        ),
         compared(result),
-        object_table("Slowest requests", Column::right("Place", "place"), slowest),
-        over_time(result).map(|table| table.beside(["throughput-over-time"])),
-        result["trace"].as_object().and_then(|trace| field_table("Trace", trace)),
+        part_table("Slowest requests", Column::right("Place", "place"), slowest),
+        over_time(&result.over_time).map(|table| table.beside(["throughput-over-time"])),
+        result.trace.as_ref().and_then(|trace| field_table("Trace", &fields(trace))),
         fitted(result),
-        counters.and_then(|counters| field_table("Device counters", &counters)),
-        device_table(&result["device"]),
+        counter_table(&result.device.counters),
+        device_table(&result.device),
     ];
     Document {
         kind: "Replay",
-        title: device_name(&result["device"]),
+        title: result.device.name.clone(),
         subtitle: subtitle(result),
         caution,
         facts: facts.into_iter().flatten().collect(),
         tables: tables.into_iter().flatten().collect(),
+        requests: Requests::OverTime,
         ..Document::default()
     }
 }
 
 /// The trace, and what decided when a request was issued.
-fn subtitle(result: &Value) -> String {
-    let speed = match result["speed"].as_f64() {
+fn subtitle(result: &ReplayResult) -> String {
+    let speed = match result.speed {
         Some(speed) if speed != 1.0 => format!(", {} times as fast as recorded", number(speed)),
         _ => String::new(),
     };
-    let pace = match result["pace"].as_str() {
-        Some("open") => format!("at its time stamps{speed}"),
-        Some("think") => format!("with its pauses kept{speed}"),
-        Some("closed") => format!("{} in flight", plain_value("", &result["in_flight"])),
+    let pace = match result.pace.as_str() {
+        "open" => format!("at its time stamps{speed}"),
+        "think" => format!("with its pauses kept{speed}"),
+        "closed" => format!("{} in flight", plain_value("", &scalar(result.in_flight))),
         _ => String::new(),
     };
-    match result["trace"]["name"].as_str() {
-        Some(name) => format!("{name}, {pace}"),
+    match &result.trace {
+        Some(trace) => format!("{}, {pace}", trace.name),
         None => pace,
     }
 }
 
 /// The latency beside what it is made of and what was recorded.
-fn compared(result: &Value) -> Option<Table> {
+fn compared(result: &ReplayResult) -> Option<Table> {
     let subjects = [
-        ("latency_ns", "From arrival"),
-        ("device_latency_ns", "From submission"),
-        ("recorded_latency_ns", "In the recording"),
-        ("lateness_ns", "Submitted late by"),
+        ("latency_ns", "From arrival", Some(result.latency_ns)),
+        ("device_latency_ns", "From submission", Some(result.device_latency_ns)),
+        ("recorded_latency_ns", "In the recording", result.recorded_latency_ns),
+        ("lateness_ns", "Submitted late by", result.lateness_ns),
     ];
-    let row = |&(key, words): &(&str, &str)| {
-        let statistics = Some(&result[key]).filter(|statistics| statistics.is_object())?;
-        let cell = |name: &str| {
-            let value = &statistics[name];
-            Cell::exact(value.as_f64().map_or_else(|| "–".into(), time_ns), exact(value))
-        };
-        Some(Row::new(vec![Cell::exact(words, key), cell("mean"), cell("p50"), cell("p99"), cell("max")]))
+    let row = |(key, words, latency): (&str, &str, Option<Latency>)| {
+        let Latency { mean, p50, p99, max, .. } = latency?;
+        let cells = [mean, p50, p99, max].map(|ns| time_cell(Some(ns)));
+        Some(Row::new([Cell::exact(words, key)].into_iter().chain(cells).collect()))
     };
-    let rows: Vec<Row> = subjects.iter().filter_map(row).collect();
+    let rows = subjects.into_iter().filter_map(row).collect();
     let columns = vec![
         Column::left("Latency", "latency"),
         Column::right("Mean", "mean"),
@@ -95,36 +92,49 @@ fn compared(result: &Value) -> Option<Table> {
         Column::right("p99", "p99"),
         Column::right("Longest", "max"),
     ];
-    (rows.len() > 1).then(|| Table { title: "Where the time goes".into(), columns, rows, ..Table::default() })
+    Some(Table { title: "Where the time goes".into(), columns, rows, ..Table::default() })
 }
 
 /// The most rows of the table over time; the plots have every slice.
 const ROWS: usize = 16;
 
 /// Every so many of the slices.
-fn over_time(result: &Value) -> Option<Table> {
-    let slices: Vec<&Value> = items(&result["over_time"]["slices"]).collect();
+fn over_time(OverTimeRow { slice_s, slices }: &OverTimeRow) -> Option<Table> {
     let step = slices.len().div_ceil(ROWS).max(1);
-    let row = |slice: &Value| {
-        let fields = slice.as_object().into_iter().flatten().filter(|(name, _)| *name != "from_s");
-        let fields = fields.map(|(name, value)| (name.clone(), value.clone())).collect();
-        (plain_value("from_s", &slice["from_s"]), Value::Object(fields))
+    let row = |slice: &SliceRow| {
+        let fields = named([
+            ("requests", scalar(slice.requests)),
+            ("iops", scalar(slice.iops)),
+            ("bandwidth_bytes_per_s", scalar(slice.bandwidth_bytes_per_s)),
+            ("mean_ns", scalar(slice.mean_ns)),
+            ("p99_ns", scalar(slice.p99_ns)),
+            ("max_ns", scalar(slice.max_ns)),
+        ]);
+        (plain_value("from_s", &scalar(slice.from_s)), fields)
     };
-    let rows: Vec<(String, Value)> = slices.into_iter().step_by(step).map(row).collect();
-    let width = plain_value("slice_s", &result["over_time"]["slice_s"]);
+    let width = plain_value("slice_s", &scalar(slice_s));
     let title = match step {
         1 => format!("Over time, {width} each"),
         step => format!("Over time, {width} each, one of every {step}"),
     };
-    let rows = rows.iter().map(|(from, slice)| (from.clone(), slice));
-    object_table(&title, Column::right("From", "from_s"), rows)
+    part_table(&title, Column::right("From", "from_s"), slices.iter().step_by(step).map(row))
 }
 
 /// How the trace fitted the device; what did not happen is left out.
-fn fitted(result: &Value) -> Option<Table> {
-    let mut fields: Map<String, Value> = counted(result["fitted"].as_object()?);
-    fields.remove("first_left_out");
-    fields.insert("beyond_the_end".into(), result["beyond"].clone());
-    fields.insert("unaligned".into(), result["unaligned"].clone());
+fn fitted(result: &ReplayResult) -> Option<Table> {
+    let of = &result.fitted;
+    let mut fields = happened(named([
+        ("records", scalar(of.records)),
+        ("zero_length", scalar(of.zero_length)),
+        ("left_out", scalar(of.left_out)),
+        ("folded", scalar(of.folded)),
+        ("widened", scalar(of.widened)),
+        ("backwards", scalar(of.backwards)),
+        ("untimed", scalar(of.untimed)),
+    ]));
+    fields.extend(named([
+        ("beyond_the_end", scalar(&result.beyond)),
+        ("unaligned", scalar(&result.unaligned)),
+    ]));
     field_table("Trace on the device", &fields)
 }

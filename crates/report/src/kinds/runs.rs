@@ -1,20 +1,20 @@
 //! `flashlane.runs/1`: runs that were made in turn on one device.
 
-use super::{Kind, caution, device_name, items, object_table, verdict};
+use super::{Kind, caution, document, named, part_table, scalar, verdict};
 use crate::document::{Column, Document};
-use serde_json::{Value, json};
+use flashlane_result::run::{RUNS_SCHEMA, RunResult, RunsResult};
+use serde_json::{Map, Value};
 
-pub(super) const KIND: Kind = Kind { schema: "flashlane.runs/1", document, singles: None };
+pub(super) const KIND: Kind = Kind { schema: RUNS_SCHEMA, read: |json| document(json, of) };
 
-fn document(result: &Value) -> Document {
-    let runs: Vec<(String, Value)> = (1..).zip(items(&result["runs"])).map(run).collect();
-    let runs = runs.iter().map(|(name, fields)| (name.clone(), fields));
+fn of(result: &RunsResult) -> Document {
+    let runs = (1..).zip(&result.runs).map(run);
     Document {
         kind: "Runs",
-        verdict: verdict(result),
-        caution: caution(result),
-        title: device_name(&result["device"]),
-        tables: object_table("Runs, one after the other", Column::left("Run", "run"), runs)
+        verdict: verdict(&result.warnings),
+        caution: caution(&result.warnings),
+        title: result.device.clone(),
+        tables: part_table("Runs, one after the other", Column::left("Run", "run"), runs)
             .into_iter()
             .collect(),
         ..Document::default()
@@ -22,16 +22,15 @@ fn document(result: &Value) -> Document {
 }
 
 /// A run by its number and jobs, and the numbers to tell it by.
-fn run((nth, run): (usize, &Value)) -> (String, Value) {
-    let jobs: Vec<&str> = items(&run["jobs"]).filter_map(|job| job["name"].as_str()).collect();
-    let latency = &run["latency_ns"];
-    let fields = json!({
-        "requests": run["requests"],
-        "elapsed_s": run["elapsed_s"],
-        "iops": run["iops"],
-        "bandwidth_bytes_per_s": run["bandwidth_bytes_per_s"],
-        "mean_ns": latency["mean"],
-        "p99_ns": latency["p99"],
-    });
+fn run((nth, run): (usize, &RunResult)) -> (String, Map<String, Value>) {
+    let jobs: Vec<&str> = run.jobs.iter().map(|job| job.name.as_str()).collect();
+    let fields = named([
+        ("requests", scalar(run.requests)),
+        ("elapsed_s", scalar(run.elapsed_s)),
+        ("iops", scalar(run.iops)),
+        ("bandwidth_bytes_per_s", scalar(run.bandwidth_bytes_per_s)),
+        ("mean_ns", scalar(run.latency_ns.mean)),
+        ("p99_ns", scalar(run.latency_ns.p99)),
+    ]);
     (format!("{nth}: {}", jobs.join(", ")), fields)
 }

@@ -1,21 +1,20 @@
 //! `flashlane.score/1`: how often the probe is right about drives whose inside is known.
 
-use super::{Kind, items};
+use super::{Kind, cell, document};
 use crate::document::{Cell, Column, Document, Row, Table, Tone};
-use crate::wording::{exact, percent, plain_name, plain_value};
-use serde_json::Value;
+use crate::wording::{percent, plain_value};
+use flashlane_result::score::{Mistake, SCORE_SCHEMA, Score, Tally};
 
-pub(super) const KIND: Kind = Kind { schema: "flashlane.score/1", document, singles: None };
+pub(super) const KIND: Kind = Kind { schema: SCORE_SCHEMA, read: |json| document(json, of) };
 
-fn document(result: &Value) -> Document {
-    let mistakes = items(&result["mistakes"]).count();
-    let mut tables = vec![feature_table(result)];
-    tables.extend((mistakes > 0).then(|| mistake_table(result)));
+fn of(score: &Score) -> Document {
+    let mut tables = vec![feature_table(score)];
+    tables.extend((!score.mistakes.is_empty()).then(|| mistake_table(&score.mistakes)));
     Document {
         kind: "Score",
-        title: format!("{} random drives", plain_value("drives", &result["drives"])),
+        title: format!("{} random drives", plain_value("drives", &score.drives.into())),
         subtitle: "Findings of the probe about drives of known structure".into(),
-        summary: match mistakes {
+        summary: match score.mistakes.len() {
             0 => "No wrong answer.".into(),
             1 => "One wrong answer.".into(),
             n => format!("{n} wrong answers."),
@@ -25,18 +24,15 @@ fn document(result: &Value) -> Document {
     }
 }
 
-fn feature_table(result: &Value) -> Table {
-    let drives = result["drives"].as_f64().unwrap_or(0.0).max(1.0);
-    let row = |feature: &Value| {
-        let name = feature["feature"].as_str().unwrap_or_default();
-        let count = |key: &str| Cell::exact(plain_value("", &feature[key]), exact(&feature[key]));
-        let wrong = if feature["wrong"].as_u64() == Some(0) { Tone::Plain } else { Tone::Bad };
-        let share = feature["right"].as_f64().unwrap_or(f64::NAN) / drives;
+fn feature_table(score: &Score) -> Table {
+    let row = |tally: &Tally| {
+        let wrong = if tally.wrong == 0 { Tone::Plain } else { Tone::Bad };
+        let share = tally.right as f64 / score.drives.max(1) as f64;
         Row::new(vec![
-            Cell::exact(plain_name(name), name),
-            count("right"),
-            count("wrong").tone(wrong),
-            count("not_determined"),
+            Cell::exact(tally.feature.title(), tally.feature.name()),
+            cell("right", tally.right),
+            cell("wrong", tally.wrong).tone(wrong),
+            cell("not_determined", tally.not_determined),
             Cell::exact(percent(share), share.to_string()),
         ])
     };
@@ -49,24 +45,20 @@ fn feature_table(result: &Value) -> Table {
             Column::right("Not determined", "not_determined"),
             Column::right("Share right", "right_share"),
         ],
-        rows: items(&result["features"]).map(row).collect(),
+        rows: score.features.iter().map(row).collect(),
         ..Table::default()
     }
 }
 
-fn mistake_table(result: &Value) -> Table {
-    let row = |mistake: &Value| {
-        let name = mistake["feature"].as_str().unwrap_or_default();
-        let text = |key: &str| mistake[key].as_str().unwrap_or_default().to_owned();
-        Row {
-            cells: vec![
-                Cell::exact(plain_value("", &mistake["drive"]), exact(&mistake["drive"])),
-                Cell::exact(plain_name(name), name),
-                Cell::text(text("answer")),
-            ],
-            note: text("truth"),
-            ..Row::default()
-        }
+fn mistake_table(mistakes: &[Mistake]) -> Table {
+    let row = |mistake: &Mistake| Row {
+        cells: vec![
+            cell("drive", mistake.drive),
+            Cell::exact(mistake.feature.title(), mistake.feature.name()),
+            Cell::text(&*mistake.answer),
+        ],
+        note: mistake.truth.clone(),
+        ..Row::default()
     };
     Table {
         title: "Wrong answers".into(),
@@ -75,7 +67,7 @@ fn mistake_table(result: &Value) -> Table {
             Column::left("Feature", "feature"),
             Column::left("Answer", "answer"),
         ],
-        rows: items(&result["mistakes"]).map(row).collect(),
+        rows: mistakes.iter().map(row).collect(),
         note_key: "truth",
         ..Table::default()
     }

@@ -1,105 +1,132 @@
 //! `flashlane.sdf/1` and `flashlane.sdf_bench/1`: a device that holds blocks, and how fast puts and gets of them are.
 
-use super::{Kind, device_name, fact, field_table, items, object_table};
-use crate::document::{Cell, Column, Document, Fact, Row, Table, Tone};
-use crate::wording::{capitalised, exact, plain_value};
+use super::{Kind, cell, document, fact, field_table, fields, named, part_table, scalar};
+use crate::document::{Column, Document, Fact, Row, Table, Tone};
+use crate::wording::{capitalised, plain_value};
+use flashlane_result::sdf::{
+    LaneRow, PhaseRow, SDF_BENCH_SCHEMA, SDF_SCHEMA, SdfBenchResult, SdfResult, UnreadableRow,
+};
 use serde_json::{Map, Value};
 
-pub(super) const STATUS: Kind = Kind { schema: "flashlane.sdf/1", document: status, singles: None };
-pub(super) const BENCH: Kind = Kind { schema: "flashlane.sdf_bench/1", document: bench, singles: None };
+pub(super) const STATUS: Kind = Kind { schema: SDF_SCHEMA, read: |json| document(json, status) };
+pub(super) const BENCH: Kind = Kind { schema: SDF_BENCH_SCHEMA, read: |json| document(json, bench) };
 
-fn status(result: &Value) -> Document {
+fn status(result: &SdfResult) -> Document {
     let facts = [
-        fact(result, "blocks", "Blocks"),
-        fact(result, "blocks_free", "Room for"),
-        fact(result, "user_bytes", "User data at most"),
-        fact(result, "units_erased", "Units erased"),
-        fact(result, "units_bad", "Units bad").map(|fact| tinted(fact, &result["units_bad"])),
-        fact(result, "units_damaged", "Units damaged").map(|fact| tinted(fact, &result["units_damaged"])),
-        fact(result, "blocks_checked", "Blocks read"),
+        fact("blocks", "Blocks", result.blocks),
+        fact("blocks_free", "Room for", result.blocks_free),
+        fact("user_bytes", "User data at most", result.user_bytes),
+        fact("units_erased", "Units erased", result.units_erased),
+        bad("units_bad", "Units bad", result.units_bad),
+        bad("units_damaged", "Units damaged", result.units_damaged),
+        fact("blocks_checked", "Blocks read", result.blocks_checked),
     ];
-    let lanes =
-        items(&result["lanes"]).map(|lane| (plain_value("lane", &lane["lane"]), without(lane, "lane")));
-    let lanes: Vec<(String, Value)> = lanes.collect();
-    let lanes = lanes.iter().map(|(name, lane)| (name.clone(), lane));
     let tables = [
-        result["unreadable"].as_array().map(|blocks| unreadable(blocks)),
-        object_table("Lanes", Column::right("Lane", "lane"), lanes),
-        result["device"].as_object().and_then(|device| field_table("Device", device)),
-        field_table("Layout", &layout(result)),
+        result.unreadable.as_deref().map(unreadable),
+        part_table("Lanes", Column::right("Lane", "lane"), result.lanes.iter().map(lane)),
+        field_table("Device", &fields(&result.device)),
+        field_table(
+            "Layout",
+            &named([
+                ("block_bytes", scalar(result.block_bytes)),
+                ("next_id", scalar(result.next_id)),
+                ("format", scalar(&result.format)),
+                ("superblock_copies", scalar(result.superblock_copies)),
+                ("units_dirty", scalar(result.units_dirty)),
+            ]),
+        ),
     ];
     Document {
         kind: "Blocks",
-        verdict: result["verdict"].as_str().unwrap_or_default().to_owned(),
-        title: device_name(&result["device"]),
+        verdict: result.verdict.clone().unwrap_or_default(),
+        title: result.device.name.clone(),
         facts: facts.into_iter().flatten().collect(),
         tables: tables.into_iter().flatten().collect(),
         ..Document::default()
     }
 }
 
+/// A count that is best zero.
+fn bad(name: &str, label: &str, count: u64) -> Option<Fact> {
+    let tone = if count == 0 { Tone::Plain } else { Tone::Bad };
+    fact(name, label, count).map(|fact| fact.tone(tone))
+}
+
+fn lane(lane: &LaneRow) -> (String, Map<String, Value>) {
+    let mut fields = named([
+        ("blocks", scalar(lane.blocks)),
+        ("units_erased", scalar(lane.units_erased)),
+        ("units_dirty", scalar(lane.units_dirty)),
+        ("units_bad", scalar(lane.units_bad)),
+        ("units_damaged", scalar(lane.units_damaged)),
+        ("erases_least", scalar(lane.erases_least)),
+        ("erases_mean", scalar(lane.erases_mean)),
+        ("erases_most", scalar(lane.erases_most)),
+    ]);
+    fields.retain(|_, value| !value.is_null());
+    (plain_value("lane", &lane.lane.into()), fields)
+}
+
 /// What a check found; for programs also where it found nothing.
-fn unreadable(blocks: &[Value]) -> Table {
-    let columns =
-        [("Block", "id"), ("Lane", "lane"), ("Unit", "unit")].map(|(title, key)| Column::right(title, key));
-    let columns: Vec<Column> = columns.into_iter().chain([Column::left("Reason", "reason")]).collect();
-    let row = |block: &Value| {
-        let cells = columns.iter().map(|column| {
-            let value = &block[column.key.as_str()];
-            Cell::exact(plain_value(&column.key, value), exact(value))
-        });
-        Row::new(cells.collect())
+fn unreadable(blocks: &[UnreadableRow]) -> Table {
+    let row = |block: &UnreadableRow| {
+        Row::new(vec![
+            cell("id", block.id),
+            cell("lane", block.unit.lane),
+            cell("unit", block.unit.unit),
+            cell("reason", &block.reason),
+        ])
     };
-    let rows = blocks.iter().map(row).collect();
-    Table { title: "Unreadable blocks".into(), rows, columns, ..Table::default() }
+    Table {
+        title: "Unreadable blocks".into(),
+        columns: vec![
+            Column::right("Block", "id"),
+            Column::right("Lane", "lane"),
+            Column::right("Unit", "unit"),
+            Column::left("Reason", "reason"),
+        ],
+        rows: blocks.iter().map(row).collect(),
+        ..Table::default()
+    }
 }
 
-fn tinted(fact: Fact, count: &Value) -> Fact {
-    if count.as_u64() == Some(0) { fact } else { fact.tone(Tone::Bad) }
-}
-
-fn without(object: &Value, name: &str) -> Value {
-    let mut object = object.clone();
-    object.as_object_mut().and_then(|fields| fields.shift_remove(name));
-    object
-}
-
-fn layout(result: &Value) -> Map<String, Value> {
-    let names = ["block_bytes", "next_id", "format", "superblock_copies", "units_dirty"];
-    names.iter().map(|&name| (name.to_owned(), result[name].clone())).collect()
-}
-
-fn bench(result: &Value) -> Document {
-    let phases: Vec<(String, Value)> = items(&result["phases"])
-        .map(|phase| {
-            let name = phase["operation"].as_str().map(capitalised).unwrap_or_default();
-            let mut fields = without(&without(phase, "operation"), "latency_ns");
-            for (key, of) in [("mean_ns", "mean"), ("p99_ns", "p99"), ("max_ns", "max")] {
-                if let Some(fields) = fields.as_object_mut() {
-                    fields.insert(key.into(), phase["latency_ns"][of].clone());
-                }
-            }
-            (name, fields)
-        })
-        .collect();
-    let facts = phases.iter().flat_map(|(name, phase)| fact(phase, "bandwidth_bytes_per_s", name));
+fn bench(result: &SdfBenchResult) -> Document {
+    let name = |phase: &PhaseRow| capitalised(&phase.operation);
+    let facts = result
+        .phases
+        .iter()
+        .filter_map(|phase| fact("bandwidth_bytes_per_s", &name(phase), phase.bandwidth_bytes_per_s));
+    let phases = result.phases.iter().map(|phase| {
+        let fields = named([
+            ("requests", scalar(phase.requests)),
+            ("request_bytes", scalar(phase.request_bytes)),
+            ("in_flight", scalar(phase.in_flight)),
+            ("elapsed_s", scalar(phase.elapsed_s)),
+            ("bandwidth_bytes_per_s", scalar(phase.bandwidth_bytes_per_s)),
+            ("mean_ns", scalar(phase.latency_ns.mean)),
+            ("p99_ns", scalar(phase.latency_ns.p99)),
+            ("max_ns", scalar(phase.latency_ns.max)),
+        ]);
+        (name(phase), fields)
+    });
     let tables = [
-        object_table(
-            "Puts and gets",
-            Column::left("", "operation"),
-            phases.iter().map(|(name, phase)| (name.clone(), phase)),
+        part_table("Puts and gets", Column::left("", "operation"), phases),
+        field_table("Device", &fields(&result.device)),
+        field_table(
+            "Layout",
+            &named([
+                ("block_bytes", scalar(result.block_bytes)),
+                ("next_id", scalar(result.next_id)),
+                ("format", scalar(&result.format)),
+                ("superblock_copies", scalar(result.superblock_copies)),
+                ("units_dirty", scalar(result.units_dirty)),
+            ]),
         ),
-        result["device"].as_object().and_then(|device| field_table("Device", device)),
-        field_table("Layout", &layout(result)),
     ];
     Document {
         kind: "Blocks measured",
-        title: device_name(&result["device"]),
-        subtitle: format!(
-            "{} in flight, {}",
-            plain_value("in_flight", &result["in_flight"]),
-            plain_value("placement", &result["placement"])
-        ),
+        title: result.device.name.clone(),
+        subtitle: format!("{} in flight, {}", plain_value("", &result.in_flight.into()), result.placement),
         facts: facts.collect(),
         tables: tables.into_iter().flatten().collect(),
         ..Document::default()

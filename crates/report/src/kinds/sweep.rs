@@ -2,102 +2,119 @@
 
 mod verdict;
 
-use super::{Kind, items};
+use super::{Kind, document, scalar};
 use crate::document::{Cell, Column, Document, Fact, Row, Table, Tone};
 use crate::wording::{exact, plain_value};
-use serde_json::Value;
+use flashlane_result::sweep::{Measures, PointRow, PointStatus, SWEEP_SCHEMA, SweepResult};
+use serde_json::{Map, Value};
 
-pub(super) const KIND: Kind = Kind { schema: "flashlane.sweep/1", document, singles: None };
+pub(super) const KIND: Kind = Kind { schema: SWEEP_SCHEMA, read: |json| document(json, of) };
 
-/// The measures that are shown: field, title, and whether a narrow terminal can do without.
-const MEASURES: &[(&str, &str, bool)] = &[
-    ("mean_ns", "Mean", false),
-    ("p50_ns", "p50", true),
-    ("p90_ns", "p90", true),
-    ("p99_ns", "p99", false),
-    ("p999_ns", "p99.9", true),
-    ("max_ns", "Longest", true),
-    ("iops", "Requests a second", false),
-    ("bandwidth_bytes_per_s", "Bandwidth", true),
-    ("write_amplification", "Write ampl.", false),
-    ("blocks_erased", "Blocks erased", true),
-    ("buffer_hit_share", "Buffer hits", false),
-    ("sr_ms", "SR (ms)", false),
-    ("rr_ms", "RR (ms)", false),
-    ("sw_ms", "SW (ms)", false),
-    ("rw_ms", "RW (ms)", false),
-    ("requests", "Requests", true),
-    ("elapsed_s", "Elapsed", true),
+/// A measure that is shown.
+struct Measure {
+    /// The field of a row that it is.
+    field: &'static str,
+    title: &'static str,
+    /// Whether a narrow terminal can do without.
+    is_detail: bool,
+    value: fn(&Measures) -> Value,
+}
+
+const fn measure(
+    field: &'static str,
+    title: &'static str,
+    is_detail: bool,
+    value: fn(&Measures) -> Value,
+) -> Measure {
+    Measure { field, title, is_detail, value }
+}
+
+const MEASURES: &[Measure] = &[
+    measure("mean_ns", "Mean", false, |m| scalar(m.mean_ns)),
+    measure("p50_ns", "p50", true, |m| scalar(m.p50_ns)),
+    measure("p90_ns", "p90", true, |m| scalar(m.p90_ns)),
+    measure("p99_ns", "p99", false, |m| scalar(m.p99_ns)),
+    measure("p999_ns", "p99.9", true, |m| scalar(m.p999_ns)),
+    measure("max_ns", "Longest", true, |m| scalar(m.max_ns)),
+    measure("iops", "Requests a second", false, |m| scalar(m.iops)),
+    measure("bandwidth_bytes_per_s", "Bandwidth", true, |m| scalar(m.bandwidth_bytes_per_s)),
+    measure("write_amplification", "Write ampl.", false, |m| scalar(m.write_amplification)),
+    measure("blocks_erased", "Blocks erased", true, |m| scalar(m.blocks_erased)),
+    measure("buffer_hit_share", "Buffer hits", false, |m| scalar(m.buffer_hit_share)),
+    measure("sr_ms", "SR (ms)", false, |m| scalar(m.sr_ms)),
+    measure("rr_ms", "RR (ms)", false, |m| scalar(m.rr_ms)),
+    measure("sw_ms", "SW (ms)", false, |m| scalar(m.sw_ms)),
+    measure("rw_ms", "RW (ms)", false, |m| scalar(m.rw_ms)),
+    measure("requests", "Requests", true, |m| scalar(m.requests)),
+    measure("elapsed_s", "Elapsed", true, |m| scalar(m.elapsed_s)),
 ];
 
-fn document(result: &Value) -> Document {
-    let rows: Vec<&Value> = items(&result["rows"]).collect();
-    let measured = rows.iter().filter(|row| is_measured(row)).count();
-    let repeat = result["repeat"].as_u64().filter(|&repeat| repeat > 1);
+fn of(result: &SweepResult) -> Document {
+    let (all, measured) = (result.rows.len(), result.count(PointStatus::Measured));
     let facts = [
-        Some(Fact::new("Points", plain_value("", &rows.len().into()))),
-        repeat.map(|repeat| Fact::new("Repetitions of each", plain_value("", &repeat.into()))),
-        (measured < rows.len())
+        Some(Fact::new("Points", plain_value("", &all.into()))),
+        (result.repeat > 1).then(|| Fact::new("Repetitions of each", plain_value("", &result.repeat.into()))),
+        (measured < all)
             .then(|| Fact::new("Of these measured", plain_value("", &measured.into())).tone(Tone::Bad)),
     ];
     Document {
         kind: "Sweep",
-        title: result["device"].as_str().unwrap_or("unnamed device").into(),
-        subtitle: result["workload"].as_str().unwrap_or_default().into(),
-        summary: verdict::summary(result, &rows),
+        title: result.device.clone(),
+        subtitle: result.workload.clone(),
+        summary: verdict::summary(result),
         facts: facts.into_iter().flatten().collect(),
-        tables: vec![table(result, &rows)],
+        tables: vec![table(result)],
         leading: vec!["sweep".into()],
         ..Document::default()
     }
 }
 
-fn is_measured(row: &Value) -> bool {
-    row["status"] == "measured"
+/// The settings of a point in one line.
+fn settings(point: &Map<String, Value>) -> String {
+    point.iter().map(|(key, value)| format!("{key}={}", exact(value))).collect::<Vec<_>>().join(",")
 }
 
-fn settings(row: &Value) -> String {
-    let point = row["point"].as_object().into_iter().flatten();
-    point.map(|(key, value)| format!("{key}={}", exact(value))).collect::<Vec<_>>().join(",")
-}
-
-fn table(result: &Value, rows: &[&Value]) -> Table {
-    let keys: Vec<(&str, bool)> = items(&result["keys"])
-        .filter_map(|key| Some((key["key"].as_str()?, key["numbers"].is_array())))
-        .collect();
+fn table(result: &SweepResult) -> Table {
+    let rows = &result.rows;
     // What no point has is not shown: flash counts of a real drive, hits where there is no buffer.
-    let has = |name: &str| rows.iter().any(|row| row[name].is_number());
-    let measures: Vec<_> = MEASURES.iter().filter(|(name, ..)| has(name)).collect();
-    let with_status = rows.iter().any(|row| !is_measured(row));
-    let compared_by = result["comparison"]["field"].as_str().unwrap_or_default();
+    let has = |measure: &&Measure| rows.iter().any(|row| !(measure.value)(&row.measures).is_null());
+    let measures: Vec<&Measure> = MEASURES.iter().filter(has).collect();
+    let with_status = rows.iter().any(|row| row.status != PointStatus::Measured);
+    let with_comparison = rows.iter().any(|row| row.compared.is_some());
+    let compared_by = result.comparison.as_ref().map_or("", |comparison| &comparison.field);
 
-    let key_column = |&(key, is_number): &(&str, bool)| Column { right: is_number, ..Column::left(key, key) };
-    let measure_column =
-        |&&(name, title, is_detail): &&(&str, &str, bool)| Column { is_detail, ..Column::right(title, name) };
-    let mut columns: Vec<Column> = keys.iter().map(key_column).collect();
+    let mut columns: Vec<Column> = result
+        .keys
+        .iter()
+        .map(|key| Column { right: key.numbers.is_some(), ..Column::left(&key.key, &key.key) })
+        .collect();
     columns.extend(with_status.then(|| Column::left("Status", "status")));
-    let with_comparison = rows.iter().any(|row| row["compared"].is_object());
     columns.extend(with_comparison.then(|| Column::left("To the best", "standing")));
-    columns.extend(measures.iter().map(measure_column));
+    columns.extend(measures.iter().map(|measure| Column {
+        is_detail: measure.is_detail,
+        ..Column::right(measure.title, measure.field)
+    }));
 
-    let row = |row: &&Value| {
-        let key_cell = |(key, _): &(&str, bool)| Cell::text(exact(&row["point"][*key]));
-        let measure_cell = |(name, ..): &&(&str, &str, bool)| {
-            let value = plain_value(name, &row[*name]);
-            let half_width = row["half_widths"][*name].as_f64().zip(row[*name].as_f64());
-            let shown = match half_width.filter(|_| *name == compared_by) {
+    let row = |row: &PointRow| {
+        let measure_cell = |measure: &&Measure| {
+            let value = (measure.value)(&row.measures);
+            let shown = plain_value(measure.field, &value);
+            let half_width = row.half_widths.get(measure.field).filter(|_| measure.field == compared_by);
+            let shown = match half_width.zip(value.as_f64()) {
                 Some((half_width, mean)) if mean > 0.0 => {
-                    format!("{value} ± {}", verdict::share(half_width / mean))
+                    format!("{shown} ± {}", verdict::share(half_width / mean))
                 }
-                _ => value,
+                _ => shown,
             };
-            Cell::exact(shown, exact(&row[*name]))
+            Cell::exact(shown, exact(&value))
         };
-        let mut cells: Vec<Cell> = keys.iter().map(key_cell).collect();
-        cells.extend(with_status.then(|| status(row)));
+        let keys = result.keys.iter();
+        let mut cells: Vec<Cell> =
+            keys.map(|key| Cell::text(row.point.get(&key.key).map(exact).unwrap_or_default())).collect();
+        cells.extend(with_status.then(|| status(row.status)));
         cells.extend(with_comparison.then(|| verdict::standing(result, row)));
         cells.extend(measures.iter().map(measure_cell));
-        Row { cells, note: row["reason"].as_str().unwrap_or_default().to_owned(), ..Row::default() }
+        Row { cells, note: row.reason.clone().unwrap_or_default(), ..Row::default() }
     };
     Table {
         title: "Points".into(),
@@ -108,19 +125,19 @@ fn table(result: &Value, rows: &[&Value]) -> Table {
     }
 }
 
-fn status(row: &Value) -> Cell {
-    match row["status"].as_str().unwrap_or("–") {
-        "measured" => Cell::text("measured"),
-        "partial" => Cell::text("partial").tone(Tone::Bad),
-        "failed" => Cell::exact("FAILED", "failed").tone(Tone::Bad),
-        "not-run" => Cell::exact("not run", "not-run").tone(Tone::Muted),
-        other => Cell::text(other).tone(Tone::Muted),
+fn status(status: PointStatus) -> Cell {
+    match status {
+        PointStatus::Measured => Cell::text("measured"),
+        PointStatus::Partial => Cell::text("partial").tone(Tone::Bad),
+        PointStatus::Failed => Cell::exact("FAILED", "failed").tone(Tone::Bad),
+        PointStatus::NotRun => Cell::exact("not run", "not-run").tone(Tone::Muted),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::{csv, text};
     use serde_json::json;
 
     fn result() -> Value {
@@ -129,24 +146,25 @@ mod tests {
                 "p99_ns": 2e6, "p50_ns": 1e3, "write_amplification": null })
         };
         json!({
-            "schema": "flashlane.sweep/1", "device": "sim:x", "workload": "random-write",
+            "schema": SWEEP_SCHEMA, "command": "run", "device": "sim:x", "workload": "random-write", "seed": 0,
             "keys": [{ "key": "buffer.size", "values": ["1MiB", "2MiB", "3B"], "numbers": [1, 2, 3], "unit": "B" }],
             "rows": [
                 row("1MiB", json!(250e3), "measured", Value::Null),
                 row("2MiB", json!(125e3), "measured", Value::Null),
                 row("3B", Value::Null, "failed", json!("too small")),
             ],
+            "warnings": [], "partial": null,
         })
     }
 
     #[test]
     fn a_failed_point_keeps_its_reason_and_the_others_their_numbers() {
-        let text = crate::text(&result(), 120);
+        let text = text(result(), 120);
         for part in ["Sweep: sim:x", "FAILED", "    too small", "Of these measured"] {
             assert!(text.contains(part), "{part}\n{text}");
         }
         assert!(!text.contains("ampl"), "a column that nobody has is left out\n{text}");
-        let csv = crate::csv(&result());
+        let csv = csv(result());
         assert!(
             csv.starts_with("buffer.size,status,mean_ns,p50_ns,p99_ns,reason\r\n1MiB,measured,250000.0,"),
             "{csv}"
@@ -156,8 +174,8 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_goes_without_details() {
-        assert!(crate::text(&result(), 80).contains("p50"));
-        let narrow = crate::text(&result(), 36);
+        assert!(text(result(), 80).contains("p50"));
+        let narrow = text(result(), 36);
         assert!(!narrow.contains("p50") && narrow.contains("Mean"), "{narrow}");
     }
 }

@@ -1,64 +1,73 @@
 //! `flashlane.trace/1`: what a recorded trace holds.
 
-use super::{Kind, fact, field_table, items, object_table};
+use super::run::time_cell;
+use super::{Kind, cell, document, fact, field_table, fields, named, part_table, scalar};
 use crate::document::{Cell, Column, Document, Row, Table};
-use crate::wording::{capitalised, exact, plain_value, time_ns};
-use serde_json::{Map, Value};
+use crate::wording::capitalised;
+use flashlane_base::Latency;
+use flashlane_result::trace::{RefusalRow, SizeRow, TRACE_SCHEMA, TraceDeviceRow, TraceResult};
 
-pub(super) const KIND: Kind = Kind { schema: "flashlane.trace/1", document, singles: None };
+pub(super) const KIND: Kind = Kind { schema: TRACE_SCHEMA, read: |json| document(json, of) };
 
-const STATISTICS: &[(&str, &str)] = &[
-    ("min", "Shortest"),
-    ("mean", "Mean"),
-    ("p50", "p50"),
-    ("p90", "p90"),
-    ("p99", "p99"),
-    ("p999", "p99.9"),
-    ("max", "Longest"),
+/// The statistics of times, with their titles.
+const STATISTICS: &[(&str, &str, fn(&Latency) -> f64)] = &[
+    ("min", "Shortest", |times| times.min),
+    ("mean", "Mean", |times| times.mean),
+    ("p50", "p50", |times| times.p50),
+    ("p90", "p90", |times| times.p90),
+    ("p99", "p99", |times| times.p99),
+    ("p999", "p99.9", |times| times.p999),
+    ("max", "Longest", |times| times.max),
 ];
 
-fn document(result: &Value) -> Document {
+fn of(result: &TraceResult) -> Document {
     let facts = [
-        fact(result, "requests", "Requests"),
-        fact(result, "span_s", "Span"),
-        fact(result, "transferred_bytes", "Transferred"),
-        fact(result, "footprint_bytes", "Footprint"),
-        fact(result, "highest_bytes", "Highest address"),
-        fact(result, "sequential_share", "Sequential"),
+        fact("requests", "Requests", result.requests),
+        fact("span_s", "Span", result.span_s),
+        fact("transferred_bytes", "Transferred", result.transferred_bytes),
+        fact("footprint_bytes", "Footprint", result.footprint_bytes),
+        fact("highest_bytes", "Highest address", result.highest_bytes),
+        fact("sequential_share", "Sequential", result.sequential_share),
     ];
-    let operations = result["operations"].as_object().into_iter().flatten();
-    let operations = operations.map(|(name, share)| (capitalised(name), share));
+    let operations = result.operations.0.iter().map(|(name, share)| (capitalised(name), fields(share)));
+    let lines = named([
+        ("lines", scalar(result.lines)),
+        ("skipped", scalar(result.skipped)),
+        ("refused", scalar(result.refused)),
+    ]);
     let tables = [
-        object_table("Requests", Column::left("Operation", "operation"), operations),
-        Some(size_table(result)),
+        part_table("Requests", Column::left("Operation", "operation"), operations),
+        Some(size_table(&result.sizes)),
         Some(time_table(result)),
-        device_table(result),
-        field_table("Lines", &counts(result)),
-        refusal_table(result),
+        device_table(&result.devices),
+        field_table("Lines", &lines),
+        refusal_table(&result.refusals),
     ];
-    let compression = result["compression"].as_str().map(|name| format!(", compressed with {name}"));
+    let compression = result.compression.iter().map(|name| format!(", compressed with {name}"));
     // How its numbers are to be read: a wrong guess would be off by a factor of a thousand, or reads be writes.
-    let units = [("time_unit", "; time: "), ("codes", "; ")];
-    let units = units.map(|(name, words)| result[name].as_str().map(|text| format!("{words}{text}")));
-    let format = plain_value("", &result["format"]);
+    let time_unit = result.time_unit.iter().map(|unit| format!("; time: {unit}"));
+    let codes = result.codes.iter().map(|codes| format!("; {codes}"));
     Document {
         kind: "Trace",
-        title: plain_value("", &result["trace"]),
-        subtitle: format!(
-            "format {format}{}{}",
-            compression.unwrap_or_default(),
-            units.into_iter().flatten().collect::<String>()
-        ),
+        title: result.trace.clone(),
+        subtitle: std::iter::once(format!("format {}", result.format))
+            .chain(compression)
+            .chain(time_unit)
+            .chain(codes)
+            .collect(),
         facts: facts.into_iter().flatten().collect(),
         tables: tables.into_iter().flatten().collect(),
         ..Document::default()
     }
 }
 
-fn size_table(result: &Value) -> Table {
-    let row = |class: &Value| {
-        let cell = |name: &str| Cell::exact(plain_value(name, &class[name]), exact(&class[name]));
-        Row::new(vec![cell("at_most_bytes"), cell("reads"), cell("writes")])
+fn size_table(sizes: &[SizeRow]) -> Table {
+    let row = |class: &SizeRow| {
+        Row::new(vec![
+            cell("at_most_bytes", class.at_most_bytes),
+            cell("reads", class.reads),
+            cell("writes", class.writes),
+        ])
     };
     Table {
         title: "Sizes".into(),
@@ -67,23 +76,21 @@ fn size_table(result: &Value) -> Table {
             Column::right("Reads", "reads"),
             Column::right("Writes", "writes"),
         ],
-        rows: items(&result["sizes"]).map(row).collect(),
+        rows: sizes.iter().map(row).collect(),
         ..Table::default()
     }
 }
 
 /// Times from request to request, and, where they were recorded, those that requests took.
-fn time_table(result: &Value) -> Table {
-    let subjects = [("Between requests", "between_ns"), ("Response time", "took_ns")];
-    let subjects: Vec<_> = subjects.into_iter().filter(|(_, key)| result[*key].is_object()).collect();
-    let row = |&(key, words): &(&str, &str)| {
-        let cell = |(_, subject): &(&str, &str)| {
-            let value = &result[*subject][key];
-            Cell::exact(value.as_f64().map_or_else(|| "–".into(), time_ns), exact(value))
-        };
-        Row::new(std::iter::once(Cell::exact(words, key)).chain(subjects.iter().map(cell)).collect())
+fn time_table(result: &TraceResult) -> Table {
+    let between = ("Between requests", "between_ns", result.between_ns);
+    let took = result.took_ns.map(|took| ("Response time", "took_ns", took));
+    let subjects: Vec<_> = [between].into_iter().chain(took).collect();
+    let row = |&(key, words, statistic): &(&str, &str, fn(&Latency) -> f64)| {
+        let cells = subjects.iter().map(|(.., times)| time_cell(Some(statistic(times))));
+        Row::new(std::iter::once(Cell::exact(words, key)).chain(cells).collect())
     };
-    let columns = subjects.iter().map(|(title, key)| Column::right(title, key));
+    let columns = subjects.iter().map(|(title, key, _)| Column::right(title, key));
     Table {
         title: "Times".into(),
         columns: std::iter::once(Column::left("Statistic", "statistic")).chain(columns).collect(),
@@ -92,28 +99,18 @@ fn time_table(result: &Value) -> Table {
     }
 }
 
-fn device_table(result: &Value) -> Option<Table> {
-    let devices = items(&result["devices"]).map(|device| {
-        let fields = device.as_object().into_iter().flatten();
-        let fields: Map<String, Value> = fields
-            .filter(|(name, value)| *name != "number" && !value.is_null())
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        (exact(&device["number"]), Value::Object(fields))
-    });
-    let devices: Vec<(String, Value)> = devices.collect();
-    let devices = devices.iter().map(|(number, fields)| (number.clone(), fields));
-    object_table("Devices", Column::left("Device", "device"), devices)
+fn device_table(devices: &[TraceDeviceRow]) -> Option<Table> {
+    let device = |device: &TraceDeviceRow| {
+        let mut fields = named([("name", scalar(&device.name)), ("requests", scalar(device.requests))]);
+        fields.retain(|_, value| !value.is_null());
+        (device.number.to_string(), fields)
+    };
+    part_table("Devices", Column::left("Device", "device"), devices.iter().map(device))
 }
 
-fn counts(result: &Value) -> Map<String, Value> {
-    let names = ["lines", "skipped", "refused"];
-    names.iter().map(|name| ((*name).to_owned(), result[*name].clone())).collect()
-}
-
-fn refusal_table(result: &Value) -> Option<Table> {
-    let row = |refusal: &Value| Row::new(vec![Cell::text(plain_value("", &refusal["message"]))]);
-    let rows: Vec<Row> = items(&result["refusals"]).map(row).collect();
+fn refusal_table(refusals: &[RefusalRow]) -> Option<Table> {
+    let rows: Vec<Row> =
+        refusals.iter().map(|refusal| Row::new(vec![Cell::text(&*refusal.message)])).collect();
     let columns = vec![Column::left("The first", "message")];
     (!rows.is_empty()).then(|| Table { title: "Refused".into(), columns, rows, ..Table::default() })
 }

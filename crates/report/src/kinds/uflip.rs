@@ -1,59 +1,70 @@
 //! `flashlane.uflip/1`: the nine micro-benchmarks of uFLIP (CIDR 2009) on one device, with what they say of it.
 
-use super::run::device_table;
-use super::{Kind, device_name, fact, field_table, items, object_table};
-use crate::Samples;
-use crate::document::{Cell, Column, Document, Fact, Row, Table, Tone};
-use crate::singles::{Run, Singles};
+use super::run::{device_table, harness};
+use super::{Kind, cell, document, fact, field_table, fields, part_table, scalar};
+use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table, Tone};
+use crate::singles::Run;
 use crate::wording::{capitalised, exact, number, percent, plain_value, time_ns};
 use flashlane_base::units::format_bytes;
+use flashlane_result::uflip::{
+    BaselinePhases, Benchmark, Characteristics, Hint, RunRow, UFLIP_SCHEMA, UflipResult, Verdict,
+};
 use serde_json::Value;
 
-pub(super) const KIND: Kind = Kind { schema: "flashlane.uflip/1", document, singles: Some(singles) };
+pub(super) const KIND: Kind = Kind { schema: UFLIP_SCHEMA, read: |json| document(json, of) };
 
-/// The columns of the key characteristics, in the order and the words of the paper's Table 3: title and CSV key.
-const CHARACTERISTICS: &[(&str, &str)] = &[
-    ("SR", "sr_ms"),
-    ("RR", "rr_ms"),
-    ("SW", "sw_ms"),
-    ("RW", "rw_ms"),
-    ("Pause RW", "pause_rw_ms"),
-    ("Locality (MiB)", "locality"),
-    ("Partitions", "partitions"),
-    ("Reverse", "reverse"),
-    ("In-place", "in_place"),
-    ("Large incr.", "large_increment"),
+/// A column of the key characteristics: title, CSV key and value.
+type Characteristic = (&'static str, &'static str, fn(&Characteristics) -> Value);
+
+/// The key characteristics, in the order and the words of the paper's Table 3.
+const CHARACTERISTICS: &[Characteristic] = &[
+    ("SR", "sr_ms", |row| scalar(row.sr_ms)),
+    ("RR", "rr_ms", |row| scalar(row.rr_ms)),
+    ("SW", "sw_ms", |row| scalar(row.sw_ms)),
+    ("RW", "rw_ms", |row| scalar(row.rw_ms)),
+    ("Pause RW", "pause_rw_ms", |row| scalar(row.pause_rw_ms)),
+    ("Locality (MiB)", "locality", |row| scalar(row.locality)),
+    ("Partitions", "partitions", |row| scalar(row.partitions)),
+    ("Reverse", "reverse", |row| scalar(row.reverse)),
+    ("In-place", "in_place", |row| scalar(row.in_place)),
+    ("Large incr.", "large_increment", |row| scalar(row.large_increment)),
 ];
 
-fn document(result: &Value) -> Document {
-    let runs = items(&result["runs"]).count();
+fn of(result: &UflipResult) -> Document {
+    let runs = result.runs.len();
     let facts = [
-        fact(result, "mode", "Mode"),
+        fact("mode", "Mode", &result.mode),
         (runs > 0).then(|| Fact::new("Runs", number(runs as f64))),
-        fact(result, "ios", "I/Os"),
-        fact(result, "written_bytes", "Written"),
-        fact(result, "elapsed_s", "Elapsed"),
-        result["spread"].as_f64().map(|share| Fact::new("Repetitions differ by", percent(share))),
-        result["harness_ns_per_request"]
-            .as_f64()
-            .map(|ns| Fact::new("Measuring costs", format!("{} an I/O", time_ns(ns)))),
+        fact("ios", "I/Os", result.ios),
+        fact("written_bytes", "Written", result.written_bytes),
+        fact("elapsed_s", "Elapsed", result.elapsed_s),
+        result.spread.map(|share| Fact::new("Repetitions differ by", percent(share))),
+        harness(result.harness_ns_per_request, "an I/O"),
     ];
-    let states = items(&result["states"]).enumerate().map(|(at, state)| ((at + 1).to_string(), state));
-    let tables = [Some(characteristics(result)), hints(result), phases(result), pause(result)];
-    let after = [
-        object_table("States enforced", Column::right("No.", "number"), states),
-        device_table(&result["device"]),
+    let states = (1..).zip(&result.states).map(|(at, state): (u64, _)| (at.to_string(), fields(state)));
+    let pause = field_table("Pause between runs", &fields(&result.pause));
+    let tables = [
+        Some(characteristics(result)),
+        hints(&result.hints),
+        phases(&result.phases),
+        pause.map(|table| table.beside(["pause-determination"])),
     ];
+    let after =
+        [part_table("States enforced", Column::right("No.", "number"), states), device_table(&result.device)];
     Document {
         kind: "uFLIP",
-        title: device_name(&result["device"]),
+        title: result.device.name.clone(),
         subtitle: "Nine micro-benchmarks, and what they say of the device".into(),
-        summary: summary(result),
+        summary: summary(&result.hints),
+        requests: Requests::ByRun {
+            levels: ["Micro-benchmark", "Baseline", "Value", "Repetition"],
+            runs: result.runs.iter().map(run).collect(),
+        },
         facts: facts.into_iter().flatten().collect(),
         tables: tables
             .into_iter()
             .flatten()
-            .chain(benchmarks(result))
+            .chain(benchmarks(&result.runs))
             .chain(after.into_iter().flatten())
             .collect(),
         ..Document::default()
@@ -61,62 +72,59 @@ fn document(result: &Value) -> Document {
 }
 
 /// How many of the hints the device keeps.
-fn summary(result: &Value) -> String {
-    let of = |verdict: &str| items(&result["hints"]).filter(|hint| hint["verdict"] == verdict).count();
-    let (kept, contradicted, all) = (of("kept"), of("contradicted"), items(&result["hints"]).count());
-    if all == 0 {
+fn summary(hints: &[Hint]) -> String {
+    let of = |verdict| hints.iter().filter(|hint| hint.verdict == verdict).count();
+    if hints.is_empty() {
         return String::new();
     }
-    let others = [(contradicted, "do not"), (all - kept - contradicted, "are open")];
+    let others = [(of(Verdict::Contradicted), "do not"), (of(Verdict::Open), "are open")];
     let others =
         others.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}"));
+    let (kept, all) = (of(Verdict::Kept), hints.len());
     format!("{kept} of {all} design hints hold for this device{}.", others.collect::<String>())
 }
 
 /// The row that the paper gives each device; results that are compared have their rows under each other.
-fn characteristics(result: &Value) -> Table {
-    let found = &result["characteristics"];
-    let words: Vec<&str> = items(&found["row"]).map(|cell| cell.as_str().unwrap_or_default()).collect();
-    let cell = |(at, (_, key)): (usize, &(&str, &str))| {
-        let value = &found[*key];
-        let interval = found["row_intervals"][at].as_str().unwrap_or_default();
-        let text = match words.get(at) {
+fn characteristics(result: &UflipResult) -> Table {
+    let found = &result.characteristics;
+    let cell = |(at, (_, _, value)): (usize, &Characteristic)| {
+        let value = value(found);
+        let interval = found.row_intervals.get(at).map_or("", String::as_str);
+        let text = match found.row.get(at) {
             Some(text) => format!("{text} {interval}").trim_end().to_owned(),
             None => value.as_f64().map(number).unwrap_or_default(),
         };
-        Cell::exact(text, exact(value))
+        Cell::exact(text, exact(&value))
     };
     let cells = CHARACTERISTICS.iter().enumerate().map(cell);
     Table {
         title: "Key characteristics (32 KiB; SR to RW in ms; ± with the 95% intervals of all repetitions)"
             .into(),
         columns: std::iter::once(Column::left("Device", "device"))
-            .chain(CHARACTERISTICS.iter().map(|(title, key)| Column::right(title, key)))
+            .chain(CHARACTERISTICS.iter().map(|(title, key, _)| Column::right(title, key)))
             .collect(),
-        rows: vec![Row::new(
-            std::iter::once(Cell::text(device_name(&result["device"]))).chain(cells).collect(),
-        )],
+        rows: vec![Row::new(std::iter::once(Cell::text(&*result.device.name)).chain(cells).collect())],
         is_comparable: true,
         ..Table::default()
     }
 }
 
 /// The paper's design hints, each with the figures that it stands or falls with.
-fn hints(result: &Value) -> Option<Table> {
-    let row = |hint: &Value| Row {
+fn hints(hints: &[Hint]) -> Option<Table> {
+    let row = |hint: &Hint| Row {
         cells: vec![
-            Cell::text(exact(&hint["number"])),
-            Cell::text(plain_value("", &hint["hint"])),
-            match hint["verdict"].as_str().unwrap_or("–") {
-                "kept" => Cell::text("kept").tone(Tone::Good),
-                "contradicted" => Cell::text("contradicted").tone(Tone::Bad),
-                other => Cell::text(other).tone(Tone::Muted),
+            Cell::text(hint.number.to_string()),
+            Cell::text(&*hint.hint),
+            match hint.verdict {
+                Verdict::Kept => Cell::text("kept").tone(Tone::Good),
+                Verdict::Contradicted => Cell::text("contradicted").tone(Tone::Bad),
+                Verdict::Open => Cell::text("open").tone(Tone::Muted),
             },
         ],
-        note: hint["because"].as_str().unwrap_or_default().to_owned(),
-        figures: items(&hint["figures"]).filter_map(Value::as_str).map(str::to_owned).collect(),
+        note: hint.because.clone(),
+        figures: hint.figures.clone(),
     };
-    let rows: Vec<Row> = items(&result["hints"]).map(row).collect();
+    let rows: Vec<Row> = hints.iter().map(row).collect();
     let columns = vec![
         Column::right("No.", "number"),
         Column::left("Hint", "hint"),
@@ -128,20 +136,18 @@ fn hints(result: &Value) -> Option<Table> {
 }
 
 /// How each baseline begins and repeats, with the long runs that show it.
-fn phases(result: &Value) -> Option<Table> {
-    let row = |phase: &Value| {
-        let count = |key: &str| Cell::exact(plain_value("", &phase[key]), exact(&phase[key]));
-        let baseline = Cell::text(plain_value("", &phase["baseline"]));
+fn phases(phases: &[BaselinePhases]) -> Option<Table> {
+    let row = |phase: &BaselinePhases| {
         Row::new(vec![
-            baseline,
-            count("startup"),
-            count("period"),
-            count("ignored"),
-            count("count"),
-            count("steady_from"),
+            Cell::text(phase.baseline.name()),
+            cell("startup", phase.startup),
+            cell("period", phase.period),
+            cell("ignored", phase.ignored),
+            cell("count", phase.count),
+            cell("steady_from", phase.steady_from),
         ])
     };
-    let rows: Vec<Row> = items(&result["phases"]).map(row).collect();
+    let rows: Vec<Row> = phases.iter().map(row).collect();
     let columns = vec![
         Column::left("Baseline", "baseline"),
         Column::right("Start-up I/Os", "startup"),
@@ -150,45 +156,38 @@ fn phases(result: &Value) -> Option<Table> {
         Column::right("Counted", "count"),
         Column::right("Steady (SNIA) from", "steady_from"),
     ];
-    let figures = items(&result["phases"]).filter_map(|phase| phase["figure"].as_str());
+    let figures = phases.iter().map(|phase| phase.figure.as_str());
     let table = Table { title: "Phases".into(), columns, rows, ..Table::default() }.beside(figures);
     (!table.rows.is_empty()).then_some(table)
 }
 
-fn pause(result: &Value) -> Option<Table> {
-    let table = field_table("Pause between runs", result["pause"].as_object()?)?;
-    Some(table.beside(["pause-determination"]))
-}
-
 /// A table a micro-benchmark: its parameter's values down, the baselines across, mean response times in the cells.
-fn benchmarks(result: &Value) -> Vec<Table> {
-    let runs: Vec<&Value> = items(&result["runs"]).collect();
+fn benchmarks(runs: &[RunRow]) -> Vec<Table> {
     // The long runs of the methodology belong to none.
-    let ids = firsts(runs.iter().filter_map(|run| run["benchmark"].as_str()));
-    let table = |id: &&str| {
-        let of_it: Vec<&Value> = runs.iter().copied().filter(|run| text(run, "benchmark") == *id).collect();
-        benchmark(id, &of_it)
+    let benchmarks = firsts(runs.iter().filter_map(|run| run.benchmark));
+    let table = |&benchmark: &Benchmark| {
+        let of_it: Vec<&RunRow> = runs.iter().filter(|run| run.benchmark == Some(benchmark)).collect();
+        benchmark_table(benchmark, &of_it)
     };
-    ids.iter().map(table).collect()
+    benchmarks.iter().map(table).collect()
 }
 
-fn benchmark(id: &str, runs: &[&Value]) -> Table {
-    let baselines = firsts(runs.iter().map(|run| text(run, "baseline")));
-    let mut values: Vec<(f64, String)> =
-        runs.iter().map(|run| (run["value"].as_f64().unwrap_or(f64::NAN), value(run))).collect();
-    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+fn benchmark_table(benchmark: Benchmark, runs: &[&RunRow]) -> Table {
+    let baselines = firsts(runs.iter().map(|run| run.baseline.as_str()));
+    let mut values: Vec<(i64, String)> = runs.iter().map(|run| (run.value, value(run))).collect();
+    values.sort_by_key(|(value, _)| *value);
     values.dedup();
     let cell = |shown: &str, baseline: &str| {
-        let alike = runs.iter().filter(|run| value(run) == shown && text(run, "baseline") == baseline);
-        means(&alike.filter_map(|run| run["mean_ns"].as_f64()).collect::<Vec<_>>())
+        let alike = runs.iter().filter(|run| value(run) == shown && run.baseline == baseline);
+        means(&alike.map(|run| run.summary.mean_ns).collect::<Vec<_>>())
     };
-    let row = |(_, shown): &(f64, String)| {
+    let row = |(_, shown): &(i64, String)| {
         let cells = baselines.iter().map(|baseline| cell(shown, baseline));
         Row::new(std::iter::once(Cell::text(shown.as_str())).chain(cells).collect())
     };
-    let parameter = runs.first().map_or("", |run| text(run, "parameter"));
+    let parameter = runs.first().map_or("", |run| run.parameter.as_str());
     Table {
-        title: capitalised(id),
+        title: capitalised(benchmark.name()),
         columns: std::iter::once(Column::right(parameter, "value"))
             .chain(baselines.iter().map(|baseline| Column::right(baseline, baseline)))
             .collect(),
@@ -196,7 +195,7 @@ fn benchmark(id: &str, runs: &[&Value]) -> Table {
         is_for_page: true,
         ..Table::default()
     }
-    .beside([id])
+    .beside([benchmark.name()])
 }
 
 /// The mean of the repetitions, and how far apart they are where that shows.
@@ -212,22 +211,19 @@ fn means(repetitions: &[f64]) -> Cell {
     Cell::exact(format!("{}{spread}", time_ns(mean)), mean.to_string())
 }
 
-fn text<'a>(run: &'a Value, key: &str) -> &'a str {
-    run[key].as_str().unwrap_or("–")
-}
-
 /// A run's parameter with its unit.
-fn value(run: &Value) -> String {
-    match (run["value"].as_u64(), text(run, "unit")) {
-        (Some(bytes), "B") => format_bytes(bytes),
-        (Some(ns), "ns") => time_ns(ns as f64),
-        (_, "" | "–") => plain_value("", &run["value"]),
-        (_, unit) => format!("{} {unit}", plain_value("", &run["value"])),
+fn value(run: &RunRow) -> String {
+    let plain = || plain_value("", &run.value.into());
+    match (u64::try_from(run.value), run.unit.as_str()) {
+        (Ok(bytes), "B") => format_bytes(bytes),
+        (Ok(ns), "ns") => time_ns(ns as f64),
+        (_, "") => plain(),
+        (_, unit) => format!("{} {unit}", plain()),
     }
 }
 
 /// Each once, in the order of their first appearance.
-fn firsts<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+fn firsts<T: PartialEq>(names: impl Iterator<Item = T>) -> Vec<T> {
     let mut firsts = Vec::new();
     for name in names {
         if !firsts.contains(&name) {
@@ -237,26 +233,16 @@ fn firsts<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     firsts
 }
 
-/// Every I/O of every run.
-fn singles(result: &Value, samples: &Samples) -> Option<Singles> {
-    let mut runs: Vec<Run> = items(&result["runs"]).map(run).collect();
-    for (&run, &latency_ns) in samples.u64("run")?.iter().zip(samples.u64("latency_ns")?) {
-        runs.get_mut(usize::try_from(run).ok()?)?.latency_ns.push(latency_ns);
-    }
-    runs.retain(|run| !run.latency_ns.is_empty());
-    let levels = ["Micro-benchmark", "Baseline", "Value", "Repetition"].map(str::to_owned).to_vec();
-    (!runs.is_empty()).then(|| Singles { levels, counted: "I/O", kinds: vec!["I/Os"], runs, is_timed: false })
-}
-
-fn run(run: &Value) -> Run {
+/// A run by its name; its requests are among the samples.
+fn run(run: &RunRow) -> Run {
     // The long runs of the methodology vary nothing.
-    let (benchmark, parameter) = match run["benchmark"].as_str() {
-        Some(benchmark) => (capitalised(benchmark), format!("{} {}", text(run, "parameter"), value(run))),
-        None => ("Methodology".into(), capitalised(text(run, "parameter"))),
+    let (benchmark, parameter) = match run.benchmark {
+        Some(benchmark) => (capitalised(benchmark.name()), format!("{} {}", run.parameter, value(run))),
+        None => ("Methodology".into(), capitalised(&run.parameter)),
     };
     Run {
-        name: vec![benchmark, text(run, "baseline").into(), parameter, plain_value("", &run["repetition"])],
-        ignored: run["ignored"].as_u64().unwrap_or(0),
+        name: vec![benchmark, run.baseline.clone(), parameter, run.repetition.to_string()],
+        ignored: run.ignored,
         ..Run::default()
     }
 }
@@ -264,29 +250,43 @@ fn run(run: &Value) -> Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::{csv, text};
+    use crate::{Report, Samples};
     use serde_json::json;
 
     fn result() -> Value {
         let run = |value: u64, repetition: u64, mean_ns: f64| {
             json!({ "id": format!("granularity-{value}-{repetition}"), "benchmark": "granularity", "baseline": "SR",
-                "parameter": "IOSize", "value": value, "unit": "B", "repetition": repetition, "ignored": 1,
-                "count": 2, "mean_ns": mean_ns, "first_sample": 0, "samples": 3 })
+                "first": "SR", "second": null, "parameter": "IOSize", "value": value, "unit": "B",
+                "repetition": repetition, "ignored": 1, "count": 2, "mean_ns": mean_ns, "min_ns": 1, "max_ns": 9,
+                "sd_ns": 0.0, "p50_ns": 1, "p99_ns": 9, "p999_ns": 9, "confidence": null, "elapsed_ns": 1,
+                "first_sample": 0, "samples": 3 })
         };
+        let reach = json!({ "limit": 8.0, "rises_at": 16.0, "cost": 2.0, "unlimited": false });
         json!({
-            "schema": "flashlane.uflip/1", "device": { "name": "sim:mtron-like", "capacity_bytes": 1 << 30 },
-            "mode": "quick", "resets": 1,
+            "schema": UFLIP_SCHEMA, "version": "0.1.0",
+            "device": { "name": "sim:mtron-like", "capacity_bytes": 1 << 30, "read_unit_bytes": 512,
+                "write_unit_bytes": 512, "depth": 1, "simulated": true, "counters": { "write_amplification": null } },
+            "mode": "quick", "seed": 0, "area_bytes": 1 << 30, "bound": 0.1,
             "characteristics": { "sr_ms": 0.4, "rr_ms": 0.5, "sw_ms": 0.4, "rw_ms": 9.0, "pause_rw_ms": 9.0,
+                "locality": reach, "partitions": reach, "reverse": { "cost": 1.0 }, "in_place": { "cost": 1.0 },
+                "large_increment": { "cost": 2.0 },
                 "row": ["0.4", "0.5", "0.4", "9", "9", "8 (x2)", "1–15 (x1.5)", "=", "=", "x2"],
                 "row_intervals": ["", "", "", "±4%", "", "", "", "", "", "±7%"] },
             "hints": [{ "number": 7, "hint": "Pauses help", "verdict": "contradicted",
                 "because": "9.0 ms stay 9.0 ms", "figures": ["granularity"] }],
+            "states": [], "phases": [],
+            "pause": { "writes": 1, "reads_before": 1, "reads_after": 1, "affected_reads": 0, "affected_ns": 0,
+                "ended": true, "pause_ns": 0 },
+            "ios": 9, "written_bytes": 0, "elapsed_s": 1.0, "spread": null,
             "runs": [run(512, 1, 1e6), run(512, 2, 1.2e6), run(1024, 1, 2e6)],
+            "warnings": [], "partial": null,
         })
     }
 
     #[test]
     fn the_row_keeps_the_papers_notation_and_csv_the_numbers() {
-        let text = crate::text(&result(), 120);
+        let text = text(result(), 120);
         for part in [
             "uFLIP: sim:mtron-like",
             "8 (x2)",
@@ -300,13 +300,14 @@ mod tests {
             assert!(text.contains(part), "{part}\n{text}");
         }
         assert!(!text.contains("Granularity"), "micro-benchmarks are plots of the page\n{text}");
-        let csv = crate::csv(&result());
+        let csv = csv(result());
         assert!(csv.contains("\r\nsim:mtron-like,0.4,0.5,0.4,9.0,9.0,"), "{csv}");
     }
 
     #[test]
     fn a_micro_benchmark_has_its_parameter_down_and_its_baselines_across() {
-        let tables = benchmarks(&result());
+        let result: UflipResult = flashlane_result::read(&result()).unwrap();
+        let tables = benchmarks(&result.runs);
         let cells: Vec<Vec<&str>> = tables[0]
             .rows
             .iter()
@@ -321,12 +322,13 @@ mod tests {
             .with_u64("run", vec![2, 0, 2])
             .and_then(|samples| samples.with_u64("latency_ns", vec![5, 6, 7]))
             .unwrap();
-        let singles = singles(&result(), &samples).unwrap();
+        let report = Report::read(result()).unwrap();
+        let singles = report.document.requests.of(&samples).unwrap();
         let runs: Vec<(&str, &[u64])> =
             singles.runs.iter().map(|run| (run.name[2].as_str(), &run.latency_ns[..])).collect();
         assert_eq!(runs, [("IOSize 512 B", &[6][..]), ("IOSize 1 KiB", &[5, 7][..])]);
         let stray =
             Samples::new().with_u64("run", vec![9]).and_then(|s| s.with_u64("latency_ns", vec![1])).unwrap();
-        assert!(super::singles(&result(), &stray).is_none());
+        assert!(report.document.requests.of(&stray).is_none());
     }
 }

@@ -1,86 +1,73 @@
 //! `flashlane.uflip-plan/1`: what uFLIP would do to a device.
 
-use super::{Kind, device_name, fact, items};
+use super::{Kind, cell, document, fact, scalar};
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
-use crate::wording::{capitalised, exact, number, percent, plain_value, time_ns};
-use serde_json::Value;
+use crate::wording::{capitalised, number, percent, time_ns};
+use flashlane_result::uflip_plan::{Estimate, UFLIP_PLAN_SCHEMA, UflipPlan};
 
-pub(super) const KIND: Kind = Kind { schema: "flashlane.uflip-plan/1", document, singles: None };
+pub(super) const KIND: Kind = Kind { schema: UFLIP_PLAN_SCHEMA, read: |json| document(json, of) };
 
-/// What is counted of each micro-benchmark: field and title.
-const COUNTS: &[(&str, &str)] = &[
-    ("runs", "Runs"),
-    ("ios", "I/Os"),
-    ("read_bytes", "Read"),
-    ("written_bytes", "Written"),
-    ("paused_ns", "In pauses"),
+/// What is counted of each micro-benchmark: field, title and value.
+const COUNTS: &[(&str, &str, fn(&Estimate) -> u64)] = &[
+    ("runs", "Runs", |estimate| estimate.runs),
+    ("ios", "I/Os", |estimate| estimate.ios),
+    ("read_bytes", "Read", |estimate| estimate.read_bytes),
+    ("written_bytes", "Written", |estimate| estimate.written_bytes),
+    ("paused_ns", "In pauses", |estimate| estimate.paused_ns),
 ];
 
-fn document(result: &Value) -> Document {
-    let total = &result["total"];
-    let written =
-        result["device_writes"].as_f64().map(|times| format!("{} times its capacity", number(times)));
-    let endurance = result["endurance_share"].as_f64();
+fn of(plan: &UflipPlan) -> Document {
     let facts = [
-        fact(result, "mode", "Mode"),
-        fact(result, "area_bytes", "Part of the device"),
-        written.map(|times| Fact::new("Written", times)),
-        endurance.map(|share| Fact::new("Of its rated endurance", percent(share))),
+        fact("mode", "Mode", &plan.mode),
+        fact("area_bytes", "Part of the device", plan.area_bytes),
+        Some(Fact::new("Written", format!("{} times its capacity", number(plan.device_writes)))),
+        plan.endurance_share.map(|share| Fact::new("Of its rated endurance", percent(share))),
     ];
-    let row = |name: String, counts: &Value| {
-        let cell = |(field, _): &(&str, &str)| {
-            Cell::exact(plain_value(field, &counts[*field]), exact(&counts[*field]))
-        };
-        Row::new([Cell::text(name)].into_iter().chain(COUNTS.iter().map(cell)).collect())
+    let row = |name: String, estimate: &Estimate| {
+        let counts = COUNTS.iter().map(|(field, _, count)| cell(field, scalar(count(estimate))));
+        Row::new([Cell::text(name)].into_iter().chain(counts).collect())
     };
-    let benchmarks = items(&result["benchmarks"])
-        .map(|counts| row(capitalised(counts["benchmark"].as_str().unwrap_or_default()), counts));
-    let columns = COUNTS.iter().map(|(field, title)| Column::right(title, field));
+    let benchmarks = plan.benchmarks.iter();
+    let benchmarks = benchmarks.map(|one| row(capitalised(one.benchmark.name()), &one.estimate));
+    let columns = COUNTS.iter().map(|(field, title, _)| Column::right(title, field));
     Document {
         kind: "uFLIP, planned",
-        title: device_name(&result["device"]),
+        title: plan.device.name.clone(),
         subtitle: "What would be done; nothing was".into(),
-        summary: summary(result),
+        summary: format!(
+            "Some {}, were every run as long as the paper's and every I/O as fast as a random read of 32 KiB is now, {}.",
+            time_ns(plan.expected_s * 1e9),
+            time_ns(plan.random_read_ns)
+        ),
         facts: facts.into_iter().flatten().collect(),
         tables: vec![Table {
             title: "Plan".into(),
             columns: [Column::left("Micro-benchmark", "benchmark")].into_iter().chain(columns).collect(),
-            rows: benchmarks.chain([row("All, with state and phases".into(), total)]).collect(),
+            rows: benchmarks.chain([row("All, with state and phases".into(), &plan.total)]).collect(),
             ..Table::default()
         }],
         ..Document::default()
     }
 }
 
-fn summary(result: &Value) -> String {
-    let (Some(expected_s), Some(read_ns)) =
-        (result["expected_s"].as_f64(), result["random_read_ns"].as_f64())
-    else {
-        return String::new();
-    };
-    format!(
-        "Some {}, were every run as long as the paper's and every I/O as fast as a random read of 32 KiB is now, {}.",
-        time_ns(expected_s * 1e9),
-        time_ns(read_ns)
-    )
-}
-
 #[cfg(test)]
 mod tests {
+    use crate::tests::text;
     use serde_json::json;
 
     #[test]
     fn a_plan_says_what_it_would_cost() {
-        let counts =
-            json!({ "runs": 3, "ios": 300, "read_bytes": 0, "written_bytes": 1 << 20, "paused_ns": 0 });
+        let counts = json!({ "runs": 3, "ios": 300, "read_bytes": 0, "written_bytes": 1 << 20, "enforcements": 0,
+            "paused_ns": 0 });
         let mut order = counts.clone();
         order["benchmark"] = "order".into();
         let plan = json!({
-            "schema": "flashlane.uflip-plan/1", "device": { "name": "x", "capacity_bytes": 1 << 30 }, "mode": "quick",
-            "benchmarks": [order], "total": counts, "device_writes": 1.5, "endurance_share": 0.001,
-            "expected_s": 90.0, "random_read_ns": 200e3,
+            "schema": "flashlane.uflip-plan/1",
+            "device": { "name": "x", "capacity_bytes": 1 << 30, "simulated": true }, "mode": "quick",
+            "area_bytes": 1 << 30, "benchmarks": [order], "total": counts, "device_writes": 1.5,
+            "endurance_share": 0.001, "expected_s": 90.0, "random_read_ns": 200e3, "warnings": [], "partial": null,
         });
-        let text = crate::text(&plan, 100);
+        let text = text(plan, 100);
         for part in ["Order", "1.5 times its capacity", "0.1%", "1 MiB", "90 s", "200 µs"] {
             assert!(text.contains(part), "{part}\n{text}");
         }

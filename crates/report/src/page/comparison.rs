@@ -4,7 +4,7 @@
 use super::{figure, table};
 use crate::document::{Cell, Column, Document, Row, Table};
 use crate::svg::escape;
-use flashlane_measure::figure::{Axis, Figure, Series};
+use flashlane_result::{Axis, Figure, Series};
 
 /// Curves that can be told apart in one plot, each in a colour of its own.
 const CURVES: usize = 7;

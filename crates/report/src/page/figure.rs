@@ -6,7 +6,7 @@ use crate::svg::{
 };
 use crate::svg::{Scale, Spacing};
 use crate::wording::{capitalised, unit};
-use flashlane_measure::figure::{Axis, Figure, Series};
+use flashlane_result::{Axis, Figure, Series};
 use serde_json::json;
 
 /// For a desk, beside another figure or above it.

@@ -38,13 +38,13 @@ const SCRIPT: &str = concat!(
 pub(crate) const TITLE_END: &str = " – Flashlane</title>";
 
 /// A result to be drawn.
-pub(crate) struct Sheet {
-    pub document: Document,
+pub(crate) struct Sheet<'a> {
+    pub document: &'a Document,
     pub singles: Option<Singles>,
 }
 
 /// The page of the results, one after the other; several are listed and compared at the top.
-pub(crate) fn render(sheets: &[Sheet]) -> String {
+pub(crate) fn render(sheets: &[Sheet<'_>]) -> String {
     let title = match sheets {
         [] => "Nothing to report".into(),
         [Sheet { document, .. }] => format!("{}: {}", document.kind, document.title),
@@ -52,7 +52,7 @@ pub(crate) fn render(sheets: &[Sheet]) -> String {
     };
     let mut main = String::new();
     if sheets.len() != 1 {
-        let documents: Vec<&Document> = sheets.iter().map(|sheet| &sheet.document).collect();
+        let documents: Vec<&Document> = sheets.iter().map(|sheet| sheet.document).collect();
         main += &format!("<header class=\"top\"><h1>{}</h1></header>\n", escape(&title));
         main += &comparison::render(&documents);
     }

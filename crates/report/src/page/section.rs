@@ -11,7 +11,7 @@ use crate::svg::escape;
 const BESIDE: usize = 2;
 
 /// The result at `at` of the page, from 0.
-pub(super) fn render(sheet: &Sheet, packed: Option<&Packed>, at: usize) -> String {
+pub(super) fn render(sheet: &Sheet<'_>, packed: Option<&Packed>, at: usize) -> String {
     let document = &sheet.document;
     let mut out = format!("<article id=\"result-{}\">\n<header class=\"top\">", at + 1);
     out += &format!("<p class=\"kind\">{}</p><h1>{}</h1>", document.kind, escape(&document.title));

@@ -5,7 +5,7 @@
 use super::lettering::{escape, width};
 use super::palette::class;
 use crate::wording::{capitalised, number, time_ns, unit};
-use flashlane_measure::figure::Figure;
+use flashlane_result::Figure;
 
 /// Height of a bar, and of the gap between groups.
 const BAR: f64 = 18.0;

@@ -2,7 +2,7 @@
 
 use super::lettering::{escape, width};
 use super::scale::Scale;
-use flashlane_measure::figure::Mark;
+use flashlane_result::Mark;
 
 const SIZE: f64 = 12.0;
 /// Height of a line of labels.

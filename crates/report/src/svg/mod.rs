@@ -19,7 +19,7 @@ pub(crate) use palette::{class, dash_lengths, swatch, worth_a_legend};
 pub(crate) use plot::{Frame, Plot};
 pub(crate) use scale::{Scale, Spacing, is_bytes, spacing};
 
-use flashlane_measure::figure::Figure;
+use flashlane_result::Figure;
 use lettering::{width, wrap};
 
 /// Colours and line styles, shared by files and page.

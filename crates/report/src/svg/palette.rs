@@ -1,6 +1,6 @@
 //! Which colour a series gets, and its swatch in a legend.
 
-use flashlane_measure::figure::{Figure, Series};
+use flashlane_result::{Figure, Series};
 
 /// As many as there are `.s0`, `.s1`, … in the style.
 const COLOURS: usize = 7;

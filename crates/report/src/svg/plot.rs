@@ -6,7 +6,7 @@ use super::palette::{class, dashes};
 use super::scale::{Scale, Spacing, Tick, is_bytes, spacing};
 use super::thin;
 use crate::wording::{capitalised, unit};
-use flashlane_measure::figure::{Axis, Figure, Series};
+use flashlane_result::{Axis, Figure, Series};
 
 /// Text on the axes, in pixels.
 const SIZE: f64 = 12.0;

@@ -1,6 +1,6 @@
 //! From a value to a place on the paper, linear or logarithmic, with ticks at 1, 2 and 5 or at powers of two.
 
-use flashlane_measure::figure::Axis;
+use flashlane_result::Axis;
 
 /// Beyond these a sum or product of two values could leave the numbers.
 const LARGEST: f64 = 1e100;

@@ -1,7 +1,7 @@
 //! Any figure, however odd, becomes well-formed SVG whose every coordinate is a number.
 
 use super::*;
-use flashlane_measure::figure::{Axis, Mark, Series};
+use flashlane_result::{Axis, Mark, Series};
 use proptest::prelude::*;
 
 fn value() -> impl Strategy<Value = f64> {

@@ -1,9 +1,9 @@
 //! A uFLIP result of any size, made up: the shape of a full run without the hours of one.
 
 use flashlane_base::Seed;
-use flashlane_measure::figure::{Axis, Figure, Series};
-use flashlane_report::Samples;
-use serde_json::{Value, json};
+use flashlane_report::{Report, Samples};
+use flashlane_result::{Axis, Figure, Series};
+use serde_json::json;
 
 const BASELINES: [&str; 4] = ["SR", "RR", "SW", "RW"];
 /// Mean response times of the baselines on a drive like the Mtron, in ns.
@@ -24,7 +24,7 @@ const REPETITIONS: u64 = 3;
 
 /// A result named `device` with about `requests` single requests, and these. Response times spread by a tenth, every
 /// hundredth is ten times as long, and one request of each run takes a second: what must not be lost.
-pub fn synthetic(device: &str, requests: usize, seed: u64) -> (Value, Samples) {
+pub fn synthetic(device: &str, requests: usize, seed: u64) -> (Report, Samples) {
     let mut random = Seed(seed).derive("synthetic-uflip").source();
     let mut unit = move || random.unit();
     let count: u64 = BENCHMARKS.iter().map(|benchmark| benchmark.3).sum::<u64>() * 4 * REPETITIONS;
@@ -52,9 +52,11 @@ pub fn synthetic(device: &str, requests: usize, seed: u64) -> (Value, Samples) {
                     let mean_ns = of_run.iter().sum::<u64>() as f64 / each as f64;
                     runs.push(json!({
                         "id": format!("{benchmark}/{baseline}/{value}/{repetition}"), "benchmark": benchmark,
-                        "baseline": baseline, "parameter": parameter, "value": value, "unit": measure,
+                        "baseline": baseline, "first": baseline, "second": null, "parameter": parameter, "value": value, "unit": measure,
                         "repetition": repetition, "ignored": each / 10, "count": each - each / 10,
                         "mean_ns": mean_ns, "min_ns": of_run.iter().min(), "max_ns": of_run.iter().max(),
+                        "sd_ns": 0.1 * mean_ns, "p50_ns": mean_ns as u64, "p99_ns": mean_ns as u64,
+                        "p999_ns": mean_ns as u64, "confidence": null, "elapsed_ns": of_run.iter().sum::<u64>(),
                         "first_sample": first_sample, "samples": each,
                     }));
                     if repetition == 1 {
@@ -74,10 +76,14 @@ pub fn synthetic(device: &str, requests: usize, seed: u64) -> (Value, Samples) {
     }
     let result = json!({
         "schema": "flashlane.uflip/1", "version": "0.1.0", "mode": "full", "seed": seed, "resets": 1,
-        "device": { "name": device, "capacity_bytes": 1_u64 << 35, "simulated": true },
+        "area_bytes": 1_u64 << 35, "bound": 0.05, "ios": requests, "written_bytes": 1_u64 << 30, "elapsed_s": 3600.0,
+        "spread": 0.01, "states": [],
+        "device": { "name": device, "capacity_bytes": 1_u64 << 35, "read_unit_bytes": 512, "write_unit_bytes": 512,
+            "depth": 32, "simulated": true, "counters": { "write_amplification": null } },
         "characteristics": {
             "sr_ms": 0.4, "rr_ms": 0.5, "sw_ms": 0.4, "rw_ms": 9.0, "pause_rw_ms": 9.0,
-            "locality": { "mb": 8, "cost": 2.0 }, "partitions": { "count": 4, "cost": 1.5 },
+            "locality": { "limit": 8.0, "rises_at": 16.0, "cost": 2.0, "unlimited": false },
+            "partitions": { "limit": 4.0, "rises_at": 8.0, "cost": 1.5, "unlimited": false },
             "reverse": { "cost": 1.0 }, "in_place": { "cost": 1.0 }, "large_increment": { "cost": 2.0 },
             "row": ["0.4", "0.5", "0.4", "9", "9", "8 (x2)", "4 (x1.5)", "=", "=", "x2"],
         },
@@ -87,13 +93,16 @@ pub fn synthetic(device: &str, requests: usize, seed: u64) -> (Value, Samples) {
             { "number": 7, "hint": "Pauses do not make random writes faster in all", "verdict": "contradicted",
               "because": "The time of 9.0 ms falls to 6.1 ms with pauses of 5 ms", "figures": ["pause", "bursts"] },
         ],
-        "phases": [{ "baseline": "RW", "startup": 125, "period": null, "ignored": 128, "count": 512, "figure": "phases-rw" }],
-        "pause": { "affected_reads": 3000, "pause_ns": 2_500_000_000_u64 },
+        "phases": [{ "baseline": "RW", "ios": 640, "startup": 125, "period": null, "ignored": 128, "count": 512,
+            "confidence": 0.02, "steady_from": null, "mean_all_ns": 8e6, "mean_running_ns": 9e6,
+            "figure": "phases-rw" }],
+        "pause": { "writes": 128, "reads_before": 512, "reads_after": 5120, "affected_reads": 3000,
+            "affected_ns": 1_250_000_000_u64, "ended": true, "pause_ns": 2_500_000_000_u64 },
         "runs": runs, "figures": figures, "warnings": [], "partial": null,
     });
     let samples = Samples::new()
         .with_u64("run", owner)
         .and_then(|samples| samples.with_u64("latency_ns", latency_ns))
         .expect("columns of one length");
-    (result, samples)
+    (Report::read(result).expect("a result of uFLIP"), samples)
 }

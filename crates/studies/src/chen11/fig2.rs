@@ -4,10 +4,10 @@
 use super::method::{AREA, fill};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
-use flashlane_measure::figure::{Axis, Figure, Mark, Series};
+use crate::{FigureError, Row, row};
 use flashlane_probe::chunk;
 use flashlane_probe::pattern::{self, Point};
+use flashlane_result::{Axis, Figure, Mark, Series};
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig2",
@@ -31,11 +31,11 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         .zip(&curves[1..])
         .map(|(sectors, curve)| {
             let quantity = format!("distance of valleys, reads of {sectors} sectors");
-            Row::exact(&quantity, 8_usize, chunk::valley_distance(curve), "sectors of 512 B")
+            row::exact(&quantity, 8_usize, chunk::valley_distance(curve), "sectors of 512 B")
         })
         .collect();
     let one = &curves[0];
-    rows.push(Row::exact(
+    rows.push(row::exact(
         "distance of valleys, reads of 1 sector",
         "none",
         chunk::valley_distance(one),
@@ -45,7 +45,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         one.iter().fold((f64::INFINITY, 0.0), |(a, b): (f64, f64), p| (a.min(p.value), b.max(p.value)));
     // Of 65 values that differ by chance alone the highest and the lowest lie about five standard errors apart.
     let unevenness = (most - least) / pattern::typical_error(one);
-    rows.push(Row::at_most(
+    rows.push(row::at_most(
         "highest over lowest latency, reads of 1 sector",
         "flat",
         unevenness,

@@ -4,9 +4,9 @@
 use super::method::{AREA, CHUNKS, DOMAINS, fill};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
-use flashlane_measure::figure::{Axis, Figure, Mark, Series};
+use crate::{FigureError, row};
 use flashlane_probe::stride;
+use flashlane_result::{Axis, Figure, Mark, Series};
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig3",
@@ -32,10 +32,10 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         values.iter().sum::<f64>() / values.len() as f64
     };
     let rows = vec![
-        Row::exact("distance of dips, 2 jobs: domains", 10_usize, found.map(|(degree, _)| degree), "chunks"),
-        Row::exact("deeper dips among them: sub-domains", 2_usize, found.and_then(|(_, sub)| sub), ""),
-        Row::near("2 jobs in one domain", 33.0, level(true), "MB/s", 0.15),
-        Row::near("2 jobs in two domains", 40.0, level(false), "MB/s", 0.15),
+        row::exact("distance of dips, 2 jobs: domains", 10_usize, found.map(|(degree, _)| degree), "chunks"),
+        row::exact("deeper dips among them: sub-domains", 2_usize, found.and_then(|(_, sub)| sub), ""),
+        row::near("2 jobs in one domain", 33.0, level(true), "MB/s", 0.15),
+        row::near("2 jobs in two domains", 40.0, level(false), "MB/s", 0.15),
     ];
     let figures = vec![figure(2, &two, &[(33.0, true), (40.0, false)]), figure(4, &four, &[])];
     Ok(Outcome { rows, figures, ..Outcome::default() })

@@ -7,12 +7,12 @@ use super::fig3::{STRIDES, dip_marks, dips, measured};
 use super::method::{AREA, CHUNK_BYTES, CHUNKS, DOMAINS, fill};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row, Value};
+use crate::{FigureError, Value, row};
 use flashlane_measure::Interruption;
-use flashlane_measure::figure::{Axis, Figure, Series};
 use flashlane_probe::mapping::{self, Policy};
 use flashlane_probe::rig::Rig;
 use flashlane_probe::stride;
+use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
@@ -80,12 +80,12 @@ fn judge(policy: Policy, found: &Found, outcome: &mut Outcome) {
         let degree = dips(curve).map(|(degree, _)| degree);
         let published = if expected { Value::from(DOMAINS as usize) } else { Value::from("none") };
         let unit = if expected { "chunks" } else { "" };
-        outcome.rows.push(Row::exact(&format!("{drive}: distance of dips by {by}"), published, degree, unit));
+        outcome.rows.push(row::exact(&format!("{drive}: distance of dips by {by}"), published, degree, unit));
         figure.series.push(Series { name: format!("by {by}"), ..measured(curve) });
         figure.marks.extend(degree.map_or(Vec::new(), dip_marks));
     }
     outcome.figures.push(figure);
-    outcome.rows.push(Row::exact(
+    outcome.rows.push(row::exact(
         &format!("{drive}: mapping policy"),
         policy.name(),
         found.policy.map(Policy::name),

@@ -3,9 +3,8 @@
 use super::method::{AREA, KIB, fill, mb_per_s, run};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
-use flashlane_measure::figure::{Axis, Figure, Series};
-use flashlane_measure::schema::Warning;
+use crate::{FigureError, Row, row};
+use flashlane_result::{Axis, Figure, Series, Warning};
 use flashlane_workload::{Job, Mix, Pattern};
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
@@ -90,7 +89,7 @@ fn bandwidths(lab: &mut Lab<'_>, profile: &str) -> Result<Bandwidths, FigureErro
 
 /// The numbers that the text gives, all of SSD-S.
 fn numbers(s: &Bandwidths) -> Vec<Row> {
-    let near = |quantity, published, measured| Row::near(quantity, published, measured, "MB/s", WITHIN);
+    let near = |quantity, published, measured| row::near(quantity, published, measured, "MB/s", WITHIN);
     let reads = |jobs| s.at(RANDOM_READS, 4, jobs);
     let writes = s.at(SEQUENTIAL_WRITES, 4, 32);
     let scan = s.at(SEQUENTIAL_READS, 64, 1);
@@ -98,12 +97,12 @@ fn numbers(s: &Bandwidths) -> Vec<Row> {
     vec![
         near("SSD-S: random reads of 4 KB, 1 job", 21.3, reads(1)),
         near("SSD-S: random reads of 4 KB, 32 jobs", 145.0, reads(32)),
-        Row::near("SSD-S: random reads of 4 KB, 32 jobs over 1", 7.2, reads(32) / reads(1), "", WITHIN),
+        row::near("SSD-S: random reads of 4 KB, 32 jobs over 1", 7.2, reads(32) / reads(1), "", WITHIN),
         near("SSD-S: random reads of 16 KB, 1 job", 65.5, s.at(RANDOM_READS, 16, 1)),
         near("SSD-S: random reads of 16 KB, 32 jobs", 225.5, s.at(RANDOM_READS, 16, 32)),
         near("SSD-S: sequential reads of 64 KB, 1 job", 221.3, scan),
         near("SSD-S: writes of 4 KB, 32 jobs", 186.1, writes),
-        Row::near("SSD-S: writes over random reads of 4 KB, 32 jobs", 1.283, writes / reads(32), "", WITHIN),
+        row::near("SSD-S: writes over random reads of 4 KB, 32 jobs", 1.283, writes / reads(32), "", WITHIN),
         near("SSD-S: highest bandwidth of writes", 200.0, peak),
     ]
 }
@@ -112,7 +111,7 @@ fn mlc_writes(m: &Bandwidths) -> Vec<Row> {
     // "Quickly", in the paper's words: from small requests and few jobs on.
     let flat = || m.from(SEQUENTIAL_WRITES, 4, 4);
     let (least, most) = (flat().fold(f64::INFINITY, f64::min), flat().fold(0.0, f64::max));
-    let near = |quantity, measured| Row::near(quantity, 80.0, measured, "MB/s", WITHIN);
+    let near = |quantity, measured| row::near(quantity, 80.0, measured, "MB/s", WITHIN);
     vec![
         near("SSD-M: lowest bandwidth of writes, from 4 KB and 4 jobs on", least),
         near("SSD-M: highest bandwidth of writes", most),
@@ -128,28 +127,28 @@ fn relations(drive: &str, b: &Bandwidths) -> Vec<Row> {
     let furthest = ratios.fold(1.0, |a: f64, r| if (r - 1.0).abs() > (a - 1.0).abs() { r } else { a });
     let scan = |jobs| b.at(SEQUENTIAL_READS, 4, jobs);
     vec![
-        Row::at_least(
+        row::at_least(
             &format!("{drive}: random reads of 4 KB, share of the gain that 10 of 32 jobs bring"),
             "most",
             at_ten,
             "",
             0.75,
         ),
-        Row::near(
+        row::near(
             &format!("{drive}: random over sequential writes, furthest from 1, 4 KB and more"),
             1.0,
             furthest,
             "",
             WITHIN,
         ),
-        Row::between(
+        row::between(
             &format!("{drive}: sequential reads of 4 KB, 4 jobs over 2"),
             "a slight dip",
             scan(4) / scan(2),
             "",
             (0.75, 0.99),
         ),
-        Row::at_least(
+        row::at_least(
             &format!("{drive}: sequential reads of 4 KB, 8 jobs over 2"),
             "the dip is over",
             scan(8) / scan(2),
@@ -160,10 +159,10 @@ fn relations(drive: &str, b: &Bandwidths) -> Vec<Row> {
 }
 
 fn part_pages() -> Warning {
-    Warning {
-        code: "random-writes-of-part-pages".into(),
-        message: "fig5: random writes below the page of 4 KB are slower here than sequential ones, because the rest of the page has to be read; the paper shows no curve of random writes".into(),
-    }
+    Warning::new(
+        "random-writes-of-part-pages",
+        "fig5: random writes below the page of 4 KB are slower here than sequential ones, because the rest of the page has to be read; the paper shows no curve of random writes",
+    )
 }
 
 fn figure(drive: &str, id: &str, b: &Bandwidths, pattern: usize) -> Figure {

@@ -5,8 +5,8 @@
 use super::method::{KIB, mb_per_s, run};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
-use flashlane_measure::figure::{Axis, Figure, Series};
+use crate::{FigureError, row};
+use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::{Job, Mix, Pattern};
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
@@ -40,13 +40,13 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let dipping = SIZES_KIB.iter().enumerate().filter(|&(size, _)| dip_percent(&one, size) > 0.0).count();
     let step = steps.take(dipping).fold(f64::NEG_INFINITY, f64::max);
     let rows = vec![
-        Row::near("4 KB, 1 job", 65.0, at(&one, 0, 1), "MB/s", 0.15),
-        Row::near("4 KB, 2 jobs", 37.0, at(&one, 0, 2), "MB/s", 0.15),
-        Row::between("4 KB, dip at 2 jobs", 43.0, dip, "%", (30.0, 55.0)),
-        Row::at_most("8 KB and more, largest dip at 2 jobs", "smaller", larger, "%", dip),
-        Row::at_most("highest rise of the dip to the next size", "falls", step, "%", 0.0),
-        Row::at_least("4 KB, 8 jobs over 1", "recovered", at(&one, 0, 8) / at(&one, 0, 1), "", 1.0),
-        Row::at_least(
+        row::near("4 KB, 1 job", 65.0, at(&one, 0, 1), "MB/s", 0.15),
+        row::near("4 KB, 2 jobs", 37.0, at(&one, 0, 2), "MB/s", 0.15),
+        row::between("4 KB, dip at 2 jobs", 43.0, dip, "%", (30.0, 55.0)),
+        row::at_most("8 KB and more, largest dip at 2 jobs", "smaller", larger, "%", dip),
+        row::at_most("highest rise of the dip to the next size", "falls", step, "%", 0.0),
+        row::at_least("4 KB, 8 jobs over 1", "recovered", at(&one, 0, 8) / at(&one, 0, 1), "", 1.0),
+        row::at_least(
             "4 KB, 2 jobs over 1, if readahead follows 32 streams",
             "no dip",
             at(&many, 0, 2) / at(&many, 0, 1),

@@ -6,10 +6,10 @@
 use super::method::{AREA, CHUNK_BYTES, DOMAINS, fill};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
+use crate::{FigureError, row};
 use flashlane_measure::Interruption;
-use flashlane_measure::figure::{Axis, Figure, Series};
 use flashlane_probe::rig::Rig;
+use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
@@ -34,15 +34,15 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let ratio = |latencies: &Latencies, at: usize| latencies.one[at] / latencies.ten[at];
     let rows = vec![
         // With 1 job nothing can collide: what is left are tenths of a percent from the host's jitter.
-        Row::between(
+        row::between(
             "latency of one domain over ten, 1 job",
             1.0,
             hundredths(ratio(&striped, 0)),
             "",
             (1.0, 1.2),
         ),
-        Row::between("latency of one domain over ten, 32 jobs", 4.2, ratio(&striped, last), "", (3.5, 5.5)),
-        Row::between(
+        row::between("latency of one domain over ten, 32 jobs", 4.2, ratio(&striped, last), "", (3.5, 5.5)),
+        row::between(
             "the same, 32 jobs, if chunks are placed at random",
             "alike",
             ratio(&randomised, last),

@@ -3,8 +3,8 @@
 use super::method::{AREA, KIB, fill, job_mb_per_s, mb_per_s, run};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
-use flashlane_measure::schema::Warning;
+use crate::{FigureError, row};
+use flashlane_result::Warning;
 use flashlane_workload::{Job, Mix, Pattern};
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
@@ -41,20 +41,20 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut alone = Vec::new();
     for (job, (name, _, published)) in readers.iter().chain(&writers).zip(READS.iter().chain(&WRITES)) {
         let (bandwidth, _) = bandwidths(&[job])?;
-        rows.push(Row::near(&format!("{name} alone"), *published, bandwidth, "MB/s", WITHIN));
+        rows.push(row::near(&format!("{name} alone"), *published, bandwidth, "MB/s", WITHIN));
         alone.push(bandwidth);
     }
     for (r, reader) in readers.iter().enumerate() {
         for (w, writer) in writers.iter().enumerate() {
             let (both, shares) = bandwidths(&[reader, writer])?;
             let quantity = format!("{} and {}", READS[r].0, WRITES[w].0);
-            rows.push(Row::near(&quantity, TOGETHER[r][w], both, "MB/s", WITHIN));
+            rows.push(row::near(&quantity, TOGETHER[r][w], both, "MB/s", WITHIN));
             if (r, w) == (1, 0) {
                 let factor = |job: usize, alone: f64| alone / shares[job];
                 let slower = "sequential writes, alone over beside random reads";
-                rows.push(Row::near(slower, 4.5, factor(1, alone[2]), "", WITHIN));
+                rows.push(row::near(slower, 4.5, factor(1, alone[2]), "", WITHIN));
                 let slower = "random reads, alone over beside sequential writes";
-                rows.push(Row::near(slower, 21.3 / 19.4, factor(0, alone[1]), "", WITHIN));
+                rows.push(row::near(slower, 21.3 / 19.4, factor(0, alone[1]), "", WITHIN));
                 warnings.push(shares_differ(&shares));
             }
         }
@@ -64,10 +64,10 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
 
 fn shares_differ(shares: &[f64]) -> Warning {
     let [reads, writes] = shares else { unreachable!("two jobs ran") };
-    Warning {
-        code: "shares-of-reads-and-writes".into(),
-        message: format!(
+    Warning::new(
+        "shares-of-reads-and-writes",
+        format!(
             "table2: beside each other random reads get {reads:.1} and sequential writes {writes:.1} MB/s, where the paper's text has 19.4 and 13.4: its drive lets reads pass writes now and then, for a reason that it could not tell; here they take turns"
         ),
-    }
+    )
 }

@@ -6,7 +6,7 @@ use super::synthetics::{WORKLOADS, workload};
 use super::traces::TRACES;
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
+use crate::{FigureError, Row, row};
 use flashlane_base::Operation::Write;
 use flashlane_measure::ReplayOptions;
 use flashlane_trace::Record;
@@ -75,10 +75,10 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let (name, requests, published_ms) = lab.either((name, many, long_ms), (short, few, short_ms));
     let reckoned_ms = mean_response_ms(DRIVE, random(&DRIVE, requests));
     let quantity = format!("the model: {name}");
-    outcome.rows.push(Row::near(&quantity, published_ms, reckoned_ms, "ms", MODEL_NEAR));
+    outcome.rows.push(row::near(&quantity, published_ms, reckoned_ms, "ms", MODEL_NEAR));
     for (program, published_ms, records) in &traces {
         let reckoned_ms = mean_response_ms(DRIVE, records.iter().copied());
-        outcome.rows.push(Row::near(
+        outcome.rows.push(row::near(
             &format!("the model: {program} trace"),
             *published_ms,
             reckoned_ms,
@@ -121,7 +121,7 @@ fn compare<I: Iterator<Item = Record>>(
     let settings = settings(parameters);
     let overrides: Vec<(&str, &str)> = settings.iter().map(|(field, value)| (*field, &**value)).collect();
     let replay = lab.replay("msr-32g", &overrides, records(), &ReplayOptions::default())?;
-    Ok(Row::near(quantity, reckoned_ms, replay.device_latencies.mean_ns() / 1e6, "ms", NEAR))
+    Ok(row::near(quantity, reckoned_ms, replay.device_latencies.mean_ns() / 1e6, "ms", NEAR))
 }
 
 /// The same drive as settings of the profile.

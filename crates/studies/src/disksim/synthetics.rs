@@ -4,7 +4,7 @@ use super::NEAR;
 use super::synthetic::{Size, Synthetic};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
+use crate::{FigureError, row};
 use flashlane_base::Operation::{Read, Write};
 use flashlane_measure::ReplayOptions;
 
@@ -73,7 +73,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
             sum_ns += replay.device_latencies.mean_ns();
         }
         let measured_ms = sum_ns / f64::from(runs) / 1e6;
-        rows.push(Row::near(&format!("mean response, {name}"), published_ms, measured_ms, "ms", NEAR));
+        rows.push(row::near(&format!("mean response, {name}"), published_ms, measured_ms, "ms", NEAR));
     }
     Ok(Outcome { rows, ..Outcome::default() })
 }

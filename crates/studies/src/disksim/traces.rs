@@ -3,7 +3,7 @@
 use super::NEAR;
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
+use crate::{FigureError, row};
 use flashlane_measure::ReplayOptions;
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
@@ -28,7 +28,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         let replay = lab.replay("msr-32g", &[], records, &ReplayOptions::default())?;
         let measured_ms = replay.device_latencies.mean_ns() / 1e6;
         let quantity = format!("mean response, {program} trace");
-        outcome.rows.push(Row::near(&quantity, published_ms, measured_ms, "ms", NEAR));
+        outcome.rows.push(row::near(&quantity, published_ms, measured_ms, "ms", NEAR));
     }
     Ok(outcome)
 }

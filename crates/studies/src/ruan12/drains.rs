@@ -11,7 +11,7 @@ use super::method::{Buffer, Pair, compare, counted, requests};
 use super::workload::{IOZONE, KERNEL_BUILD, PAGE_KIB, POSTMARK, SYNTHETIC_REQUESTS, WORD_COUNT, synthetic};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
+use crate::{FigureError, row};
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "drains",
@@ -45,21 +45,21 @@ fn judge(name: &str, pair: &Pair, outcome: &mut Outcome) {
             / counted(replay, "buffer_drain_ns").max(1.0)
     };
     outcome.rows.extend([
-        Row::at_least(
+        row::at_least(
             &format!("{name}: drains by parallel that keep all packages busy"),
             "almost every",
             drains(&pair.parallel),
             "%",
             95.0,
         ),
-        Row::at_most(
+        row::at_most(
             &format!("{name}: drains by lru that keep all packages busy"),
             "(1/8)^8, by chance",
             drains(&pair.lru),
             "%",
             drains(&pair.parallel),
         ),
-        Row::at_most(
+        row::at_most(
             &format!("{name}: time of drains by lru in which all packages are busy"),
             "less than by parallel",
             time(&pair.lru),

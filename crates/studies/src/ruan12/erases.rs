@@ -4,7 +4,7 @@ use super::method::{Buffer, counted, replay, requests};
 use super::workload::{IOZONE, KERNEL_BUILD, POSTMARK, WORD_COUNT};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
+use crate::{FigureError, row};
 use flashlane_base::Operation;
 use flashlane_trace::Record;
 
@@ -29,7 +29,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         let saved =
             |counter: &str| 100.0 * (1.0 - counted(&large, counter) / counted(&small, counter).max(1.0));
         let name = program.name;
-        outcome.rows.push(Row::at_least(
+        outcome.rows.push(row::at_least(
             &format!("{name}: fewer pages programmed"),
             "fewer",
             saved("flash_pages_programmed"),
@@ -38,7 +38,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         ));
         // A short recording on a drive with room to spare needs no cleaning.
         if counted(&small, "blocks_erased") > 0.0 {
-            outcome.rows.push(Row::at_least(
+            outcome.rows.push(row::at_least(
                 &format!("{name}: fewer blocks erased"),
                 "fewer",
                 saved("blocks_erased"),

@@ -18,10 +18,9 @@ use super::method::{Buffer, Pair, compare, mean_ms, requests};
 use super::workload::{IOZONE, KERNEL_BUILD, POSTMARK, Program, WORD_COUNT};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row, Verdict};
+use crate::{FigureError, Verdict, row};
 use flashlane_measure::Replay;
-use flashlane_measure::figure::{Axis, Figure, Series};
-use flashlane_measure::schema::Warning;
+use flashlane_result::{Axis, Figure, Series, Warning};
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig3",
@@ -65,7 +64,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
 fn judge(name: &str, crosses: bool, pairs: &[Pair], outcome: &mut Outcome) {
     let (first, last) = (&pairs[0], &pairs[pairs.len() - 1]);
     let better = |pair: &Pair| if pair.gain_percent() > 0.0 { "parallel" } else { "lru" };
-    let shrinks = Row::at_least(
+    let shrinks = row::at_least(
         &format!("{name}: gain with 1 MB, less that with 64 MB"),
         "more than 0",
         first.gain_percent() - last.gain_percent(),
@@ -76,9 +75,9 @@ fn judge(name: &str, crosses: bool, pairs: &[Pair], outcome: &mut Outcome) {
         outcome.warnings.push(does_not_shrink(name, first, last));
     }
     outcome.rows.extend([
-        Row::exact(&format!("{name}: better policy with 1 MB"), "parallel", Some(better(first)), ""),
+        row::exact(&format!("{name}: better policy with 1 MB"), "parallel", Some(better(first)), ""),
         shrinks,
-        Row::at_most(
+        row::at_most(
             &format!("{name}: lru's mean response with 64 MB over that with 1 MB"),
             "shorter",
             mean_ms(&last.lru) / mean_ms(&first.lru),
@@ -89,7 +88,7 @@ fn judge(name: &str, crosses: bool, pairs: &[Pair], outcome: &mut Outcome) {
     // Elsewhere the paper finds the two alike with the largest buffer: either may be ahead by a little.
     if crosses {
         let quantity = format!("{name}: better policy with 64 MB");
-        outcome.rows.push(Row::exact(&quantity, "lru", Some(better(last)), ""));
+        outcome.rows.push(row::exact(&quantity, "lru", Some(better(last)), ""));
     }
 }
 
@@ -97,12 +96,12 @@ fn does_not_shrink(name: &str, first: &Pair, last: &Pair) -> Warning {
     let left = |of: fn(&Pair) -> &Replay| 100.0 * mean_ms(of(last)) / mean_ms(of(first));
     let (lru, parallel) = (left(|pair| &pair.lru), left(|pair| &pair.parallel));
     let [before, after] = [first, last].map(|pair| mean_ms(&pair.lru) - mean_ms(&pair.parallel));
-    Warning {
-        code: "gain-does-not-shrink".into(),
-        message: format!(
+    Warning::new(
+        "gain-does-not-shrink",
+        format!(
             "fig3: {name}: with 64 MB the mean response is {parallel:.0}% of that with 1 MB by parallel and {lru:.0}% by lru, which lets an eighth as many pages go at once; the two are {before:.1} ms apart with 1 MB and {after:.1} ms with 64 MB"
         ),
-    }
+    )
 }
 
 fn series(sizes: &[u32], pairs: &[Pair]) -> Vec<Series> {

@@ -14,10 +14,9 @@ use super::method::{Buffer, mean_ms, replay, requests};
 use super::workload::{LARGE_FILES, MP3_FILES, Program, SMALL_FILES};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row, Verdict};
+use crate::{FigureError, Verdict, row};
 use flashlane_base::{Duration, Instant};
-use flashlane_measure::figure::{Axis, Figure, Series};
-use flashlane_measure::schema::Warning;
+use flashlane_result::{Axis, Figure, Series, Warning};
 use flashlane_trace::Record;
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
@@ -45,7 +44,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
 pub(super) fn judge(pages: &[u32], [small, middling, large]: [&[f64]; 3], outcome: &mut Outcome) {
     let rising = small.windows(2).filter(|pair| pair[1] > pair[0]).count();
     let quantity = "small files: steps to more pages at once that make the mean response longer";
-    let steps = Row::exact(quantity, pages.len() - 1, Some(rising), "");
+    let steps = row::exact(quantity, pages.len() - 1, Some(rising), "");
     if steps.verdict == Verdict::Missed {
         outcome.warnings.push(not_each_step(pages, small));
     }
@@ -53,7 +52,7 @@ pub(super) fn judge(pages: &[u32], [small, middling, large]: [&[f64]; 3], outcom
     let cost = |means: &[f64]| means[means.len() - 1] / means[0];
     let (fewest, most) = (pages[0], pages[pages.len() - 1]);
     for (name, means) in [("MP3 files", middling), ("large files", large)] {
-        outcome.rows.push(Row::at_most(
+        outcome.rows.push(row::at_most(
             &format!("{name}: mean response with {most} pages at once over that with {fewest}"),
             "less than with small files",
             cost(means),
@@ -64,7 +63,7 @@ pub(super) fn judge(pages: &[u32], [small, middling, large]: [&[f64]; 3], outcom
     let best = (0..large.len()).min_by(|&a, &b| large[a].total_cmp(&large[b]));
     let best_pages = best.map(|at| pages[at] as usize);
     let row =
-        Row::exact("large files: best number of pages at once", PUBLISHED_BEST as usize, best_pages, "pages");
+        row::exact("large files: best number of pages at once", PUBLISHED_BEST as usize, best_pages, "pages");
     let published = pages.iter().position(|&pages| pages == PUBLISHED_BEST);
     if let (Verdict::Missed, Some(best), Some(published)) = (row.verdict, best, published) {
         outcome.warnings.push(another_is_best(pages[best], large[best], large[published]));
@@ -74,23 +73,23 @@ pub(super) fn judge(pages: &[u32], [small, middling, large]: [&[f64]; 3], outcom
 
 fn not_each_step(pages: &[u32], means: &[f64]) -> Warning {
     let each = pages.iter().zip(means).map(|(pages, ms)| format!("{ms:.3} ms with {pages}"));
-    Warning {
-        code: "not-each-step-is-slower".into(),
-        message: format!(
+    Warning::new(
+        "not-each-step-is-slower",
+        format!(
             "fig4abc: small files: by pages at once the mean response is {}",
             each.collect::<Vec<_>>().join(", ")
         ),
-    }
+    )
 }
 
 fn another_is_best(pages: u32, best_ms: f64, published_ms: f64) -> Warning {
-    Warning {
-        code: "best-number-of-pages-differs".into(),
-        message: format!(
+    Warning::new(
+        "best-number-of-pages-differs",
+        format!(
             "fig4abc: large files: the mean response is {best_ms:.3} ms with {pages} pages at once, {published_ms:.3} ms with the published {PUBLISHED_BEST}: {:.1}% longer",
             100.0 * (published_ms / best_ms - 1.0)
         ),
-    }
+    )
 }
 
 /// Mean response times in ms by the number of pages, by `parallel`.

@@ -5,7 +5,7 @@ use super::method::{Buffer, compare, mean_ms};
 use super::workload::{SYNTHETIC_REQUESTS, SYNTHETIC_SIZES, synthetic};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
+use crate::{FigureError, row};
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig4d",
@@ -20,7 +20,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         let pair = compare(lab, Buffer::of(1), || synthetic(true, size_kib, requests).records())?;
         let ratio = mean_ms(&pair.parallel) / mean_ms(&pair.lru);
         let quantity = format!("sw{name}: mean response, parallel over lru");
-        outcome.rows.push(Row::between(&quantity, "alike", ratio, "", (0.9, 1.1)));
+        outcome.rows.push(row::between(&quantity, "alike", ratio, "", (0.9, 1.1)));
     }
     Ok(outcome)
 }

@@ -23,8 +23,8 @@ use super::method::{Buffer, compare};
 use super::workload::{SYNTHETIC_REQUESTS, SYNTHETIC_SIZES, synthetic};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row, Verdict};
-use flashlane_measure::schema::Warning;
+use crate::{FigureError, Verdict, row};
+use flashlane_result::Warning;
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig4e",
@@ -41,7 +41,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         let requests = lab.either(SYNTHETIC_REQUESTS, few);
         let pair = compare(lab, Buffer::of(1), || synthetic(false, size_kib, requests).records())?;
         let quantity = format!("rw{name}: less mean response time by parallel");
-        let row = Row::between(&quantity, "up to 84", pair.gain_percent(), "%", (least, BOUND_PERCENT));
+        let row = row::between(&quantity, "up to 84", pair.gain_percent(), "%", (least, BOUND_PERCENT));
         if row.verdict == Verdict::Missed {
             outcome.warnings.push(some_are_busy(name, pair.drains_longer()));
         }
@@ -51,10 +51,10 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
 }
 
 fn some_are_busy(name: &str, longer: f64) -> Warning {
-    Warning {
-        code: "one-queue-keeps-some-packages-busy".into(),
-        message: format!(
+    Warning::new(
+        "one-queue-keeps-some-packages-busy",
+        format!(
             "fig4e: rw{name}: all drains together take {longer:.1} times as long by lru as by parallel; eight times it would be only if lru kept one package busy at a time, but large requests go to all packages in turn and only cleaning holds them up"
         ),
-    }
+    )
 }

@@ -12,8 +12,8 @@ use super::method::{Buffer, compare, requests};
 use super::workload::{IOZONE, POSTMARK};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row, Verdict};
-use flashlane_measure::schema::Warning;
+use crate::{FigureError, Verdict, row};
+use flashlane_result::Warning;
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig4f",
@@ -27,7 +27,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         let Some(records) = requests(lab, &program, &mut outcome)? else { continue };
         let pair = compare(lab, Buffer::of(1), || records.iter().copied())?;
         let quantity = format!("{}: less mean response time by parallel", program.name);
-        let row = Row::between(&quantity, published, pair.gain_percent(), "%", (20.0, 60.0));
+        let row = row::between(&quantity, published, pair.gain_percent(), "%", (20.0, 60.0));
         if row.verdict == Verdict::Missed {
             outcome.warnings.push(nearly_in_turn(program.name, pair.drains_longer()));
         }
@@ -37,10 +37,10 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
 }
 
 fn nearly_in_turn(name: &str, longer: f64) -> Warning {
-    Warning {
-        code: "packages-come-nearly-in-turn".into(),
-        message: format!(
+    Warning::new(
+        "packages-come-nearly-in-turn",
+        format!(
             "fig4f: {name}: all drains together take {longer:.2} times as long by lru as by parallel: in the order in which its pages leave, the packages come nearly in turn"
         ),
-    }
+    )
 }

@@ -10,7 +10,7 @@ use super::method::{Buffer, mean_ms, read_ms, replay, requests};
 use super::workload::{KERNEL_BUILD, POSTMARK, WORD_COUNT};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
+use crate::{FigureError, row};
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "idle",
@@ -37,7 +37,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
             ("with a bound on their wait", by("parallel", None, BOUND)?, 1.0),
         ] {
             let quantity = format!("{}: mean response of reads, {how} over without", program.name);
-            outcome.rows.push(Row::at_most(
+            outcome.rows.push(row::at_most(
                 &quantity,
                 "not studied",
                 read_ms(&replay) / read_ms(&plain),
@@ -47,7 +47,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         }
         let quantity = format!("{}: mean response with both, over that by lru with neither", program.name);
         let ratio = mean_ms(&both) / mean_ms(&by("lru", None, None)?);
-        outcome.rows.push(Row::at_most(&quantity, "not studied", ratio, "", 1.0));
+        outcome.rows.push(row::at_most(&quantity, "not studied", ratio, "", 1.0));
     }
     Ok(outcome)
 }

@@ -3,7 +3,7 @@
 use super::drives::CHANNELS;
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
+use crate::{FigureError, row};
 use flashlane_device::{Lane, UnitState};
 use flashlane_sim::config::load;
 
@@ -27,8 +27,8 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let gen3 = 100.0 * load("huawei-gen3", &[])?.capacity.0 as f64 / raw_bytes("huawei-gen3")? as f64;
     Ok(Outcome {
         rows: vec![
-            Row::at_least("SDF: units that can be written, share of raw flash", 99.0, sdf, "%", 99.0),
-            Row::between("Huawei Gen3: capacity, share of raw flash", "50-70", gen3, "%", (50.0, 70.0)),
+            row::at_least("SDF: units that can be written, share of raw flash", 99.0, sdf, "%", 99.0),
+            row::between("Huawei Gen3: capacity, share of raw flash", "50-70", gen3, "%", (50.0, 70.0)),
         ],
         ..Outcome::default()
     })

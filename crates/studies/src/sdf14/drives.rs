@@ -10,7 +10,7 @@ use crate::FigureError;
 use crate::lab::Lab;
 use flashlane_base::{Random, Seed};
 use flashlane_device::{Device, UnitState};
-use flashlane_measure::figure::{Axis, Figure, Series};
+use flashlane_result::{Axis, Figure, Series};
 use flashlane_sim::DriveConfig;
 use flashlane_sim::Geometry;
 use flashlane_sim::config::load;

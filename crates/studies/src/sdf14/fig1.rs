@@ -7,8 +7,8 @@
 use super::drives::{INTEL, KIB, places, random};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
-use flashlane_measure::figure::{Axis, Figure, Series};
+use crate::{FigureError, row};
+use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
@@ -34,8 +34,8 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let gain = |from: usize, to: usize| 100.0 * (points[to].1 / points[from].1 - 1.0);
     Ok(Outcome {
         rows: vec![
-            Row::between("25% set aside over 7%: gain", 21.0, gain(1, 2), "%", (10.0, 40.0)),
-            Row::at_least("25% set aside over 0%: gain", "more than 400", gain(0, 2), "%", 300.0),
+            row::between("25% set aside over 7%: gain", 21.0, gain(1, 2), "%", (10.0, 40.0)),
+            row::at_least("25% set aside over 0%: gain", "more than 400", gain(0, 2), "%", 300.0),
         ],
         figures: vec![Figure {
             id: "fig1".into(),

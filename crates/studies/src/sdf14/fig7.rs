@@ -3,8 +3,8 @@
 use super::drives::{CHANNELS, OnChannel, on_channels};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
-use flashlane_measure::figure::{Axis, Figure, Series};
+use crate::{FigureError, row};
+use flashlane_result::{Axis, Figure, Series};
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig7",
@@ -28,7 +28,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         let most = points.iter().map(|point| point.1).fold(0.0, f64::max);
         let before: Vec<_> = points.iter().copied().filter(|point| point.1 < BEFORE * most).collect();
         let quantity = format!("{what}: r² of a line over channels, until the bound");
-        outcome.rows.push(Row::at_least(&quantity, "almost linear", r_squared(&before), "", 0.99));
+        outcome.rows.push(row::at_least(&quantity, "almost linear", r_squared(&before), "", 0.99));
         outcome.figures.push(Figure {
             id: format!("fig7-{what}"),
             title: format!("Sequential {what} of 8 MB on the SDF"),

@@ -4,8 +4,8 @@ use super::clients::Run;
 use super::drives::{CHANNELS, GEN3, MIB, OnChannel, on_channels, places, random, sequential};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
-use flashlane_measure::figure::{Axis, Figure, Series};
+use crate::{FigureError, row};
+use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
@@ -26,11 +26,11 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
 
     let (of_sdf, of_small, of_large) = (Summary::of(&sdf), Summary::of(&small), Summary::of(&large));
     let rows = vec![
-        Row::between("SDF: mean latency", 383.0, of_sdf.mean, "ms", (350.0, 420.0)),
-        Row::at_most("SDF: standard deviation", "little variation", of_sdf.deviation_percent(), "%", 2.0),
-        Row::at_least("Gen3, 8 MB: largest over smallest", 93.0, of_small.most / of_small.least, "", 20.0),
+        row::between("SDF: mean latency", 383.0, of_sdf.mean, "ms", (350.0, 420.0)),
+        row::at_most("SDF: standard deviation", "little variation", of_sdf.deviation_percent(), "%", 2.0),
+        row::at_least("Gen3, 8 MB: largest over smallest", 93.0, of_small.most / of_small.least, "", 20.0),
         // The target asks for no more of Gen3; that the spread shrinks with large requests is the paper's point.
-        Row::at_most(
+        row::at_most(
             "Gen3, 352 MB: standard deviation over that of 8 MB",
             "less",
             of_large.deviation_percent() / of_small.deviation_percent(),

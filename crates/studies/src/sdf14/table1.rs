@@ -3,7 +3,7 @@
 use super::drives::{Conventional, GEN3, INTEL, MEMBLAZE, course, passes, sequential};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
+use crate::{FigureError, row};
 use flashlane_workload::Access;
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
@@ -58,7 +58,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
             ("writes", percent(1, writes[0].mb_per_s()), (35.0, 60.0)),
         ] {
             let quantity = format!("{}: {what}, share of raw bandwidth", drive.name);
-            outcome.rows.push(Row::between(&quantity, published.round(), measured, "%", range));
+            outcome.rows.push(row::between(&quantity, published.round(), measured, "%", range));
         }
         written.push((drive.name, writes));
     }

@@ -6,7 +6,7 @@ use super::drives::{
 };
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
+use crate::{FigureError, row};
 use flashlane_workload::Access;
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
@@ -44,7 +44,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
 
 fn push(outcome: &mut Outcome, name: &str, what: &str, published: f64, mb_per_s: f64) {
     let quantity = format!("{name}: {what}");
-    outcome.rows.push(Row::near(&quantity, published, mb_per_s / 1e3, "GB/s", TOLERANCE));
+    outcome.rows.push(row::near(&quantity, published, mb_per_s / 1e3, "GB/s", TOLERANCE));
 }
 
 fn sdf(lab: &mut Lab<'_>, outcome: &mut Outcome) -> Result<(), FigureError> {
@@ -57,12 +57,12 @@ fn sdf(lab: &mut Lab<'_>, outcome: &mut Outcome) -> Result<(), FigureError> {
         last = on_channels(&mut *device, CHANNELS, work, accesses)?.mb_per_s();
         push(outcome, "SDF", &format!("{size} reads"), published, last);
     }
-    let link = Row::at_least("SDF: 8 MB reads, share of the link", 99.0, last / 10.0 / LIMITS[0], "%", 98.0);
+    let link = row::at_least("SDF: 8 MB reads, share of the link", 99.0, last / 10.0 / LIMITS[0], "%", 98.0);
     let writes = on_channels(&mut *device, CHANNELS, OnChannel::Rewrites, lab.either(2200, 880))?.mb_per_s();
     push(outcome, "SDF", "8 MB writes, with the erase before each", SDF.1, writes);
     let mut fresh = lab.device("sdf", &[])?;
     let fresh = on_channels(&mut *fresh, CHANNELS, OnChannel::Writes, lab.either(2200, 880))?.mb_per_s();
-    let flash = Row::at_least(
+    let flash = row::at_least(
         "SDF: 8 MB writes to erased units, share of raw",
         94.0,
         fresh / 10.0 / LIMITS[1],

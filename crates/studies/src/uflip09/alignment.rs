@@ -3,7 +3,7 @@
 use super::{benchmarked, figure};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
+use crate::{FigureError, row};
 use flashlane_uflip::{Baseline, Benchmark};
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
@@ -23,12 +23,12 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         ("off by 512 B", 32.0, ms(512)),
     ] {
         let limits = (published / 2.0, published * 2.0);
-        outcome.rows.push(Row::between(quantity, published, measured, "ms", limits));
+        outcome.rows.push(row::between(quantity, published, measured, "ms", limits));
     }
     for (quantity, shift_bytes) in
         [("off by 8 KiB over off by 16 KiB", 8 << 10), ("off by 512 B over off by 16 KiB", 512)]
     {
-        outcome.rows.push(Row::at_least(quantity, 32.0 / 18.0, ms(shift_bytes) / aligned, "", 1.25));
+        outcome.rows.push(row::at_least(quantity, 32.0 / 18.0, ms(shift_bytes) / aligned, "", 1.25));
     }
     outcome.figures.extend(figure(&found, "alignment", "alignment"));
     Ok(outcome)

@@ -7,7 +7,8 @@
 use crate::FigureError;
 use crate::lab::Lab;
 use crate::study::SharedMeasurement;
-use flashlane_measure::schema::Warning;
+use flashlane_result::Warning;
+use flashlane_result::uflip::RunRow;
 use flashlane_uflip::{Baseline, Benchmark, Effort, Options, StateMethod, UflipResult};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -95,7 +96,7 @@ fn benchmarked(
 impl Benchmarked {
     /// The mean response time of a baseline at a value of a micro-benchmark, over the repetitions, in milliseconds.
     pub(super) fn mean_ms(&self, benchmark: Benchmark, baseline: Baseline, value: i64) -> f64 {
-        let of = |run: &&flashlane_uflip::RunRow| {
+        let of = |run: &&RunRow| {
             run.benchmark == Some(benchmark)
                 && run.first == baseline
                 && run.second.is_none()
@@ -108,12 +109,12 @@ impl Benchmarked {
 
     /// What a quick study leaves out.
     pub(super) fn left_out(&self) -> Option<Warning> {
-        self.result.states.is_empty().then(|| Warning {
-            code: "state-as-is".into(),
-            message:
+        self.result.states.is_empty().then(|| {
+            Warning::new(
+                "state-as-is",
                 "drives other than the Mtron began in the fragmented state of their profiles and were not \
-                      written all over first; without --quick all are, and more values are measured"
-                    .into(),
+                      written all over first; without --quick all are, and more values are measured",
+            )
         })
     }
 }

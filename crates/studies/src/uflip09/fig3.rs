@@ -4,7 +4,7 @@
 use super::{benchmarked, figure, phases};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
+use crate::{FigureError, row};
 use flashlane_uflip::Baseline;
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
@@ -22,10 +22,10 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mean_ms = startup.iter().sum::<u64>() as f64 / startup.len().max(1) as f64 / 1e6;
     let dearest_ms = all.iter().copied().max().unwrap_or_default() as f64 / 1e6;
     let rows = vec![
-        Row::near("start-up of random writes", 125.0, rw.startup as f64, "I/Os", 0.25),
-        Row::near("mean of the start-up", 0.4, mean_ms, "ms", 0.5),
-        Row::between("dearest random write", 27.0, dearest_ms, "ms", (27.0 / 2.0, 27.0 * 2.0)),
-        Row::at_least(
+        row::near("start-up of random writes", 125.0, rw.startup as f64, "I/Os", 0.25),
+        row::near("mean of the start-up", 0.4, mean_ms, "ms", 0.5),
+        row::between("dearest random write", 27.0, dearest_ms, "ms", (27.0 / 2.0, 27.0 * 2.0)),
+        row::at_least(
             "mean without the start-up over that with it",
             "more",
             rw.mean_running_ns / rw.mean_all_ns,
@@ -36,7 +36,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     outcome.rows = rows;
     for baseline in [Baseline::Sr, Baseline::Rr, Baseline::Sw] {
         let startup = phases(&found, baseline).startup as usize;
-        outcome.rows.push(Row::exact(
+        outcome.rows.push(row::exact(
             &format!("start-up of {}", baseline.name()),
             0_usize,
             Some(startup),

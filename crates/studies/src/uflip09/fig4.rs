@@ -3,7 +3,7 @@
 use super::{benchmarked, figure, phases};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
+use crate::{FigureError, row};
 use flashlane_uflip::Baseline;
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
@@ -17,8 +17,8 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let found = benchmarked(lab, "kingston-dti-like", &mut outcome);
     let sw = phases(&found, Baseline::Sw);
     let rows = vec![
-        Row::exact("start-up of sequential writes", 0_usize, Some(sw.startup as usize), "I/Os"),
-        Row::near(
+        row::exact("start-up of sequential writes", 0_usize, Some(sw.startup as usize), "I/Os"),
+        row::near(
             "period of sequential writes",
             128.0,
             sw.period.map_or(f64::NAN, |period| period as f64),

@@ -3,7 +3,7 @@
 use super::{benchmarked, figure};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
+use crate::{FigureError, row};
 use flashlane_uflip::{Baseline, Benchmark};
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
@@ -20,19 +20,19 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         let smallest_us = ms(baseline, 512) * 1e3;
         let limits = (published_us / 2.0, published_us * 2.0);
         let quantity = format!("{} of 512 B", baseline.name());
-        outcome.rows.push(Row::between(&quantity, published_us, smallest_us, "us", limits));
+        outcome.rows.push(row::between(&quantity, published_us, smallest_us, "us", limits));
         // A latency and a time a byte: from 32 to 128 KiB as much more as from 128 to 224.
         let (small, middling, large) =
             (ms(baseline, 32 << 10), ms(baseline, 128 << 10), ms(baseline, 256 << 10));
         let slope = ((large - middling) / 128.0) / ((middling - small) / 96.0);
         let quantity =
             format!("{}: time a byte from 128 to 256 KiB over that from 32 to 128 KiB", baseline.name());
-        outcome.rows.push(Row::between(&quantity, "linear", slope, "", (0.8, 1.25)));
+        outcome.rows.push(row::between(&quantity, "linear", slope, "", (0.8, 1.25)));
     }
     let (four, sixteen) = (ms(Baseline::Rw, 4 << 10), ms(Baseline::Rw, 16 << 10));
     outcome.rows.extend([
-        Row::at_least("random writes of 32 KiB", 5.0, ms(Baseline::Rw, 32 << 10), "ms", 2.5),
-        Row::between(
+        row::at_least("random writes of 32 KiB", 5.0, ms(Baseline::Rw, 32 << 10), "ms", 2.5),
+        row::between(
             "four random writes of 4 KiB over one of 16 KiB",
             1.0,
             4.0 * four / sixteen,

@@ -3,7 +3,7 @@
 use super::{benchmarked, figure};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
+use crate::{FigureError, row};
 use flashlane_uflip::{Baseline, Benchmark};
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
@@ -20,7 +20,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     for bytes in [512, 4 << 10, 8 << 10] {
         let quantity =
             format!("sequential writes of {} KiB over those of 32 KiB, a byte", bytes as f64 / 1024.0);
-        outcome.rows.push(Row::at_least(
+        outcome.rows.push(row::at_least(
             &quantity,
             "significantly more",
             a_byte(bytes) / a_byte(32 << 10),
@@ -30,7 +30,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     }
     for bytes in [4 << 10, 32 << 10, 128 << 10] {
         let quantity = format!("random writes of {} KiB", bytes >> 10);
-        outcome.rows.push(Row::near(&quantity, 260.0, ms(Baseline::Rw, bytes), "ms", 0.25));
+        outcome.rows.push(row::near(&quantity, 260.0, ms(Baseline::Rw, bytes), "ms", 0.25));
     }
     outcome.figures.extend(figure(&found, "granularity", "fig7"));
     Ok(outcome)

@@ -3,8 +3,8 @@
 use super::{benchmarked, phases};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
-use flashlane_measure::figure::{Axis, Figure, Series};
+use crate::{FigureError, row};
+use flashlane_result::{Axis, Figure, Series};
 use flashlane_uflip::{Baseline, Benchmark};
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
@@ -24,14 +24,14 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         let cost = |bytes: i64| found.mean_ms(Benchmark::Locality, Baseline::Rw, bytes) / sw_ms;
         let (small, large) = (cost(2 << 20), cost(2 << 30));
         outcome.rows.extend([
-            Row::between(
+            row::between(
                 &format!("{drive}: random writes within 2 MiB over SW"),
                 "nearly one",
                 small,
                 "",
                 (0.5, 2.0),
             ),
-            Row::at_least(
+            row::at_least(
                 &format!("{drive}: within 2 GiB over within 2 MiB"),
                 "far more",
                 large / small,

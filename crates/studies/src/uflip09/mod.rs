@@ -18,8 +18,8 @@ mod table3;
 use crate::lab::Lab;
 use crate::study::{Outcome, Study};
 use drives::Benchmarked;
-use flashlane_measure::figure::Figure;
-use flashlane_uflip::{Baseline, BaselinePhases};
+use flashlane_result::Figure;
+use flashlane_result::uflip::{Baseline, BaselinePhases};
 
 pub(crate) const STUDY: Study = Study {
     paper: "uflip09",

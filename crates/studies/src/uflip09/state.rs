@@ -2,7 +2,7 @@
 
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
+use crate::{FigureError, row};
 use flashlane_base::Duration;
 use flashlane_workload::Access;
 
@@ -29,9 +29,9 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     };
     let (fresh, written) = (mean_ms("fresh")?, mean_ms("fragmented")?);
     let rows = vec![
-        Row::between("16 KiB random writes out of the box", 1.0, fresh, "ms", (0.5, 2.0)),
-        Row::between("after random writes all over it", "8 to 18", written, "ms", (8.0, 18.0)),
-        Row::at_least("that over out of the box", "almost 10", written / fresh, "", 5.0),
+        row::between("16 KiB random writes out of the box", 1.0, fresh, "ms", (0.5, 2.0)),
+        row::between("after random writes all over it", "8 to 18", written, "ms", (8.0, 18.0)),
+        row::at_least("that over out of the box", "almost 10", written / fresh, "", 5.0),
     ];
     Ok(Outcome { rows, ..Outcome::default() })
 }

@@ -5,9 +5,9 @@
 use super::{benchmarked, figure};
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
-use crate::{FigureError, Row};
-use flashlane_measure::figure::Figure;
-use flashlane_uflip::{Characteristics, Effect, Reach};
+use crate::{FigureError, Row, row};
+use flashlane_result::Figure;
+use flashlane_result::uflip::{Characteristics, Effect, Reach};
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "table3",
@@ -105,7 +105,7 @@ fn judge(published: &Published, found: &Characteristics, outcome: &mut Outcome) 
     let Published { drive, base_ms, .. } = published;
     let measured = [found.sr_ms, found.rr_ms, found.sw_ms, found.rw_ms].map(|ms| ms.unwrap_or(f64::NAN));
     let quotient = base_ms[3] / base_ms[2];
-    outcome.rows.push(Row::between(
+    outcome.rows.push(row::between(
         &format!("{drive}: RW over SW"),
         quotient,
         measured[3] / measured[2],
@@ -116,10 +116,10 @@ fn judge(published: &Published, found: &Characteristics, outcome: &mut Outcome) 
         ["SR", "RR", "SW", "RW"].into_iter().zip(base_ms.iter().zip(measured))
     {
         let limits = (published / 2.0, published * 2.0);
-        outcome.rows.push(Row::between(&format!("{drive}: {name}"), *published, measured, "ms", limits));
+        outcome.rows.push(row::between(&format!("{drive}: {name}"), *published, measured, "ms", limits));
     }
     let blank = |value: Option<f64>| if value.is_some() { "an effect" } else { "none" };
-    outcome.rows.push(Row::exact(
+    outcome.rows.push(row::exact(
         &format!("{drive}: effect of a pause on RW"),
         blank(published.pause_ms),
         Some(blank(found.pause_rw_ms)),
@@ -147,10 +147,10 @@ fn reach(name: &str, published: Option<f64>, found: Option<Reach>, unit: &str, o
     let limit = found.and_then(|reach| reach.limit);
     let words = |reach: Reach| if reach.limit.is_some() { "an area" } else { "none" };
     outcome.rows.push(match published {
-        None => Row::exact(name, "none", Some(found.map_or("not measured", words)), unit),
+        None => row::exact(name, "none", Some(found.map_or("not measured", words)), unit),
         Some(published) => {
             let limits = (published / 2.0, published * 2.0);
-            Row::between(name, published, limit.unwrap_or(f64::NAN), unit, limits)
+            row::between(name, published, limit.unwrap_or(f64::NAN), unit, limits)
         }
     });
 }
@@ -161,10 +161,10 @@ const EFFECT: f64 = 1.25;
 fn same_sign(name: &str, published: f64, found: Option<Effect>) -> Row {
     let measured = found.map_or(f64::NAN, |effect| effect.cost);
     if published > EFFECT {
-        Row::at_least(name, published, measured, "", EFFECT)
+        row::at_least(name, published, measured, "", EFFECT)
     } else if published < 1.0 / EFFECT {
-        Row::at_most(name, published, measured, "", 1.0 / EFFECT)
+        row::at_most(name, published, measured, "", 1.0 / EFFECT)
     } else {
-        Row::between(name, published, measured, "", (1.0 / EFFECT, EFFECT))
+        row::between(name, published, measured, "", (1.0 / EFFECT, EFFECT))
     }
 }

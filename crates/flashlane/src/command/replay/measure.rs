@@ -6,9 +6,9 @@ use crate::device::{self as devices, Opened, Opening};
 use crate::failure::Failure;
 use crate::harness;
 use crate::options::SafetyOptions;
-use flashlane_measure::schema::ReplayResult;
 use flashlane_measure::{Options, Pace, Progress, Replay, replay};
 use flashlane_open::Target;
+use flashlane_result::replay::ReplayResult;
 use flashlane_trace::Record;
 use std::ops::ControlFlow;
 

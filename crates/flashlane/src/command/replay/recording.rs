@@ -5,8 +5,9 @@ use crate::failure::Failure;
 use crate::progress::metered;
 use anyhow::anyhow;
 use flashlane_base::Operation;
-use flashlane_measure::schema::{PlacedRow, ReplayResult, TraceRow, Warning};
 use flashlane_open::Target;
+use flashlane_result::Warning;
+use flashlane_result::replay::{PlacedRow, ReplayResult, TraceRow};
 use flashlane_trace::{
     Doubt, OpenOptions, Placed, Record, SideBySide, Trace, files, input_name, is_standard_input,
 };
@@ -174,12 +175,12 @@ impl Told {
                             &format!("; the first in the trace is {unit} {}", backward.first_line);
                     }
                 }
-                _ => result.warnings.push(Warning { code: code.into(), message }),
+                _ => result.warnings.push(Warning::new(code, message)),
             }
         }
         if let Some(reason) = self.incomplete {
             // What was replayed until there stands.
-            result.warnings.insert(0, Warning { code: "trace-incomplete".into(), message: reason.clone() });
+            result.warnings.insert(0, Warning::new("trace-incomplete", reason.clone()));
             result.partial.get_or_insert(reason);
         }
     }

@@ -14,7 +14,7 @@ use flashlane_block::load::{self, Load, OperationStats};
 use flashlane_block::{BlockOptions, Layout, Outcome, Placement};
 use flashlane_device::Profile;
 use flashlane_open::{AnyBlocks, Target};
-use serde_json::{Value, json};
+use flashlane_result::sdf::{PhaseRow, SDF_BENCH_SCHEMA, SdfBenchResult};
 
 /// Blocks a lane that are put unless a number is given.
 const BLOCKS_PER_LANE: u64 = 4;
@@ -89,21 +89,31 @@ pub fn call(
             }
         }
     }
-    let mut value = described(&blocks);
-    value["blocks_removed"] = removed.into();
-    value["schema"] = "flashlane.sdf_bench/1".into();
-    value["seed"] = given.seed.0.into();
-    value["in_flight"] = in_flight.into();
-    value["placement"] = placement_name(placement).into();
-    value["phases"] = phases.into();
-    value["partial"] = partial.clone().into();
-    let doubts = warnings.iter().map(|warning| serde_json::to_value(warning).map_err(Failure::failed));
-    value["warnings"] = doubts.collect::<Result<Value, _>>()?;
-    if let Some(fields) = value.as_object_mut() {
-        // How each lane stands is a matter of status.
-        fields.remove("lanes");
-    }
-    output::deliver(output, &output::value(&value, target)?, None)?;
+    let left = described(&blocks);
+    let result = SdfBenchResult {
+        schema: SDF_BENCH_SCHEMA.into(),
+        device: left.device,
+        format: left.format,
+        block_bytes: left.block_bytes,
+        blocks: left.blocks,
+        blocks_free: left.blocks_free,
+        user_bytes: left.user_bytes,
+        next_id: left.next_id,
+        units_erased: left.units_erased,
+        units_dirty: left.units_dirty,
+        units_bad: left.units_bad,
+        units_damaged: left.units_damaged,
+        superblock_copies: left.superblock_copies,
+        partial: partial.clone(),
+        warnings,
+        blocks_removed: removed,
+        seed: given.seed.0,
+        in_flight,
+        placement: placement_name(placement).into(),
+        phases,
+        machine: None,
+    };
+    output::deliver(output, &output::value(&result, target)?, None)?;
     Ok(match partial {
         None => Status::Done,
         Some(reason) => {
@@ -188,14 +198,14 @@ fn placement_name(placement: Placement) -> &'static str {
     Placement::ALL.iter().find(|(_, known)| *known == placement).expect("all have a name").0
 }
 
-fn phase(name: &str, load: &Load, side: &OperationStats, elapsed: Duration) -> Value {
-    json!({
-        "operation": name,
-        "requests": side.count,
-        "request_bytes": side.bytes / side.count.max(1),
-        "in_flight": load.in_flight,
-        "elapsed_s": elapsed.as_s_f64(),
-        "bandwidth_bytes_per_s": side.bytes_per_s(elapsed),
-        "latency_ns": side.latency.latency(),
-    })
+fn phase(name: &str, load: &Load, side: &OperationStats, elapsed: Duration) -> PhaseRow {
+    PhaseRow {
+        operation: name.into(),
+        requests: side.count,
+        request_bytes: side.bytes / side.count.max(1),
+        in_flight: load.in_flight,
+        elapsed_s: elapsed.as_s_f64(),
+        bandwidth_bytes_per_s: side.bytes_per_s(elapsed),
+        latency_ns: side.latency.latency(),
+    }
 }

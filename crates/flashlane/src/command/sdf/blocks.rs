@@ -172,7 +172,7 @@ pub fn list(target: &Target, format: Format) -> Result<Status, Failure> {
                 "verdict": verdict.text,
                 "sound": verdict.is_sound,
                 "blocks": rows,
-                "damaged": damaged.collect::<Value>(),
+                "damaged": damaged.collect::<Vec<_>>(),
             }))
         }
     };

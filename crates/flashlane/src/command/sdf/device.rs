@@ -10,8 +10,8 @@ use flashlane_block::{BlockOptions, Blocks, FormatError, Layout, OpenError as Bl
 use flashlane_device::{Device, Profile};
 use flashlane_host::DEPTH_DEFAULT;
 use flashlane_layer::Format;
-use flashlane_measure::schema::Warning;
 use flashlane_open::{AnyBlocks, BlockAccess, BlocksError, Division, OpenOptions, Target, formatting};
+use flashlane_result::Warning;
 
 /// Opens the blocks on a device. They are ours, so that writing among them asks for no consent; a device that holds
 /// something else is not opened. To be read they are opened without a superblock too.

@@ -10,7 +10,8 @@ use flashlane_base::units::exact_bytes;
 use flashlane_block::{BlockOptions, GetFailure, LaneStatus, Outcome, UnitAddress};
 use flashlane_device::Device;
 use flashlane_open::{AnyBlocks, BlockAccess, Division, Target};
-use serde_json::{Value, json};
+use flashlane_result::Warning;
+use flashlane_result::sdf::{BlockDeviceRow, LaneRow, SDF_SCHEMA, SdfResult, UnitRow, UnreadableRow};
 use std::collections::BTreeMap;
 
 /// Gets in flight a lane while everything is read.
@@ -20,15 +21,13 @@ const GETS_PER_LANE: usize = 2;
 pub fn format(target: &Target, output: &OutputOptions, safety: &SafetyOptions) -> Result<Status, Failure> {
     output::prepare_beside(output, target)?;
     let (blocks, _, division) = format_device(target, safety, None, BlockOptions::default(), &|_, _| Ok(()))?;
-    let mut value = described(&blocks);
-    let (lanes, unit_bytes) = (&value["device"]["lanes"], blocks.status().layout.unit_bytes);
-    let shape = format!("{lanes} lanes, units of {}", exact_bytes(unit_bytes));
-    value["division"] = match division {
+    let mut result = described(&blocks);
+    let shape = format!("{} lanes, units of {}", result.device.lanes, exact_bytes(result.device.unit_bytes));
+    result.division = Some(match division {
         Division::Kept => format!("kept as it was: {shape}"),
         Division::New => format!("new: {shape}"),
-    }
-    .into();
-    output::deliver(output, &output::value(&value, target)?, None)?;
+    });
+    output::deliver(output, &output::value(&result, target)?, None)?;
     Ok(Status::Done)
 }
 
@@ -36,15 +35,15 @@ pub fn format(target: &Target, output: &OutputOptions, safety: &SafetyOptions) -
 pub fn status(target: &Target, output: &OutputOptions) -> Result<Status, Failure> {
     output::prepare_beside(output, target)?;
     let blocks = open(target, BlockAccess::Read)?;
-    let mut value = described(&blocks);
-    judge(&mut value, &Verdict::new(target, &blocks, None));
-    output::deliver(output, &output::value(&value, target)?, None)?;
+    let mut result = described(&blocks);
+    judge(&mut result, &Verdict::new(target, &blocks, None));
+    output::deliver(output, &output::value(&result, target)?, None)?;
     Ok(Status::Done)
 }
 
-fn judge(value: &mut Value, verdict: &Verdict) {
-    value["verdict"] = verdict.text.clone().into();
-    value["sound"] = verdict.is_sound.into();
+fn judge(result: &mut SdfResult, verdict: &Verdict) {
+    result.verdict = Some(verdict.text.clone());
+    result.sound = Some(verdict.is_sound);
 }
 
 /// Reads every block, after a repair where `repair` says whether that may overwrite other data.
@@ -84,10 +83,8 @@ pub fn fsck(target: &Target, repair: Option<bool>, output: &OutputOptions) -> Re
                     _ => None,
                 };
                 damaged_blocks.push(Unreadable { id: info.id, address: info.address, offset_bytes });
-                let mut value = located(&blocks, info.address);
-                value["id"] = info.id.into();
-                value["reason"] = failure.to_string().into();
-                unreadable.push(value);
+                let (unit, reason) = (located(&blocks, info.address), failure.to_string());
+                unreadable.push(UnreadableRow { unit, id: Some(info.id), reason });
             }
         }
         meter.set(Some(checked as f64 / all.len().max(1) as f64));
@@ -96,31 +93,25 @@ pub fn fsck(target: &Target, repair: Option<bool>, output: &OutputOptions) -> Re
         }
     }
     drop(meter);
-    let mut value = described(&blocks);
+    let mut result = described(&blocks);
     // A unit whose block cannot be read is damaged too.
     for block in &unreadable {
-        let lane = block["lane"].as_u64().unwrap_or(0) as usize;
-        add_one(&mut value["units_damaged"]);
-        add_one(&mut value["lanes"][lane]["units_damaged"]);
+        result.units_damaged += 1;
+        result.lanes[block.unit.lane as usize].units_damaged += 1;
     }
-    unreadable.extend(blocks.damaged().map(|address| {
-        let mut value = located(&blocks, address);
-        value["id"] = Value::Null;
-        value["reason"] = "what the unit holds cannot be told".into();
-        value
+    unreadable.extend(blocks.damaged().map(|address| UnreadableRow {
+        unit: located(&blocks, address),
+        id: None,
+        reason: "what the unit holds cannot be told".into(),
     }));
     let read = Checked { blocks: checked, unreadable: damaged_blocks, is_partial: partial.is_some() };
     let verdict = Verdict::new(target, &blocks, Some(&read));
-    judge(&mut value, &verdict);
-    value["blocks_checked"] = checked.into();
-    value["unreadable"] = unreadable.into();
-    value["partial"] = partial.into();
-    output::deliver(output, &output::value(&value, target)?, None)?;
+    judge(&mut result, &verdict);
+    result.blocks_checked = Some(checked);
+    result.unreadable = Some(unreadable);
+    result.partial = partial.map(str::to_owned);
+    output::deliver(output, &output::value(&result, target)?, None)?;
     Ok(if verdict.is_sound { Status::Done } else { Status::Failed })
-}
-
-fn add_one(count: &mut Value) {
-    *count = (count.as_u64().unwrap_or(0) + 1).into();
 }
 
 /// What a device that keeps its own table of units counts as it is opened, and what that means.
@@ -149,104 +140,104 @@ const REPAIRS: [(&str, &str, &str); 4] = [
 ];
 
 /// A unit, and the bytes of its lane that it takes.
-pub fn located(blocks: &AnyBlocks, address: UnitAddress) -> Value {
+pub fn located(blocks: &AnyBlocks, address: UnitAddress) -> UnitRow {
     let bytes = blocks.unit_bytes(address);
-    json!({
-        "lane": address.lane,
-        "unit": address.unit,
-        "offset_bytes": bytes.start,
-        "length_bytes": bytes.end - bytes.start,
-    })
+    let length_bytes = bytes.end - bytes.start;
+    UnitRow { lane: address.lane, unit: address.unit, offset_bytes: bytes.start, length_bytes }
 }
 
 /// What can be told without reading blocks.
-pub fn described(blocks: &AnyBlocks) -> Value {
+pub fn described(blocks: &AnyBlocks) -> SdfResult {
     let status = blocks.status();
     let layout = status.layout;
     let profile = blocks.device().profile();
     let sum = |of: fn(&LaneStatus) -> u64| status.lanes.iter().map(of).sum::<u64>();
+    SdfResult {
+        schema: SDF_SCHEMA.into(),
+        device: BlockDeviceRow {
+            name: profile.name.clone(),
+            simulated: profile.simulated,
+            lanes: layout.lanes,
+            units_per_lane: layout.units,
+            unit_bytes: layout.unit_bytes,
+            read_unit_bytes: layout.granule_bytes,
+        },
+        format: format!("{:032x}", status.format),
+        block_bytes: layout.block_bytes(),
+        blocks: status.blocks,
+        blocks_free: status.blocks_free,
+        user_bytes: (status.blocks + status.blocks_free) * layout.block_bytes(),
+        next_id: status.next_id,
+        units_erased: sum(|lane| lane.erased),
+        units_dirty: sum(|lane| lane.dirty),
+        units_bad: sum(|lane| lane.bad),
+        units_damaged: sum(|lane| lane.damaged),
+        superblock_copies: status.superblock_copies as u64,
+        lanes: (0..).zip(&status.lanes).map(|(lane, of)| lane_row(lane, of)).collect(),
+        warnings: warnings(blocks),
+        division: None,
+        verdict: None,
+        sound: None,
+        blocks_checked: None,
+        unreadable: None,
+        partial: None,
+        machine: None,
+    }
+}
+
+/// What is damaged, as far as that is known without reading blocks.
+fn warnings(blocks: &AnyBlocks) -> Vec<Warning> {
+    let status = blocks.status();
     let mut warnings = Vec::new();
-    let damaged = sum(|lane| lane.damaged);
+    let damaged = status.lanes.iter().map(|lane| lane.damaged).sum::<u64>();
     if damaged > 0 {
-        warnings.push(json!({
-            "code": "damaged-units",
-            "message": format!(
-                "{} damaged at both ends, or the device has forgotten whether they were erased since: what they \
-                 hold cannot be told, and they are left as they are ('flashlane sdf rm DEVICE --damaged' erases them)",
-                counted(damaged, "unit is", "units are")
-            ),
-        }));
+        let message = format!(
+            "{} damaged at both ends, or the device has forgotten whether they were erased since: what they \
+             hold cannot be told, and they are left as they are ('flashlane sdf rm DEVICE --damaged' erases them)",
+            counted(damaged, "unit is", "units are")
+        );
+        warnings.push(Warning::new("damaged-units", message));
     }
     if status.counts.single_copy_units > 0 {
-        warnings.push(json!({
-            "code": "damaged-headers",
-            "message": format!(
-                "{} a damaged header or footer, and what is there was found by the other ('flashlane sdf fsck DEVICE \
-                 --repair' writes such blocks anew while that is sound)",
-                counted(status.counts.single_copy_units, "unit has", "units have")
-            ),
-            "units": blocks.damaged_ends().map(|end| end_named(blocks, &end)).collect::<Vec<_>>(),
-        }));
+        let message = format!(
+            "{} a damaged header or footer, and what is there was found by the other ('flashlane sdf fsck DEVICE \
+             --repair' writes such blocks anew while that is sound)",
+            counted(status.counts.single_copy_units, "unit has", "units have")
+        );
+        let units = blocks.damaged_ends().map(|end| end_named(blocks, &end)).collect();
+        warnings.push(Warning { units, ..Warning::new("damaged-headers", message) });
     }
     if status.superblock_copies == 0 {
-        warnings.push(json!({
-            "code": "no-superblock",
-            "message": "no copy of the superblock is left: blocks are found by their headers, and nothing is written \
-                 before 'flashlane sdf fsck DEVICE --repair --destroy-data' writes it anew",
-        }));
+        warnings.push(Warning::new(
+            "no-superblock",
+            "no copy of the superblock is left: blocks are found by their headers, and nothing is written \
+             before 'flashlane sdf fsck DEVICE --repair --destroy-data' writes it anew",
+        ));
     } else if status.superblock_copies < 2 {
-        warnings.push(json!({
-            "code": "one-superblock",
-            "message": "only one copy of the superblock is left; the next put or delete writes it anew",
-        }));
+        warnings.push(Warning::new(
+            "one-superblock",
+            "only one copy of the superblock is left; the next put or delete writes it anew",
+        ));
     }
     for (counter, code, what) in REPAIRS {
         let count = blocks.device().counters().get(counter).unwrap_or(0);
         if count > 0 {
-            let times = counted(count, "time", "times");
-            warnings.push(json!({ "code": code, "message": format!("{what} ({times})") }));
+            warnings.push(Warning::new(code, format!("{what} ({})", counted(count, "time", "times"))));
         }
     }
-    let lanes: Vec<Value> = (0_u64..).zip(&status.lanes).map(|(lane, of)| lane_value(lane, of)).collect();
-    json!({
-        "schema": "flashlane.sdf/1",
-        "device": {
-            "name": profile.name,
-            "simulated": profile.simulated,
-            "lanes": layout.lanes,
-            "units_per_lane": layout.units,
-            "unit_bytes": layout.unit_bytes,
-            "read_unit_bytes": layout.granule_bytes,
-        },
-        "format": format!("{:032x}", status.format),
-        "block_bytes": layout.block_bytes(),
-        "blocks": status.blocks,
-        "blocks_free": status.blocks_free,
-        "user_bytes": (status.blocks + status.blocks_free) * layout.block_bytes(),
-        "next_id": status.next_id,
-        "units_erased": sum(|lane| lane.erased),
-        "units_dirty": sum(|lane| lane.dirty),
-        "units_bad": sum(|lane| lane.bad),
-        "units_damaged": damaged,
-        "superblock_copies": status.superblock_copies,
-        "lanes": lanes,
-        "warnings": warnings,
-    })
+    warnings
 }
 
-fn lane_value(lane: u64, of: &LaneStatus) -> Value {
-    let mut value = json!({
-        "lane": lane,
-        "blocks": of.blocks,
-        "units_erased": of.erased,
-        "units_dirty": of.dirty,
-        "units_bad": of.bad,
-        "units_damaged": of.damaged,
-    });
-    if let Some((least, mean, most)) = of.erases {
-        value["erases_least"] = least.into();
-        value["erases_mean"] = mean.into();
-        value["erases_most"] = most.into();
+fn lane_row(lane: u64, of: &LaneStatus) -> LaneRow {
+    LaneRow {
+        lane,
+        blocks: of.blocks,
+        units_erased: of.erased,
+        units_dirty: of.dirty,
+        units_bad: of.bad,
+        units_damaged: of.damaged,
+        erases_least: of.erases.map(|(least, ..)| least),
+        erases_mean: of.erases.map(|(_, mean, _)| mean),
+        erases_most: of.erases.map(|(.., most)| most),
     }
-    value
 }

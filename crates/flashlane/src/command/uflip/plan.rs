@@ -7,12 +7,10 @@ use crate::output;
 use flashlane_base::Seed;
 use flashlane_measure::closed_loop;
 use flashlane_open::Target;
-use flashlane_uflip::{Estimate, Lengths, Options, Plan};
+use flashlane_result::uflip_plan::{PlannedBenchmark, PlannedDevice, UFLIP_PLAN_SCHEMA, UflipPlan};
+use flashlane_uflip::{Lengths, Options, Plan};
 use flashlane_workload::{Generator, Job, Mix, Pattern};
-use serde_json::{Value, json};
 
-/// What a plan's schema says.
-const SCHEMA: &str = "flashlane.uflip-plan/1";
 /// Random reads that tell how fast the device is.
 const READS: usize = 64;
 /// Their size: uFLIP's.
@@ -37,30 +35,32 @@ pub(super) fn call(arguments: &Arguments, target: &Target) -> Result<Status, Fai
     let plan = Plan::new(&options, profile.capacity_bytes, unit_bytes);
     plan.check().map_err(Failure::unusable)?;
     let lengths = Lengths::default();
-    let row = |estimate: &Estimate| -> Value { serde_json::to_value(estimate).unwrap_or_default() };
-    let benchmarks = plan.estimates(&lengths).into_iter().map(|(benchmark, estimate)| {
-        let mut row = row(&estimate);
-        row["benchmark"] = benchmark.name().into();
-        row
-    });
     let total = plan.estimate(&lengths);
     let read_ns = took.as_ns() as f64 / READS as f64;
     let endurance = target.config().and_then(|config| config.flash.endurance);
     let device_writes = total.written_bytes as f64 / profile.capacity_bytes as f64;
-    let result = json!({
-        "schema": SCHEMA,
-        "device": { "name": profile.name, "capacity_bytes": profile.capacity_bytes, "simulated": profile.simulated },
-        "mode": arguments.effort().name(),
-        "area_bytes": plan.area_bytes,
-        "benchmarks": benchmarks.collect::<Vec<_>>(),
-        "total": row(&total),
-        "device_writes": device_writes,
-        "endurance_share": endurance.map(|erases| device_writes / f64::from(erases)),
-        "random_read_ns": read_ns,
-        "expected_s": (total.ios as f64 * read_ns + total.paused_ns as f64) / 1e9,
-        "warnings": opened.warnings,
-        "partial": null,
-    });
+    let benchmarks = plan.estimates(&lengths).into_iter();
+    let result = UflipPlan {
+        schema: UFLIP_PLAN_SCHEMA.into(),
+        device: PlannedDevice {
+            name: profile.name,
+            capacity_bytes: profile.capacity_bytes,
+            simulated: profile.simulated,
+        },
+        mode: arguments.effort().name().into(),
+        area_bytes: plan.area_bytes,
+        benchmarks: benchmarks
+            .map(|(benchmark, estimate)| PlannedBenchmark { estimate, benchmark })
+            .collect(),
+        device_writes,
+        endurance_share: endurance.map(|erases| device_writes / f64::from(erases)),
+        random_read_ns: read_ns,
+        expected_s: (total.ios as f64 * read_ns + total.paused_ns as f64) / 1e9,
+        total,
+        warnings: opened.warnings,
+        partial: None,
+    };
+    let result = serde_json::to_value(result).map_err(Failure::failed)?;
     output::deliver(&arguments.output, &result, None)?;
     Ok(Status::Done)
 }

@@ -2,7 +2,7 @@
 
 use super::change::Beginning;
 use super::periodicity::{LEAST_CYCLES, Search};
-use crate::schema::Warning;
+use flashlane_result::Warning;
 
 /// A doubt about [`super::Phases`].
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
@@ -58,7 +58,7 @@ impl PhaseDoubt {
 
 impl From<&PhaseDoubt> for Warning {
     fn from(doubt: &PhaseDoubt) -> Self {
-        Self { code: doubt.code().into(), message: doubt.to_string() }
+        Self::new(doubt.code(), doubt.to_string())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The plot by which a reader checks the phases: uFLIP's figures 3 and 4.
 
 use super::Phases;
-use crate::figure::{Axis, Figure, Mark, Series};
+use flashlane_result::{Axis, Figure, Mark, Series};
 
 /// I/Os that are drawn one by one, and points of a curve.
 const POINTS: usize = 2000;

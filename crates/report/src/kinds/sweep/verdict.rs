@@ -1,49 +1,66 @@
 //! What a sweep found, in a sentence: which points differ, and the knee of a depth. `docs/sweeps.md` has the rules.
 
-use super::{is_measured, settings};
+use super::{MEASURES, scalar, settings};
 use crate::document::{Cell, Tone};
-use crate::kinds::items;
-use crate::wording::{capitalised, plain_value, time_ns};
-use serde_json::{Value, json};
+use crate::wording::{capitalised, exact, plain_value, time_ns};
+use flashlane_result::sweep::{
+    Compared, Comparison, Knee, PointRow, PointStatus, Standing, SweepResult, Verdict,
+};
+use serde_json::json;
 
 /// Points that are named one by one; of more, the number.
 const NAMED: usize = 4;
 
 /// The sentences.
-pub(super) fn summary(result: &Value, rows: &[&Value]) -> String {
-    if !rows.iter().any(|row| is_measured(row) || row["status"] == "partial") {
+pub(super) fn summary(result: &SweepResult) -> String {
+    let has_numbers = |row: &PointRow| matches!(row.status, PointStatus::Measured | PointStatus::Partial);
+    if !result.rows.iter().any(has_numbers) {
         return "Nothing was measured.".into();
     }
-    let knees: Vec<String> = items(&result["knees"]).map(knee).collect();
-    let differences = compared(result, rows).unwrap_or_default();
+    let knees: Vec<String> = result.knees.iter().map(knee).collect();
+    let differences = result
+        .comparison
+        .as_ref()
+        .and_then(|comparison| compared(comparison, &result.rows))
+        .unwrap_or_default();
     if knees.is_empty() {
         return differences;
     }
     // A knee of points that do not differ is chance.
-    let none = result["comparison"]["verdict"] == "no-difference";
+    let none = verdict(result) == Some(Verdict::NoDifference);
     let first = none.then_some(differences).filter(|text| !text.is_empty());
     first.into_iter().chain(knees).collect::<Vec<_>>().join(" ")
 }
 
+fn verdict(result: &SweepResult) -> Option<Verdict> {
+    result.comparison.as_ref().map(|comparison| comparison.verdict)
+}
+
 /// Which points differ by the metric that they were compared by.
-fn compared(result: &Value, rows: &[&Value]) -> Option<String> {
-    let comparison = &result["comparison"];
-    let (title, field) = (comparison["title"].as_str()?, comparison["field"].as_str()?);
-    let standing =
-        |wanted: &'static str| rows.iter().filter(move |row| row["compared"]["standing"] == wanted);
-    let best = standing("best").next()?;
-    let value = plain_value(field, &best[field]);
-    let worse: Vec<f64> =
-        standing("worse").filter_map(|row| row["compared"]["difference"].as_f64()).collect();
+fn compared(comparison: &Comparison, rows: &[PointRow]) -> Option<String> {
+    let (title, field) = (&comparison.title, comparison.field.as_str());
+    let standing = |wanted: Standing| {
+        let compared = |row| -> Option<(&PointRow, f64)> {
+            let row: &PointRow = row;
+            row.compared.filter(|of| of.standing == wanted).map(|of| (row, of.difference))
+        };
+        rows.iter().filter_map(compared).collect::<Vec<_>>()
+    };
+    let (best, _) = *standing(Standing::Best).first()?;
+    let measure = MEASURES.iter().find(|measure| measure.field == field);
+    let value =
+        plain_value(field, &measure.map(|measure| (measure.value)(&best.measures)).unwrap_or_default());
+    let worse: Vec<f64> = standing(Standing::Worse).into_iter().map(|(_, difference)| difference).collect();
     let (least, most) =
         (worse.iter().copied().fold(f64::INFINITY, f64::min), worse.iter().copied().fold(0.0, f64::max));
     let others = if worse.len() == 1 { "the other point is" } else { "the others are" };
     let by = by(least, most);
     let title = capitalised(title);
-    Some(match comparison["verdict"].as_str()? {
-        "no-difference" => {
-            let largest = standing("no-difference").filter_map(|row| row["compared"]["difference"].as_f64());
-            let within = largest.fold(0.0, f64::max);
+    let with = settings(&best.point);
+    Some(match comparison.verdict {
+        Verdict::NoDifference => {
+            let alike = standing(Standing::NoDifference);
+            let within = alike.into_iter().map(|(_, difference)| difference).fold(0.0, f64::max);
             match rows.len() {
                 2 => format!(
                     "No difference between the two points: {title} {value}, within {}.",
@@ -55,30 +72,25 @@ fn compared(result: &Value, rows: &[&Value]) -> Option<String> {
                 ),
             }
         }
-        "too-few-repetitions" => {
-            let open: Vec<&&Value> =
-                rows.iter().filter(|row| row["compared"]["standing"] == "too-few-repetitions").collect();
-            let differences = open.iter().filter_map(|row| row["compared"]["difference"].as_f64());
-            let apart = apart(differences.fold(0.0, f64::max));
-            let points = match open.len() {
-                1 => format!("{} and {}", settings(best), settings(open[0])),
-                more if more + 1 == rows.len() => "the points".into(),
-                more => format!("{} and {more} other points", settings(best)),
+        Verdict::TooFewRepetitions => {
+            let open = standing(Standing::TooFewRepetitions);
+            let apart = apart(open.iter().map(|(_, difference)| *difference).fold(0.0, f64::max));
+            let points = match &open[..] {
+                [(one, _)] => format!("{with} and {}", settings(&one.point)),
+                more if more.len() + 1 == rows.len() => "the points".into(),
+                more => format!("{with} and {} other points", more.len()),
             };
             let worse = if worse.is_empty() { String::new() } else { format!("; {others} {by}") };
             format!(
-                "The repetitions are too few to tell {points} apart: {title} is {value} with {}, and the means lie up \
+                "The repetitions are too few to tell {points} apart: {title} is {value} with {with}, and the means lie up \
                  to {apart}{worse}. More repetitions help (--repeat).",
-                settings(best)
             )
         }
-        "one-best" => format!("{title} is best with {}: {value}; {others} {by}.", settings(best)),
-        "several-best" => {
-            let alike: Vec<String> = rows
-                .iter()
-                .filter(|row| ["best", "no-difference"].iter().any(|s| row["compared"]["standing"] == *s))
-                .map(|row| settings(row))
-                .collect();
+        Verdict::OneBest => format!("{title} is best with {with}: {value}; {others} {by}."),
+        Verdict::SeveralBest => {
+            let is_alike = |of: Compared| matches!(of.standing, Standing::Best | Standing::NoDifference);
+            let alike = rows.iter().filter(|row| row.compared.is_some_and(is_alike));
+            let alike: Vec<String> = alike.map(|row| settings(&row.point)).collect();
             let named = match alike.len() {
                 ..=NAMED => list(&alike),
                 more => {
@@ -87,9 +99,8 @@ fn compared(result: &Value, rows: &[&Value]) -> Option<String> {
             };
             format!("No difference between {named}: {title} {value}; {others} {by}.")
         }
-        _ => format!(
-            "{title} is best with {}: {value}; each point was measured once, so this may be chance (--repeat 5 tells).",
-            settings(best)
+        Verdict::Unknown => format!(
+            "{title} is best with {with}: {value}; each point was measured once, so this may be chance (--repeat 5 tells).",
         ),
     })
 }
@@ -127,14 +138,13 @@ fn list(names: &[String]) -> String {
 }
 
 /// Where more depth gains little.
-fn knee(knee: &Value) -> String {
-    let point = settings(knee);
+fn knee(knee: &Knee) -> String {
+    let point = settings(&knee.point);
     let of = if point.is_empty() { String::new() } else { format!("With {point}: ") };
-    let depth = plain_value("", &knee["depth"]);
-    let (iops, share_of_best) =
-        (plain_value("iops", &knee["iops"]), share(knee["share"].as_f64().unwrap_or(0.0)));
-    let p99 = knee["p99_ns"].as_f64().map_or(String::new(), |ns| format!(", p99 {}", time_ns(ns)));
-    if knee["is_at_edge"] == true {
+    let depth = plain_value("", &scalar(knee.depth));
+    let (iops, share_of_best) = (plain_value("iops", &scalar(knee.iops)), share(knee.share));
+    let p99 = knee.p99_ns.map_or(String::new(), |ns| format!(", p99 {}", time_ns(ns)));
+    if knee.is_at_edge {
         return format!(
             "{of}no knee up to a depth of {depth}, the largest measured ({iops} requests a second{p99}): more may be better."
         );
@@ -155,44 +165,59 @@ pub(super) fn share(share: f64) -> String {
 }
 
 /// How a row compares with the best: by how much more or less it has than that.
-pub(super) fn standing(result: &Value, row: &Value) -> Cell {
-    let (compared, comparison) = (&row["compared"], &result["comparison"]);
-    let sign = if comparison["larger_is_better"] == true { '-' } else { '+' };
-    let difference = compared["difference"].as_f64().unwrap_or(0.0);
+pub(super) fn standing(result: &SweepResult, row: &PointRow) -> Cell {
+    let Some(Compared { standing, difference, .. }) = row.compared else {
+        return Cell::text("–").tone(Tone::Muted);
+    };
+    let larger_is_better = result.comparison.as_ref().is_some_and(|comparison| comparison.larger_is_better);
+    let sign = if larger_is_better { '-' } else { '+' };
     let difference = factor(difference).unwrap_or_else(|| format!("{sign}{}", share(difference)));
-    let Some(standing) = compared["standing"].as_str() else { return Cell::text("–").tone(Tone::Muted) };
-    match (standing, comparison["verdict"].as_str()) {
+    let name = exact(&scalar(standing));
+    match (standing, verdict(result)) {
         // Where nothing differs there is no best.
-        ("best" | "no-difference", Some("no-difference")) => {
-            Cell::exact("no difference", standing).tone(Tone::Muted)
+        (Standing::Best | Standing::NoDifference, Some(Verdict::NoDifference)) => {
+            Cell::exact("no difference", name).tone(Tone::Muted)
         }
-        ("best" | "no-difference", Some("several-best")) => Cell::exact("among the best", standing),
-        ("no-difference", _) => Cell::exact("no difference", standing).tone(Tone::Muted),
-        ("best", Some("too-few-repetitions")) => Cell::exact("best mean", standing).tone(Tone::Muted),
-        ("too-few-repetitions", _) => {
-            Cell::exact(format!("{difference}, not told apart"), standing).tone(Tone::Muted)
+        (Standing::Best | Standing::NoDifference, Some(Verdict::SeveralBest)) => {
+            Cell::exact("among the best", name)
         }
-        ("worse", _) => Cell::exact(difference, standing),
-        ("unknown", _) => Cell::exact(format!("{difference}, once"), standing).tone(Tone::Muted),
-        _ => Cell::text(standing),
+        (Standing::NoDifference, _) => Cell::exact("no difference", name).tone(Tone::Muted),
+        (Standing::Best, Some(Verdict::TooFewRepetitions)) => {
+            Cell::exact("best mean", name).tone(Tone::Muted)
+        }
+        (Standing::TooFewRepetitions, _) => {
+            Cell::exact(format!("{difference}, not told apart"), name).tone(Tone::Muted)
+        }
+        (Standing::Worse, _) => Cell::exact(difference, name),
+        (Standing::Unknown, _) => Cell::exact(format!("{difference}, once"), name).tone(Tone::Muted),
+        (Standing::Best, _) => Cell::text(name),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
+
+    fn sweep(rows: &Value, knees: &Value, comparison: &Value) -> SweepResult {
+        let sweep = json!({ "schema": "flashlane.sweep/1", "command": "run", "device": "x", "workload": "random-read",
+            "seed": 0, "keys": [], "rows": rows, "comparison": comparison, "knees": knees, "warnings": [],
+            "partial": null });
+        flashlane_result::read(&sweep).unwrap()
+    }
+
+    fn compared_by(title: &str, field: &str, verdict: &str) -> Value {
+        json!({ "metric": "mean", "title": title, "field": field, "larger_is_better": false, "verdict": verdict })
+    }
 
     fn said(verdict: &str, standings: &[(&str, f64)]) -> String {
-        let rows: Vec<Value> = standings
-            .iter()
-            .zip(["a", "b", "c", "d", "e", "f"])
-            .map(|((standing, difference), name)| {
-                json!({ "point": { "policy": name }, "status": "measured", "mean_ns": 125e3,
-                    "compared": { "standing": standing, "difference": difference } })
-            })
-            .collect();
-        let comparison = json!({ "title": "mean latency", "field": "mean_ns", "verdict": verdict });
-        summary(&json!({ "comparison": comparison }), &rows.iter().collect::<Vec<_>>())
+        let rows =
+            standings.iter().zip(["a", "b", "c", "d", "e", "f"]).map(|((standing, difference), name)| {
+                json!({ "point": { "policy": name }, "status": "measured", "reason": null, "mean_ns": 125e3,
+                "compared": { "standing": standing, "difference": difference, "half_width": null } })
+            });
+        let comparison = compared_by("mean latency", "mean_ns", verdict);
+        summary(&sweep(&rows.collect(), &json!([]), &comparison))
     }
 
     #[test]
@@ -223,11 +248,11 @@ mod tests {
 
     #[test]
     fn a_knee_is_named_and_an_edge_is_none() {
-        let row = json!({ "status": "measured", "mean_ns": 1.0 });
+        let row = json!({ "point": {}, "status": "measured", "reason": null, "mean_ns": 1.0 });
         let said = |is_at_edge: bool| {
             let knee = json!({ "key": "workload.depth", "point": {}, "depth": 16.0, "iops": 81_920.0, "share": 0.97,
                 "p99_ns": 410e3, "is_at_edge": is_at_edge });
-            summary(&json!({ "knees": [knee] }), &[&row])
+            summary(&sweep(&json!([row]), &json!([knee]), &Value::Null))
         };
         assert_eq!(
             said(false),
@@ -235,10 +260,12 @@ mod tests {
         );
         assert!(said(true).contains("more may be better"), "{}", said(true));
         // Where the points do not differ, that comes first.
-        let alike = json!({ "status": "measured", "iops": 1e4, "compared": { "standing": "best", "difference": 0.0 } });
-        let knee = json!({ "key": "workload.depth", "point": {}, "depth": 1.0, "iops": 1e4, "share": 1.0 });
-        let comparison = json!({ "title": "requests a second", "field": "iops", "verdict": "no-difference" });
-        let text = summary(&json!({ "knees": [knee], "comparison": comparison }), &[&alike, &alike, &alike]);
+        let alike = json!({ "point": {}, "status": "measured", "reason": null, "iops": 1e4,
+            "compared": { "standing": "best", "difference": 0.0, "half_width": null } });
+        let knee = json!({ "key": "workload.depth", "point": {}, "depth": 1.0, "iops": 1e4, "share": 1.0,
+            "p99_ns": null, "is_at_edge": false });
+        let comparison = compared_by("requests a second", "iops", "no-difference");
+        let text = summary(&sweep(&json!([alike, alike, alike]), &json!([knee]), &comparison));
         assert!(text.starts_with("No difference between the points") && text.contains("The knee"), "{text}");
     }
 }

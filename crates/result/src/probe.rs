@@ -1,10 +1,13 @@
-//! The result of a probe: `flashlane.probe/1`.
+//! `flashlane.probe/1`: what is inside a drive, how sure that is, and what to do with it.
 
-use crate::confirm::Measured;
-use crate::rig::Measurement;
-use flashlane_measure::figure::Figure;
+use crate::feature::Feature;
+use crate::{Figure, Machine, Warning};
 use serde::{Deserialize, Serialize};
+use serde_json::Number;
 use std::collections::BTreeMap;
+
+/// What [`ProbeResult::schema`] says.
+pub const PROBE_SCHEMA: &str = "flashlane.probe/1";
 
 /// Whether a feature was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,13 +21,41 @@ pub enum Status {
     NotDetermined,
 }
 
+/// What a feature is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "a number or a word")]
+pub enum FindingValue {
+    /// A number in the unit that the feature's name ends in.
+    Number(Number),
+    /// A word.
+    Word(String),
+}
+
+impl From<u64> for FindingValue {
+    fn from(number: u64) -> Self {
+        Self::Number(number.into())
+    }
+}
+
+impl From<f64> for FindingValue {
+    fn from(number: f64) -> Self {
+        Self::Number(Number::from_f64(number).expect("what was found is finite"))
+    }
+}
+
+impl From<&str> for FindingValue {
+    fn from(word: &str) -> Self {
+        Self::Word(word.into())
+    }
+}
+
 /// One feature.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Whether it was seen.
     pub status: Status,
-    /// Its value, where found: a number in the unit that the feature's name ends in, or a word.
-    pub value: Option<serde_json::Value>,
+    /// Its value, where found.
+    pub value: Option<FindingValue>,
     /// How sure the status and value are, 0 to 1.
     pub confidence: f64,
     /// What it rests on, in a sentence.
@@ -33,7 +64,7 @@ pub struct Finding {
 
 impl Finding {
     /// A feature that is there.
-    pub fn found(value: impl Into<serde_json::Value>, confidence: f64, evidence: impl Into<String>) -> Self {
+    pub fn found(value: impl Into<FindingValue>, confidence: f64, evidence: impl Into<String>) -> Self {
         Self { status: Status::Found, value: Some(value.into()), confidence, evidence: evidence.into() }
     }
 
@@ -49,12 +80,26 @@ impl Finding {
 
     /// The value as a whole number, where found.
     pub fn number(&self) -> Option<u64> {
-        self.value.as_ref().and_then(serde_json::Value::as_u64)
+        match &self.value {
+            Some(FindingValue::Number(number)) => number.as_u64(),
+            _ => None,
+        }
+    }
+
+    /// The value as a number, whole or not, where found.
+    pub fn factor(&self) -> Option<f64> {
+        match &self.value {
+            Some(FindingValue::Number(number)) => number.as_f64(),
+            _ => None,
+        }
     }
 
     /// The value as a word, where found.
     pub fn word(&self) -> Option<&str> {
-        self.value.as_ref().and_then(serde_json::Value::as_str)
+        match &self.value {
+            Some(FindingValue::Word(word)) => Some(word),
+            _ => None,
+        }
     }
 }
 
@@ -141,20 +186,6 @@ pub struct Rate {
     pub workload: String,
 }
 
-impl From<&Measured> for Rate {
-    fn from(measured: &Measured) -> Self {
-        Self {
-            bandwidth_bytes_per_s: measured.bandwidth_bytes_per_s.round(),
-            iops: measured.iops.round(),
-            p50_ns: measured.p50_ns,
-            p99_ns: measured.p99_ns,
-            requests: measured.requests,
-            steady: measured.steady,
-            workload: measured.workload.clone(),
-        }
-    }
-}
-
 /// A sentence on what to do, and what it rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Advice {
@@ -166,19 +197,10 @@ pub struct Advice {
     pub evidence: String,
 }
 
-/// A doubt about the result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Warning {
-    /// A stable word.
-    pub code: String,
-    /// A sentence.
-    pub message: String,
-}
-
 /// The portrait of a drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProbeResult {
-    /// `flashlane.probe/1`.
+    /// Always [`PROBE_SCHEMA`].
     pub schema: String,
     /// The drive.
     pub device: DeviceRow,
@@ -189,7 +211,7 @@ pub struct ProbeResult {
     #[serde(default)]
     pub advice: Vec<Advice>,
     /// Features by name.
-    pub findings: BTreeMap<String, Finding>,
+    pub findings: BTreeMap<Feature, Finding>,
     /// By load: `random_read`, `random_write`, `scan`.
     pub recommendation: BTreeMap<String, Recommendation>,
     /// Doubts.
@@ -206,9 +228,9 @@ pub struct ProbeResult {
     pub stages: Vec<String>,
     /// The curves it rests on.
     pub figures: Vec<Figure>,
-    /// Every measurement, the first million of them; kept apart from the result as samples.
-    #[serde(skip)]
-    pub measurements: Vec<Measurement>,
+    /// Drive and system, of a real device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
 }
 
 /// What the drive says of itself.
@@ -231,11 +253,10 @@ pub struct DeviceRow {
 }
 
 impl ProbeResult {
-    /// The schema's name.
-    pub const SCHEMA: &'static str = "flashlane.probe/1";
-
-    /// The finding called `name`, if the probe came so far.
-    pub fn finding(&self, name: &str) -> Option<&Finding> {
-        self.findings.get(name)
+    /// A finding, if the probe came so far.
+    pub fn finding(&self, feature: Feature) -> Option<&Finding> {
+        self.findings.get(&feature)
     }
 }
+
+crate::kind!(ProbeResult, PROBE_SCHEMA);

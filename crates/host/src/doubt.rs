@@ -1,11 +1,12 @@
 //! Doubts about what a real device will measure, as data: they go into the result and onto the page.
 
 use flashlane_base::units::format_bytes;
+use flashlane_result::Warning;
 use std::fmt;
 
 /// A reason to doubt, or to read with care, what was measured on a [`crate::FileDevice`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Warning {
+pub enum Doubt {
     /// The file system refused direct I/O and buffered I/O was explicitly allowed.
     PageCacheNotBypassed,
     /// The file lies on a file system that is kept in memory: there is no drive to measure.
@@ -32,7 +33,7 @@ pub enum Warning {
     NotExclusive,
 }
 
-impl Warning {
+impl Doubt {
     /// A short, stable name for programs.
     pub fn code(&self) -> &'static str {
         match self {
@@ -45,7 +46,13 @@ impl Warning {
     }
 }
 
-impl fmt::Display for Warning {
+impl From<&Doubt> for Warning {
+    fn from(doubt: &Doubt) -> Self {
+        Self::new(doubt.code(), doubt.to_string())
+    }
+}
+
+impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PageCacheNotBypassed => f.write_str(

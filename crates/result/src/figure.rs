@@ -1,6 +1,6 @@
 //! Figures as data: what a result carries so that a report can draw it without running anything.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// One plot: curves over a common pair of axes, with places marked on it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -45,6 +45,7 @@ pub struct Series {
     /// What the curve is: `8 sectors`, `2 jobs`.
     pub name: String,
     /// Its points, in the order in which they are joined.
+    #[serde(deserialize_with = "whole_points")]
     pub points: Vec<(f64, f64)>,
     /// Drawn as single points rather than a line: published values, single samples.
     #[serde(default)]
@@ -52,6 +53,12 @@ pub struct Series {
     /// Of each point the interval in which its value lies, from and to; empty where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<(f64, f64)>,
+}
+
+/// JSON has no not-a-number: such a coordinate was written as null, and its point is left out.
+fn whole_points<'de, D: Deserializer<'de>>(points: D) -> Result<Vec<(f64, f64)>, D::Error> {
+    let points = Vec::<(Option<f64>, Option<f64>)>::deserialize(points)?;
+    Ok(points.into_iter().filter_map(|(x, y)| x.zip(y)).collect())
 }
 
 /// A marked place.

@@ -1,0 +1,86 @@
+//! Results from files: what is refused, and helpers of the kinds' own tests.
+
+use crate::Report;
+use serde_json::{Value, json};
+
+pub(crate) fn text(json: Value, width: usize) -> String {
+    Report::read(json).unwrap().text(width)
+}
+
+pub(crate) fn csv(json: Value) -> String {
+    Report::read(json).unwrap().csv()
+}
+
+fn refusal(json: Value) -> String {
+    Report::read(json).unwrap_err().to_string()
+}
+
+/// A run with all that it has to have.
+fn run() -> Value {
+    let latency = json!({ "min": 1.0, "mean": 1.0, "stddev": 0.0, "p50": 1.0, "p90": 1.0, "p99": 1.0, "p999": 1.0,
+        "max": 1.0 });
+    json!({
+        "schema": "flashlane.run/1",
+        "device": { "name": "x", "capacity_bytes": 1, "read_unit_bytes": 1, "write_unit_bytes": 1, "depth": 1,
+            "simulated": true, "counters": { "write_amplification": null } },
+        "workload": "random-read", "seed": 0, "requests": 1, "elapsed_s": 1.0, "iops": 1.0,
+        "bandwidth_bytes_per_s": 1.0, "latency_ns": latency, "confidence": null, "operations": {}, "jobs": [],
+        "warnings": [], "partial": null,
+    })
+}
+
+#[test]
+fn a_field_of_another_structure_is_refused_by_name() {
+    let with = |field: &str, value: Value| {
+        let mut run = run();
+        run[field] = value;
+        refusal(run)
+    };
+    for (error, expected) in [
+        (with("figures", json!([1])), "its field figures[0] is 1, where an object is expected"),
+        (with("figures", json!([{ "id": 3 }])), "its field figures[0].id is 3, where text is expected"),
+        (with("jobs", json!([1])), "its field jobs[0] is 1, where an object is expected"),
+        (with("latency_ns", json!({})), "its field latency_ns.min is missing"),
+        (with("latency_ns", json!([])), "its field latency_ns is [], where an object is expected"),
+        (with("warnings", json!(["x"])), "its field warnings[0] is \"x\", where an object is expected"),
+        (with("machine", json!(1)), "its field machine is 1, where an object is expected"),
+        (with("seed", json!(-1)), "its field seed is -1, where a whole number from 0 to"),
+        (refusal(json!([])), "it is [], where an object is expected"),
+    ] {
+        assert!(error.contains(expected), "{error}");
+    }
+    let bench = include_str!("../../fuzzing/seeds/sdf_bench.json");
+    for (phases, expected) in
+        [(json!([1]), "its field phases[0] is 1"), (json!("x"), "where a list is expected")]
+    {
+        let mut bench: Value = serde_json::from_str(bench).unwrap();
+        bench["phases"] = phases;
+        let error = refusal(bench);
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_result_without_its_fields_is_refused_by_the_first() {
+    for schema in crate::kinds::KINDS.iter().map(|kind| kind.schema) {
+        let error = refusal(json!({ "schema": schema }));
+        assert!(error.ends_with(" is missing"), "{schema}: {error}");
+    }
+}
+
+#[test]
+fn a_result_of_an_unknown_kind_is_refused_with_those_that_are_known() {
+    let error = refusal(json!({ "schema": "flashlane.dream/7", "answer": 42 }));
+    assert!(error.contains("dream/7") && error.contains("flashlane.probe/1"), "{error}");
+    assert!(refusal(json!({})).contains("the schema of the result is missing"));
+}
+
+#[test]
+fn points_without_a_coordinate_are_not_drawn() {
+    let axis = json!({ "label": "x", "unit": "" });
+    let mut run = run();
+    run["figures"] = json!([{ "id": "x", "title": "t", "x": axis, "y": axis,
+        "series": [{ "name": "s", "points": [[1, null], [2, 3]] }] }]);
+    let report = Report::read(run).unwrap();
+    assert_eq!(report.document.figures[0].series[0].points, [(2.0, 3.0)]);
+}
