@@ -187,9 +187,12 @@ fn results_to_report() {
     fs::write(&file, "{\"schema\": \"flashlane.run/9\"}").unwrap();
     unusable(&["report", text(&file)], &["flashlane.run/9", "flashlane.run/1"]);
     fs::write(&file, "{\"schema\": \"flashlane.run/1\"}").unwrap();
-    fs::write(dir.path().join("samples.parquet"), "no samples").unwrap();
+    unusable(&["report", text(&file)], &["result.json", "its field device is missing"]);
+    let run = dir.path().join("run");
+    done(&["run", "sim:ssd-s", "random-read,requests=100", "--out", text(&run)]);
+    fs::write(run.join("samples.parquet"), "no samples").unwrap();
     let page = dir.path().join("page");
-    unusable(&["report", text(dir.path()), "--out", text(&page)], &["samples.parquet", "cannot read"]);
+    unusable(&["report", text(&run), "--out", text(&page)], &["samples.parquet", "cannot read"]);
 }
 
 #[test]
