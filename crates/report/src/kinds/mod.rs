@@ -27,6 +27,9 @@ pub(crate) struct Kind {
     pub read: fn(&Value) -> Result<Document, ReadError>,
 }
 
+/// A number of a `T` as a table shows it: the field's name, its title, and its value.
+type Number<T, V> = (&'static str, &'static str, fn(&T) -> V);
+
 /// Every kind of result there is.
 pub(crate) const KINDS: &[Kind] = &[
     probe::KIND,

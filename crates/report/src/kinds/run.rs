@@ -1,6 +1,6 @@
 //! `flashlane.run/1`: one workload on one device.
 
-use super::{Kind, caution, document, fact, field_table, fields, named, part_table, scalar, verdict};
+use super::{Kind, Number, caution, document, fact, field_table, fields, named, part_table, scalar, verdict};
 use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table};
 use crate::wording::{capitalised, exact, number, time_ns};
 use flashlane_base::Latency;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub(super) const KIND: Kind = Kind { schema: RUN_SCHEMA, read: |json| document(json, of) };
 
 /// The statistics of a latency, with their titles.
-const STATISTICS: &[(&str, &str, fn(&Latency) -> f64)] = &[
+const STATISTICS: &[Number<Latency, f64>] = &[
     ("min", "Shortest", |latency| latency.min),
     ("mean", "Mean", |latency| latency.mean),
     ("stddev", "Standard deviation", |latency| latency.stddev),

@@ -1,7 +1,7 @@
 //! `flashlane.trace/1`: what a recorded trace holds.
 
 use super::run::time_cell;
-use super::{Kind, cell, document, fact, field_table, fields, named, part_table, scalar};
+use super::{Kind, Number, cell, document, fact, field_table, fields, named, part_table, scalar};
 use crate::document::{Cell, Column, Document, Row, Table};
 use crate::wording::capitalised;
 use flashlane_base::Latency;
@@ -10,7 +10,7 @@ use flashlane_result::trace::{RefusalRow, SizeRow, TRACE_SCHEMA, TraceDeviceRow,
 pub(super) const KIND: Kind = Kind { schema: TRACE_SCHEMA, read: |json| document(json, of) };
 
 /// The statistics of times, with their titles.
-const STATISTICS: &[(&str, &str, fn(&Latency) -> f64)] = &[
+const STATISTICS: &[Number<Latency, f64>] = &[
     ("min", "Shortest", |times| times.min),
     ("mean", "Mean", |times| times.mean),
     ("p50", "p50", |times| times.p50),

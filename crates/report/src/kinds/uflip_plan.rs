@@ -1,6 +1,6 @@
 //! `flashlane.uflip-plan/1`: what uFLIP would do to a device.
 
-use super::{Kind, cell, document, fact, scalar};
+use super::{Kind, Number, cell, document, fact, scalar};
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
 use crate::wording::{capitalised, number, percent, time_ns};
 use flashlane_result::uflip_plan::{Estimate, UFLIP_PLAN_SCHEMA, UflipPlan};
@@ -8,7 +8,7 @@ use flashlane_result::uflip_plan::{Estimate, UFLIP_PLAN_SCHEMA, UflipPlan};
 pub(super) const KIND: Kind = Kind { schema: UFLIP_PLAN_SCHEMA, read: |json| document(json, of) };
 
 /// What is counted of each micro-benchmark: field, title and value.
-const COUNTS: &[(&str, &str, fn(&Estimate) -> u64)] = &[
+const COUNTS: &[Number<Estimate, u64>] = &[
     ("runs", "Runs", |estimate| estimate.runs),
     ("ios", "I/Os", |estimate| estimate.ios),
     ("read_bytes", "Read", |estimate| estimate.read_bytes),
