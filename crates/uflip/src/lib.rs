@@ -7,6 +7,12 @@
 //! response time. What is done is kept in a [`Journal`], so that a run that was stopped goes on where it was.
 //!
 //! Like the probe it stands on `measure` alone and sees nothing of a device but how long it takes.
+//!
+//! [`Enforcement`]: flashlane_result::uflip::Enforcement
+//! [`BaselinePhases`]: flashlane_result::uflip::BaselinePhases
+//! [`Interference`]: flashlane_result::uflip::Interference
+//! [`Characteristics`]: flashlane_result::uflip::Characteristics
+//! [`Hint`]: flashlane_result::uflip::Hint
 
 mod baseline;
 mod benchmark;
