@@ -6,7 +6,7 @@
 //! took hours is kept though the drive stalls. Time in which the program could compute, but the machine is busy with
 //! others, counts as neither. [`Uninterruptible`] is for the few steps that must not be cut short.
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level;
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -18,6 +18,8 @@ use std::time::Duration;
 const GRACE: Duration = Duration::from_millis(150);
 /// How long it may wait.
 const WAITING_GRACE: Duration = Duration::from_millis(800);
+/// Signals that ask for an orderly end.
+const STOPPING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 /// Between two looks whether a step that must not be cut short is over.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -27,8 +29,9 @@ static NOTICED: AtomicBool = AtomicBool::new(false);
 /// Steps under way that must not be cut short.
 static UNINTERRUPTIBLE: AtomicUsize = AtomicUsize::new(0);
 
-/// From now on the first SIGINT or SIGTERM makes [`interrupted`] true, and ends the program where nothing asks for that;
-/// the next one has its default action and kills. Calling it again changes nothing.
+/// From now on the first SIGINT, SIGTERM or SIGHUP (the terminal or the connection is closed) makes [`interrupted`] true,
+/// and ends the program where nothing asks for that; the next one has its default action and kills. A SIGHUP that is
+/// ignored already, as under `nohup`, stays ignored. Calling it again changes nothing.
 ///
 /// # Errors
 /// What the operating system says where a handler cannot be installed.
@@ -39,7 +42,7 @@ pub fn catch_interrupts() -> io::Result<()> {
     if ASKED_TO_STOP.set(Arc::clone(&asked)).is_err() {
         return Ok(());
     }
-    for signal in [SIGINT, SIGTERM] {
+    for signal in STOPPING.into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal)) {
         let asked = Arc::clone(&asked);
         // One handler for both: between two of them a signal would be lost.
         let stop = move || {
@@ -59,7 +62,17 @@ pub fn catch_interrupts() -> io::Result<()> {
     Ok(())
 }
 
-/// SIGINT and SIGTERM, held back from this thread, and those that it spawns, until this is dropped.
+/// Returns whether the process ignores a signal.
+fn is_ignored(signal: i32) -> bool {
+    // SAFETY: an action is plain data; without a new one the call only fills in the present one, which outlives it.
+    let (answer, action) = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        (libc::sigaction(signal, std::ptr::null(), &mut action), action)
+    };
+    answer == 0 && action.sa_sigaction == libc::SIG_IGN
+}
+
+/// The signals that ask for an end, held back from this thread, and those that it spawns, until this is dropped.
 struct BlockedSignals {
     /// The signals that were blocked before.
     before: libc::sigset_t,
@@ -72,8 +85,9 @@ impl BlockedSignals {
             let (mut signals, mut before) = (std::mem::zeroed(), std::mem::zeroed());
             libc::sigemptyset(&mut signals);
             libc::sigemptyset(&mut before);
-            libc::sigaddset(&mut signals, SIGINT);
-            libc::sigaddset(&mut signals, SIGTERM);
+            for signal in STOPPING {
+                libc::sigaddset(&mut signals, signal);
+            }
             (signals, before)
         };
         // SAFETY: both sets outlive the call.
@@ -134,7 +148,7 @@ fn is_runnable(stat: &[u8]) -> bool {
     name_end.is_some_and(|end| stat[end..].starts_with(b") R"))
 }
 
-/// Whether a SIGINT or SIGTERM came since [`catch_interrupts`]. Cheap enough to ask in a loop. Requires: the caller ends
+/// Whether such a signal came since [`catch_interrupts`]. Cheap enough to ask in a loop. Requires: the caller ends
 /// in an orderly way where it did.
 pub fn interrupted() -> bool {
     let asked = ASKED_TO_STOP.get().is_some_and(|asked| asked.load(Ordering::Relaxed));

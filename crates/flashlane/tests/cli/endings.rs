@@ -199,11 +199,16 @@ fn a_full_device_is_named_by_whatever_wrote_to_it() {
 
 /// Interrupts a program of ours once it is past its start, which it is when its handler is in its place.
 pub fn interrupt(child: &Child) {
+    interrupt_by(child, libc::SIGINT);
+}
+
+/// The same with this signal.
+pub fn interrupt_by(child: &Child, signal: i32) {
     while !catches_interrupts(child.id()) {
         std::thread::yield_now();
     }
     // SAFETY: a signal to a process of our own that has not been waited for.
-    unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
+    unsafe { libc::kill(child.id() as i32, signal) };
 }
 
 /// Whether a process has a handler for SIGINT.

@@ -1,8 +1,9 @@
 //! `sdf bench` on a device that somebody uses: its lanes and its blocks are left as they were.
 
-use crate::endings::interrupt;
+use crate::endings::interrupt_by;
 use crate::program::{command, done, json, refused, text};
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 
 const SAFE: [&str; 2] = ["--destroy-data", "--allow-page-cache"];
@@ -67,18 +68,29 @@ fn a_bench_of_lanes_without_blocks_keeps_the_lanes() {
 
 #[test]
 fn an_interrupted_bench_takes_its_blocks_with_it() {
-    let dir = tempfile::tempdir().unwrap();
-    let spec = device(&dir);
-    let path = dir.path().join("flash");
-    let before = fs::read(&path).unwrap();
-    let gets = ["sdf", "bench", spec.as_str(), "--blocks", "20", "--gets", "100000000", "--format", "json"];
-    let child =
-        command(&[&gets[..], &SAFE].concat()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    while fs::read(&path).unwrap() == before {
-        std::thread::yield_now();
+    for signal in [libc::SIGINT, libc::SIGHUP] {
+        let dir = tempfile::tempdir().unwrap();
+        let spec = device(&dir);
+        let path = dir.path().join("flash");
+        let before = fs::read(&path).unwrap();
+        let gets = ["sdf", "bench", &spec, "--blocks", "20", "--gets", "100000000", "--format", "json"];
+        let mut bench = command(&[&gets[..], &SAFE].concat());
+        // The test itself may be run under `nohup`.
+        // SAFETY: `signal` may be called between fork and exec.
+        unsafe {
+            bench.pre_exec(move || {
+                libc::signal(signal, libc::SIG_DFL);
+                Ok(())
+            })
+        };
+        let child = bench.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        while fs::read(&path).unwrap() == before {
+            std::thread::yield_now();
+        }
+        interrupt_by(&child, signal);
+        let ended = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "signal {signal}: {stderr}");
+        assert_eq!(ids(&spec), [7], "signal {signal}");
     }
-    interrupt(&child);
-    let ended = child.wait_with_output().unwrap();
-    assert_eq!(ended.status.code(), Some(1), "{}", String::from_utf8_lossy(&ended.stderr));
-    assert_eq!(ids(&spec), [7]);
 }

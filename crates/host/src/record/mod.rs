@@ -44,7 +44,7 @@ const SYS: &str = "/sys";
 /// Between two looks at streams that had nothing.
 const PAUSE: time::Duration = time::Duration::from_millis(5);
 
-/// When a recording ends. SIGINT and SIGTERM (once [`crate::catch_interrupts`] was called) end any.
+/// When a recording ends. SIGINT, SIGTERM and SIGHUP (once [`crate::catch_interrupts`] was called) end any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Until {
     /// At a signal only.
@@ -58,7 +58,7 @@ pub enum Until {
 /// Why a recording ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// By SIGINT or SIGTERM.
+    /// By such a signal.
     Interrupted,
     /// The time was over.
     Elapsed,

@@ -1,7 +1,7 @@
 //! Ctrl-C, tried on a child process: this test's own program, started again for one helper.
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 
 const CHILD: &str = "FLASHLANE_TEST_INTERRUPT_CHILD";
@@ -31,8 +31,17 @@ fn child_that_waits_for_an_interrupt() {
 
 #[test]
 fn the_first_interrupt_is_told_and_the_second_kills() {
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        // The test itself may be run under `nohup`.
+        // SAFETY: `signal` may be called between fork and exec.
+        unsafe {
+            command.pre_exec(move || {
+                libc::signal(signal, libc::SIG_DFL);
+                Ok(())
+            })
+        };
+        let mut child = command
             .args(["--exact", "interrupts::child_that_waits_for_an_interrupt", "--nocapture"])
             .env(CHILD, "1")
             .stdout(Stdio::null())
@@ -49,6 +58,33 @@ fn the_first_interrupt_is_told_and_the_second_kills() {
         drop(lines);
         assert_eq!(child.wait().unwrap().signal(), Some(signal));
     }
+}
+
+#[test]
+fn hangup_that_is_ignored_stays_ignored() {
+    let test = std::env::current_exe().unwrap();
+    // As `nohup` starts a program.
+    let mut child = Command::new("sh")
+        .args(["-c", "trap '' HUP; exec \"$@\"", "sh"])
+        .arg(test)
+        .args(["--exact", "interrupts::child_that_waits_for_an_interrupt", "--nocapture"])
+        .env(CHILD, "1")
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(|line| line.unwrap());
+    assert!(lines.any(|line| line == "ready"));
+    // SAFETY: a signal to a process of our own that has not been waited for.
+    let send = |signal| unsafe { libc::kill(child.id() as i32, signal) };
+    // Two would kill, were they not ignored.
+    send(libc::SIGHUP);
+    send(libc::SIGHUP);
+    send(libc::SIGTERM);
+    assert!(lines.any(|line| line == "interrupted"));
+    send(libc::SIGTERM);
+    drop(lines);
+    assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGTERM));
 }
 
 const DEAF_CHILD: &str = "FLASHLANE_TEST_DEAF_CHILD";
