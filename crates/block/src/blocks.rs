@@ -51,7 +51,7 @@
 
 use crate::engine::Engine;
 use crate::error::{DeleteError, FormatError, Full, GetError, OpenError, PutError};
-use crate::header::ID_MAX;
+use crate::ids::CHOSEN_ID_MAX;
 use crate::layout::{Layout, UnitAddress};
 use crate::operation::{Finished, Ticket};
 use crate::options::BlockOptions;
@@ -144,7 +144,8 @@ impl<D: DataDevice> Blocks<D> {
     /// Gives out a fresh id: one that no block on this device had since it was formatted, and that was not given out since it
     /// was opened. Where units are damaged the ids that they held are unknown; fresh ids are then 2³² above those that are
     /// known, which keeps the promise for ids that came from here. Above [`ID_MAX`](crate::ID_MAX) none is left, and a put
-    /// is refused; lower ids that are free can still be chosen.
+    /// is refused; lower ids that are free can still be chosen. Only a device on which an earlier version stored a block
+    /// with an id near the end comes there: now a put may choose ids up to [`CHOSEN_ID_MAX`](crate::CHOSEN_ID_MAX).
     pub fn next_id(&mut self) -> u64 {
         self.engine.allocate_id()
     }
@@ -187,8 +188,14 @@ impl<D: DataDevice> Blocks<D> {
             let (given_bytes, block_bytes) = (payload.layout().block_bytes(), self.block_bytes());
             return Err(PutError::OtherLayout { given_bytes, block_bytes });
         }
-        if id > ID_MAX {
-            return Err(PutError::IdTooHigh { id, max: ID_MAX });
+        if !self.engine.ids().may_put(id) {
+            return Err(match self.engine.ids().are_used_up() {
+                true => PutError::IdsUsedUp,
+                false => PutError::IdTooHigh { id, max: CHOSEN_ID_MAX },
+            });
+        }
+        if !self.engine.are_sequences_left() {
+            return Err(PutError::SequencesUsedUp);
         }
         let blocks = self.engine.blocks();
         if blocks.get(id).is_some() {
@@ -278,6 +285,9 @@ impl<D: DataDevice> Blocks<D> {
         }
         if self.device().profile().read_only {
             return Err(DeleteError::ReadOnly);
+        }
+        if !self.engine.are_sequences_left() {
+            return Err(DeleteError::SequencesUsedUp);
         }
         Ok(())
     }

@@ -90,6 +90,11 @@ impl<D: DataDevice> Engine<D> {
         &self.ids
     }
 
+    /// Returns whether sequence numbers for all writes until the next opening are left.
+    pub(crate) fn are_sequences_left(&self) -> bool {
+        self.sequence.are_left()
+    }
+
     pub(crate) fn allocate_id(&mut self) -> u64 {
         self.ids.allocate()
     }

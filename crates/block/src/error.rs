@@ -4,6 +4,9 @@ use crate::layout::{Geometry, UnitAddress, Unsuitable};
 use flashlane_base::units::exact_bytes;
 use flashlane_device::{Failure, SubmitError};
 
+const SEQUENCES_USED_UP: &str = "sequence numbers are used up: a unit's header claims one that no sequence of writes \
+    reaches, so nothing more is written. The blocks can be read; get them and store them on a newly formatted device";
+
 /// Why a put was refused. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PutError {
@@ -24,16 +27,22 @@ pub enum PutError {
         doing: &'static str,
     },
     /// The id is above the highest one.
-    #[error(
-        "there can be no block {id}: the highest id is {max}. Where fresh ids are used up, a lower one that is free can \
-         still be chosen"
-    )]
+    #[error("there can be no block {id}: choose an id up to {max}; those above are kept for fresh ids")]
     IdTooHigh {
         /// The id.
         id: u64,
-        /// The highest id.
+        /// The highest id that can be chosen.
         max: u64,
     },
+    /// No fresh id is left: an earlier version stored a block with one of the highest ids.
+    #[error(
+        "fresh ids are used up: a block has, or had, one of the highest ids. Choose a lower one that is free ('--id'); on \
+         a newly formatted device there are fresh ids again"
+    )]
+    IdsUsedUp,
+    /// A header claims one of the highest sequence numbers, so that no further write could be told from older ones.
+    #[error("{SEQUENCES_USED_UP}")]
+    SequencesUsedUp,
     /// No unit is left.
     #[error("{0}")]
     Full(Box<Full>),
@@ -150,6 +159,9 @@ pub enum DeleteError {
         /// The id.
         id: u64,
     },
+    /// A header claims one of the highest sequence numbers, so that no further write could be told from older ones.
+    #[error("{SEQUENCES_USED_UP}")]
+    SequencesUsedUp,
     /// No superblock could be written that records which ids were given out.
     #[error("no superblock can be written, which must first record the ids that were given out")]
     NoSuperblock,

@@ -9,6 +9,8 @@ use flashlane_device::UNIT_MAGIC;
 pub const VERSION: u32 = 1;
 /// The highest id of a block. The id floor in a superblock can still be one above it.
 pub const ID_MAX: u64 = u64::MAX - 1;
+/// The highest sequence number of a header: each opening takes 2³², so that no device that was written comes near.
+pub(crate) const SEQUENCE_MAX: u64 = (1 << 63) - 1;
 /// Erase count written where the device does not count erases.
 pub(crate) const ERASES_UNKNOWN: u32 = u32::MAX;
 
@@ -192,8 +194,8 @@ impl Header {
         }
         let out_of_range = |field, found| Err(HeaderError::OutOfRange { field, found });
         let sequence = u64_at(bytes, 32);
-        // The next sequence number must fit.
-        if sequence == u64::MAX {
+        // The next ones must fit.
+        if sequence > SEQUENCE_MAX {
             return out_of_range("sequence", sequence);
         }
         let content = match u32_at(bytes, 12) {

@@ -5,9 +5,17 @@
 //! - Where units are damaged, ids that they held are unknown. Opening then adds a gap, and no block may be put before a
 //!   superblock records `next` as it was after the gap (`pending_floor`): the next opening would add its gap to the same
 //!   number, and give the same ids out again.
+//! - A put may choose an id up to [`CHOSEN_ID_MAX`], or one below the next fresh one, so that fresh ids are always left
+//!   above those that were chosen. A device that an earlier version wrote may hold a chosen id above, up to
+//!   [`ID_MAX`](crate::ID_MAX); where none is left above it, fresh ids are used up.
 //! - A sequence number is used for one write. Opening adds a gap, since writes that a power cut interrupted used numbers
-//!   that are not found.
+//!   that are not found. No number above [`SEQUENCE_MAX`] is written, and a header with one is taken for damaged: 2³¹
+//!   openings lie below it. Where a header says that less than an opening may use is left, nothing is written.
 
+use crate::header::{ID_MAX, SEQUENCE_MAX};
+
+/// The highest id that a put may choose: half of all ids are left for fresh ones above it.
+pub const CHOSEN_ID_MAX: u64 = (1 << 63) - 1;
 /// Gap added to sequence numbers at each opening, and to ids where units are damaged: more than can be used between two
 /// openings.
 const GAP: u64 = 1 << 32;
@@ -34,6 +42,16 @@ impl IdAllocator {
     /// Returns the id floor that a superblock must record before a block is put.
     pub(crate) fn pending_floor(&self) -> u64 {
         self.pending_floor
+    }
+
+    /// Returns whether a put may use this id: one that was given out or lies below such, or one that leaves fresh ids above.
+    pub(crate) fn may_put(&self, id: u64) -> bool {
+        id <= ID_MAX && (id < self.next || id <= CHOSEN_ID_MAX)
+    }
+
+    /// Returns whether no fresh id is left.
+    pub(crate) fn are_used_up(&self) -> bool {
+        self.next > ID_MAX
     }
 
     /// Gives out an id.
@@ -67,14 +85,19 @@ pub(crate) struct SequenceCounter {
 impl SequenceCounter {
     /// Continues behind `newest`, the highest sequence number found on the device.
     pub(crate) fn after(newest: u64) -> Self {
-        let next = newest.saturating_add(GAP);
-        assert!(next > newest, "sequence {newest} leaves no number behind it");
-        Self { next }
+        assert!(newest <= SEQUENCE_MAX, "sequence {newest} is no sound header's");
+        Self { next: newest + GAP }
+    }
+
+    /// Returns whether numbers for all writes until the next opening are left.
+    pub(crate) fn are_left(&self) -> bool {
+        self.next <= SEQUENCE_MAX - GAP
     }
 
     /// Gives out a sequence number.
     pub(crate) fn allocate(&mut self) -> u64 {
         let sequence = self.next;
+        assert!(sequence <= SEQUENCE_MAX, "the write of sequence {sequence} could not be read");
         self.next += 1;
         sequence
     }
@@ -106,5 +129,25 @@ mod tests {
     fn sequence_numbers_continue_behind_a_gap() {
         let mut sequence = SequenceCounter::after(7);
         assert_eq!((sequence.allocate(), sequence.allocate()), (7 + (1 << 32), 8 + (1 << 32)));
+    }
+
+    #[test]
+    fn chosen_ids_leave_room_for_fresh_ones() {
+        let mut ids = IdAllocator::from_floor(5);
+        assert!(ids.may_put(CHOSEN_ID_MAX) && !ids.may_put(CHOSEN_ID_MAX + 1));
+        ids.note_used(CHOSEN_ID_MAX);
+        let fresh = ids.allocate();
+        assert_eq!(fresh, CHOSEN_ID_MAX + 1);
+        assert!(ids.may_put(fresh) && !ids.may_put(fresh + 1) && !ids.are_used_up());
+        // As an earlier version took it.
+        ids.note_used(ID_MAX);
+        assert!(ids.are_used_up() && ids.may_put(ID_MAX) && !ids.may_put(u64::MAX));
+    }
+
+    #[test]
+    fn sequence_numbers_near_their_end_leave_none_for_an_opening() {
+        assert!(SequenceCounter::after(SEQUENCE_MAX - 2 * GAP).are_left());
+        assert!(!SequenceCounter::after(SEQUENCE_MAX - 2 * GAP + 1).are_left());
+        assert!(!SequenceCounter::after(SEQUENCE_MAX).are_left());
     }
 }

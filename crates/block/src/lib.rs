@@ -41,6 +41,7 @@ pub use error::{
     DeleteError, DeleteFailure, FormatError, Full, GetError, GetFailure, OpenError, PutError, PutFailure,
 };
 pub use header::{Content, Header, HeaderError, ID_MAX, Superblock, VERSION, seal_header};
+pub use ids::CHOSEN_ID_MAX;
 pub use layout::{Geometry, Layout, UnitAddress, Unsuitable};
 pub use operation::{Finished, Outcome, Ticket};
 pub use options::BlockOptions;

@@ -1,7 +1,9 @@
-//! Units that are damaged at both ends: from where on ids are given out then.
+//! Units that are damaged at both ends, and headers with numbers near their end: from where on ids are given out then.
 
 use flashlane_base::Seed;
-use flashlane_block::{BlockOptions, Blocks, DeleteError, ID_MAX, Outcome, PutError};
+use flashlane_block::{
+    BlockOptions, Blocks, CHOSEN_ID_MAX, Content, DeleteError, Header, ID_MAX, Outcome, PutError,
+};
 use flashlane_block_trial::payload_of;
 use flashlane_device::{DataDevice, Device, Lane};
 use flashlane_device_testing::MemoryLanes;
@@ -29,6 +31,27 @@ fn damaged(blocks: &Blocks<MemoryLanes>, id: u64) -> Blocks<MemoryLanes> {
     blocks
 }
 
+/// The same device with another header and footer of the block `id`, whose checksums are right.
+fn rewritten(blocks: Blocks<MemoryLanes>, id: u64, change: impl Fn(&mut Header)) -> Blocks<MemoryLanes> {
+    let (place, layout) = (blocks.info(id).expect("it was put").address, blocks.status().layout);
+    let mut device = blocks.into_device();
+    let unit = &mut device.lane_mut(Lane(place.lane))[place.unit as usize * UNIT_BYTES..][..UNIT_BYTES];
+    for at in [0, UNIT_BYTES - layout.header_bytes as usize] {
+        let mut header = Header::decode(&unit[at..], &layout).expect("it was written");
+        change(&mut header);
+        header.encode(&mut unit[at..at + layout.header_bytes as usize]);
+    }
+    Blocks::open(device, BlockOptions::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The same device with `given` as the id of the block `id`, as an earlier version would have stored it.
+fn with_id(blocks: Blocks<MemoryLanes>, id: u64, given: u64) -> Blocks<MemoryLanes> {
+    rewritten(blocks, id, |header| match &mut header.content {
+        Content::Block { id, .. } => *id = given,
+        Content::Superblock(_) => panic!("it holds a block"),
+    })
+}
+
 fn formatted(seed: u64) -> Blocks<MemoryLanes> {
     let device = MemoryLanes::new(4, 8, UNIT_BYTES as u64, 512, Seed(seed));
     Blocks::format(device, 1, BlockOptions::default()).unwrap_or_else(|error| panic!("{error}"))
@@ -54,14 +77,15 @@ fn no_fresh_ids_are_left_where_the_gap_passes_the_highest() {
     let mut blocks = formatted(1);
     let known = ID_MAX - (1 << 32) + 1;
     put(&mut blocks, 0).unwrap();
-    put(&mut blocks, known).unwrap();
+    put(&mut blocks, 1).unwrap();
+    let blocks = with_id(blocks, 1, known);
     // The id of the damaged block is unknown, so none above is given out.
     let mut blocks = damaged(&blocks, 0);
     let fresh = blocks.next_id();
     assert!(fresh > ID_MAX, "{fresh}");
     let refused = put(&mut blocks, fresh).unwrap_err();
-    assert_eq!(refused, PutError::IdTooHigh { id: u64::MAX, max: ID_MAX });
-    assert!(refused.to_string().contains("a lower one that is free can still be chosen"), "{refused}");
+    assert_eq!(refused, PutError::IdsUsedUp);
+    assert!(refused.to_string().contains("Choose a lower one that is free"), "{refused}");
     // Everything else works: stored blocks are stored, ids can be chosen, and units discarded.
     put(&mut blocks, 5).unwrap();
     put(&mut blocks, ID_MAX).unwrap();
@@ -70,6 +94,47 @@ fn no_fresh_ids_are_left_where_the_gap_passes_the_highest() {
     let mut blocks = Blocks::open(device, BlockOptions::default()).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(blocks.list().map(|info| info.id).collect::<Vec<_>>(), [5, known, ID_MAX]);
     assert!(blocks.next_id() > ID_MAX, "that they are used up outlives the damage");
+}
+
+#[test]
+fn chosen_id_near_the_end_is_refused_and_leaves_fresh_ids() {
+    let mut blocks = formatted(1);
+    for id in [CHOSEN_ID_MAX + 1, ID_MAX, u64::MAX] {
+        assert_eq!(put(&mut blocks, id), Err(PutError::IdTooHigh { id, max: CHOSEN_ID_MAX }));
+    }
+    put(&mut blocks, CHOSEN_ID_MAX).unwrap();
+    let fresh = blocks.next_id();
+    put(&mut blocks, fresh).unwrap();
+    let blocks = Blocks::open(blocks.into_device(), BlockOptions::default());
+    let mut blocks = blocks.unwrap_or_else(|error| panic!("{error}"));
+    let ids: Vec<u64> = blocks.list().map(|info| info.id).collect();
+    assert_eq!((ids, blocks.next_id()), (vec![CHOSEN_ID_MAX, fresh], fresh + 1));
+}
+
+#[test]
+fn sequence_number_that_no_write_reaches_makes_a_unit_damaged() {
+    for sequence in [1 << 63, u64::MAX - (1 << 32), u64::MAX - 1, u64::MAX] {
+        let mut blocks = formatted(1);
+        put(&mut blocks, 0).unwrap();
+        put(&mut blocks, 1).unwrap();
+        let place = blocks.info(1).expect("it was put").address;
+        let mut blocks = rewritten(blocks, 1, |header| header.sequence = sequence);
+        assert_eq!(blocks.damaged().collect::<Vec<_>>(), [place], "sequence {sequence}");
+        let id = blocks.next_id();
+        put(&mut blocks, id).unwrap();
+        assert_eq!(blocks.list().map(|info| info.id).collect::<Vec<_>>(), [0, id]);
+    }
+}
+
+#[test]
+fn highest_sequence_number_leaves_blocks_that_are_read() {
+    let mut blocks = formatted(1);
+    put(&mut blocks, 0).unwrap();
+    let mut blocks = rewritten(blocks, 0, |header| header.sequence = (1 << 63) - 1);
+    assert_eq!(put(&mut blocks, 1), Err(PutError::SequencesUsedUp));
+    assert_eq!(blocks.delete(0), Err(DeleteError::SequencesUsedUp));
+    assert_eq!(blocks.discard_damaged(), Err(DeleteError::SequencesUsedUp));
+    assert_eq!(blocks.list().map(|info| info.id).collect::<Vec<_>>(), [0]);
 }
 
 #[test]
