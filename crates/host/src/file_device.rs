@@ -2,6 +2,9 @@
 //!
 //! Each request in flight has a slot, which holds its name, its submission time, and the memory that the kernel
 //! reads or writes. Slots are used last-in first-out, so that a shallow queue touches little memory.
+//!
+//! A transfer that the kernel ends early goes on with the rest: the answer to that says why it ended (no space is left, a
+//! medium error), or that nothing lies behind its end. Only what cannot go on, since it ended within a unit, is short.
 
 use crate::clock::Clock;
 use crate::doubt::Doubt;
@@ -51,8 +54,10 @@ pub struct FileDevice {
 struct Slot {
     id: RequestId,
     submitted: Instant,
-    /// What the request must transfer to have succeeded; nothing for flush and trim.
-    expected_bytes: i64,
+    /// The transfer that is still to be done; nothing for flush and trim.
+    rest: Option<Job>,
+    /// Bytes of it that were transferred before.
+    done_bytes: u64,
     busy: bool,
     buffer: Option<Buffer>,
 }
@@ -182,33 +187,62 @@ impl FileDevice {
             }
         };
         let (offset_bytes, length_bytes) = (request.offset_bytes, request.length_bytes);
+        let job = Job { slot, work, offset_bytes, length_bytes, memory, registered };
         self.slots[slot as usize] = Slot {
             id: request.id,
             submitted: self.clock.now(),
-            expected_bytes: if transfers { length_bytes as i64 } else { 0 },
+            rest: transfers.then_some(job),
+            done_bytes: 0,
             busy: true,
             buffer,
         };
-        self.engine.queue(Job { slot, work, offset_bytes, length_bytes, memory, registered });
+        self.engine.queue(job);
     }
 
-    /// Frees the slot of a job that has ended.
+    /// Frees the slot of a job that has ended. Of a transfer that ended early the rest is queued, and nothing completes.
     #[inline]
-    fn finish(&mut self, done: Done) -> Completion {
+    fn finish(&mut self, done: Done) -> Option<Completion> {
         let slot = &mut self.slots[done.slot as usize];
         assert!(slot.busy, "the engine ended slot {} twice", done.slot);
+        let is_done = done.result == slot.rest.map_or(0, |job| job.length_bytes as i64);
+        if !is_done && self.goes_on(&done) {
+            return None;
+        }
+        let slot = &mut self.slots[done.slot as usize];
         slot.busy = false;
-        let (id, submitted, expected_bytes) = (slot.id, slot.submitted, slot.expected_bytes);
+        let (id, submitted, before) = (slot.id, slot.submitted, slot.done_bytes);
         if let Some(buffer) = slot.buffer.take() {
             self.returned.insert(id, buffer);
         }
         self.free.push(done.slot);
-        let outcome = if done.result == expected_bytes { Ok(()) } else { Err(self.failure(done.result)) };
-        Completion { id, submitted, completed: done.at, outcome }
+        let outcome = if is_done { Ok(()) } else { Err(self.failure(done.result, before)) };
+        Some(Completion { id, submitted, completed: done.at, outcome })
     }
 
+    /// Queues the rest of a transfer that ended early, between two units. Returns whether it did.
     #[cold]
-    fn failure(&mut self, result: i64) -> Failure {
+    fn goes_on(&mut self, done: &Done) -> bool {
+        let slot = &mut self.slots[done.slot as usize];
+        let Some(job) = &mut slot.rest else { return false };
+        let unit_bytes = match job.work {
+            Work::Read => self.profile.read_unit_bytes,
+            _ => self.profile.write_unit_bytes,
+        };
+        let Ok(bytes) = u64::try_from(done.result) else { return false };
+        if bytes == 0 || bytes > job.length_bytes || !bytes.is_multiple_of(unit_bytes) {
+            return false;
+        }
+        slot.done_bytes += bytes;
+        job.offset_bytes += bytes;
+        job.length_bytes -= bytes;
+        job.memory = job.memory.wrapping_add(bytes as usize);
+        self.engine.queue(*job);
+        true
+    }
+
+    /// Why a job failed that had transferred `before` bytes in earlier parts.
+    #[cold]
+    fn failure(&mut self, result: i64, before: u64) -> Failure {
         let errno = result.checked_neg().filter(|n| *n > 0).map(|n| n as i32);
         // A block device that has gone says so in many ways; that it has no size left is the same for all.
         let vanished = match errno {
@@ -224,7 +258,7 @@ impl FileDevice {
             // What the block layer makes of a medium error.
             Some(libc::ENODATA) => Failure::Unreadable,
             Some(errno) => Failure::Os(errno),
-            None => Failure::Short { done_bytes: result as u32 },
+            None => Failure::Short { done_bytes: (before + result as u64) as u32 },
         }
     }
 
@@ -240,7 +274,7 @@ impl FileDevice {
                 let length = self.slots[slot].buffer.as_ref().map(Buffer::len);
                 std::mem::forget(self.slots[slot].buffer.take());
                 self.slots[slot].buffer = length.map(Buffer::zeroed);
-                out.push(self.finish(Done { slot: slot as u32, result: -i64::from(errno), at }));
+                out.extend(self.finish(Done { slot: slot as u32, result: -i64::from(errno), at }));
             }
         }
     }
@@ -271,13 +305,20 @@ impl Device for FileDevice {
             }
             return;
         }
-        let mut done = std::mem::take(&mut self.done);
-        let waited = self.engine.wait(&self.clock, until, &mut done);
-        out.extend(done.drain(..).map(|done| self.finish(done)));
-        self.done = done;
-        if let Err(e) = waited {
-            self.give_up(&e, out);
+        let (mut done, before) = (std::mem::take(&mut self.done), out.len());
+        loop {
+            let waited = self.engine.wait(&self.clock, until, &mut done);
+            let is_over = done.is_empty();
+            out.extend(done.drain(..).filter_map(|done| self.finish(done)));
+            if let Err(e) = waited {
+                self.give_up(&e, out);
+            }
+            // Where only parts of transfers have ended, the wait goes on.
+            if is_over || out.len() > before {
+                break;
+            }
         }
+        self.done = done;
     }
 }
 

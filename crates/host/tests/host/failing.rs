@@ -5,6 +5,8 @@ use flashlane_device::{Buffer, DataDevice, Device, Failure, Request, RequestId};
 use flashlane_host::OpenOptions;
 use std::collections::BTreeSet;
 use std::fs::OpenOptions as Files;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 #[test]
 fn a_file_cut_short_under_us_gives_short_reads() {
@@ -32,4 +34,52 @@ fn a_file_cut_short_under_us_gives_short_reads() {
         device.submit(Request::read(99, 0, 4096)).unwrap();
         assert_eq!(drain(&mut device, 1)[0].outcome, Ok(()));
     }
+}
+
+/// A full file system takes the first pages of a write and ends it early: the reason comes with the next try.
+#[test]
+fn write_that_ends_early_says_why() {
+    let Some(mount) = tiny() else {
+        eprintln!("skipped: mounting a small file system is not allowed here");
+        return;
+    };
+    for engine in ENGINES {
+        let path = mount.path().join("sparse");
+        std::fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
+        let options = OpenOptions { engine, allow_page_cache: true, ..OpenOptions::destroy(&path) };
+        let mut device = open(&options);
+        device.submit_with(Request::write(1, 0, 65_536), Buffer::from_slice(&[7; 65_536])).unwrap();
+        assert_eq!(drain(&mut device, 1)[0].outcome, Err(Failure::Os(libc::ENOSPC)), "{engine:?}");
+        drop(device);
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!((bytes[0], bytes[65_535]), (7, 0), "it ended early");
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+/// A mount that goes when it is dropped.
+struct Mount(tempfile::TempDir);
+
+impl Mount {
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.path()).status();
+    }
+}
+
+/// A file system of 32 KiB; `None` for those who may not mount.
+fn tiny() -> Option<Mount> {
+    let dir = tempfile::tempdir().unwrap();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=32k", "tmpfs"])
+        .arg(dir.path())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    mounted.then(|| Mount(dir))
 }
