@@ -9,7 +9,7 @@ use crate::profile::config_named;
 use crate::zoned::ZonedSettings;
 use flashlane_device::spec::{Spec, SpecError};
 use flashlane_device::{Lane, SubmitError};
-use flashlane_layer::{Capabilities, Layer, StateSettings};
+use flashlane_layer::{Capabilities, Layer, LayerError, StateSettings};
 use flashlane_policy::Policies;
 use flashlane_result::Machine;
 use flashlane_sim::config::DriveConfig;
@@ -101,7 +101,7 @@ impl Target {
             }
             Spec::Layer { name, inner, options } => {
                 let inner = Box::new(Self::resolve(inner, policies)?);
-                Kind::Layered { layer: flashlane_layer::layer(name, options)?, inner }
+                Kind::Layered { layer: flashlane_layer::layer(name, options).map_err(and_zoned)?, inner }
             }
         };
         Ok(Self { spec: spec.clone(), kind })
@@ -187,6 +187,16 @@ impl Target {
         let key = if sets(&self.spec, STATE_SHORT) { STATE_SHORT } else { STATE };
         let spec = self.spec.with_setting(key, state).expect("the drive is simulated");
         Self::resolve(&spec, &config.policies).map(Some)
+    }
+}
+
+/// The refusal of an unknown name, with the one that stands where a layer does and is none.
+fn and_zoned(error: LayerError) -> LayerError {
+    match error {
+        LayerError::NoSuchLayer { given, allowed } => {
+            LayerError::NoSuchLayer { given, allowed: format!("{allowed}, {ZONED}") }
+        }
+        error => error,
     }
 }
 
@@ -324,6 +334,7 @@ mod tests {
             ("sim:none", "no such profile"),
             ("backed((sim:ssd-s,channels=0))", "channels"),
             ("bakced(./file)", "no layer"),
+            ("zned(/dev/x)", "backed, faulty, lanes, zoned"),
             ("lanes(./file,chanels=3)", "chanels"),
             ("lanes(./file,channels=many)", "channels"),
             ("sim:ssd-s#1", "lane 0 only"),
