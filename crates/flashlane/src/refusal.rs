@@ -28,8 +28,13 @@ impl From<OpenError> for Failure {
                 let hint = below_the_layer(&error);
                 Self::unusable(anyhow!("{error}{hint}"))
             }
-            OpenError::Create(CreateError::Stopped { .. } | CreateError::Os { .. })
-            | OpenError::Random(_) => Self::failed(error),
+            OpenError::Create(CreateError::Os { ref path, ref source, .. }) => {
+                match forbidden(path, source) {
+                    Some(cause) => Self::unusable(anyhow!("{error}{cause}")),
+                    None => Self::failed(error),
+                }
+            }
+            OpenError::Create(CreateError::Stopped { .. }) | OpenError::Random(_) => Self::failed(error),
             _ => Self::unusable(error),
         }
     }
@@ -68,28 +73,33 @@ fn not_opened(path: &Path, error: flashlane_host::OpenError) -> Failure {
         OpenError::NoDirectIo { .. } => {
             Failure::unusable(anyhow!("{error}; --allow-page-cache measures it all the same"))
         }
-        OpenError::Os { ref source, .. } => {
-            let cause = cause_of(source);
-            Failure::failed(anyhow!("{error}{cause}"))
-        }
+        OpenError::Os { ref source, .. } => match forbidden(path, source) {
+            Some(cause) => Failure::unusable(anyhow!("{error}{cause}")),
+            None => Failure::failed(error),
+        },
         OpenError::Locked { .. } | OpenError::Replaced { .. } => Failure::failed(error),
         _ => Failure::unusable(error),
     }
 }
 
-/// What stands behind the operating system's refusal to open a device.
-fn cause_of(source: &std::io::Error) -> &'static str {
-    match source.raw_os_error() {
+/// What stands behind the operating system's refusal to open a device or to make a file, where it would refuse that again.
+fn forbidden(path: &Path, source: &std::io::Error) -> Option<&'static str> {
+    Some(match source.raw_os_error()? {
         // EPERM: the file's own permissions would be EACCES.
-        Some(1) => {
+        1 if path.is_file() => {
+            "; the file's permissions allow it, but it may be immutable or append-only (lsattr shows 'i' or 'a', \
+             'chattr -i' or '-a' takes that away), or a security module forbids it to this process"
+        }
+        1 => {
             "; the file's permissions allow it, but a control group or container that limits devices, or a security \
              module, forbids it to this process: run it outside, or have the device added there"
         }
-        Some(13) => {
-            "; the file's permissions do not allow it: run as its owner, a member of its group, or root"
+        13 => "; the file's permissions do not allow it: run as its owner, a member of its group, or root",
+        30 => {
+            "; its file system is mounted read-only, or the device is write-protected: what only reads can be run"
         }
-        _ => "",
-    }
+        _ => return None,
+    })
 }
 
 /// What may have been meant by a path that is not there.
@@ -107,5 +117,30 @@ pub fn instead_of(path: &Path) -> String {
     match nearest(name, config::names()) {
         Some(near) => format!("; the simulated drive is called 'sim:{near}{settings}'"),
         None => "; simulated drives are written 'sim:NAME', and 'flashlane profile list' names them".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::Status;
+    use std::io;
+
+    #[test]
+    fn device_that_may_not_be_opened_is_unusable() {
+        let file = tempfile::NamedTempFile::new().expect("a file can be made");
+        for (path, errno, status, part) in [
+            (file.path(), 1, Status::Unusable, "chattr -i"),
+            (Path::new("/dev/null"), 1, Status::Unusable, "control group"),
+            (file.path(), 13, Status::Unusable, "run as its owner"),
+            (file.path(), 30, Status::Unusable, "mounted read-only"),
+            (file.path(), 5, Status::Failed, "os error 5"),
+        ] {
+            let source = io::Error::from_raw_os_error(errno);
+            let error = flashlane_host::OpenError::Os { path: path.into(), action: "open", source };
+            let failure = not_opened(path, error);
+            let reason = failure.reason();
+            assert!(failure.status == status && reason.contains(part), "{errno}: {reason}");
+        }
     }
 }
