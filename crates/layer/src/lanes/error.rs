@@ -143,7 +143,9 @@ pub enum LanesError {
     },
     /// The device has lost its end.
     #[error(
-        "'{device}' had {} when it was divided into lanes, and has {} now",
+        "'{device}' had {} when it was divided into lanes, and has {} now. Make it as long as it was (a file: \
+         'truncate -s {recorded_bytes}'): all but what was cut off is then found again. 'format=yes' divides what is left \
+         anew, and all that is on it is lost",
         exact_bytes(*recorded_bytes), exact_bytes(*found_bytes)
     )]
     Shorter {
