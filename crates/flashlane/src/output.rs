@@ -132,13 +132,18 @@ pub fn csv_line(cells: &[&str]) -> String {
 
 /// Prints on standard output. A reader that has seen enough (`| head`) is no error.
 pub fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(printable(text).as_bytes()).and_then(|()| out.flush()) {
+    match write_out(text) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::failed(anyhow!("cannot write to standard output: {error}")))
         }
         _ => Ok(()),
     }
+}
+
+/// Writes to standard output.
+pub fn write_out(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(printable(text).as_bytes()).and_then(|()| out.flush())
 }
 
 /// Cells of a line: the terminal's, within what can be read; 80 where there is none.

@@ -9,7 +9,7 @@ mod verdict;
 use crate::device as devices;
 use crate::failure::{Failure, Status};
 use crate::options::{self, Format, OutputOptions, SafetyOptions};
-use flashlane_base::units::{parse_bytes, parse_duration};
+use flashlane_base::units::{parse_bytes, parse_count, parse_duration};
 use flashlane_base::{Duration, Seed};
 use flashlane_block::Placement;
 use flashlane_device::spec::Spec;
@@ -61,7 +61,7 @@ enum Action {
         /// The files; - for standard input
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// The id of the first, the others follow; fresh ones unless given
+        /// The id of the first, up to 9223372036854775807, the others follow; fresh ones unless given
         #[arg(long, value_name = "ID")]
         id: Option<u64>,
     },
@@ -153,20 +153,20 @@ struct DeviceOption {
 #[derive(Debug, clap::Args)]
 struct LoadOptions {
     /// Puts, or gets, in flight; as many as there are lanes unless given
-    #[arg(long, value_name = "N", value_parser = options::at_least_one::<NonZeroU32>)]
+    #[arg(long, value_name = "N", value_parser = some_count)]
     in_flight: Option<NonZeroU32>,
     /// Blocks to put, at most those that fit; four a lane (on a simulated device 2 GiB, one a lane at least), or as many as
     /// 10 s take, unless given
-    #[arg(long, value_name = "N", value_parser = options::at_least_one::<NonZeroU32>)]
+    #[arg(long, value_name = "N", value_parser = some_count)]
     blocks: Option<NonZeroU32>,
-    /// Bytes to put, rounded up to whole blocks, in place of a number of blocks
+    /// Bytes to put, rounded up to whole blocks and as many on every lane, in place of a number of blocks
     #[arg(long, value_name = "SIZE", value_parser = some_bytes, conflicts_with = "blocks")]
     size: Option<u64>,
     /// The longest that puts, and then gets, go on, in the device's time
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     duration: Option<Duration>,
     /// Gets; as many as blocks unless given
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     gets: Option<u64>,
     /// Bytes of a get; whole blocks unless given
     #[arg(long, value_name = "SIZE", value_parser = some_bytes)]
@@ -208,6 +208,17 @@ fn bytes(text: &str) -> Result<u64, String> {
 /// The file to be made; none for standard output.
 fn new_file(output: &Option<PathBuf>) -> Option<&Path> {
     output.as_deref().filter(|path| !is_standard_output(path))
+}
+
+/// How many: `20`, `20k`.
+fn count(text: &str) -> Result<u64, String> {
+    parse_count(text).map_err(|error| error.to_string())
+}
+
+/// The same of what there must be one, and of which there are fewer than 2³².
+fn some_count(text: &str) -> Result<NonZeroU32, String> {
+    let count = u32::try_from(options::some(text)?).ok().and_then(NonZeroU32::new);
+    count.ok_or_else(|| format!("allowed: up to {}", u32::MAX))
 }
 
 /// A time above zero.

@@ -90,7 +90,7 @@ fn a_full_standard_output_is_told_and_the_files_are_kept() {
 }
 
 /// A mount that goes when it is dropped.
-struct Mount(tempfile::TempDir);
+pub struct Mount(pub tempfile::TempDir);
 
 impl Drop for Mount {
     fn drop(&mut self) {
@@ -100,9 +100,14 @@ impl Drop for Mount {
 
 /// A file system of 32 KiB; `None` for those who may not mount.
 fn tiny() -> Option<Mount> {
+    mounted("size=32k")
+}
+
+/// One with these options.
+pub fn mounted(options: &str) -> Option<Mount> {
     let dir = tempfile::tempdir().unwrap();
     let mounted = Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=32k", "tmpfs"])
+        .args(["-t", "tmpfs", "-o", options, "tmpfs"])
         .arg(dir.path())
         .stderr(Stdio::null())
         .status()

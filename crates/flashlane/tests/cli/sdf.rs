@@ -1,11 +1,13 @@
 //! Blocks on software-defined flash, in a file divided into lanes.
 
+use crate::endings::mounted;
 use crate::program::{command, done, flashlane, json, refused, text};
 use serde_json::Value;
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 
 /// A file with lanes of units of 64 KiB, formatted for blocks, and how it is named.
 struct Flash {
@@ -329,10 +331,7 @@ fn a_simulated_device_is_measured_and_repeats() {
 #[test]
 fn measuring_a_simulated_device_takes_no_memory_for_the_bytes_of_its_blocks() {
     let bench = "ulimit -v 1500000 && exec \"$0\" sdf bench sim:sdf,channels=4,capacity=65216MiB --blocks 400 --format json";
-    let output = std::process::Command::new("sh")
-        .args(["-c", bench, env!("CARGO_BIN_EXE_flashlane")])
-        .output()
-        .unwrap();
+    let output = Command::new("sh").args(["-c", bench, env!("CARGO_BIN_EXE_flashlane")]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(result["blocks"], 400, "3.3 GB of them within 1.5 GB");
@@ -376,4 +375,106 @@ fn a_killed_put_loses_nothing_that_was_told() {
         told.clear();
     }
     assert!(Path::new(text(&files[0])).exists());
+}
+
+/// A put of standard input that has begun to read it.
+fn reading_put(flash: &Flash, bytes: &[u8]) -> Child {
+    let mut child = command(&["sdf", "put", &flash.spec, "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // More than the pipe holds, so that the write ends once some of it was read.
+    // SAFETY: the pipe is open.
+    let holds = unsafe { libc::fcntl(stdin.as_raw_fd(), libc::F_SETPIPE_SZ, 4096) };
+    assert!((1..bytes.len() as i32).contains(&holds), "the pipe holds {holds} bytes");
+    stdin.write_all(bytes).unwrap();
+    child.stdin = Some(stdin);
+    child
+}
+
+#[test]
+fn put_leaves_the_device_free_until_standard_input_ends() {
+    let flash = Flash::new();
+    let child = reading_put(&flash, &[1; 20_000]);
+    assert_eq!(flash.sdf("put", &[text(&flash.file("other", &[2; 100]))]), "0\n");
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), &ended.stdout[..], &ended.stderr[..]), (Some(0), &b"1\n"[..], &[][..]));
+    assert_eq!(flash.block(1), [1; 20_000]);
+}
+
+#[test]
+fn put_names_the_block_that_it_stored_though_output_fails() {
+    let flash = Flash::new();
+    let file = flash.file("a", &[1; 100]);
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let put = ["sdf", "put", &flash.spec, text(&file), text(&file)];
+    let ended = command(&put).stdout(full).output().unwrap();
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{stderr}");
+    for part in ["block 0 is stored", "No space left", "/a' and what follows is not stored"] {
+        assert!(stderr.contains(part), "{stderr}");
+    }
+    // Nobody reads.
+    let mut child = reading_put(&flash, &[3; 20_000]);
+    drop(child.stdout.take());
+    drop(child.stdin.take());
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{stderr}");
+    assert!(stderr.contains("block 1 is stored") && stderr.contains("Broken pipe"), "{stderr}");
+    assert_eq!(flash.ids(), [0, 1]);
+}
+
+#[test]
+fn rm_of_one_block_twice_is_refused() {
+    let flash = Flash::new();
+    flash.sdf("put", &[text(&flash.file("a", &[1; 100]))]);
+    let twice = ["sdf", "rm", &flash.spec, "0", "7", "0"];
+    refused(2, &twice, &["block 0 is named twice", "nothing was deleted"]);
+    assert_eq!(flash.ids(), [0]);
+}
+
+#[test]
+fn hint_of_a_command_is_one_that_there_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = format!("lanes({}/none)", dir.path().display());
+    for action in [&["ls", &spec][..], &["get", &spec, "0"], &["status", &spec]] {
+        let hint = format!("flashlane sdf format '{spec}' --create SIZE");
+        let ended = refused(2, &[&["sdf"], action].concat(), &["does not exist", &hint]);
+        assert!(!ended.stderr.contains("a new file to measure on"), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn store_that_was_cut_short_is_found_once_it_is_as_long_again() {
+    let flash = Flash::new();
+    flash.sdf("put", &[text(&flash.file("a", &[7; 50_000]))]);
+    let path = flash.dir.path().join("flash");
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(3 << 20).unwrap();
+    refused(2, &["sdf", "ls", &flash.spec], &["had 4 MiB", "3 MiB now", "'truncate -s 4194304'"]);
+    file.set_len(4 << 20).unwrap();
+    assert_eq!(flash.block(0), vec![7; 50_000]);
+}
+
+#[test]
+fn device_on_a_read_only_file_system_is_unusable_to_writers() {
+    let Some(mount) = mounted("size=8m") else {
+        eprintln!("skipped: mounting a small file system is not allowed here");
+        return;
+    };
+    let path = mount.0.path().join("flash");
+    let spec = format!("lanes({},channels=4,unit=64KiB)", path.display());
+    let create = ["--create", "2MiB", "--allow-page-cache"];
+    done(&[&["sdf", "format", &spec][..], &create].concat());
+    let remounted = Command::new("mount").args(["-o", "remount,ro"]).arg(mount.0.path()).status().unwrap();
+    assert!(remounted.success());
+    let file = mount.0.path().join("flash");
+    refused(2, &["sdf", "put", &spec, text(&file)], &["cannot open", text(&path), "mounted read-only"]);
+    let other = spec.replace("flash", "other");
+    refused(2, &[&["sdf", "format", &other][..], &create].concat(), &["mounted read-only"]);
+    done(&["sdf", "ls", &spec]);
 }

@@ -2,6 +2,7 @@
 
 use crate::endings::interrupt_by;
 use crate::program::{command, done, json, refused, text};
+use serde_json::Value;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
@@ -64,6 +65,22 @@ fn a_bench_of_lanes_without_blocks_keeps_the_lanes() {
     let result = json(&[&["sdf", "bench", &spec, "--blocks", "9"][..], &SAFE].concat());
     assert_eq!((&result["device"]["lanes"], &result["blocks_removed"]), (&8.into(), &9.into()));
     assert!(ids(&spec).is_empty());
+}
+
+#[test]
+fn bench_warns_of_lanes_without_work_at_its_end() {
+    let codes = |result: &Value| -> Vec<String> {
+        let warnings = result["warnings"].as_array().unwrap().iter();
+        warnings.map(|warning| warning["code"].as_str().unwrap().to_owned()).collect()
+    };
+    let uneven = json(&["sdf", "bench", "sim:sdf", "--blocks", "50"]);
+    assert_eq!(codes(&uneven), ["uneven-lanes"; 2], "{uneven}");
+    assert!(uneven["warnings"][0]["message"].as_str().unwrap().contains("38 of the lanes"), "{uneven}");
+    // A size is rounded up to as many blocks on every lane, here one.
+    let even = json(&["sdf", "bench", "sim:sdf", "--size", "100MiB", "--gets", "88"]);
+    assert_eq!((&even["phases"][0]["requests"], &even["phases"][1]["requests"]), (&44.into(), &88.into()));
+    assert!(codes(&even).is_empty(), "{even}");
+    refused(2, &["sdf", "bench", "sim:sdf", "--blocks", "5G"], &["--blocks", "up to 4294967295"]);
 }
 
 #[test]

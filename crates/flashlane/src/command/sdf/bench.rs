@@ -14,12 +14,15 @@ use flashlane_block::load::{self, Load, OperationStats};
 use flashlane_block::{BlockOptions, Layout, Outcome, Placement};
 use flashlane_device::Profile;
 use flashlane_open::{AnyBlocks, Target};
+use flashlane_result::Warning;
 use flashlane_result::sdf::{PhaseRow, SDF_BENCH_SCHEMA, SdfBenchResult};
 
 /// Blocks a lane that are put unless a number is given.
 const BLOCKS_PER_LANE: u64 = 4;
 /// Bytes that are put on a simulated device at most unless a number is given, if that is a block a lane.
 const SIMULATED_BYTES: u64 = 2 << 30;
+/// Operations a lane from which on the end, where some lanes have nothing left to do, is below 1% of the time.
+const LONG: u64 = 100;
 /// How long puts, and gets, go on where neither a time nor a number of blocks is given.
 const DURATION: Option<Duration> = Some(Duration::from_s(10));
 
@@ -39,7 +42,7 @@ pub fn call(
         Wishes::new(given, layout, simulated).check(profile, layout).map_err(Failure::unusable)
     };
     let meter = Meter::new(format!("preparing {target}"));
-    let (mut blocks, warnings) = open_or_format(target, safety, seed, options, &accept)?;
+    let (mut blocks, mut warnings) = open_or_format(target, safety, seed, options, &accept)?;
     let status = blocks.status();
     let Wishes { puts, gets, get_bytes, in_flight } = Wishes::new(given, &status.layout, simulated);
     let filling = Load {
@@ -73,6 +76,7 @@ pub fn call(
         };
         let side = if name == "puts" { &done.puts } else { &done.gets };
         phases.push(phase(name, &load, side, done.elapsed));
+        warnings.extend(uneven(name, &load, side.count, status.layout.lanes.into()));
         if done.is_stopped {
             partial = Some("stopped".to_owned());
             break;
@@ -149,9 +153,13 @@ impl Wishes {
     fn new(given: &LoadOptions, layout: &Layout, simulated: bool) -> Self {
         let lanes = u64::from(layout.lanes);
         // The bytes of a simulated device are moved in memory, which takes longer than its own time.
-        let most = if simulated { lanes.max(SIMULATED_BYTES / layout.block_bytes()) } else { u64::MAX };
+        let most = match simulated {
+            true => lanes * (SIMULATED_BYTES / layout.block_bytes() / lanes).max(1),
+            false => u64::MAX,
+        };
         let usual = (BLOCKS_PER_LANE * lanes).min(most);
-        let of_size = given.size.map(|size| size.div_ceil(layout.block_bytes()));
+        // As many on every lane: none is left alone at the end, which would count in the bandwidth.
+        let of_size = given.size.map(|size| size.div_ceil(layout.block_bytes()).next_multiple_of(lanes));
         let puts = given.blocks.map(|blocks| blocks.get().into()).or(of_size).unwrap_or(usual);
         Self {
             puts,
@@ -192,6 +200,23 @@ impl Wishes {
         let ends = if profile.simulated { 2 * layout.header_bytes } else { 0 };
         buffers.saturating_add(puts.saturating_mul(4 * u64::from(layout.granules) + ends))
     }
+}
+
+/// The doubt about a bandwidth in which some lanes had nothing left to do at the end.
+fn uneven(name: &str, load: &Load, count: u64, lanes: u64) -> Option<Warning> {
+    let last = count % lanes;
+    // Random gets are uneven anyway, and what was stopped did not come to its end.
+    if last == 0 || count / lanes >= LONG || load.random || count < load.operations {
+        return None;
+    }
+    Some(Warning::new(
+        "uneven-lanes",
+        format!(
+            "{count} {name} on {lanes} lanes: at the end {} of the lanes have nothing left to do, which lowers the \
+             bandwidth; a multiple of {lanes} would be as many on every lane",
+            lanes - last,
+        ),
+    ))
 }
 
 fn placement_name(placement: Placement) -> &'static str {

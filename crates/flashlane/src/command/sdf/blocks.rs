@@ -5,15 +5,17 @@ use super::status::located;
 use super::verdict::Verdict;
 use crate::failure::{Failure, Status, tell};
 use crate::options::Format;
-use crate::output::{csv_line, json, print};
+use crate::output::{self, csv_line, json, print};
 use anyhow::{Context, anyhow};
 use flashlane_base::units::exact_bytes;
 use flashlane_block::{Outcome, Payload};
 use flashlane_open::{AnyBlocks, BlockAccess, Target};
 use flashlane_trace::is_standard_input;
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// Bytes of a block that are read at a time.
@@ -27,17 +29,21 @@ pub fn put(target: &Target, files: &[PathBuf], first: Option<u64>) -> Result<Sta
         )));
     }
     // Found out first: once one is stored, its device was written to.
-    for file in files.iter().filter(|file| !is_standard_input(file)) {
+    for file in files.iter().filter(|file| !is_stream(file)) {
         File::open(file)
             .with_context(|| format!("cannot open '{}'", file.display()))
             .map_err(Failure::unusable)?;
     }
+    let mut streams = read_streams(target, files)?;
     let mut blocks = open(target, BlockAccess::Write)?;
     for (nth, file) in (0..).zip(files) {
         // What was stored before stays, and its ids are told.
         let unusable =
             |error: anyhow::Error| if nth == 0 { Failure::unusable(error) } else { Failure::failed(error) };
-        let payload = read(&blocks, file).map_err(unusable)?;
+        let payload = match streams.remove(&nth) {
+            Some(payload) => payload,
+            None => read(&blocks, file).map_err(unusable)?,
+        };
         let id = match first {
             Some(first) => {
                 first.checked_add(nth).ok_or_else(|| unusable(anyhow!("no id comes after {first}")))?
@@ -46,7 +52,7 @@ pub fn put(target: &Target, files: &[PathBuf], first: Option<u64>) -> Result<Sta
         };
         let ticket = blocks.put(id, payload).map_err(|(error, _)| Failure::failed(error))?;
         match blocks.wait(ticket).map(|finished| finished.outcome) {
-            Some(Outcome::Put(Ok(()), _)) => print(&format!("{id}\n"))?,
+            Some(Outcome::Put(Ok(()), _)) => say(id, &files[nth as usize + 1..])?,
             Some(Outcome::Put(Err(failure), _)) => return Err(Failure::failed(failure)),
             _ => unreachable!("a put that was taken has an outcome"),
         }
@@ -56,14 +62,56 @@ pub fn put(target: &Target, files: &[PathBuf], first: Option<u64>) -> Result<Sta
     Ok(Status::Done)
 }
 
+/// Prints the id of a block that was stored. Where that is not possible nothing else says which it is.
+fn say(id: u64, others: &[PathBuf]) -> Result<(), Failure> {
+    output::write_out(&format!("{id}\n")).map_err(|error| {
+        let others = match others {
+            [] => String::new(),
+            [first, ..] => format!("; '{}' and what follows is not stored", first.display()),
+        };
+        Failure::failed(anyhow!(
+            "block {id} is stored, but its id cannot be written to standard output: {error}{others}"
+        ))
+    })
+}
+
+/// Whether a file comes from another program, which may take its time.
+fn is_stream(file: &Path) -> bool {
+    let comes_from_elsewhere = |kind: std::fs::FileType| kind.is_fifo() || kind.is_char_device();
+    is_standard_input(file) || file.metadata().is_ok_and(|data| comes_from_elsewhere(data.file_type()))
+}
+
+/// Reads the streams among `files`, by their places, before the device is opened to be written: until they end, others
+/// can use it.
+fn read_streams(target: &Target, files: &[PathBuf]) -> Result<BTreeMap<u64, Payload>, Failure> {
+    let mut payloads = BTreeMap::new();
+    let streams: Vec<_> = (0..).zip(files).filter(|(_, file)| is_stream(file)).collect();
+    if streams.is_empty() {
+        return Ok(payloads);
+    }
+    let blocks = open(target, BlockAccess::Read)?;
+    let mut room: Vec<Payload> = streams.iter().map(|_| blocks.payload()).collect();
+    drop(blocks);
+    for (nth, file) in streams {
+        let payload = room.pop().expect("a buffer for each");
+        payloads.insert(nth, read_into(payload, file).map_err(Failure::unusable)?);
+    }
+    Ok(payloads)
+}
+
 fn read(blocks: &AnyBlocks, file: &Path) -> anyhow::Result<Payload> {
+    read_into(blocks.payload(), file)
+}
+
+/// Fills a buffer, which has the length of the longest block, with a file.
+fn read_into(mut payload: Payload, file: &Path) -> anyhow::Result<Payload> {
     let name = file.display();
     let mut source: Box<dyn Read> = if is_standard_input(file) {
         Box::new(io::stdin().lock())
     } else {
         Box::new(File::open(file).with_context(|| format!("cannot open '{name}'"))?)
     };
-    let mut payload = blocks.payload();
+    let block_bytes = payload.len();
     let mut length = 0;
     loop {
         let room = &mut payload.as_mut_slice()[length..];
@@ -75,11 +123,8 @@ fn read(blocks: &AnyBlocks, file: &Path) -> anyhow::Result<Payload> {
             break;
         }
         length += more;
-        if length as u64 > blocks.block_bytes() {
-            return Err(anyhow!(
-                "'{name}' is longer than a block, which holds {}",
-                exact_bytes(blocks.block_bytes()),
-            ));
+        if length as u64 > block_bytes {
+            return Err(anyhow!("'{name}' is longer than a block, which holds {}", exact_bytes(block_bytes)));
         }
     }
     payload.set_len(length as u64);
@@ -186,6 +231,12 @@ pub fn list(target: &Target, format: Format) -> Result<Status, Failure> {
 /// Deletes the blocks that are there, then with `damaged` the damaged units. Where some are not deleted, says which and
 /// why, and which are.
 pub fn remove(target: &Target, ids: &[u64], damaged: bool) -> Result<Status, Failure> {
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = ids.iter().find(|id| !seen.insert(**id)) {
+        return Err(Failure::unusable(anyhow!(
+            "block {twice} is named twice: name each block once; nothing was deleted"
+        )));
+    }
     let mut blocks = open(target, BlockAccess::Write)?;
     let (mut tickets, mut deleted, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for &id in ids {

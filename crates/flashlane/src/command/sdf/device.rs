@@ -10,7 +10,9 @@ use flashlane_block::{BlockOptions, Blocks, FormatError, Layout, OpenError as Bl
 use flashlane_device::{Device, Profile};
 use flashlane_host::DEPTH_DEFAULT;
 use flashlane_layer::Format;
-use flashlane_open::{AnyBlocks, BlockAccess, BlocksError, Division, OpenOptions, Target, formatting};
+use flashlane_open::{
+    AnyBlocks, BlockAccess, BlocksError, Division, OpenError, OpenOptions, Target, formatting,
+};
 use flashlane_result::Warning;
 
 /// Opens the blocks on a device. They are ours, so that writing among them asks for no consent; a device that holds
@@ -32,6 +34,11 @@ pub fn open_repaired(target: &Target, overwrite: bool) -> Result<AnyBlocks, Fail
 
 fn not_opened(target: &Target, error: BlocksError) -> Failure {
     match error {
+        BlocksError::Device(
+            error @ OpenError::Real { error: flashlane_host::OpenError::NotFound { .. }, .. },
+        ) if !target.path().is_some_and(|path| path.starts_with("/dev")) => Failure::unusable(anyhow!(
+            "{error}; flashlane sdf format '{target}' --create SIZE makes a new one that holds blocks"
+        )),
         BlocksError::Device(error) => error.into(),
         BlocksError::Open(error) => no_blocks(target, error),
         BlocksError::FormatInSpec { .. } => Failure::unusable(anyhow!(
@@ -98,8 +105,7 @@ pub fn open_or_format(
 /// Whether a device was not opened since it has no lanes.
 fn is_not_divided(failure: &Failure) -> bool {
     use flashlane_layer::{LanesError, LayerError};
-    use flashlane_open::OpenError::Layer;
-    matches!(failure.error(), Some(Layer(LayerError::Lanes(LanesError::NotFormatted { .. }))))
+    matches!(failure.error(), Some(OpenError::Layer(LayerError::Lanes(LanesError::NotFormatted { .. }))))
 }
 
 /// Formats a device, unless it cannot hold blocks or `accept` has something against how they would lie: then nothing was
