@@ -34,7 +34,7 @@ impl Opening<'_> {
             .newly_made(self.safety.create.is_some())
             .depth(depth)
             .seed(self.seed);
-        match &self.safety.really {
+        match &self.safety.repeated.really {
             Some(path) => options.really(path),
             None => options,
         }
@@ -172,6 +172,13 @@ pub type Accept<'a> = dyn Fn(&Profile) -> Result<(), Failure> + 'a;
 /// in memory.
 pub fn open_bytes(target: &Target, opening: &Opening<'_>) -> Result<OpenedBytes, Failure> {
     let OpenedDevice { device, warnings } = opening.options().check_erased(true).open_data(target)?;
+    Ok(OpenedBytes { device, warnings: doubts(&warnings) })
+}
+
+/// The same, for somebody who keeps the blocks that are there.
+pub fn open_kept(target: &Target, opening: &Opening<'_>) -> Result<OpenedBytes, Failure> {
+    let options = opening.options().check_erased(true).keeps_blocks(true);
+    let OpenedDevice { device, warnings } = options.open_data(target)?;
     Ok(OpenedBytes { device, warnings: doubts(&warnings) })
 }
 

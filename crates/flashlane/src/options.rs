@@ -35,15 +35,22 @@ pub enum Format {
     Csv,
 }
 
+/// The path of a device that looks used, repeated. Whoever takes it has `--destroy-data` too.
+#[derive(Clone, Debug, Args)]
+pub struct ReallyOption {
+    /// Repeat the path of a device that looks used, to overwrite it all the same
+    #[arg(long, value_name = "PATH", requires = "destroy_data", help_heading = "Real drives")]
+    pub really: Option<PathBuf>,
+}
+
 /// How a real device may be used.
 #[derive(Clone, Debug, Args)]
 pub struct SafetyOptions {
     /// Allow DEVICE to be overwritten: all that is on it may be lost
     #[arg(long, help_heading = "Real drives")]
     pub destroy_data: bool,
-    /// Repeat the path of a device that looks used, to overwrite it all the same
-    #[arg(long, value_name = "PATH", requires = "destroy_data", help_heading = "Real drives")]
-    pub really: Option<PathBuf>,
+    #[command(flatten)]
+    pub repeated: ReallyOption,
     /// Make DEVICE first: a new file of this size, filled with random data, which may be overwritten
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Real drives")]
     pub create: Option<u64>,

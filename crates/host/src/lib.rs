@@ -50,7 +50,7 @@ pub use entropy::fresh_seed;
 pub use file_device::FileDevice;
 pub use identity::{identity, serial};
 pub use interrupt::{Uninterruptible, catch_interrupts, interrupted};
-pub use open::{Access, OpenOptions};
+pub use open::{Access, OpenOptions, OwnData};
 pub use open_error::OpenError;
 pub use ram::machine_memory_bytes;
 pub use record::{Ended, Events, RecordError, Recorded, Recorder, Undo, Until};

@@ -2,7 +2,7 @@
 //!
 //! Reading is always allowed and writes nothing (not even an access time, where the caller owns the file). Writing
 //! needs [`Access::Destroy`]. A
-//! device or file that is in use, partitioned, or carries a known signature is refused even then, with
+//! device or file that is in use, partitioned, or carries a known signature (our own blocks among them) is refused even then, with
 //! everything that was found, unless [`OpenOptions::really`] repeats its path. What is written to is claimed
 //! for this process: block devices by the kernel's exclusive open, both kinds by an advisory lock that a
 //! second Flashlane respects.
@@ -12,6 +12,7 @@ use crate::doubt::Doubt;
 use crate::engine::EngineChoice;
 use crate::file_device::{FileDevice, Setup};
 use crate::open_error::OpenError;
+use crate::signature::Signature;
 use crate::target::{self, Target};
 use crate::usage::{self, Finding};
 use flashlane_device::Profile;
@@ -31,6 +32,18 @@ pub enum Access {
     Destroy,
 }
 
+/// What is known of the blocks that Flashlane itself keeps on a device which is to be overwritten.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OwnData {
+    /// Nothing: a mark of ours is a signature like any other.
+    #[default]
+    Unknown,
+    /// There are none, or whoever opens the device keeps them: a mark of ours does not count.
+    Safe,
+    /// These, which count as a signature: `Flashlane lanes with 35 blocks`.
+    Found(String),
+}
+
 /// How to open a block device or a regular file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenOptions {
@@ -41,6 +54,8 @@ pub struct OpenOptions {
     /// The same path again, as it is written in `path`, from somebody who was told what lies there and means it. Another
     /// path to the same place is refused.
     pub really: Option<PathBuf>,
+    /// What is known of blocks of ours that would be overwritten.
+    pub own_data: OwnData,
     /// Requests in flight at once, 1 to [`DEPTH_MAX`]; threads take at most 64.
     pub depth: u32,
     /// io_uring where it is there, or threads.
@@ -56,6 +71,7 @@ impl OpenOptions {
             path: path.into(),
             access: Access::ReadOnly,
             really: None,
+            own_data: OwnData::Unknown,
             depth: DEPTH_DEFAULT,
             engine: EngineChoice::Automatic,
             allow_page_cache: false,
@@ -147,9 +163,30 @@ impl OpenOptions {
             Some(really) => Err(OpenError::ReallyMismatch { path, real, really: really.clone() }),
             None => {
                 let findings = usage::survey(target).map_err(|e| self.os("look at", e))?;
+                let findings = self.with_own(findings);
                 if findings.is_empty() { Ok(()) } else { Err(OpenError::Refused { path, real, findings }) }
             }
         }
+    }
+
+    /// The findings, with what is known of our own data in the place of its mark.
+    fn with_own(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
+        let is_own =
+            |finding: &Finding| matches!(finding, Finding::Signature(signature) if signature.is_own());
+        let mark = findings.iter().position(is_own);
+        match (&self.own_data, mark) {
+            (OwnData::Unknown, _) | (OwnData::Safe, None) => {}
+            (OwnData::Safe, Some(mark)) => drop(findings.remove(mark)),
+            (OwnData::Found(what), mark) => {
+                let mut signature = match mark.map(|mark| findings.remove(mark)) {
+                    Some(Finding::Signature(signature)) => signature,
+                    _ => Signature { what: String::new(), offset_bytes: 0, uuid: None, label: None },
+                };
+                signature.what.clone_from(what);
+                findings.push(Finding::Signature(signature));
+            }
+        }
+        findings
     }
 
     /// Opens the target with direct I/O and, to write to a block device, exclusively.

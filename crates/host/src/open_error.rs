@@ -26,11 +26,7 @@ pub enum OpenError {
         found: &'static str,
     },
     /// It looks like somebody's data.
-    #[error(
-        "{} is not overwritten:{}\nrepeat its path with --really if all of it may be destroyed",
-        place(path, real),
-        list(findings)
-    )]
+    #[error("{}\nrepeat its path with --really if all of it may be destroyed", refusal(path, real, findings))]
     Refused {
         /// As given.
         path: PathBuf,
@@ -109,6 +105,23 @@ pub enum OpenError {
     },
 }
 
+impl OpenError {
+    /// Returns what was found, without the option that overrides it.
+    pub fn found(&self) -> String {
+        match self {
+            Self::Refused { path, real, findings } => refusal(path, real, findings),
+            other => other.to_string(),
+        }
+    }
+}
+
+fn refusal(path: &Path, real: &Path, findings: &[Finding]) -> String {
+    findings.iter().fold(format!("{} is not overwritten:", place(path, real)), |mut text, finding| {
+        let _ = write!(text, "\n  - {finding}");
+        text
+    })
+}
+
 /// A path, and where it leads if that is elsewhere.
 fn place(path: &Path, real: &Path) -> String {
     if path == real {
@@ -116,11 +129,4 @@ fn place(path: &Path, real: &Path) -> String {
     } else {
         format!("'{}' (which is '{}')", path.display(), real.display())
     }
-}
-
-fn list(findings: &[Finding]) -> String {
-    findings.iter().fold(String::new(), |mut text, finding| {
-        let _ = write!(text, "\n  - {finding}");
-        text
-    })
 }

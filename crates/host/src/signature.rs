@@ -1,15 +1,16 @@
-//! What lies on a device or file: the marks by which file systems, volume managers, partition tables and a few
-//! other valuable things are known. Only reads.
+//! What lies on a device or file: the marks by which file systems, volume managers, partition tables, archives, programs,
+//! documents and Flashlane's own blocks are known. Only reads.
 //!
-//! The marks stand at fixed places near the beginning (up to 512 KiB) or the end; two reads fetch them all. The
-//! places are those of the on-disk formats, as their projects document them. Where a mark is short (ext's two
-//! bytes, a master boot record's) a few fields beside it must make sense too, so that random data rarely
-//! passes for somebody's.
+//! The marks stand at fixed places near the beginning (our own up to a little over 1 MiB, where blocks usually begin; the
+//! others up to 512 KiB) or the end; two reads fetch them all. The places are those of the on-disk formats, as their
+//! projects document them. Where a mark is short (ext's two bytes, a master boot record's, gzip's three) a few fields
+//! beside it must make sense too, so that random data rarely passes for somebody's.
 
+use flashlane_device::UNIT_MAGIC;
 use std::fmt;
 use std::io;
 
-/// A file system, volume, table or database found on a device or file.
+/// A file system, volume, table, archive or database found on a device or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// What it is: `ext4 file system`.
@@ -35,8 +36,23 @@ impl fmt::Display for Signature {
     }
 }
 
-/// How far from either end marks are looked for.
-const REACH_BYTES: u64 = 512 << 10;
+impl Signature {
+    /// Returns whether Flashlane itself stored what it stands for.
+    pub(crate) fn is_own(&self) -> bool {
+        [OWN_LANES, OWN_BLOCKS].contains(&self.what.as_str())
+    }
+}
+
+/// What our own marks are called.
+const OWN_LANES: &str = "Flashlane lanes";
+const OWN_BLOCKS: &str = "Flashlane blocks";
+
+/// How far from either end marks are looked for: units of whole MiB begin at 1 MiB on lanes whose table ends before, and
+/// of the first one the header is read.
+const REACH_BYTES: u64 = (1 << 20) + OWN_STEP_BYTES;
+
+/// Whatever holds blocks begins each of its units at a multiple of this.
+const OWN_STEP_BYTES: u64 = 4096;
 
 /// A format known by fixed bytes at a fixed place.
 struct Mark {
@@ -110,6 +126,13 @@ const MARKS: &[Mark] = &[
     named(mark("Linux RAID member", 4096, b"\xfc\x4e\x2b\xa9\x01\0\0\0"), Uuid::Binary(4112), (4128, 32)),
     mark("SQLite database", 0, b"SQLite format 3\0"),
     mark("qcow2 disk image", 0, b"QFI\xfb"),
+    mark("tar archive", 257, b"ustar\0"),
+    mark("tar archive", 257, b"ustar  \0"),
+    mark("zip archive", 0, b"PK\x03\x04"),
+    mark("7z archive", 0, b"7z\xbc\xaf\x27\x1c"),
+    mark("xz archive", 0, b"\xfd7zXZ\0"),
+    mark("zstd archive", 0, b"\x28\xb5\x2f\xfd"),
+    mark("PDF document", 0, b"%PDF-"),
 ];
 
 /// The two ends of a device.
@@ -201,7 +224,8 @@ pub(crate) fn find(
             label: ends.text(mark.label),
         });
     }
-    found.extend([ext, swap, lvm, raid_at_the_end, zfs, gpt, mbr].iter().filter_map(|look| look(&ends)));
+    let computed = [ext, swap, lvm, raid_at_the_end, zfs, gpt, mbr, gzip, bzip2, elf, own];
+    found.extend(computed.iter().filter_map(|look| look(&ends)));
     Ok(found)
 }
 
@@ -309,6 +333,48 @@ fn mbr(ends: &Ends) -> Option<Signature> {
     let sane = entries.iter().all(|entry| matches!(entry[0], 0 | 0x80));
     let used = entries.iter().any(|entry| entry[4] != 0 && entry[12..16] != [0; 4]);
     (sane && used).then(|| plain("MBR partition table", 510))
+}
+
+/// Beside its three bytes the flags, the level and the system must be some that RFC 1952 knows.
+fn gzip(ends: &Ends) -> Option<Signature> {
+    let header = ends.bytes(0, 10)?;
+    let sane = header[3] & 0xe0 == 0 && matches!(header[8], 0 | 2 | 4) && matches!(header[9], 0..=13 | 255);
+    (header.starts_with(b"\x1f\x8b\x08") && sane).then(|| plain("gzip archive", 0))
+}
+
+/// A level, then the first block or the end, whose marks are the digits of pi and of its root.
+fn bzip2(ends: &Ends) -> Option<Signature> {
+    let header = ends.bytes(0, 10)?;
+    let begins = header.starts_with(b"BZh") && matches!(header[3], b'1'..=b'9');
+    let goes_on = matches!(&header[4..], b"1AY&SY" | b"\x17\x72\x45\x38\x50\x90");
+    (begins && goes_on).then(|| plain("bzip2 archive", 0))
+}
+
+/// The class, the byte order and the version are told too.
+fn elf(ends: &Ends) -> Option<Signature> {
+    let header = ends.bytes(0, 7)?;
+    let sane = matches!(header[4], 1 | 2) && matches!(header[5], 1 | 2) && header[6] == 1;
+    (header.starts_with(b"\x7fELF") && sane).then(|| plain("ELF program", 0))
+}
+
+/// Flashlane's own: the superblock of lanes at either end, or the header of a block (or of the blocks' superblock) where a
+/// unit may begin. It is not known here whether the blocks were deleted since, which moves no bytes.
+fn own(ends: &Ends) -> Option<Signature> {
+    const LANES: &[u8] = b"flashlane lanes\0";
+    let copy = (ends.length_bytes / OWN_STEP_BYTES * OWN_STEP_BYTES).checked_sub(OWN_STEP_BYTES);
+    if let Some(at) = [Some(0), copy].into_iter().flatten().find(|&at| ends.has(at, LANES)) {
+        return Some(plain(OWN_LANES, at));
+    }
+    let is_header = |at: &u64| {
+        let (version, kind) = (ends.u32(at + 8), ends.u32(at + 12));
+        ends.has(*at, &UNIT_MAGIC) && version.is_some_and(|v| v > 0) && matches!(kind, Some(1 | 2))
+    };
+    let steps = |from: u64, length: usize| {
+        (from.next_multiple_of(OWN_STEP_BYTES)..from.saturating_add(length as u64))
+            .step_by(OWN_STEP_BYTES as usize)
+    };
+    let mut places = steps(0, ends.head.len()).chain(steps(ends.tail_at, ends.tail.len()));
+    places.find(is_header).map(|at| plain(OWN_BLOCKS, at))
 }
 
 #[cfg(test)]

@@ -38,6 +38,7 @@ fn the_computed_marks_are_found() {
     let last = LENGTH as u64;
     let ring = [0x00ba_b10c_u64.to_le_bytes(), 5000_u64.to_le_bytes()].concat();
     let ring_big_endian = [0x00ba_b10c_u64.to_be_bytes(), 28_u64.to_be_bytes()].concat();
+    let header = b"FLBLOCKS\x01\0\0\0\x02\0\0\0".as_slice();
     for (what, marks) in [
         ("swap space", vec![(4086, b"SWAPSPACE2".as_slice())]),
         ("swap space", vec![(65_526, b"SWAPSPACE2")]),
@@ -49,6 +50,13 @@ fn the_computed_marks_are_found() {
         ("GPT partition table", vec![(512, b"EFI PART")]),
         ("GPT partition table", vec![(4096, b"EFI PART")]),
         ("GPT partition table", vec![(last - 512, b"EFI PART")]),
+        ("gzip archive", vec![(0, b"\x1f\x8b\x08\x08\0\0\0\0\x02\x03")]),
+        ("bzip2 archive", vec![(0, b"BZh91AY&SY")]),
+        ("ELF program", vec![(0, b"\x7fELF\x02\x01\x01")]),
+        ("Flashlane lanes", vec![(0, b"flashlane lanes\0")]),
+        ("Flashlane lanes", vec![((last & !4095) - 4096, b"flashlane lanes\0")]),
+        ("Flashlane blocks", vec![(12_288, header)]),
+        ("Flashlane blocks", vec![(1 << 20, header)]),
         ("MBR partition table", vec![(446, &entry(0x83)), (510, b"\x55\xaa")]),
     ] {
         let found = look(&image_with(LENGTH, &marks));
@@ -84,6 +92,16 @@ fn nothing_is_seen_in_zeros_noise_or_next_to_nothing() {
         let mut source = flashlane_base::Seed(seed).derive("noise").source();
         let noise: Vec<u8> = (0..1 << 18).flat_map(|_| source.bits().to_le_bytes()).collect();
         assert_eq!(look(&noise), [], "seed {seed}");
+    }
+    // Text about blocks, a header where no unit begins, a compressed file of no known kind, another magic of `ustar`.
+    let marks: [(u64, &[u8]); 4] = [
+        (4096, b"FLBLOCKS are"),
+        (8000, b"FLBLOCKS\x01\0\0\0\x02\0\0\0"),
+        (0, b"\x1f\x8b\x08\xff"),
+        (257, b"ustar is"),
+    ];
+    for mark in marks {
+        assert_eq!(look(&image_with(1 << 20, &[mark])), [], "{mark:?}");
     }
     // A boot sector's last bytes alone are no partition table.
     assert_eq!(look(&image_with(1 << 20, &[(510, b"\x55\xaa")])), []);

@@ -115,7 +115,8 @@ impl OpenOptions {
         options: BlockOptions,
         repair: Option<Repair>,
     ) -> Result<AnyBlocks, BlocksError> {
-        let opening = self.clone().destroy_data(access == BlockAccess::Write).allow_page_cache(true);
+        let opening =
+            self.clone().destroy_data(access == BlockAccess::Write).keeps_blocks(true).allow_page_cache(true);
         let request = StateRequest { repair, check_erased: true, ..StateRequest::default() };
         let (opened, _) = opening.open_requested::<BlocksError>(target, request, &|_| Ok(()))?;
         Ok(Blocks::open(opened.device, options)?)

@@ -16,6 +16,7 @@ mod blocks;
 mod error;
 mod open;
 mod options;
+mod own;
 mod profile;
 mod stack;
 mod target;

@@ -17,6 +17,7 @@ pub struct OpenOptions {
     pub(crate) create_bytes: Option<u64>,
     pub(crate) is_new: bool,
     pub(crate) check_erased: bool,
+    pub(crate) keeps_blocks: bool,
 }
 
 impl Default for OpenOptions {
@@ -31,6 +32,7 @@ impl Default for OpenOptions {
             create_bytes: None,
             is_new: false,
             check_erased: false,
+            keeps_blocks: false,
         }
     }
 }
@@ -42,7 +44,7 @@ impl OpenOptions {
     }
 
     /// Allows all data on a real device to be overwritten. A device that is mounted, held, partitioned or carries a file
-    /// system is refused all the same, until its path is repeated by [`really`](Self::really).
+    /// system, or blocks of ours, is refused all the same, until its path is repeated by [`really`](Self::really).
     pub fn destroy_data(self, allowed: bool) -> Self {
         Self { destroy_data: allowed, ..self }
     }
@@ -82,6 +84,11 @@ impl OpenOptions {
     /// Says that the file in the spec was made for this, so that dividing it into lanes loses nothing.
     pub fn newly_made(self, is_new: bool) -> Self {
         Self { is_new, ..self }
+    }
+
+    /// Says that whoever opens the device keeps the blocks that are on it, so that they do not speak against writing to it.
+    pub fn keeps_blocks(self, are_kept: bool) -> Self {
+        Self { keeps_blocks: are_kept, ..self }
     }
 
     /// Lets the lanes of a real device take an erased unit for written where it begins with foreign data: for those who

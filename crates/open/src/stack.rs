@@ -2,10 +2,11 @@
 
 use crate::error::OpenError;
 use crate::options::OpenOptions;
+use crate::own::own_data;
 use crate::target::{Kind, Real, Simulated, Target};
 use flashlane_device::spec::Spec;
 use flashlane_device::{Lane, OneLane, Profile};
-use flashlane_host::{Access, Doubt, ZonedError, ZonedOptions};
+use flashlane_host::{Access, Doubt, OwnData, ZonedError, ZonedOptions};
 use flashlane_layer::{Format, Stack, StateChange, StateRequest};
 use std::ops::ControlFlow;
 
@@ -80,9 +81,15 @@ fn simulated(drive: &Simulated, options: &OpenOptions) -> Result<Built, OpenErro
 
 fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
     let path = device.path();
+    let own_data = match options {
+        OpenOptions { keeps_blocks: true, .. } => OwnData::Safe,
+        OpenOptions { destroy_data: true, really: None, .. } => own_data(device),
+        _ => OwnData::Unknown,
+    };
     let host = flashlane_host::OpenOptions {
         access: if options.destroy_data { Access::Destroy } else { Access::ReadOnly },
         really: options.really.clone(),
+        own_data,
         depth: options.depth,
         allow_page_cache: options.allow_page_cache,
         ..flashlane_host::OpenOptions::read_only(path)

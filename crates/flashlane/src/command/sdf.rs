@@ -8,7 +8,8 @@ mod verdict;
 
 use crate::device as devices;
 use crate::failure::{Failure, Status};
-use crate::options::{self, Format, OutputOptions, SafetyOptions};
+use crate::options::{self, Format, OutputOptions, ReallyOption, SafetyOptions};
+use device::Repairing;
 use flashlane_base::units::{parse_bytes, parse_count, parse_duration};
 use flashlane_base::{Duration, Seed};
 use flashlane_block::Placement;
@@ -108,8 +109,10 @@ enum Action {
         #[arg(long)]
         repair: bool,
         /// Repair records of the lanes that hold other data too: that is lost
-        #[arg(long, requires = "repair")]
+        #[arg(long, requires = "repair", help_heading = "Real drives")]
         destroy_data: bool,
+        #[command(flatten)]
+        repeated: ReallyOption,
         #[command(flatten)]
         output: OutputOptions,
     },
@@ -261,8 +264,9 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         }
         Action::Ls { format, .. } => blocks::list(target, *format),
         Action::Rm { ids, damaged, .. } => blocks::remove(target, ids, *damaged),
-        Action::Fsck { repair, destroy_data, output, .. } => {
-            let repair = repair.then_some(*destroy_data);
+        Action::Fsck { repair, destroy_data, repeated, output, .. } => {
+            let overwrite = *destroy_data;
+            let repair = repair.then_some(Repairing { overwrite, really: repeated.really.as_deref() });
             status::fsck(target, repair, output)
         }
         Action::Bench { load, output, safety, .. } => bench::call(target, load, output, safety),

@@ -15,6 +15,7 @@ mod sdf;
 mod sdf_bench;
 mod sdf_damage;
 mod sdf_foreign;
+mod sdf_guard;
 mod snapshots;
 mod sweeps;
 mod traces;

@@ -130,7 +130,7 @@ fn a_device_that_cannot_hold_such_blocks_is_not_divided() {
                 &["--get-bytes", "48 KiB", "nothing"],
             ),
         ] {
-            let safe = ["--destroy-data", "--allow-page-cache"];
+            let safe = ["--destroy-data", "--really", file, "--allow-page-cache"];
             let bench = ["sdf", "bench", &spec, "--get-bytes", more];
             refused(2, &[&bench[..], &safe].concat(), parts);
             if more == "1" {

@@ -51,7 +51,9 @@ fn a_bench_keeps_lanes_and_blocks() {
     assert!(fs::read(dir.path().join("flash")).unwrap() == before);
     // Unless that is what is asked for.
     let anew = spec.replace(')', ",channels=4,unit=64KiB,format=yes)");
-    assert_eq!(json(&[&["sdf", "bench", &anew][..], &SAFE].concat())["device"]["lanes"], 4);
+    let path = dir.path().join("flash");
+    let really = ["sdf", "bench", &anew, "--really", text(&path)];
+    assert_eq!(json(&[&really[..], &SAFE].concat())["device"]["lanes"], 4);
     assert!(ids(&spec).is_empty());
 }
 

@@ -78,7 +78,7 @@ fn archive(length: usize) -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..length).map(|at| (at / 7) as u8 | 1).collect();
     bytes[..512].fill(0);
     bytes[..9].copy_from_slice(b"photo.jpg");
-    bytes[257..262].copy_from_slice(b"ustar");
+    bytes[257..265].copy_from_slice(b"ustar  \0");
     bytes
 }
 
@@ -107,8 +107,9 @@ fn no_command_changes_foreign_data() {
         let is_long = foreign.len() > 4 * UNIT;
         for words in device.changes() {
             let ended = refused(2, &words, &["--destroy-data"]);
-            let is_told =
-                ended.stderr.contains("overwritten with other data") && ended.stderr.contains("--repair");
+            let is_known = bytes[257..].starts_with(b"ustar") && ended.stderr.contains("tar archive");
+            let is_told = ended.stderr.contains("--repair")
+                && (is_known || ended.stderr.contains("overwritten with other data"));
             assert!(is_told || is_long && ended.stderr.contains("holds no blocks"), "{}", ended.stderr);
             unchanged(&words);
         }
@@ -119,8 +120,8 @@ fn no_command_changes_foreign_data() {
         let verdict = found.lines().next().unwrap_or_default();
         assert!(verdict.starts_with("Verdict: ") && found.contains("overwritten"), "{found}");
         // Its owner gives it up, and the blocks are all there.
-        let repaired =
-            flashlane(&["sdf", "fsck", &device.spec, "--repair", "--destroy-data", "--format", "json"]);
+        let repair = ["sdf", "fsck", &device.spec, "--repair", "--destroy-data", "--format", "json"];
+        let repaired = flashlane(&[&repair[..], &["--really", text(&device.path)]].concat());
         let found: Value = serde_json::from_str(&repaired.stdout).unwrap();
         assert_eq!(
             (&found["blocks_checked"], &found["unreadable"]),
@@ -259,7 +260,7 @@ fn format_keeps_the_division_unless_a_shape_is_given() {
     // Over other data within the units, and over a record of the lanes.
     for (at, foreign) in [(DATA + 10 * UNIT, archive(5000)), (4096, archive(4096))] {
         device.with(at, &foreign);
-        let made = json(&["sdf", "format", &bare, "--destroy-data"]);
+        let made = json(&["sdf", "format", &bare, "--destroy-data", "--really", text(&device.path)]);
         assert_eq!(made["division"], "kept as it was: 4 lanes, units of 64 KiB");
         let (lanes, unit_bytes) = (&made["device"]["lanes"], &made["device"]["unit_bytes"]);
         assert_eq!((lanes, unit_bytes, &made["blocks"]), (&4.into(), &UNIT.into(), &0.into()));
@@ -273,6 +274,9 @@ fn format_keeps_the_division_unless_a_shape_is_given() {
     bytes[..4096].fill(b'x');
     bytes[LENGTH - 4096..].fill(b'x');
     fs::write(&device.path, &bytes).unwrap();
-    refused(2, &["sdf", "format", &bare, "--destroy-data"], &["may still hold blocks", "format=yes"]);
+    let format = ["sdf", "format", &bare, "--destroy-data"];
+    refused(2, &format, &["Flashlane blocks", "--really"]);
+    let really = [&format[..], &["--really", text(&device.path)]].concat();
+    refused(2, &really, &["may still hold blocks", "format=yes"]);
     assert!(fs::read(&device.path).unwrap() == bytes);
 }

@@ -8,12 +8,13 @@ use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_block::{BlockOptions, Blocks, FormatError, Layout, OpenError as BlockOpenError};
 use flashlane_device::{Device, Profile};
-use flashlane_host::DEPTH_DEFAULT;
+use flashlane_host::{DEPTH_DEFAULT, Finding};
 use flashlane_layer::Format;
 use flashlane_open::{
     AnyBlocks, BlockAccess, BlocksError, Division, OpenError, OpenOptions, Target, formatting,
 };
 use flashlane_result::Warning;
+use std::path::Path;
 
 /// Opens the blocks on a device. They are ours, so that writing among them asks for no consent; a device that holds
 /// something else is not opened. To be read they are opened without a superblock too.
@@ -27,12 +28,45 @@ pub fn open_with(target: &Target, access: BlockAccess, options: BlockOptions) ->
     OpenOptions::new().open_blocks_with(target, access, options).map_err(|error| not_opened(target, error))
 }
 
-/// Opens them once their lanes are repaired, over other data too with `overwrite`.
-pub fn open_repaired(target: &Target, overwrite: bool) -> Result<AnyBlocks, Failure> {
-    OpenOptions::new().open_blocks_repaired(target, overwrite).map_err(|error| not_opened(target, error))
+/// What a repair may overwrite.
+#[derive(Clone, Copy, Debug)]
+pub struct Repairing<'a> {
+    /// Other data over the lanes' records.
+    pub overwrite: bool,
+    /// A device that looks used, by its path.
+    pub really: Option<&'a Path>,
+}
+
+/// Opens them once their lanes are repaired.
+pub fn open_repaired(target: &Target, repair: Repairing<'_>) -> Result<AnyBlocks, Failure> {
+    let options = OpenOptions::new();
+    let options = repair.really.map_or(options.clone(), |path| options.really(path));
+    options.open_blocks_repaired(target, repair.overwrite).map_err(|error| not_opened(target, error))
+}
+
+/// Why a device that looks used is not written to by commands that open blocks, and what to do. `--really` belongs to the
+/// repair alone.
+fn looks_used(target: &Target, error: &flashlane_host::OpenError) -> Option<Failure> {
+    let flashlane_host::OpenError::Refused { path, findings, .. } = error else { return None };
+    let is_used = |finding: &Finding| !matches!(finding, Finding::Signature(_));
+    let advice = if findings.iter().any(is_used) {
+        "end that use of it first".to_owned()
+    } else {
+        format!(
+            "its blocks can be read. Where the other data may be lost, 'flashlane sdf fsck \"{target}\" --repair \
+             --destroy-data --really {}' writes the lanes' records anew over it",
+            path.display()
+        )
+    };
+    Some(Failure::unusable(anyhow!("{}\n{advice}", error.found())))
 }
 
 fn not_opened(target: &Target, error: BlocksError) -> Failure {
+    if let BlocksError::Device(OpenError::Real { error, .. }) = &error
+        && let Some(refusal) = looks_used(target, error)
+    {
+        return refusal;
+    }
     match error {
         BlocksError::Device(
             error @ OpenError::Real { error: flashlane_host::OpenError::NotFound { .. }, .. },
@@ -88,8 +122,7 @@ pub fn open_or_format(
     if target.is_simulated() || safety.create.is_some() || asks_to_format {
         return format();
     }
-    let opened = || devices::open_bytes(target, &opening(safety, Seed(0)));
-    let there = match opened() {
+    let there = match devices::open_kept(target, &opening(safety, Seed(0))) {
         Err(failure) if is_not_divided(&failure) => return format(),
         there => there?,
     };
@@ -97,7 +130,9 @@ pub fn open_or_format(
     accept(there.device.profile(), &layout)?;
     match Blocks::open(there.device, options) {
         Ok(blocks) => Ok((blocks, there.warnings)),
-        Err(BlockOpenError::NotFormatted { .. }) => formatted(opened()?, seed, options),
+        Err(BlockOpenError::NotFormatted { .. }) => {
+            formatted(devices::open_bytes(target, &opening(safety, Seed(0)))?, seed, options)
+        }
         Err(error) => Err(no_blocks(target, error)),
     }
 }

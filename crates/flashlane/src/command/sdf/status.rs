@@ -1,6 +1,6 @@
 //! How the device stands: after formatting, on request, and after reading everything.
 
-use super::device::{format as format_device, open, open_repaired, open_with};
+use super::device::{Repairing, format as format_device, open, open_repaired, open_with};
 use super::verdict::{Checked, Unreadable, Verdict, counted, end_named};
 use crate::failure::{Failure, Status};
 use crate::options::{OutputOptions, SafetyOptions};
@@ -46,12 +46,16 @@ fn judge(result: &mut SdfResult, verdict: &Verdict) {
     result.sound = Some(verdict.is_sound);
 }
 
-/// Reads every block, after a repair where `repair` says whether that may overwrite other data.
-pub fn fsck(target: &Target, repair: Option<bool>, output: &OutputOptions) -> Result<Status, Failure> {
+/// Reads every block, after a repair where one is asked for.
+pub fn fsck(
+    target: &Target,
+    repair: Option<Repairing<'_>>,
+    output: &OutputOptions,
+) -> Result<Status, Failure> {
     output::prepare_beside(output, target)?;
-    if let Some(overwrite) = repair {
-        let mut blocks = open_repaired(target, overwrite)?;
-        blocks.repair(overwrite).map_err(Failure::failed)?;
+    if let Some(repair) = repair {
+        let mut blocks = open_repaired(target, repair)?;
+        blocks.repair(repair.overwrite).map_err(Failure::failed)?;
     }
     let options = BlockOptions { verify_footers: true, without_superblock: true, ..BlockOptions::default() };
     let mut blocks = open_with(target, BlockAccess::Read, options)?;

@@ -1,0 +1,148 @@
+//! Blocks are somebody's data: what would overwrite them asks for `--really`, as for a file system, and what keeps them does
+//! not.
+
+use crate::program::{done, flashlane, json, refused, text};
+use std::fs;
+use std::path::PathBuf;
+
+const SAFE: [&str; 2] = ["--destroy-data", "--allow-page-cache"];
+const UNIT: usize = 64 << 10;
+
+/// A file with the blocks 0 to 2 on lanes.
+struct Store {
+    dir: tempfile::TempDir,
+    path: PathBuf,
+    /// The file as lanes.
+    lanes: String,
+}
+
+impl Store {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, small) = (dir.path().join("store"), dir.path().join("small"));
+        fs::write(&small, [7; 50_000]).unwrap();
+        let lanes = format!("lanes({})", path.display());
+        let shape = lanes.replace(')', ",channels=4,unit=64KiB,read-unit=4KiB)");
+        done(&["sdf", "format", &shape, "--create", "4MiB", "--allow-page-cache"]);
+        done(&["sdf", "put", &lanes, text(&small), text(&small), text(&small)]);
+        Self { dir, path, lanes }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        fs::read(&self.path).unwrap()
+    }
+
+    fn overwrite(&self, at: usize, bytes: &[u8]) {
+        let mut all = self.bytes();
+        all[at..at + bytes.len()].copy_from_slice(bytes);
+        fs::write(&self.path, all).unwrap();
+    }
+}
+
+#[test]
+fn overwriting_blocks_needs_the_path_repeated() {
+    let store = Store::new();
+    let path = text(&store.path);
+    let anew = store.lanes.replace(')', ",channels=2,unit=64KiB,format=yes)");
+    let faulty = format!("faulty({path},delays=1%)");
+    let write = "sequential-write,size=64KiB,requests=4";
+    let destroying = [
+        vec!["run", path, write],
+        vec!["run", &faulty, write],
+        vec!["run", &store.lanes, write],
+        vec!["run", &anew, write],
+        vec!["probe", path, "--quick"],
+        vec!["sdf", "format", &store.lanes],
+        vec!["sdf", "format", &anew],
+        vec!["sdf", "bench", &anew, "--blocks", "1"],
+    ];
+    let before = store.bytes();
+    for words in &destroying {
+        let words = [words, &SAFE[..if words.contains(&"format") { 1 } else { 2 }]].concat();
+        refused(
+            2,
+            &words,
+            &["is not overwritten", "a signature: Flashlane lanes with 3 blocks (at byte 0)", "--really"],
+        );
+        assert!(store.bytes() == before, "{words:?}");
+    }
+    done(&["sdf", "format", &store.lanes, "--destroy-data", "--really", path]);
+    assert_eq!(json(&["sdf", "status", &store.lanes])["blocks"], 0);
+}
+
+#[test]
+fn what_keeps_blocks_needs_no_path() {
+    let store = Store::new();
+    let small = store.dir.path().join("small");
+    let bench = [&["sdf", "bench", &store.lanes, "--blocks", "8"][..], &SAFE].concat();
+    assert_eq!(json(&bench)["blocks"], 3);
+    let id = done(&["sdf", "put", &store.lanes, text(&small)]);
+    done(&["sdf", "rm", &store.lanes, id.trim()]);
+    done(&["sdf", "fsck", &store.lanes, "--repair"]);
+    // With the last block goes what was worth asking for, though its bytes are still there.
+    done(&["sdf", "rm", &store.lanes, "0", "1", "2"]);
+    assert!(store.bytes().windows(8).any(|bytes| bytes == b"FLBLOCKS"));
+    done(&["sdf", "format", &store.lanes, "--destroy-data"]);
+    json(&[&["run", text(&store.path), "random-write,requests=10"][..], &SAFE].concat());
+}
+
+#[test]
+fn blocks_are_known_without_their_lanes() {
+    let store = Store::new();
+    let length = store.bytes().len();
+    store.overwrite(0, &[b'x'; 8192]);
+    store.overwrite(length - 8192, &[b'x'; 8192]);
+    let run = [&["run", text(&store.path), "random-write,requests=10"][..], &SAFE].concat();
+    refused(2, &run, &["a signature: Flashlane blocks (at byte 8192)", "--really"]);
+    // Units that may have held a block count as such.
+    let store = Store::new();
+    let lists = json(&["sdf", "ls", &store.lanes]);
+    for block in lists["blocks"].as_array().unwrap() {
+        let [lane, unit] = ["lane", "unit"].map(|key| block[key].as_u64().unwrap() as usize);
+        let at = 8192 + (unit * 4 + lane) * UNIT;
+        store.overwrite(at, &[b'x'; 4096]);
+        store.overwrite(at + UNIT - 4096, &[b'x'; 4096]);
+    }
+    let run = [&["run", text(&store.path), "random-write,requests=10"][..], &SAFE].concat();
+    refused(2, &run, &["Flashlane lanes with 3 damaged units that may have held some", "--really"]);
+}
+
+#[test]
+fn repair_over_a_signature_takes_the_path_repeated() {
+    let store = Store::new();
+    let small = store.dir.path().join("small");
+    store.overwrite(4086, b"SWAPSPACE2");
+    let before = store.bytes();
+    let path = text(&store.path);
+    let repair = format!("sdf fsck \"{}\" --repair --destroy-data --really {path}'", store.lanes);
+    for words in [
+        vec!["sdf", "put", &store.lanes, text(&small)],
+        vec!["sdf", "rm", &store.lanes, "0"],
+        vec!["sdf", "fsck", &store.lanes, "--repair"],
+        vec!["sdf", "fsck", &store.lanes, "--repair", "--destroy-data"],
+    ] {
+        let ended = refused(2, &words, &["is not overwritten", "swap space", &repair]);
+        assert!(!ended.stderr.contains("repeat its path"), "{}", ended.stderr);
+        assert!(store.bytes() == before, "{words:?}");
+    }
+    let all = ["sdf", "fsck", &store.lanes, "--repair", "--destroy-data", "--really", path];
+    assert_eq!(json(&all)["blocks_checked"], 3);
+    done(&["sdf", "put", &store.lanes, text(&small)]);
+}
+
+#[test]
+fn a_device_in_use_is_not_advised_to_be_overwritten() {
+    let store = Store::new();
+    let small = store.dir.path().join("small");
+    // By the process of this test.
+    let _open = fs::File::open(&store.path).unwrap();
+    for words in [
+        vec!["sdf", "put", &store.lanes, text(&small)],
+        vec!["sdf", "rm", &store.lanes, "0"],
+        vec!["sdf", "fsck", &store.lanes, "--repair"],
+    ] {
+        let ended = refused(2, &words, &["it is open in", "end that use of it first"]);
+        assert!(!ended.stderr.contains("--really"), "{}", ended.stderr);
+    }
+    assert_eq!(flashlane(&["sdf", "ls", &store.lanes]).status, 0);
+}
