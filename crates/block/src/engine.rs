@@ -371,7 +371,7 @@ impl<D: DataDevice> Engine<D> {
         retired.into_iter().for_each(|address| self.superblocks.retire(address));
         match result {
             Ok(address) => self.write_completed(address, write),
-            Err(failure @ PutFailure::Write { failure: Failure::Gone, .. }) => {
+            Err(failure @ PutFailure::Write { failure: Failure::DeviceLost, .. }) => {
                 self.fail_write(write, failure)
             }
             Err(failure) => {
@@ -525,14 +525,14 @@ impl<D: DataDevice> Engine<D> {
             let (reads, writes) = self.scheduler.take_waiting(lane);
             for read in reads {
                 let (id, address) = (read.pending.id, read.address);
-                let failure = GetFailure::Refused { id, address, refusal: SubmitError::Gone };
+                let failure = GetFailure::Refused { id, address, refusal: SubmitError::DeviceLost };
                 self.finish(read.pending, Outcome::Get(Err(failure)));
                 if self.blocks.reader_left(id) {
                     self.scheduler.last_reader_left(address);
                 }
             }
             for write in writes {
-                self.fail_write(write, PutFailure::Refused(SubmitError::Gone));
+                self.fail_write(write, PutFailure::Refused(SubmitError::DeviceLost));
             }
         }
         self.retry_unplaced();

@@ -105,7 +105,7 @@ impl<D: DataDevice> Port<D> {
                 buffer,
             )) if !self.in_flight.is_empty() => Submitted::Busy(operation, buffer),
             Err((error, buffer)) => {
-                self.is_lost |= error == SubmitError::Gone;
+                self.is_lost |= error == SubmitError::DeviceLost;
                 Submitted::Refused(operation, buffer, error)
             }
         }
@@ -121,7 +121,7 @@ impl<D: DataDevice> Port<D> {
     /// Returns the operation that a completion ends, and its buffer; `None` for a request of another user of the device.
     pub(crate) fn take(&mut self, completion: &Completion) -> Option<(InFlight, Option<Buffer>)> {
         let operation = self.in_flight.remove(&completion.id)?;
-        self.is_lost |= completion.outcome == Err(Failure::Gone);
+        self.is_lost |= completion.outcome == Err(Failure::DeviceLost);
         Some((operation, self.device.take_buffer(completion.id)))
     }
 

@@ -72,7 +72,7 @@ pub(crate) fn read_headers<D: DataDevice>(
             let Some((address, is_retry)) = in_flight.remove(&completion.id) else { continue };
             let buffer = device.take_buffer(completion.id);
             let read = match completion.outcome {
-                Err(Failure::Gone) => return Err(Failure::Gone.to_string()),
+                Err(Failure::DeviceLost) => return Err(Failure::DeviceLost.to_string()),
                 Err(_) => HeaderRead::Unreadable,
                 Ok(()) => decoded(buffer.as_ref().map_or(&[][..], Buffer::as_slice), layout),
             };

@@ -355,7 +355,7 @@ impl<D: DataDevice> Scheduler<D> {
                 // The next unit may be accepted.
                 Submitted::Refused(..) => {
                     self.units.start_erase(address);
-                    let failure = if self.port.is_lost() { Failure::Gone } else { Failure::BadUnit };
+                    let failure = if self.port.is_lost() { Failure::DeviceLost } else { Failure::BadUnit };
                     let event = self.erase_ended(address, cause, Err(failure));
                     self.events.push_back(event);
                 }
@@ -407,7 +407,7 @@ impl<D: DataDevice> Scheduler<D> {
                 Ok(address)
             }
             // Nothing more is known of the unit, and nothing more is done with it.
-            Err(failure @ Failure::Gone) => Err(PutFailure::Write { address, failure }),
+            Err(failure @ Failure::DeviceLost) => Err(PutFailure::Write { address, failure }),
             Err(failure) => {
                 let next = self.units.write_failed(address, self.port.is_bad(address));
                 retired = (next == State::Retired && !self.port.is_lost()).then_some(address);
@@ -423,7 +423,7 @@ impl<D: DataDevice> Scheduler<D> {
                 self.units.erase_completed(address, self.port.erases(address));
                 Ok(())
             }
-            Err(Failure::Gone) => Err(EraseFailure::DeviceLost),
+            Err(Failure::DeviceLost) => Err(EraseFailure::DeviceLost),
             Err(failure) => {
                 let is_bad = self.port.is_bad(address);
                 self.units.erase_failed(address, is_bad);

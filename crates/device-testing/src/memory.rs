@@ -234,10 +234,10 @@ impl Device for MemoryLanes {
                 }
                 _ => {
                     self.tear(&flying);
-                    self.units.ended(&request, &Err(Failure::Gone));
+                    self.units.ended(&request, &Err(Failure::DeviceLost));
                 }
             }
-            let (completed, outcome) = (self.now, Err(Failure::Gone));
+            let (completed, outcome) = (self.now, Err(Failure::DeviceLost));
             self.cut_off.push(Completion { id: request.id, submitted, completed, outcome });
         }
         Some(Vec::new())
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(device.cut_power(), Some(Vec::new()));
         out.clear();
         device.reap(Instant::FAR, &mut out);
-        assert_eq!(out.iter().map(|c| c.outcome).collect::<Vec<_>>(), [Err(Failure::Gone)]);
+        assert_eq!(out.iter().map(|c| c.outcome).collect::<Vec<_>>(), [Err(Failure::DeviceLost)]);
         assert_eq!(device.unit(Lane(0), 0).unwrap().state, UnitState::Written { bytes: 4096 });
         assert_eq!(device.lane_mut(Lane(0))[..4096], [7; 4096]);
         // The clone goes on as if nothing had happened.

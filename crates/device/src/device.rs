@@ -44,7 +44,7 @@ pub trait Device {
 
     /// A hint that a request for these bytes will probably come soon. It changes nothing that can be observed; a
     /// simulated drive uses it to have its tables in the processor's cache by then.
-    fn expect(&self, _offset_bytes: u64, _length_bytes: u64) {}
+    fn prefetch(&self, _offset_bytes: u64, _length_bytes: u64) {}
 
     /// What the device counted so far.
     fn counters(&self) -> Counters {
@@ -64,7 +64,7 @@ pub trait Device {
     }
 
     /// Cuts the power and gives it back at once: what was [at risk](Device::at_risk) is gone, and says so here; requests
-    /// in flight fail with [`Failure::Gone`](crate::Failure::Gone). `None`, and nothing happened, where the device cannot be cut off.
+    /// in flight fail with [`Failure::DeviceLost`](crate::Failure::DeviceLost). `None`, and nothing happened, where the device cannot be cut off.
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
         None
     }
@@ -83,8 +83,8 @@ impl<D: Device + ?Sized> Device for Box<D> {
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
         (**self).reap(until, out);
     }
-    fn expect(&self, offset_bytes: u64, length_bytes: u64) {
-        (**self).expect(offset_bytes, length_bytes);
+    fn prefetch(&self, offset_bytes: u64, length_bytes: u64) {
+        (**self).prefetch(offset_bytes, length_bytes);
     }
     fn counters(&self) -> Counters {
         (**self).counters()
@@ -113,8 +113,8 @@ impl<D: Device + ?Sized> Device for &mut D {
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
         (**self).reap(until, out);
     }
-    fn expect(&self, offset_bytes: u64, length_bytes: u64) {
-        (**self).expect(offset_bytes, length_bytes);
+    fn prefetch(&self, offset_bytes: u64, length_bytes: u64) {
+        (**self).prefetch(offset_bytes, length_bytes);
     }
     fn counters(&self) -> Counters {
         (**self).counters()

@@ -64,7 +64,7 @@ pub enum Failure {
     WornOut,
     /// The device is no longer there.
     #[error("the device has vanished")]
-    Gone,
+    DeviceLost,
     /// The transfer was cut short.
     #[error("only {} of the request were transferred", exact_bytes((*done_bytes).into()))]
     Short {
@@ -191,7 +191,7 @@ pub enum SubmitError {
     },
     /// The device is no longer there.
     #[error("the device has vanished")]
-    Gone,
+    DeviceLost,
 }
 
 impl Request {

@@ -338,7 +338,7 @@ mod tests {
         let mut book = book();
         let write = Request::write(0, 0, 256);
         book.accepted(&write);
-        book.ended(&write, &Err(Failure::Gone));
+        book.ended(&write, &Err(Failure::DeviceLost));
         assert_eq!(book.admit(&Request::write(0, 0, 256)), Err(Rule::Torn));
         assert_eq!(book.admit(&Request::read(0, 0, 128)), Err(Rule::Torn));
         done(&mut book, erase(0));

@@ -145,7 +145,7 @@ impl FileDevice {
     #[inline]
     fn check(&self, request: &Request) -> Result<(), SubmitError> {
         if self.gone {
-            return Err(SubmitError::Gone);
+            return Err(SubmitError::DeviceLost);
         }
         self.profile.check(request)?;
         if request.operation == Operation::Trim && !self.trims {
@@ -254,7 +254,7 @@ impl FileDevice {
         };
         self.gone |= vanished;
         match errno {
-            _ if vanished => Failure::Gone,
+            _ if vanished => Failure::DeviceLost,
             // What the block layer makes of a medium error.
             Some(libc::ENODATA) => Failure::Unreadable,
             Some(errno) => Failure::Os(errno),

@@ -144,7 +144,7 @@ impl<D: DataDevice> Run<D> {
         let mut out = Vec::new();
         self.lanes.reap(Instant::FAR, &mut out);
         assert_eq!(out.len(), self.in_flight.len());
-        assert!(out.iter().all(|completion| completion.outcome == Err(Failure::Gone)));
+        assert!(out.iter().all(|completion| completion.outcome == Err(Failure::DeviceLost)));
         assert_eq!(self.lanes.damage().lost_sectors, 0, "one slot always holds");
         self.torn += self.lanes.damage().sectors;
         assert_eq!(self.lanes.damage().foreign, 0, "what a cut tears is ours");
@@ -328,7 +328,7 @@ impl Device for Tearing {
                     }
                 }
             }
-            self.end((request, buffer, submitted), Err(Failure::Gone));
+            self.end((request, buffer, submitted), Err(Failure::DeviceLost));
         }
         Some(Vec::new())
     }

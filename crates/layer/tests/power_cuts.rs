@@ -141,7 +141,7 @@ impl Run {
         while out.len() < self.model.in_flight.len() {
             self.device.reap(Instant::FAR, &mut out);
         }
-        assert!(out.iter().all(|completion| completion.outcome == Err(Failure::Gone)));
+        assert!(out.iter().all(|completion| completion.outcome == Err(Failure::DeviceLost)));
         let found = self.read_all();
         for (sector, &value) in found.iter().enumerate() {
             let versions = &self.model.sectors[sector];

@@ -104,7 +104,7 @@ impl Run {
         while out.len() < self.in_flight.len() {
             self.device.reap(Instant::FAR, &mut out);
         }
-        assert!(out.iter().all(|completion| completion.outcome == Err(Failure::Gone)));
+        assert!(out.iter().all(|completion| completion.outcome == Err(Failure::DeviceLost)));
         let torn: BTreeMap<Unit, (Request, Vec<u8>)> = std::mem::take(&mut self.in_flight)
             .into_values()
             .map(|(request, bytes)| ((request.lane.0, request.offset_bytes / UNIT), (request, bytes)))

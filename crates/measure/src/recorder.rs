@@ -79,7 +79,7 @@ impl Source {
     #[inline]
     fn next<D: Device + ?Sized>(&mut self, device: &D) -> Access {
         let drawn = self.generator.access();
-        device.expect(drawn.offset_bytes, drawn.length_bytes);
+        device.prefetch(drawn.offset_bytes, drawn.length_bytes);
         let access = by_field(std::mem::replace(&mut self.ahead[self.turn], drawn));
         self.turn = (self.turn + 1) % AHEAD;
         access

@@ -96,7 +96,7 @@ impl Device for Scripted {
         assert!(self.in_flight.iter().all(|c| c.id != request.id), "an id is used twice at a time");
         if self.how == Break::Vanishes && self.log.len() >= self.breaks_at {
             self.log.push(request);
-            return Err(SubmitError::Gone);
+            return Err(SubmitError::DeviceLost);
         }
         self.log.push(request);
         self.times.push(self.now);
@@ -192,7 +192,7 @@ fn a_failure_ends_the_run_and_keeps_what_was_measured() {
 fn a_device_that_vanishes_or_hangs_ends_the_run() {
     let mut gone = Scripted::new(32, 4, 100).breaking(1000, Break::Vanishes);
     let result = measure(&mut gone, &Workload::single(random_read(8), 4000));
-    assert!(matches!(result.partial, Some(Interruption::Refused { error: SubmitError::Gone, .. })));
+    assert!(matches!(result.partial, Some(Interruption::Refused { error: SubmitError::DeviceLost, .. })));
     assert_eq!((result.requests, result.failed), (993, 7));
     let mut hung = Scripted::new(32, 4, 100).breaking(1000, Break::Hangs);
     let result = measure(&mut hung, &Workload::single(random_read(8), 4000));

@@ -325,8 +325,8 @@ impl<D: DataDevice + ?Sized> Device for Verifying<'_, D> {
         }
     }
 
-    fn expect(&self, offset_bytes: u64, length_bytes: u64) {
-        self.device.expect(offset_bytes, length_bytes);
+    fn prefetch(&self, offset_bytes: u64, length_bytes: u64) {
+        self.device.prefetch(offset_bytes, length_bytes);
     }
 
     fn counters(&self) -> Counters {

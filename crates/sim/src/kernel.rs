@@ -360,7 +360,7 @@ impl<S> Kernel<S> {
     /// Cuts the power and gives it back: every request in flight fails.
     pub(crate) fn cut_power(&mut self) {
         for slot in self.live.requests.slots_in_use() {
-            self.live.requests[slot].fail(Failure::Gone);
+            self.live.requests[slot].fail(Failure::DeviceLost);
             self.report(slot);
         }
         self.link.cut_power();

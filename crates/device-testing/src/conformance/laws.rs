@@ -39,7 +39,7 @@ fn each_request_completes_once(mut subject: Watched<Box<dyn Device>>) {
     for _ in 0..100 {
         match subject.submit(a_read) {
             Ok(_) => accepted += 1,
-            Err(SubmitError::Gone) if subject.may_fail() => break,
+            Err(SubmitError::DeviceLost) if subject.may_fail() => break,
             Err(SubmitError::Full { .. }) => {
                 subject.reap(Instant::FAR);
             }
@@ -114,7 +114,7 @@ fn full_passes(mut subject: Watched<Box<dyn Device>>) {
     }
     if depth <= DEEPEST {
         let answer = subject.submit(a_read);
-        let gone = subject.may_fail() && answer == Err(SubmitError::Gone);
+        let gone = subject.may_fail() && answer == Err(SubmitError::DeviceLost);
         subject.require(gone || answer == Err(SubmitError::Full { depth }), || {
             format!("at a depth of {depth} one more gave {answer:?}")
         });
@@ -152,7 +152,7 @@ fn a_trim_is_taken_or_unsupported(mut subject: Watched<Box<dyn Device>>) {
         Ok(_) => !subject.profile().read_only,
         Err(SubmitError::ReadOnly { operation: o }) => subject.profile().read_only && o == operation,
         Err(SubmitError::Unsupported { operation: o }) => o == operation,
-        Err(SubmitError::Gone) => subject.may_fail(),
+        Err(SubmitError::DeviceLost) => subject.may_fail(),
         Err(_) => false,
     };
     subject.require(lawful, || format!("the answer is {answer:?}"));

@@ -33,7 +33,7 @@ pub fn check(make: &mut dyn FnMut() -> Box<dyn Device>) {
 }
 
 /// Like [`check`] for devices that fail on purpose: a request may complete with a failure, and from some point on
-/// the device may answer [`Gone`](flashlane_device::SubmitError::Gone). All other laws hold even then.
+/// the device may answer [`Gone`](flashlane_device::SubmitError::DeviceLost). All other laws hold even then.
 ///
 /// # Panics
 /// As [`check`].

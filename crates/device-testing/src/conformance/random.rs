@@ -78,7 +78,7 @@ impl Mix {
             Err(SubmitError::Unsupported { operation }) => {
                 operation == request.operation && operation == Operation::Trim
             }
-            Err(SubmitError::Gone) => subject.may_fail(),
+            Err(SubmitError::DeviceLost) => subject.may_fail(),
             Err(_) => false,
         };
         subject.require(lawful, || format!("{request:?} gave {answer:?}"));

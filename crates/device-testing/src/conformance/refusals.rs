@@ -74,7 +74,7 @@ fn refusals_name_what_was_given(mut subject: Watched<Box<dyn Device>>) {
     let unlawful = unlawful(subject.profile());
     for (request, expected) in unlawful {
         let answer = subject.submit(request);
-        let gone = subject.may_fail() && answer == Err(SubmitError::Gone);
+        let gone = subject.may_fail() && answer == Err(SubmitError::DeviceLost);
         subject.require(gone || answer == Err(expected), || {
             format!("{request:?} should be refused with '{expected}', the answer is {answer:?}")
         });

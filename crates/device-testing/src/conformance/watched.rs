@@ -103,7 +103,7 @@ impl<D: Device> Watched<D> {
     pub fn must_submit(&mut self, request: Request) -> Option<RequestId> {
         match self.submit(request) {
             Ok(id) => Some(id),
-            Err(SubmitError::Gone) if self.may_fail() => None,
+            Err(SubmitError::DeviceLost) if self.may_fail() => None,
             Err(error) => {
                 self.require(false, || format!("{request:?} was refused: {error}"));
                 None

@@ -184,7 +184,7 @@ impl ZonedDevice {
                 self.returned.extend(buffer.map(|buffer| (request.id, buffer)));
                 let completed = self.drive.now();
                 let failure = match error {
-                    SubmitError::Gone => Failure::Gone,
+                    SubmitError::DeviceLost => Failure::DeviceLost,
                     _ => Failure::Os(libc::EIO),
                 };
                 let refused =

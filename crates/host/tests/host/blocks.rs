@@ -260,13 +260,13 @@ fn a_block_device_whose_medium_fails_says_so_and_a_vanished_one_is_gone() {
         fs::OpenOptions::new().write(true).open(&drive.file).unwrap().set_len(65_536).unwrap();
         let done = read_all(&mut device);
         assert!(done.iter().any(|c| matches!(c.outcome, Err(Failure::Os(libc::EIO)))), "{done:?}");
-        assert!(!done.iter().any(|c| c.outcome == Err(Failure::Gone)), "{done:?}");
+        assert!(!done.iter().any(|c| c.outcome == Err(Failure::DeviceLost)), "{done:?}");
         // Now the device itself has no bytes left, as one that was pulled out.
         fs::OpenOptions::new().write(true).open(&drive.file).unwrap().set_len(0).unwrap();
         run("losetup", &["-c", drive.device.to_str().unwrap()]).unwrap();
         let done = read_all(&mut device);
-        assert!(done.iter().all(|c| c.outcome == Err(Failure::Gone)), "{done:?}");
-        assert_eq!(device.submit(Request::read(1, 0, 4096)), Err(SubmitError::Gone));
+        assert!(done.iter().all(|c| c.outcome == Err(Failure::DeviceLost)), "{done:?}");
+        assert_eq!(device.submit(Request::read(1, 0, 4096)), Err(SubmitError::DeviceLost));
     }
 }
 

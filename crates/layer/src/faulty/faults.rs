@@ -151,7 +151,7 @@ impl Faults {
     }
 
     /// These, with a device that vanishes once `count` requests have completed: those in flight then fail with
-    /// [`Failure::Gone`](flashlane_device::Failure::Gone), and every later one is refused.
+    /// [`Failure::DeviceLost`](flashlane_device::Failure::DeviceLost), and every later one is refused.
     pub fn vanishing_after(self, count: u64) -> Self {
         Self { vanish_after: Some(count), ..self }
     }

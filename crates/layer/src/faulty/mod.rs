@@ -156,7 +156,7 @@ impl<D: Device> Faulty<D> {
     /// The refusals that are this layer's own. Held-back requests are in flight here and not below.
     fn admit(&self, request: &Request) -> Result<(), SubmitError> {
         if self.has_vanished() {
-            return Err(SubmitError::Gone);
+            return Err(SubmitError::DeviceLost);
         }
         self.profile.check(request)?;
         if self.in_flight.len() >= self.profile.depth as usize {
@@ -250,7 +250,7 @@ impl<D: Device> Faulty<D> {
             let mut completion = entry.remove();
             self.in_flight.remove(&completion.id);
             if self.has_vanished() {
-                completion.outcome = Err(Failure::Gone);
+                completion.outcome = Err(Failure::DeviceLost);
             } else {
                 self.completed += 1;
             }

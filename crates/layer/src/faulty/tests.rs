@@ -114,8 +114,8 @@ fn a_vanished_device_takes_nothing_and_fails_what_it_had() {
         device.reap(Instant::FAR, &mut out);
     }
     let outcomes: Vec<_> = out.iter().map(|c| c.outcome).collect();
-    assert_eq!(outcomes, [Ok(()), Ok(()), Err(Failure::Gone), Err(Failure::Gone)]);
-    assert_eq!(device.submit(Request::read(9, 0, UNIT)), Err(SubmitError::Gone));
+    assert_eq!(outcomes, [Ok(()), Ok(()), Err(Failure::DeviceLost), Err(Failure::DeviceLost)]);
+    assert_eq!(device.submit(Request::read(9, 0, UNIT)), Err(SubmitError::DeviceLost));
 }
 
 #[test]

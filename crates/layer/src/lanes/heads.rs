@@ -45,8 +45,8 @@ pub(super) fn foreign<D: DataDevice>(
     let mut foreign = BTreeSet::new();
     each(driven, ACTION, layout, Operation::Read, units.into_iter(), |number, outcome, head| {
         match outcome {
-            Err(Failure::Gone) => {
-                return Err(LanesError::Failed { action: ACTION, failure: Failure::Gone });
+            Err(Failure::DeviceLost) => {
+                return Err(LanesError::Failed { action: ACTION, failure: Failure::DeviceLost });
             }
             Err(_) => {}
             Ok(()) => {

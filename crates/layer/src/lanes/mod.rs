@@ -260,7 +260,7 @@ impl<D: DataDevice> Lanes<D> {
     /// Everything that can be said against a request before it is taken.
     fn check(&self, request: &Request) -> Result<(), SubmitError> {
         if self.gone {
-            return Err(SubmitError::Gone);
+            return Err(SubmitError::DeviceLost);
         }
         self.profile.check(request)?;
         if request.operation == Operation::Trim {
@@ -375,7 +375,7 @@ impl<D: DataDevice> Lanes<D> {
                 self.steps.insert(id, Step::Superblock);
             }
             // The other one is sound.
-            Err((error, _)) => self.gone |= error == SubmitError::Gone,
+            Err((error, _)) => self.gone |= error == SubmitError::DeviceLost,
         }
     }
 
@@ -390,10 +390,10 @@ impl<D: DataDevice> Lanes<D> {
             }
             Err((error, buffer)) => {
                 assert!(!matches!(error, SubmitError::Full { .. }), "a place below is kept for each request");
-                self.gone |= error == SubmitError::Gone;
+                self.gone |= error == SubmitError::DeviceLost;
                 self.settling &= !settles;
                 let (now, mut out) = (self.below.now(), std::mem::take(&mut self.ready));
-                self.sector_ended(due.sector, Err(Failure::Gone), Some(buffer), now, &mut out);
+                self.sector_ended(due.sector, Err(Failure::DeviceLost), Some(buffer), now, &mut out);
                 self.ready = out;
             }
         }
@@ -598,7 +598,7 @@ impl<D: DataDevice> Device for Lanes<D> {
             }
         }
         self.table.abandon(&mut self.ended);
-        let (completed, outcome) = (self.below.now(), Err(Failure::Gone));
+        let (completed, outcome) = (self.below.now(), Err(Failure::DeviceLost));
         let lost = self.ended.drain(..).map(|asked| Completion {
             id: asked.request.id,
             submitted: asked.submitted,

@@ -68,7 +68,7 @@ impl<D: DataDevice> Driven<'_, D> {
     /// Nothing where the device cannot read it, though it is there.
     fn read(&mut self, action: &'static str, at: u64, length: u64) -> Result<Option<Buffer>, LanesError> {
         match self.carry_out(action, Request::read(0, at, length), Buffer::zeroed(length as usize)) {
-            Err(LanesError::Failed { failure, .. }) if failure != Failure::Gone => Ok(None),
+            Err(LanesError::Failed { failure, .. }) if failure != Failure::DeviceLost => Ok(None),
             result => result.map(Some),
         }
     }

@@ -355,7 +355,7 @@ impl DataDevice for Real {
                 overwrite(&mut self.device, request.offset_bytes + SECTOR_BYTES, rest);
             }
             self.torn = false;
-            return Err((SubmitError::Gone, buffer));
+            return Err((SubmitError::DeviceLost, buffer));
         }
         self.left -= 1;
         self.device.submit_with(request, buffer)

@@ -112,7 +112,7 @@ impl<'a, I: Iterator<Item = Record>> Replayer<'a, I> {
                 continue;
             }
             if access.length_bytes > 0 {
-                device.expect(access.offset_bytes, access.length_bytes);
+                device.prefetch(access.offset_bytes, access.length_bytes);
             }
             let durable = record.durable && access.operation == Operation::Write;
             self.ahead.push_back(Next { access, durable, came, took: record.took, number });

@@ -406,7 +406,7 @@ impl Device for Drive {
         kernel::run(self, until, out);
     }
 
-    fn expect(&self, offset_bytes: u64, _: u64) {
+    fn prefetch(&self, offset_bytes: u64, _: u64) {
         self.translation.prefetch_entry(self.lpn_at(offset_bytes));
     }
 

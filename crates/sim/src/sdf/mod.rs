@@ -224,7 +224,7 @@ impl Device for Sdf {
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
         // The engines keep their tables, as devices rebuild them from what they wrote beside the data.
         for job in self.kernel.requests() {
-            self.units.ended(&job.request(), &Err(Failure::Gone));
+            self.units.ended(&job.request(), &Err(Failure::DeviceLost));
         }
         self.kernel.cut_power();
         Some(Vec::new())

@@ -255,7 +255,7 @@ fn a_power_cut_tears_what_is_in_flight_and_takes_nothing_else() {
     assert_eq!((device.at_risk(), device.cut_power()), (Some(vec![]), Some(vec![])));
     let mut out = Vec::new();
     device.reap(Instant::FAR, &mut out);
-    assert!(out.iter().filter(|done| done.id.0 < 4).all(|done| done.outcome == Err(Failure::Gone)));
+    assert!(out.iter().filter(|done| done.id.0 < 4).all(|done| done.outcome == Err(Failure::DeviceLost)));
     let states: Vec<UnitState> = (0..3).map(|index| device.unit(Lane(0), index).unwrap().state).collect();
     assert_eq!(states, [UnitState::Torn, UnitState::Torn, UnitState::Written { bytes: unit }]);
     // It works on, and in the same time as ever.
