@@ -1,31 +1,30 @@
-//! Bytes for devices that carry them.
+//! Buffers for devices that store data.
 //!
-//! Most of Flashlane asks only *when* something happens; simulated drives therefore model time alone. Where bytes
-//! matter, ownership of a buffer moves with its request: into the device on submission, back on completion, so
-//! that the kernel or a layer may use it in between without a copy.
+//! Simulated drives model only *when* requests complete, and store no data. Where data matters, ownership of a buffer
+//! moves with its request: into the device on submission, back on completion, so that the kernel or a layer can use it
+//! in between without a copy.
 
 use crate::{Device, Request, RequestId, SubmitError};
 use memmap2::{Advice, MmapMut};
 use std::fmt;
 
-/// Bytes that travel with a request, aligned for direct I/O.
+/// Data of a request, aligned for direct I/O.
 ///
-/// Backed by 4 KiB-aligned units, the strictest alignment that drives ask of O_DIRECT buffers; from 2 MiB
-/// on by huge pages where the system has them.
+/// Aligned to 4 KiB, the strictest alignment that drives require of O_DIRECT buffers; buffers of 2 MiB and more use
+/// huge pages where the system has them.
 #[derive(Default)]
 pub struct Buffer {
     memory: Memory,
     length_bytes: usize,
 }
 
-/// A huge page. For direct I/O the kernel looks up each page of a buffer, and a drive's request lists each piece that
-/// does not follow the one before in memory: in small pages, 8 MiB are 2048 lookups and more requests than the drive
-/// would need.
+/// Size of a huge page. For direct I/O the kernel looks up each page of a buffer, and a request to a drive lists each
+/// physically contiguous piece: with small pages, 8 MiB take 2048 lookups and more requests than the drive needs.
 const HUGE_BYTES: usize = 2 << 20;
 
 enum Memory {
     Small(Vec<Block>),
-    /// Its bytes begin at `start`, the first multiple of a huge page.
+    /// The data begins at `start`, the first multiple of a huge page.
     Huge {
         map: MmapMut,
         start: usize,
@@ -43,37 +42,38 @@ impl Default for Memory {
 struct Block([u8; 4096]);
 
 impl Memory {
-    /// Zeros, in memory that is there already: a page costs its first user more than a drive takes for it.
+    /// Returns zeros in memory that is already mapped: a page fault can cost more than the drive's transfer of the
+    /// page.
     fn zeroed(length_bytes: usize) -> Self {
         let huge = if length_bytes >= HUGE_BYTES { Self::huge(length_bytes) } else { None };
         huge.unwrap_or_else(|| Self::Small(vec![Block([0; 4096]); length_bytes.div_ceil(4096)]))
     }
 
-    /// Nothing where the system refuses.
+    /// Returns `None` where the system refuses huge pages.
     fn huge(length_bytes: usize) -> Option<Self> {
         let mut map = MmapMut::map_anon(length_bytes + HUGE_BYTES).ok()?;
         let start = map.as_ptr().align_offset(HUGE_BYTES);
         map.advise_range(Advice::HugePage, start, length_bytes).ok()?;
-        // They are zeros already; what is missing is that somebody touches them.
+        // The pages are zero already; touching them maps them.
         map[start..][..length_bytes].iter_mut().step_by(4096).for_each(|byte| *byte = 0);
         Some(Self::Huge { map, start })
     }
 }
 
 impl Buffer {
-    /// A buffer of zeros.
+    /// Creates a buffer of zeros.
     pub fn zeroed(length_bytes: usize) -> Self {
         Self { memory: Memory::zeroed(length_bytes), length_bytes }
     }
 
-    /// A copy of `bytes`.
+    /// Creates a buffer with a copy of `bytes`.
     pub fn from_slice(bytes: &[u8]) -> Self {
         let mut buffer = Self::zeroed(bytes.len());
         buffer.as_mut_slice().copy_from_slice(bytes);
         buffer
     }
 
-    /// The bytes.
+    /// The data.
     pub fn as_slice(&self) -> &[u8] {
         match &self.memory {
             // SAFETY: `blocks` holds at least `length_bytes` initialised bytes in one allocation, and `Block` is a
@@ -85,7 +85,7 @@ impl Buffer {
         }
     }
 
-    /// The bytes, to change.
+    /// The data, mutable.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         match &mut self.memory {
             // SAFETY: as in `as_slice`; `&mut self` makes the access exclusive.
@@ -96,12 +96,12 @@ impl Buffer {
         }
     }
 
-    /// How many bytes.
+    /// Length in bytes.
     pub fn len(&self) -> usize {
         self.length_bytes
     }
 
-    /// Whether there are none.
+    /// Returns whether the buffer has no bytes.
     pub fn is_empty(&self) -> bool {
         self.length_bytes == 0
     }
@@ -119,16 +119,16 @@ impl fmt::Debug for Buffer {
     }
 }
 
-/// A device that keeps the bytes written to it.
+/// A device that stores the data written to it.
 pub trait DataDevice: Device {
-    /// Like [`Device::submit`], with the bytes: those to write, or room for those to read. A write or read
-    /// submitted without a buffer (through [`Device::submit`]) moves unspecified bytes.
+    /// Like [`Device::submit`], with a buffer that holds the data to write, or receives the data read. A write or read
+    /// submitted through [`Device::submit`] transfers unspecified data.
     ///
     /// # Errors
-    /// The refusal, and the buffer back.
+    /// Returns the refusal and the buffer.
     fn submit_with(&mut self, request: Request, buffer: Buffer) -> Result<(), (SubmitError, Buffer)>;
 
-    /// The buffer of a completed request, once; for a read that succeeded it holds the bytes.
+    /// Returns the buffer of a completed request, once; after a successful read it holds the data.
     fn take_buffer(&mut self, id: RequestId) -> Option<Buffer>;
 }
 
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_length_is_zeroed_aligned_and_copied_whole() {
+    fn buffer_of_any_length_is_zeroed_aligned_and_copied() {
         for length_bytes in
             [0, 1, 512, 4097, HUGE_BYTES - 1, HUGE_BYTES, HUGE_BYTES + 1, 5 * HUGE_BYTES - 512]
         {

@@ -6,65 +6,66 @@ use crate::request::{Completion, Lane, Request, SubmitError};
 use crate::unit::Unit;
 use flashlane_base::Instant;
 
-/// Bytes of completed writes that a power cut takes.
+/// A range of completed writes that a power cut loses.
 ///
-/// Which of them are gone is said by counting: completed writes, durable ones left out, have the numbers 0, 1, 2 … in the
-/// order of their completions, whatever their outcome.
+/// Completed writes that are not durable are numbered 0, 1, 2 … in the order of their completions, failed ones
+/// included; `since` is such a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtRisk {
-    /// On which lane.
+    /// Lane of the range.
     pub lane: Lane,
-    /// The first byte.
+    /// First byte of the range on its lane.
     pub offset_bytes: u64,
-    /// How many.
+    /// Length of the range.
     pub length_bytes: u64,
-    /// Here the medium holds what it held before the write of this number; that write and later ones are at risk.
+    /// Number of the first write to this range that a power cut would lose, with all later ones.
     pub since: u64,
 }
 
 /// Storage that takes requests and completes them in its own time.
 pub trait Device {
-    /// What the device is: capacity, lanes, units, depth.
+    /// Capacity, lanes, units and depth, fixed for the device's lifetime.
     fn profile(&self) -> &Profile;
 
     /// The device's clock: virtual, or monotonic since it was opened.
     fn now(&self) -> Instant;
 
-    /// Hands over a request. It is taken at [`Device::now`] and completes later through [`Device::reap`].
+    /// Queues a request, which is submitted at [`Device::now`] and completes later through [`Device::reap`].
     ///
     /// # Errors
-    /// [`SubmitError`] says why the request was refused; a refused request changes nothing.
+    /// [`SubmitError`] says why the request was refused; a refused request MUST change nothing.
     fn submit(&mut self, request: Request) -> Result<(), SubmitError>;
 
-    /// Appends to `out` what completed. Returns as soon as at least one request has completed, or the clock has
+    /// Appends the completions to `out`. Returns as soon as at least one request has completed, or the clock has
     /// reached `until`; with nothing in flight and `until` [`Instant::FAR`] it returns at once.
     ///
-    /// Completions come in the order of their times. Each accepted request completes exactly once.
+    /// Completions MUST come in the order of their times, and each accepted request MUST complete exactly once.
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>);
 
-    /// A hint that a request for these bytes will probably come soon. It changes nothing that can be observed; a
-    /// simulated drive uses it to have its tables in the processor's cache by then.
+    /// Hints that a request for these bytes will probably follow soon. It changes no result: a simulated drive loads
+    /// its tables for them into the processor's cache.
     fn prefetch(&self, _offset_bytes: u64, _length_bytes: u64) {}
 
-    /// What the device counted so far.
+    /// The device's counters so far.
     fn counters(&self) -> Counters {
         Counters::default()
     }
 
-    /// What is known of an erase unit of a lane, counted from 0, by what has completed; `None` where there is no such
-    /// unit, and on devices that have none.
+    /// Returns the state of erase unit `index` (from 0) of a lane after the requests that have completed; `None` where
+    /// there is no such unit, and on devices without erase units.
     fn unit(&self, _lane: Lane, _index: u64) -> Option<Unit> {
         None
     }
 
-    /// What a power cut would take of the writes that have completed: nothing that a completed flush came after, and
-    /// nothing of a durable write. Bytes may be named more than once. `None` where the device cannot know.
+    /// Returns the completed writes that a power cut would lose: none from before a completed flush, and no durable
+    /// write. Ranges may overlap. `None` where the device cannot know.
     fn at_risk(&self) -> Option<Vec<AtRisk>> {
         None
     }
 
-    /// Cuts the power and gives it back at once: what was [at risk](Device::at_risk) is gone, and says so here; requests
-    /// in flight fail with [`Failure::DeviceLost`](crate::Failure::DeviceLost). `None`, and nothing happened, where the device cannot be cut off.
+    /// Cuts the power and restores it at once. Returns what was [at risk](Device::at_risk) and is now lost; requests in
+    /// flight fail with [`Failure::DeviceLost`](crate::Failure::DeviceLost). Does nothing and returns `None` where the
+    /// device's power cannot be cut.
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
         None
     }

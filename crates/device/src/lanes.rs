@@ -1,9 +1,9 @@
-//! Devices with lanes as devices without: one lane alone, or all of them as one run of addresses.
+//! Views of a device with lanes as a device without: one lane alone, or all lanes in one address space.
 
 use crate::{AtRisk, Completion, Counters, Device, Lane, Profile, Request, Rule, SubmitError, Unit};
 use flashlane_base::{Instant, Operation};
 
-/// One lane of a device, as a device of its own: its lane 0. The others cannot be reached through it.
+/// One lane of a device as a separate device, as its lane 0. The other lanes cannot be reached.
 #[derive(Clone, Debug)]
 pub struct OneLane<D> {
     inner: D,
@@ -12,7 +12,7 @@ pub struct OneLane<D> {
 }
 
 impl<D: Device> OneLane<D> {
-    /// Lane `lane` of `inner`, whose name then says the lane.
+    /// Takes lane `lane` of `inner`; the name of the result includes the lane.
     ///
     /// # Errors
     /// [`SubmitError::NoSuchLane`] where there is no such lane.
@@ -37,7 +37,7 @@ impl<D: Device> Device for OneLane<D> {
 
     fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
         self.profile.check(&request)?;
-        self.inner.submit(request.on(self.lane)).map_err(|error| asked_for(error, &request))
+        self.inner.submit(request.on(self.lane)).map_err(|error| with_addresses_of(&request, error))
     }
 
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
@@ -53,17 +53,17 @@ impl<D: Device> Device for OneLane<D> {
     }
 
     fn at_risk(&self) -> Option<Vec<AtRisk>> {
-        self.inner.at_risk().map(|all| self.ours(all))
+        self.inner.at_risk().map(|all| self.on_this_lane(all))
     }
 
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
         let lost = self.inner.cut_power()?;
-        Some(self.ours(lost))
+        Some(self.on_this_lane(lost))
     }
 }
 
 impl<D> OneLane<D> {
-    fn ours(&self, all: Vec<AtRisk>) -> Vec<AtRisk> {
+    fn on_this_lane(&self, all: Vec<AtRisk>) -> Vec<AtRisk> {
         all.into_iter()
             .filter(|risk| risk.lane == self.lane)
             .map(|risk| AtRisk { lane: Lane(0), ..risk })
@@ -71,8 +71,8 @@ impl<D> OneLane<D> {
     }
 }
 
-/// All lanes of a device as one run of addresses, for those who know of one lane only: neighbouring erase units (or,
-/// where there are none, write units) lie on neighbouring lanes, so that accesses in order use all lanes in turn.
+/// All lanes of a device in one address space, for callers that support one lane only. Consecutive erase units (or,
+/// without those, write units) lie on consecutive lanes, so that sequential accesses use all lanes in turn.
 #[derive(Clone, Debug)]
 pub struct Interleaved<D> {
     inner: D,
@@ -82,7 +82,7 @@ pub struct Interleaved<D> {
 }
 
 impl<D: Device> Interleaved<D> {
-    /// The lanes of `inner`.
+    /// Interleaves all lanes of `inner`.
     pub fn new(inner: D) -> Self {
         let whole = inner.profile();
         let lanes = u64::from(whole.lanes);
@@ -92,8 +92,8 @@ impl<D: Device> Interleaved<D> {
         Self { inner, profile, unit_bytes, lanes }
     }
 
-    /// Where a request goes, if it lies within one unit.
-    fn placed(&self, request: &Request) -> Result<Request, Rule> {
+    /// Translates a request to the inner device. It MUST lie within one unit.
+    fn to_inner(&self, request: &Request) -> Result<Request, Rule> {
         if request.operation == Operation::Flush {
             return Ok(*request);
         }
@@ -105,8 +105,8 @@ impl<D: Device> Interleaved<D> {
         Ok(Request { offset_bytes, ..*request }.on(Lane((unit % self.lanes) as u32)))
     }
 
-    /// The same place as this device has it.
-    fn place_of(&self, risk: AtRisk) -> AtRisk {
+    /// Translates a range of the inner device to this device.
+    fn from_inner(&self, risk: AtRisk) -> AtRisk {
         let (unit, within) = (risk.offset_bytes / self.unit_bytes, risk.offset_bytes % self.unit_bytes);
         let unit = unit * self.lanes + u64::from(risk.lane.0);
         AtRisk { lane: Lane(0), offset_bytes: unit * self.unit_bytes + within, ..risk }
@@ -124,8 +124,8 @@ impl<D: Device> Device for Interleaved<D> {
 
     fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
         self.profile.check(&request)?;
-        let placed = self.placed(&request).map_err(|rule| request.refused_by(rule))?;
-        self.inner.submit(placed).map_err(|error| asked_for(error, &request))
+        let inner = self.to_inner(&request).map_err(|rule| request.refused_by(rule))?;
+        self.inner.submit(inner).map_err(|error| with_addresses_of(&request, error))
     }
 
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
@@ -144,16 +144,16 @@ impl<D: Device> Device for Interleaved<D> {
     }
 
     fn at_risk(&self) -> Option<Vec<AtRisk>> {
-        Some(self.inner.at_risk()?.into_iter().map(|risk| self.place_of(risk)).collect())
+        Some(self.inner.at_risk()?.into_iter().map(|risk| self.from_inner(risk)).collect())
     }
 
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
-        Some(self.inner.cut_power()?.into_iter().map(|risk| self.place_of(risk)).collect())
+        Some(self.inner.cut_power()?.into_iter().map(|risk| self.from_inner(risk)).collect())
     }
 }
 
-/// A refusal in the words of the request as it was asked for.
-fn asked_for(error: SubmitError, request: &Request) -> SubmitError {
+/// Restates a refusal of the inner device with the addresses of the original request.
+fn with_addresses_of(request: &Request, error: SubmitError) -> SubmitError {
     match error {
         SubmitError::Rule { rule, .. } => request.refused_by(rule),
         other => other,

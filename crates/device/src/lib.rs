@@ -1,7 +1,7 @@
 //! The one device interface, and the spec grammar that names devices.
 //!
-//! A [`Device`] takes [`Request`]s and gives back [`Completion`]s. It owns its clock: a simulated drive jumps
-//! through virtual time, a real one waits. Whoever drives it cannot tell which. `flashlane_device_testing` has the laws that every
+//! A [`Device`] takes [`Request`]s and returns [`Completion`]s. It owns its clock: a simulated drive jumps through
+//! virtual time, a real one waits, and the caller cannot tell which. `flashlane_device_testing` has the laws that every
 //! device keeps.
 
 mod buffer;

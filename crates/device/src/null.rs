@@ -1,10 +1,10 @@
-//! A device that does nothing: what the harness itself costs is measured against it.
+//! A device that does no work, to measure the cost of the harness itself.
 
 use crate::{Completion, Device, Profile, Request, SubmitError};
 use flashlane_base::Instant;
 
-/// Completes every request at the next [`Device::reap`] with time to spare, one nanosecond of virtual time after the one before it
-/// (so that a run that stops by time also ends).
+/// Completes every request at the next [`Device::reap`] whose deadline allows it, one nanosecond of virtual time after
+/// the previous one, so that a run limited by time also ends.
 #[derive(Clone, Debug)]
 pub struct NullDevice {
     profile: Profile,
@@ -13,7 +13,7 @@ pub struct NullDevice {
 }
 
 impl NullDevice {
-    /// A null device of `capacity_bytes` with units of 512 bytes.
+    /// Creates a null device of `capacity_bytes` with units of 512 bytes.
     pub fn new(capacity_bytes: u64) -> Self {
         let profile = Profile {
             name: "null:".into(),

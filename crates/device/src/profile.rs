@@ -1,14 +1,14 @@
-//! What a device is: capacity, lanes, units and depth, and the checks that follow from them.
+//! The fixed properties of a device: capacity, lanes, units and depth, and the checks that follow from them.
 
 use crate::request::{Request, SubmitError};
 use flashlane_base::Operation;
 
-/// What a device says of itself: plain data, fixed for its lifetime.
+/// Properties of a device, fixed for its lifetime.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
-    /// What it is called in results: the spec or path it was opened by.
+    /// Name in results: the spec or path that it was opened with.
     pub name: String,
-    /// Bytes that can be addressed on one lane.
+    /// Addressable bytes of one lane.
     pub capacity_bytes: u64,
     /// Independent lanes; a conventional drive has one.
     pub lanes: u32,
@@ -16,34 +16,34 @@ pub struct Profile {
     pub read_unit_bytes: u64,
     /// Writes start and end on multiples of this.
     pub write_unit_bytes: u64,
-    /// Erases cover whole units of this; zero where the device has no erase.
+    /// Erases cover whole units of this; 0 where the device has no erase.
     pub erase_unit_bytes: u64,
-    /// Requests that may be in flight at once.
+    /// Maximum number of requests in flight.
     pub depth: u32,
-    /// Whether time is simulated (and waiting costs nothing).
+    /// Whether time is virtual, so that waiting costs nothing.
     pub simulated: bool,
     /// Whether writes, trims and erases are refused.
     pub read_only: bool,
-    /// Flash beyond the capacity, of a simulated drive with a translation layer; of no other it is known.
+    /// Known only for simulated drives with a translation layer.
     pub over_provisioning: Option<OverProvisioning>,
-    /// Whether a simulated drive begins full or fragmented.
+    /// Whether a simulated drive starts full or fragmented.
     pub begins_written: bool,
 }
 
-/// Flash beyond a drive's capacity, as shares of the capacity: `(flash for data - capacity) / capacity`.
+/// Flash beyond a drive's capacity, as a share of the capacity: `(flash for data - capacity) / capacity`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OverProvisioning {
-    /// The drive's.
+    /// Share of the drive.
     pub share: f64,
-    /// That of its profile, where settings changed the flash and left the capacity.
+    /// Share of its profile, where settings changed the flash but not the capacity.
     pub profile_share: Option<f64>,
 }
 
 impl Profile {
-    /// Checks a request against what the profile allows: the checks that every device makes alike.
+    /// Checks a request against the profile: the checks that all devices share.
     ///
     /// # Errors
-    /// The first rule that the request breaks.
+    /// The first check that fails.
     #[inline]
     pub fn check(&self, request: &Request) -> Result<(), SubmitError> {
         let unit = match request.operation {
@@ -69,7 +69,7 @@ impl Profile {
                 capacity_bytes: self.capacity_bytes,
             });
         }
-        // Units are powers of two on nearly every device; the mask spares two divisions a request.
+        // Units are powers of two on nearly every device; the mask saves two divisions per request.
         let misaligned = if unit.is_power_of_two() {
             (request.offset_bytes | request.length_bytes) & (unit - 1) != 0
         } else {

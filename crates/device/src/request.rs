@@ -1,10 +1,10 @@
-//! What is asked of a device, what comes back, and why it may refuse.
+//! Requests, completions, and the errors of both.
 
 use crate::unit::Rule;
 use flashlane_base::units::exact_bytes;
 use flashlane_base::{Duration, Instant, Operation};
 
-/// Names a request among those in flight; the caller's choice, unique until its completion is reaped.
+/// Identifies a request; chosen by the caller, unique until its completion is reaped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);
 
@@ -13,38 +13,38 @@ pub struct RequestId(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lane(pub u32);
 
-/// One request.
+/// A request to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The caller's name for it.
+    /// Chosen by the caller.
     pub id: RequestId,
-    /// What to do.
+    /// Read, write, trim, erase or flush.
     pub operation: Operation,
-    /// Where: the lane …
+    /// Lane of the range.
     pub lane: Lane,
-    /// … the first byte on it …
+    /// First byte of the range on its lane.
     pub offset_bytes: u64,
-    /// … and how many bytes.
+    /// Length of the range.
     pub length_bytes: u64,
     /// Writes only: complete when the bytes are on flash, not when they are buffered (force unit access).
     pub durable: bool,
 }
 
-/// A finished request.
+/// A completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// The request's name.
+    /// Id of the request.
     pub id: RequestId,
-    /// When it was handed over.
+    /// Time of submission.
     pub submitted: Instant,
-    /// When it was done.
+    /// Time of completion.
     pub completed: Instant,
-    /// How it ended.
+    /// Whether the request succeeded.
     pub outcome: Result<(), Failure>,
 }
 
 impl Completion {
-    /// Time between handing over and completion.
+    /// Time from submission to completion.
     pub fn latency(&self) -> Duration {
         self.completed.since(self.submitted)
     }
@@ -59,10 +59,10 @@ pub enum Failure {
     /// The erase unit could not be programmed or erased and is bad from now on.
     #[error("the erase unit could not be programmed or erased: it is bad from now on")]
     BadUnit,
-    /// Flash wore out: no block is left to write to.
+    /// No erase block is left to write to.
     #[error("the drive is worn out: no erase block is left to write to")]
     WornOut,
-    /// The device is no longer there.
+    /// The device was removed, or lost its power.
     #[error("the device has vanished")]
     DeviceLost,
     /// The transfer was cut short.
@@ -72,14 +72,14 @@ pub enum Failure {
         done_bytes: u32,
     },
     /// The operating system's error number.
-    #[error("{}", os_words(*.0))]
+    #[error("{}", describe_errno(*.0))]
     Os(i32),
 }
 
-/// What an error number of the operating system means for a request.
-fn os_words(errno: i32) -> String {
+/// Describes an error number of the operating system for a request.
+fn describe_errno(errno: i32) -> String {
     // Linux numbers, as everywhere in the interface to real devices.
-    let words = match errno {
+    let text = match errno {
         1 => "the operating system does not permit the request",
         5 => "the device failed to carry out the request",
         12 => "the system has no memory left for the request",
@@ -96,10 +96,10 @@ fn os_words(errno: i32) -> String {
         122 => "the quota of disk space is used up",
         _ => return format!("the request failed: {}", std::io::Error::from_raw_os_error(errno)),
     };
-    format!("{words} (os error {errno})")
+    format!("{text} (os error {errno})")
 }
 
-/// Why a request was not accepted. The device is as if it had never been asked.
+/// Why a request was refused. A refused request leaves the device unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
     /// As many requests as allowed are in flight: reap, then try again.
@@ -108,7 +108,7 @@ pub enum SubmitError {
         /// The device's queue depth.
         depth: u32,
     },
-    /// Outside the device, or empty.
+    /// The range is empty or reaches past the end of the device.
     #[error(
         "{} at offset {} do not lie within the device's {}",
         exact_bytes(*length_bytes),
@@ -116,14 +116,14 @@ pub enum SubmitError {
         exact_bytes(*capacity_bytes)
     )]
     OutOfRange {
-        /// First byte asked for.
+        /// First byte of the request.
         offset_bytes: u64,
-        /// Bytes asked for.
+        /// Length of the request.
         length_bytes: u64,
-        /// Bytes there are.
+        /// Capacity of a lane.
         capacity_bytes: u64,
     },
-    /// Not on the device's units.
+    /// Offset or length is not a multiple of the device's unit.
     #[error(
         "{} at offset {} are not multiples of the device's unit of {}",
         exact_bytes(*length_bytes),
@@ -131,31 +131,31 @@ pub enum SubmitError {
         exact_bytes(*unit_bytes)
     )]
     Misaligned {
-        /// First byte asked for.
+        /// First byte of the request.
         offset_bytes: u64,
-        /// Bytes asked for.
+        /// Length of the request.
         length_bytes: u64,
-        /// The unit for this operation.
+        /// Unit of this operation.
         unit_bytes: u64,
     },
-    /// No such lane.
+    /// The device has no such lane.
     #[error("lane {} does not exist: the device has lanes 0 to {}", .lane.0, .lanes - 1)]
     NoSuchLane {
-        /// Lane asked for.
+        /// Lane of the request.
         lane: Lane,
-        /// Lanes there are.
+        /// Number of lanes of the device.
         lanes: u32,
     },
-    /// The device does not know this operation.
+    /// The device does not support the operation.
     #[error("the device has no {operation}")]
     Unsupported {
-        /// Operation asked for.
+        /// Operation of the request.
         operation: Operation,
     },
-    /// The device was opened for reading.
+    /// The device was opened read-only.
     #[error("the device was opened read-only and refuses a {operation}")]
     ReadOnly {
-        /// Operation asked for.
+        /// Operation of the request.
         operation: Operation,
     },
     /// The state of the erase unit forbids it.
@@ -166,36 +166,36 @@ pub enum SubmitError {
         .lane.0
     )]
     Rule {
-        /// What was asked for …
+        /// Operation of the request.
         operation: Operation,
-        /// … on which lane …
+        /// Lane of the request.
         lane: Lane,
-        /// … from which byte …
+        /// First byte of the request.
         offset_bytes: u64,
-        /// … and how many.
+        /// Length of the request.
         length_bytes: u64,
-        /// What forbids it.
+        /// The rule that forbids it.
         rule: Rule,
     },
-    /// Longer than the device takes.
+    /// The request is longer than the device allows.
     #[error(
         "{} are more than the {} that the device takes at once",
         exact_bytes(*length_bytes),
         exact_bytes(*longest_bytes)
     )]
     TooLong {
-        /// Bytes asked for.
+        /// Length of the request.
         length_bytes: u64,
-        /// Bytes of the longest request.
+        /// Length of the longest request that the device takes.
         longest_bytes: u64,
     },
-    /// The device is no longer there.
+    /// The device was removed, or lost its power.
     #[error("the device has vanished")]
     DeviceLost,
 }
 
 impl Request {
-    /// The refusal of this request by a rule.
+    /// Returns the error that refuses this request by `rule`.
     pub fn refused_by(&self, rule: Rule) -> SubmitError {
         let &Self { operation, lane, offset_bytes, length_bytes, .. } = self;
         SubmitError::Rule { operation, lane, offset_bytes, length_bytes, rule }
@@ -230,12 +230,12 @@ impl Request {
         Self::new(id, Operation::Flush, 0, 0)
     }
 
-    /// The same request on another lane.
+    /// Returns the request on another lane.
     pub fn on(self, lane: Lane) -> Self {
         Self { lane, ..self }
     }
 
-    /// The same write, complete only when its bytes are on flash.
+    /// Returns the write as a durable one, which completes only when its bytes are on flash.
     pub fn durable(self) -> Self {
         Self { durable: true, ..self }
     }
@@ -246,13 +246,13 @@ mod tests {
     use super::Failure;
 
     #[test]
-    fn error_numbers_are_said_in_words() {
-        let words = |errno| Failure::Os(errno).to_string();
-        assert_eq!(words(28), "no space is left on the file system or device below (os error 28)");
-        assert_eq!(words(5), "the device failed to carry out the request (os error 5)");
+    fn errno_is_described_with_its_number() {
+        let text = |errno| Failure::Os(errno).to_string();
+        assert_eq!(text(28), "no space is left on the file system or device below (os error 28)");
+        assert_eq!(text(5), "the device failed to carry out the request (os error 5)");
         for errno in 1..134 {
-            let words = words(errno);
-            assert!(words.len() > 20 && words.ends_with(&format!("(os error {errno})")), "{words}");
+            let text = text(errno);
+            assert!(text.len() > 20 && text.ends_with(&format!("(os error {errno})")), "{text}");
         }
     }
 }

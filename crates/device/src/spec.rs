@@ -9,10 +9,11 @@
 //! LAYER    = a lower-case word; a path that happens to look like one is written `./word(…)`
 //! ```
 //!
-//! Settings inside a layer's parentheses are the layer's: `replicated(sim:ssd-s,partitions=16)`. A device below a
-//! layer gets settings of its own in parentheses: `replicated((sim:ssd-s,channels=16),partitions=16)`.
+//! Settings inside a layer's parentheses belong to the layer: `replicated(sim:ssd-s,partitions=16)`. To give settings
+//! to the device below a layer, enclose that device in parentheses:
+//! `replicated((sim:ssd-s,channels=16),partitions=16)`.
 //!
-//! Parsing builds nothing: it yields plain data, and says at which character it stopped and what it expected.
+//! Parsing opens no device. An error says at which character parsing stopped and what was expected there.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -25,27 +26,27 @@ pub enum Spec {
     Path(PathBuf),
     /// A simulated drive.
     Simulated {
-        /// A profile's name, or the path of a profile file.
+        /// Name of a profile, or path of a profile file.
         profile: String,
-        /// Settings that replace the profile's, in order.
+        /// Settings that override those of the profile, in order.
         overrides: Vec<(String, String)>,
-        /// One lane of it, where a lane is named.
+        /// The lane after `#`, if given.
         lane: Option<u32>,
     },
     /// A layer over another device.
     Layer {
-        /// The layer's name.
+        /// Name of the layer.
         name: String,
-        /// What it stands over.
+        /// The device below it.
         inner: Box<Spec>,
-        /// Its settings, in order.
+        /// Settings of the layer, in order.
         options: Vec<(String, String)>,
     },
 }
 
 impl Spec {
-    /// The same device with a setting of the simulated drive in it replaced, or added behind the others; `None` where
-    /// there is no simulated drive in it.
+    /// Returns the spec with a setting of its simulated drive replaced, or appended; `None` where it has no simulated
+    /// drive.
     pub fn with_setting(&self, key: &str, value: &str) -> Option<Self> {
         let mut spec = self.clone();
         let mut at = &mut spec;
@@ -61,19 +62,19 @@ impl Spec {
     }
 }
 
-/// Why a spec could not be read.
+/// A spec could not be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read device '{given}' at character {}: {reason}", .position + 1)]
 pub struct SpecError {
     /// The whole spec as given.
     pub given: String,
-    /// Where reading stopped, in characters from 0.
+    /// Position where parsing stopped, in characters from 0.
     pub position: usize,
-    /// What is wrong there and what would do.
+    /// The fault at that position, and the expected syntax.
     pub reason: String,
 }
 
-/// The deepest nesting of layers that is read; a limit only so that a hostile spec cannot exhaust the stack.
+/// Maximum nesting of layers, so that a hostile spec cannot exhaust the stack.
 const DEEPEST: usize = 32;
 
 impl FromStr for Spec {
@@ -104,7 +105,7 @@ impl<'a> Reader<'a> {
         SpecError { given: self.text.into(), position, reason: reason.into() }
     }
 
-    /// Takes text up to (not including) the first of `ends`.
+    /// Consumes text up to (not including) the first of `ends`.
     fn until(&mut self, ends: &[char]) -> &'a str {
         let rest = self.rest();
         let taken = &rest[..rest.find(ends).unwrap_or(rest.len())];
@@ -120,7 +121,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// `ends`: what closes this spec besides the end of the text, where it stands inside a layer.
+    /// `ends`: characters that close this spec inside a layer, besides the end of the text.
     fn spec(&mut self, depth: usize, ends: &[char]) -> Result<Spec, SpecError> {
         if depth > DEEPEST {
             return Err(self.error(format!("layers are nested more than {DEEPEST} deep")));
@@ -147,7 +148,7 @@ impl<'a> Reader<'a> {
         Ok(Spec::Path(path.into()))
     }
 
-    /// What stands below a layer.
+    /// Parses the device below a layer.
     fn inner(&mut self, depth: usize) -> Result<Spec, SpecError> {
         if !self.eat('(') {
             return self.spec(depth, &[',', ')']);
@@ -165,7 +166,7 @@ impl<'a> Reader<'a> {
         if profile.is_empty() {
             return Err(self.error("a profile's name or file is expected after 'sim:'"));
         }
-        // Where a comma ends the spec, the settings behind it are the layer's.
+        // Where a comma ends the spec, the settings after it belong to the layer.
         let overrides = if ends.contains(&',') { Vec::new() } else { self.settings(&stops)? };
         let lane = if self.eat('#') {
             let number = self.until(if ends.is_empty() { &[] } else { ends });
@@ -215,7 +216,7 @@ impl fmt::Display for Spec {
                 lane.map_or(Ok(()), |lane| write!(f, "#{lane}"))
             }
             Self::Layer { name, inner, options } => {
-                // Parentheses, where a comma would be read as the layer's or the path's own '(' as ours.
+                // Parenthesized where a comma would end it, or where the path itself begins with '('.
                 let apart = match &**inner {
                     Self::Simulated { overrides, .. } => !overrides.is_empty(),
                     Self::Path(path) => {
@@ -241,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_is_read_and_written_back() {
+    fn spec_round_trips_through_display() {
         for text in [
             "/dev/nvme0n1",
             "./a file, with (odd) name",
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_reaches_the_simulated_drive_below_its_layers() {
+    fn with_setting_reaches_the_drive_below_layers() {
         let with = |text: &str, key: &str, value: &str| {
             text.parse::<Spec>().unwrap().with_setting(key, value).map(|spec| spec.to_string())
         };
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_where_and_what() {
+    fn error_names_position_and_expectation() {
         for (text, position, part) in [
             ("", 0, "a path"),
             ("sim:", 4, "profile"),

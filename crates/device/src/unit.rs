@@ -1,14 +1,14 @@
 //! Erase units, and the rules of media that have them.
 //!
 //! Flash is written in order and cannot be overwritten: a unit is erased as a whole, then written from its start. A
-//! medium that hides this is a conventional drive; one that shows it (software-defined flash, a zoned drive) tells the
-//! state of every unit through [`Device::unit`](crate::Device::unit) and refuses what the state forbids. [`Units`] is the
-//! book such devices keep, so that all of them have the same rules:
+//! conventional drive hides this. Software-defined flash and zoned drives expose it: they report the state of every
+//! unit through [`Device::unit`](crate::Device::unit) and refuse requests that the state forbids. [`Units`] tracks the
+//! states, so that all such devices have the same rules:
 //!
 //! - a request lies within one unit;
 //! - a write begins where the unit's last one ended, at 0 after an erase;
-//! - a read asks for bytes whose writes have completed;
-//! - while a unit is written or erased nothing else changes it, and while it is read it is not erased.
+//! - a read covers only bytes whose writes have completed;
+//! - a unit has at most one write or erase in flight, and is not erased while it is read.
 //!
 //! After sdf14 (Ouyang et al., SDF, ASPLOS 2014, section 2.3), where the write unit is the erase unit; smaller write
 //! units make it the zone of a zoned drive, with one write in flight.
@@ -17,39 +17,39 @@ use crate::{Failure, Lane, Profile, Request};
 use flashlane_base::Operation;
 use flashlane_base::units::exact_bytes;
 
-/// What whoever writes whole erase units begins each with, so that layers below know what was written there from foreign
-/// data: these bytes, and at bytes 40 and 44 the lane and the unit, little-endian. The block layer's headers do.
+/// First bytes of every erase unit that the block layer writes, followed at bytes 40 and 44 by its lane and unit,
+/// little-endian. Layers below use them to tell its data from foreign data.
 pub const UNIT_MAGIC: [u8; 8] = *b"FLBLOCKS";
 
-/// What is known of an erase unit.
+/// The state of an erase unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// What may be done with it.
+    /// Whether it can be read, written or erased.
     pub state: UnitState,
-    /// How often it was erased; `None` where the device does not count.
+    /// Number of erases; `None` where the device does not count them.
     pub erases: Option<u32>,
 }
 
-/// What may be done with an erase unit.
+/// Which requests an erase unit accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitState {
-    /// So many bytes from its start can be read; what follows is erased. 0 for a unit that is wholly erased.
+    /// The first `bytes` can be read and the rest is erased; 0 for an erased unit.
     Written {
         /// Bytes whose writes have completed.
         bytes: u64,
     },
-    /// A write or an erase was cut short: what it holds is uncertain, and only an erase makes it usable.
+    /// A write or an erase was cut short: its content is undefined until the next erase.
     Torn,
-    /// It can be used no more.
+    /// Permanently unusable.
     Bad,
 }
 
 impl UnitState {
-    /// A unit that can be written from its start.
+    /// The state after an erase.
     pub const ERASED: Self = Self::Written { bytes: 0 };
 }
 
-/// Why the state of an erase unit forbids a request.
+/// A rule of erase units that a request breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rule {
     /// The request reaches into the next unit.
@@ -61,7 +61,7 @@ pub enum Rule {
     /// The unit is bad.
     #[error("the unit is bad")]
     Bad,
-    /// A write to what was written since the last erase.
+    /// A write to bytes that were written since the last erase.
     #[error(
         "the unit is not erased there: its first {} are written, and an erase has to come first",
         exact_bytes(*written_bytes)
@@ -70,13 +70,13 @@ pub enum Rule {
         /// Bytes from the unit's start that are written.
         written_bytes: u64,
     },
-    /// A write that leaves bytes before it unwritten.
+    /// A write that would leave unwritten bytes before it.
     #[error("the next write of the unit begins {} from its start", exact_bytes(*expected_bytes))]
     OutOfOrder {
-        /// Where the next write has to begin, from the unit's start.
+        /// Required start of the next write, from the unit's start.
         expected_bytes: u64,
     },
-    /// A read of what no completed write left.
+    /// A read of bytes without a completed write.
     #[error("only the first {} of the unit are written", exact_bytes(*written_bytes))]
     NotWritten {
         /// Bytes from the unit's start that are written.
@@ -85,23 +85,22 @@ pub enum Rule {
     /// A read of, or a write to, a unit whose last write or erase was cut short.
     #[error("the unit's last write or erase was cut short: an erase has to come first")]
     Torn,
-    /// A write to an erased unit where as many units are partly written as the device keeps open.
+    /// A write to an erased unit while the device's maximum number of units is partly written.
     #[error(
         "{most} units are partly written, and the device keeps no more open: one has to be filled or erased first"
     )]
     TooManyOpen {
-        /// Units that may be partly written at once.
+        /// Maximum number of partly written units.
         most: u32,
     },
-    /// Something else is in flight there.
+    /// Another operation is in flight on the unit.
     #[error("the unit is busy: {operation} in flight")]
     Busy {
-        /// What is in flight.
+        /// The operation in flight.
         operation: Operation,
     },
 }
 
-/// A unit as the book has it.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     state: UnitState,
@@ -112,10 +111,10 @@ struct Entry {
     changing: Option<Operation>,
 }
 
-/// The state of every erase unit of a device, what is in flight on each, and the rules.
+/// The state of every erase unit of a device, the operations in flight on each, and the rules.
 ///
-/// A device asks [`admit`](Self::admit) before it takes a request, and tells [`accepted`](Self::accepted) and
-/// [`ended`](Self::ended) of those that it took.
+/// A device MUST call [`admit`](Self::admit) before it accepts a request, and [`accepted`](Self::accepted) and
+/// [`ended`](Self::ended) for each request that it accepts.
 #[derive(Clone, Debug)]
 pub struct Units {
     unit_bytes: u64,
@@ -124,10 +123,10 @@ pub struct Units {
 }
 
 impl Units {
-    /// The book of a device with this profile, all units erased and never erased before.
+    /// Creates the units of a device with this profile, all writable and with 0 erases.
     ///
     /// # Panics
-    /// Where the profile has no erase unit, or lanes that are no whole number of units.
+    /// Where the profile has no erase unit, or a lane is not a whole number of units.
     pub fn new(profile: &Profile) -> Self {
         assert!(profile.erase_unit_bytes > 0, "a device with erase units has a size for them");
         assert!(profile.capacity_bytes.is_multiple_of(profile.erase_unit_bytes), "a lane is whole units");
@@ -137,7 +136,7 @@ impl Units {
         Self { unit_bytes: profile.erase_unit_bytes, per_lane, entries }
     }
 
-    /// Units of a lane.
+    /// Number of units of a lane.
     pub fn per_lane(&self) -> u64 {
         self.per_lane
     }
@@ -151,32 +150,32 @@ impl Units {
         self.at(request.lane, request.offset_bytes / self.unit_bytes)
     }
 
-    /// What is known of a unit; `None` where there is no such unit.
+    /// Returns a unit's state; `None` where there is no such unit.
     pub fn get(&self, lane: Lane, index: u64) -> Option<Unit> {
-        let there = index < self.per_lane && (u64::from(lane.0) * self.per_lane) < self.entries.len() as u64;
-        there.then(|| {
+        let exists = index < self.per_lane && (u64::from(lane.0) * self.per_lane) < self.entries.len() as u64;
+        exists.then(|| {
             let entry = &self.entries[self.at(lane, index)];
             Unit { state: entry.state, erases: entry.erases }
         })
     }
 
-    /// Sets down what a unit is, as the device finds it when it is opened. Where nobody knows how often it was erased the
-    /// next erase is counted as its first.
+    /// Sets the state of a unit as found when the device is opened. Where `erases` is `None`, the next erase counts as
+    /// the first.
     pub fn set(&mut self, lane: Lane, index: u64, state: UnitState, erases: Option<u32>) {
         let at = self.at(lane, index);
         self.entries[at] = Entry { state, erases, reads: 0, changing: None };
     }
 
-    /// Marks a unit bad, whatever is in flight there.
+    /// Marks a unit bad, even with operations in flight on it.
     pub fn retire(&mut self, lane: Lane, index: u64) {
         let at = self.at(lane, index);
         self.entries[at].state = UnitState::Bad;
     }
 
-    /// Whether the unit's state lets `request` be. Requires: the profile's own checks passed.
+    /// Checks `request` against the state of its unit. [`Profile::check`] MUST have passed.
     ///
     /// # Errors
-    /// The first rule that it breaks.
+    /// The first rule that the request breaks.
     pub fn admit(&self, request: &Request) -> Result<(), Rule> {
         if !matches!(request.operation, Operation::Read | Operation::Write | Operation::Erase) {
             return Ok(());
@@ -190,7 +189,7 @@ impl Units {
             return Err(Rule::Bad);
         }
         let busy = match (request.operation, entry.changing) {
-            // What is written already can be read while more is written.
+            // Bytes with a completed write can be read during the next write.
             (Operation::Read, Some(Operation::Write)) => None,
             (Operation::Erase, None) if entry.reads > 0 => Some(Operation::Read),
             (_, changing) => changing,
@@ -214,9 +213,9 @@ impl Units {
         }
     }
 
-    /// Notes a request that the device took.
+    /// Records a request that the device accepted.
     pub fn accepted(&mut self, request: &Request) {
-        debug_assert_eq!(self.admit(request), Ok(()), "what is accepted was admitted");
+        debug_assert_eq!(self.admit(request), Ok(()), "accepted requests were admitted");
         if !matches!(request.operation, Operation::Read | Operation::Write | Operation::Erase) {
             return;
         }
@@ -227,8 +226,8 @@ impl Units {
         }
     }
 
-    /// Notes how a request that was taken ended. A write or an erase that failed leaves its unit torn, or bad where that
-    /// is how it failed.
+    /// Records the outcome of an accepted request. A failed write or erase leaves its unit torn, or bad after
+    /// [`Failure::BadUnit`].
     pub fn ended(&mut self, request: &Request, outcome: &Result<(), Failure>) {
         if !matches!(request.operation, Operation::Read | Operation::Write | Operation::Erase) {
             return;
@@ -285,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_is_written_in_order_and_once() {
+    fn unit_is_written_in_order_and_once() {
         let mut book = book();
         assert_eq!(book.admit(&Request::write(0, 256, 256)), Err(Rule::OutOfOrder { expected_bytes: 0 }));
         done(&mut book, Request::write(0, 0, 512));
@@ -299,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_written_is_read() {
+    fn read_of_unwritten_bytes_is_refused() {
         let mut book = book();
         assert_eq!(book.admit(&Request::read(0, 0, 128)), Err(Rule::NotWritten { written_bytes: 0 }));
         let write = Request::write(0, 0, 256);
@@ -316,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn one_change_at_a_time() {
+    fn busy_unit_refuses_erase_and_write() {
         let mut book = book();
         done(&mut book, Request::write(0, 0, 256));
         let read = Request::read(0, 0, 128);
@@ -329,12 +328,12 @@ mod tests {
         assert_eq!(book.admit(&read), busy);
         assert_eq!(book.admit(&Request::write(0, 256, 256)), busy);
         assert_eq!(book.admit(&erase(0)), busy);
-        // Elsewhere it goes on.
+        // Other units are not affected.
         assert_eq!(book.admit(&erase(1024)), Ok(()));
     }
 
     #[test]
-    fn what_fails_leaves_the_unit_torn_or_bad() {
+    fn failed_write_leaves_unit_torn_or_bad() {
         let mut book = book();
         let write = Request::write(0, 0, 256);
         book.accepted(&write);
@@ -351,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_lies_within_one_unit_of_the_device() {
+    fn request_across_units_is_refused() {
         let book = book();
         let across = Err(Rule::AcrossUnits { unit_bytes: 1024 });
         assert_eq!(book.admit(&Request::write(0, 768, 512)), across);
