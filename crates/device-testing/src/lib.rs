@@ -1,11 +1,11 @@
-//! What tests of devices need: the laws that every device keeps, and a device with erase units in memory.
+//! Support for tests of devices: the laws that every device keeps, and a device with erase units in memory.
 //!
-//! | module | holds |
+//! | item | provides |
 //! | --- | --- |
-//! | [`conformance`] | the laws, and the body that drives a device through them |
+//! | [`conformance`] | the laws, and the tests that check a device against them |
 //! | [`MemoryLanes`] | lanes of erase units, with faults and power cuts |
 //!
-//! A device that does nothing is [`flashlane_device::NullDevice`], which programs use too.
+//! [`flashlane_device::NullDevice`], which does no work, is there for programs too.
 
 pub mod conformance;
 mod memory;

@@ -1,8 +1,8 @@
-//! Lanes of erase units in memory: the simplest device that has them, for tests of what stands on lanes.
+//! Lanes of erase units in memory: the simplest device that has them, for tests of layers and stores above lanes.
 //!
-//! Every request takes a random time of its own, so that completions come in any order; what fails, fails by seeded
-//! chance. After a power cut what was being written or erased is done, or not begun, or any mixture of what was there,
-//! what was to be there, and neither. It is plain data: a clone is the same device, with the same future.
+//! Every request takes a random time, so that completions come in any order; failures are drawn from the seed. After a
+//! power cut a write or erase in flight is complete, not begun, or torn: any mixture of the old bytes, the new ones and
+//! random ones. A clone is an independent device that behaves the same from then on.
 
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{
@@ -11,10 +11,10 @@ use flashlane_device::{
 };
 use std::collections::BTreeMap;
 
-/// What goes wrong, as chances from 0 to 1 a request.
+/// Probabilities of failure per request, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MemoryFaults {
-    /// A write or an erase fails; half of those make the unit bad.
+    /// A write or an erase fails; half of the failures make the unit bad.
     pub unit_fails: f64,
     /// A read fails, once.
     pub read_fails: f64,
@@ -30,31 +30,30 @@ pub struct MemoryLanes {
     random: Random,
     faults: MemoryFaults,
     accepted: u64,
-    in_flight: BTreeMap<(Instant, u64), Flying>,
+    in_flight: BTreeMap<(Instant, u64), InFlight>,
     returned: BTreeMap<RequestId, Buffer>,
-    /// What a power cut ended, to be told with the next reap.
+    /// Completions of requests that a power cut ended, for the next reap.
     cut_off: Vec<Completion>,
 }
 
 #[derive(Clone, Debug)]
-struct Flying {
+struct InFlight {
     request: Request,
     submitted: Instant,
     outcome: Result<(), Failure>,
     buffer: Option<Buffer>,
 }
 
-/// What Linux reports for a failed request: EIO.
+/// EIO, which Linux reports for a failed request.
 const IO_ERROR: i32 = 5;
-/// The longest that a request takes.
+/// Longest time of a request.
 const LONGEST: Duration = Duration::from_us(100);
 
 impl MemoryLanes {
-    /// `lanes` lanes of `units` erased units of `unit_bytes`, which is the unit of writes too; reads are in
-    /// `read_unit_bytes`.
+    /// Creates `lanes` lanes of `units` erased units of `unit_bytes`, which is the write unit too.
     ///
     /// # Panics
-    /// Where the unit of erases is no whole number of units of reads.
+    /// Where `unit_bytes` is not a multiple of `read_unit_bytes`.
     pub fn new(lanes: u32, units: u64, unit_bytes: u64, read_unit_bytes: u64, seed: Seed) -> Self {
         assert!(unit_bytes.is_multiple_of(read_unit_bytes), "an erase unit is whole read units");
         let profile = Profile {
@@ -84,7 +83,7 @@ impl MemoryLanes {
         }
     }
 
-    /// The same device, where things go wrong from now on.
+    /// Returns the device with these probabilities of failure from now on.
     pub fn with_faults(mut self, faults: MemoryFaults) -> Self {
         self.faults = faults;
         self
@@ -108,19 +107,19 @@ impl MemoryLanes {
         let outcome = match request.operation {
             Operation::Read if self.random.chance(self.faults.read_fails) => Err(Failure::Unreadable),
             Operation::Write | Operation::Erase if self.random.chance(self.faults.unit_fails) => {
-                // Half of the units are bad from then on, the others may do better when they are erased.
+                // Half of the units become bad; the others can be erased again.
                 Err(if self.random.chance(0.5) { Failure::BadUnit } else { Failure::Os(IO_ERROR) })
             }
             _ => Ok(()),
         };
-        let takes = Duration::from_ns(1 + self.random.below(LONGEST.as_ns()));
-        let flying = Flying { request, submitted: self.now, outcome, buffer };
-        // A flush completes after what was there before it.
+        let duration = Duration::from_ns(1 + self.random.below(LONGEST.as_ns()));
+        let in_flight = InFlight { request, submitted: self.now, outcome, buffer };
+        // A flush completes after all requests in flight.
         let after = match (request.operation, self.in_flight.last_key_value()) {
             (Operation::Flush, Some((&(last, _), _))) => last,
             _ => self.now,
         };
-        self.in_flight.insert((after.max(self.now) + takes, self.accepted), flying);
+        self.in_flight.insert((after.max(self.now) + duration, self.accepted), in_flight);
         self.accepted += 1;
         self.returned.remove(&request.id);
         Ok(())
@@ -143,11 +142,11 @@ impl MemoryLanes {
         from as usize..(from + request.length_bytes) as usize
     }
 
-    fn finish(&mut self, flying: Flying) -> Completion {
-        if flying.outcome == Err(Failure::Os(IO_ERROR)) {
-            self.tear(&flying);
+    fn finish(&mut self, ended: InFlight) -> Completion {
+        if ended.outcome == Err(Failure::Os(IO_ERROR)) {
+            self.tear(&ended);
         }
-        let Flying { request, submitted, outcome, mut buffer } = flying;
+        let InFlight { request, submitted, outcome, mut buffer } = ended;
         self.units.ended(&request, &outcome);
         let span = self.span(&request);
         match (request.operation, outcome, &mut buffer) {
@@ -164,12 +163,12 @@ impl MemoryLanes {
         Completion { id: request.id, submitted, completed: self.now, outcome }
     }
 
-    /// Leaves what was being changed in any mixture.
-    fn tear(&mut self, flying: &Flying) {
-        let span = self.span(&flying.request);
+    /// Leaves the range of a write or erase with a mixture of old, new and random bytes.
+    fn tear(&mut self, cut: &InFlight) {
+        let span = self.span(&cut.request);
         let unit = self.profile.read_unit_bytes as usize;
         for (nth, piece) in self.bytes[span].chunks_mut(unit).enumerate() {
-            match (flying.request.operation, self.random.below(8), &flying.buffer) {
+            match (cut.request.operation, self.random.below(8), &cut.buffer) {
                 (Operation::Write, 0..4, Some(buffer)) => {
                     piece.copy_from_slice(&buffer.as_slice()[nth * unit..][..piece.len()]);
                 }
@@ -207,8 +206,8 @@ impl Device for MemoryLanes {
             Some(next) => self.now = self.now.max(next.min(until)),
         }
         while let Some(entry) = self.in_flight.first_entry().filter(|entry| entry.key().0 <= self.now) {
-            let flying = entry.remove();
-            out.push(self.finish(flying));
+            let ended = entry.remove();
+            out.push(self.finish(ended));
         }
     }
 
@@ -221,19 +220,19 @@ impl Device for MemoryLanes {
     }
 
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
-        for (_, flying) in std::mem::take(&mut self.in_flight) {
-            let Flying { request, submitted, .. } = flying;
+        for (_, cut) in std::mem::take(&mut self.in_flight) {
+            let InFlight { request, submitted, .. } = cut;
             let index = request.offset_bytes / self.profile.erase_unit_bytes;
             let changes = matches!(request.operation, Operation::Write | Operation::Erase);
             match (self.random.below(4), self.units.get(request.lane, index)) {
-                // It was done, and nobody was told.
-                (0, _) => drop(self.finish(flying)),
-                // It had not begun.
+                // Complete on the medium, though it is reported as failed.
+                (0, _) => drop(self.finish(cut)),
+                // Not begun.
                 (1, Some(unit)) if changes => {
                     self.units.set(request.lane, index, unit.state, unit.erases);
                 }
                 _ => {
-                    self.tear(&flying);
+                    self.tear(&cut);
                     self.units.ended(&request, &Err(Failure::DeviceLost));
                 }
             }
@@ -246,7 +245,8 @@ impl Device for MemoryLanes {
 
 impl DataDevice for MemoryLanes {
     fn submit_with(&mut self, request: Request, buffer: Buffer) -> Result<(), (SubmitError, Buffer)> {
-        self.take(request, Some(buffer)).map_err(|(error, buffer)| (error, buffer.expect("it was given one")))
+        self.take(request, Some(buffer))
+            .map_err(|(error, buffer)| (error, buffer.expect("a buffer was given")))
     }
 
     fn take_buffer(&mut self, id: RequestId) -> Option<Buffer> {
@@ -261,7 +261,7 @@ mod tests {
     use flashlane_device::UnitState;
 
     #[test]
-    fn it_conforms() {
+    fn memory_lanes_conform() {
         for (lanes, unit_bytes, read_unit_bytes) in [(1, 4096, 4096), (3, 4096, 512), (5, 2560, 128)] {
             conformance::check_data(&mut || {
                 Box::new(MemoryLanes::new(lanes, 16, unit_bytes, read_unit_bytes, Seed(1)))
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn it_fails_lawfully() {
+    fn failing_memory_lanes_conform() {
         conformance::check_failing(&mut || {
             let faults = MemoryFaults { unit_fails: 0.0, read_fails: 0.2 };
             Box::new(MemoryLanes::new(2, 16, 4096, 512, Seed(1)).with_faults(faults))
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_tears_what_was_under_way_and_nothing_else() {
+    fn power_cut_tears_only_units_in_flight() {
         let mut device = MemoryLanes::new(2, 4, 4096, 512, Seed(3));
         let kept = Request::write(1, 0, 4096);
         device.submit_with(kept, Buffer::from_slice(&[7; 4096])).unwrap();
@@ -287,7 +287,7 @@ mod tests {
         let mut before = device.clone();
         device.submit_with(Request::write(2, 4096, 4096), Buffer::from_slice(&[9; 4096])).unwrap();
         let mut other = device.clone();
-        // Done, not begun, torn: each happens to some of these.
+        // Complete, not begun, torn: each outcome occurs under some seed.
         let mut seen = std::collections::BTreeSet::new();
         for seed in 0..40 {
             let mut device = device.clone();
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(out.iter().map(|c| c.outcome).collect::<Vec<_>>(), [Err(Failure::DeviceLost)]);
         assert_eq!(device.unit(Lane(0), 0).unwrap().state, UnitState::Written { bytes: 4096 });
         assert_eq!(device.lane_mut(Lane(0))[..4096], [7; 4096]);
-        // The clone goes on as if nothing had happened.
+        // The clone is not affected.
         out.clear();
         other.reap(Instant::FAR, &mut out);
         assert_eq!(out[0].outcome, Ok(()));

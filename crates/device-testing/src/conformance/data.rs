@@ -1,4 +1,4 @@
-//! The laws of devices that keep bytes.
+//! The laws of devices that store data.
 
 use super::watched::Watched;
 use flashlane_base::{Instant, Random, Seed};
@@ -13,9 +13,9 @@ pub(super) const LAWS: &[(&str, DataLaw)] = &[
     ("a refused request gives its bytes back", refusals_give_bytes_back),
 ];
 
-/// Random operations on the area.
+/// Number of random operations on the area.
 const STEPS: usize = 300;
-/// Bytes of a lane that are written and read, where the units allow.
+/// Bytes of a lane that are tested, rounded to the device's units.
 const AREA_BYTES: u64 = 256 << 10;
 
 fn refusals_give_bytes_back(mut subject: Watched<Box<dyn DataDevice>>) {
@@ -32,34 +32,34 @@ fn reads_return_what_was_written(mut subject: Watched<Box<dyn DataDevice>>) {
     for _ in 0..STEPS {
         model.step(&mut subject);
     }
-    model.settle(&mut subject, Instant::FAR, 0);
+    model.reap_down_to(&mut subject, Instant::FAR, 0);
     model.read_everything(&mut subject);
 }
 
-/// What is known of a read unit's bytes.
+/// The expected content of a read unit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
-    /// Never written here, or erased: anything.
+    /// Unknown: not yet written by this test, or erased.
     Nothing,
     /// As in the model.
     Written,
-    /// Zeros, or as in the model.
+    /// Zeros, or still as in the model.
     Trimmed,
 }
 
-struct Lease {
+struct InFlight {
     request: Request,
     bytes: Option<Vec<u8>>,
 }
 
-/// The simple model: for a few lanes, the bytes of an area at the beginning.
+/// The model: the bytes at the start of a few lanes.
 struct Model {
     random: Random,
     area_bytes: u64,
     read_unit_bytes: u64,
     bytes: Vec<Vec<u8>>,
     known: Vec<Vec<Known>>,
-    in_flight: BTreeMap<RequestId, Lease>,
+    in_flight: BTreeMap<RequestId, InFlight>,
 }
 
 impl Model {
@@ -87,20 +87,20 @@ impl Model {
         request.offset_bytes as usize..(request.offset_bytes + request.length_bytes) as usize
     }
 
-    /// One random request that meets none in flight, and perhaps a wait.
+    /// Submits one random request that overlaps none in flight, and waits for some completions.
     fn step(&mut self, subject: &mut Watched<Box<dyn DataDevice>>) {
         let request = self.request(subject.profile());
-        let meets = |other: &Request| {
+        let overlaps = |other: &Request| {
             let (a, b) = (Self::span(other), Self::span(&request));
             other.lane == request.lane && a.start < b.end && b.start < a.end
         };
-        if self.in_flight.values().any(|lease| meets(&lease.request)) {
-            return self.settle(subject, Instant::FAR, 0);
+        if self.in_flight.values().any(|other| overlaps(&other.request)) {
+            return self.reap_down_to(subject, Instant::FAR, 0);
         }
         self.submit(subject, request);
         let deepest = self.random.below(u64::from(subject.profile().depth.min(16))) as usize;
         let until = if self.random.chance(0.5) { subject.now() } else { Instant::FAR };
-        self.settle(subject, until, deepest);
+        self.reap_down_to(subject, until, deepest);
     }
 
     fn submit(&mut self, subject: &mut Watched<Box<dyn DataDevice>>, request: Request) {
@@ -110,24 +110,29 @@ impl Model {
                 let bytes: Vec<u8> = (0..length).map(|_| self.random.bits() as u8).collect();
                 (subject.submit_with(request, Buffer::from_slice(&bytes)), Some(bytes))
             }
-            // Room for a read is filled with what must be overwritten.
+            // The buffer of a read begins with bytes that must be overwritten.
             Operation::Read => (subject.submit_with(request, Buffer::from_slice(&vec![0xa5; length])), None),
             _ => (subject.submit(request), None),
         };
         match answer {
-            Ok(id) => drop(self.in_flight.insert(id, Lease { request, bytes })),
+            Ok(id) => drop(self.in_flight.insert(id, InFlight { request, bytes })),
             Err(SubmitError::Rule { .. } | SubmitError::Full { .. }) => {}
             Err(SubmitError::Unsupported { operation: Operation::Trim }) => {}
             Err(error) => subject.require(false, || format!("{request:?} was refused: {error}")),
         }
     }
 
-    /// Reaps until no more than `deepest` requests are in flight, the first time no longer than `until`.
-    fn settle(&mut self, subject: &mut Watched<Box<dyn DataDevice>>, mut until: Instant, deepest: usize) {
+    /// Reaps until at most `deepest` requests are in flight; the first reap ends at `until`.
+    fn reap_down_to(
+        &mut self,
+        subject: &mut Watched<Box<dyn DataDevice>>,
+        mut until: Instant,
+        deepest: usize,
+    ) {
         loop {
             for completion in subject.reap(until) {
-                let lease = self.in_flight.remove(&completion.id).expect("Watched lets no stranger through");
-                self.apply(subject, completion.id, lease);
+                let ended = self.in_flight.remove(&completion.id).expect("Watched checks ids");
+                self.apply(subject, completion.id, ended);
             }
             if self.in_flight.len() <= deepest {
                 return;
@@ -136,8 +141,8 @@ impl Model {
         }
     }
 
-    fn apply(&mut self, subject: &mut Watched<Box<dyn DataDevice>>, id: RequestId, lease: Lease) {
-        let Lease { request, bytes } = lease;
+    fn apply(&mut self, subject: &mut Watched<Box<dyn DataDevice>>, id: RequestId, ended: InFlight) {
+        let InFlight { request, bytes } = ended;
         let (lane, span, units) = (request.lane.0 as usize, Self::span(&request), self.units(&request));
         match request.operation {
             Operation::Write => {
@@ -153,7 +158,7 @@ impl Model {
                     self.compare(subject, request.lane, unit, found);
                 }
             }
-            // What was never written stays unknown when it is trimmed.
+            // A unit with unknown content stays unknown when it is trimmed.
             Operation::Trim => {
                 for known in &mut self.known[lane][units] {
                     if *known == Known::Written {
@@ -201,13 +206,13 @@ impl Model {
         Request { operation, ..Request::read(0, first * unit, count * unit) }.on(lane)
     }
 
-    /// Reads the whole area once more, a write unit at a time.
+    /// Reads the whole area, a write unit at a time.
     fn read_everything(&mut self, subject: &mut Watched<Box<dyn DataDevice>>) {
         let unit = subject.profile().write_unit_bytes;
         for lane in 0..self.bytes.len() as u32 {
             for first in 0..self.area_bytes / unit {
                 self.submit(subject, Request::read(0, first * unit, unit).on(Lane(lane)));
-                self.settle(subject, Instant::FAR, 0);
+                self.reap_down_to(subject, Instant::FAR, 0);
             }
         }
     }

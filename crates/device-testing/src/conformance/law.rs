@@ -1,15 +1,15 @@
-//! A law, and how it gets its devices.
+//! A law and the devices that it needs.
 
 use super::watched::{Health, Watched};
 use flashlane_device::Device;
 
-/// How a fresh device is made.
+/// Creates a fresh device.
 pub(super) type Make<'a> = dyn FnMut() -> Box<dyn Device> + 'a;
 
-/// A law, by what it needs.
+/// The test of a law.
 pub(super) enum Law {
-    /// One device.
+    /// Needs one device.
     Alone(fn(Watched<Box<dyn Device>>)),
-    /// Several simulated ones.
+    /// Needs several simulated devices.
     Simulated(fn(&mut Make<'_>, &'static str, Health)),
 }

@@ -6,17 +6,17 @@ use flashlane_base::{Duration, Instant};
 use flashlane_device::{Device, Lane, Operation, Request, SubmitError};
 
 pub(super) const LAWS: &[(&str, Law)] = &[
-    ("what a device says of itself is usable", Law::Alone(the_profile_is_usable)),
+    ("the profile of a device is usable", Law::Alone(the_profile_is_usable)),
     ("each accepted request completes exactly once", Law::Alone(each_request_completes_once)),
     ("every lane can be used", Law::Alone(every_lane_works)),
     ("reap returns by its deadline", Law::Alone(reap_returns_by_its_deadline)),
     ("reap returns at once when nothing is in flight", Law::Alone(an_idle_reap_returns_at_once)),
     ("no more than the depth is in flight, and Full passes", Law::Alone(full_passes)),
     ("a flush completes after the writes before it", Law::Alone(a_flush_follows_writes)),
-    ("a trim is taken or refused as unsupported", Law::Alone(a_trim_is_taken_or_unsupported)),
+    ("a trim is accepted or refused as unsupported", Law::Alone(a_trim_is_accepted_or_unsupported)),
 ];
 
-/// More than any queue in use; deeper devices are not filled to the brim.
+/// Devices with a deeper queue than this are not filled.
 const DEEPEST: u32 = 4096;
 
 fn the_profile_is_usable(subject: Watched<Box<dyn Device>>) {
@@ -61,7 +61,7 @@ fn every_lane_works(mut subject: Watched<Box<dyn Device>>) {
 }
 
 fn reap_returns_by_its_deadline(mut subject: Watched<Box<dyn Device>>) {
-    // `Watched::reap` holds a reap that gives nothing to having reached its deadline.
+    // `Watched::reap` checks that a reap without completions reached its deadline.
     let simulated = subject.profile().simulated;
     subject.prepare(Lane(0));
     let a_read = subject.a_read(Lane(0));
@@ -95,7 +95,7 @@ fn an_idle_reap_returns_at_once(mut subject: Watched<Box<dyn Device>>) {
         subject.reap(Instant::FAR);
         let (now, simulated) = (subject.now(), subject.profile().simulated);
         subject.require(!simulated || now == before, || format!("it waited from {before:?} to {now:?}"));
-        // A deadline in the past is lawful too.
+        // A deadline in the past is valid too.
         subject.reap(Instant::ZERO);
         subject.prepare(Lane(0));
         let a_read = subject.a_read(Lane(0));
@@ -114,8 +114,8 @@ fn full_passes(mut subject: Watched<Box<dyn Device>>) {
     }
     if depth <= DEEPEST {
         let answer = subject.submit(a_read);
-        let gone = subject.may_fail() && answer == Err(SubmitError::DeviceLost);
-        subject.require(gone || answer == Err(SubmitError::Full { depth }), || {
+        let device_lost = subject.may_fail() && answer == Err(SubmitError::DeviceLost);
+        subject.require(device_lost || answer == Err(SubmitError::Full { depth }), || {
             format!("at a depth of {depth} one more gave {answer:?}")
         });
     }
@@ -144,7 +144,7 @@ fn a_flush_follows_writes(mut subject: Watched<Box<dyn Device>>) {
     subject.require(flushed >= written, || format!("writes ended at {written:?}, the flush at {flushed:?}"));
 }
 
-fn a_trim_is_taken_or_unsupported(mut subject: Watched<Box<dyn Device>>) {
+fn a_trim_is_accepted_or_unsupported(mut subject: Watched<Box<dyn Device>>) {
     subject.prepare(Lane(0));
     let (unit, operation) = (subject.profile().write_unit_bytes, Operation::Trim);
     let answer = subject.submit(Request::trim(0, 0, unit));

@@ -1,14 +1,14 @@
-//! The conformance body: the laws that every device keeps, simulated, real or layered.
+//! Conformance tests: the laws that every device keeps, simulated, real or layered.
 //!
-//! [`check`] takes a way to make a fresh device and drives it through the laws, one at a time; [`check_data`] adds
-//! those of devices that keep bytes. A broken law panics and names the law and the device. Whatever law is being
-//! tried, every call is looked at for what must always hold: the clock never goes back, each accepted request
-//! completes exactly once and under its own id, completions come in order of time and never from the future.
+//! [`check`] creates fresh devices with `make` and tests one law at a time; [`check_data`] adds the laws of devices
+//! that store data. A broken law panics and names the law and the device. Every call is also checked for the
+//! invariants: the clock never goes back, each accepted request completes exactly once and under its own id,
+//! completions come in order of time and never from the future.
 //!
-//! The body fits any profile: it reads units, lanes, capacity, depth and read-only from the device. It writes all
-//! over the device, so give it scratch. It asks for some two thousand small requests and a few dozen flushes, which
-//! takes well under a second on a file. At most one device made by `make` is alive at a time, except that simulated
-//! drives are also run two by two.
+//! The tests adapt to any profile: units, lanes, capacity, depth and read-only come from the device. They overwrite the
+//! device's data. They submit about two thousand small requests and a few dozen flushes, which takes well under a
+//! second on a file. At most one device made by `make` is alive at a time, except that simulated drives also run in
+//! pairs.
 
 mod data;
 mod law;
@@ -24,16 +24,16 @@ use flashlane_device::{DataDevice, Device};
 use law::{Law, Make};
 use watched::{Health, Watched};
 
-/// Drives devices from `make` through every law.
+/// Tests devices from `make` against every law.
 ///
 /// # Panics
-/// Where a law is broken, naming it, the device, and what was seen.
+/// Where a law is broken; the message names the law, the device and the observation.
 pub fn check(make: &mut dyn FnMut() -> Box<dyn Device>) {
     run(make, Health::Sound);
 }
 
-/// Like [`check`] for devices that fail on purpose: a request may complete with a failure, and from some point on
-/// the device may answer [`Gone`](flashlane_device::SubmitError::DeviceLost). All other laws hold even then.
+/// Like [`check`], for devices with injected failures: requests may fail, and from some point on the device may return
+/// [`DeviceLost`](flashlane_device::SubmitError::DeviceLost). All other laws still hold.
 ///
 /// # Panics
 /// As [`check`].
@@ -41,7 +41,7 @@ pub fn check_failing(make: &mut dyn FnMut() -> Box<dyn Device>) {
     run(make, Health::Failing);
 }
 
-/// Drives devices that keep bytes through every law, those about bytes included.
+/// Tests devices that store data against every law, including those about data.
 ///
 /// # Panics
 /// As [`check`].

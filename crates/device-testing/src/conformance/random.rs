@@ -1,4 +1,4 @@
-//! Random operations under several seeds, and what is the same from run to run.
+//! Random operations under several seeds, and the repeatability of simulated runs.
 
 use super::law::{Law, Make};
 use super::refusals::unlawful;
@@ -7,14 +7,14 @@ use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{Completion, Counters, Device, Lane, Operation, Profile, Request, SubmitError};
 
 pub(super) const LAWS: &[(&str, Law)] = &[
-    ("any mix of requests is taken lawfully", Law::Alone(any_mix_is_lawful)),
+    ("any mix of requests is answered lawfully", Law::Alone(any_mix_is_lawful)),
     ("the same calls on two fresh drives give the same completions", Law::Simulated(runs_repeat)),
-    ("two drives in one process never meet", Law::Simulated(two_drives_never_meet)),
+    ("two drives in one process share no state", Law::Simulated(two_drives_share_no_state)),
 ];
 
-/// Requests a seed.
+/// Requests per seed.
 const STEPS: usize = 200;
-/// The longest a request is made where the units allow, so that real devices answer soon.
+/// Longest request where the units allow, so that real devices complete soon.
 const LONGEST_BYTES: u64 = 64 << 10;
 
 fn any_mix_is_lawful(mut subject: Watched<Box<dyn Device>>) {
@@ -30,12 +30,12 @@ fn runs_repeat(make: &mut Make<'_>, law: &'static str, health: Health) {
         let (first, second) = (alone(make, law, health, seed), alone(make, law, health, seed));
         Watched::new(make(), law, health).require(first == second, || {
             let at = first.0.iter().zip(&second.0).position(|(a, b)| a != b);
-            format!("under seed {seed} two runs part at completion {at:?}")
+            format!("under seed {seed} two runs differ from completion {at:?} on")
         });
     }
 }
 
-fn two_drives_never_meet(make: &mut Make<'_>, law: &'static str, health: Health) {
+fn two_drives_share_no_state(make: &mut Make<'_>, law: &'static str, health: Health) {
     let expected = [alone(make, law, health, 1), alone(make, law, health, 2)];
     let mut drives = [1, 2].map(|seed| (Watched::new(make(), law, health), Mix::new(seed)));
     for _ in 0..STEPS {
@@ -46,12 +46,12 @@ fn two_drives_never_meet(make: &mut Make<'_>, law: &'static str, health: Health)
     for ((mut drive, _), expected) in drives.into_iter().zip(expected) {
         drive.drain();
         drive.require((&drive.log, drive.counters()) == (&expected.0, expected.1), || {
-            "beside another drive it behaves otherwise than alone".into()
+            "it behaves differently beside another drive than alone".into()
         });
     }
 }
 
-/// What a fresh device does with one seed's mix.
+/// Runs one seed's mix on a fresh device.
 fn alone(make: &mut Make<'_>, law: &'static str, health: Health, seed: u64) -> (Vec<Completion>, Counters) {
     let mut subject = Watched::new(make(), law, health);
     let mut mix = Mix::new(seed);
@@ -121,7 +121,7 @@ impl Mix {
         };
         let units = p.capacity_bytes / unit;
         let count = 1 + self.0.below((LONGEST_BYTES / unit).clamp(1, 16).min(units));
-        // A third near the beginning, where requests meet; a few at the very end; the rest anywhere.
+        // A third near the beginning, where requests overlap; a few at the very end; the rest anywhere.
         let last = units - count;
         let first = match self.0.below(9) {
             0..3 => self.0.below(last.min(32) + 1),

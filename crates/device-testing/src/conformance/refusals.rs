@@ -1,4 +1,4 @@
-//! What a device must refuse, how it says so, and that nothing comes of it.
+//! The requests that a device must refuse, with which error, and that a refusal has no effect.
 
 use super::law::{Law, Make};
 use super::watched::{Health, Watched};
@@ -9,7 +9,7 @@ pub(super) const LAWS: &[(&str, Law)] = &[
     ("a refused request changes nothing", Law::Simulated(refusals_change_nothing)),
 ];
 
-/// Requests that no device with this profile may accept, each with the refusal it deserves.
+/// Requests that no device with this profile may accept, each with the expected refusal.
 pub(super) fn unlawful(p: &Profile) -> Vec<(Request, SubmitError)> {
     let (unit, capacity) = (p.read_unit_bytes, p.capacity_bytes);
     let out_of_range = |offset_bytes, length_bytes| {
@@ -74,8 +74,8 @@ fn refusals_name_what_was_given(mut subject: Watched<Box<dyn Device>>) {
     let unlawful = unlawful(subject.profile());
     for (request, expected) in unlawful {
         let answer = subject.submit(request);
-        let gone = subject.may_fail() && answer == Err(SubmitError::DeviceLost);
-        subject.require(gone || answer == Err(expected), || {
+        let device_lost = subject.may_fail() && answer == Err(SubmitError::DeviceLost);
+        subject.require(device_lost || answer == Err(expected), || {
             format!("{request:?} should be refused with '{expected}', the answer is {answer:?}")
         });
         subject.require(!expected.to_string().is_empty(), || "the refusal has no text".into());
@@ -84,7 +84,7 @@ fn refusals_name_what_was_given(mut subject: Watched<Box<dyn Device>>) {
     subject.require(subject.log.is_empty(), || "a refused request completed".into());
 }
 
-/// Two fresh drives take the same requests, one of them with refused ones in between: they cannot tell.
+/// Two fresh drives get the same requests, one of them with refused ones in between: the completions are the same.
 fn refusals_change_nothing(make: &mut Make<'_>, law: &'static str, health: Health) {
     let mut run = |disturbed: bool| {
         let mut subject = Watched::new(make(), law, health);
@@ -102,8 +102,8 @@ fn refusals_change_nothing(make: &mut Make<'_>, law: &'static str, health: Healt
         times.extend(subject.log.iter().map(|c| (c.submitted, c.completed, c.outcome)));
         (times, subject.counters(), subject.now())
     };
-    let (calm, disturbed) = (run(false), run(true));
-    Watched::new(make(), law, health).require(calm == disturbed, || {
-        format!("undisturbed it gives {calm:?}, with refused requests in between {disturbed:?}")
+    let (undisturbed, disturbed) = (run(false), run(true));
+    Watched::new(make(), law, health).require(undisturbed == disturbed, || {
+        format!("undisturbed it gives {undisturbed:?}, with refused requests in between {disturbed:?}")
     });
 }

@@ -1,4 +1,4 @@
-//! The body passes a sound device, of several shapes, and catches each kind of broken one.
+//! The conformance tests pass sound devices of several shapes, and catch each kind of broken one.
 
 use super::*;
 use flashlane_base::{Duration, Instant};
@@ -35,7 +35,7 @@ enum Bug {
     Overwrites,
 }
 
-/// A drive with a service time of one microsecond a request, in order, that keeps its bytes.
+/// A drive that serves requests in order, one microsecond each, and stores data.
 struct Tiny {
     profile: Profile,
     bug: Bug,
@@ -72,7 +72,7 @@ impl Tiny {
         if let Some(units) = &mut units {
             units.retire(Lane(0), 0);
             if profile.read_only {
-                // Somebody else wrote it full.
+                // Full since before the test.
                 let full = UnitState::Written { bytes: profile.erase_unit_bytes };
                 (1..units.per_lane()).for_each(|index| units.set(Lane(0), index, full, Some(1)));
             }
@@ -218,13 +218,13 @@ impl DataDevice for Tiny {
     }
 }
 
-fn try_out(profile: &Profile, bug: Bug) {
+fn check_tiny(profile: &Profile, bug: Bug) {
     let shared = Rc::new(Cell::new(0));
     check_data(&mut || Box::new(Tiny::new(profile.clone(), bug, &shared)));
 }
 
 #[test]
-fn sound_devices_of_every_shape_pass() {
+fn sound_device_of_any_shape_passes() {
     let plain = profile();
     for shape in [
         plain.clone(),
@@ -237,19 +237,19 @@ fn sound_devices_of_every_shape_pass() {
         Profile { erase_unit_bytes: 64 << 10, write_unit_bytes: 64 << 10, lanes: 2, ..plain.clone() },
         Profile { erase_unit_bytes: 64 << 10, read_only: true, ..plain },
     ] {
-        try_out(&shape, Bug::None);
+        check_tiny(&shape, Bug::None);
     }
 }
 
 #[test]
-fn each_bug_is_caught_and_the_law_is_named() {
+fn bug_is_caught_and_its_law_named() {
     for (bug, law) in [
         (Bug::CompletesTwice, "belongs to no request in flight"),
         (Bug::ForgetsOne, "in flight at a depth of 8"),
         (Bug::WrongId, "belongs to no request in flight"),
         (Bug::OutOfOrder, "comes after one completed at"),
         (Bug::FromTheFuture, "lies ahead of"),
-        (Bug::DatedWrong, "was handed over between"),
+        (Bug::DatedWrong, "was submitted between"),
         (Bug::ClockGoesBack, "the clock went back"),
         (Bug::OversleepsDeadline, "'reap returns by its deadline'"),
         (Bug::NeverFull, "in flight at a depth of 8"),
@@ -257,12 +257,12 @@ fn each_bug_is_caught_and_the_law_is_named() {
         (Bug::CountsRefused, "was counted"),
         (Bug::SlowAfterRefusal, "'a refused request changes nothing'"),
         (Bug::Fails, "failed: Err(Unreadable)"),
-        (Bug::ClearsOutput, "reap touched what it did not append"),
+        (Bug::ClearsOutput, "reap changed entries that it did not append"),
         (Bug::SharesState, "'the same calls on two fresh drives give the same completions'"),
         (Bug::StaleRead, "'reads return what was last written'"),
         (Bug::LosesBuffer, "lost its bytes"),
     ] {
-        let caught = catch_unwind(AssertUnwindSafe(|| try_out(&profile(), bug)));
+        let caught = catch_unwind(AssertUnwindSafe(|| check_tiny(&profile(), bug)));
         let message = caught.expect_err(&format!("{bug:?} passed"));
         let message = message.downcast_ref::<String>().expect("the laws panic with a text");
         assert!(message.contains(law), "{bug:?}: {message}");
@@ -270,10 +270,10 @@ fn each_bug_is_caught_and_the_law_is_named() {
 }
 
 #[test]
-fn a_medium_that_lets_units_be_overwritten_is_caught() {
+fn overwritable_erase_unit_is_caught() {
     let shape = Profile { erase_unit_bytes: 64 << 10, write_unit_bytes: 32 << 10, ..profile() };
-    try_out(&shape, Bug::None);
-    let caught = catch_unwind(AssertUnwindSafe(|| try_out(&shape, Bug::Overwrites)));
+    check_tiny(&shape, Bug::None);
+    let caught = catch_unwind(AssertUnwindSafe(|| check_tiny(&shape, Bug::Overwrites)));
     let message = caught.expect_err("it passed");
     let message = message.downcast_ref::<String>().expect("the laws panic with a text");
     assert!(
@@ -283,12 +283,12 @@ fn a_medium_that_lets_units_be_overwritten_is_caught() {
 }
 
 #[test]
-fn the_null_device_passes() {
+fn null_device_passes() {
     check(&mut || Box::new(flashlane_device::NullDevice::new(1 << 30)));
 }
 
 #[test]
-fn a_device_that_fails_on_purpose_still_keeps_the_other_laws() {
+fn failing_device_keeps_other_laws() {
     let shared = Rc::new(Cell::new(0));
     check_failing(&mut || Box::new(Tiny::new(profile(), Bug::Fails, &shared)));
 }

@@ -12,12 +12,12 @@ fn the_rules_are_kept(mut subject: Watched<Box<dyn Device>>) {
     let p = subject.profile().clone();
     if p.erase_unit_bytes == 0 {
         let none = subject.unit(Lane(0), 0).is_none();
-        return subject.require(none, || "it tells of erase units and has no erase".into());
+        return subject.require(none, || "it reports erase units and has no erase".into());
     }
     let units = p.capacity_bytes / p.erase_unit_bytes;
     let beyond = [(Lane(0), units), (Lane(p.lanes), 0), (Lane(0), u64::MAX), (Lane(u32::MAX), 0)];
-    let nowhere = beyond.iter().all(|&(lane, index)| subject.unit(lane, index).is_none());
-    subject.require(nowhere, || "it tells of units that it does not have".into());
+    let none_beyond = beyond.iter().all(|&(lane, index)| subject.unit(lane, index).is_none());
+    subject.require(none_beyond, || "it reports units that it does not have".into());
     if p.read_only || subject.may_fail() {
         return;
     }
@@ -41,7 +41,7 @@ fn the_rules_are_kept(mut subject: Watched<Box<dyn Device>>) {
                 let ahead = write(written_bytes + p.write_unit_bytes);
                 refused(&mut subject, ahead, Rule::OutOfOrder { expected_bytes: written_bytes });
             }
-            // While it is written nothing else changes it.
+            // During the write the unit accepts no other change.
             subject.must_submit(write(written_bytes));
             if subject.in_flight() > 0 {
                 refused(&mut subject, erase, Rule::Busy { operation: Operation::Write });

@@ -1,4 +1,4 @@
-//! A device under observation: every call is checked against what holds at all times.
+//! A device under observation: every call is checked for the invariants.
 
 use flashlane_base::Instant;
 use flashlane_device::{
@@ -7,28 +7,28 @@ use flashlane_device::{
 };
 use std::collections::BTreeMap;
 
-/// Whether the device is expected to carry out what it accepts.
+/// Whether accepted requests may fail.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Health {
     /// Every accepted request succeeds.
     Sound,
-    /// Requests may fail and the device may vanish, lawfully.
+    /// Requests may fail and the device may be lost.
     Failing,
 }
 
-/// A request in flight, and the clock just before and just after it was handed over.
-struct Flying {
+/// A request in flight, and the clock just before and just after its submission.
+struct InFlight {
     request: Request,
     before: Instant,
     after: Instant,
 }
 
-/// A device, the law that is being tried on it, and what has been seen of it so far.
+/// A device, the law under test, and the observations so far.
 pub(super) struct Watched<D: Device> {
     device: D,
     law: &'static str,
     health: Health,
-    in_flight: BTreeMap<RequestId, Flying>,
+    in_flight: BTreeMap<RequestId, InFlight>,
     next_id: u64,
     latest_now: Instant,
     latest_completed: Instant,
@@ -51,7 +51,7 @@ impl<D: Device> Watched<D> {
         }
     }
 
-    /// Panics with the law's and the device's name unless `holds`.
+    /// Panics with the names of the law and the device unless `holds`.
     #[track_caller]
     pub fn require(&self, holds: bool, seen: impl FnOnce() -> String) {
         if !holds {
@@ -71,7 +71,7 @@ impl<D: Device> Watched<D> {
         self.in_flight.len()
     }
 
-    /// Whether requests may fail lawfully.
+    /// Returns whether requests may fail.
     pub fn may_fail(&self) -> bool {
         self.health == Health::Failing
     }
@@ -84,21 +84,21 @@ impl<D: Device> Watched<D> {
         now
     }
 
-    /// `request` under an id that was never used before.
-    pub fn named(&mut self, request: Request) -> Request {
+    /// Returns `request` with an unused id.
+    pub fn with_fresh_id(&mut self, request: Request) -> Request {
         let id = RequestId(self.next_id);
-        // Ids are the caller's choice: large strides and high bits must come back as they went in.
+        // Ids are chosen by the caller: large strides and high bits must come back unchanged.
         self.next_id = self.next_id.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         Request { id, ..request }
     }
 
-    /// Hands over a request under a fresh id.
+    /// Submits a request with a fresh id.
     pub fn submit(&mut self, request: Request) -> Result<RequestId, SubmitError> {
-        let request = self.named(request);
+        let request = self.with_fresh_id(request);
         self.observe(request, |device| device.submit(request))
     }
 
-    /// Hands over a request that the device has no reason to refuse.
+    /// Submits a request that the device has no reason to refuse.
     #[track_caller]
     pub fn must_submit(&mut self, request: Request) -> Option<RequestId> {
         match self.submit(request) {
@@ -114,17 +114,16 @@ impl<D: Device> Watched<D> {
     fn observe(
         &mut self,
         request: Request,
-        hand_over: impl FnOnce(&mut D) -> Result<(), SubmitError>,
+        submit: impl FnOnce(&mut D) -> Result<(), SubmitError>,
     ) -> Result<RequestId, SubmitError> {
         let before = self.now();
         let counted = self.device.counters();
-        let answer = hand_over(&mut self.device);
+        let answer = submit(&mut self.device);
         let after = self.now();
         match answer {
             Ok(()) => {
-                let flying = Flying { request, before, after };
-                let previous = self.in_flight.insert(request.id, flying);
-                assert!(previous.is_none(), "the conformance body used an id twice");
+                let previous = self.in_flight.insert(request.id, InFlight { request, before, after });
+                assert!(previous.is_none(), "the conformance tests used an id twice");
                 let (depth, count) = (self.device.profile().depth, self.in_flight.len());
                 self.require(count <= depth as usize, || {
                     format!("{count} requests are in flight at a depth of {depth}")
@@ -145,7 +144,7 @@ impl<D: Device> Watched<D> {
 
     /// Reaps until `until` and returns what completed.
     pub fn reap(&mut self, until: Instant) -> Vec<Completion> {
-        // An entry that is already there must stay: reap appends.
+        // An earlier entry must stay: reap appends.
         let earlier = Completion {
             id: RequestId(0),
             submitted: Instant::ZERO,
@@ -156,10 +155,10 @@ impl<D: Device> Watched<D> {
         let waiting = self.in_flight.len();
         self.device.reap(until, &mut out);
         let now = self.now();
-        self.require(out.first() == Some(&earlier), || "reap touched what it did not append".into());
+        self.require(out.first() == Some(&earlier), || "reap changed entries that it did not append".into());
         out.remove(0);
         for completion in &out {
-            self.judge(completion, now);
+            self.check(completion, now);
         }
         if out.is_empty() {
             let lawful = if until == Instant::FAR { waiting == 0 } else { now >= until };
@@ -171,16 +170,16 @@ impl<D: Device> Watched<D> {
         out
     }
 
-    fn judge(&mut self, completion: &Completion, now: Instant) {
-        let Some(flying) = self.in_flight.remove(&completion.id) else {
+    fn check(&mut self, completion: &Completion, now: Instant) {
+        let Some(ended) = self.in_flight.remove(&completion.id) else {
             return self.require(false, || format!("{completion:?} belongs to no request in flight"));
         };
-        let Flying { request, before, after } = flying;
+        let InFlight { request, before, after } = ended;
         self.require((before..=after).contains(&completion.submitted), || {
-            format!("{completion:?} was handed over between {before:?} and {after:?}")
+            format!("{completion:?} was submitted between {before:?} and {after:?}")
         });
         self.require(completion.completed >= completion.submitted, || {
-            format!("{completion:?} was done before it was asked for")
+            format!("{completion:?} completed before it was submitted")
         });
         self.require(completion.completed <= now, || format!("{completion:?} lies ahead of {now:?}"));
         let latest = self.latest_completed;
@@ -193,7 +192,7 @@ impl<D: Device> Watched<D> {
         });
     }
 
-    /// Waits for everything in flight.
+    /// Waits for all requests in flight.
     pub fn drain(&mut self) {
         while !self.in_flight.is_empty() {
             self.reap(Instant::FAR);
@@ -202,19 +201,18 @@ impl<D: Device> Watched<D> {
         self.require(left.is_empty(), || format!("{left:?} completed out of nowhere"));
     }
 
-    /// Hands over a request and waits for everything in flight.
+    /// Submits a request and waits for all requests in flight.
     #[track_caller]
     pub fn complete(&mut self, request: Request) {
         self.must_submit(request);
         self.drain();
     }
 
-    /// What the device knows of an erase unit.
     pub fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
         self.device.unit(lane, index)
     }
 
-    /// Where the first erase unit of a lane begins that can be used; 0 on media without.
+    /// Returns the start of a lane's first usable erase unit; 0 on media without erase units.
     pub fn base(&self, lane: Lane) -> u64 {
         let unit_bytes = self.profile().erase_unit_bytes;
         let good = |&index: &u64| self.unit(lane, index).is_none_or(|unit| unit.state != UnitState::Bad);
@@ -222,7 +220,7 @@ impl<D: Device> Watched<D> {
         (0..units).find(good).unwrap_or(0) * unit_bytes
     }
 
-    /// Makes the first units of a lane readable: media with an erase refuse reads of what was never written.
+    /// Writes the first units of a lane: media with erase units refuse reads of unwritten bytes.
     pub fn prepare(&mut self, lane: Lane) {
         let Profile { erase_unit_bytes, write_unit_bytes, read_only, .. } = *self.profile();
         if erase_unit_bytes > 0 && !read_only {
@@ -232,16 +230,16 @@ impl<D: Device> Watched<D> {
         }
     }
 
-    /// A read that the device accepts on a lane for which [`prepare`](Self::prepare) was called.
+    /// Returns a read that the device accepts on a lane that was [prepared](Self::prepare).
     pub fn a_read(&self, lane: Lane) -> Request {
         Request::read(0, self.base(lane), self.profile().read_unit_bytes).on(lane)
     }
 }
 
 impl<D: DataDevice> Watched<D> {
-    /// Hands over a request with its bytes under a fresh id; a refusal gives the bytes back as they were.
+    /// Submits a request with a buffer and a fresh id, and checks that a refusal returns the buffer unchanged.
     pub fn submit_with(&mut self, request: Request, buffer: Buffer) -> Result<RequestId, SubmitError> {
-        let request = self.named(request);
+        let request = self.with_fresh_id(request);
         let bytes = buffer.as_slice().to_vec();
         let mut returned = None;
         let answer = self.observe(request, |device| {
@@ -256,7 +254,7 @@ impl<D: DataDevice> Watched<D> {
         answer
     }
 
-    /// The bytes of a completed request, which can be taken once.
+    /// Takes the data of a completed request, and checks that it can be taken only once.
     pub fn take(&mut self, id: RequestId, length_bytes: u64) -> Vec<u8> {
         let Some(buffer) = self.device.take_buffer(id) else {
             self.require(false, || format!("the bytes of {id:?} were not given back"));
