@@ -1,9 +1,8 @@
-//! Firmware policies: one folder a family, one policy a file, a registry line each.
+//! Firmware policies: a folder per family, a file per policy.
 //!
-//! A policy looks at a read-only view and answers with a choice; the engine checks that the choice is legal and
-//! applies it. A policy never sees the engine, the clock or another policy. A new policy is one file in its
-//! family's folder, with its options and tests inside, and one line in the family's `REGISTRY`. A program adds policies
-//! of its own to [`Policies`].
+//! A policy gets a read-only view and returns a choice; the engine checks that the choice is legal and applies it. A
+//! policy never sees the engine, the clock or another policy. A new policy is one file in its family's folder, with its
+//! options and tests inside, and one line in the family's `REGISTRY`. A program adds its own policies to [`Policies`].
 
 pub mod allocation;
 pub mod buffer;

@@ -1,34 +1,34 @@
-//! A policy's own settings, as they stand in a profile's `options` table.
+//! Options of a policy, from a profile's `options` table.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// Settings by name. Each policy takes those it knows; whatever is left over is an error.
+/// Options by name. Each policy takes those it knows; any left over is an error.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     values: BTreeMap<String, String>,
     taken: RefCell<BTreeSet<&'static str>>,
 }
 
-/// A setting that a policy cannot use.
+/// An option or policy name that is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionError {
-    /// The value is not one the option takes.
+    /// The value is not allowed.
     #[error("option '{name}' is '{given}'; allowed: {allowed}")]
     Value {
-        /// The option.
+        /// Name of the option.
         name: &'static str,
-        /// What it was set to.
+        /// The value given.
         given: String,
-        /// What would do.
+        /// The values allowed.
         allowed: String,
     },
     /// The policy needs the option.
     #[error("option '{name}' is missing; allowed: {allowed}")]
     Missing {
-        /// The option.
+        /// Name of the option.
         name: &'static str,
         /// The values allowed.
         allowed: String,
@@ -36,35 +36,35 @@ pub enum OptionError {
     /// The policy has no such option.
     #[error("option '{name}' is unknown to policy '{policy}'; it knows: {known}")]
     Unknown {
-        /// The option.
+        /// Name of the option.
         name: String,
-        /// The policy asked.
+        /// Name of the policy.
         policy: String,
-        /// Its options.
+        /// The policy's options, separated by commas.
         known: String,
     },
-    /// The policy cannot work here, whatever its options.
+    /// The policy cannot work in this configuration, whatever its options.
     #[error("policy '{policy}' does not suit: {reason}")]
     Unsuited {
-        /// The policy.
+        /// Name of the policy.
         policy: &'static str,
-        /// What it would need.
+        /// The requirement that is not met.
         reason: &'static str,
     },
     /// No policy has this name.
     #[error("'{given}' is no {family} policy; there are: {known}")]
     Policy {
-        /// The name asked for.
+        /// The name given.
         given: String,
-        /// The family.
+        /// Name of the family.
         family: &'static str,
-        /// Its policies.
+        /// The family's policies, separated by commas.
         known: String,
     },
 }
 
 impl Options {
-    /// Settings from name and value pairs.
+    /// Creates options from name and value pairs.
     pub fn new(values: impl IntoIterator<Item = (String, String)>) -> Self {
         Self { values: values.into_iter().collect(), taken: RefCell::default() }
     }
@@ -72,7 +72,7 @@ impl Options {
     /// Returns the value of `name`, or `default` where it is not set.
     ///
     /// # Errors
-    /// [`OptionError::Value`] where it cannot be read or `valid` refuses it.
+    /// [`OptionError::Value`] where it cannot be parsed or `valid` refuses it.
     pub fn get<T: FromStr + Copy>(
         &self,
         name: &'static str,
@@ -83,7 +83,7 @@ impl Options {
         Ok(self.find(name, &allowed, valid)?.unwrap_or(default))
     }
 
-    /// Returns the value of `name`, which has no default.
+    /// Returns the value of the required option `name`.
     ///
     /// # Errors
     /// [`OptionError::Missing`] where it is not set; as [`Options::get`].
@@ -110,7 +110,7 @@ impl Options {
         value.map(Some).ok_or_else(refused)
     }
 
-    /// Requires that every setting was taken by policy `policy`.
+    /// Returns an error where policy `policy` did not take every option.
     pub(crate) fn finish(&self, policy: &str) -> Result<(), OptionError> {
         let taken = self.taken.borrow();
         match self.values.keys().find(|name| !taken.contains(name.as_str())) {

@@ -3,7 +3,7 @@
 use crate::registry::Family;
 use crate::{allocation, buffer, cleaning, mapping, pacing, readahead, scheduling, wear};
 
-/// The policies that a profile can choose by name: ours, and those that a program adds to a family.
+/// The policies that a profile can choose by name: the built-in ones, and those that a program adds to a family.
 ///
 /// ```
 /// use flashlane_policy::cleaning::{Cleaning, View};
@@ -18,14 +18,14 @@ use crate::{allocation, buffer, cleaning, mapping, pacing, readahead, scheduling
 ///     }
 /// }
 ///
-/// let mut policies = Policies::default();
-/// let build = |_seed, _options: &_| Ok(Box::new(Oldest) as _);
-/// policies.cleaning.add(Entry { name: "oldest", summary: "the block that was closed first", is_random: false, build })?;
+/// let mut policies = Policies::default(); let build = |_seed, _options: &_| Ok(Box::new(Oldest) as _);
+/// policies.cleaning.add(Entry { name: "oldest", summary: "the block that was closed first", is_random: false, build
+/// })?;
 /// # Ok::<(), flashlane_policy::registry::NameTaken>(())
 /// ```
 ///
-/// A policy is built anew whenever a drive gets power, from the seed and options of its profile. As long as its choices
-/// depend on these and on what it is shown, results repeat.
+/// A policy is built at every power-on of a drive, from the seed and options of its profile. Its choices MUST depend on
+/// these and its inputs only, so that results repeat.
 #[derive(Clone, Debug)]
 pub struct Policies {
     /// Which plane a stripe position lies on.
@@ -38,9 +38,9 @@ pub struct Policies {
     pub mapping: Family<mapping::Build>,
     /// How the moves of cleaning are spread over the host's writes.
     pub pacing: Family<pacing::Build>,
-    /// Which pages to fetch before they are asked for.
+    /// Which pages to prefetch.
     pub readahead: Family<readahead::Build>,
-    /// Which of the operations that wait for a die goes first.
+    /// Which of the operations waiting for a die goes first.
     pub scheduling: Family<scheduling::Build>,
     /// Which free block to write next.
     pub wear: Family<wear::Build>,
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(build(&[("step", "2")]), Ok(()));
         assert!(build(&[("step", "3")]).unwrap_err().contains("1 or 2"));
         assert!(build(&[("stride", "1")]).unwrap_err().contains("it knows: step"));
-        // Others do not get to know of it.
+        // Other instances do not have it.
         assert!(Policies::default().cleaning.build("first", Seed(1), &Options::default()).is_err());
     }
 

@@ -1,27 +1,27 @@
-//! What the families of policies have in common: the names by which profiles choose.
+//! The registry of a policy family: the names by which profiles choose.
 
 use crate::{OptionError, Options};
 use std::borrow::Cow;
 use std::fmt;
 
-/// A policy's line in its family's registry.
+/// A policy in its family's registry.
 #[derive(Clone, Copy)]
 pub struct Entry<Build> {
     /// The name by which a profile chooses it.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// One line for listings.
     pub summary: &'static str,
-    /// Whether its choices depend on the seed: a drive without anything random is measured once.
+    /// Whether its choices depend on the seed: a drive without random policies is measured once.
     pub is_random: bool,
-    /// Makes it.
+    /// Builds the policy.
     pub build: Build,
 }
 
-/// The policies of one family: ours, and those that a program adds.
+/// The policies of one family: the built-in ones, and those that a program adds.
 #[derive(Clone)]
 pub struct Family<Build: Copy + 'static> {
     name: &'static str,
-    /// Names with a meaning of their own, which no policy can have.
+    /// Names with another meaning, which no policy can have.
     reserved: &'static [&'static str],
     entries: Cow<'static, [Entry<Build>]>,
 }
@@ -30,16 +30,16 @@ pub struct Family<Build: Copy + 'static> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{name}' is taken among the {family} policies; these names are: {known}")]
 pub struct NameTaken {
-    /// The name.
+    /// The refused name.
     pub name: &'static str,
-    /// The family.
+    /// Name of the family.
     pub family: &'static str,
-    /// All names that are taken.
+    /// All names in use, separated by commas.
     pub known: String,
 }
 
 impl<Build: Copy> Family<Build> {
-    /// The family called `name`, of these policies; `reserved` are names that no policy can have.
+    /// Creates the family called `name` with these policies; `reserved` are names that no policy can have.
     pub const fn new(
         name: &'static str,
         reserved: &'static [&'static str],
@@ -48,20 +48,20 @@ impl<Build: Copy> Family<Build> {
         Self { name, reserved, entries: Cow::Borrowed(entries) }
     }
 
-    /// Returns the policies, ours first.
+    /// Returns the policies, built-in ones first.
     pub fn entries(&self) -> &[Entry<Build>] {
         &self.entries
     }
 
-    /// Returns whether the choices of the policy called `name` depend on the seed; true where it is not known.
+    /// Returns whether the choices of the policy called `name` depend on the seed; true for an unknown name.
     pub fn is_random(&self, name: &str) -> bool {
         self.entries.iter().find(|entry| entry.name == name).is_none_or(|entry| entry.is_random)
     }
 
-    /// Adds a policy of your own, which a profile then chooses by its name like any other.
+    /// Adds a policy, which a profile can then choose by its name.
     ///
     /// # Errors
-    /// [`NameTaken`] where another policy has the name, or the name has a meaning of its own.
+    /// [`NameTaken`] where another policy has the name, or it is reserved.
     pub fn add(&mut self, entry: Entry<Build>) -> Result<(), NameTaken> {
         let names = self.entries.iter().map(|entry| entry.name).chain(self.reserved.iter().copied());
         if names.clone().any(|name| name == entry.name) {
@@ -75,7 +75,7 @@ impl<Build: Copy> Family<Build> {
     /// Builds the policy called `name`.
     ///
     /// # Errors
-    /// [`OptionError`] where there is none, `build` refuses an option, or an option is unknown to it.
+    /// [`OptionError`] where there is no such policy, `build` refuses an option, or an option is unknown.
     pub fn make<P>(
         &self,
         name: &str,

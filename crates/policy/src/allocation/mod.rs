@@ -14,7 +14,7 @@ use std::ops::Range;
 /// A level of parallelism in the flash array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Channels, each with a bus of its own.
+    /// Channels, each with its own bus.
     Channel,
     /// Packages that share a channel.
     Package,
@@ -24,19 +24,19 @@ pub enum Level {
     Plane,
 }
 
-/// What a policy is told of the array it spreads pages over.
+/// The flash array that a policy spreads chunks over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
-    /// How many channels, packages a channel, dies a package, planes a die: in that order.
+    /// The numbers of channels, packages per channel, dies per package and planes per die.
     pub counts: [u32; 4],
-    /// Which level changes first from chunk to chunk, which next …
+    /// The levels, the one that changes first from chunk to chunk first.
     pub order: [Level; 4],
-    /// For policies that draw lots.
+    /// For policies with random choices.
     pub seed: Seed,
 }
 
 impl Array {
-    /// Planes in all.
+    /// Total number of planes.
     pub fn planes(&self) -> u32 {
         self.counts.iter().product()
     }
@@ -44,16 +44,16 @@ impl Array {
 
 /// Places chunks on planes.
 pub trait Allocation: Send {
-    /// The plane of chunk `chunk`: the same for the same chunk, always.
+    /// Returns the plane of chunk `chunk`. It MUST always be the same for the same chunk.
     fn plane(&self, chunk: u64) -> u32;
 
-    /// Appends the planes of chunks that follow each other, asked for in one call.
+    /// Appends the planes of consecutive chunks.
     fn planes(&self, chunks: Range<u64>, planes: &mut Vec<u32>) {
         planes.extend(chunks.map(|chunk| self.plane(chunk)));
     }
 }
 
-/// Makes an allocation for an array.
+/// Builds an allocation for an array.
 pub type Build = fn(&Array, &Options) -> Result<Box<dyn Allocation>, OptionError>;
 
 /// All allocations.
@@ -74,7 +74,7 @@ impl Family<Build> {
     /// Builds the allocation called `name`.
     ///
     /// # Errors
-    /// [`OptionError`] where there is none, or an option does not suit it.
+    /// [`OptionError`] where there is no such policy, or an option is refused.
     pub fn build(
         &self,
         name: &str,
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_allocation_uses_every_plane_evenly_and_always_answers_alike() {
+    fn allocation_is_even_and_repeatable() {
         let array = Array {
             counts: [5, 2, 1, 2],
             order: [Level::Channel, Level::Package, Level::Die, Level::Plane],
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_names_and_options_are_refused_with_what_is_there() {
+    fn unknown_name_or_option_is_refused_with_known_ones() {
         let array = Array {
             counts: [1; 4],
             order: [Level::Channel, Level::Package, Level::Die, Level::Plane],

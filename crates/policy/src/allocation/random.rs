@@ -1,7 +1,7 @@
 //! A random plane for each chunk: a defence against layouts that put related data on one channel.
 //!
 //! chen11 (section 7) suggests some randomness in the choice of the channel, so that no pattern of writes maps
-//! data badly for long. The lot is a hash of the chunk's number: drawing it anew gives the same plane.
+//! data badly for long. The plane is a hash of the chunk's number, so that it never changes.
 
 use super::{Allocation, Array};
 use crate::{OptionError, Options};

@@ -11,7 +11,7 @@ struct Striped {
 
 impl Allocation for Striped {
     fn plane(&self, chunk: u64) -> u32 {
-        // Asked for every page: most drives have a power of two of planes, and nearly all fewer chunks than 32 bits count.
+        // Called for every page: most drives have a power of two of planes, and nearly all fewer than 2^32 chunks.
         let planes = self.planes.len();
         let at = match u32::try_from(chunk) {
             _ if planes.is_power_of_two() => chunk as usize & (planes - 1),
@@ -43,7 +43,7 @@ mod tests {
     use flashlane_base::Seed;
 
     #[test]
-    fn the_first_level_changes_first() {
+    fn stripe_advances_the_first_level_first() {
         let array = Array { counts: [3, 2, 1, 2], order: [Channel, Package, Die, Plane], seed: Seed(0) };
         let striped = build(&array, &Options::default()).unwrap();
         let planes: Vec<u32> = (0..12).map(|chunk| striped.plane(chunk)).collect();

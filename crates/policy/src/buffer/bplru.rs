@@ -2,10 +2,11 @@
 //! improving random writes in flash storage", FAST 2008, section 3).
 //!
 //! Pages are grouped by the run of addresses that fills an erase block. A write to any page makes its group the
-//! youngest; the oldest group leaves as a whole, in the order of its pages. *LRU compensation*: a group that was written
-//! from its first page to its last, in order, will hardly be written again soon and becomes the oldest. *Page padding*
-//! (option `padding`, off unless set): pages of a leaving group that are not buffered are read from flash and written
-//! with it, so that block-mapped drives need not merge; on the page-mapped drives of this simulator it only costs.
+//! youngest; the oldest group leaves as a whole, in the order of its pages. *LRU compensation*: a group that was
+//! written from its first page to its last, in order, will hardly be written again soon and becomes the oldest. *Page
+//! padding* (option `padding`, off unless set): pages of a leaving group that are not buffered are read from flash and
+//! written with it, so that block-mapped drives need not merge; on the page-mapped drives of this simulator it only
+//! costs.
 
 use super::list::SlotLists;
 use super::{Access, Page, Replacement, Shape};
@@ -18,14 +19,14 @@ const NOT_IN_ORDER: u32 = u32::MAX;
 struct Bplru {
     block_pages: u32,
     padding: bool,
-    /// The group of each run of addresses that has pages here.
+    /// The group of each run of addresses with buffered pages.
     groups: BTreeMap<u32, u32>,
     free: Vec<u32>,
-    /// For each group the run of addresses, and the page that continues it in order.
+    /// For each group its run of addresses, and the page that continues it in order.
     state: Vec<(u32, u32)>,
     /// Groups, by last write.
     order: SlotLists,
-    /// The slots of each group; behind the groups, of the one that is leaving.
+    /// The slots of each group, and in a last list those of the leaving group.
     pages: SlotLists,
     /// The logical page of each slot.
     number: Vec<u32>,
@@ -97,7 +98,7 @@ impl Replacement for Bplru {
 
     fn touch(&mut self, slot: u32, _: Access) {
         let number = self.number[slot as usize];
-        // A slot that is leaving already is in no group, though another group may have its run's later pages.
+        // A slot that is leaving is in no group, though a new group may have later pages of its run.
         if let Some(&group) = self.groups.get(&(number / self.block_pages)) {
             self.order.remove(group);
             self.written(group, number % self.block_pages, true);

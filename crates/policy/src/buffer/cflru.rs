@@ -1,7 +1,7 @@
 //! Clean pages first: CFLRU (Park et al., "CFLRU: a replacement algorithm for flash memory", CASES 2006, section 3).
 //!
-//! The buffer keeps pages that were read, too, in one order of last use with those that were written. Its old end is the
-//! *clean-first window*: room is made by dropping the oldest clean page there, which costs nothing; only where the
+//! The buffer keeps pages that were read, too, in one order of last use with those that were written. Its old end is
+//! the *clean-first window*: room is made by dropping the oldest clean page there, which costs nothing; only where the
 //! window has none does a dirty page have to go to flash, the least recently used. The window's size weighs the reads
 //! that a clean page spares against the programs that a dirty one does. Every step takes constant time.
 

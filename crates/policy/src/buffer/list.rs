@@ -1,11 +1,11 @@
-//! Doubly linked lists over slot numbers: constant time, no allocation after they are made, 8 bytes a slot however
-//! many lists share the slots. A slot is in one list at most.
+//! Doubly linked lists over slot numbers: constant time, no allocation after creation, 8 bytes per slot for any number
+//! of lists. A slot is in one list at most.
 
 const NONE: u32 = u32::MAX;
 
 /// Lists of slots, each from oldest to youngest.
 pub(super) struct SlotLists {
-    /// For each slot the one before and after it; behind the slots, for each list its tail and head.
+    /// For each slot its predecessor and successor, then for each list its tail and head.
     links: Vec<(u32, u32)>,
     slots: u32,
 }

@@ -1,8 +1,7 @@
 //! Write buffer replacement: which buffered pages go to flash next, and in what order.
 //!
-//! Pages live in numbered slots that the engine hands out; a policy orders the slots. It is asked for one page at a
-//! time, or for a batch that leaves at once; how the pages of a batch wait for each other is a matter of how the
-//! policy keeps them ([`Queues`]).
+//! Pages are in numbered slots that the engine assigns; a policy orders the slots. It gives one page at a time, or a
+//! batch that leaves together; [`Queues`] says how the pages of a batch wait for each other.
 
 mod bplru;
 mod cflru;
@@ -14,44 +13,44 @@ mod parallel;
 use crate::registry::{Entry, Family};
 use crate::{OptionError, Options};
 
-/// What a policy is told of the buffer it orders.
+/// The buffer that a policy orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Slots, numbered from 0.
+    /// Number of slots.
     pub slots: u32,
-    /// Packages, numbered from 0; none where a page's package is settled only when it leaves.
+    /// Number of packages; `None` where a page's package is chosen only when it leaves.
     pub packages: Option<u32>,
-    /// Pages of an erase block.
+    /// Pages per erase block.
     pub block_pages: u32,
 }
 
-/// A page that comes in.
+/// A page that enters the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Its logical number.
+    /// Logical number.
     pub number: u32,
-    /// The package that it will go to; 0 where [`Shape::packages`] is none.
+    /// The package that it will go to; 0 where [`Shape::packages`] is `None`.
     pub package: u32,
-    /// Whether flash has yet to get it; a page that was only read is clean.
+    /// Whether it has to be written to flash; a page that was only read is clean.
     pub dirty: bool,
 }
 
-/// What was done to a buffered page.
+/// How a buffered page was used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// It was read; only policies that keep what was read are told.
+    /// Reported only to policies that [keep reads](Replacement::keeps_reads).
     Read,
-    /// It was written, and is dirty now.
+    /// The page is now dirty.
     Write,
 }
 
 /// How the pages of a batch wait for each other on their way to flash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queues {
-    /// One queue: in the batch's order, and a page waits, with all behind it, until its package has done the buffer's
-    /// page before.
+    /// One queue in the batch's order: a page, and all behind it, waits until its package has completed the buffer's
+    /// previous page.
     One,
-    /// A queue a package: every page is handed to its package at once.
+    /// A queue per package: every page goes to its package at once.
     EachPackage,
 }
 
@@ -63,16 +62,16 @@ pub trait Replacement: Send {
     /// The page in `slot` was used again.
     fn touch(&mut self, slot: u32, access: Access);
 
-    /// Takes out the slot of the dirty page to drain next.
+    /// Removes and returns the slot of the dirty page to drain next.
     fn victim(&mut self) -> Option<u32>;
 
-    /// Takes out the slots of dirty pages to drain together and appends them to `out`: `most` of them, a multiple of the
-    /// packages, or as many as there are.
+    /// Removes the slots of dirty pages to drain together and appends them to `out`: `most`, a multiple of the number
+    /// of packages, or all.
     fn batch(&mut self, most: u32, out: &mut Vec<u32>) {
         out.extend(std::iter::from_fn(|| self.victim()).take(most as usize));
     }
 
-    /// Takes out `slot`, wherever it stands: its page was trimmed or superseded.
+    /// Removes `slot`, whose page was trimmed or superseded.
     fn remove(&mut self, slot: u32);
 
     /// How the pages of a batch wait for each other.
@@ -80,22 +79,21 @@ pub trait Replacement: Send {
         Queues::One
     }
 
-    /// Whether pages that were read from flash are to be kept, clean.
+    /// Returns whether the buffer also keeps pages that were read from flash, as clean pages.
     fn keeps_reads(&self) -> bool {
         false
     }
 
-    /// Takes out the slot of a clean page that may be dropped to make room; none where a dirty page should leave first.
+    /// Removes and returns the slot of a clean page to drop; `None` where a dirty page leaves first.
     fn drop_clean(&mut self) -> Option<u32> {
         None
     }
 
-    /// Appends to `out` the logical pages that are to be read from flash and written again along with those that were
-    /// chosen since it was last asked.
+    /// Appends to `out` the logical pages to read from flash and write again with the pages chosen since the last call.
     fn pads(&mut self, _out: &mut Vec<u32>) {}
 }
 
-/// Makes a replacement policy for a buffer.
+/// Builds a replacement policy for a buffer.
 pub type Build = fn(Shape, &Options) -> Result<Box<dyn Replacement>, OptionError>;
 
 /// All replacement policies.
@@ -129,7 +127,7 @@ impl Family<Build> {
     /// Builds the replacement policy called `name`.
     ///
     /// # Errors
-    /// [`OptionError`] where there is none, it does not suit the buffer, or an option does not suit it.
+    /// [`OptionError`] where there is no such policy, it does not suit the buffer, or an option is refused.
     pub fn build(
         &self,
         name: &str,

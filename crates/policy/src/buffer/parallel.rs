@@ -1,20 +1,20 @@
-//! A list a package, each in the order of the last writes, drained evenly: the enhanced internal parallelism of ruan12
+//! A list per package, in order of the last write, drained evenly: the enhanced internal parallelism of ruan12
 //! (section II, Algorithm 1).
 //!
-//! A rewrite replaces the page at its list's tail. A batch takes the same number of pages from the head of each list,
-//! one from each in turn; a list that runs out gives what it has. A single page comes from the list whose turn it is.
+//! A rewrite moves the page to its list's tail. A batch takes the same number of pages from the head of each list, one
+//! from each in turn, or all pages of a shorter list. Single pages come from the lists in turn.
 
 use super::list::SlotLists;
 use super::{Access, Page, Queues, Replacement, Shape};
 use crate::{OptionError, Options};
 
 struct Parallel {
-    /// A list a package.
+    /// One list per package.
     lists: SlotLists,
     packages: u32,
     /// The package of each slot.
     package: Vec<u32>,
-    /// The list whose turn it is.
+    /// The list of the next single page.
     next: u32,
 }
 
@@ -59,7 +59,7 @@ impl Replacement for Parallel {
 pub(super) fn build(shape: Shape, _: &Options) -> Result<Box<dyn Replacement>, OptionError> {
     let packages = shape.packages.ok_or(OptionError::Unsuited {
         policy: "parallel",
-        reason: "it keeps a list a package, but here a page's package is settled only when the page leaves",
+        reason: "it keeps a list per package, but here a page's package is chosen only when the page leaves",
     })?;
     Ok(Box::new(Parallel {
         lists: SlotLists::new(shape.slots, packages),

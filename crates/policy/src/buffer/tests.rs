@@ -1,4 +1,4 @@
-//! The laws of all policies, and each against a model that keeps plain vectors and searches them.
+//! Laws of all policies, and a comparison of each with a model that searches plain vectors.
 
 use super::*;
 use flashlane_base::Seed;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 const SHAPE: Shape = Shape { slots: 16, packages: Some(4), block_pages: 4 };
 
-/// A written page whose package is its number's remainder.
+/// A dirty page in package `number % 4`.
 fn page(number: u32) -> Page {
     Page { number, package: number % 4, dirty: true }
 }
@@ -15,13 +15,13 @@ fn make(name: &str) -> Box<dyn Replacement> {
     FAMILY.build(name, SHAPE, &Options::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Everything that is left, one at a time.
-fn rest(policy: &mut dyn Replacement) -> Vec<u32> {
+/// Removes all remaining pages, one at a time.
+fn remaining(policy: &mut dyn Replacement) -> Vec<u32> {
     std::iter::from_fn(|| policy.victim()).collect()
 }
 
 #[test]
-fn every_policy_gives_back_each_slot_once() {
+fn policy_returns_each_slot_once() {
     for entry in REGISTRY {
         let mut policy = make(entry.name);
         (0..16).for_each(|slot| policy.insert(slot, page(slot)));
@@ -30,25 +30,25 @@ fn every_policy_gives_back_each_slot_once() {
         let mut out = Vec::new();
         policy.batch(4, &mut out);
         assert!(!out.is_empty() && out.len() <= 4, "{}: {out:?}", entry.name);
-        out.extend(rest(policy.as_mut()));
+        out.extend(remaining(policy.as_mut()));
         assert_eq!(out.len(), 15, "{}: {out:?}", entry.name);
         let out: BTreeSet<u32> = out.into_iter().collect();
         assert_eq!(out, (0..16).filter(|&slot| slot != 5).collect(), "{}", entry.name);
-        // And takes them again.
+        // A returned slot can be inserted again.
         policy.insert(5, page(9));
-        assert_eq!(rest(policy.as_mut()), [5], "{}", entry.name);
+        assert_eq!(remaining(policy.as_mut()), [5], "{}", entry.name);
         assert_eq!(policy.drop_clean(), None, "{}", entry.name);
     }
 }
 
 #[test]
-fn copies_of_a_page_leave_in_the_order_in_which_they_came() {
+fn copies_of_a_page_leave_in_insertion_order() {
     for (entry, seed) in REGISTRY.iter().flat_map(|entry| (0..100).map(move |seed| (entry, seed))) {
         let mut random = Seed(seed).source();
-        // So many that a sort that does not keep their order would show.
+        // Enough slots for an unstable sort to fail.
         let shape = Shape { slots: 64, ..SHAPE };
         let mut policy = FAMILY.build(entry.name, shape, &Options::default()).unwrap();
-        // Slots of three pages' copies, and those that left, in order.
+        // Slots with copies of three pages, and the slots that left, in order.
         let mut copies = vec![Vec::new(); 3];
         let mut out = Vec::new();
         for slot in 0..shape.slots {
@@ -59,7 +59,7 @@ fn copies_of_a_page_leave_in_the_order_in_which_they_came() {
                 policy.batch(4, &mut out);
             }
         }
-        out.extend(rest(policy.as_mut()));
+        out.extend(remaining(policy.as_mut()));
         for (number, slots) in copies.iter().enumerate() {
             let left: Vec<u32> = out.iter().copied().filter(|slot| slots.contains(slot)).collect();
             assert_eq!(&left, slots, "{}, seed {seed}, page {number}", entry.name);
@@ -67,16 +67,16 @@ fn copies_of_a_page_leave_in_the_order_in_which_they_came() {
     }
 }
 
-/// A policy as plainly as it can be written: pages in the order in which they leave, if nothing else happens.
+/// The simplest form of each policy: pages in the order in which they would leave.
 struct Model {
     name: &'static str,
     /// Slot, page, and (where pages are grouped) whether the page is leaving.
     order: Vec<(u32, Page)>,
     /// The list whose turn it is, of `parallel`.
     turn: u32,
-    /// The group that is leaving, of `bplru`.
+    /// The leaving group, of `bplru`.
     leaving: Vec<(u32, Page)>,
-    /// Runs that have pages, of `bplru`, and the next page of those that were written in order so far.
+    /// Runs with pages, of `bplru`, and the next page of a run written in order so far.
     in_order: Vec<(u32, Option<u32>)>,
 }
 
@@ -87,7 +87,7 @@ impl Model {
         self.order.iter().position(|entry| entry.0 == slot)
     }
 
-    /// Moves the pages of a run to the young end, or to the old one where the run was written from end to end.
+    /// Moves the pages of a run to the young end, or to the old end where the whole run was written in order.
     fn regroup(&mut self, run: u32, place: u32, again: bool) {
         // The page that would continue the run, if the group is not new.
         let known = self.in_order.iter().position(|entry| entry.0 == run);
@@ -100,7 +100,7 @@ impl Model {
         self.order = old.into_iter().chain(young).collect();
     }
 
-    /// Forgets of runs without pages how they were written.
+    /// Drops the state of runs without pages.
     fn forget_runs(&mut self) {
         self.in_order.retain(|(run, _)| self.order.iter().any(|(_, page)| page.number / BLOCK == *run));
     }
@@ -116,7 +116,7 @@ impl Replacement for Model {
 
     fn touch(&mut self, slot: u32, access: Access) {
         let Some(at) = self.position(slot) else {
-            // Leaving already; others of its run are written with it.
+            // The page is leaving; its write counts for other pages of its run.
             let number = self.leaving.iter().find(|entry| entry.0 == slot).unwrap().1.number;
             if self.order.iter().any(|(_, page)| page.number / BLOCK == number / BLOCK) {
                 self.regroup(number / BLOCK, number % BLOCK, true);
@@ -202,11 +202,11 @@ impl Replacement for Model {
     }
 }
 
-/// Policies that the model knows; another one needs no model, only the laws.
+/// Policies with a model; others are only held to the laws.
 const MODELLED: [&str; 5] = ["bplru", "cflru", "fifo", "lru", "parallel"];
 
 #[test]
-fn policies_choose_what_a_plain_model_of_them_chooses() {
+fn policy_chooses_as_its_model() {
     for name in MODELLED {
         for seed in 0..200 {
             let mut random = Seed(seed).derive(name).source();
@@ -220,7 +220,7 @@ fn policies_choose_what_a_plain_model_of_them_chooses() {
                 match random.below(12) {
                     0..=4 if !free.is_empty() => {
                         let slot = free.remove(random.below(free.len() as u64) as usize);
-                        // Often the page after the last one, so that runs are written from end to end.
+                        // Often the page after the last one, so that whole runs are written in order.
                         next = if random.chance(0.7) { (next + 1) % 32 } else { random.below(32) as u32 };
                         if held.iter().any(|&(_, number)| number == next) {
                             free.push(slot);
@@ -271,7 +271,7 @@ fn policies_choose_what_a_plain_model_of_them_chooses() {
 }
 
 #[test]
-fn a_parallel_batch_takes_as_many_from_each_list() {
+fn parallel_batch_takes_equally_from_each_list() {
     let mut policy = make("parallel");
     // Five pages of package 0, two of package 1, one of package 3.
     for (slot, package) in [0, 0, 0, 1, 3, 0, 1, 0].into_iter().enumerate() {
@@ -280,11 +280,11 @@ fn a_parallel_batch_takes_as_many_from_each_list() {
     let mut out = Vec::new();
     policy.batch(8, &mut out);
     assert_eq!(out, [0, 3, 4, 1, 6], "two of each list that has them, one of each in turn");
-    assert_eq!(rest(policy.as_mut()), [2, 5, 7]);
+    assert_eq!(remaining(policy.as_mut()), [2, 5, 7]);
 }
 
 #[test]
-fn a_block_written_in_order_leaves_first_and_its_gaps_are_padded_where_asked_for() {
+fn bplru_evicts_ordered_block_first_and_pads_others() {
     let padding = Options::new([("padding".to_owned(), "true".to_owned())]);
     let mut policy = FAMILY.build("bplru", SHAPE, &padding).unwrap();
     // Block 0 at random, then block 1 from its first page to its last, in halves.
@@ -303,7 +303,7 @@ fn a_block_written_in_order_leaves_first_and_its_gaps_are_padded_where_asked_for
 }
 
 #[test]
-fn policies_that_cannot_work_here_say_why() {
+fn unsuited_policy_or_option_is_refused_with_reason() {
     let unknown = Shape { packages: None, ..SHAPE };
     let error = FAMILY.build("parallel", unknown, &Options::default()).err().unwrap();
     assert!(matches!(error, OptionError::Unsuited { policy: "parallel", .. }), "{error}");

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_old_block_wins_over_a_slightly_emptier_young_one() {
+    fn old_block_wins_over_slightly_emptier_young_one() {
         let view = View { valid: &[30, 32], closed_at: &[990, 10], now: 1000, pages: 64 };
         assert_eq!(CostBenefit.choose(view), Some(1));
         let view = View { valid: &[0, 32], closed_at: &[990, 10], now: 1000, pages: 64 };

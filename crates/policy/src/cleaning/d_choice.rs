@@ -1,4 +1,4 @@
-//! d-choice: the emptiest of d blocks drawn by lot; between random (d = 1) and greedy (d = all) (Van Houdt,
+//! d-choice: the emptiest of d blocks drawn at random; between random (d = 1) and greedy (d = all) (Van Houdt,
 //! "A mean field model for a class of garbage collection algorithms in flash-based solid state drives",
 //! SIGMETRICS 2013). Option `d`, 1 to 1024, default 10.
 
@@ -18,7 +18,7 @@ impl Cleaning for DChoice {
             .map(|_| self.random.below(blocks) as usize)
             .filter(|&block| view.is_candidate(block))
             .min_by_key(|&block| view.valid[block]);
-        // The lots may all have fallen on blocks that cannot be cleaned; then the first after a random place.
+        // Where no drawn block is a candidate, take the first candidate after a random position.
         drawn.or_else(|| {
             let start = self.random.below(blocks);
             (0..blocks).map(|i| ((start + i) % blocks) as usize).find(|&block| view.is_candidate(block))

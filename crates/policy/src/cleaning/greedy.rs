@@ -1,7 +1,7 @@
-//! Greedy: the block with the fewest valid pages; the first of them on a tie.
+//! Greedy: the block with the fewest valid pages; the first one on a tie.
 //!
-//! Cost: one pass over the plane's counts, 2 bytes a block, which the compiler turns into vector minima: about
-//! 100 ns for 2048 blocks, once a reclaimed block. Keeping blocks sorted by count would cost more, since counts
+//! Cost: one pass over the plane's counts, 2 bytes per block, which the compiler turns into vector minima: about
+//! 100 ns for 2048 blocks, once per reclaimed block. Keeping blocks sorted by count would cost more, since counts
 //! change with every overwrite.
 
 use super::{Cleaning, View};
@@ -10,7 +10,7 @@ use flashlane_base::Seed;
 
 struct Greedy;
 
-/// Blocks that are looked through at once.
+/// Blocks per vector minimum.
 const PART: usize = 128;
 
 impl Cleaning for Greedy {
@@ -20,7 +20,7 @@ impl Cleaning for Greedy {
             let least = part.iter().copied().min().expect("no part is empty");
             if least < best.0 {
                 best = (least, part, i * PART);
-                // Nothing is emptier.
+                // No block can be emptier.
                 if least == 0 {
                     break;
                 }

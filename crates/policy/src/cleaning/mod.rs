@@ -1,4 +1,4 @@
-//! Cleaning (garbage collection): which block to empty and erase next.
+//! Cleaning (garbage collection): the choice of the next victim.
 
 mod cost_benefit;
 mod d_choice;
@@ -8,15 +8,15 @@ use crate::registry::{Entry, Family};
 use crate::{OptionError, Options};
 use flashlane_base::Seed;
 
-/// What a policy may look at: the blocks of one plane.
+/// The input of a policy: the blocks of one plane.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// For each block the number of valid pages, or at least [`View::NOT_CLOSED`] where the block is free, open
-    /// or bad and cannot be cleaned.
+    /// For each block its number of valid pages, or at least [`View::NOT_CLOSED`] where the block is free, open or bad
+    /// and cannot be cleaned.
     pub valid: &'a [u16],
-    /// For each block the time it was closed, in blocks closed on this plane.
+    /// For each block the time when it was closed, counted in blocks closed on this plane.
     pub closed_at: &'a [u32],
-    /// The present time on the same scale.
+    /// The current time on the same scale.
     pub now: u32,
     /// Pages of a block that hold data.
     pub pages: u16,
@@ -26,7 +26,7 @@ impl View<'_> {
     /// Added to the count of valid pages of every block that cannot be cleaned.
     pub const NOT_CLOSED: u16 = 1 << 15;
 
-    /// Whether block `block` may be chosen: closed, and with at least one page to gain.
+    /// Returns whether block `block` can be chosen: closed, with at least one invalid page.
     pub fn is_candidate(&self, block: usize) -> bool {
         self.valid[block] < self.pages
     }
@@ -34,11 +34,11 @@ impl View<'_> {
 
 /// Chooses the next block to clean.
 pub trait Cleaning: Send {
-    /// A candidate's index on the plane, or `None` where no closed block has a page to gain.
+    /// Returns a candidate's index on the plane, or `None` where no closed block has an invalid page.
     fn choose(&mut self, view: View<'_>) -> Option<usize>;
 }
 
-/// Makes a cleaning policy; the seed is for those that draw lots.
+/// Builds a cleaning policy; the seed is for random choices.
 pub type Build = fn(Seed, &Options) -> Result<Box<dyn Cleaning>, OptionError>;
 
 /// All cleaning policies.
@@ -57,7 +57,7 @@ pub const REGISTRY: &[Entry<Build>] = &[
     },
     Entry {
         name: "d-choice",
-        summary: "the best of d blocks drawn by lot",
+        summary: "the best of d blocks drawn at random",
         is_random: true,
         build: d_choice::build,
     },
@@ -70,7 +70,7 @@ impl Family<Build> {
     /// Builds the cleaning policy called `name`.
     ///
     /// # Errors
-    /// [`OptionError`] where there is none, or an option does not suit it.
+    /// [`OptionError`] where there is no such policy, or an option is refused.
     pub fn build(&self, name: &str, seed: Seed, options: &Options) -> Result<Box<dyn Cleaning>, OptionError> {
         self.make(name, options, |build| build(seed, options))
     }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_policy_chooses_a_candidate_whenever_there_is_one() {
+    fn policy_chooses_a_candidate_if_any() {
         let mut random = Seed(3).source();
         for entry in REGISTRY {
             let mut policy = FAMILY.build(entry.name, Seed(9), &Options::default()).unwrap();

@@ -1,8 +1,8 @@
-//! Mapping: which number a written page has in the order that is striped over the flash.
+//! Mapping: the stripe position of a written page.
 //!
-//! chen11 (section 4.4) tells two kinds apart: by logical address, where a page's place never changes, and by the
-//! order of writes, where the i-th write goes to domain i mod D. The number that a mapping gives is turned into
-//! a place by an [`Allocation`](crate::allocation::Allocation).
+//! chen11 (section 4.4) distinguishes two kinds: by logical address, where a page's place never changes, and by the
+//! order of writes, where the i-th write goes to domain i mod D. An
+//! [`Allocation`](crate::allocation::Allocation) turns the position into a place.
 
 mod lba;
 mod write_order;
@@ -10,17 +10,17 @@ mod write_order;
 use crate::registry::{Entry, Family};
 use crate::{OptionError, Options};
 
-/// Numbers the pages that are written.
+/// Gives written pages their stripe positions.
 pub trait Mapping: Send {
-    /// The stripe position of a write to logical page `page`.
+    /// Returns the stripe position of a write to logical page `page`.
     fn position(&mut self, page: u64) -> u64;
 
-    /// Whether a page's position can be chosen anew when its place has no room (write order), or is bound to its
+    /// Returns whether a page can get another position when its place has no room (write order), or is bound to its
     /// address (LBA).
     fn is_free(&self) -> bool;
 }
 
-/// Makes a mapping.
+/// Builds a mapping.
 pub type Build = fn(&Options) -> Result<Box<dyn Mapping>, OptionError>;
 
 /// All mappings.
@@ -46,7 +46,7 @@ impl Family<Build> {
     /// Builds the mapping called `name`.
     ///
     /// # Errors
-    /// [`OptionError`] where there is none, or an option does not suit it.
+    /// [`OptionError`] where there is no such policy, or an option is refused.
     pub fn build(&self, name: &str, options: &Options) -> Result<Box<dyn Mapping>, OptionError> {
         self.make(name, options, |build| build(options))
     }
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_mapping_is_either_the_address_or_free_to_choose() {
+    fn mapping_is_by_address_or_unique_per_write() {
         for entry in REGISTRY {
             let mut mapping = FAMILY.build(entry.name, &Options::default()).unwrap();
             let pages = [7, 7, 3, 900, 0];

@@ -1,5 +1,4 @@
-//! Mapping by the order of writes: the i-th page written has position i, whatever its address (chen11,
-//! section 4.4).
+//! Mapping by the order of writes: the i-th page written has position i (chen11, section 4.4).
 
 use super::Mapping;
 use crate::{OptionError, Options};

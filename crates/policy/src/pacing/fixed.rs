@@ -1,5 +1,5 @@
-//! Fixed: the same number of moves for each page that the host writes, whatever the victim holds. With fewer than the
-//! workload needs, free blocks run out and the host waits for whole victims; with more, cleaning pauses between victims.
+//! Fixed: a constant number of moves per page that the host writes. With fewer than the workload needs, free blocks run
+//! out and the host waits for whole victims; with more, cleaning pauses between victims.
 //!
 //! Option `moves`, 1 to 1,000, default 8.
 

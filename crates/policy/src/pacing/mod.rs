@@ -1,9 +1,9 @@
 //! Pacing of garbage collection: how many valid pages are moved off a victim, and when.
 //!
-//! Cleaning a whole victim at once stops the plane's writes for as long as that takes: with few invalid pages in each
-//! victim that is many victims for one free block, and seconds. A policy of this family spreads the moves over the
-//! host's writes instead, as open designs do: Linux's pblk (drivers/lightnvm/pblk-rl.c) slows the host down as free lines
-//! get scarce; in NVMeVirt a write costs a credit, and each victim gives back as many as it had invalid pages.
+//! Cleaning a whole victim at once stops the plane's writes meanwhile: with few invalid pages per victim, one free
+//! block takes many victims, and seconds. A policy of this family spreads the moves over the host's writes instead, as
+//! open designs do: Linux's pblk (drivers/lightnvm/pblk-rl.c) slows the host down as free lines get scarce; in NVMeVirt
+//! a write costs a credit, and each victim returns one credit per invalid page.
 
 mod fixed;
 mod proportional;
@@ -14,34 +14,33 @@ mod watermark;
 use crate::registry::{Entry, Family};
 use crate::{OptionError, Options};
 
-/// What a policy may look at: one plane, on which a victim is being cleaned. All counts are in pages, and a page is a
-/// mapping unit.
+/// The input of a policy: one plane with a victim in cleaning. All counts are in mapping units.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
-    /// Pages that the host has written on the plane since the step before.
+    /// Written by the host on the plane since the previous step.
     pub written: u32,
-    /// Valid pages that are still to be moved off the victim.
+    /// Valid ones still to be moved off the victim.
     pub to_move: u32,
-    /// Erased pages that the plane has once the victim is erased, if the host writes nothing meanwhile: those it has now,
-    /// and what the victim gains.
+    /// Erased ones on the plane after the erase of the victim, without further host writes: the present ones and the
+    /// victim's gain.
     pub free: u32,
-    /// The same as cleaning is to keep it.
+    /// The value of `free` that cleaning aims at.
     pub target: u32,
-    /// With no more than this the host's writes may have to wait until whole victims are cleaned.
+    /// The value of `free` at which host writes may have to wait for whole victims.
     pub floor: u32,
 }
 
-/// Decides how far cleaning goes on after a write.
+/// Decides how many moves follow a write.
 pub trait Pacing: Send {
-    /// Whether victims are cleaned in steps, each after writes of the host; otherwise as a whole when a block is opened.
+    /// Returns whether victims are cleaned in steps after host writes; otherwise as a whole when a block is opened.
     fn in_steps(&self) -> bool;
 
-    /// Pages to move off the victim now; the engine rounds up to whole flash pages. MUST be at least 1 where
-    /// `to_move` is, so that cleaning goes on.
+    /// Returns the number of mapping units to move off the victim now; the engine rounds up to whole flash pages. MUST
+    /// be at least 1 where `to_move` is, so that cleaning makes progress.
     fn moves(&self, view: View) -> u32;
 }
 
-/// Makes a pacing policy.
+/// Builds a pacing policy.
 pub type Build = fn(&Options) -> Result<Box<dyn Pacing>, OptionError>;
 
 /// All pacing policies.
@@ -73,7 +72,7 @@ impl Family<Build> {
     /// Builds the pacing policy called `name`.
     ///
     /// # Errors
-    /// [`OptionError`] where there is none, or an option does not suit it.
+    /// [`OptionError`] where there is no such policy, or an option is refused.
     pub fn build(&self, name: &str, options: &Options) -> Result<Box<dyn Pacing>, OptionError> {
         self.make(name, options, |build| build(options))
     }

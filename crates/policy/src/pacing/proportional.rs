@@ -1,17 +1,17 @@
-//! Proportional: the valid pages that are left in the victim, spread evenly over the pages that the host can write
-//! until the victim has to be erased.
+//! Proportional: spreads the moves of the victim's valid pages evenly over the pages that the host can write until the
+//! victim has to be erased.
 //!
-//! Erasing the victim leaves `free` erased pages, of which `target` are to be kept: the host can write the difference
-//! meanwhile. So `to_move / (free - target)` moves go with each page that the host writes. In steady
-//! state this is the valid pages of a victim over its invalid ones, which is write amplification less one; the rate
-//! corrects itself after every step, whatever the host overwrites or trims.
+//! Erasing the victim leaves `free` erased pages, of which `target` are kept: the host can write the difference
+//! meanwhile. So each page that the host writes takes `to_move / (free - target)` moves. In steady state this is the
+//! ratio of a victim's valid to its invalid pages, which is write amplification less one. Every step computes the rate
+//! again, so that overwrites and trims are accounted for.
 //!
-//! A victim with few invalid pages (cold data that wear leveling moves has none) would ask for hundreds of moves at
-//! once. At most `most` moves per host page are done while the free space is at its target; below it the bound grows
-//! as the free space above the floor shrinks, without limit at the floor. A deficit is so made up over many pages,
-//! and a drive whose victims hardly gain settles at the free space where the bound is what it needs.
+//! A victim with few invalid pages (one that wear leveling moves has none) would need hundreds of moves at once. The
+//! moves per host page are at most `most` while the free space is at its target; below it the bound grows as the free
+//! space above the floor shrinks, without limit at the floor. A deficit is thus made up over many pages, and a drive
+//! whose victims gain little settles at the free space where the bound equals its need.
 //!
-//! Option `most`, 1 to 1,000 moves per host page, default 16. Cost: a division a flash page.
+//! Option `most`, 1 to 1,000 moves per host page, default 16. Cost: a division per flash page.
 
 use super::{Pacing, View};
 use crate::{OptionError, Options};

@@ -4,7 +4,7 @@ use super::*;
 use flashlane_base::Seed;
 
 #[test]
-fn every_policy_moves_at_least_one_page_and_no_more_than_there_are() {
+fn moves_are_between_one_and_the_remaining_pages() {
     let mut random = Seed(7).source();
     for entry in REGISTRY {
         let policy = FAMILY.build(entry.name, &Options::default()).unwrap();
@@ -23,7 +23,7 @@ fn every_policy_moves_at_least_one_page_and_no_more_than_there_are() {
 }
 
 #[test]
-fn less_free_space_never_means_fewer_moves() {
+fn moves_do_not_fall_as_free_space_shrinks() {
     let mut random = Seed(8).source();
     for entry in REGISTRY {
         let policy = FAMILY.build(entry.name, &Options::default()).unwrap();
@@ -38,7 +38,7 @@ fn less_free_space_never_means_fewer_moves() {
 }
 
 #[test]
-fn every_option_is_checked() {
+fn option_out_of_range_is_refused() {
     for (policy, option) in [("proportional", "most"), ("fixed", "moves")] {
         let options = Options::new([(option.into(), "0".into())]);
         let error = FAMILY.build(policy, &options).err().unwrap().to_string();

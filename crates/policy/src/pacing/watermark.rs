@@ -1,6 +1,6 @@
-//! Watermark: when a block is opened and no more than `cleaning.low` of the plane's blocks are free, whole victims are
-//! cleaned until more are. Simulators in the line of Agrawal et al., "Design Tradeoffs for SSD Performance" (USENIX ATC
-//! 2008), do this, and so do small drives.
+//! Watermark: when a block is opened and at most `cleaning.low` of the plane's blocks are free, whole victims are
+//! cleaned until more are. Simulators that follow Agrawal et al., "Design Tradeoffs for SSD Performance" (USENIX ATC
+//! 2008), and small drives do this.
 
 use super::{Pacing, View};
 use crate::{OptionError, Options};

@@ -1,4 +1,4 @@
-//! Readahead: which pages to fetch before they are asked for.
+//! Readahead: which pages to prefetch.
 
 mod streams;
 
@@ -6,14 +6,14 @@ use crate::registry::{Entry, Family};
 use crate::{OptionError, Options};
 use std::ops::Range;
 
-/// Watches the host's reads and says what to fetch.
+/// Chooses what to prefetch from the host's reads.
 pub trait Readahead: Send {
-    /// A read of the bytes `bytes` arrived. The answer is a range of bytes to fetch (which the engine rounds to
-    /// pages and clips to the drive), empty where nothing is to be fetched.
+    /// Takes the next host read and returns the range of bytes to prefetch, which may be empty. The engine rounds it to
+    /// pages and clips it to the drive.
     fn observe(&mut self, bytes: Range<u64>) -> Range<u64>;
 }
 
-/// Makes a readahead policy that fetches `window_bytes` ahead.
+/// Builds a readahead policy that prefetches `window_bytes`.
 pub type Build = fn(window_bytes: u64, &Options) -> Result<Box<dyn Readahead>, OptionError>;
 
 /// All readahead policies.
@@ -31,7 +31,7 @@ impl Family<Build> {
     /// Builds the readahead policy called `name`.
     ///
     /// # Errors
-    /// [`OptionError`] where there is none, or an option does not suit it.
+    /// [`OptionError`] where there is no such policy, or an option is refused.
     pub fn build(
         &self,
         name: &str,
@@ -48,7 +48,7 @@ mod tests {
     use flashlane_base::Seed;
 
     #[test]
-    fn no_policy_fetches_what_was_just_read_or_far_from_it() {
+    fn prefetch_starts_after_the_read_and_fits_the_window() {
         let mut random = Seed(5).source();
         for entry in REGISTRY {
             let mut policy = FAMILY.build(entry.name, 65536, &Options::default()).unwrap();

@@ -1,9 +1,9 @@
 //! Sequential streams: a read that begins where a known stream ended continues it; after `trigger` such reads
-//! the stream is fetched ahead of.
+//! the stream is prefetched.
 //!
 //! With `streams = 1` (the default) any other read ends the stream, which is how the drives of chen11 lose
-//! their readahead to two interleaved readers (section 5.3); more streams are the remedy suggested there: the
-//! least recently continued one gives way to a new one.
+//! their readahead to two interleaved readers (section 5.3). More streams are the remedy suggested there: a new stream
+//! replaces the least recently continued one.
 //!
 //! Options: `streams`, 1 to 64, default 1; `trigger`, 1 to 64 reads in sequence, default 2.
 
@@ -42,7 +42,7 @@ impl Readahead for Streams {
         if stream.reads > self.trigger {
             let from = stream.fetched_to.max(bytes.end);
             let to = bytes.end + self.window_bytes.max(bytes.end - bytes.start);
-            // Half a window at a time: page by page the fetches would trail the reader one by one.
+            // Half a window at a time: fetched page by page, each fetch would come just before its read.
             if to.saturating_sub(from) * 2 >= self.window_bytes {
                 fetch = from..to;
                 stream.fetched_to = to;
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn one_stream_is_followed_and_two_break_it() {
+    fn interleaved_streams_beyond_the_limit_stop_prefetch() {
         assert!(fetches(&mut *made("1"), 1) > 2);
         assert_eq!(fetches(&mut *made("1"), 2), 0);
         assert!(fetches(&mut *made("2"), 2) > 4);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_fetched_twice_and_nothing_left_out() {
+    fn prefetched_ranges_are_contiguous() {
         let mut readahead = made("1");
         let mut fetched_to = 0;
         for i in 0..200_u64 {

@@ -1,4 +1,4 @@
-//! Scheduling: which of the operations that wait for a die goes first.
+//! Scheduling: which of the operations waiting for a die goes first.
 
 mod fifo;
 mod read_first;
@@ -6,7 +6,7 @@ mod read_first;
 use crate::registry::{Entry, Family};
 use crate::{OptionError, Options};
 
-/// What an operation is for.
+/// Purpose of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// A read that the host waits for.
@@ -22,13 +22,13 @@ pub enum Class {
 /// The number of ranks.
 pub const RANKS: usize = 4;
 
-/// Ranks operations; equal ranks are served in the order in which they came.
+/// Ranks operations; equal ranks are served in order of arrival.
 pub trait Scheduling: Send {
-    /// 0 is served first; below [`RANKS`].
+    /// Returns the rank, which MUST be below [`RANKS`]; 0 is served first.
     fn rank(&self, class: Class) -> usize;
 }
 
-/// Makes a scheduler.
+/// Builds a scheduler.
 pub type Build = fn(&Options) -> Result<Box<dyn Scheduling>, OptionError>;
 
 /// All schedulers.
@@ -49,7 +49,7 @@ impl Family<Build> {
     /// Builds the scheduler called `name`.
     ///
     /// # Errors
-    /// [`OptionError`] where there is none, or an option does not suit it.
+    /// [`OptionError`] where there is no such policy, or an option is refused.
     pub fn build(&self, name: &str, options: &Options) -> Result<Box<dyn Scheduling>, OptionError> {
         self.make(name, options, |build| build(options))
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_rank_is_one_that_a_die_has_a_queue_for() {
+    fn rank_is_below_the_number_of_ranks() {
         for entry in REGISTRY {
             let policy = FAMILY.build(entry.name, &Options::default()).unwrap();
             for class in [Class::HostRead, Class::Readahead, Class::HostWrite, Class::Cleaning] {

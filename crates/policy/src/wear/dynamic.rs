@@ -1,5 +1,5 @@
-//! Dynamic wear leveling: of the free blocks the least worn is written next; data that never changes stays
-//! where it is. Cost: one pass over the plane's free blocks, once a block written.
+//! Dynamic wear leveling: the least worn free block is written next; data that never changes is not moved.
+//! Cost: one pass over the plane's free blocks per block opened.
 
 use super::Wear;
 use crate::{OptionError, Options};
@@ -10,7 +10,7 @@ impl Wear for Dynamic {
     fn next_free(&self, free: &[u32], erases: &[u32]) -> usize {
         let mut best = 0;
         for (position, &block) in free.iter().enumerate() {
-            // Nothing is less worn than new: a fresh drive is filled without looking at all of its blocks each time.
+            // No block is less worn than a new one: filling a fresh drive does not scan all of its blocks each time.
             if erases[free[best] as usize] == 0 {
                 break;
             }
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_least_worn_free_block_is_next() {
+    fn least_worn_free_block_is_next() {
         assert_eq!(Dynamic.next_free(&[4, 1, 2], &[0, 7, 3, 0, 9]), 2);
     }
 }

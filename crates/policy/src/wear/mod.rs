@@ -1,4 +1,4 @@
-//! Wear leveling: which free block to write next, and when to move data that never changes off a young block.
+//! Wear leveling: which free block to write next, and when to move data that never changes off a little worn block.
 
 mod dynamic;
 mod none;
@@ -9,17 +9,16 @@ use crate::{OptionError, Options};
 
 /// Spreads erases over the blocks of a plane.
 pub trait Wear: Send + Sync {
-    /// The position in `free` of the block to open next. Requires: `free` is not empty.
-    ///
-    /// `erases` has the erase count of every block of the plane.
+    /// Returns the position in `free` of the block to open next. `free` MUST NOT be empty; `erases` has the erase count
+    /// of every block of the plane.
     fn next_free(&self, free: &[u32], erases: &[u32]) -> usize;
 
-    /// After block `erased` was erased: a block whose data should be moved so that it takes its share of the
-    /// wear. `closed` tells which blocks hold data and may be chosen.
+    /// Called after the erase of block `erased`. Returns a block whose data is moved so that it takes its share of the
+    /// wear; only blocks for which `closed` is true may be chosen.
     fn migrate(&self, erased: usize, erases: &[u32], closed: &dyn Fn(usize) -> bool) -> Option<usize>;
 }
 
-/// Makes a wear leveling policy.
+/// Builds a wear leveling policy.
 pub type Build = fn(&Options) -> Result<Box<dyn Wear>, OptionError>;
 
 /// All wear leveling policies.
@@ -51,7 +50,7 @@ impl Family<Build> {
     /// Builds the wear leveling policy called `name`.
     ///
     /// # Errors
-    /// [`OptionError`] where there is none, or an option does not suit it.
+    /// [`OptionError`] where there is no such policy, or an option is refused.
     pub fn build(&self, name: &str, options: &Options) -> Result<Box<dyn Wear>, OptionError> {
         self.make(name, options, |build| build(options))
     }
@@ -63,7 +62,7 @@ mod tests {
     use flashlane_base::Seed;
 
     #[test]
-    fn every_policy_chooses_among_what_it_is_offered() {
+    fn policy_chooses_a_free_or_closed_block() {
         let mut random = Seed(5).source();
         for entry in REGISTRY {
             let policy = FAMILY.build(entry.name, &Options::default()).unwrap();

@@ -1,4 +1,4 @@
-//! No wear leveling: first free, first used.
+//! No wear leveling: free blocks are used in the order in which they became free.
 
 use super::Wear;
 use crate::{OptionError, Options};

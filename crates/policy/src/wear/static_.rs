@@ -1,8 +1,8 @@
-//! Static wear leveling: dynamic, and when an erased block is more than `spread` erases ahead of the least worn
-//! block with data, that block's data is moved and it joins the free ones.
+//! Static wear leveling: like dynamic; and when an erased block is more than `spread` erases ahead of the least worn
+//! block with data, that block's data is moved and the block becomes free.
 //!
 //! Option `spread`, 1 to 1,000,000 erases, default 64. Cost: one pass over the plane's erase counts every
-//! `spread / 4` erases of a block, so that looking does not cost more than moving.
+//! `spread / 4` erases of a block, so that the search does not cost more than the moves.
 
 use super::Wear;
 use super::dynamic::Dynamic;
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cold_data_moves_once_the_spread_is_passed() {
+    fn cold_data_moves_once_wear_differs_by_the_spread() {
         let policy = Static { spread: 8 };
         assert_eq!(policy.migrate(0, &[10, 1, 3], &|block| block != 0), Some(1));
         assert_eq!(policy.migrate(0, &[10, 1, 3], &|block| block == 2), None);
