@@ -1,13 +1,11 @@
-//! What a probe has written and trimmed, and how much of the drive that may have left stale.
+//! The volume of writes and trims of a probe, and the stale data that they may have left.
 
 use flashlane_device::Operation;
 
-/// What the requests of a rig changed.
+/// Writes and trims of a bench.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Changed {
-    /// Writes and trims, …
     pub(crate) requests: u64,
-    /// … and their bytes.
     pub(crate) bytes: u64,
 }
 
@@ -19,8 +17,8 @@ impl Changed {
         }
     }
 
-    /// The most that this may have left stale on a drive that maps pages of `page_bytes`: a request takes whole pages, and
-    /// each page that it takes leaves at most one behind.
+    /// Returns an upper bound of the stale bytes on a drive that maps pages of `page_bytes`: each page that a request
+    /// touches leaves at most one stale page.
     pub(crate) fn stale_bytes(&self, page_bytes: u64) -> u64 {
         self.bytes + self.requests * page_bytes
     }

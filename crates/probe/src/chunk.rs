@@ -1,60 +1,60 @@
 //! Chunk and page size.
 //!
-//! *Curves* as in chen11 (section 4.2, figure 2): the latency of a small read against its offset. A read that
-//! crosses from one chunk into the next is served by two domains at once and is faster; the valleys' distance is
-//! the chunk.
+//! *Curves* as in chen11 (section 4.2, figure 2): the latency of a small read against its offset. A read that crosses
+//! from one chunk into the next is served by two domains at once and is faster; the distance of the valleys is the
+//! chunk.
 //!
-//! *Pairs*, beyond the paper: two single sectors on both sides of a boundary, read at once. On one die they queue
-//! for its array, on two they do not, whatever the speed of the bus: the contrast is a whole array read, where the
-//! curves have only half a transfer. Page boundaries inside a chunk show as reads that take two array times.
+//! *Pairs*, beyond the paper: two single sectors on both sides of a boundary, read at once. On one die they queue for
+//! its array, on two they do not, at any speed of the bus: the contrast is a whole array read, where the curves have
+//! only half a transfer. Page boundaries inside a chunk show as reads that take two array times.
 
+use crate::bench::Bench;
 use crate::pattern::{self, Point, point};
-use crate::rig::Rig;
 use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 
-/// The area in which chunks and pages are looked for, from the device's start.
+/// An area of the device on which experiments run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Area {
     /// First byte.
     pub offset_bytes: u64,
-    /// Bytes, all of them written once in order.
+    /// Length; MUST have been written once in order.
     pub length_bytes: u64,
 }
 
-/// Steps between the places at which an experiment is repeated: a multiple of every chunk of 2^a 3^b 5^c sectors
-/// up to 256 KiB (with b and c at most one), so that each repetition has the same phase.
+/// Distance of the places of an experiment's repetitions: a multiple of every chunk of 2^a 3^b 5^c sectors up to 256
+/// KiB (with b and c at most 1), so that each repetition has the same phase.
 const STEP_BYTES: u64 = 15 * 256 * 1024;
 
 impl Area {
-    /// A random place with the phase of the area's start that leaves room for `room_bytes`.
-    fn place(&self, rig: &mut Rig<'_>, room_bytes: u64) -> u64 {
+    /// Returns a random place with the phase of the area's start and room for `room_bytes`.
+    fn place(&self, bench: &mut Bench<'_>, room_bytes: u64) -> u64 {
         let places = (self.length_bytes.saturating_sub(room_bytes) / STEP_BYTES).max(1);
-        self.offset_bytes + rig.random().below(places) * STEP_BYTES
+        self.offset_bytes + bench.random().below(places) * STEP_BYTES
     }
 }
 
-/// The latency of reads of `sectors` sectors at offsets of `0..=offsets` sectors (chen11, program 1 (I)), in
+/// Measures the latency of reads of `sectors` sectors at offsets of `0..=offsets` sectors (chen11, program 1 (I)), in
 /// microseconds.
 ///
 /// # Errors
 /// [`Interruption`] where the device fails.
 pub fn curve(
-    rig: &mut Rig<'_>,
+    bench: &mut Bench<'_>,
     area: Area,
     sectors: u64,
     offsets: usize,
     repetitions: usize,
 ) -> Result<Vec<Point>, Interruption> {
-    let sector = rig.sector_bytes();
+    let sector = bench.sector_bytes();
     let room = (offsets as u64 + sectors + 1) * sector;
-    repeat(rig, offsets + 1, repetitions, |rig, k| {
-        let at = area.place(rig, room) + k as u64 * sector;
-        rig.one(Access::read(at, sectors * sector)).map(|latency| latency.as_us_f64())
+    repeat(bench, offsets + 1, repetitions, |bench, k| {
+        let at = area.place(bench, room) + k as u64 * sector;
+        bench.one(Access::read(at, sectors * sector)).map(|latency| latency.as_us_f64())
     })
 }
 
-/// The distance of the valleys of a curve, in sectors; `None` where there are none or they do not recur.
+/// Returns the distance of the valleys of a curve, in sectors; `None` where there are none or they do not recur.
 ///
 /// A valley may be several offsets wide: those of a read of s sectors are up to s - 1 wide.
 pub fn valley_distance(curve: &[Point]) -> Option<usize> {
@@ -69,7 +69,7 @@ pub fn valley_distance(curve: &[Point]) -> Option<usize> {
     for place in standout.places.iter().copied().chain([usize::MAX]) {
         if run.last().is_some_and(|&last| place != last + 1) {
             let (first, last) = (run[0], run[run.len() - 1]);
-            // A valley that the curve's ends cut has no known middle.
+            // A valley cut off by an end of the curve has no known middle.
             if first > 0 && last + 1 < curve.len() {
                 bottoms.push((first + last) as f64 / 2.0);
             }
@@ -89,25 +89,25 @@ pub struct Boundaries {
     pub chunk_bytes: u64,
     /// The first boundary, from the area's start.
     pub phase_bytes: u64,
-    /// How clear the difference is, 0 to 1.
+    /// Clarity of the difference, 0 to 1.
     pub clarity: f64,
-    /// What two reads on one die take longer than on two, in microseconds.
+    /// How much longer two reads take on one die than on two, in microseconds.
     pub contrast_us: f64,
-    /// Boundaries that were seen.
+    /// Number of boundaries seen.
     pub seen: usize,
 }
 
-/// Looks for chunk boundaries: first closely, then, for large chunks, coarsely.
+/// Looks for chunk boundaries: first in fine steps, then, for large chunks, in coarse ones.
 ///
 /// # Errors
 /// [`Interruption`] where the device fails.
 pub fn boundaries(
-    rig: &mut Rig<'_>,
+    bench: &mut Bench<'_>,
     area: Area,
     repetitions: usize,
 ) -> Result<Option<Boundaries>, Interruption> {
-    for (step, reach) in looks(rig) {
-        let found = boundaries_at(rig, area, step, reach.min(area.length_bytes / 4), repetitions)?;
+    for (step, reach) in searches(bench) {
+        let found = boundaries_at(bench, area, step, reach.min(area.length_bytes / 4), repetitions)?;
         if found.is_some() {
             return Ok(found);
         }
@@ -115,32 +115,32 @@ pub fn boundaries(
     Ok(None)
 }
 
-/// Steps between places, and how far they reach.
-fn looks(rig: &Rig<'_>) -> [(u64, u64); 2] {
-    let sector = rig.sector_bytes();
+/// Step and reach of each search, in bytes.
+fn searches(bench: &Bench<'_>) -> [(u64, u64); 2] {
+    let sector = bench.sector_bytes();
     [(sector, 256 * 1024), (4096.max(sector), 1024 * 1024)]
 }
 
-/// Places that are looked at where no boundary is found.
-pub(crate) fn places(rig: &Rig<'_>) -> usize {
-    looks(rig).into_iter().map(|(step, reach)| (reach / step) as usize).sum()
+/// Returns the number of places measured where no boundary is found.
+pub(crate) fn places(bench: &Bench<'_>) -> usize {
+    searches(bench).into_iter().map(|(step, reach)| (reach / step) as usize).sum()
 }
 
 fn boundaries_at(
-    rig: &mut Rig<'_>,
+    bench: &mut Bench<'_>,
     area: Area,
     step: u64,
     reach: u64,
     repetitions: usize,
 ) -> Result<Option<Boundaries>, Interruption> {
-    let sector = rig.sector_bytes();
+    let sector = bench.sector_bytes();
     let count = (reach / step) as usize;
-    // Place k asks about the boundary at (k + 1) * step. The upper sector goes first: two in ascending order might
-    // be taken for a sequential stream and fetched ahead.
-    let row = repeat(rig, count, repetitions, |rig, k| {
-        let boundary = area.place(rig, reach + step) + (k as u64 + 1) * step;
+    // Place k tests for a boundary at (k + 1) * step. The upper sector goes first: two reads in ascending order might
+    // be taken for a sequential stream and prefetched.
+    let row = repeat(bench, count, repetitions, |bench, k| {
+        let boundary = area.place(bench, reach + step) + (k as u64 + 1) * step;
         let pair = [Access::read(boundary, sector), Access::read(boundary - sector, sector)];
-        rig.burst(&pair).map(|time| time.as_us_f64())
+        bench.burst(&pair).map(|time| time.as_us_f64())
     })?;
     // On two dies the pair is fast: boundaries lie *below* the rest.
     let highest = row.iter().map(|p| p.value).fold(0.0, f64::max);
@@ -156,32 +156,32 @@ fn boundaries_at(
     }))
 }
 
-/// The page size, given the chunk: reads across a page boundary inside a chunk take two array times, one after
-/// the other. `None` where the boundaries seen do not divide the chunk evenly, or where it cannot be told whether
-/// none or all of the places inside a chunk are boundaries.
+/// Measures the page size, given the chunk: reads across a page boundary inside a chunk take two array times, one after
+/// the other. `None` where the boundaries seen do not divide the chunk evenly, or where none and all of the places
+/// inside a chunk as boundaries cannot be distinguished.
 ///
 /// # Errors
 /// [`Interruption`] where the device fails.
 pub fn page_bytes(
-    rig: &mut Rig<'_>,
+    bench: &mut Bench<'_>,
     area: Area,
     chunk: &Boundaries,
     repetitions: usize,
 ) -> Result<Option<u64>, Interruption> {
-    let sector = rig.sector_bytes();
+    let sector = bench.sector_bytes();
     let inside = (chunk.chunk_bytes / sector).saturating_sub(1) as usize;
     if inside == 0 {
         return Ok(Some(chunk.chunk_bytes));
     }
-    // Several chunks, where a single one has too few places for any to stand out.
+    // Several chunks where a single one has too few places for any to stand out.
     let chunks = LEAST_PLACES.div_ceil(inside);
-    let row = repeat(rig, chunks * inside, repetitions, |rig, k| {
-        let start = area.place(rig, (chunks as u64 + 1) * chunk.chunk_bytes) + chunk.phase_bytes;
+    let row = repeat(bench, chunks * inside, repetitions, |bench, k| {
+        let start = area.place(bench, (chunks as u64 + 1) * chunk.chunk_bytes) + chunk.phase_bytes;
         let boundary = start + (k / inside) as u64 * chunk.chunk_bytes + (k % inside + 1) as u64 * sector;
-        rig.one(Access::read(boundary - sector, 2 * sector)).map(|latency| latency.as_us_f64())
+        bench.one(Access::read(boundary - sector, 2 * sector)).map(|latency| latency.as_us_f64())
     })?;
     let Some(standout) = pattern::standout(&row) else {
-        return page_of_like_places(rig, area, chunk, repetitions);
+        return page_of_uniform_chunk(bench, area, chunk, repetitions);
     };
     let page = (standout.places[0] + 1) as u64 * sector;
     let boundary = |k: usize| ((k % inside + 1) as u64 * sector).is_multiple_of(page);
@@ -192,26 +192,28 @@ pub fn page_bytes(
 
 const LEAST_PLACES: usize = 12;
 
-/// Where all reads of two sectors inside a chunk take alike, a chunk may be one page, or each sector may be one. In one
-/// page a read of two sectors saves an array time against two reads of one each; of two pages it saves but a command,
-/// as much as two reads on different dies take longer than one. That nothing is saved proves nothing: the array
-/// time may hide behind the bus.
-fn page_of_like_places(
-    rig: &mut Rig<'_>,
+/// Returns the chunk as the page size where a read of two sectors saves an array time against two reads of one each.
+///
+/// Where all reads of two sectors inside a chunk take equally long, either the chunk is one page or each sector is one.
+/// In one page the read of two sectors saves an array time; of two pages it saves only a command, which is the
+/// difference between two reads on different dies and one read. No saving proves nothing: the bus may hide the array
+/// time.
+fn page_of_uniform_chunk(
+    bench: &mut Bench<'_>,
     area: Area,
     chunk: &Boundaries,
     repetitions: usize,
 ) -> Result<Option<u64>, Interruption> {
-    let sector = rig.sector_bytes();
-    let points = repeat(rig, 4, 16 * repetitions, |rig, kind| {
-        let start = area.place(rig, 4 * chunk.chunk_bytes) + chunk.phase_bytes + chunk.chunk_bytes;
+    let sector = bench.sector_bytes();
+    let points = repeat(bench, 4, 16 * repetitions, |bench, kind| {
+        let start = area.place(bench, 4 * chunk.chunk_bytes) + chunk.phase_bytes + chunk.chunk_bytes;
         let accesses: &[Access] = match kind {
             0 => &[Access::read(start, 2 * sector)],
             1 => &[Access::read(start + sector, sector), Access::read(start, sector)],
             2 => &[Access::read(start, sector)],
             _ => &[Access::read(start, sector), Access::read(start - sector, sector)],
         };
-        rig.burst(accesses).map(|time| time.as_us_f64())
+        bench.burst(accesses).map(|time| time.as_us_f64())
     })?;
     let [both, pair, one, apart] = std::array::from_fn(|kind| points[kind].value);
     let error = points.iter().map(|p| p.error * p.error).sum::<f64>().sqrt();
@@ -220,31 +222,31 @@ fn page_of_like_places(
     Ok((saved > 2.0 * least).then_some(chunk.chunk_bytes))
 }
 
-/// Measures places `0..count` in random order, over and over, and summarises each.
+/// Measures places `0..count` in random order, `repetitions` times, and summarizes each.
 pub(crate) fn repeat(
-    rig: &mut Rig<'_>,
+    bench: &mut Bench<'_>,
     count: usize,
     repetitions: usize,
-    measure: impl FnMut(&mut Rig<'_>, usize) -> Result<f64, Interruption>,
+    measure: impl FnMut(&mut Bench<'_>, usize) -> Result<f64, Interruption>,
 ) -> Result<Vec<Point>, Interruption> {
-    let mut all = samples(rig, count, repetitions, measure)?;
+    let mut all = samples(bench, count, repetitions, measure)?;
     Ok(all.iter_mut().map(|repetitions| point(repetitions)).collect())
 }
 
-/// Measures places `0..count` in random order, over and over.
+/// Measures places `0..count` in random order, `repetitions` times.
 pub(crate) fn samples(
-    rig: &mut Rig<'_>,
+    bench: &mut Bench<'_>,
     count: usize,
     repetitions: usize,
-    mut measure: impl FnMut(&mut Rig<'_>, usize) -> Result<f64, Interruption>,
+    mut measure: impl FnMut(&mut Bench<'_>, usize) -> Result<f64, Interruption>,
 ) -> Result<Vec<Vec<f64>>, Interruption> {
     let mut all = vec![Vec::with_capacity(repetitions); count];
     let mut order: Vec<usize> = (0..count).collect();
     for _ in 0..repetitions {
-        // Slow drifts of the drive or the machine then fall on all places alike.
-        rig.random().shuffle(&mut order);
+        // A random order spreads slow drifts of the drive or the machine evenly over the places.
+        bench.random().shuffle(&mut order);
         for &k in &order {
-            all[k].push(measure(rig, k)?);
+            all[k].push(measure(bench, k)?);
         }
     }
     Ok(all)

@@ -1,11 +1,11 @@
-//! The measurement that a recommendation reports: the recommended point as `run` measures it, with the same loop, the
-//! same warm-up and long enough, so that whoever runs the same line on the same drive sees the same.
+//! The measurement that a recommendation reports: the recommended point as `run` measures it, with the same loop and
+//! warm-up and long enough, so that the same line gives the same rates on the same drive.
 
+use crate::bench::Bench;
 use crate::chunk::Area;
 use crate::grid::Cell;
 use crate::load::Load;
 use crate::options::Budget;
-use crate::rig::Rig;
 use flashlane_base::{Histogram, Seed};
 use flashlane_device::Counters;
 use flashlane_measure::statistics::steady_state::Window;
@@ -13,7 +13,7 @@ use flashlane_measure::{Interruption, Run};
 use flashlane_result::probe::Rate;
 use flashlane_workload::{Stop, Workload};
 
-/// What a run showed of one point.
+/// Measurement of one point.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Measured {
     pub(crate) bandwidth_bytes_per_s: f64,
@@ -21,13 +21,13 @@ pub(crate) struct Measured {
     pub(crate) p50_ns: f64,
     pub(crate) p99_ns: f64,
     pub(crate) requests: u64,
-    /// Whether the latency was steady over the run, by the rule that `run` applies.
+    /// Whether the latency was steady over the run, by the rule of `run`.
     pub(crate) steady: bool,
-    /// Flash pages programmed a page written, where the device counts them.
+    /// Flash pages programmed per page written, where the device counts them.
     pub(crate) write_amplification: Option<f64>,
-    /// Whether the device cleaned meanwhile, where it counts that.
+    /// Whether GC ran meanwhile, where the device counts it.
     pub(crate) cleaning: Option<bool>,
-    /// The line that repeats it.
+    /// The workload line that repeats it.
     pub(crate) workload: String,
 }
 
@@ -55,7 +55,7 @@ impl From<&Run> for Measured {
 }
 
 impl Measured {
-    /// What runs of one workload showed together. Requires: at least one.
+    /// Combines runs of one workload, of which there MUST be at least one.
     pub(crate) fn of_rounds(rounds: &[Run]) -> Self {
         let mut latencies = Histogram::new();
         let (mut requests, mut bytes, mut ns) = (0, 0, 0);
@@ -82,28 +82,28 @@ impl Measured {
     }
 }
 
-/// A workload as `run` takes it. A seed of 0 is the one that it takes by itself.
+/// Returns a workload as a line for `run`, without the default seed of 0.
 pub(crate) fn line(workload: &Workload) -> String {
     let text = workload.to_string();
     text.strip_suffix(",seed=0").unwrap_or(&text).to_owned()
 }
 
-/// Whether a device cleaned, where it counts that.
+/// Returns whether GC ran, where the device counts it.
 pub(crate) fn is_cleaning(counters: &Counters) -> Option<bool> {
     let moved = counters.get("pages_moved_by_cleaning").is_some_and(|pages| pages > 0);
     counters.get("blocks_erased").map(|blocks| blocks > 0 || moved)
 }
 
-/// Bytes that a confirming run reads, within limits on its requests.
+/// Bytes of a confirming run, within limits on its number of requests.
 const READ_BYTES: u64 = 1 << 30;
 const FEWEST: u64 = 4096;
 const MOST: u64 = 20_000;
-/// A scan reads this much before it counts, so that nothing that an earlier one left in a drive's cache counts.
+/// Warm-up of a scan, so that data of an earlier scan in the drive's cache does not count.
 const PASSED_BYTES: u64 = 128 << 20;
 
-/// Measures reads at one point; `area` is the part of the device that they keep to, all of it where there is none.
+/// Measures reads at one point, in `area` or on the whole device.
 pub(crate) fn reads(
-    rig: &mut Rig<'_>,
+    bench: &mut Bench<'_>,
     load: Load,
     area: Option<Area>,
     budget: Budget,
@@ -116,13 +116,13 @@ pub(crate) fn reads(
     }
     let mut stop = Stop::after((READ_BYTES / size).clamp(FEWEST, MOST));
     let mut warmup_bytes = if load == Load::Scan { PASSED_BYTES } else { 0 };
-    if rig.is_real() {
+    if bench.is_real() {
         stop.time = Some(budget.run);
         warmup_bytes = warmup_bytes.min((cell.rate * budget.run.as_s_f64()) as u64);
     }
     let workload = Workload::new(vec![job], stop).warmup(warmup_bytes / size);
-    // Another seed each time: what one measurement left in a cache is not to serve the next.
-    let seed = Seed(rig.random().bits());
-    let run = rig.run(&workload.clone().seed(seed))?;
+    // Another seed each time, so that data left in a cache by one measurement does not serve the next.
+    let seed = Seed(bench.random().bits());
+    let run = bench.run(&workload.clone().seed(seed))?;
     Ok(Measured { workload: line(&workload), ..Measured::from(&run) })
 }

@@ -1,13 +1,13 @@
-//! A load over request sizes and depths: a short measurement for each, to choose from.
+//! Short measurements of a load over request sizes and depths.
 //!
 //! Cells of a scan follow each other through the area with gaps between them, and never begin where an earlier cell
-//! may have left data in the drive's cache. What a cell shows is an estimate all the same: it is short, and says what
-//! is worth a measurement ([`crate::confirm`]).
+//! may have left data in the drive's cache. Cells are short and give estimates, which decide which points are worth a
+//! confirming measurement ([`crate::confirm`]).
 
+use crate::bench::Bench;
 use crate::chunk::Area;
 use crate::confirm::Measured;
 use crate::load::Load;
-use crate::rig::Rig;
 use flashlane_base::units::format_bytes;
 use flashlane_base::{Duration, Histogram, Instant, Seed};
 use flashlane_measure::Interruption;
@@ -16,9 +16,9 @@ use flashlane_workload::{Access, Generator};
 
 const SIZES: [u64; 4] = [4096, 16 * 1024, 64 * 1024, 256 * 1024];
 const DEPTHS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
-/// A cell takes at least this many times the requests that it has in flight.
+/// Least number of requests of a cell, as a multiple of its depth.
 const ROUNDS: usize = 4;
-/// Between the places of two scans: more than a drive fetches ahead of one.
+/// Distance between two scans: more than a drive prefetches.
 const GAP_BYTES: u64 = 8 << 20;
 
 /// One size and depth.
@@ -26,19 +26,19 @@ const GAP_BYTES: u64 = 8 << 20;
 pub(crate) struct Cell {
     pub(crate) size: u64,
     pub(crate) depth: u32,
-    /// Bytes a second: the cell's estimate, or what a confirming measurement gave.
+    /// Bytes per second: the estimate, or the confirming measurement.
     pub(crate) rate: f64,
     pub(crate) p99_ns: f64,
     pub(crate) confirmed: Option<Measured>,
 }
 
-/// What a load is measured over.
+/// The area of a load, and the bytes per cell.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ground {
+pub(crate) struct TestArea {
     pub(crate) area: Area,
-    /// Bytes a cell, …
+    /// Bytes per cell.
     pub(crate) bytes_each: u64,
-    /// … behind bytes that do not count.
+    /// Bytes before those that count.
     pub(crate) lead_in_bytes: u64,
 }
 
@@ -55,19 +55,19 @@ pub(crate) struct Grid {
 impl Grid {
     /// Measures every cell; with `page_bytes`, those of this size only.
     pub(crate) fn measure(
-        rig: &mut Rig<'_>,
+        bench: &mut Bench<'_>,
         load: Load,
-        ground: Ground,
+        test_area: TestArea,
         page_bytes: Option<u64>,
         time: Duration,
     ) -> Result<Self, Interruption> {
-        let unit = rig.unit_bytes(load == Load::RandomWrite);
+        let unit = bench.unit_bytes(load == Load::RandomWrite);
         let sizes: Vec<u64> = match page_bytes {
             Some(page) => vec![page],
             None => SIZES.into_iter().filter(|size| size.is_multiple_of(unit)).collect(),
         };
         let sizes = if sizes.is_empty() { vec![unit] } else { sizes };
-        let depths: Vec<u32> = DEPTHS.into_iter().filter(|depth| *depth <= rig.depth()).collect();
+        let depths: Vec<u32> = DEPTHS.into_iter().filter(|depth| *depth <= bench.depth()).collect();
         let mut grid = Self {
             load,
             cells: Vec::new(),
@@ -78,11 +78,11 @@ impl Grid {
         let mut cursor = 0;
         for &size in &sizes {
             for &depth in &depths {
-                let start = rig.device().now();
-                let cell = grid.cell(rig, ground, &mut cursor, (size, depth), time)?;
+                let start = bench.device().now();
+                let cell = grid.cell(bench, test_area, &mut cursor, (size, depth), time)?;
                 grid.cells.push(cell);
-                // Where a few requests take so long, more of them only wait for each other.
-                if rig.is_real() && rig.device().now().since(start) > time * 4 {
+                // With requests this slow, a greater depth only makes them wait for each other.
+                if bench.is_real() && bench.device().now().since(start) > time * 4 {
                     break;
                 }
             }
@@ -92,18 +92,18 @@ impl Grid {
 
     fn cell(
         &mut self,
-        rig: &mut Rig<'_>,
-        ground: Ground,
+        bench: &mut Bench<'_>,
+        test_area: TestArea,
         cursor: &mut u64,
         (size, depth): (u64, u32),
         time: Duration,
     ) -> Result<Cell, Interruption> {
-        // Requests that were in flight together may be done together: only many rounds of them show a pace.
+        // Requests in flight together may complete together: a rate needs many rounds of them.
         let round = depth as usize;
-        let lead_in_bytes = ground.lead_in_bytes;
+        let lead_in_bytes = test_area.lead_in_bytes;
         let lead_in = (lead_in_bytes.div_ceil(size) as usize).max(if lead_in_bytes > 0 { round } else { 0 });
-        let count = ((ground.bytes_each / size).clamp(32, 400) as usize).max(ROUNDS * round);
-        let Area { offset_bytes, length_bytes } = ground.area;
+        let count = ((test_area.bytes_each / size).clamp(32, 400) as usize).max(ROUNDS * round);
+        let Area { offset_bytes, length_bytes } = test_area.area;
         let slots = (length_bytes / size).max(1);
         let accesses: Vec<Access> = if self.load == Load::Scan {
             let first = cursor.div_ceil(size);
@@ -113,19 +113,19 @@ impl Grid {
                 .collect()
         } else {
             let job = self.load.job(size, depth).area(offset_bytes, slots * size);
-            let seed = Seed(rig.random().bits());
+            let seed = Seed(bench.random().bits());
             let mut generator = Generator::new(&job, offset_bytes + slots * size, seed);
             (0..lead_in + count).map(|_| generator.access()).collect()
         };
         let mut done: Vec<(Instant, Duration)> = Vec::with_capacity(accesses.len());
-        let start = rig.device().now();
-        rig.stream_until(accesses.into_iter(), depth, Some(time), &mut |_, completion| {
+        let start = bench.device().now();
+        bench.stream_until(accesses.into_iter(), depth, Some(time), &mut |_, completion| {
             done.push((completion.completed, completion.latency()));
         })?;
         if self.load == Load::RandomWrite {
             self.written_bytes += done.len() as u64 * size;
         }
-        // Where the time ended first, half of what was done counts at least.
+        // Where the time ended first, at least half of the completed requests count.
         let lead_in = lead_in.min(done.len() / 2);
         let first = if lead_in == 0 { start } else { done[lead_in - 1].0 };
         let counted = &done[lead_in..];
@@ -136,7 +136,7 @@ impl Grid {
         Ok(Cell { size, depth, rate, p99_ns: latencies.latency().p99, confirmed: None })
     }
 
-    /// The bandwidth of each size against depth.
+    /// Draws the bandwidth of each size against depth.
     pub(crate) fn figure(&self) -> Figure {
         let mut sizes: Vec<u64> = self.cells.iter().map(|cell| cell.size).collect();
         sizes.dedup();

@@ -1,36 +1,41 @@
-//! Interference of reads and writes: what a random reader and a writer lose to each other (chen11, section 5.2 and
-//! table 2).
+//! Interference of reads and writes: how much a random reader and a random writer slow each other down (chen11,
+//! section 5.2 and table 2).
 
+use crate::bench::Bench;
 use crate::chunk::Area;
-use crate::rig::Rig;
 use flashlane_base::{Duration, Seed};
 use flashlane_measure::Interruption;
 use flashlane_result::probe::Finding;
 use flashlane_workload::{Job, Mix, Pattern, Stop, Workload};
 use std::fmt;
 
-/// From this slowdown on there is interference, and up to this there is none to speak of.
+/// Least slowdown that counts as interference, and greatest one that counts as none.
 const SLOWED: f64 = 1.5;
 const NOT_SLOWED: f64 = 1.2;
 const TURNS: usize = 3;
-/// The longest that one of them takes where time is real.
+/// Longest run where time is real.
 const LONGEST: Duration = Duration::from_ms(500);
 
-/// Measures a reader and a writer alone and together, each in its half of the area.
-pub(crate) fn find(rig: &mut Rig<'_>, area: Area, page: u64, requests: u64) -> Result<Finding, Interruption> {
+/// Measures a reader and a writer alone and together, each in one half of the area.
+pub(crate) fn find(
+    bench: &mut Bench<'_>,
+    area: Area,
+    page: u64,
+    requests: u64,
+) -> Result<Finding, Interruption> {
     let half = area.length_bytes / 2 / page * page;
     let reader = Job::new("reader", Pattern::Random, Mix::READ, page).area(area.offset_bytes, half);
     let writer = Job::new("writer", Pattern::Random, Mix::WRITE, page).area(area.offset_bytes + half, half);
     let mut rates = |jobs: Vec<Job>| -> Result<Vec<f64>, Interruption> {
         let mut stop = Stop::after(requests);
-        stop.time = (!rig.device().profile().simulated).then_some(LONGEST);
-        let workload = Workload::new(jobs, stop).seed(Seed(rig.random().bits()));
-        let run = rig.run(&workload)?;
-        rig.settle()?;
+        stop.time = (!bench.device().profile().simulated).then_some(LONGEST);
+        let workload = Workload::new(jobs, stop).seed(Seed(bench.random().bits()));
+        let run = bench.run(&workload)?;
+        bench.flush_and_pause()?;
         let seconds = run.elapsed.as_s_f64().max(1e-9);
         Ok(run.jobs.iter().map(|job| job.latencies().len() as f64 / seconds).collect())
     };
-    // Alone and together in turns: what one turn shows and the next does not is no interference.
+    // Alone and together in turns: a slowdown that only one turn shows is not interference.
     let mut turns = Vec::new();
     for _ in 0..TURNS {
         let (read_alone, write_alone) = (rates(vec![reader.clone()])?[0], rates(vec![writer.clone()])?[0]);
@@ -51,9 +56,9 @@ pub(crate) fn find(rig: &mut Rig<'_>, area: Area, page: u64, requests: u64) -> R
     })
 }
 
-/// What one of the two loses.
+/// Slowdown of the reader or the writer.
 struct Slowdown {
-    /// Requests a second alone and together: of the turns, the one of median slowdown.
+    /// Requests per second alone and together, in the turn of median slowdown.
     alone: f64,
     together: f64,
     least: f64,

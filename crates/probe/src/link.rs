@@ -1,12 +1,12 @@
-//! The link: bandwidth, what a command costs, and the shortest round trip.
+//! The link: bandwidth, cost of a command, and the shortest round trip.
 //!
-//! Trimmed pages hold nothing, so most drives answer for them without asking flash: what is left is host, command
-//! and link. Many such reads in flight are served at the link's pace; the time of one against its size is a
-//! straight line with the command's cost at zero bytes and the bandwidth as its slope.
+//! Trimmed pages hold no data, so most drives complete reads of them without flash: their latency is host, command and
+//! link. Many such reads in flight complete at the rate of the link; the time per read against its size is a straight
+//! line with the cost of a command at zero bytes and the inverse bandwidth as its slope.
 
+use crate::bench::Bench;
 use crate::chunk::Area;
 use crate::pattern::point;
-use crate::rig::Rig;
 use flashlane_device::SubmitError;
 use flashlane_measure::Interruption;
 use flashlane_result::probe::Finding;
@@ -19,12 +19,12 @@ pub(crate) struct Link {
     pub(crate) round_trip: Finding,
 }
 
-/// How far the line may miss its points, and two measurements of one point each other.
+/// Tolerance of the line's distance from its points, and of two measurements of one point.
 const STRAIGHT: f64 = 0.04;
 
 /// Measures the link over an area that may be trimmed.
-pub(crate) fn find(rig: &mut Rig<'_>, area: Area) -> Result<Link, Interruption> {
-    match rig.one(Access::trim(area.offset_bytes, area.length_bytes)) {
+pub(crate) fn find(bench: &mut Bench<'_>, area: Area) -> Result<Link, Interruption> {
+    match bench.one(Access::trim(area.offset_bytes, area.length_bytes)) {
         Ok(_) => {}
         Err(Interruption::Refused { error: SubmitError::Unsupported { .. }, .. }) => {
             return Ok(Link::unknown(
@@ -33,11 +33,11 @@ pub(crate) fn find(rig: &mut Rig<'_>, area: Area) -> Result<Link, Interruption> 
         }
         Err(error) => return Err(error),
     }
-    let sector = rig.sector_bytes();
+    let sector = bench.sector_bytes();
     let mut times = Vec::new();
     for _ in 0..64 {
-        let at = area.offset_bytes + rig.random().below(area.length_bytes / sector) * sector;
-        times.push(rig.one(Access::read(at, sector))?.as_us_f64());
+        let at = area.offset_bytes + bench.random().below(area.length_bytes / sector) * sector;
+        times.push(bench.one(Access::read(at, sector))?.as_us_f64());
     }
     let round_trip = point(&mut times);
     let round_trip = Finding::found(
@@ -48,8 +48,8 @@ pub(crate) fn find(rig: &mut Rig<'_>, area: Area) -> Result<Link, Interruption> 
     let sizes = [sector, 16 * 1024, 64 * 1024, 128 * 1024];
     let mut points = Vec::new();
     for size in sizes {
-        let (first, again) = (pace_us(rig, area, size, 1)?, pace_us(rig, area, size, 1)?);
-        let shallower = pace_us(rig, area, size, 2)?;
+        let (first, again) = (us_per_read(bench, area, size, 1)?, us_per_read(bench, area, size, 1)?);
+        let shallower = us_per_read(bench, area, size, 2)?;
         if (first / again - 1.0).abs() > STRAIGHT {
             return Ok(Link {
                 round_trip,
@@ -70,7 +70,7 @@ pub(crate) fn find(rig: &mut Rig<'_>, area: Area) -> Result<Link, Interruption> 
     }
     let evidence = format!(
         "{} reads of 16 to 128 KiB that hold nothing, in flight together, take {command:.1} µs and {:.3} µs a KiB each",
-        rig.depth(),
+        bench.depth(),
         slope * 1024.0
     );
     let bandwidth = Finding::found((1e6 / slope).round() as u64, 0.9, evidence.clone());
@@ -83,7 +83,7 @@ pub(crate) fn find(rig: &mut Rig<'_>, area: Area) -> Result<Link, Interruption> 
 }
 
 impl Link {
-    /// Nothing is known, and why.
+    /// Findings that are not determined, for one reason.
     pub(crate) fn unknown(why: &str) -> Self {
         Self {
             bandwidth: Finding::not_determined(why),
@@ -93,17 +93,18 @@ impl Link {
     }
 }
 
-/// Microseconds a read of `size` bytes at the drive's depth divided by `share`.
-fn pace_us(rig: &mut Rig<'_>, area: Area, size: u64, share: u32) -> Result<f64, Interruption> {
+/// Microseconds per read of `size` bytes at the drive's depth divided by `share`.
+fn us_per_read(bench: &mut Bench<'_>, area: Area, size: u64, share: u32) -> Result<f64, Interruption> {
     let count = 400;
-    let places: Vec<u64> =
-        (0..count).map(|_| area.offset_bytes + rig.random().below(area.length_bytes / size) * size).collect();
-    let depth = (rig.depth() / share).max(1);
-    let elapsed = rig.stream(places.into_iter().map(|at| Access::read(at, size)), depth)?;
+    let places: Vec<u64> = (0..count)
+        .map(|_| area.offset_bytes + bench.random().below(area.length_bytes / size) * size)
+        .collect();
+    let depth = (bench.depth() / share).max(1);
+    let elapsed = bench.stream(places.into_iter().map(|at| Access::read(at, size)), depth)?;
     Ok(elapsed.as_us_f64() / f64::from(count))
 }
 
-/// Least squares: slope and value at zero.
+/// Fits a line by least squares: slope and value at zero.
 fn line(points: &[(f64, f64)]) -> (f64, f64) {
     let n = points.len() as f64;
     let (mx, my) = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);

@@ -1,8 +1,7 @@
-//! The loads that recommendations are given for, as jobs of a workload.
+//! The loads of recommendations, as jobs of a workload.
 
 use flashlane_workload::{Job, Mix, Pattern};
 
-/// A kind of load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Load {
     RandomRead,
@@ -11,7 +10,7 @@ pub(crate) enum Load {
 }
 
 impl Load {
-    /// As results name it.
+    /// Name in results.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::RandomRead => "random_read",
@@ -28,7 +27,7 @@ impl Load {
         }
     }
 
-    /// A job of this load over the whole device.
+    /// Returns a job of this load over the whole device.
     pub(crate) fn job(self, size_bytes: u64, depth: u32) -> Job {
         let (name, pattern, mix) = match self {
             Self::RandomRead => ("random-read", Pattern::Random, Mix::READ),

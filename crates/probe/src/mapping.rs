@@ -1,17 +1,17 @@
-//! The mapping policy: does a page's place follow from its address, or from when it was written?
+//! The mapping policy: a page's place follows from its address, or from the order of writes.
 //!
-//! As chen11 (section 4.4): a part of the area is overwritten once, page by page, in random order. Then pairs of
-//! pages whose *addresses* lie a whole number of stripes apart are read, and pairs whose *turns* in the order of
-//! writing do. Whichever kind still collides on a die names the policy; both or neither, and nothing is said.
+//! As chen11 (section 4.4): a part of the area is overwritten once, page by page, in random order. Then pairs of pages
+//! whose *addresses* are a whole number of stripes apart are read, and pairs whose *turns* in the order of writing are.
+//! The kind that still collides on a die names the policy; where both or neither collide, it is not determined.
 
+use crate::bench::Bench;
 use crate::chunk::{Area, samples};
-use crate::rig::Rig;
 use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 
 /// Mean times of the four kinds of pairs, in microseconds.
 ///
-/// Means, not medians: of pairs that share a die by chance the share counts, which on a drive with two dies is half.
+/// Means, not medians, include the pairs that share a die by chance, which are half of them on a drive with two dies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Collisions {
     /// Addresses a whole number of stripes apart.
@@ -27,14 +27,14 @@ pub struct Collisions {
 /// A mapping policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// By address.
+    /// A page's place follows from its address.
     Lba,
-    /// By the order of writes.
+    /// A page's place follows from the order of writes.
     WriteOrder,
 }
 
 impl Policy {
-    /// As results name it.
+    /// Name in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lba => "lba",
@@ -43,11 +43,11 @@ impl Policy {
     }
 }
 
-/// The order in which an area was overwritten.
+/// An area that was overwritten in random order.
 pub struct Overwritten {
-    /// Page addresses by turn.
+    /// Page addresses in the order of writes.
     pub turns: Vec<u64>,
-    /// Bytes of a page.
+    /// Page size.
     pub page_bytes: u64,
 }
 
@@ -55,41 +55,41 @@ pub struct Overwritten {
 ///
 /// # Errors
 /// [`Interruption`] where the device fails.
-pub fn overwrite(rig: &mut Rig<'_>, area: Area, page_bytes: u64) -> Result<Overwritten, Interruption> {
+pub fn overwrite(bench: &mut Bench<'_>, area: Area, page_bytes: u64) -> Result<Overwritten, Interruption> {
     let mut turns: Vec<u64> =
         (0..area.length_bytes / page_bytes).map(|i| area.offset_bytes + i * page_bytes).collect();
-    rig.random().shuffle(&mut turns);
-    rig.stream(turns.iter().map(|&at| Access::write(at, page_bytes)), 1)?;
-    rig.settle()?;
+    bench.random().shuffle(&mut turns);
+    bench.stream(turns.iter().map(|&at| Access::write(at, page_bytes)), 1)?;
+    bench.flush_and_pause()?;
     Ok(Overwritten { turns, page_bytes })
 }
 
-/// Measures the four kinds of pairs; `stripe_pages` is the distance at which pages share a die, `chunk_pages` that
-/// at which they share nothing.
+/// Measures the four kinds of pairs; pages share a die at a distance of `stripe_pages`, and nothing at a distance of
+/// `chunk_pages`.
 ///
 /// # Errors
 /// [`Interruption`] where the device fails.
 pub fn collisions(
-    rig: &mut Rig<'_>,
+    bench: &mut Bench<'_>,
     area: Area,
     written: &Overwritten,
     (stripe_pages, chunk_pages): (u64, u64),
     repetitions: usize,
 ) -> Result<Collisions, Interruption> {
     let page = written.page_bytes;
-    let sector = rig.sector_bytes();
+    let sector = bench.sector_bytes();
     let pages = written.turns.len() as u64;
     let stripes = (pages / stripe_pages).saturating_sub(2).clamp(1, 8);
-    let kinds = samples(rig, 4, repetitions, |rig, kind| {
-        let whole = stripe_pages * (1 + rig.random().below(stripes));
+    let kinds = samples(bench, 4, repetitions, |bench, kind| {
+        let whole = stripe_pages * (1 + bench.random().below(stripes));
         let distance = if kind % 2 == 0 { whole } else { whole - chunk_pages };
-        let first = rig.random().below(pages - distance);
+        let first = bench.random().below(pages - distance);
         let at = |index: u64| match kind {
             0 | 1 => area.offset_bytes + index * page,
             _ => written.turns[index as usize],
         };
         let reads = [Access::read(at(first + distance), sector), Access::read(at(first), sector)];
-        rig.burst(&reads).map(|time| time.as_us_f64())
+        bench.burst(&reads).map(|time| time.as_us_f64())
     })?;
     let mean = |kind: usize| trimmed_mean(&kinds[kind]);
     Ok(Collisions {
@@ -101,12 +101,12 @@ pub fn collisions(
 }
 
 impl Collisions {
-    /// The steps by address and by turn, as shares of `step_us`, the step that a shared die makes.
+    /// Returns the steps by address and by turn, as shares of `step_us`, the step of a shared die.
     pub fn shares(&self, step_us: f64) -> (f64, f64) {
         ((self.by_address - self.by_address_apart) / step_us, (self.by_turn - self.by_turn_apart) / step_us)
     }
 
-    /// Which policy the steps name, if either.
+    /// Returns the policy that the steps show, if any.
     pub fn policy(&self, step_us: f64) -> Option<Policy> {
         let (address, turn) = self.shares(step_us);
         match (address, turn) {
@@ -117,7 +117,7 @@ impl Collisions {
     }
 }
 
-/// The mean of all but the largest fiftieth, where interrupts and neighbours on the machine are.
+/// Mean of all but the largest 2%, which may be due to interrupts and other load on the machine.
 fn trimmed_mean(times: &[f64]) -> f64 {
     let mut sorted = times.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

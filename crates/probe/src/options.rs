@@ -1,23 +1,23 @@
-//! How a probe is to be made.
+//! Options of a probe.
 
-use crate::rig::Measurement;
+use crate::bench::Measurement;
 use flashlane_base::{Duration, Seed};
 use std::ops::ControlFlow;
 
-/// How much is asked of the drive.
+/// How thorough a probe is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
-    /// Fewer repetitions: under a minute on a drive with 100 us a read.
+    /// Fewer repetitions: under a minute on a drive with reads of 100 µs.
     Quick,
-    /// The usual.
+    /// The usual repetitions.
     #[default]
     Normal,
-    /// Also what needs the whole drive to be written: the rhythm in which blocks are reclaimed.
+    /// Also the experiment that writes the whole drive: the reclaim unit.
     Full,
 }
 
 impl Effort {
-    /// How often to repeat what is usually repeated `usual` times.
+    /// Returns the repetitions of an experiment that usually takes `usual`.
     pub(crate) fn repetitions(self, usual: usize) -> usize {
         match self {
             Self::Quick => (usual / 2).max(8),
@@ -27,23 +27,23 @@ impl Effort {
     }
 }
 
-/// How long the parts of a probe may take on a device whose time is real.
+/// Time limits of a probe's parts on a device whose time is real.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Budget {
     /// A stage that looks for structure.
     pub(crate) stage: Duration,
-    /// A point of a grid of sizes and depths, …
+    /// A point of a grid of sizes and depths.
     pub(crate) cell: Duration,
-    /// … and a measurement of one that is considered.
+    /// A confirming measurement of a point.
     pub(crate) run: Duration,
-    /// The writes before random writes are measured.
-    pub(crate) settle: Duration,
+    /// The writes before the measurement of random writes.
+    pub(crate) precondition: Duration,
 }
 
 impl Effort {
-    /// The times for a kind of device. A file or virtual disk shows the host, which shorter measurements show as well.
+    /// Returns the limits for a kind of device. A file or virtual disk shows the host, for which shorter ones suffice.
     pub(crate) fn budget(self, medium: Medium) -> Budget {
-        let [stage, cell, run, settle] = match (medium, self) {
+        let [stage, cell, run, precondition] = match (medium, self) {
             (Medium::Drive, Self::Quick) => [8_000, 50, 250, 3_000],
             (Medium::Drive, Self::Normal) => [60_000, 150, 500, 20_000],
             (Medium::Drive, Self::Full) => [600_000, 500, 5_000, 1_800_000],
@@ -52,24 +52,24 @@ impl Effort {
             (_, Self::Full) => [60_000, 250, 2_000, 120_000],
         }
         .map(Duration::from_ms);
-        Budget { stage, cell, run, settle }
+        Budget { stage, cell, run, precondition }
     }
 }
 
-/// What a device is, apart from what its timing shows.
+/// Kind of a device, as known to the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Medium {
-    /// A drive, or nothing is known.
+    /// A drive, or unknown.
     #[default]
     Drive,
-    /// A file of a file system.
+    /// A file in a file system.
     File,
     /// The disk of a virtual machine.
     VirtualDisk,
 }
 
 impl Medium {
-    /// As results name it.
+    /// Name in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Drive => "drive",
@@ -79,39 +79,39 @@ impl Medium {
     }
 }
 
-/// How a probe is to be made.
+/// Options of a probe.
 #[derive(Default)]
 pub struct Options<'a> {
-    /// How much is asked of the drive.
+    /// How thorough the probe is.
     pub effort: Effort,
-    /// Whether the drive's content may be destroyed. Without it nothing is written, and what needs writing is not
-    /// determined.
+    /// Whether the drive's content may be destroyed. Without it the probe writes nothing, and features that need writes
+    /// are not determined.
     pub may_write: bool,
-    /// The root of the probe's random choices.
+    /// Root of the probe's random choices.
     pub seed: Seed,
-    /// What the device is, as far as the caller knows.
+    /// Kind of the device, as known to the caller.
     pub medium: Medium,
-    /// The share of the device that was never written, 0 to 1, where the caller knows.
+    /// Share of the device that was never written, 0 to 1, where known to the caller.
     pub never_written_share: Option<f64>,
-    /// The size of random reads and writes that advice is wanted for; sizes from 4 KiB to 256 KiB are compared
-    /// where there is none. Requires: a multiple of the device's units.
+    /// Size of random reads and writes to recommend a depth for; MUST be a multiple of the device's units. By default,
+    /// sizes from 4 KiB to 256 KiB are compared.
     pub page_bytes: Option<u64>,
-    /// The longest that 99% of random reads and writes may take.
+    /// Bound on the 99th percentile of random reads and writes.
     pub p99: Option<Duration>,
-    /// Where every measurement goes, the first million of them.
+    /// Receives the measurements, up to the first million.
     pub measurements: Option<&'a mut Vec<Measurement>>,
-    /// Called now and then; breaking ends the probe, and what was found stands.
+    /// Called regularly; a break ends the probe, which keeps its findings so far.
     pub watch: Option<Watch<'a>>,
 }
 
-/// Called with how far a probe has come.
+/// A callback with the progress of a probe.
 pub type Watch<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
 
-/// How far a probe has come.
+/// Progress of a probe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// What is being looked for.
+    /// Name of the current stage.
     pub stage: &'static str,
-    /// The share of stages done, 0 to 1.
+    /// Share of the probe that is done, 0 to 1.
     pub share: f64,
 }

@@ -1,7 +1,7 @@
 //! Patterns in rows of measurements: which values stand out, and whether they recur with a period.
 //!
-//! The rules are strict on purpose. A period is reported only where *every* place that should stand out does,
-//! and no other; one exception, and nothing is reported.
+//! The rules are strict. A period is reported only where *every* place of the period stands out, and no other place
+//! does.
 
 /// A measured value with its uncertainty.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -12,50 +12,51 @@ pub struct Point {
     pub error: f64,
 }
 
-/// The mean of the middle half of the repetitions, and its standard error from their spread.
+/// Returns the mean of the middle half of the repetitions, of which there MUST be at least one, and its standard error
+/// from their spread.
 ///
-/// The middle half, so that a few stray values (an interrupt, a neighbour on the machine) neither move the value nor
-/// blow up its error; its mean rather than the median, because two reads that finish at nearly the same moment take
-/// turns in delaying each other, and the median of such a mixture jumps. Requires: at least one repetition.
+/// The middle half, so that a few outliers (an interrupt, other load on the machine) change neither the value nor its
+/// error; its mean rather than the median, because two reads that finish at nearly the same time delay each other in
+/// turn, and the median of such a mixture jumps.
 pub fn point(repetitions: &mut [f64]) -> Point {
     repetitions.sort_unstable_by(f64::total_cmp);
     let n = repetitions.len();
     let middle = &repetitions[n / 4..n - n / 4];
     let value = middle.iter().sum::<f64>() / middle.len() as f64;
     // The middle half of a normal distribution is 1.349 standard deviations wide, and the standard error of its mean
-    // is 1.09 times that of the mean of all.
+    // is 1.09 times that of the overall mean.
     let sigma = (middle[middle.len() - 1] - middle[0]) / 1.349;
     Point { value, error: 1.09 * sigma / (n as f64).sqrt() }
 }
 
-/// Where a row stands out from its floor.
+/// The places of a row that stand out from its floor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standout {
     /// The floor: the value of places that do not stand out.
     pub floor: f64,
     /// A value above this stands out.
     pub threshold: f64,
-    /// The indices that do.
+    /// Indices of the places that stand out.
     pub places: Vec<usize>,
     /// Mean height of the places above the floor.
     pub height: f64,
-    /// How clear it is: the gap between the lowest place that stands out and the highest that does not, in units of
-    /// the height. 1 where everything is exact, near 0 where the two groups touch.
+    /// Gap between the lowest place that stands out and the highest that does not, in units of the height: 1 for exact
+    /// values, near 0 where the two groups touch.
     pub clarity: f64,
 }
 
-/// Standard errors by which a value has to exceed the floor, and the share of the floor by which it has to do so
-/// beyond them: rounding and small systematic differences are no structure.
+/// A place stands out where its value exceeds the floor by this number of standard errors plus this share of the floor:
+/// rounding and small systematic differences are not structure.
 const ERRORS: f64 = 6.0;
 const SHARE: f64 = 0.004;
 
-/// The height above the floor from which on a place stands out.
+/// Returns the least height above the floor at which a place stands out.
 pub fn least_height(floor: f64, error: f64) -> f64 {
     ERRORS * error + SHARE * floor
 }
 
-/// Finds the places that stand out above the floor, which is taken as the 20th percentile: also where every second
-/// place stands out it lies within the lower group. `None` where none does.
+/// Finds the places that stand out; `None` where there are none. The floor is the 20th percentile, which lies in the
+/// lower group even where every second place stands out.
 pub fn standout(row: &[Point]) -> Option<Standout> {
     if row.len() < 4 {
         return None;
@@ -67,7 +68,7 @@ pub fn standout(row: &[Point]) -> Option<Standout> {
     errors.sort_unstable_by(f64::total_cmp);
     let error = errors[errors.len() * 3 / 4];
     let least = floor + least_height(floor, error);
-    // Between floor and the clear cases: half way up to the lowest value that is clear of the floor.
+    // The threshold is halfway between the floor and the lowest value that clearly exceeds it.
     let lowest = values.iter().copied().find(|value| *value > least)?;
     let threshold = floor + (lowest - floor) / 2.0;
     let places: Vec<usize> = (0..row.len()).filter(|&i| row[i].value > threshold).collect();
@@ -78,9 +79,9 @@ pub fn standout(row: &[Point]) -> Option<Standout> {
     Some(Standout { floor, threshold, places, height, clarity })
 }
 
-/// The period of places that recur at `phase`, `phase + period`, … and nowhere else among `0..length`.
+/// Returns phase and period of places that recur at `phase`, `phase + period`, … and nowhere else among `0..length`.
 ///
-/// At least three have to be seen, and no further one may be missing before the end.
+/// There must be at least three places, and none missing up to `length`.
 pub fn period(places: &[usize], length: usize) -> Option<(usize, usize)> {
     let [first, second, _, ..] = places else { return None };
     let period = second - first;
@@ -88,7 +89,7 @@ pub fn period(places: &[usize], length: usize) -> Option<(usize, usize)> {
     (*first < period && all.eq(places.iter().copied())).then_some((*first, period))
 }
 
-/// The standard error of a whole row: what a typical point carries.
+/// Returns the median standard error of a row's points.
 pub fn typical_error(row: &[Point]) -> f64 {
     let mut errors: Vec<f64> = row.iter().map(|point| point.error).collect();
     errors.sort_unstable_by(f64::total_cmp);
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_period_is_found_whatever_its_length_and_phase() {
+    fn period_is_found_at_any_length_and_phase() {
         for every in [2, 3, 10, 31] {
             for phase in [0, 1, every - 1] {
                 let row = row(100, 5.0, |i| if i % every == phase { 20.0 } else { 0.0 });
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_alone_has_no_period() {
+    fn noise_has_no_period() {
         let mut invented = 0;
         for length in 20..220 {
             let row = row(length, 30.0, |_| 0.0);
@@ -132,12 +133,12 @@ mod tests {
     }
 
     #[test]
-    fn one_exception_and_nothing_is_reported() {
+    fn missing_or_extra_place_prevents_a_period() {
         let missing = row(100, 1.0, |i| if i % 10 == 0 && i != 50 { 20.0 } else { 0.0 });
         assert_eq!(period(&standout(&missing).unwrap().places, 100), None);
         let extra = row(100, 1.0, |i| if i % 10 == 0 || i == 55 { 20.0 } else { 0.0 });
         assert_eq!(period(&standout(&extra).unwrap().places, 100), None);
-        assert_eq!(period(&[0, 10], 20), None, "two places are no period");
+        assert_eq!(period(&[0, 10], 20), None, "two places are not a period");
         assert_eq!(period(&[12, 22, 32], 40), None, "one is missing before the first");
     }
 }

@@ -1,39 +1,42 @@
-//! Readahead: do sequential reads come faster than random ones, and of how many interleaved streams at most?
+//! Readahead: the maximum number of interleaved sequential streams whose reads are faster than random ones.
 //!
 //! chen11 (section 5.3) shows that two interleaved readers defeat a readahead that follows one.
 //!
-//! Between two reads the drive is given the time of two: where pages in sequence lie on one die, flash is no faster
-//! than the reader, and without a pause nothing would ever be fetched before it is asked for.
+//! The reader pauses for the time of two reads between reads: where consecutive pages lie on one die, flash is no
+//! faster than the reader, and without a pause no page could be prefetched in time.
 //!
-//! A difference counts only where it comes back: sequential and random reads are measured in turns, and every
-//! sequential turn has to be faster than every random one.
+//! The difference must recur: sequential and random reads are measured in turns, and every sequential turn has to be
+//! faster than every random one.
 
+use crate::bench::Bench;
 use crate::chunk::Area;
 use crate::pattern::{Point, point};
-use crate::rig::Rig;
 use flashlane_base::Duration;
 use flashlane_measure::Interruption;
 use flashlane_result::probe::Finding;
 use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;
 
-/// How often random and sequential reads are measured in turn.
+/// Turns of random and sequential reads.
 const TURNS: usize = 5;
-/// Reads of each stream; the first half lets the drive catch on.
+/// Reads of each stream; the first half only lets the drive detect the stream.
 const READS: u64 = 32;
-/// Streams at which the search ends.
+/// Maximum number of streams tried.
 const MOST_STREAMS: u64 = 64;
-/// Below this share of a random read's latency a sequential one was fetched ahead, above that it was not.
+/// Sequential reads below the first share of a random read's latency were prefetched, those above the second were not.
 const FETCHED: f64 = 0.85;
 const NOT_FETCHED: f64 = 0.95;
 
-/// Finds the number of streams; the figure shows latency against streams.
-pub(crate) fn find(rig: &mut Rig<'_>, area: Area, page: u64) -> Result<(Finding, Figure), Interruption> {
-    let first = random_latency(rig, area, page, Duration::ZERO)?;
+/// Finds the number of streams, and draws latency against streams.
+pub(crate) fn find(bench: &mut Bench<'_>, area: Area, page: u64) -> Result<(Finding, Figure), Interruption> {
+    let first = random_latency(bench, area, page, Duration::ZERO)?;
     let pause = Duration::from_ns((2e3 * first.value) as u64);
     let mut turns = Vec::new();
     for _ in 0..TURNS {
-        turns.push((random_latency(rig, area, page, pause)?, sequential_latency(rig, area, page, 1, pause)?));
+        turns.push((
+            random_latency(bench, area, page, pause)?,
+            sequential_latency(bench, area, page, 1, pause)?,
+        ));
     }
     let mean = |of: &dyn Fn(&(Point, Point)) -> Point| Point {
         value: turns.iter().map(|turn| of(turn).value).sum::<f64>() / TURNS as f64,
@@ -43,11 +46,11 @@ pub(crate) fn find(rig: &mut Rig<'_>, area: Area, page: u64) -> Result<(Finding,
     let fastest_random = turns.iter().map(|turn| turn.0.value).fold(f64::INFINITY, f64::min);
     let slowest_sequential = turns.iter().map(|turn| turn.1.value).fold(0.0, f64::max);
     let mut curve: Vec<(f64, f64)> = vec![(1.0, one)];
-    let mut latency = |rig: &mut Rig<'_>, streams: u64| -> Result<f64, Interruption> {
-        // Once, the streams may happen on what an earlier one left in the drive's cache.
+    let mut latency = |bench: &mut Bench<'_>, streams: u64| -> Result<f64, Interruption> {
+        // The median of three: a stream may hit data that an earlier one left in the drive's cache.
         let mut times = Vec::new();
         for _ in 0..3 {
-            times.push(sequential_latency(rig, area, page, streams, pause)?.value);
+            times.push(sequential_latency(bench, area, page, streams, pause)?.value);
         }
         times.sort_unstable_by(f64::total_cmp);
         let median = times[1];
@@ -72,9 +75,9 @@ pub(crate) fn find(rig: &mut Rig<'_>, area: Area, page: u64) -> Result<(Finding,
         let most = MOST_STREAMS.min(area.length_bytes / (2 * READS * page)).max(1);
         let (mut follows, mut loses) = (1, most + 1);
         while loses - follows > 1 {
-            // Doubling first: few streams are usual.
+            // Doubling first, since few streams are usual.
             let next = if loses > most { (follows * 2).min(most) } else { (follows + loses) / 2 };
-            if latency(rig, next)? < middle {
+            if latency(bench, next)? < middle {
                 follows = next;
                 if next == most {
                     break;
@@ -115,19 +118,24 @@ pub(crate) fn find(rig: &mut Rig<'_>, area: Area, page: u64) -> Result<(Finding,
     Ok((finding, figure))
 }
 
-fn random_latency(rig: &mut Rig<'_>, area: Area, page: u64, pause: Duration) -> Result<Point, Interruption> {
+fn random_latency(
+    bench: &mut Bench<'_>,
+    area: Area,
+    page: u64,
+    pause: Duration,
+) -> Result<Point, Interruption> {
     let mut times = Vec::new();
     for _ in 0..100 {
-        rig.pause(pause);
-        let at = area.offset_bytes + rig.random().below(area.length_bytes / page) * page;
-        times.push(rig.one(Access::read(at, page))?.as_us_f64());
+        bench.pause(pause);
+        let at = area.offset_bytes + bench.random().below(area.length_bytes / page) * page;
+        times.push(bench.one(Access::read(at, page))?.as_us_f64());
     }
     Ok(point(&mut times))
 }
 
-/// The median latency of the second half of the reads of `streams` readers, one after the other.
+/// Measures the second half of the reads of `streams` interleaved readers.
 fn sequential_latency(
-    rig: &mut Rig<'_>,
+    bench: &mut Bench<'_>,
     area: Area,
     page: u64,
     streams: u64,
@@ -135,12 +143,12 @@ fn sequential_latency(
 ) -> Result<Point, Interruption> {
     let share = area.length_bytes / streams / page;
     let slack = share.saturating_sub(2 * READS).max(1);
-    let starts: Vec<u64> = (0..streams).map(|s| s * share + rig.random().below(slack)).collect();
+    let starts: Vec<u64> = (0..streams).map(|s| s * share + bench.random().below(slack)).collect();
     let mut times = Vec::new();
     for i in 0..READS {
         for start in &starts {
-            rig.pause(pause);
-            let latency = rig.one(Access::read(area.offset_bytes + (start + i) * page, page))?;
+            bench.pause(pause);
+            let latency = bench.one(Access::read(area.offset_bytes + (start + i) * page, page))?;
             if i >= READS / 2 {
                 times.push(latency.as_us_f64());
             }

@@ -1,59 +1,59 @@
-//! The reclaim unit: what a die empties and erases as one, once every block is in use.
+//! The reclaim unit: the erase block, or set of blocks, that a die erases at once when no free block is left.
 //!
-//! A drive that is written from end to end over and over has nothing left to move: when a die has filled a block it
-//! only has to erase another, and where that is not hidden between its writes, one of them waits for it. So of the writes to one die
-//! every so-many-th is slow, and so many pages are an erase block (of as many planes as are opened together). Dies
-//! need not be in step: each is looked at by itself, its writes picked out by the stripe that was found before. The
-//! whole drive has to be written for it, so this is looked for only at full effort.
+//! A drive that is repeatedly overwritten in order has no valid pages to move: when a die has filled a block it only
+//! has to erase another, and unless that is hidden between writes, one write waits for it. So every n-th write to a die
+//! is slow, and n pages are an erase block (of all planes that are opened together). Dies need not be in step: each is
+//! analyzed separately, with its writes selected by the stripe found before. The experiment writes the whole drive, so
+//! it runs only at full effort.
 
-use crate::rig::Rig;
+use crate::bench::Bench;
 use flashlane_base::units::format_bytes;
 use flashlane_measure::Interruption;
 use flashlane_result::probe::Finding;
 use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;
 
-/// How consecutive pages are spread over dies.
+/// Distribution of consecutive pages over dies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
     pub(crate) page_bytes: u64,
-    /// Pages after which the same die comes again.
+    /// Pages until the same die recurs.
     pub(crate) stripe_pages: u64,
-    /// Pages that stay together on one die.
+    /// Consecutive pages on one die.
     pub(crate) chunk_pages: u64,
 }
 
-/// Requests with which the drive is written over.
+/// Request size of the overwrites.
 const FILL_BYTES: u64 = 64 * 1024;
-/// Times that it is: spare blocks are used up first.
+/// Number of overwrites: spare blocks are used first.
 const ROUNDS: u64 = 2;
-/// Pages written to each die, one by one, first and at most.
+/// Initial and maximum number of single pages written to each die.
 const FIRST_PAGES: u64 = 512;
 const MOST_PAGES: u64 = 16384;
 const MOST_WRITES: u64 = 4 << 20;
-/// A slow write takes at least this many times the usual.
+/// A slow write takes at least this multiple of the median.
 const SLOW: f64 = 1.4;
-/// The share of dies that must show the same period.
+/// Share of dies that must show the same period.
 const AGREE: f64 = 0.9;
-/// Slow writes may come in groups of so many a period, where planes of a die are out of step.
+/// Maximum number of slow writes per period, where planes of a die are out of step.
 const MOST_IN_PERIOD: usize = 8;
 
-/// Writes the drive full and looks for each die's rhythm.
-pub(crate) fn find(rig: &mut Rig<'_>, layout: Layout) -> Result<(Finding, Figure), Interruption> {
-    let capacity = rig.device().profile().capacity_bytes;
-    let depth = rig.depth();
+/// Overwrites the drive and looks for the period of each die's slow writes.
+pub(crate) fn find(bench: &mut Bench<'_>, layout: Layout) -> Result<(Finding, Figure), Interruption> {
+    let capacity = bench.device().profile().capacity_bytes;
+    let depth = bench.depth();
     for _ in 0..ROUNDS {
         let requests = capacity / FILL_BYTES;
-        rig.stream((0..requests).map(|i| Access::write(i * FILL_BYTES, FILL_BYTES)), depth)?;
+        bench.stream((0..requests).map(|i| Access::write(i * FILL_BYTES, FILL_BYTES)), depth)?;
     }
-    rig.settle()?;
+    bench.flush_and_pause()?;
     let Layout { page_bytes, stripe_pages, .. } = layout;
     let most = (MOST_PAGES * stripe_pages).min(capacity / page_bytes).min(MOST_WRITES);
     let mut latencies: Vec<f64> = Vec::new();
     let mut wanted = (FIRST_PAGES * stripe_pages).min(most);
     loop {
         for page in latencies.len() as u64..wanted {
-            latencies.push(rig.durable_write(page * page_bytes, page_bytes)?.as_us_f64());
+            latencies.push(bench.durable_write(page * page_bytes, page_bytes)?.as_us_f64());
         }
         if let Some((pages, dies, agreeing)) = common_period(&latencies, layout) {
             let evidence = format!(
@@ -74,7 +74,7 @@ pub(crate) fn find(rig: &mut Rig<'_>, layout: Layout) -> Result<(Finding, Figure
     }
 }
 
-/// The period in pages that nearly all dies share; with the number of dies, and of those that agree.
+/// Returns the period in pages that nearly all dies share, the number of dies, and the number of those that agree.
 fn common_period(latencies: &[f64], layout: Layout) -> Option<(u64, usize, usize)> {
     let dies = (layout.stripe_pages / layout.chunk_pages) as usize;
     let periods: Vec<Option<usize>> = (0..dies).map(|die| period(&of_die(latencies, layout, die))).collect();
@@ -85,13 +85,13 @@ fn common_period(latencies: &[f64], layout: Layout) -> Option<(u64, usize, usize
     (agreeing as f64 >= AGREE * dies as f64).then_some((middle as u64, dies, agreeing))
 }
 
-/// The latencies of the writes that go to one die, in order.
+/// Returns the latencies of the writes to one die, in order.
 fn of_die(latencies: &[f64], layout: Layout, die: usize) -> Vec<f64> {
     let (stripe, chunk) = (layout.stripe_pages as usize, layout.chunk_pages as usize);
     latencies.chunks(stripe).flat_map(|row| row.iter().skip(die * chunk).take(chunk)).copied().collect()
 }
 
-/// The period of the slow ones among a die's writes, exact over at least three periods.
+/// Returns the period of a die's slow writes, exact over at least three periods.
 fn period(latencies: &[f64]) -> Option<usize> {
     let mut sorted = latencies.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -102,7 +102,7 @@ fn period(latencies: &[f64]) -> Option<usize> {
         |group: &usize| gaps.len() >= 3 * group && gaps.iter().zip(&gaps[*group..]).all(|(a, b)| a == b);
     let group = (1..=MOST_IN_PERIOD).find(repeats)?;
     let period = gaps[..group].iter().sum();
-    // A pause at every other write is no block.
+    // A shorter period is not a block.
     (period >= 8).then_some(period)
 }
 
@@ -141,12 +141,12 @@ mod tests {
     }
 
     #[test]
-    fn dies_out_of_step_show_their_block_all_the_same() {
+    fn dies_out_of_step_show_their_block() {
         assert_eq!(common_period(&latencies(12 * 200, usize::MAX), LAYOUT), Some((64, 6, 6)));
     }
 
     #[test]
-    fn a_rhythm_with_an_exception_is_none() {
+    fn period_with_an_exception_is_rejected() {
         let pause = (0..2400).find(|&page| latencies(2400, usize::MAX)[page] > 1000.0 && page > 800).unwrap();
         assert_eq!(common_period(&latencies(2400, pause), LAYOUT), None);
         assert_eq!(common_period(&vec![300.0; 2400], LAYOUT), None);

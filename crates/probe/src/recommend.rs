@@ -1,188 +1,216 @@
-//! The stages of the survey that end in a recommendation: reads in parallel, scans, writes in parallel.
+//! The stages that end in a recommendation: random reads, scans, random writes.
 
-use crate::advice::{self, Choice};
+use crate::advice_text;
+use crate::bench::Bench;
+use crate::choice::{self, Choice};
 use crate::chunk::Area;
 use crate::confirm::{self, Measured};
-use crate::grid::{Cell, Grid, Ground};
+use crate::grid::{Cell, Grid, TestArea};
 use crate::load::Load;
-use crate::options::Effort;
-use crate::rig::Rig;
-use crate::survey::{FILL_BYTES, Survey};
-use crate::words;
-use crate::writes::{self, Before};
+use crate::mapping::Policy;
+use crate::options::{Effort, Medium};
+use crate::session::{FILL_BYTES, Session};
+use crate::writes::{self, WriteHistory};
+use flashlane_base::Duration;
 use flashlane_measure::Interruption;
-use flashlane_result::probe::{Finding, Recommendation, Status};
+use flashlane_result::feature::Feature;
+use flashlane_result::probe::{Finding, Rate, Recommendation, Status};
 
-/// The part of a drive that is written for reads to be measured on, where the drive was not written before: several
-/// times what a drive caches.
-const GROUND_BYTES: u64 = 512 << 20;
+/// Part of a never written drive that is filled for the measurement of reads: several times a drive's cache.
+const READ_AREA_BYTES: u64 = 512 << 20;
 
-/// A point; where none meets the bound on the latency, the one that comes nearest and what it showed.
+/// The chosen point; `Err` where none meets the bound on the latency: the nearest one and its measurement.
 type Chosen = Result<Choice, (Cell, Measured)>;
 
-impl Survey<'_, '_> {
-    /// Advice on random reads and on scans.
-    pub(crate) fn advise_on_reads(&mut self) -> Result<(), Interruption> {
-        let ground = self.prepare_ground()?;
-        for load in [Load::RandomRead, Load::Scan] {
-            let lead_in_bytes = if load == Load::Scan { 4 << 20 } else { 0 };
-            let budget = self.budget;
-            let mut confirm =
-                |rig: &mut Rig<'_>, cell: &Cell| confirm::reads(rig, load, ground, budget, cell);
-            let area = ground.unwrap_or(self.whole());
-            self.advise(
-                load,
-                Ground { area, bytes_each: self.bytes_each(), lead_in_bytes },
-                ground,
-                &mut confirm,
-            )?;
-        }
-        Ok(())
-    }
-
-    /// Advice on random writes, all over the device; `buffer` is the finding on the write buffer, and `page_bytes` the page's
-    /// size, or a usual one.
-    pub(crate) fn advise_on_writes(&mut self, buffer: &Finding, page_bytes: u64) -> Result<(), Interruption> {
-        let buffer_bytes = match buffer.status {
-            Status::Found => buffer.number(),
-            Status::Absent => Some(0),
-            Status::NotDetermined => None,
-        };
-        let stale_bytes = self.rig.changed().stale_bytes(page_bytes);
-        let (effort, budget) = (self.effort, self.budget);
-        let mut before =
-            Before { effort, budget, buffer_bytes, stale_bytes, written_bytes: 0, steady_since_bytes: 0 };
-        let ground = Ground {
-            area: self.whole(),
-            bytes_each: self.bytes_each(),
-            lead_in_bytes: before.lead_in_bytes(),
-        };
-        let filled = self.is_filled.then_some(ground.area);
-        self.warn_of_random_writes();
-        let size = self.page_bytes.unwrap_or(writes::SIZE_BYTES).next_multiple_of(self.rig.unit_bytes(true));
-        writes::settle(&mut self.rig, &mut before, size)?;
-        let (mut grid, mut chosen) = self.choose_writes(ground, &mut before)?;
-        let mut rates = None;
-        for attempt in 1.. {
-            let Ok(choice) = &mut chosen else { break };
-            let estimate = choice.measured.bandwidth_bytes_per_s;
-            choice.measured = writes::sustained(&mut self.rig, &mut before, &choice.cell, page_bytes)?;
-            // The choice was made on a drive that could not keep up what it showed: now it is worn, so choose again.
-            if choice.measured.bandwidth_bytes_per_s >= writes::KEPT_UP * estimate
-                || attempt == writes::CHOICES
-            {
-                break;
-            }
-            (grid, chosen) = self.choose_writes(ground, &mut before)?;
-        }
-        if let Ok(choice) = &mut chosen {
-            let burst = writes::burst(&mut self.rig, &mut before, &choice.cell)?;
-            // A buffer that takes a burst no faster than flash takes writes is of no use to know.
-            let burst = burst.filter(|burst| {
-                burst.bandwidth_bytes_per_s > writes::BURST_GAIN * choice.measured.bandwidth_bytes_per_s
-            });
-            rates = Some(writes::both(&choice.measured, before, burst));
-        }
-        self.record(&grid, chosen, filled);
-        if let (Some(rates), Some(point)) = (rates, self.recommendation.get_mut(Load::RandomWrite.name())) {
-            point.reason += &words::of_writes(&rates, self.capacity_bytes);
-            point.writes = Some(rates);
-        }
-        Ok(())
-    }
-
-    /// Chooses a point of random writes by short measurements of the drive as it is now.
-    fn choose_writes(&mut self, ground: Ground, before: &mut Before) -> Result<(Grid, Chosen), Interruption> {
-        let mut grid = self.grid(Load::RandomWrite, ground, self.page_bytes)?;
-        before.written_bytes += grid.written_bytes;
-        let mut confirm = |rig: &mut Rig<'_>, cell: &Cell| writes::once(rig, before, cell);
-        let chosen = self.choose(&mut grid, &mut confirm)?;
-        Ok((grid, chosen))
-    }
-
-    fn advise(
-        &mut self,
-        load: Load,
-        ground: Ground,
-        area: Option<Area>,
-        confirm: &mut advice::Confirm<'_>,
-    ) -> Result<(), Interruption> {
-        // A scan reads as much at a time as suits the drive, whatever the size of a page.
-        let page_bytes = self.page_bytes.filter(|_| load != Load::Scan);
-        let mut grid = self.grid(load, ground, page_bytes)?;
-        let chosen = self.choose(&mut grid, confirm)?;
-        self.record(&grid, chosen, area);
-        Ok(())
-    }
-
-    fn grid(&mut self, load: Load, ground: Ground, page_bytes: Option<u64>) -> Result<Grid, Interruption> {
-        Grid::measure(&mut self.rig, load, ground, page_bytes, self.budget.cell)
-    }
-
-    fn choose(&mut self, grid: &mut Grid, confirm: &mut advice::Confirm<'_>) -> Result<Chosen, Interruption> {
-        match self.p99.filter(|_| grid.load != Load::Scan) {
-            Some(bound) => advice::within(&mut self.rig, grid, bound.as_ns() as f64, confirm),
-            None => advice::cheapest(&mut self.rig, grid, confirm).map(Ok),
+/// Recommends points for random reads and scans.
+pub(crate) fn reads(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
+    let part = prepare_read_area(session)?;
+    let area = part.unwrap_or(whole(session));
+    let (bytes_each, budget) = (bytes_each(session), session.setup().budget);
+    for load in [Load::RandomRead, Load::Scan] {
+        let lead_in_bytes = if load == Load::Scan { 4 << 20 } else { 0 };
+        let mut confirm =
+            |bench: &mut Bench<'_>, cell: &Cell| confirm::reads(bench, load, part, budget, cell);
+        // The request size of a scan suits the drive, whatever the size of a page.
+        let page_bytes = session.setup().page_bytes.filter(|_| load != Load::Scan);
+        let mut grid = measure_grid(session, load, TestArea { area, bytes_each, lead_in_bytes }, page_bytes)?;
+        let chosen = choose(session, &mut grid, &mut confirm)?;
+        if let Some(recommendation) = report(session, &grid, chosen, part) {
+            session.recommend(load.name(), recommendation);
         }
     }
+    Ok(())
+}
 
-    /// Keeps what was chosen; where no point meets the bound, that is a piece of advice.
-    fn record(&mut self, grid: &Grid, chosen: Chosen, area: Option<Area>) {
-        self.figures.push(grid.figure());
-        let bound = self.p99.filter(|_| grid.load != Load::Scan);
-        match chosen {
-            Ok(choice) => {
-                let recommendation = self.recommendation_of(&choice, bound.is_some(), area);
-                self.recommendation.insert(grid.load.name().into(), recommendation);
-            }
-            Err((cell, measured)) => {
-                let bound = bound.expect("only a bound can be missed");
-                self.advice.push(words::bound_missed(grid.load, bound, &cell, &measured));
-            }
+/// Recommends a point for random writes to the whole device. `page_bytes` is the page size, or a usual one.
+pub(crate) fn writes(session: &mut Session<'_, '_>, page_bytes: u64) -> Result<(), Interruption> {
+    let buffer_bytes = session.finding(Feature::WriteBuffer).and_then(|buffer| match buffer.status {
+        Status::Found => buffer.number(),
+        Status::Absent => Some(0),
+        Status::NotDetermined => None,
+    });
+    let stale_bytes = session.bench().changed().stale_bytes(page_bytes);
+    let setup = session.setup();
+    let mut history = WriteHistory {
+        effort: setup.effort,
+        budget: setup.budget,
+        buffer_bytes,
+        stale_bytes,
+        written_bytes: 0,
+        steady_since_bytes: 0,
+    };
+    let test_area = TestArea {
+        area: whole(session),
+        bytes_each: bytes_each(session),
+        lead_in_bytes: history.lead_in_bytes(),
+    };
+    let filled = session.is_filled().then_some(test_area.area);
+    warn_of_random_writes(session);
+    let unit = session.bench().unit_bytes(true);
+    let size = setup.page_bytes.unwrap_or(writes::SIZE_BYTES).next_multiple_of(unit);
+    writes::precondition(session.bench(), &mut history, size)?;
+    let (mut grid, mut chosen) = choose_write(session, test_area, &mut history)?;
+    let mut rates = None;
+    for attempt in 1.. {
+        let Ok(choice) = &mut chosen else { break };
+        let estimate = choice.measured.bandwidth_bytes_per_s;
+        choice.measured = writes::sustained(session.bench(), &mut history, &choice.cell, page_bytes)?;
+        // A rate far below the estimate shows that the drive is worn only now: choose again.
+        if choice.measured.bandwidth_bytes_per_s >= writes::KEPT_UP * estimate || attempt == writes::CHOICES {
+            break;
+        }
+        (grid, chosen) = choose_write(session, test_area, &mut history)?;
+    }
+    if let Ok(choice) = &mut chosen {
+        let burst = writes::burst(session.bench(), &mut history, &choice.cell)?;
+        // A burst that is hardly faster than the sustained rate is not reported.
+        let burst = burst.filter(|burst| {
+            burst.bandwidth_bytes_per_s > writes::BURST_GAIN * choice.measured.bandwidth_bytes_per_s
+        });
+        rates = Some(writes::rates(&choice.measured, history, burst));
+    }
+    if let Some(mut recommendation) = report(session, &grid, chosen, filled) {
+        if let Some(rates) = rates {
+            recommendation.reason += &advice_text::of_writes(&rates, setup.capacity_bytes);
+            recommendation.writes = Some(rates);
+        }
+        session.recommend(Load::RandomWrite.name(), recommendation);
+    }
+    Ok(())
+}
+
+/// Warns that random writes reach the whole drive, unless it maps by address.
+fn warn_of_random_writes(session: &mut Session<'_, '_>) {
+    let mapping = session.finding(Feature::MappingPolicy).and_then(Finding::word);
+    if mapping == Some(Policy::Lba.name()) || session.setup().medium != Medium::Drive {
+        return;
+    }
+    session.warn_of_changed_layout(
+        "the probe overwrote places all over the drive in random order: unless the drive maps by address, its \
+         pages no longer lie in address order",
+    );
+}
+
+/// Chooses a point of random writes by short measurements of the drive in its present state.
+fn choose_write(
+    session: &mut Session<'_, '_>,
+    test_area: TestArea,
+    history: &mut WriteHistory,
+) -> Result<(Grid, Chosen), Interruption> {
+    let page_bytes = session.setup().page_bytes;
+    let mut grid = measure_grid(session, Load::RandomWrite, test_area, page_bytes)?;
+    history.written_bytes += grid.written_bytes;
+    let mut confirm = |bench: &mut Bench<'_>, cell: &Cell| writes::once(bench, history, cell);
+    let chosen = choose(session, &mut grid, &mut confirm)?;
+    Ok((grid, chosen))
+}
+
+fn measure_grid(
+    session: &mut Session<'_, '_>,
+    load: Load,
+    test_area: TestArea,
+    page_bytes: Option<u64>,
+) -> Result<Grid, Interruption> {
+    let time = session.setup().budget.cell;
+    Grid::measure(session.bench(), load, test_area, page_bytes, time)
+}
+
+/// The bound on the 99th percentile of a load; scans have none.
+fn bound(session: &Session<'_, '_>, load: Load) -> Option<Duration> {
+    session.setup().p99.filter(|_| load != Load::Scan)
+}
+
+fn choose(
+    session: &mut Session<'_, '_>,
+    grid: &mut Grid,
+    confirm: &mut choice::Confirm<'_>,
+) -> Result<Chosen, Interruption> {
+    match bound(session, grid.load) {
+        Some(bound) => choice::within(session.bench(), grid, bound.as_ns() as f64, confirm),
+        None => choice::cheapest(session.bench(), grid, confirm).map(Ok),
+    }
+}
+
+/// Draws the grid and returns the recommendation. Where no point meets the bound, reports that as advice.
+fn report(
+    session: &mut Session<'_, '_>,
+    grid: &Grid,
+    chosen: Chosen,
+    area: Option<Area>,
+) -> Option<Recommendation> {
+    session.draw(grid.figure());
+    let bound = bound(session, grid.load);
+    match chosen {
+        Ok(choice) => Some(recommendation(session, &choice, bound, area)),
+        Err((cell, measured)) => {
+            let bound = bound.expect("only a bound can be missed");
+            session.advise(advice_text::bound_missed(grid.load, bound, &cell, &measured));
+            None
         }
     }
+}
 
-    fn recommendation_of(&self, choice: &Choice, bounded: bool, area: Option<Area>) -> Recommendation {
-        let Choice { cell, measured, .. } = choice;
-        Recommendation {
-            request_bytes: cell.size,
-            queue_depth: cell.depth,
-            bandwidth_bytes_per_s: measured.bandwidth_bytes_per_s.round(),
-            iops: measured.iops.round(),
-            p50_ns: measured.p50_ns,
-            p99_ns: measured.p99_ns,
-            requests: measured.requests,
-            steady: measured.steady,
-            p99_bound_ns: self.p99.filter(|_| bounded).map(|bound| bound.as_ns() as f64),
-            more_may_be_better: choice.deeper_may_be_better || choice.larger_may_be_better,
-            state: self.state.name().into(),
-            area_bytes: area.map(|area| area.length_bytes),
-            workload: measured.workload.clone(),
-            command: None,
-            writes: None,
-            reason: words::reason(choice, self.p99.filter(|_| bounded), area, self.state),
-        }
+fn recommendation(
+    session: &Session<'_, '_>,
+    choice: &Choice,
+    bound: Option<Duration>,
+    area: Option<Area>,
+) -> Recommendation {
+    let Choice { cell, measured, .. } = choice;
+    let state = session.state();
+    Recommendation {
+        request_bytes: cell.size,
+        queue_depth: cell.depth,
+        rate: Rate::from(measured),
+        p99_bound_ns: bound.map(|bound| bound.as_ns() as f64),
+        more_may_be_better: choice.deeper_may_be_better || choice.larger_may_be_better,
+        state: state.name().into(),
+        area_bytes: area.map(|area| area.length_bytes),
+        command: None,
+        writes: None,
+        reason: advice_text::reason(choice, bound, area, state),
     }
+}
 
-    /// Where reads are measured: the whole device where it was written, else a part that the probe writes. `None` is the
-    /// whole device.
-    fn prepare_ground(&mut self) -> Result<Option<Area>, Interruption> {
-        if !self.may_write || self.state.is_written() {
-            return Ok(None);
-        }
-        let filled = self.area.length_bytes;
-        let wanted = GROUND_BYTES.min(self.capacity_bytes * 3 / 4) / FILL_BYTES * FILL_BYTES;
-        if wanted > filled {
-            self.rig.fill(filled, wanted - filled, FILL_BYTES)?;
-        }
-        Ok(Some(Area { offset_bytes: 0, length_bytes: wanted.max(filled) }))
+/// Returns the area for reads: `None`, the whole device, where it was written before; else a part, which the probe
+/// fills.
+fn prepare_read_area(session: &mut Session<'_, '_>) -> Result<Option<Area>, Interruption> {
+    let setup = session.setup();
+    if !setup.may_write || session.state().is_written() {
+        return Ok(None);
     }
+    let filled = session.area().length_bytes;
+    let wanted = READ_AREA_BYTES.min(setup.capacity_bytes * 3 / 4) / FILL_BYTES * FILL_BYTES;
+    if wanted > filled {
+        session.bench().fill(filled, wanted - filled, FILL_BYTES)?;
+    }
+    Ok(Some(Area { offset_bytes: 0, length_bytes: wanted.max(filled) }))
+}
 
-    fn whole(&self) -> Area {
-        Area { offset_bytes: 0, length_bytes: self.capacity_bytes }
-    }
+fn whole(session: &Session<'_, '_>) -> Area {
+    Area { offset_bytes: 0, length_bytes: session.setup().capacity_bytes }
+}
 
-    fn bytes_each(&self) -> u64 {
-        if self.effort == Effort::Quick { 4 << 20 } else { 16 << 20 }
-    }
+fn bytes_each(session: &Session<'_, '_>) -> u64 {
+    if session.setup().effort == Effort::Quick { 4 << 20 } else { 16 << 20 }
 }

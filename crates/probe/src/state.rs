@@ -1,56 +1,56 @@
-//! The state of the drive before the probe: what was never written is not on flash, and reads of it show the link.
+//! The state of the drive before the probe. Never written space is not on flash, and reads of it show only the link.
 //!
-//! A simulated drive counts the reads that reach its flash; of a real device the caller may know (a file's holes).
+//! A simulated drive counts the reads that reach its flash; for a real device the caller may know (a file's holes).
 
-use crate::rig::Rig;
+use crate::bench::Bench;
 use flashlane_base::Seed;
 use flashlane_measure::{Interruption, never_written_share};
 use flashlane_workload::Access;
 
-/// Reads all over the device.
+/// Number of reads at random places.
 const READS: usize = 256;
-/// Up to this share of places without data, a device counts as written.
+/// Largest share of places without data at which a device counts as written.
 const FEW: f64 = 0.01;
 
-/// How much of the device was ever written.
+/// How much of the device was written before.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct State {
-    /// The share that was not, where it is known.
+    /// Share that was not, where known.
     pub(crate) never_written_share: Option<f64>,
 }
 
 impl State {
-    /// Reads at random places; `known_share` is what the caller knows.
-    pub(crate) fn look(
-        rig: &mut Rig<'_>,
+    /// Measures the state by reads at random places; `known_share` is the caller's knowledge.
+    pub(crate) fn measure(
+        bench: &mut Bench<'_>,
         seed: Seed,
         known_share: Option<f64>,
     ) -> Result<Self, Interruption> {
-        let before = rig.device().counters();
+        let before = bench.device().counters();
         if before.get("host_pages_read").is_none() {
             return Ok(Self { never_written_share: known_share });
         }
         let mut random = seed.derive("state").source();
-        let sector = rig.sector_bytes();
-        let places = rig.device().profile().capacity_bytes / sector;
+        let sector = bench.sector_bytes();
+        let places = bench.device().profile().capacity_bytes / sector;
         for _ in 0..READS {
-            rig.one(Access::read(random.below(places) * sector, sector))?;
+            bench.one(Access::read(random.below(places) * sector, sector))?;
         }
-        let counted = rig.device().counters().since(&before);
+        let counted = bench.device().counters().since(&before);
         Ok(Self { never_written_share: never_written_share(&counted).or(known_share) })
     }
 
-    /// Whether all of the device is known to hold data.
+    /// Returns whether the whole device is known to hold data.
     pub(crate) fn is_written(self) -> bool {
         self.never_written_share.is_some_and(|share| share <= FEW)
     }
 
-    /// Whether reads of the device are mostly of places that hold none.
+    /// Returns whether most of the device is known to hold no data.
     pub(crate) fn is_empty(self) -> bool {
         self.never_written_share.is_some_and(|share| share > 0.5)
     }
 
-    /// As results name it.
+    /// Name in results.
     pub(crate) fn name(self) -> &'static str {
         match self.never_written_share {
             None => "unknown",

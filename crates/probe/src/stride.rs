@@ -1,19 +1,19 @@
-//! Stride curves as chen11 draws them (section 4.3, figure 3): several jobs read one chunk each at a common stride;
-//! where the stride brings them into one domain the bandwidth dips.
+//! Stride curves as in chen11 (section 4.3, figure 3): several jobs read one chunk each at a common stride; the
+//! bandwidth dips where the stride keeps them in one domain.
 
+use crate::bench::Bench;
 use crate::chunk::{Area, Boundaries};
 use crate::pattern::{self, Point};
-use crate::rig::Rig;
 use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 
-/// Bandwidth in MB/s of `jobs` jobs that read one chunk each, every `stride` chunks, for strides of 1 to `strides`:
-/// place i is a stride of i + 1 chunks.
+/// Measures the bandwidth in MB/s of `jobs` jobs that read one chunk each, every `stride` chunks, for strides of 1 to
+/// `strides`: element i is a stride of i + 1 chunks.
 ///
 /// # Errors
 /// [`Interruption`] where the device fails.
 pub fn curve(
-    rig: &mut Rig<'_>,
+    bench: &mut Bench<'_>,
     area: Area,
     chunk: &Boundaries,
     jobs: u32,
@@ -24,18 +24,17 @@ pub fn curve(
     let start = area.offset_bytes + chunk.phase_bytes;
     (1..=strides as u64)
         .map(|stride| {
-            // A stride that divides the area would come back to its own start with another phase: wrap at a
-            // multiple of it.
+            // Wrap at a multiple of the stride, so that its phase stays the same.
             let places = (chunks / stride).max(1);
             let accesses = (0..reads as u64)
                 .map(|i| Access::read(start + i % places * stride * chunk.chunk_bytes, chunk.chunk_bytes));
-            let elapsed = rig.stream(accesses, jobs)?;
+            let elapsed = bench.stream(accesses, jobs)?;
             Ok(reads as f64 * chunk.chunk_bytes as f64 / 1e6 / elapsed.as_s_f64())
         })
         .collect()
 }
 
-/// The period of a curve's dips in chunks, and the period of the deeper ones among them where there are two depths.
+/// Returns the period of a curve's dips in chunks, and the period of the deeper dips where there are two depths.
 pub fn dips(curve: &[f64]) -> Option<(usize, Option<usize>)> {
     let depth = |bandwidths: &[f64]| -> Option<usize> {
         let highest = bandwidths.iter().copied().fold(0.0, f64::max);

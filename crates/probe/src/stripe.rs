@@ -1,55 +1,55 @@
-//! Interleaving degree and sub-domains: how many chunks apart two reads begin to get into each other's way.
+//! Interleaving degree and sub-domains: the distances in chunks at which two simultaneous reads collide.
 //!
-//! Two pages that lie a whole stripe apart share a channel: their transfers queue for its bus. A whole number of
-//! stripes further they share a package and die too: the array reads queue as well. So the time of a pair of
-//! simultaneous reads, against their distance in chunks, shows the degree as the period of its steps and the
-//! sub-domains as the period of the higher ones among these (chen11, section 4.3, with pairs for its two jobs).
+//! Two pages a whole stripe apart share a channel: their transfers queue for its bus. At certain multiples of the
+//! stripe they share a package and die too: the array reads queue as well. So the time of a pair of simultaneous reads,
+//! against their distance in chunks, shows the degree as the period of its steps and the sub-domains as the period of
+//! the higher steps (chen11, section 4.3, with pairs instead of two jobs).
 //!
-//! *Power.* Where the link is slower than a channel's bus, waiting for the bus hides behind waiting for the link,
-//! and only dies are seen. The costs of bus, link and command follow from single reads and from pairs that share a
-//! die or nothing; from them, the step that a shared bus would show. A smaller read beside the larger one shows it
-//! also on a slow link: the smaller is over the link before the larger is off the bus, and what it held the bus for
-//! is not hidden. The sizes are chosen so; where even then the step would be too small to be seen, a single level is
-//! not taken for the degree.
+//! *Power.* Where the link is slower than a channel's bus, the wait for the link hides the wait for the bus, and only
+//! dies are seen. The costs of bus, link and command follow from single reads and from pairs that share a die or
+//! nothing; they predict the step of a shared bus. A small read before a large one shows the step even on a slow link:
+//! the small one leaves the link before the large one leaves the bus, so its time on the bus is not hidden. The sizes
+//! are chosen for this; where the step would still be too small to be seen, a single level does not count as the
+//! degree.
 //!
-//! *Cross-check.* Reads of a single sector hardly hold a bus, so with them a shared bus makes the least step and a
-//! shared die the clearest. A first level whose step does not shrink with the size is no bus (planes of one die look
-//! so), and dies that larger reads hide behind their transfers (cache mode) come out.
+//! *Cross-check.* Reads of a single sector hardly use the bus, so they show a shared bus as the smallest step and a
+//! shared die as the clearest. A first level whose step does not shrink with the size is not a bus (planes of one die
+//! look like this), and dies that larger reads hide behind their transfers (cache mode) become visible.
 //!
-//! What all requests share, such as the only channel of a drive, cannot be told from the link: such a drive's
-//! packages are its domains.
+//! A resource that all requests share, such as the only channel of a drive, cannot be distinguished from the link: the
+//! domains of such a drive are its packages.
 
+use crate::bench::Bench;
 use crate::chunk::{Area, Boundaries, repeat};
 use crate::pattern::{self, Point};
-use crate::rig::Rig;
 use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 
-/// What the distances show.
+/// Collisions by distance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stripe {
-    /// Pair times by distance: place i is a distance of i + 1 chunks.
+    /// Pair times by distance: element i is a distance of i + 1 chunks.
     pub row: Vec<Point>,
-    /// What was read of the two, in bytes.
+    /// Sizes of the two reads.
     pub read_bytes: Sizes,
     /// The shortest distance that collides, in chunks.
     pub first_level: Option<Level>,
     /// The shortest distance that collides more, where there are two levels.
     pub second_level: Option<Level>,
-    /// The step that a shared bus alone would show, in microseconds, and the least that would be seen.
+    /// The predicted step of a shared bus, in microseconds, and the least visible step.
     pub bus_step_us: Option<(f64, f64)>,
-    /// What is left of the verdict, where a cross-check did not bear it out.
+    /// The weaker verdict where the cross-check failed.
     lowered: Option<Verdict>,
 }
 
-/// A step shrinks in proportion to the size read, as a bus's does, where it is below this many times that; and a step
-/// is more than a bus's from this many times that.
+/// Tolerances: a step shrinks in proportion to the read size, like a bus's, where it is below this multiple of the
+/// proportion; and a step is more than a bus's from this multiple of the predicted bus step.
 const LIKE_A_BUS: f64 = 1.3;
 const MORE_THAN_A_BUS: f64 = 1.3;
-/// Two array times spread wider than one, but by less than this.
+/// Two array times have a wider spread than one, but by less than this factor.
 const WIDER: f64 = 2.5;
 
-/// Bytes of the two reads of a pair: first the one submitted first.
+/// Bytes of the two reads of a pair, in order of submission.
 pub type Sizes = [u64; 2];
 
 /// A level of collisions.
@@ -59,30 +59,30 @@ pub struct Level {
     pub period: usize,
     /// Mean height of the step in microseconds.
     pub step_us: f64,
-    /// How clear it is, 0 to 1.
+    /// Clarity of the step, 0 to 1.
     pub clarity: f64,
 }
 
-/// What can be said of the degree and the sub-domains.
+/// The conclusion on the degree and the sub-domains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Both are seen.
     Both {
-        /// Domains.
+        /// Number of domains.
         degree: usize,
-        /// Sub-domains of each.
+        /// Number of sub-domains per domain.
         sub_domains: usize,
     },
-    /// The degree is seen; within a domain the picture is not clear.
+    /// The degree is seen; the sub-domains are not clear.
     Degree(usize),
-    /// Dies are seen at this period, but a shared bus would not be.
+    /// Dies are seen at this period, but a shared bus would not be visible.
     DiesOnly(usize),
-    /// Nothing recurs.
+    /// No collision recurs.
     Nothing,
 }
 
 impl Stripe {
-    /// What the levels add up to.
+    /// Returns the conclusion from the levels.
     pub fn verdict(&self) -> Verdict {
         if let Some(verdict) = self.lowered {
             return verdict;
@@ -105,9 +105,9 @@ impl Stripe {
         }
     }
 
-    /// The shortest distance, in chunks, at which pairs share a die for certain: the second level, or a single
-    /// one; where collisions differ in another way, the distance at whose every multiple they are nearly as high as
-    /// anywhere.
+    /// Returns the shortest distance, in chunks, at which pairs certainly share a die: the second level, or a single
+    /// one; where collisions differ in another way, the shortest distance whose multiples all have nearly the highest
+    /// step.
     pub fn die_period(&self) -> Option<usize> {
         let first = self.first_level?;
         if let Some(second) = self.second_level {
@@ -124,8 +124,8 @@ impl Stripe {
         (first.period..=self.row.len() / 3).step_by(first.period).find(|&distance| strong(distance))
     }
 
-    /// These levels as far as reads of single sectors bear them out; `dies_alone` is the period at which dies were
-    /// seen before a bus was.
+    /// Cross-checks the levels with reads of single sectors; `dies_alone` is the period at which dies were seen before
+    /// a bus was.
     fn checked(mut self, small: &Self, costs: &Costs, dies_alone: Option<usize>) -> Self {
         let Some(first) = self.first_level else { return self };
         let Some(second) = self.second_level else {
@@ -134,12 +134,13 @@ impl Stripe {
                     self.second_level = Some(dies);
                 }
                 (Some(both), Some(dies)) if both.period == first.period => self.second_level = Some(dies),
-                (Some(dies), None) if dies.period == first.period && small.dies_for_certain(dies, costs) => {}
+                (Some(dies), None) if dies.period == first.period && small.is_certainly_dies(dies, costs) => {
+                }
                 _ => self.lowered = Some(Verdict::Degree(first.period)),
             }
             return self;
         };
-        // A level that shows only beside that of the dies is a bus.
+        // A level that shows only beside the level of the dies is a bus.
         if dies_alone.is_none_or(|period| period == first.period) {
             let shrinks_to = small.read_bytes[1] as f64 / self.read_bytes[1] as f64;
             let (large, small) = (self.lesser_step_us(first, second), small.lesser_step_us(first, second));
@@ -150,13 +151,13 @@ impl Stripe {
         self
     }
 
-    /// Whether a single level is more than a shared bus would make.
-    fn dies_for_certain(&self, level: Level, costs: &Costs) -> bool {
+    /// Returns whether the step of a single level is higher than a shared bus would cause.
+    fn is_certainly_dies(&self, level: Level, costs: &Costs) -> bool {
         let bus = costs.bus_step(self.read_bytes);
         self.is_single(level) && level.step_us > MORE_THAN_A_BUS * bus + 4.0 * costs.error
     }
 
-    /// The step of places that belong to the first level only.
+    /// Returns the step of places on the first level only.
     fn lesser_step_us(&self, first: Level, second: Level) -> f64 {
         let mean = |belongs: &dyn Fn(usize) -> bool| {
             let values: Vec<f64> =
@@ -167,8 +168,9 @@ impl Stripe {
             - mean(&|d| !d.is_multiple_of(first.period))
     }
 
-    /// Whether all collisions are alike: within the noise no step is higher than another, and they spread no wider
-    /// than what does not collide. Pairs that share a die by chance, at one place and not at another, do.
+    /// Returns whether all collisions are of one kind: within the noise no step is higher than another, and their
+    /// spread is not wider than that of pairs without collision. It is wider for pairs that share a die only at some
+    /// places.
     fn is_single(&self, level: Level) -> bool {
         let steps: Vec<Point> = self.multiples(level.period);
         let others: Vec<Point> =
@@ -187,22 +189,22 @@ impl Stripe {
 /// # Errors
 /// [`Interruption`] where the device fails.
 pub fn measure(
-    rig: &mut Rig<'_>,
+    bench: &mut Bench<'_>,
     area: Area,
     chunk: &Boundaries,
     page: u64,
     reach: usize,
     repetitions: usize,
 ) -> Result<Stripe, Interruption> {
-    let stripe = measure_with(rig, area, chunk, [page, page], reach, repetitions)?;
-    let Some(costs) = Costs::measure(rig, area, chunk, &stripe, repetitions)? else { return Ok(stripe) };
+    let stripe = measure_with(bench, area, chunk, [page, page], reach, repetitions)?;
+    let Some(costs) = Costs::measure(bench, area, chunk, &stripe, repetitions)? else { return Ok(stripe) };
     let equal =
         Stripe { bus_step_us: Some((costs.bus_step(stripe.read_bytes), stripe.least_us(&costs))), ..stripe };
     let (stripe, dies_alone) = match equal.verdict() {
         Verdict::DiesOnly(period) => {
-            let unequal = costs.best_sizes(rig.sector_bytes(), page);
-            let stripe = measure_with(rig, area, chunk, unequal, reach, 2 * repetitions)?;
-            // Two reads that reach the bus together take turns in being first: half of the step is seen.
+            let unequal = costs.best_sizes(bench.sector_bytes(), page);
+            let stripe = measure_with(bench, area, chunk, unequal, reach, 2 * repetitions)?;
+            // Of two reads that reach the bus together, each is first half of the time: half of the step is seen.
             let step = costs.bus_step(unequal) / 2.0;
             let unequal = Stripe { bus_step_us: Some((step, stripe.least_us(&costs))), ..stripe };
             // A bus is shared wherever a die is.
@@ -215,20 +217,20 @@ pub fn measure(
     if !matches!(stripe.verdict(), Verdict::Both { .. }) {
         return Ok(stripe);
     }
-    let sector = [rig.sector_bytes(); 2];
-    let small = measure_with(rig, area, chunk, sector, reach, repetitions)?;
+    let sector = [bench.sector_bytes(); 2];
+    let small = measure_with(bench, area, chunk, sector, reach, repetitions)?;
     Ok(stripe.checked(&small, &costs, dies_alone))
 }
 
 fn measure_with(
-    rig: &mut Rig<'_>,
+    bench: &mut Bench<'_>,
     area: Area,
     chunk: &Boundaries,
     read_bytes: Sizes,
     reach: usize,
     repetitions: usize,
 ) -> Result<Stripe, Interruption> {
-    let row = repeat(rig, reach, repetitions, |rig, i| pair(rig, area, chunk, i + 1, read_bytes))?;
+    let row = repeat(bench, reach, repetitions, |bench, i| pair(bench, area, chunk, i + 1, read_bytes))?;
     let mut stripe =
         Stripe { row, read_bytes, first_level: None, second_level: None, bus_step_us: None, lowered: None };
     stripe.first_level = level(&stripe.row);
@@ -240,68 +242,69 @@ fn measure_with(
     Ok(stripe)
 }
 
-/// The distance period of the places that stand out, which must begin with the first whole period.
+/// Returns the period of the distances that stand out, which must begin with the first whole period.
 fn level(row: &[Point]) -> Option<Level> {
     let standout = pattern::standout(row)?;
     let (phase, period) = pattern::period(&standout.places, row.len())?;
     (phase + 1 == period).then_some(Level { period, step_us: standout.height, clarity: standout.clarity })
 }
 
-/// The time of two simultaneous reads `distance` chunks apart, at a random place, in microseconds.
+/// Measures the time of two simultaneous reads `distance` chunks apart, at a random place, in microseconds.
 pub(crate) fn pair(
-    rig: &mut Rig<'_>,
+    bench: &mut Bench<'_>,
     area: Area,
     chunk: &Boundaries,
     distance: usize,
     read_bytes: Sizes,
 ) -> Result<f64, Interruption> {
     let chunks = (area.length_bytes - chunk.phase_bytes) / chunk.chunk_bytes;
-    let near = rig.random().below(chunks - distance as u64);
+    let near = bench.random().below(chunks - distance as u64);
     let at = |index: u64| area.offset_bytes + chunk.phase_bytes + index * chunk.chunk_bytes;
-    // The further one first: in ascending order neighbours would look sequential.
+    // The farther one first: in ascending order neighbours would look sequential.
     let reads =
         [Access::read(at(near + distance as u64), read_bytes[0]), Access::read(at(near), read_bytes[1])];
-    rig.burst(&reads).map(|time| time.as_us_f64())
+    bench.burst(&reads).map(|time| time.as_us_f64())
 }
 
-/// What a read costs beside its array time, in microseconds.
+/// Costs of a read besides its array time, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Costs {
     bus_per_byte: f64,
     link_per_byte: f64,
     command: f64,
-    /// The standard error of a step computed from them.
+    /// Standard error of a step computed from these costs.
     error: f64,
 }
 
 impl Costs {
-    /// From single reads and pairs, each small and large. Alone a read takes array + bus + command + link. A second
-    /// one that shares nothing is later by command + link; one that shares the die by array + bus, if that is longer.
+    /// Measures single reads and pairs, each small and large. A single read takes array + bus + command + link. A
+    /// second one that shares nothing completes command + link later; one that shares the die array + bus later, if
+    /// that is longer.
     fn measure(
-        rig: &mut Rig<'_>,
+        bench: &mut Bench<'_>,
         area: Area,
         chunk: &Boundaries,
         stripe: &Stripe,
         repetitions: usize,
     ) -> Result<Option<Self>, Interruption> {
         let Some(together) = stripe.die_period() else { return Ok(None) };
-        let (small, large) = (rig.sector_bytes(), stripe.read_bytes[1]);
+        let (small, large) = (bench.sector_bytes(), stripe.read_bytes[1]);
         if large == small {
             return Ok(None);
         }
-        let alone = |rig: &mut Rig<'_>, bytes: u64| {
+        let alone = |bench: &mut Bench<'_>, bytes: u64| {
             let chunks = (area.length_bytes - chunk.phase_bytes) / chunk.chunk_bytes;
-            let at = area.offset_bytes + chunk.phase_bytes + rig.random().below(chunks) * chunk.chunk_bytes;
-            rig.one(Access::read(at, bytes)).map(|time| time.as_us_f64())
+            let at = area.offset_bytes + chunk.phase_bytes + bench.random().below(chunks) * chunk.chunk_bytes;
+            bench.one(Access::read(at, bytes)).map(|time| time.as_us_f64())
         };
         let apart = together + 1;
-        let points = repeat(rig, 6, 4 * repetitions, |rig, kind| match kind {
-            0 => pair(rig, area, chunk, together, [small; 2]),
-            1 => pair(rig, area, chunk, apart, [small; 2]),
-            2 => alone(rig, small),
-            3 => pair(rig, area, chunk, together, [large; 2]),
-            4 => pair(rig, area, chunk, apart, [large; 2]),
-            _ => alone(rig, large),
+        let points = repeat(bench, 6, 4 * repetitions, |bench, kind| match kind {
+            0 => pair(bench, area, chunk, together, [small; 2]),
+            1 => pair(bench, area, chunk, apart, [small; 2]),
+            2 => alone(bench, small),
+            3 => pair(bench, area, chunk, together, [large; 2]),
+            4 => pair(bench, area, chunk, apart, [large; 2]),
+            _ => alone(bench, large),
         })?;
         let [die_small, free_small, one_small, die_large, free_large, one_large] =
             std::array::from_fn(|kind| points[kind].value);
@@ -317,8 +320,8 @@ impl Costs {
         }))
     }
 
-    /// How much later a pair is done when it shares a bus, its first read being first on it, than when it shares
-    /// nothing. Times count from when both arrays are done.
+    /// Predicts how much later a pair completes when it shares a bus, and its first read is first on it, than when it
+    /// shares nothing. Times count from the end of both array reads.
     fn bus_step(&self, [first, second]: Sizes) -> f64 {
         let bus = |bytes: u64| bytes as f64 * self.bus_per_byte;
         let first_over_link = bus(first) + self.command + first as f64 * self.link_per_byte;
@@ -327,7 +330,7 @@ impl Costs {
         shared - apart
     }
 
-    /// The size of the first read that shows a shared bus best beside a second of a whole page.
+    /// Returns the sizes that show a shared bus best, with a whole page as the second read.
     fn best_sizes(&self, sector: u64, page: u64) -> Sizes {
         (1..=page / sector)
             .map(|sectors| [sectors * sector, page])
@@ -337,8 +340,8 @@ impl Costs {
 }
 
 impl Stripe {
-    /// The least step that would be seen for certain: twice the height at which a place of the row stands out, and
-    /// the uncertainty of the step's own prediction.
+    /// Returns the least step that is certainly visible: twice the height at which a place of the row stands out, plus
+    /// the uncertainty of the predicted step.
     fn least_us(&self, costs: &Costs) -> f64 {
         let mut values: Vec<f64> = self.row.iter().map(|p| p.value).collect();
         values.sort_unstable_by(f64::total_cmp);

@@ -1,23 +1,23 @@
-//! The write buffer: is a write done before it is on flash, and how much fits in between?
+//! The write buffer: whether writes complete before they are on flash, and the size of the buffer.
 //!
-//! Presence: a write that must be on flash takes longer than one that need not. Size: many small writes to distinct
-//! pages come faster than flash can take them; while the buffer fills they complete at the link's pace, then at
-//! flash's. The bend is where it is full, and what flash took until then is subtracted.
+//! Presence: a durable write takes longer than another. Size: many small writes to distinct pages arrive faster than
+//! flash can program them; they complete at the rate of the link while the buffer fills, then at the rate of flash. The
+//! buffer is full at the bend; the pages that flash had taken by then are subtracted.
 
+use crate::bench::Bench;
 use crate::chunk::Area;
 use crate::pattern::point;
-use crate::rig::Rig;
 use flashlane_base::Duration;
 use flashlane_measure::Interruption;
 use flashlane_result::probe::Finding;
 use flashlane_result::{Axis, Figure, Mark, Series};
 use flashlane_workload::Access;
 
-/// How much later flash must take a write, against the buffer, for there to be one.
+/// Least ratio of the latencies of durable and plain writes that shows a buffer.
 const LATER: f64 = 1.25;
-/// How much steeper the curve must be behind the bend.
+/// Least ratio of the slopes after and before the bend.
 const STEEPER: f64 = 1.5;
-/// The share of what was written before the bend that may have left the buffer again: how much did is a rough estimate.
+/// Largest share of the writes before the bend that may have left the buffer, since their number is a rough estimate.
 const LEFT: f64 = 0.15;
 /// Two measurements must agree within this share.
 const AGREE: f64 = 0.1;
@@ -29,15 +29,15 @@ struct Bend {
     steeper: f64,
 }
 
-/// Finds the buffer and its size; the figure shows pages against time.
+/// Finds the buffer and its size, and draws pages against time.
 pub(crate) fn find(
-    rig: &mut Rig<'_>,
+    bench: &mut Bench<'_>,
     area: Area,
     page: Option<u64>,
     page_or_usual: u64,
     most_pages: usize,
 ) -> Result<(Finding, Option<Figure>), Interruption> {
-    let (plain, durable) = latencies(rig, area)?;
+    let (plain, durable) = latencies(bench, area)?;
     if durable < LATER * plain {
         let evidence = format!(
             "a write takes {plain:.1} µs, and {durable:.1} µs where it must be on flash: no sooner without"
@@ -47,7 +47,7 @@ pub(crate) fn find(
     let present =
         format!("a write is done in {plain:.1} µs, but in {durable:.1} µs where it must be on flash");
     let Some(page) = page else {
-        let curve = completions(rig, area, page_or_usual, 2048.min(most_pages))?;
+        let curve = completions(bench, area, page_or_usual, 2048.min(most_pages))?;
         let evidence = format!(
             "{present}: there is a buffer, but its size is counted in pages, and how large one is was not found"
         );
@@ -55,9 +55,9 @@ pub(crate) fn find(
     };
     let mut pages = 2048.min(most_pages);
     loop {
-        let curve = completions(rig, area, page, pages)?;
+        let curve = completions(bench, area, page, pages)?;
         let first = bend(&curve, durable);
-        let again = completions(rig, area, page, pages)?;
+        let again = completions(bench, area, page, pages)?;
         let agreed =
             first.zip(bend(&again, durable)).filter(|(a, b)| (a.pages / b.pages - 1.0).abs() < AGREE);
         if let Some((a, b)) = agreed {
@@ -78,41 +78,41 @@ pub(crate) fn find(
     }
 }
 
-/// Median latencies of a plain write and of one that must be on flash, each on a drive at rest.
-fn latencies(rig: &mut Rig<'_>, area: Area) -> Result<(f64, f64), Interruption> {
-    let sector = rig.sector_bytes();
-    let rest = Duration::from_ms(2);
+/// Measures the latencies of plain and of durable writes on an idle drive.
+fn latencies(bench: &mut Bench<'_>, area: Area) -> Result<(f64, f64), Interruption> {
+    let sector = bench.sector_bytes();
+    let idle = Duration::from_ms(2);
     let (mut plain, mut durable) = (Vec::new(), Vec::new());
     for _ in 0..24 {
-        let mut place = || area.offset_bytes + rig.random().below(area.length_bytes / sector) * sector;
+        let mut place = || area.offset_bytes + bench.random().below(area.length_bytes / sector) * sector;
         let (a, b) = (place(), place());
-        plain.push(rig.one(Access::write(a, sector))?.as_us_f64());
-        rig.pause(rest);
-        durable.push(rig.durable_write(b, sector)?.as_us_f64());
-        rig.pause(rest);
+        plain.push(bench.one(Access::write(a, sector))?.as_us_f64());
+        bench.pause(idle);
+        durable.push(bench.durable_write(b, sector)?.as_us_f64());
+        bench.pause(idle);
     }
     Ok((point(&mut plain).value, point(&mut durable).value))
 }
 
-/// When each of many writes to distinct pages completed, in microseconds, in order.
-fn completions(rig: &mut Rig<'_>, area: Area, page: u64, pages: usize) -> Result<Vec<f64>, Interruption> {
-    rig.settle()?;
-    let sector = rig.sector_bytes();
+/// Returns the completion times of many writes to distinct pages, in microseconds.
+fn completions(bench: &mut Bench<'_>, area: Area, page: u64, pages: usize) -> Result<Vec<f64>, Interruption> {
+    bench.flush_and_pause()?;
+    let sector = bench.sector_bytes();
     let mut places: Vec<u64> = (0..area.length_bytes / page).map(|i| area.offset_bytes + i * page).collect();
-    rig.random().shuffle(&mut places);
+    bench.random().shuffle(&mut places);
     places.truncate(pages);
-    let depth = rig.depth();
+    let depth = bench.depth();
     let mut times = Vec::with_capacity(pages);
-    let start = rig.device().now();
-    rig.stream_each(places.into_iter().map(|at| Access::write(at, sector)), depth, |_, completion| {
+    let start = bench.device().now();
+    bench.stream_each(places.into_iter().map(|at| Access::write(at, sector)), depth, |_, completion| {
         times.push(completion.completed.since(start).as_us_f64());
     })?;
-    rig.settle()?;
+    bench.flush_and_pause()?;
     Ok(times)
 }
 
-/// The bend of the shortest beginning of the curve that has one: beside a long straight stretch a small buffer's
-/// bend would count for little.
+/// Finds the bend of the shortest prefix of the curve that has one: on a long straight curve a small buffer's bend
+/// would have little weight.
 fn bend(times: &[f64], durable_us: f64) -> Option<Bend> {
     if let Some(stall) = stall(times, durable_us) {
         return Some(stall);
@@ -123,8 +123,8 @@ fn bend(times: &[f64], durable_us: f64) -> Option<Bend> {
     lengths.into_iter().find_map(|length| bend_of(&times[..length], durable_us))
 }
 
-/// The first long gap, where it comes before flash can have taken a page: the buffer was smaller than what flash
-/// takes at once, and the curve is a staircase rather than a bend. What came before the gap is what fits.
+/// Finds the first long gap before flash can have programmed a page. Such a buffer is smaller than one parallel program
+/// of all dies, and the curve is a staircase rather than a bend: the writes before the gap fit.
 fn stall(times: &[f64], durable_us: f64) -> Option<Bend> {
     let long = 0.25 * durable_us;
     let at = times.windows(2).position(|pair| pair[1] - pair[0] > long)? + 1;
@@ -139,7 +139,7 @@ fn stall(times: &[f64], durable_us: f64) -> Option<Bend> {
     })
 }
 
-/// The best fit of two straight lines, and what the buffer held where they meet.
+/// Fits two straight lines, and computes the content of the buffer where they meet.
 fn bend_of(times: &[f64], durable_us: f64) -> Option<Bend> {
     let n = times.len();
     let lines = Lines::new(times);
@@ -153,19 +153,18 @@ fn bend_of(times: &[f64], durable_us: f64) -> Option<Bend> {
     })?;
     let (before, after) = (lines.slope(0, at), lines.slope(at, n));
     let steeper = after / before;
-    // The bend must explain the curve: a single line through all of it has to be much worse.
+    // The bend must explain the curve: a single line must fit much worse.
     let better = lines.residual(0, n) / (lines.residual(0, at) + lines.residual(at, n)).max(1e-9);
     if !(before > 0.0 && steeper > STEEPER && better > 10.0 && at < n * 4 / 5) {
         return None;
     }
-    // Flash takes its first page only when a first program is done; the last write that still fitted is the one
-    // before the bend.
+    // Flash takes its first page when a first program ends; the last write that fitted is the one before the bend.
     let taken = (times[at - 1] - durable_us).max(0.0) / after;
     let pages = at as f64 - taken;
     (pages >= 1.0 && taken <= LEFT * at as f64).then_some(Bend { pages, at, steeper })
 }
 
-/// Least squares over any stretch of a curve in constant time.
+/// Least squares over any range of a curve in constant time.
 struct Lines {
     /// Sums of y, x*y and y*y up to each index; those of x and x*x follow from the index.
     sums: Vec<(f64, f64, f64)>,
@@ -226,7 +225,7 @@ fn figure(curve: &[f64], bend: usize) -> Figure {
 mod tests {
     use super::*;
 
-    /// 300 pages fit; a write comes in every 10 us, flash takes one every `flash_us`, the first after 400 us.
+    /// 300 pages fit; a write arrives every 10 us, flash takes one every `flash_us`, the first after 400 us.
     fn filling(flash_us: f64) -> Vec<f64> {
         (0..4000)
             .map(|n| {
@@ -238,25 +237,25 @@ mod tests {
     }
 
     #[test]
-    fn the_bend_of_a_filling_buffer_gives_its_size() {
+    fn bend_gives_the_buffer_size() {
         let bend = bend(&filling(100.0), 400.0).unwrap();
         assert!((bend.pages / 300.0 - 1.0).abs() < 0.03, "{}", bend.pages);
     }
 
     #[test]
-    fn a_buffer_that_empties_nearly_as_fast_as_it_fills_gives_no_size() {
+    fn buffer_that_drains_as_fast_as_it_fills_has_no_bend() {
         assert!(bend(&filling(25.0), 400.0).is_none());
     }
 
     #[test]
-    fn a_buffer_smaller_than_what_flash_takes_at_once_shows_as_a_staircase() {
+    fn buffer_smaller_than_a_parallel_program_is_measured() {
         let times: Vec<f64> =
             (0..1000).map(|n| 50.0 + f64::from(n % 16) + 600.0 * f64::from(n / 16)).collect();
         assert_eq!(bend(&times, 600.0).unwrap().pages, 16.0);
     }
 
     #[test]
-    fn a_straight_line_has_no_bend() {
+    fn straight_line_has_no_bend() {
         let times: Vec<f64> = (0..4000).map(|n| 10.0 * n as f64 + (n % 7) as f64).collect();
         assert!(bend(&times, 400.0).is_none());
     }

@@ -110,18 +110,9 @@ pub struct Recommendation {
     pub request_bytes: u64,
     /// Requests in flight.
     pub queue_depth: u32,
-    /// The bandwidth measured so; of writes, after the buffer was full.
-    pub bandwidth_bytes_per_s: f64,
-    /// Requests a second.
-    pub iops: f64,
-    /// The median latency.
-    pub p50_ns: f64,
-    /// 99% of the requests took no longer.
-    pub p99_ns: f64,
-    /// Requests measured.
-    pub requests: u64,
-    /// Whether the latency was steady by the rule that a run applies; of writes, whether five rounds met SNIA's rule.
-    pub steady: bool,
+    /// The measurement of this point; of writes, after the buffer was full, and steady where five rounds met SNIA's rule.
+    #[serde(flatten)]
+    pub rate: Rate,
     /// The bound on the 99th percentile under which the point was chosen.
     #[serde(default)]
     pub p99_bound_ns: Option<f64>,
@@ -131,9 +122,7 @@ pub struct Recommendation {
     pub state: String,
     /// Bytes of the part of the device, from its beginning, that was measured; `None` for all of it.
     pub area_bytes: Option<u64>,
-    /// The workload that measures it once more, …
-    pub workload: String,
-    /// … as a command line, where the caller knows how the device is named.
+    /// The workload as a command line, where the caller knows how the device is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// Of writes: what they begin with and what they come to.

@@ -124,15 +124,15 @@ fn compare_one(subject: &Subject, effort: Effort, seed: Seed) -> Vec<Comparison>
             // Of a drive that was not written, this is measured where the probe has written in order.
             let filled = point.area_bytes.is_some();
             let measured = measure(&subject.config(if filled { "full" } else { state }), seed, point);
-            let recommended = Some(point.bandwidth_bytes_per_s);
-            Comparison { drive, load, recommended, measured, workload: point.workload.clone() }
+            let recommended = Some(point.rate.bandwidth_bytes_per_s);
+            Comparison { drive, load, recommended, measured, workload: point.rate.workload.clone() }
         })
         .collect()
 }
 
 /// Runs a recommendation's line on a new drive.
 fn measure(config: &DriveConfig, seed: Seed, point: &Recommendation) -> f64 {
-    let workload = Workload::parse(&point.workload).expect("a line that can be run");
+    let workload = Workload::parse(&point.rate.workload).expect("a line that can be run");
     let mut device = device(config, Seed(seed.0 ^ 0x5a5a));
     let options = RunOptions { samples: 0, ..RunOptions::default() };
     run(&mut *device, &workload, options).expect("the line fits the drive").bandwidth_bytes_per_s()

@@ -5,7 +5,7 @@ use crate::crew::Shared;
 use flashlane_base::Seed;
 use flashlane_device::Device;
 use flashlane_measure::{Interruption, Replay, ReplayOptions, replay};
-use flashlane_probe::rig::Rig;
+use flashlane_probe::bench::Bench;
 use flashlane_result::Warning;
 use flashlane_sim::{Drive, DriveConfig, config};
 use flashlane_sweep::Store;
@@ -90,7 +90,7 @@ impl<'a> Lab<'a> {
         &mut self,
         profile: &str,
         overrides: &[(&str, &str)],
-        experiment: impl FnOnce(&mut Rig<'_>) -> Result<T, Interruption>,
+        experiment: impl FnOnce(&mut Bench<'_>) -> Result<T, Interruption>,
     ) -> Result<T, FigureError> {
         let mut drive = self.drive(profile, overrides)?;
         let watch = &mut *self.watch;
@@ -98,10 +98,10 @@ impl<'a> Lab<'a> {
         if stop() {
             return Err(Interruption::Stopped.into());
         }
-        Ok(experiment(&mut Rig::new(&mut drive, self.options.seed, &mut stop))?)
+        Ok(experiment(&mut Bench::new(&mut drive, self.options.seed, &mut stop))?)
     }
 
-    /// A fresh device of `profile`, with `overrides` of its settings, for experiments that a [`Rig`] is not for: on lanes,
+    /// A fresh device of `profile`, with `overrides` of its settings, for experiments that a [`Bench`] is not for: on lanes,
     /// with erases.
     pub(crate) fn device(
         &mut self,

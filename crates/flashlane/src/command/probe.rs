@@ -13,7 +13,7 @@ use flashlane_device::Device;
 use flashlane_device::Profile;
 use flashlane_device::spec::Spec;
 use flashlane_open::Target;
-use flashlane_probe::rig::Measurement;
+use flashlane_probe::bench::Measurement;
 use flashlane_probe::{
     Effort, Medium, Options, ProbeError, ProbeResult, Progress, add_fragmented as add_fragmented_rate,
     sustained_elsewhere,
@@ -220,7 +220,8 @@ fn name_commands(result: &mut ProbeResult, target: &Target) -> Result<(), Failur
     let filled = target.with_state("full")?;
     for point in result.recommendation.values_mut() {
         let device = filled.as_ref().filter(|_| point.area_bytes.is_some()).unwrap_or(target);
-        point.command = Some(format!("flashlane run {} {}", quoted(&device.to_string()), point.workload));
+        point.command =
+            Some(format!("flashlane run {} {}", quoted(&device.to_string()), point.rate.workload));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Devices that fail or vanish half way, callers that stop, drives that are only read: what was found stands.
+//! Devices that fail or are lost, callers that stop, read-only probes: earlier findings are kept.
 
 use crate::{drive, options};
 use flashlane_base::Seed;
@@ -7,7 +7,7 @@ use flashlane_layer::{Fault, Faults, Faulty, Rate};
 use flashlane_probe::{Effort, Feature, Options, ProbeResult, Progress, Status, probe};
 use std::ops::ControlFlow;
 
-/// Every feature is named, and the result can be written.
+/// The result names every feature and can be serialized.
 fn assert_partial(result: &ProbeResult) {
     assert!(result.partial.is_some());
     assert!(result.warnings.iter().any(|warning| warning.code == "partial"));
@@ -20,7 +20,7 @@ fn requests_of_a_whole_probe() -> u64 {
 }
 
 #[test]
-fn a_device_that_vanishes_leaves_a_partial_result() {
+fn lost_device_leaves_partial_result() {
     let all = requests_of_a_whole_probe();
     for count in (0..16).map(|i| i * all / 16).chain([1, 2]) {
         let faults = Faults::default().vanishing_after(count);
@@ -30,7 +30,7 @@ fn a_device_that_vanishes_leaves_a_partial_result() {
 }
 
 #[test]
-fn a_device_that_fails_a_request_leaves_a_partial_result() {
+fn failed_request_leaves_partial_result() {
     for fault in [Fault::ReadError, Fault::WriteError] {
         for nth in [1, 2, 100, 500] {
             let faults = Faults::default().with(fault, Rate::Nth(nth));
@@ -44,7 +44,7 @@ fn a_device_that_fails_a_request_leaves_a_partial_result() {
 }
 
 #[test]
-fn a_device_that_is_late_now_and_then_is_probed_to_the_end() {
+fn delayed_requests_do_not_end_the_probe() {
     let faults = Faults::default().with(Fault::Delay, Rate::Share(0.01));
     let mut device = Faulty::new(drive("msr-32g", &[]), faults, Seed(1)).unwrap();
     let result = probe(&mut device, options(Effort::Quick, 1)).unwrap();
@@ -53,7 +53,7 @@ fn a_device_that_is_late_now_and_then_is_probed_to_the_end() {
 }
 
 #[test]
-fn a_caller_can_stop_at_every_stage() {
+fn probe_stops_at_any_stage() {
     let mut stages: Vec<&'static str> = Vec::new();
     let mut watch = |progress: &Progress| {
         if stages.last() != Some(&progress.stage) {
@@ -72,7 +72,7 @@ fn a_caller_can_stop_at_every_stage() {
         let stopped = Options { watch: Some(&mut watch), ..options(Effort::Quick, 1) };
         let result = probe(&mut drive("ssd-s", &[]), stopped).unwrap();
         assert_partial(&result);
-        // What was found before stands.
+        // Findings of earlier stages are kept.
         let chunk = result.finding(Feature::ChunkSize).unwrap();
         let is_later = result.stages.iter().any(|stage| stage == "interleaving");
         assert_eq!(chunk.status == Status::Found, is_later, "{stage}: {chunk:?}");
@@ -80,7 +80,7 @@ fn a_caller_can_stop_at_every_stage() {
 }
 
 #[test]
-fn a_drive_that_may_not_be_written_is_not() {
+fn read_only_probe_writes_nothing() {
     let mut device = drive("ssd-s", &[("initial.state", "full")]);
     let written = |device: &dyn Device| device.counters().get("host_pages_written");
     let before = written(&device);

@@ -1,11 +1,11 @@
-//! A plain file: whatever lies beneath it, no structure of flash shows through.
+//! A file shows no flash structure, on any drive below.
 
 use crate::options;
 use flashlane_host::OpenOptions;
 use flashlane_probe::{Effort, Feature, Options, Status, probe};
 
 #[test]
-fn no_structure_is_found_in_a_file() {
+fn file_shows_no_structure() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     std::fs::write(&path, vec![0x5a; 64 << 20]).unwrap();

@@ -1,4 +1,4 @@
-//! The probe against drives whose inside is known, devices that have none, and devices that fail.
+//! The probe on drives of known structure, devices without structure, and devices that fail.
 
 mod failing;
 mod file;
@@ -11,7 +11,7 @@ use flashlane_device::Device;
 use flashlane_probe::{Effort, Feature, Options, ProbeResult, Status, probe};
 use flashlane_sim::{Drive, config};
 
-/// The profile's drive with some settings in place of its own.
+/// Creates the drive of a profile with some settings replaced.
 fn drive(profile: &str, overrides: &[(&str, &str)]) -> Drive {
     let overrides: Vec<(String, String)> =
         overrides.iter().map(|&(key, value)| (key.into(), value.into())).collect();
@@ -28,8 +28,8 @@ fn probed(mut device: impl Device) -> ProbeResult {
     result
 }
 
-/// A number that must be right or, where the drive hides it, left open.
-fn is_never_wrong(result: &ProbeResult, feature: Feature, truths: &[u64]) {
+/// Asserts that a number is right or not determined.
+fn assert_right_or_open(result: &ProbeResult, feature: Feature, truths: &[u64]) {
     let finding = result.finding(feature).unwrap();
     let right = finding.number().is_some_and(|number| truths.contains(&number));
     assert!(finding.status == Status::NotDetermined || right, "{feature}, truly {truths:?}: {finding:?}");

@@ -1,4 +1,4 @@
-//! What is recommended says what it was measured on, and is not said of what was not.
+//! Recommendations state where they were measured, and hold there.
 
 use crate::{drive, options};
 use flashlane_base::{Duration, Seed};
@@ -12,25 +12,25 @@ fn probed(profile: &str, state: &str, options: Options<'_>) -> ProbeResult {
     result
 }
 
-/// What a run of the recommendation's own line measures, on a new drive.
+/// Measures the recommendation's workload line on a new drive.
 fn measured(profile: &str, state: &str, point: &Recommendation) -> f64 {
     let mut drive = drive(profile, &[("initial.state", state)]);
-    let workload = Workload::parse(&point.workload).unwrap();
+    let workload = Workload::parse(&point.rate.workload).unwrap();
     run(&mut drive, &workload, RunOptions::default()).unwrap().bandwidth_bytes_per_s()
 }
 
-fn holds(profile: &str, state: &str, point: &Recommendation) {
-    let (said, measured) = (point.bandwidth_bytes_per_s, measured(profile, state, point));
-    assert!((said / measured - 1.0).abs() < 0.1, "{said} against {measured}: {point:?}");
+fn assert_holds(profile: &str, state: &str, point: &Recommendation) {
+    let (stated, measured) = (point.rate.bandwidth_bytes_per_s, measured(profile, state, point));
+    assert!((stated / measured - 1.0).abs() < 0.1, "{stated} against {measured}: {point:?}");
 }
 
 #[test]
-fn recommended_lines_measure_what_is_recommended() {
+fn recommended_lines_reproduce_their_rates() {
     for state in ["full", "fragmented"] {
         let result = probed("ssd-m", state, options(Effort::Quick, 1));
         for load in ["random_read", "scan", "random_write"] {
-            holds("ssd-m", state, &result.recommendation[load]);
-            assert!(result.recommendation[load].p50_ns <= result.recommendation[load].p99_ns);
+            assert_holds("ssd-m", state, &result.recommendation[load]);
+            assert!(result.recommendation[load].rate.p50_ns <= result.recommendation[load].rate.p99_ns);
         }
     }
 }
@@ -45,14 +45,14 @@ fn scans_are_not_measured_in_the_readahead_cache() {
     ];
     let point =
         &probe(&mut drive("ssd-s", &settings), options(Effort::Quick, 1)).unwrap().recommendation["scan"];
-    let workload = Workload::parse(&point.workload).unwrap();
+    let workload = Workload::parse(&point.rate.workload).unwrap();
     let measured = run(&mut drive("ssd-s", &settings), &workload, RunOptions::default()).unwrap();
-    let ratio = point.bandwidth_bytes_per_s / measured.bandwidth_bytes_per_s();
+    let ratio = point.rate.bandwidth_bytes_per_s / measured.bandwidth_bytes_per_s();
     assert!((ratio - 1.0).abs() < 0.1, "{ratio}: {point:?}");
 }
 
 #[test]
-fn write_rates_tell_spare_space_from_cleaning() {
+fn write_rates_distinguish_spare_space_from_gc() {
     let fresh = probed("ssd-m", "fresh", options(Effort::Quick, 1));
     let fresh = fresh.recommendation["random_write"].writes.as_ref().unwrap();
     assert_eq!((fresh.cleaning, fresh.buffer_bytes.is_some()), (Some(false), true));
@@ -61,13 +61,13 @@ fn write_rates_tell_spare_space_from_cleaning() {
     let point = &worn.recommendation["random_write"];
     let writes = point.writes.as_ref().unwrap();
     assert!(writes.cleaning == Some(true) && writes.steady && writes.write_amplification.unwrap() > 5.0);
-    assert!(writes.burst.as_ref().unwrap().bandwidth_bytes_per_s > 5.0 * point.bandwidth_bytes_per_s);
+    assert!(writes.burst.as_ref().unwrap().bandwidth_bytes_per_s > 5.0 * point.rate.bandwidth_bytes_per_s);
 }
 
-/// A drive that is probed is written at the same places again and again, which leaves blocks stale that cost nothing to
-/// clean: until they are used up it looks as if it cleaned nothing.
+/// The probe writes the same places repeatedly, which leaves whole blocks stale: until they are reclaimed, GC costs
+/// nothing.
 #[test]
-fn writes_are_measured_once_the_probes_stale_blocks_are_used_up() {
+fn writes_are_measured_after_stale_blocks_are_used_up() {
     let settings = [
         ("flash.channels", "2"),
         ("flash.blocks", "128"),
@@ -81,18 +81,18 @@ fn writes_are_measured_once_the_probes_stale_blocks_are_used_up() {
     let writes = point.writes.as_ref().unwrap();
     assert!(writes.steady && writes.cleaning == Some(true), "{point:?}");
     assert!(writes.stale_bytes > 0 && writes.written_bytes > writes.stale_bytes, "{point:?}");
-    let workload = Workload::parse(&point.workload).unwrap();
+    let workload = Workload::parse(&point.rate.workload).unwrap();
     let run = run(&mut drive("nvme-tlc", &settings), &workload, RunOptions::default()).unwrap();
-    let ratio = point.bandwidth_bytes_per_s / run.bandwidth_bytes_per_s();
+    let ratio = point.rate.bandwidth_bytes_per_s / run.bandwidth_bytes_per_s();
     assert!((ratio - 1.0).abs() < 0.1, "{ratio}: {point:?}");
-    let p99 = point.p99_ns / run.latencies().latency().p99;
+    let p99 = point.rate.p99_ns / run.latencies().latency().p99;
     assert!((0.8..1.25).contains(&p99), "{p99}: {point:?}");
 }
 
-/// A drive that cleans takes no more of many writes in flight than of one, which is done twenty times sooner.
+/// A drive limited by GC has the same bandwidth at any depth, and at depth 1 a twentieth of the latency.
 #[test]
-fn writes_are_no_deeper_than_a_worn_drive_rewards() {
-    // The smaller drive is worn when the point is chosen, the larger one only after it was measured at length.
+fn writes_on_worn_drive_are_recommended_at_depth_one() {
+    // The smaller drive is worn when the point is chosen, the larger one only after the long measurement.
     for settings in
         [[("capacity", "10GB"), ("flash.blocks", "1024")], [("capacity", "20GB"), ("flash.blocks", "2048")]]
     {
@@ -100,7 +100,7 @@ fn writes_are_no_deeper_than_a_worn_drive_rewards() {
         let result = probe(&mut drive("ssd-m", &settings), options(Effort::Quick, 0)).unwrap();
         let point = &result.recommendation["random_write"];
         assert_eq!((point.request_bytes, point.queue_depth), (4096, 1), "{point:?}");
-        assert!(point.p99_ns < 20e6, "{point:?}");
+        assert!(point.rate.p99_ns < 20e6, "{point:?}");
     }
 }
 
@@ -117,11 +117,11 @@ fn never_written_space_is_not_recommended() {
 }
 
 #[test]
-fn files_are_said_to_show_the_host() {
+fn file_without_structure_is_advised_as_host() {
     let profile = [("mapping.allocation", "random"), ("initial.state", "full")];
     let file = Options { medium: Medium::File, ..options(Effort::Quick, 1) };
     let mut device = drive("ssd-s", &profile);
-    // Nothing that would show structure.
+    // No structure is visible.
     device = {
         drop(device);
         drive("ssd-s", &[("flash.read", "1ns"), ("flash.bus", "100GB/s")])
@@ -134,7 +134,7 @@ fn files_are_said_to_show_the_host() {
 }
 
 #[test]
-fn a_bound_on_latency_gives_the_deepest_that_meets_it() {
+fn latency_bound_gives_the_fastest_point_within_it() {
     let bounded = |us| Options {
         page_bytes: Some(8192),
         p99: Some(Duration::from_us(us)),
@@ -143,14 +143,15 @@ fn a_bound_on_latency_gives_the_deepest_that_meets_it() {
     let result = probed("ssd-s", "full", bounded(1000));
     let point = &result.recommendation["random_read"];
     assert_eq!((point.request_bytes, point.p99_bound_ns), (8192, Some(1e6)));
-    assert!(point.p99_ns <= 1e6);
-    // One more in flight is either too slow or no faster.
+    assert!(point.rate.p99_ns <= 1e6);
+    // A greater depth is either too slow or not faster.
     let deeper = point
+        .rate
         .workload
         .replace(&format!("depth={}", point.queue_depth), &format!("depth={}", point.queue_depth * 2));
     let mut drive = drive("ssd-s", &[("initial.state", "full")]);
     let run = run(&mut drive, &Workload::parse(&deeper).unwrap(), RunOptions::default()).unwrap();
-    let gain = run.bandwidth_bytes_per_s() / point.bandwidth_bytes_per_s;
+    let gain = run.bandwidth_bytes_per_s() / point.rate.bandwidth_bytes_per_s;
     assert!(run.latencies().latency().p99 > 1e6 || gain < 1.05, "{gain}");
     let none = probed("ssd-s", "full", bounded(10));
     assert!(!none.recommendation.contains_key("random_read"));
@@ -162,6 +163,6 @@ fn a_bound_on_latency_gives_the_deepest_that_meets_it() {
 }
 
 #[test]
-fn the_seed_of_a_line_is_the_one_that_run_takes() {
+fn default_seed_of_a_line_is_zero() {
     assert_eq!(Workload::parse("random-read").unwrap().seed, Seed(0));
 }

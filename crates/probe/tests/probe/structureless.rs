@@ -1,11 +1,11 @@
-//! Devices that have no structure: none may be invented, however they spread their latencies.
+//! Devices without structure: the probe finds none under any distribution of latencies.
 
 use crate::options;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{Completion, Device, NullDevice, Profile, Request, SubmitError};
 use flashlane_probe::{Effort, Feature, ProbeResult, Status, probe};
 
-/// How latencies spread, in nanoseconds, given the number of the request and the time.
+/// A distribution of latencies in nanoseconds, given the number of the request and the time.
 type Spread = fn(&mut Random, u64, Instant) -> f64;
 
 fn exponential(random: &mut Random) -> f64 {
@@ -33,7 +33,7 @@ const SPREADS: [(&str, Spread); 8] = [
     }),
 ];
 
-/// Completes each request after a time that depends on nothing the probe could look for.
+/// Completes each request after a time that depends on no structure.
 struct Structureless {
     profile: Profile,
     now: Instant,
@@ -86,7 +86,7 @@ impl Device for Structureless {
     }
 }
 
-fn assert_nothing_invented(name: &str, result: &ProbeResult) {
+fn assert_nothing_found(name: &str, result: &ProbeResult) {
     for feature in [
         Feature::ChunkSize,
         Feature::PageSize,
@@ -103,19 +103,19 @@ fn assert_nothing_invented(name: &str, result: &ProbeResult) {
 }
 
 #[test]
-fn nothing_is_found_where_there_is_nothing() {
+fn random_latencies_show_no_structure() {
     for (name, spread) in SPREADS {
         for seed in 0..3 {
             let mut device = Structureless::new(spread, seed);
             let result = probe(&mut device, options(Effort::Quick, seed)).unwrap();
             assert_eq!(result.partial, None);
-            assert_nothing_invented(name, &result);
+            assert_nothing_found(name, &result);
         }
     }
 }
 
 #[test]
-fn a_device_that_takes_no_time_has_no_structure() {
+fn null_device_shows_no_structure() {
     let result = probe(&mut NullDevice::new(1 << 30), options(Effort::Normal, 0)).unwrap();
-    assert_nothing_invented("null", &result);
+    assert_nothing_found("null", &result);
 }

@@ -116,10 +116,10 @@ fn recommendation(result: &ProbeResult) -> Option<Table> {
         let fields = named([
             ("request_bytes", scalar(point.request_bytes)),
             ("queue_depth", scalar(point.queue_depth)),
-            ("bandwidth_bytes_per_s", scalar(point.bandwidth_bytes_per_s)),
-            ("iops", scalar(point.iops)),
-            ("p50_ns", scalar(point.p50_ns)),
-            ("p99_ns", scalar(point.p99_ns)),
+            ("bandwidth_bytes_per_s", scalar(point.rate.bandwidth_bytes_per_s)),
+            ("iops", scalar(point.rate.iops)),
+            ("p50_ns", scalar(point.rate.p50_ns)),
+            ("p99_ns", scalar(point.rate.p99_ns)),
         ]);
         (plain_name(load), fields)
     };

@@ -21,9 +21,9 @@ const OFFSETS: usize = 64;
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let repetitions = lab.either(1000, 300);
-    let curves = lab.experiment("ssd-s", &[], |rig| {
-        fill(rig, AREA.length_bytes)?;
-        SIZES.map(|sectors| chunk::curve(rig, AREA, sectors, OFFSETS, repetitions)).into_iter().collect()
+    let curves = lab.experiment("ssd-s", &[], |bench| {
+        fill(bench, AREA.length_bytes)?;
+        SIZES.map(|sectors| chunk::curve(bench, AREA, sectors, OFFSETS, repetitions)).into_iter().collect()
     })?;
     let curves: Vec<Vec<Point>> = curves;
     let mut rows: Vec<Row> = SIZES[1..]

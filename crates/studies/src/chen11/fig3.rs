@@ -19,9 +19,9 @@ pub(super) const STRIDES: usize = 6 * DOMAINS as usize;
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let reads = lab.either(4000, 2000);
-    let [two, four] = lab.experiment("ssd-s", &[], |rig| {
-        fill(rig, AREA.length_bytes)?;
-        let mut curve = |jobs| stride::curve(rig, AREA, &CHUNKS, jobs, STRIDES, reads);
+    let [two, four] = lab.experiment("ssd-s", &[], |bench| {
+        fill(bench, AREA.length_bytes)?;
+        let mut curve = |jobs| stride::curve(bench, AREA, &CHUNKS, jobs, STRIDES, reads);
         Ok([curve(2)?, curve(4)?])
     })?;
     let found = dips(&two);

@@ -9,8 +9,8 @@ use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, Value, row};
 use flashlane_measure::Interruption;
+use flashlane_probe::bench::Bench;
 use flashlane_probe::mapping::{self, Policy};
-use flashlane_probe::rig::Rig;
 use flashlane_probe::stride;
 use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;
@@ -35,26 +35,27 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let reads = lab.either(4000, 2000);
     let mut outcome = Outcome::default();
     for policy in [Policy::WriteOrder, Policy::Lba] {
-        let found = lab.experiment("ssd-s", &[("mapping.policy", policy.name())], |rig| look(rig, reads))?;
+        let found =
+            lab.experiment("ssd-s", &[("mapping.policy", policy.name())], |bench| look(bench, reads))?;
         judge(policy, &found, &mut outcome);
     }
     Ok(outcome)
 }
 
-fn look(rig: &mut Rig<'_>, reads: usize) -> Result<Found, Interruption> {
-    fill(rig, AREA.length_bytes)?;
-    let written = mapping::overwrite(rig, AREA, CHUNK_BYTES)?;
-    let by_address = stride::curve(rig, AREA, &CHUNKS, JOBS, STRIDES, reads)?;
+fn look(bench: &mut Bench<'_>, reads: usize) -> Result<Found, Interruption> {
+    fill(bench, AREA.length_bytes)?;
+    let written = mapping::overwrite(bench, AREA, CHUNK_BYTES)?;
+    let by_address = stride::curve(bench, AREA, &CHUNKS, JOBS, STRIDES, reads)?;
     let by_order = (1..=STRIDES)
         .map(|stride| {
             let places = written.turns.len() / stride;
             let accesses = (0..reads).map(|i| Access::read(written.turns[i % places * stride], CHUNK_BYTES));
-            let elapsed = rig.stream(accesses, JOBS)?;
+            let elapsed = bench.stream(accesses, JOBS)?;
             Ok(reads as f64 * CHUNK_BYTES as f64 / 1e6 / elapsed.as_s_f64())
         })
         .collect::<Result<Vec<f64>, Interruption>>()?;
     let stripe_chunks = DOMAINS * SUB_DOMAINS;
-    let collisions = mapping::collisions(rig, AREA, &written, (stripe_chunks, 1), 200)?;
+    let collisions = mapping::collisions(bench, AREA, &written, (stripe_chunks, 1), 200)?;
     // Chunks that share a die are read one after the other: 25 us of array (section 3.1).
     Ok(Found { by_address, by_order, policy: collisions.policy(25.0) })
 }

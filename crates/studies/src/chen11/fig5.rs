@@ -73,12 +73,12 @@ fn bandwidths(lab: &mut Lab<'_>, profile: &str) -> Result<Bandwidths, FigureErro
         for &kib in sizes_kib {
             // Enough for the mean of a deterministic drive, and no more than 64 MiB.
             let requests = (64 * KIB / kib).clamp(300, most_requests);
-            values.extend(lab.experiment(profile, &[], |rig| {
-                fill(rig, AREA.length_bytes)?;
+            values.extend(lab.experiment(profile, &[], |bench| {
+                fill(bench, AREA.length_bytes)?;
                 let point = |&depth: &u32| {
                     let job = Job::new(*name, pattern.clone(), *mix, kib * KIB);
                     let job = job.depth(depth).area(AREA.offset_bytes, AREA.length_bytes);
-                    run(rig, vec![job], requests).map(|run| mb_per_s(&run))
+                    run(bench, vec![job], requests).map(|run| mb_per_s(&run))
                 };
                 jobs.iter().map(point).collect::<Result<Vec<f64>, _>>()
             })?);

@@ -76,7 +76,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
 fn curves(lab: &mut Lab<'_>, overrides: &[(&str, &str)], jobs: &[u64]) -> Result<Curves, FigureError> {
     let most_requests = lab.either(8000, 4000);
     let overrides: Vec<_> = overrides.iter().copied().chain([FILLED]).collect();
-    lab.experiment("ssd-s", &overrides, |rig| {
+    lab.experiment("ssd-s", &overrides, |bench| {
         let mut curve = |&kib: &u64| -> Result<Vec<f64>, _> {
             let requests = (64 * KIB / kib).clamp(500, most_requests);
             let point = |&count: &u64| {
@@ -84,7 +84,7 @@ fn curves(lab: &mut Lab<'_>, overrides: &[(&str, &str)], jobs: &[u64]) -> Result
                     let job = Job::new(format!("reader {i}"), Pattern::Sequential, Mix::READ, kib * KIB);
                     job.area(i * AREA_BYTES, AREA_BYTES)
                 };
-                run(rig, (0..count).map(reader).collect(), requests).map(|run| mb_per_s(&run))
+                run(bench, (0..count).map(reader).collect(), requests).map(|run| mb_per_s(&run))
             };
             jobs.iter().map(point).collect()
         };

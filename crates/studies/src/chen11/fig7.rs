@@ -8,7 +8,7 @@ use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
 use flashlane_measure::Interruption;
-use flashlane_probe::rig::Rig;
+use flashlane_probe::bench::Bench;
 use flashlane_result::{Axis, Figure, Series};
 use flashlane_workload::Access;
 
@@ -69,29 +69,34 @@ fn hundredths(value: f64) -> f64 {
 
 fn latencies(lab: &mut Lab<'_>, overrides: &[(&str, &str)], jobs: &[u32]) -> Result<Latencies, FigureError> {
     let requests = lab.either(8000, 4000);
-    lab.experiment("ssd-s", overrides, |rig| {
-        fill(rig, AREA.length_bytes)?;
-        let curve = |rig: &mut Rig<'_>, domains| {
+    lab.experiment("ssd-s", overrides, |bench| {
+        fill(bench, AREA.length_bytes)?;
+        let curve = |bench: &mut Bench<'_>, domains| {
             jobs.iter()
-                .map(|&jobs| mean_latency_ms(rig, domains, jobs, requests))
+                .map(|&jobs| mean_latency_ms(bench, domains, jobs, requests))
                 .collect::<Result<Vec<f64>, _>>()
         };
-        Ok(Latencies { one: curve(rig, 1)?, ten: curve(rig, DOMAINS)? })
+        Ok(Latencies { one: curve(bench, 1)?, ten: curve(bench, DOMAINS)? })
     })
 }
 
 /// Mean latency of random reads that go to `domains` domains in turn: the drive was filled in order, so a chunk's
 /// domain is its number modulo the domains there are.
-fn mean_latency_ms(rig: &mut Rig<'_>, domains: u64, jobs: u32, requests: u64) -> Result<f64, Interruption> {
+fn mean_latency_ms(
+    bench: &mut Bench<'_>,
+    domains: u64,
+    jobs: u32,
+    requests: u64,
+) -> Result<f64, Interruption> {
     let stripes = AREA.length_bytes / CHUNK_BYTES / DOMAINS;
     let accesses: Vec<Access> = (0..requests)
         .map(|i| {
-            Access::read((rig.random().below(stripes) * DOMAINS + i % domains) * CHUNK_BYTES, CHUNK_BYTES)
+            Access::read((bench.random().below(stripes) * DOMAINS + i % domains) * CHUNK_BYTES, CHUNK_BYTES)
         })
         .collect();
-    rig.settle()?;
+    bench.flush_and_pause()?;
     let mut sum_ns = 0;
-    rig.stream_each(accesses.into_iter(), jobs, |_, completion| sum_ns += completion.latency().as_ns())?;
+    bench.stream_each(accesses.into_iter(), jobs, |_, completion| sum_ns += completion.latency().as_ns())?;
     Ok(sum_ns as f64 / requests as f64 / 1e6)
 }
 

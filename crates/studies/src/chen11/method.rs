@@ -2,8 +2,8 @@
 //! 256 KB, then a pause; requests without think time; bandwidth in millions of bytes a second.
 
 use flashlane_measure::{Interruption, Run};
+use flashlane_probe::bench::Bench;
 use flashlane_probe::chunk::{Area, Boundaries};
-use flashlane_probe::rig::Rig;
 use flashlane_workload::{Job, Stop, Workload};
 
 pub(super) const KIB: u64 = 1024;
@@ -18,15 +18,15 @@ pub(super) const CHUNKS: Boundaries =
     Boundaries { chunk_bytes: CHUNK_BYTES, phase_bytes: 0, clarity: 1.0, contrast_us: 0.0, seen: 0 };
 
 /// Fills the first `length_bytes` of a drive, then pauses.
-pub(super) fn fill(rig: &mut Rig<'_>, length_bytes: u64) -> Result<(), Interruption> {
-    rig.fill(0, length_bytes, 256 * KIB)
+pub(super) fn fill(bench: &mut Bench<'_>, length_bytes: u64) -> Result<(), Interruption> {
+    bench.fill(0, length_bytes, 256 * KIB)
 }
 
 /// Runs `jobs` side by side after a pause; of `requests` and a tenth more the last `requests` count.
-pub(super) fn run(rig: &mut Rig<'_>, jobs: Vec<Job>, requests: u64) -> Result<Run, Interruption> {
-    rig.settle()?;
-    let seed = flashlane_base::Seed(rig.random().bits());
-    rig.run(&Workload::new(jobs, Stop::after(requests)).warmup(requests / 10).seed(seed))
+pub(super) fn run(bench: &mut Bench<'_>, jobs: Vec<Job>, requests: u64) -> Result<Run, Interruption> {
+    bench.flush_and_pause()?;
+    let seed = flashlane_base::Seed(bench.random().bits());
+    bench.run(&Workload::new(jobs, Stop::after(requests)).warmup(requests / 10).seed(seed))
 }
 
 /// Bandwidth in MB/s.

@@ -24,11 +24,11 @@ const TOGETHER: [[f64; 2]; 2] = [[109.2, 103.5], [32.8, 33.2]];
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let requests = lab.either(8000, 4000);
     let mut bandwidths = |jobs: &[&Job]| {
-        lab.experiment("ssd-s", &[], |rig| {
-            fill(rig, 2 * AREA.length_bytes)?;
+        lab.experiment("ssd-s", &[], |bench| {
+            fill(bench, 2 * AREA.length_bytes)?;
             let jobs: Vec<Job> = jobs.iter().map(|&job| job.clone()).collect();
             let many = jobs.len();
-            let run = run(rig, jobs, requests * many as u64)?;
+            let run = run(bench, jobs, requests * many as u64)?;
             Ok((mb_per_s(&run), (0..many).map(|job| job_mb_per_s(&run, job)).collect::<Vec<f64>>()))
         })
     };

@@ -9,7 +9,7 @@ mod drives;
 use flashlane_base::Seed;
 use flashlane_measure::Interruption;
 use flashlane_measure::statistics::phases::Phases;
-use flashlane_probe::rig::Rig;
+use flashlane_probe::bench::Bench;
 use flashlane_sim::{Drive, config};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -155,17 +155,17 @@ fn examine(drive: u64, seed: Seed) -> Examined {
     let mut device = Drive::new(&config, seed.derive_nth("phase score device", drive));
     let mut accesses = drawn.accesses(seed.derive_nth("phase score run", drive));
     let mut stop = || false;
-    let mut rig = Rig::new(&mut device, seed, &mut stop);
+    let mut bench = Bench::new(&mut device, seed, &mut stop);
     let run = (|| {
         for access in accesses.by_ref().take(drawn.before as usize) {
-            rig.one(access)?;
+            bench.one(access)?;
         }
         let most = drawn.until_erases.unwrap_or(0);
-        let erased = |rig: &Rig<'_>| rig.device().counters().get("blocks_erased").unwrap_or(0);
+        let erased = |bench: &Bench<'_>| bench.device().counters().get("blocks_erased").unwrap_or(0);
         let (mut latencies_ns, mut cheap) = (Vec::new(), 0);
         for access in accesses.take(REQUESTS as usize) {
-            latencies_ns.push(rig.one(access)?.as_ns());
-            if cheap == latencies_ns.len() as u64 - 1 && erased(&rig) < most {
+            latencies_ns.push(bench.one(access)?.as_ns());
+            if cheap == latencies_ns.len() as u64 - 1 && erased(&bench) < most {
                 cheap += 1;
             }
         }

@@ -17,12 +17,12 @@ const WRITE_BYTES: u64 = 16 << 10;
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let writes = lab.either(2048, 512);
     let mut mean_ms = |state| {
-        lab.experiment("samsung-like", &[("initial.state", state)], |rig| {
-            let places = rig.device().profile().capacity_bytes / WRITE_BYTES;
+        lab.experiment("samsung-like", &[("initial.state", state)], |bench| {
+            let places = bench.device().profile().capacity_bytes / WRITE_BYTES;
             let mut sum = Duration::ZERO;
             for _ in 0..writes {
-                let offset_bytes = rig.random().below(places) * WRITE_BYTES;
-                sum += rig.one(Access::write(offset_bytes, WRITE_BYTES))?;
+                let offset_bytes = bench.random().below(places) * WRITE_BYTES;
+                sum += bench.one(Access::write(offset_bytes, WRITE_BYTES))?;
             }
             Ok(sum.as_ns() as f64 / 1e6 / f64::from(writes))
         })

@@ -1,4 +1,4 @@
-//! The probe's hands: requests made of a device in patterns, and how long they took.
+//! A device under experiment: submits patterns of requests and measures their times.
 
 use crate::changed::Changed;
 use flashlane_base::{Duration, Instant, Random, Seed};
@@ -7,50 +7,50 @@ use flashlane_measure::{Interruption, MeasureError, Options as RunOptions, Run, 
 use flashlane_workload::{Access, Mix, Workload};
 use std::ops::ControlFlow;
 
-/// One measurement: requests made together, or one behind another in a closed loop, and how long it took.
+/// One measurement: requests submitted together, or in a closed loop, and their total time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Measurement {
-    /// The stage of the probe, by its place among the result's stages.
+    /// Index of the probe's stage among the result's stages.
     pub stage: u32,
-    /// When it began, in nanoseconds of the device's time.
+    /// Start, in nanoseconds of the device's time.
     pub started_ns: u64,
-    /// Until the last of its requests was done, in nanoseconds.
+    /// Time until its last completion, in nanoseconds.
     pub took_ns: u64,
-    /// Requests.
+    /// Number of requests.
     pub requests: u64,
-    /// What the first of them did, …
+    /// Operation of the first request.
     pub operation: Operation,
-    /// … where it began …
+    /// Offset of the first request.
     pub offset_bytes: u64,
-    /// … and how long it was.
+    /// Length of the first request.
     pub length_bytes: u64,
 }
 
 /// A device under experiment.
-pub struct Rig<'a> {
+pub struct Bench<'a> {
     device: &'a mut dyn Device,
     random: Random,
     stop: &'a mut dyn FnMut() -> bool,
     requests: u64,
     changed: Changed,
-    /// When the stage's time ends, on a device whose time is real, and whether it has.
+    /// End of the stage's time, on a device whose time is real.
     deadline: Option<Instant>,
     is_out_of_time: bool,
-    /// After so many requests it is asked again whether to stop.
-    ask_at: u64,
+    /// Number of requests at which `stop` is called next.
+    next_stop_check: u64,
     stage: u32,
     measurements: Vec<Measurement>,
     out: Vec<Completion>,
 }
 
-/// Measurements that are kept: the first of a very long probe.
+/// Maximum number of measurements kept.
 const MOST_MEASUREMENTS: usize = 1 << 20;
 
-/// Requests between two questions whether to stop.
-const ASK_EVERY: u64 = 256;
+/// Requests between two calls of `stop`.
+const STOP_CHECK_EVERY: u64 = 256;
 
-impl<'a> Rig<'a> {
-    /// Takes a device; `stop` is asked now and then whether to give up.
+impl<'a> Bench<'a> {
+    /// Takes a device; `stop` is called regularly and returns whether to end.
     pub fn new(device: &'a mut dyn Device, seed: Seed, stop: &'a mut dyn FnMut() -> bool) -> Self {
         Self {
             device,
@@ -60,57 +60,57 @@ impl<'a> Rig<'a> {
             changed: Changed::default(),
             deadline: None,
             is_out_of_time: false,
-            ask_at: 0,
+            next_stop_check: 0,
             stage: 0,
             measurements: Vec::new(),
             out: Vec::new(),
         }
     }
 
-    /// The device.
+    /// The device under experiment.
     pub fn device(&self) -> &dyn Device {
         self.device
     }
 
-    /// The probe's random source.
+    /// Source of the probe's random choices.
     pub fn random(&mut self) -> &mut Random {
         &mut self.random
     }
 
-    /// Requests made so far.
+    /// Number of requests so far.
     pub fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// What was written and trimmed so far.
+    /// Writes and trims so far.
     pub(crate) fn changed(&self) -> Changed {
         self.changed
     }
 
-    /// What is measured from here on belongs to the stage of this number. On a device whose time is real the stage may
-    /// take `time`, where given: experiments that take longer end with [`Interruption::Stopped`].
+    /// Begins the stage with this index. Where `time` is given and the device's time is real, experiments that take
+    /// longer end with [`Interruption::Stopped`].
     pub(crate) fn begin_stage(&mut self, stage: u32, time: Option<Duration>) {
         self.stage = stage;
         self.is_out_of_time = false;
         self.deadline = time.filter(|_| self.is_real()).map(|time| self.device.now() + time);
     }
 
-    /// Whether the device's time is real.
+    /// Returns whether the device's time is real.
     pub(crate) fn is_real(&self) -> bool {
         !self.device.profile().simulated
     }
 
-    /// Whether the last experiment was stopped because the stage's time was over.
+    /// Returns whether the last experiment was stopped because the stage's time had ended.
     pub(crate) fn is_out_of_time(&self) -> bool {
         self.is_out_of_time
     }
 
-    /// Every measurement made so far.
+    /// Returns the measurements so far.
     pub(crate) fn take_measurements(&mut self) -> Vec<Measurement> {
         std::mem::take(&mut self.measurements)
     }
 
-    fn keep(&mut self, first: Option<Access>, requests: u64, started: Instant, took: Duration) {
+    fn record(&mut self, first: Option<Access>, requests: u64, started: Instant, took: Duration) {
         let Some(Access { operation, offset_bytes, length_bytes }) = first else { return };
         if self.measurements.len() < MOST_MEASUREMENTS {
             let (started_ns, took_ns, stage) = (started.as_ns(), took.as_ns(), self.stage);
@@ -126,28 +126,28 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Smallest read.
+    /// Size of the smallest read.
     pub fn sector_bytes(&self) -> u64 {
         self.device.profile().read_unit_bytes.max(512)
     }
 
-    /// Requests are multiples of this: reads, or writes.
+    /// Returns the unit of reads, or of writes.
     pub(crate) fn unit_bytes(&self, writes: bool) -> u64 {
         let profile = self.device.profile();
         if writes { profile.write_unit_bytes.max(self.sector_bytes()) } else { self.sector_bytes() }
     }
 
-    /// Requests in flight that the device takes, 64 at most.
+    /// Returns the device's queue depth, at most 64.
     pub fn depth(&self) -> u32 {
         self.device.profile().depth.min(64)
     }
 
-    /// Makes requests at one moment and waits for all; the time until the last was done.
+    /// Submits requests at one time and waits for all. Returns the time until the last completion.
     ///
     /// # Errors
-    /// [`Interruption`] where one is refused or fails, or the probe is asked to stop.
+    /// [`Interruption`] where one is refused or fails, or the probe is stopped.
     pub fn burst(&mut self, accesses: &[Access]) -> Result<Duration, Interruption> {
-        self.go_on()?;
+        self.check_stop()?;
         let start = self.device.now();
         for (id, access) in accesses.iter().enumerate() {
             self.submit(id as u64, access)?;
@@ -155,24 +155,24 @@ impl<'a> Rig<'a> {
         self.wait(accesses)?;
         let last = self.out.iter().map(|completion| completion.completed).max();
         let took = last.unwrap_or(start).since(start);
-        self.keep(accesses.first().copied(), accesses.len() as u64, start, took);
+        self.record(accesses.first().copied(), accesses.len() as u64, start, took);
         Ok(took)
     }
 
-    /// The latency of one request.
+    /// Measures the latency of one request.
     ///
     /// # Errors
-    /// As [`Rig::burst`].
+    /// As [`Bench::burst`].
     pub fn one(&mut self, access: Access) -> Result<Duration, Interruption> {
         self.burst(&[access])
     }
 
-    /// The latency of a write that is complete only on flash.
+    /// Measures the latency of a durable write.
     ///
     /// # Errors
-    /// As [`Rig::burst`].
+    /// As [`Bench::burst`].
     pub fn durable_write(&mut self, offset_bytes: u64, length_bytes: u64) -> Result<Duration, Interruption> {
-        self.go_on()?;
+        self.check_stop()?;
         let start = self.device.now();
         let access = Access::write(offset_bytes, length_bytes);
         let request = Request::write(0, offset_bytes, length_bytes).durable();
@@ -181,14 +181,14 @@ impl<'a> Rig<'a> {
         self.changed.add(Operation::Write, 1, length_bytes);
         self.wait(&[access])?;
         let took = self.out[0].completed.since(start);
-        self.keep(Some(access), 1, start, took);
+        self.record(Some(access), 1, start, took);
         Ok(took)
     }
 
-    /// Keeps `depth` requests in flight until `accesses` end; the time it took.
+    /// Keeps `depth` requests in flight until `accesses` end. Returns the total time.
     ///
     /// # Errors
-    /// As [`Rig::burst`].
+    /// As [`Bench::burst`].
     pub fn stream(
         &mut self,
         accesses: impl Iterator<Item = Access>,
@@ -197,10 +197,10 @@ impl<'a> Rig<'a> {
         self.stream_each(accesses, depth, |_, _| {})
     }
 
-    /// Like [`Rig::stream`], with every completion shown to `each`.
+    /// Like [`Bench::stream`]; calls `each` for every completion.
     ///
     /// # Errors
-    /// As [`Rig::burst`].
+    /// As [`Bench::burst`].
     pub fn stream_each(
         &mut self,
         accesses: impl Iterator<Item = Access>,
@@ -210,7 +210,7 @@ impl<'a> Rig<'a> {
         self.stream_until(accesses, depth, None, &mut each)
     }
 
-    /// The same; on a device whose time is real nothing is issued any more once `time` is over, if there is one.
+    /// Like [`Bench::stream_each`]; on a device whose time is real, submits no more requests after `time`, where given.
     pub(crate) fn stream_until(
         &mut self,
         accesses: impl Iterator<Item = Access>,
@@ -222,11 +222,11 @@ impl<'a> Rig<'a> {
         let end = time.filter(|_| self.is_real()).map(|time| start + time);
         let (deadline, last) = (self.deadline, std::cell::Cell::new(start));
         let is_over = |end: Option<Instant>| end.is_some_and(|end| last.get() >= end);
-        let (mut asked, mut stopped, mut out_of_time) = (0, false, false);
+        let (mut issued, mut stopped, mut out_of_time) = (0_u64, false, false);
         let accesses = accesses.take_while(|_| {
-            stopped = stopped || (asked % ASK_EVERY == 0 && (self.stop)());
+            stopped = stopped || (issued.is_multiple_of(STOP_CHECK_EVERY) && (self.stop)());
             out_of_time = is_over(deadline);
-            asked += 1;
+            issued += 1;
             !stopped && !out_of_time && !is_over(end)
         });
         let mut changed = Changed::default();
@@ -241,7 +241,7 @@ impl<'a> Rig<'a> {
         self.changed.requests += changed.requests;
         self.changed.bytes += changed.bytes;
         let took = done.map_err(loop_error)?;
-        self.keep(first, count, start, took);
+        self.record(first, count, start, took);
         self.is_out_of_time |= out_of_time;
         if stopped || out_of_time { Err(Interruption::Stopped) } else { Ok(took) }
     }
@@ -249,7 +249,7 @@ impl<'a> Rig<'a> {
     /// Runs a workload of several jobs.
     ///
     /// # Errors
-    /// As [`Rig::burst`].
+    /// As [`Bench::burst`].
     pub fn run(&mut self, workload: &Workload) -> Result<Run, Interruption> {
         let mut watch =
             |_: &_| if (self.stop)() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
@@ -266,18 +266,18 @@ impl<'a> Rig<'a> {
         Ok(run)
     }
 
-    /// Writes an area once, in order, in requests of `request_bytes`, and waits until it is on flash.
+    /// Writes an area once, in order, in requests of `request_bytes`, and flushes it.
     ///
     /// # Errors
-    /// As [`Rig::burst`].
+    /// As [`Bench::burst`].
     pub fn fill(&mut self, offset: u64, length: u64, request_bytes: u64) -> Result<(), Interruption> {
         let accesses =
             (0..length / request_bytes).map(|i| Access::write(offset + i * request_bytes, request_bytes));
         self.stream(accesses, 1)?;
-        self.settle()
+        self.flush_and_pause()
     }
 
-    /// The same as far as the stage's time goes; bytes that were written.
+    /// Like [`Bench::fill`], but ends with the stage's time. Returns the bytes written.
     pub(crate) fn fill_in_time(
         &mut self,
         offset: u64,
@@ -287,18 +287,18 @@ impl<'a> Rig<'a> {
         let before = self.changed.bytes;
         match self.fill(offset, length, request_bytes) {
             Err(Interruption::Stopped) if self.is_out_of_time => {
-                self.settle()?;
+                self.flush_and_pause()?;
                 Ok(self.changed.bytes - before)
             }
             done => done.map(|()| self.changed.bytes - before),
         }
     }
 
-    /// Has buffered writes put on flash, and gives the drive time for what it does on its own.
+    /// Flushes buffered writes, and gives the drive idle time for background work.
     ///
     /// # Errors
-    /// As [`Rig::burst`].
-    pub fn settle(&mut self) -> Result<(), Interruption> {
+    /// As [`Bench::burst`].
+    pub fn flush_and_pause(&mut self) -> Result<(), Interruption> {
         let access = Access { operation: Operation::Flush, offset_bytes: 0, length_bytes: 0 };
         match self.device.submit(Request::flush(0)) {
             Ok(()) => {
@@ -308,7 +308,7 @@ impl<'a> Rig<'a> {
             Err(SubmitError::Unsupported { .. } | SubmitError::ReadOnly { .. }) => {}
             Err(error) => return Err(Interruption::Refused { access, error }),
         }
-        // chen11 (section 3.2) pauses five seconds; waiting costs nothing in virtual time only.
+        // chen11 (section 3.2) pauses five seconds, which costs nothing in virtual time.
         let pause =
             if self.device.profile().simulated { Duration::from_s(5) } else { Duration::from_ms(200) };
         self.pause(pause);
@@ -324,16 +324,16 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Asks now and then whether to stop.
-    fn go_on(&mut self) -> Result<(), Interruption> {
+    /// Returns an error where the probe is stopped or the stage's time has ended.
+    fn check_stop(&mut self) -> Result<(), Interruption> {
         if self.deadline.is_some_and(|deadline| self.device.now() >= deadline) {
             self.is_out_of_time = true;
             return Err(Interruption::Stopped);
         }
-        if self.requests < self.ask_at {
+        if self.requests < self.next_stop_check {
             return Ok(());
         }
-        self.ask_at = self.requests + ASK_EVERY;
+        self.next_stop_check = self.requests + STOP_CHECK_EVERY;
         if (self.stop)() { Err(Interruption::Stopped) } else { Ok(()) }
     }
 
@@ -350,7 +350,7 @@ impl<'a> Rig<'a> {
         self.device.submit(request).map_err(|error| Interruption::Refused { access: *access, error })
     }
 
-    /// Waits for all of the requests in flight, which are numbered as in `accesses`.
+    /// Waits for all requests in flight, whose ids are their indices in `accesses`.
     fn wait(&mut self, accesses: &[Access]) -> Result<(), Interruption> {
         self.out.clear();
         while self.out.len() < accesses.len() {

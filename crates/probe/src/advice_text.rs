@@ -1,6 +1,6 @@
-//! Findings and recommendations as sentences that can be acted on, each with what it rests on.
+//! Findings and recommendations as advice in sentences, each with its evidence.
 
-use crate::advice::Choice;
+use crate::choice::Choice;
 use crate::chunk::Area;
 use crate::confirm::Measured;
 use crate::grid::Cell;
@@ -27,12 +27,12 @@ const STRUCTURE: [Feature; 5] = [
 
 const WRITES: &str = "Random writes";
 
-/// A latency as people read it.
+/// Formats a latency.
 fn latency(ns: f64) -> String {
     Duration::from_ns(ns.round() as u64).to_string()
 }
 
-/// Why a point was chosen and what it was measured on.
+/// States why a point was chosen and where it was measured.
 pub(crate) fn reason(choice: &Choice, bound: Option<Duration>, area: Option<Area>, state: State) -> String {
     let mut text = match bound {
         Some(bound) => format!("the greatest bandwidth whose 99th percentile is within {bound}"),
@@ -63,7 +63,7 @@ pub(crate) fn reason(choice: &Choice, bound: Option<Duration>, area: Option<Area
     text
 }
 
-/// What the rate of writes was measured after, and what it does not show.
+/// States the conditions of a rate of writes, and its limits.
 pub(crate) fn of_writes(writes: &Writes, capacity_bytes: u64) -> String {
     let mut text = format!("; {} were written at random by then", format_bytes(writes.written_bytes));
     text += &match writes.buffer_bytes {
@@ -96,7 +96,7 @@ pub(crate) fn of_writes(writes: &Writes, capacity_bytes: u64) -> String {
     text
 }
 
-/// That no point meets the bound.
+/// States that no point meets the bound.
 pub(crate) fn bound_missed(load: Load, bound: Duration, cell: &Cell, measured: &Measured) -> Advice {
     Advice {
         about: load.name().into(),
@@ -114,7 +114,7 @@ pub(crate) fn bound_missed(load: Load, bound: Duration, cell: &Cell, measured: &
     }
 }
 
-/// All advice, the most important first; `early` is what came up on the way.
+/// Returns all advice, the most important first; `early` was reported by the stages.
 pub(crate) fn advice(
     findings: &Findings,
     recommendations: &Recommendations,
@@ -132,18 +132,18 @@ pub(crate) fn advice(
     advice
 }
 
-/// Adds how fast the writes of another drive of this kind are, filled and overwritten at random.
+/// Adds the rate of writes of another drive of this kind, filled and overwritten at random.
 pub fn add_fragmented(result: &mut ProbeResult, rate: Rate) {
     let Some(point) = result.recommendation.get_mut("random_write") else { return };
     let Some(writes) = point.writes.as_mut() else { return };
     writes.fragmented = Some(rate);
-    let told = of_load("random_write", WRITES, point);
-    if let Some(advice) = result.advice.iter_mut().find(|advice| advice.about == told.about) {
-        *advice = told;
+    let updated = of_load("random_write", WRITES, point);
+    if let Some(advice) = result.advice.iter_mut().find(|advice| advice.about == updated.about) {
+        *advice = updated;
     }
 }
 
-/// All in one line.
+/// Summarizes the advice in one line.
 pub(crate) fn headline(findings: &Findings, recommendations: &Recommendations) -> String {
     let mut parts = Vec::new();
     if let Some(read) = recommendations.get("random_read") {
@@ -177,8 +177,8 @@ fn at_least(point: &Recommendation) -> String {
 fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
     let size = format_bytes(point.request_bytes);
     let mut text = format!("{title}: {size} at a time, {} in flight: ", at_least(point));
-    let rate = format_rate(point.bandwidth_bytes_per_s);
-    let latencies = format!("p50 {}, p99 {}", latency(point.p50_ns), latency(point.p99_ns));
+    let rate = format_rate(point.rate.bandwidth_bytes_per_s);
+    let latencies = format!("p50 {}, p99 {}", latency(point.rate.p50_ns), latency(point.rate.p99_ns));
     match &point.writes {
         None => text += &format!("{rate}, {latencies}"),
         Some(writes) => {
@@ -212,7 +212,7 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
     Advice { about: load.into(), text, evidence: point.reason.clone() }
 }
 
-/// The unit that requests begin and end on: the page, else the chunk.
+/// Returns the alignment for requests: the page, else the chunk.
 fn alignment(findings: &Findings) -> Option<u64> {
     let number = |feature| findings.get(&feature).and_then(Finding::number);
     number(Feature::PageSize).or_else(|| number(Feature::ChunkSize))
@@ -229,7 +229,7 @@ fn about_alignment(findings: &Findings) -> Option<Advice> {
     })
 }
 
-/// Bytes of a stripe over all domains, of a chunk, and domains.
+/// Returns the bytes of a stripe and of a chunk, and the number of domains.
 fn extent(findings: &Findings) -> Option<(u64, u64, u64)> {
     let number = |feature| findings.get(&feature).and_then(Finding::number);
     let (chunk, degree) = (number(Feature::ChunkSize)?, number(Feature::InterleavingDegree)?);
@@ -262,7 +262,7 @@ fn about_mixing(findings: &Findings) -> Option<Advice> {
     })
 }
 
-/// That what is seen is the host's, where that is so.
+/// Where no structure is visible through a file or virtual disk, states that the results show the host.
 fn about_medium(findings: &Findings, medium: Medium) -> Option<Advice> {
     let what = match medium {
         Medium::Drive => return None,

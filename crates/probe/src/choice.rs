@@ -1,44 +1,44 @@
-//! Advice on a load: which size and depth, chosen from a grid, and confirmed.
+//! Choice of the request size and depth for a load, from a grid, with confirming measurements.
 //!
-//! Without a bound on the latency the choice is the fewest bytes in flight that give nine tenths of the best: beyond
-//! them latency grows and bandwidth hardly. With a bound it is the greatest bandwidth whose 99th percentile is within
-//! it. The point that is chosen and the best that it is compared with are measured once more, as `run` does it; where
-//! that changes the choice, the next point is measured, until the choice stands.
+//! Without a bound on the latency the choice is the fewest bytes in flight that reach 90% of the best bandwidth: with
+//! more, latency grows and bandwidth hardly does. With a bound it is the greatest bandwidth whose 99th percentile is
+//! within it. The chosen point and the best point are measured again, as `run` does; where that changes the choice, the
+//! next point is measured, until the choice stands.
 
+use crate::bench::Bench;
 use crate::confirm::Measured;
 use crate::grid::{Cell, Grid};
 use crate::load::Load;
-use crate::rig::Rig;
 use flashlane_measure::Interruption;
 
-/// The share of the best that is good enough.
+/// Share of the best bandwidth that is good enough.
 const ENOUGH: f64 = 0.9;
-/// Points with a bound that differ by less are alike, and the shallower is chosen.
+/// With a bound, points at this share of the fastest count as equally fast, and the shallowest is chosen.
 const ALIKE: f64 = 0.98;
-/// A percentile of a short cell may be this much above that of a long measurement, and a rate of writes this much below:
-/// a drive that cleans is fast and slow in turns.
+/// Tolerance for a short measurement: its percentile may be this much above that of a long one, and its rate of writes
+/// this much below, since a drive with GC is fast and slow in turns.
 const ROUGH: f64 = 1.25;
-/// Confirming measurements at most.
+/// Maximum number of confirming measurements.
 const MOST: usize = 5;
-/// The best lies beyond the edge of the grid where it exceeds its neighbour by this share.
+/// The best may lie beyond the edge of the grid where the edge exceeds its neighbour by this factor.
 const STILL_GROWING: f64 = 1.03;
 
-/// A choice, and what it is compared with.
+/// A chosen point and the best one.
 pub(crate) struct Choice {
     pub(crate) cell: Cell,
     pub(crate) measured: Measured,
     pub(crate) best_bytes_per_s: f64,
-    /// The best is the deepest or the largest of the grid, and its neighbour clearly slower.
+    /// The best point is the deepest of the grid, or the largest, and its neighbour is clearly slower.
     pub(crate) deeper_may_be_better: bool,
     pub(crate) larger_may_be_better: bool,
 }
 
-/// Measures one point as `run` does.
-pub(crate) type Confirm<'a> = dyn FnMut(&mut Rig<'_>, &Cell) -> Result<Measured, Interruption> + 'a;
+/// Measures a point as `run` does.
+pub(crate) type Confirm<'a> = dyn FnMut(&mut Bench<'_>, &Cell) -> Result<Measured, Interruption> + 'a;
 
 /// Chooses the fewest bytes in flight that are good enough.
 pub(crate) fn cheapest(
-    rig: &mut Rig<'_>,
+    bench: &mut Bench<'_>,
     grid: &mut Grid,
     confirm: &mut Confirm<'_>,
 ) -> Result<Choice, Interruption> {
@@ -46,16 +46,16 @@ pub(crate) fn cheapest(
         let (chosen, best) = grid.cheapest(|_| true).expect("a grid has cells");
         let open = [chosen, best].into_iter().find(|&at| grid.cells[at].confirmed.is_none());
         let Some(at) = open else { return Ok(choice(grid, chosen, best)) };
-        grid.confirm(rig, at, confirm)?;
+        grid.confirm(bench, at, confirm)?;
     }
     let (chosen, best) = grid.cheapest(|cell| cell.confirmed.is_some()).expect("some cells were confirmed");
     Ok(choice(grid, chosen, best))
 }
 
-/// Chooses the greatest bandwidth whose 99th percentile is at most `bound_ns`; where there is none, the measurement of
-/// the shortest percentile.
+/// Chooses the greatest bandwidth whose 99th percentile is at most `bound_ns`. Where there is none, returns the point
+/// with the shortest percentile, and its measurement.
 pub(crate) fn within(
-    rig: &mut Rig<'_>,
+    bench: &mut Bench<'_>,
     grid: &mut Grid,
     bound_ns: f64,
     confirm: &mut Confirm<'_>,
@@ -63,17 +63,17 @@ pub(crate) fn within(
     for _ in 0..MOST {
         let Some(at) = fastest_within(&grid.cells, bound_ns) else { break };
         if grid.cells[at].confirmed.is_none() {
-            grid.confirm(rig, at, confirm)?;
+            grid.confirm(bench, at, confirm)?;
             continue;
         }
-        let at = deepest_within(rig, grid, at, bound_ns, confirm)?;
+        let at = deepest_within(bench, grid, at, bound_ns, confirm)?;
         return Ok(Ok(choice(grid, at, at)));
     }
     let shortest = (0..grid.cells.len())
         .min_by(|&a, &b| grid.cells[a].p99_ns.total_cmp(&grid.cells[b].p99_ns))
         .expect("a grid has cells");
     if grid.cells[shortest].confirmed.is_none() {
-        grid.confirm(rig, shortest, confirm)?;
+        grid.confirm(bench, shortest, confirm)?;
     }
     let cell = grid.cells[shortest].clone();
     if cell.p99_ns <= bound_ns {
@@ -83,7 +83,7 @@ pub(crate) fn within(
     Ok(Err((cell, measured)))
 }
 
-/// Of the cells that meet the bound, as far as is known, the fastest; of those alike, the shallowest.
+/// Returns the fastest cell that seems to meet the bound; of equally fast ones the shallowest.
 fn fastest_within(cells: &[Cell], bound_ns: f64) -> Option<usize> {
     let meets = |cell: &Cell| {
         let slack = if cell.confirmed.is_some() { 1.0 } else { ROUGH };
@@ -95,9 +95,10 @@ fn fastest_within(cells: &[Cell], bound_ns: f64) -> Option<usize> {
     alike.min_by_key(|(_, cell)| (cell.size * u64::from(cell.depth), cell.depth)).map(|(at, _)| at)
 }
 
-/// Between a depth that meets the bound and the next of the grid, which does not: the deepest that does and is faster.
+/// Bisects between a depth that meets the bound and the next one of the grid, which does not. Returns the deepest cell
+/// that meets the bound and is faster.
 fn deepest_within(
-    rig: &mut Rig<'_>,
+    bench: &mut Bench<'_>,
     grid: &mut Grid,
     at: usize,
     bound_ns: f64,
@@ -113,7 +114,7 @@ fn deepest_within(
         let known = Cell { size, depth: middle, confirmed: None, ..grid.cells[best] };
         grid.cells.push(known);
         let tried = grid.cells.len() - 1;
-        grid.confirm(rig, tried, confirm)?;
+        grid.confirm(bench, tried, confirm)?;
         let cell = &grid.cells[tried];
         if cell.p99_ns <= bound_ns {
             if cell.rate * ALIKE > grid.cells[best].rate {
@@ -145,7 +146,7 @@ fn choice(grid: &Grid, chosen: usize, best: usize) -> Choice {
 }
 
 impl Grid {
-    /// Of the eligible cells the one with the fewest bytes in flight that is good enough, as far as is known, and the best.
+    /// Returns, of the eligible cells, the good enough one with the fewest bytes in flight, and the fastest.
     fn cheapest(&self, eligible: impl Fn(&Cell) -> bool) -> Option<(usize, usize)> {
         let all = || self.cells.iter().enumerate().filter(|(_, cell)| eligible(cell));
         let (best, fastest) = all().max_by(|a, b| a.1.rate.total_cmp(&b.1.rate))?;
@@ -159,14 +160,14 @@ impl Grid {
         Some((chosen, best))
     }
 
-    /// Replaces the estimate of a cell by a measurement.
+    /// Replaces the estimate of a cell by a confirming measurement.
     fn confirm(
         &mut self,
-        rig: &mut Rig<'_>,
+        bench: &mut Bench<'_>,
         at: usize,
         confirm: &mut Confirm<'_>,
     ) -> Result<(), Interruption> {
-        let measured = confirm(rig, &self.cells[at])?;
+        let measured = confirm(bench, &self.cells[at])?;
         let cell = &mut self.cells[at];
         (cell.rate, cell.p99_ns) = (measured.bandwidth_bytes_per_s, measured.p99_ns);
         cell.confirmed = Some(measured);

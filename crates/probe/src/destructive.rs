@@ -1,0 +1,162 @@
+//! The stages that write: mapping, link, write buffer, interference and reclaim unit.
+
+use crate::chunk::{self, Area, Boundaries};
+use crate::link::Link;
+use crate::mapping::{self, Policy};
+use crate::options::{Effort, Medium};
+use crate::session::{AREA_UNIT_BYTES, FILL_BYTES, Session};
+use crate::structure::Structure;
+use crate::{figures, interference, link, reclaim, stripe, write_buffer};
+use flashlane_measure::Interruption;
+use flashlane_result::feature::Feature;
+use flashlane_result::probe::Finding;
+
+/// Features that only writing shows.
+const FEATURES: [Feature; 7] = [
+    Feature::LinkBandwidth,
+    Feature::CommandCost,
+    Feature::RoundTrip,
+    Feature::MappingPolicy,
+    Feature::WriteBuffer,
+    Feature::ReadWriteSlowdown,
+    Feature::ReclaimUnit,
+];
+
+/// Reports the features as not determined on a drive that must not be written.
+pub(crate) fn skip(session: &mut Session<'_, '_>) {
+    let why = "it can only be seen by writing, and the drive was opened for reading";
+    session.note_not_determined(&FEATURES, why);
+}
+
+/// Runs the stages and reports their findings and figures.
+pub(crate) fn find(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), Interruption> {
+    let page_or_usual = structure.page_or_usual(session.bench().sector_bytes());
+    session.stage("mapping", 0.6);
+    session.in_time(&[Feature::MappingPolicy], |session| find_mapping(session, structure))?;
+    session.stage("link", 0.7);
+    let features = [Feature::LinkBandwidth, Feature::CommandCost, Feature::RoundTrip];
+    session.in_time(&features, find_link)?;
+    session.stage("write buffer", 0.75);
+    let area = session.area();
+    let most = if session.setup().effort == Effort::Quick { 2048 } else { 32768 };
+    let most = most.min((area.length_bytes / page_or_usual) as usize);
+    session.in_time(&[Feature::WriteBuffer], |session| {
+        let (finding, figure) =
+            write_buffer::find(session.bench(), area, structure.page_bytes, page_or_usual, most)?;
+        session.note(Feature::WriteBuffer, finding);
+        figure.into_iter().for_each(|figure| session.draw(figure));
+        Ok(())
+    })?;
+    session.stage("interference", 0.85);
+    let requests = session.repetitions().of(1000) as u64;
+    session.in_time(&[Feature::ReadWriteSlowdown], |session| {
+        let finding = interference::find(session.bench(), area, page_or_usual, requests)?;
+        session.note(Feature::ReadWriteSlowdown, finding);
+        Ok(())
+    })?;
+    // Before random writes to the whole drive, which leave no block in order.
+    session.untimed_stage("reclaim unit", 0.9);
+    find_reclaim_unit(session, structure)
+}
+
+fn find_mapping(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), Interruption> {
+    let (Some(chunk), Some(page), Some(period)) =
+        (&structure.chunk, structure.page_bytes, structure.die_period())
+    else {
+        let why = "it shows in which pages collide, and no regular collisions were found before";
+        session.note(Feature::MappingPolicy, Finding::not_determined(why));
+        return Ok(());
+    };
+    let stripe_pages = period as u64 * chunk.chunk_bytes / page;
+    // Enough stripes for pairs several stripes apart, and few enough to be overwritten quickly.
+    let whole = session.area();
+    let pages = (12 * stripe_pages).max(2048).min(whole.length_bytes / page);
+    let area = Area { offset_bytes: whole.offset_bytes, length_bytes: pages * page };
+    let written = mapping::overwrite(session.bench(), area, page)?;
+    let repetitions = session.repetitions().of(160);
+    let distances = (stripe_pages, chunk.chunk_bytes / page);
+    let collisions = mapping::collisions(session.bench(), area, &written, distances, repetitions)?;
+    let step = die_step(session, chunk, period)?;
+    let (address, turn) = collisions.shares(step);
+    let seen = format!(
+        "after overwriting in random order, pages a stripe apart by address collide by {:.0}% of the step of a shared die, by turn of writing by {:.0}%",
+        address * 100.0,
+        turn * 100.0
+    );
+    let finding = match collisions.policy(step) {
+        Some(policy) => {
+            let margin = (address - turn).abs().clamp(0.0, 1.0);
+            Finding::found(policy.name(), (90.0 + 9.0 * margin).round() / 100.0, seen)
+        }
+        None => Finding::not_determined(seen),
+    };
+    if finding.word() == Some(Policy::WriteOrder.name()) {
+        session.warn_of_changed_layout(
+            "the probe overwrote the beginning of the drive in random order: its pages no longer lie in address order",
+        );
+    }
+    session.note(Feature::MappingPolicy, finding);
+    session.draw(figures::mapping(&collisions));
+    // Later experiments need the area in order.
+    session.bench().fill(area.offset_bytes, area.length_bytes / FILL_BYTES * FILL_BYTES, FILL_BYTES)
+}
+
+/// Measures how much longer two single sectors take on one die than on two, in the half of the area that is in order.
+fn die_step(session: &mut Session<'_, '_>, chunk: &Boundaries, period: usize) -> Result<f64, Interruption> {
+    let (area, sector) = (session.area(), session.bench().sector_bytes());
+    let half = area.length_bytes / 2 / AREA_UNIT_BYTES * AREA_UNIT_BYTES;
+    let in_order = Area { offset_bytes: half, length_bytes: area.length_bytes - half };
+    let repetitions = session.repetitions().of(64);
+    let points = chunk::repeat(session.bench(), 2, repetitions, |bench, i| {
+        stripe::pair(bench, in_order, chunk, period + i, [sector; 2])
+    })?;
+    Ok((points[0].value - points[1].value).max(1e-3))
+}
+
+/// Measures the link by reads of trimmed space, and fills that space again.
+fn find_link(session: &mut Session<'_, '_>) -> Result<(), Interruption> {
+    let why = match session.setup().medium {
+        Medium::Drive => {
+            let area = session.area();
+            let length_bytes = area.length_bytes / 4 / FILL_BYTES * FILL_BYTES;
+            let trimmed = Area { offset_bytes: area.length_bytes, length_bytes };
+            let link = link::find(session.bench(), trimmed)?;
+            note_link(session, link);
+            return session.bench().fill(trimmed.offset_bytes, length_bytes, FILL_BYTES);
+        }
+        Medium::File => "trimmed space of a file is a hole, for which the file system answers, not a drive",
+        Medium::VirtualDisk => {
+            "trimmed space of a virtual disk is answered for by the machine that it is on, not by a drive"
+        }
+    };
+    note_link(session, Link::unknown(why));
+    Ok(())
+}
+
+fn note_link(session: &mut Session<'_, '_>, link: Link) {
+    session.note(Feature::LinkBandwidth, link.bandwidth);
+    session.note(Feature::CommandCost, link.command);
+    session.note(Feature::RoundTrip, link.round_trip);
+}
+
+fn find_reclaim_unit(session: &mut Session<'_, '_>, structure: &Structure) -> Result<(), Interruption> {
+    let finding = match (&structure.chunk, structure.page_bytes, structure.die_period()) {
+        _ if session.setup().effort != Effort::Full => Finding::not_determined(
+            "the whole drive has to be written more than once for it: probe with --full",
+        ),
+        (Some(chunk), Some(page_bytes), Some(period)) => {
+            let chunk_pages = chunk.chunk_bytes / page_bytes;
+            let layout =
+                reclaim::Layout { page_bytes, stripe_pages: period as u64 * chunk_pages, chunk_pages };
+            let (finding, figure) = reclaim::find(session.bench(), layout)?;
+            session.set_filled();
+            session.draw(figure);
+            finding
+        }
+        _ => Finding::not_determined(
+            "each die's pauses are looked at, and which pages share a die was not found",
+        ),
+    };
+    session.note(Feature::ReclaimUnit, finding);
+    Ok(())
+}

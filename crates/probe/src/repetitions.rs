@@ -1,0 +1,66 @@
+//! How often experiments are repeated: by effort, by the drive's noise, and within the time of a real device.
+
+use crate::bench::Bench;
+use crate::chunk::Area;
+use crate::options::Effort;
+use crate::pattern;
+use flashlane_measure::Interruption;
+use flashlane_workload::Access;
+
+/// Spread of a single read's latency, relative to the latency, for which the usual number of repetitions suffices.
+const QUIET: f64 = 0.02;
+/// Largest factor for noisier drives.
+const MOST_FACTOR: f64 = 8.0;
+
+/// The number of repetitions of an experiment.
+pub(crate) struct Repetitions {
+    effort: Effort,
+    /// Multiplies the repetitions that a quiet drive needs.
+    factor: usize,
+    /// Latency of a read in microseconds, on a device whose time is real.
+    read_us: Option<f64>,
+}
+
+impl Repetitions {
+    /// Repetitions for a quiet drive.
+    pub(crate) fn new(effort: Effort) -> Self {
+        Self { effort, factor: 1, read_us: None }
+    }
+
+    /// Repetitions for a drive whose noise could not be measured in time.
+    pub(crate) fn most(effort: Effort, bench: &Bench<'_>) -> Self {
+        Self { effort, factor: MOST_FACTOR as usize, read_us: bench.is_real().then_some(f64::INFINITY) }
+    }
+
+    /// Measures the noise of reads. The factor is the square of the noise relative to [`QUIET`], since the error of a
+    /// mean falls with the root of the number of repetitions.
+    pub(crate) fn measure(effort: Effort, bench: &mut Bench<'_>, area: Area) -> Result<Self, Interruption> {
+        let sector = bench.sector_bytes();
+        let mut times = Vec::new();
+        for _ in 0..200 {
+            let at = area.offset_bytes + bench.random().below(area.length_bytes / sector) * sector;
+            times.push(bench.one(Access::read(at, sector))?.as_us_f64());
+        }
+        let latency = pattern::point(&mut times);
+        let spread = latency.error * (times.len() as f64).sqrt() / latency.value;
+        let factor = (spread / QUIET).powi(2).clamp(1.0, MOST_FACTOR).round() as usize;
+        Ok(Self { effort, factor, read_us: bench.is_real().then_some(latency.value) })
+    }
+
+    /// Returns the repetitions of an experiment that usually takes `usual`.
+    pub(crate) fn of(&self, usual: usize) -> usize {
+        self.effort.repetitions(usual) * self.factor
+    }
+
+    /// Returns the repetitions of an experiment over `places` places, limited to a few seconds of real time: a drive
+    /// without structure would otherwise take minutes.
+    pub(crate) fn of_places(&self, usual: usize, places: usize) -> usize {
+        let seconds = match self.effort {
+            Effort::Quick => 1.5,
+            Effort::Normal => 4.0,
+            Effort::Full => 60.0,
+        };
+        let within = self.read_us.map_or(f64::INFINITY, |us| seconds * 1e6 / (places as f64 * us));
+        self.of(usual).min((within as usize).max(self.effort.repetitions(8)))
+    }
+}

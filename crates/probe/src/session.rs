@@ -1,0 +1,201 @@
+//! A probe under way: the bench, the settings, and the results so far.
+//!
+//! The stages ([`crate::survey`], [`crate::structure`], [`crate::destructive`], [`crate::recommend`]) run their
+//! experiments on the session's bench and report findings, figures, advice and warnings to it.
+
+use crate::bench::Bench;
+use crate::chunk::Area;
+use crate::options::{Budget, Effort, Medium, Progress};
+use crate::repetitions::Repetitions;
+use crate::state::State;
+use flashlane_base::Duration;
+use flashlane_measure::Interruption;
+use flashlane_result::feature::Feature;
+use flashlane_result::probe::{Advice, Finding, Recommendation, Status};
+use flashlane_result::{Figure, Warning};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+/// Request size of sequential fills (as chen11's initial filling).
+pub(crate) const FILL_BYTES: u64 = 256 * 1024;
+/// The tested area is a multiple of this.
+pub(crate) const AREA_UNIT_BYTES: u64 = 15 * FILL_BYTES;
+/// Code of the warning that the probe changed the order of the drive's pages.
+const LAYOUT_CHANGED: &str = "layout-changed";
+
+/// Settings of a probe, fixed from its start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    pub(crate) effort: Effort,
+    pub(crate) budget: Budget,
+    pub(crate) medium: Medium,
+    pub(crate) may_write: bool,
+    pub(crate) capacity_bytes: u64,
+    /// Size of random requests, where the caller chose one.
+    pub(crate) page_bytes: Option<u64>,
+    /// Bound on the 99th percentile of random requests.
+    pub(crate) p99: Option<Duration>,
+}
+
+/// Results of a probe so far.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    pub(crate) stages: Vec<&'static str>,
+    pub(crate) findings: BTreeMap<Feature, Finding>,
+    pub(crate) recommendations: BTreeMap<String, Recommendation>,
+    pub(crate) advice: Vec<Advice>,
+    pub(crate) figures: Vec<Figure>,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+pub(crate) struct Session<'a, 'p> {
+    bench: Bench<'a>,
+    setup: Setup,
+    area: Area,
+    state: State,
+    repetitions: Repetitions,
+    /// The probe has overwritten the whole drive in order.
+    is_filled: bool,
+    progress: &'p Cell<Progress>,
+    outcome: Outcome,
+}
+
+impl<'a, 'p> Session<'a, 'p> {
+    pub(crate) fn new(
+        bench: Bench<'a>,
+        setup: Setup,
+        area: Area,
+        state: State,
+        progress: &'p Cell<Progress>,
+    ) -> Self {
+        let repetitions = Repetitions::new(setup.effort);
+        let outcome = Outcome::default();
+        Self { bench, setup, area, state, repetitions, is_filled: false, progress, outcome }
+    }
+
+    /// Ends the session and returns its bench, the state of the drive before the probe, and the results.
+    pub(crate) fn finish(self) -> (Bench<'a>, State, Outcome) {
+        (self.bench, self.state, self.outcome)
+    }
+
+    pub(crate) fn bench(&mut self) -> &mut Bench<'a> {
+        &mut self.bench
+    }
+
+    pub(crate) fn setup(&self) -> Setup {
+        self.setup
+    }
+
+    /// The area in which structure is looked for.
+    pub(crate) fn area(&self) -> Area {
+        self.area
+    }
+
+    /// Shortens the area to the part that was filled.
+    pub(crate) fn limit_area(&mut self, length_bytes: u64) {
+        self.area.length_bytes = length_bytes;
+    }
+
+    /// State of the drive before the probe.
+    pub(crate) fn state(&self) -> State {
+        self.state
+    }
+
+    pub(crate) fn set_state(&mut self, state: State) {
+        self.state = state;
+    }
+
+    pub(crate) fn repetitions(&self) -> &Repetitions {
+        &self.repetitions
+    }
+
+    pub(crate) fn set_repetitions(&mut self, repetitions: Repetitions) {
+        self.repetitions = repetitions;
+    }
+
+    /// Returns whether the probe has overwritten the whole drive in order.
+    pub(crate) fn is_filled(&self) -> bool {
+        self.is_filled
+    }
+
+    pub(crate) fn set_filled(&mut self) {
+        self.is_filled = true;
+    }
+
+    /// Begins a stage that is limited to the budget of a stage.
+    pub(crate) fn stage(&mut self, stage: &'static str, share: f64) {
+        self.begin_stage(stage, share, Some(self.setup.budget.stage));
+    }
+
+    /// Begins a stage that limits its own time.
+    pub(crate) fn untimed_stage(&mut self, stage: &'static str, share: f64) {
+        self.begin_stage(stage, share, None);
+    }
+
+    fn begin_stage(&mut self, stage: &'static str, share: f64, time: Option<Duration>) {
+        self.progress.set(Progress { stage, share });
+        self.bench.begin_stage(self.outcome.stages.len() as u32, time);
+        self.outcome.stages.push(stage);
+    }
+
+    /// Runs an experiment. Where the stage's time ends first, reports its features as not determined and returns
+    /// `None`.
+    pub(crate) fn in_time<T>(
+        &mut self,
+        features: &[Feature],
+        experiment: impl FnOnce(&mut Self) -> Result<T, Interruption>,
+    ) -> Result<Option<T>, Interruption> {
+        match experiment(self) {
+            Err(Interruption::Stopped) if self.bench.is_out_of_time() => {
+                for feature in features {
+                    let time = self.setup.budget.stage;
+                    self.outcome.findings.entry(*feature).or_insert_with(|| {
+                        Finding::not_determined(format!(
+                            "the device is too slow for it to be decided within {time}: --full takes longer"
+                        ))
+                    });
+                }
+                Ok(None)
+            }
+            done => done.map(Some),
+        }
+    }
+
+    pub(crate) fn note(&mut self, feature: Feature, finding: Finding) {
+        debug_assert!(finding.status != Status::Found || finding.value.is_some());
+        self.outcome.findings.insert(feature, finding);
+    }
+
+    /// Reports features as not determined, all for the same reason.
+    pub(crate) fn note_not_determined(&mut self, features: &[Feature], why: &str) {
+        for &feature in features {
+            self.note(feature, Finding::not_determined(why));
+        }
+    }
+
+    pub(crate) fn finding(&self, feature: Feature) -> Option<&Finding> {
+        self.outcome.findings.get(&feature)
+    }
+
+    pub(crate) fn draw(&mut self, figure: Figure) {
+        self.outcome.figures.push(figure);
+    }
+
+    pub(crate) fn advise(&mut self, advice: Advice) {
+        self.outcome.advice.push(advice);
+    }
+
+    pub(crate) fn recommend(&mut self, load: &str, recommendation: Recommendation) {
+        self.outcome.recommendations.insert(load.into(), recommendation);
+    }
+
+    pub(crate) fn warn(&mut self, code: &str, message: &str) {
+        self.outcome.warnings.push(Warning::new(code, message));
+    }
+
+    /// Warns that the probe changed the order of the drive's pages. Replaces an earlier warning of this kind.
+    pub(crate) fn warn_of_changed_layout(&mut self, message: &str) {
+        self.outcome.warnings.retain(|warning| warning.code != LAYOUT_CHANGED);
+        self.warn(LAYOUT_CHANGED, message);
+    }
+}

@@ -1,0 +1,205 @@
+//! The stages that look for structure by reading: chunk, page, and the stripe over domains and sub-domains.
+
+use crate::chunk::{self, Boundaries};
+use crate::session::Session;
+use crate::stripe::{self, Stripe, Verdict};
+use crate::{figures, stride};
+use flashlane_base::units::format_bytes;
+use flashlane_measure::Interruption;
+use flashlane_result::feature::Feature;
+use flashlane_result::probe::Finding;
+
+/// Largest distance of pairs, in chunks: three times the stripe of 32 channels of four packages.
+const REACH: usize = 400;
+/// A usual page size, for experiments on a drive whose page was not found.
+const USUAL_PAGE_BYTES: u64 = 4096;
+
+/// Structure found by reading.
+pub(crate) struct Structure {
+    pub(crate) chunk: Option<Boundaries>,
+    pub(crate) page_bytes: Option<u64>,
+    stripe: Option<Stripe>,
+}
+
+impl Structure {
+    /// Runs the stages and reports their findings and figures.
+    pub(crate) fn find(session: &mut Session<'_, '_>) -> Result<Self, Interruption> {
+        session.stage("chunk and page size", 0.1);
+        let chunk = session.in_time(&[Feature::ChunkSize], find_chunk)?.flatten();
+        let page_bytes =
+            session.in_time(&[Feature::PageSize], |session| find_page(session, chunk.as_ref()))?.flatten();
+        session.stage("interleaving", 0.2);
+        let features = [Feature::InterleavingDegree, Feature::SubDomains];
+        let stripe =
+            session.in_time(&features, |session| find_stripe(session, chunk.as_ref(), page_bytes))?.flatten();
+        Ok(Self { chunk, page_bytes, stripe })
+    }
+
+    /// Returns the page size, or a usual one where it was not found.
+    pub(crate) fn page_or_usual(&self, sector_bytes: u64) -> u64 {
+        self.page_bytes.unwrap_or(USUAL_PAGE_BYTES).max(sector_bytes)
+    }
+
+    /// Returns the shortest distance, in chunks, at which pairs certainly share a die.
+    pub(crate) fn die_period(&self) -> Option<usize> {
+        self.stripe.as_ref().and_then(Stripe::die_period)
+    }
+}
+
+fn find_chunk(session: &mut Session<'_, '_>) -> Result<Option<Boundaries>, Interruption> {
+    if session.bench().depth() < 2 {
+        let why = "two reads at once show it, and the drive takes one request at a time";
+        session.note(Feature::ChunkSize, Finding::not_determined(why));
+        return Ok(None);
+    }
+    let (places, area) = (chunk::places(session.bench()), session.area());
+    let mut found = None;
+    for usual in [12, 48] {
+        let repetitions = session.repetitions().of_places(usual, places);
+        found = chunk::boundaries(session.bench(), area, repetitions)?;
+        if found.is_some() {
+            break;
+        }
+    }
+    let finding = match &found {
+        None => Finding::not_determined(
+            "no boundary recurs at which two simultaneous reads of neighbouring sectors are faster than elsewhere",
+        ),
+        Some(b) => Finding::found(
+            b.chunk_bytes,
+            confidence(b.clarity, b.seen),
+            format!(
+                "two sectors read at once are {:.1} µs faster across every {}; {} such boundaries seen, and no other",
+                b.contrast_us,
+                format_bytes(b.chunk_bytes),
+                b.seen
+            ),
+        ),
+    };
+    session.note(Feature::ChunkSize, finding);
+    let sector = session.bench().sector_bytes();
+    let period = found.as_ref().map(|b| b.chunk_bytes / sector);
+    let offsets = period.map_or(64, |p| (4 * p).clamp(16, 256)) as usize;
+    let mut curves = Vec::new();
+    for sectors in [1, 2, 4, 8] {
+        let repetitions = session.repetitions().of(8);
+        curves.push((sectors, chunk::curve(session.bench(), area, sectors, offsets, repetitions)?));
+    }
+    session.draw(figures::chunk(curves, sector, offsets, period));
+    Ok(found)
+}
+
+fn find_page(session: &mut Session<'_, '_>, chunk: Option<&Boundaries>) -> Result<Option<u64>, Interruption> {
+    let Some(chunk) = chunk else {
+        let why = "it is looked for inside a chunk, and none was found";
+        session.note(Feature::PageSize, Finding::not_determined(why));
+        return Ok(None);
+    };
+    let (area, repetitions) = (session.area(), session.repetitions().of(24));
+    let page = chunk::page_bytes(session.bench(), area, chunk, repetitions)?;
+    let finding = match page {
+        Some(page) if page == chunk.chunk_bytes => {
+            Finding::found(page, 0.9, "no read inside a chunk takes two array times: a chunk is one page")
+        }
+        Some(page) => Finding::found(
+            page,
+            0.95,
+            format!("reads across every {} take two array times", format_bytes(page)),
+        ),
+        None => Finding::not_determined(
+            "the slower places inside a chunk do not divide it evenly, or all are too much alike to tell",
+        ),
+    };
+    session.note(Feature::PageSize, finding);
+    Ok(page)
+}
+
+fn find_stripe(
+    session: &mut Session<'_, '_>,
+    chunk: Option<&Boundaries>,
+    page: Option<u64>,
+) -> Result<Option<Stripe>, Interruption> {
+    let Some(chunk) = chunk else {
+        let features = [Feature::InterleavingDegree, Feature::SubDomains];
+        session.note_not_determined(&features, "it is counted in chunks, and none was found");
+        return Ok(None);
+    };
+    let area = session.area();
+    let chunks = (area.length_bytes - chunk.phase_bytes) / chunk.chunk_bytes;
+    let reach = REACH.min(chunks as usize / 2);
+    // Larger reads might take several array times.
+    let page = page.unwrap_or(session.bench().sector_bytes());
+    let mut stripe = None;
+    for repetitions in [session.repetitions().of(16), session.repetitions().of(64)] {
+        let measured = stripe::measure(session.bench(), area, chunk, page, reach, repetitions)?;
+        let clear = matches!(measured.verdict(), Verdict::Both { .. });
+        stripe = Some(measured);
+        if clear {
+            break;
+        }
+    }
+    let stripe = stripe.expect("it was measured at least once");
+    let (degree, sub_domains) = stripe_findings(&stripe, reach);
+    session.note(Feature::InterleavingDegree, degree);
+    session.note(Feature::SubDomains, sub_domains);
+    session.draw(figures::pair_distance(&stripe));
+    if let Some(first) = stripe.first_level {
+        let strides = (4 * first.period).clamp(16, 128);
+        let reads = session.repetitions().of(120);
+        let mut curves = Vec::new();
+        for jobs in [2, 4] {
+            curves.push((jobs, stride::curve(session.bench(), area, chunk, jobs, strides, reads)?));
+        }
+        session.draw(figures::stride(curves, strides, first.period));
+    }
+    Ok(Some(stripe))
+}
+
+/// Findings on the interleaving degree and the sub-domains.
+fn stripe_findings(stripe: &Stripe, reach: usize) -> (Finding, Finding) {
+    match stripe.verdict() {
+        Verdict::Nothing => {
+            let why = format!("of two reads up to {reach} chunks apart none collide at a regular distance");
+            (Finding::not_determined(why.clone()), Finding::not_determined(why))
+        }
+        Verdict::DiesOnly(period) => {
+            let why = format!(
+                "reads {period} chunks apart collide on a die, but a shared channel could not be told from the link here"
+            );
+            (Finding::not_determined(why.clone()), Finding::not_determined(why))
+        }
+        Verdict::Degree(period) => {
+            let first = stripe.first_level.expect("a verdict needs a level");
+            let evidence = format!("every {period} chunks two reads collide, by {:.1} µs", first.step_us);
+            let found = Finding::found(period as u64, confidence(first.clarity, reach / period), evidence);
+            (found, Finding::not_determined("the collisions differ, but not in a regular way"))
+        }
+        Verdict::Both { degree, sub_domains } => {
+            let first = stripe.first_level.expect("a verdict needs a level");
+            let evidence = format!(
+                "of all distances up to {reach} chunks two reads collide at every {degree}th and at no other, by {:.1} µs",
+                first.step_us
+            );
+            let found = Finding::found(degree as u64, confidence(first.clarity, reach / degree), evidence);
+            let sub = match stripe.second_level {
+                Some(second) => Finding::found(
+                    sub_domains as u64,
+                    confidence(second.clarity, reach / second.period),
+                    format!("every {}th chunk they collide by {:.1} µs", second.period, second.step_us),
+                ),
+                None => Finding::found(
+                    1_u64,
+                    0.9,
+                    "all collisions are alike, and a lesser one would have been seen",
+                ),
+            };
+            (found, sub)
+        }
+    }
+}
+
+/// Confidence after `periods` periods, each of which chance would produce with probability 1/4, scaled by the clarity.
+fn confidence(clarity: f64, periods: usize) -> f64 {
+    let seen = 1.0 - 0.25_f64.powi(periods.min(20) as i32);
+    ((0.75 + 0.24 * clarity) * seen * 100.0).round() / 100.0
+}
