@@ -3,12 +3,12 @@
 use crate::Effort;
 use flashlane_result::uflip::{Baseline, Benchmark};
 
-/// The shift of sector sizes, in bytes: all sizes of the paper are in these.
+/// Sector size: all sizes of the paper are multiples.
 const SECTOR_BYTES: i64 = 512;
 /// The unit of pauses.
 const TENTH_MS_NS: i64 = 100_000;
 
-/// The patterns that a micro-benchmark varies: one baseline each, or two that take turns.
+/// Returns the patterns that a micro-benchmark varies: one baseline each, or two that alternate.
 pub(crate) fn patterns(benchmark: Benchmark) -> Vec<(Baseline, Option<Baseline>)> {
     use Baseline::{Rr, Rw, Sr, Sw};
     match benchmark {
@@ -23,15 +23,15 @@ pub(crate) fn patterns(benchmark: Benchmark) -> Vec<(Baseline, Option<Baseline>)
     }
 }
 
-/// The values of its parameter for a pattern, ascending, with I/Os of `io_bytes` where their size is not what
-/// varies. The whole of Table 1 with full effort; every other value, and every fourth, with less, the ends and the
-/// baseline's own among them.
+/// Returns the values of its parameter for a pattern, ascending; `io_bytes` is the I/O size unless that varies. Full
+/// effort takes all of Table 1; normal every second value, quick every fourth, always with the ends and the baseline's
+/// own value.
 pub(crate) fn values(benchmark: Benchmark, baseline: Baseline, io_bytes: u64, effort: Effort) -> Vec<i64> {
     let io_bytes = io_bytes as i64;
     let powers = |exponents: std::ops::RangeInclusive<u32>, unit: i64| {
         exponents.map(|exponent| (1_i64 << exponent) * unit).collect::<Vec<i64>>()
     };
-    // What other benchmarks and the row of characteristics compare with.
+    // `kept`: values that other benchmarks and the row of characteristics compare with.
     let (whole, kept): (Vec<i64>, &[i64]) = match benchmark {
         Benchmark::Granularity => (powers(0..=9, SECTOR_BYTES), &[4096, io_bytes]),
         Benchmark::Alignment => {
@@ -58,7 +58,7 @@ pub(crate) fn values(benchmark: Benchmark, baseline: Baseline, io_bytes: u64, ef
         .map(|(_, &value)| value)
         .collect();
     if benchmark == Benchmark::Granularity && effort == Effort::Full {
-        // The paper takes "some" that are no powers of two: half-way between every other pair.
+        // The paper takes "some" values that are not powers of two: here halfway between every other pair.
         values.extend(powers(1..=7, 3 * SECTOR_BYTES).into_iter().step_by(2));
         values.sort_unstable();
     }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_grid_is_table_1() {
+    fn full_grid_is_table_1() {
         let full = |benchmark: Benchmark, baseline| values(benchmark, baseline, 32 << 10, Effort::Full);
         let granularity = full(Benchmark::Granularity, Baseline::Sr);
         assert_eq!((granularity[0], *granularity.last().unwrap()), (512, 256 << 10));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn less_effort_takes_fewer_of_the_same_values_and_keeps_the_ends() {
+    fn less_effort_takes_a_subset_with_both_ends() {
         for benchmark in Benchmark::ALL {
             for (baseline, _) in patterns(benchmark) {
                 let [quick, normal, full] = [Effort::Quick, Effort::Normal, Effort::Full]

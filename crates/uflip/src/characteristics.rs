@@ -1,17 +1,16 @@
 //! The key characteristics: a drive in one row (uflip09, Table 3).
 //!
-//! The paper reads its cells off plots. Here each has a rule:
+//! The paper reads its cells off plots. Here each cell has a rule; "nearly" means up to x2 in the paper's notation:
 //! - *SR, RR, SW, RW*: mean response time of 32 KiB.
-//! - *Pause RW*: the shortest pause with which random writes cost nearly what sequential ones do; blank where none
-//!   does, or where they do without a pause.
-//! - *Locality* and *Partitions*: the largest area (number of partitions) in which writes cost nearly what sequential
-//!   ones do (section 5.3, hints 4 and 5); where even the least costs more, the geometric mean of the least and the last
-//!   takes that place. In parentheses the greatest cost up to there. `No` where the last is less than half again the
-//!   least: there is nothing to gain by keeping to an area.
-//! - Only some values were measured. Where more than a power of two lies between the last value that is cheap and the
-//!   first that is not, the limit is somewhere in between, and the cell has both ends: `1–15`. Where the least value is
-//!   dear and smaller ones were left out, it lies below: `<0.5`.
-//! - *Nearly* is what the paper's notation still calls x2.
+//! - *Pause RW*: the shortest pause with which random writes cost nearly the same as sequential ones; blank where no
+//!   pause does, or where they do without a pause.
+//! - *Locality* and *Partitions*: the largest area (number of partitions) in which writes cost nearly the same as
+//!   sequential ones (section 5.3, hints 4 and 5); where even the least cost is higher, the threshold is the geometric
+//!   mean of the least and the last cost. In parentheses the greatest cost up to the limit. `No` where the last cost is
+//!   less than 1.5 times the least: a smaller area gains nothing.
+//! - Only some values were measured. Where the last cheap value and the first expensive one are more than a factor of
+//!   two apart, the limit is between them, and the cell has both ends: `1–15`. Where the smallest measured value is
+//!   expensive and smaller ones were skipped, the limit is below it: `<0.5`.
 //! - *Reverse* and *In-place*: cost relative to sequential writes. *Large Incr*: the mean cost of increments from 1 MiB
 //!   on, relative to random writes.
 
@@ -19,23 +18,23 @@ use crate::curve::{Curves, Interval, Point};
 use crate::options::IO_BYTES;
 use flashlane_result::uflip::{Baseline, Benchmark, Characteristics, Effect, Reach, RunRow};
 
-/// What costs less than this much of another costs nearly the same: it rounds to x2 at most.
+/// Costs up to this factor apart are nearly the same: they round to x2 at most.
 const ALIKE: f64 = 2.5;
-/// A cost that rises by less than this has no limit worth naming.
+/// A cost that rises by less than this factor has no limit.
 const RISE: f64 = 1.5;
-/// Neighbouring values of the paper's grid are this factor apart: its limits are no finer.
+/// Factor between neighbouring values of the paper's grid, and so the resolution of its limits.
 const GRID_STEP: f64 = 2.0;
-/// What is within this factor of one is shown as equal.
+/// Factors this close to 1 are shown as equal.
 const EQUAL: f64 = 1.25;
 /// Increments from 1 MiB on (uflip09, section 5.2).
 const LARGE_INCR: i64 = (1 << 20) / IO_BYTES as i64;
 
-/// The row that follows from these runs.
+/// Computes the row from these runs.
 pub fn of_runs(runs: &[RunRow]) -> Characteristics {
     of(&Curves::of(runs))
 }
 
-/// The row that follows from what was measured.
+/// Computes the row from these curves.
 pub(crate) fn of(curves: &Curves) -> Characteristics {
     let base = |baseline| curves.alone_with_interval(baseline);
     let (sw, rw) = (base(Baseline::Sw), base(Baseline::Rw));
@@ -47,7 +46,7 @@ pub(crate) fn of(curves: &Curves) -> Characteristics {
         Some((point.mean_ns, point.interval_ns))
     };
     let pauses = curves.baseline(Benchmark::Pause, Baseline::Rw);
-    // The first pause that is long enough, where random writes are dear without one.
+    // The first pause that is long enough, where random writes without a pause are expensive.
     let pause = sw_ns.zip(rw_ns).and_then(|(sw, rw)| {
         let like = |ns: f64| ns <= ALIKE * sw;
         pauses.iter().position(|point| like(point.mean_ns)).filter(|_| !like(rw))
@@ -64,7 +63,7 @@ pub(crate) fn of(curves: &Curves) -> Characteristics {
         intervals_ms: Baseline::ALL.map(interval_ms),
         pause_rw_ms: pause.map(pause_ms),
         pause_rw_above_ms: pause.and_then(|at| at.checked_sub(1)).map(pause_ms),
-        // One I/O's own size is in-place writing, which has a column of its own.
+        // An area of one I/O is in-place writing, which has its own column.
         locality: reach(skip_in_place(curves.baseline(Benchmark::Locality, Baseline::Rw)), sw_ns, LEAST_AREA)
             .map(|reach| Reach { limit: reach.limit.map(mib), rises_at: reach.rises_at.map(mib), ..reach }),
         partitions: reach(curves.baseline(Benchmark::Partitioning, Baseline::Sw), sw_ns, 1),
@@ -111,26 +110,26 @@ fn interval_cells(found: &Characteristics) -> Vec<String> {
     base.chain([None, None, None]).chain(effects).map(Option::unwrap_or_default).collect()
 }
 
-/// Half an interval's width in percent of the mean in it, `±5%`; none where that is too little to show.
+/// Formats half an interval's width in percent of its mean, `±5%`; `None` below 0.5%.
 fn plus_minus(mean: f64, [low, high]: Interval) -> Option<String> {
     let percent = 100.0 * (mean - low).max(high - mean) / mean;
     (percent >= 0.5 && percent.is_finite()).then(|| format!("±{percent:.0}%"))
 }
 
-/// A mean relative to another.
+/// Divides a mean by another.
 fn relative(of: Option<(f64, Interval)>, to: Option<(f64, Interval)>) -> Option<Effect> {
     let ((of, [of_low, of_high]), (to, [to_low, to_high])) = (of?, to.filter(|&(ns, _)| ns > 0.0)?);
-    // A mean whose interval reaches down to nothing bounds no quotient.
+    // A divisor whose interval reaches 0 gives no bound.
     let interval = (to_low > 0.0).then(|| [of_low / to_high, of_high / to_low]);
     Some(Effect { cost: of / to, interval })
 }
 
-/// A reach in the paper's notation: `8 (x2)`, `No`.
+/// Formats a reach in the paper's notation: `8 (x2)`, `No`.
 fn text(reach: &Reach) -> String {
     text_with(reach, |end| end)
 }
 
-/// The same of what is counted: one less than the first value at which the cost has risen may still be cheap.
+/// Formats a reach of counts: one less than the first expensive value may still be cheap.
 fn text_of_counts(reach: &Reach) -> String {
     text_with(reach, |end| end - 1.0)
 }
@@ -172,18 +171,19 @@ fn mean<'a>(points: impl Iterator<Item = &'a Point>) -> Option<(f64, Interval)> 
 /// The smallest area of the paper's grid above one I/O.
 pub(crate) const LEAST_AREA: i64 = 2 * IO_BYTES as i64;
 
-/// How far the points go before the cost rises. They are by ascending value; the paper's grid begins at `least_value`.
+/// Finds the value up to which the cost does not rise. Points are in ascending order; the paper's grid begins at
+/// `least_value`.
 pub(crate) fn reach(points: &[Point], unit_ns: Option<f64>, least_value: i64) -> Option<Reach> {
     let unit_ns = unit_ns.filter(|&ns| ns > 0.0)?;
     let (first, last) = (points.first()?, points.last()?);
     let least = points.iter().map(|point| point.mean_ns).fold(f64::INFINITY, f64::min);
     let cost = |points: &[Point]| points.iter().map(|point| point.mean_ns).fold(0.0, f64::max) / unit_ns;
-    // Dear from the first value on: smaller ones may be cheap, if they were left out.
+    // Where the first value is expensive, smaller ones may be cheap, if they were skipped.
     let not_below = (first.value > least_value).then_some(first.value as f64);
     if last.mean_ns < RISE * least {
         let like_sequential = last.mean_ns <= ALIKE * unit_ns;
         return Some(Reach {
-            // Where nothing is dear there is no limit; where all is, there is no area that helps.
+            // Without an expensive value there is no limit; without a cheap one no area helps.
             limit: like_sequential.then_some(last.value as f64),
             rises_at: not_below.filter(|_| !like_sequential),
             cost: cost(points),
@@ -195,7 +195,7 @@ pub(crate) fn reach(points: &[Point], unit_ns: Option<f64>, least_value: i64) ->
         if least <= alike { alike.min(last.mean_ns / RISE) } else { (least * last.mean_ns).sqrt() };
     let within = points.iter().rposition(|point| point.mean_ns <= threshold).map_or(0, |last| last + 1);
     if within == 0 {
-        // Dear from the first value on, `first` among the dearest.
+        // Expensive from the first value on.
         let cost = first.mean_ns / unit_ns;
         return Some(Reach { limit: None, rises_at: not_below, cost, unlimited: false });
     }
@@ -207,12 +207,12 @@ pub(crate) fn reach(points: &[Point], unit_ns: Option<f64>, least_value: i64) ->
     })
 }
 
-/// A factor in the paper's notation: `=`, `x1.5`, `x20`.
+/// Formats a factor in the paper's notation: `=`, `x1.5`, `x20`.
 pub(crate) fn factor(factor: f64) -> String {
     if (1.0 / EQUAL..=EQUAL).contains(&factor) { "=".into() } else { format!("x{}", short(factor)) }
 }
 
-/// Two digits, as in the paper.
+/// Formats a value with two digits, as in the paper.
 pub(crate) fn short(value: f64) -> String {
     let text = if value >= 9.95 {
         format!("{value:.0}")
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reach_ends_where_the_cost_rises() {
+    fn reach_ends_where_the_cost_rises() {
         let of = |means: &[(i64, f64)]| reach(&points(means), Some(10.0), 1).unwrap();
         let rises = of(&[(1, 10.0), (2, 12.0), (4, 15.0), (8, 90.0), (16, 100.0)]);
         assert_eq!(rises, Reach { limit: Some(4.0), rises_at: Some(8.0), cost: 1.5, unlimited: false });
@@ -253,20 +253,20 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_between_distant_values_is_a_range() {
-        // What `--quick` measures of partitions: 1, 16 and 256.
+    fn limit_between_distant_values_is_a_range() {
+        // The partitions of `--quick`: 1, 16 and 256.
         let of = |means: &[(i64, f64)], least| reach(&points(means), Some(10.0), least).unwrap();
         let partitions = of(&[(1, 10.0), (16, 90.0), (256, 100.0)], 1);
         assert_eq!((partitions.limit, partitions.rises_at), (Some(1.0), Some(16.0)));
         assert_eq!(text_of_counts(&partitions), "1–15 (=)");
         assert_eq!(text(&of(&[(8, 10.0), (128, 90.0), (2048, 100.0)], 1)), "8–128 (=)");
-        // Smaller areas than the first were not measured: whether they are cheap is not known.
+        // Smaller areas than the first were not measured.
         let below = of(&[(8, 900.0), (128, 1000.0), (2048, 1000.0)], 1);
         assert_eq!((below.limit, below.rises_at, text(&below)), (None, Some(8.0), "<8".into()));
     }
 
     #[test]
-    fn an_interval_covers_those_of_both_means_and_shows_where_it_is_wide() {
+    fn interval_of_a_quotient_covers_both_intervals() {
         let effect = relative(Some((20.0, [18.0, 22.0])), Some((10.0, [10.0, 11.0]))).unwrap();
         assert_eq!((effect.cost, effect.interval), (2.0, Some([18.0 / 11.0, 2.2])));
         assert_eq!(plus_minus(2.0, effect.interval.unwrap()), Some("±18%".into()));
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn factors_are_written_as_the_paper_writes_them() {
+    fn factors_are_in_the_notation_of_the_paper() {
         let texts = [1.0, 1.2, 0.85, 1.5, 2.04, 0.6, 7.9, 19.7, 0.05].map(factor);
         assert_eq!(texts, ["=", "=", "=", "x1.5", "x2", "x0.6", "x7.9", "x20", "x0.05"]);
         assert_eq!([0.3, 5.0, 18.2, 256.4, 0.082].map(milliseconds), ["0.3", "5", "18", "256", "0.08"]);

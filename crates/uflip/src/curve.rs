@@ -1,4 +1,4 @@
-//! Runs side by side: the mean response time against the parameter, over the repetitions.
+//! Curves of the mean response time against the parameter, over the repetitions.
 
 use crate::options::IO_BYTES;
 use flashlane_result::uflip::{Baseline, Benchmark, RunRow};
@@ -8,26 +8,26 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Point {
     pub(crate) value: i64,
-    /// The mean of the runs' means.
+    /// Mean of the runs' means.
     pub(crate) mean_ns: f64,
-    /// The runs' least and greatest mean.
+    /// Least and greatest mean of the runs.
     pub(crate) least_ns: f64,
     pub(crate) most_ns: f64,
-    /// The least interval that covers the 95% confidence intervals of all runs' means; where a run is too short for
-    /// one, its mean.
+    /// Smallest interval that covers the 95% confidence intervals of all runs' means; the mean of a run too short for
+    /// one.
     pub(crate) interval_ns: Interval,
     /// Repetitions.
     pub(crate) runs: u32,
 }
 
 impl Point {
-    /// How far the repetitions are apart, as a share of their mean.
+    /// Returns the range of the repetitions, as a share of their mean.
     pub(crate) fn spread(&self) -> f64 {
         if self.mean_ns > 0.0 { (self.most_ns - self.least_ns) / self.mean_ns } else { 0.0 }
     }
 }
 
-/// Two ends, the lower first.
+/// Lower and upper end.
 pub(crate) type Interval = [f64; 2];
 
 /// The 95% confidence interval of a run's mean.
@@ -46,7 +46,7 @@ pub(crate) struct Curves {
     long_runs: BTreeMap<Baseline, (f64, Interval)>,
 }
 
-/// What the long runs of the methodology are called.
+/// Name of the long runs of the methodology.
 pub(crate) const PHASES: &str = "phases";
 
 impl Curves {
@@ -81,7 +81,7 @@ impl Curves {
         Self { curves, long_runs }
     }
 
-    /// The points of a pattern, by ascending value; none where it was not measured.
+    /// Returns the points of a pattern, by ascending value; empty where it was not measured.
     pub(crate) fn points(&self, benchmark: Benchmark, first: Baseline, second: Option<Baseline>) -> &[Point] {
         self.curves.get(&(benchmark, first, second)).map_or(&[], Vec::as_slice)
     }
@@ -101,19 +101,18 @@ impl Curves {
         self.point(benchmark, baseline, value).map(|point| point.mean_ns)
     }
 
-    /// The mean response time of a baseline as it is, in nanoseconds: of its runs among the granularities, and where
-    /// these were not made, of its long run.
+    /// Returns the mean response time of an unvaried baseline, in nanoseconds: from its granularity runs, else from its
+    /// long run.
     pub(crate) fn alone(&self, baseline: Baseline) -> Option<f64> {
         self.alone_with_interval(baseline).map(|(mean_ns, _)| mean_ns)
     }
 
-    /// The same, with its interval.
+    /// Like [`Curves::alone`], with the interval.
     pub(crate) fn alone_with_interval(&self, baseline: Baseline) -> Option<(f64, Interval)> {
         let point = self.point(Benchmark::Granularity, baseline, IO_BYTES as i64);
         point.map(|point| (point.mean_ns, point.interval_ns)).or(self.long_runs.get(&baseline).copied())
     }
 
-    /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &[Point])> {
         self.curves.iter().map(|(key, points)| (key, points.as_slice()))
     }

@@ -1,5 +1,5 @@
-//! Results that people exchange, as uflip.org once collected them: the result itself, without what others have no use
-//! for or should not see, and checked for what is needed to trust it (docs/json.md).
+//! Export and import of results for exchange, as uflip.org once collected them: without private data, and checked to be
+//! complete and consistent (docs/json.md).
 //!
 //! An exported result can be shown and compared like any other.
 
@@ -7,25 +7,25 @@ use crate::characteristics;
 use flashlane_result::uflip::{Characteristics, Effect, Reach, UFLIP_SCHEMA, UflipResult};
 use serde_json::Value;
 
-/// Why a result cannot be exchanged.
+/// A result cannot be exchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum ExchangeError {
-    /// It is no JSON.
+    /// It is not JSON.
     #[error("it is no JSON: {0}")]
     NoJson(serde_json::Error),
-    /// It is of another kind.
+    /// It is a result of another kind.
     #[error("its schema is {given}; what is exchanged is '{UFLIP_SCHEMA}'")]
     Schema {
-        /// The schema as it stands there, or `missing`.
+        /// The schema found, or `missing`.
         given: String,
     },
     /// It does not have the form of its schema.
     #[error("it does not have the form of '{UFLIP_SCHEMA}': {0}")]
     Form(serde_json::Error),
-    /// Something that is needed to trust it is missing.
+    /// Information needed to trust it is missing.
     #[error("it cannot be trusted without {}", lacking.join(", "))]
     Lacking {
-        /// What is missing.
+        /// The missing items.
         lacking: Vec<String>,
     },
     /// Its row does not follow from its runs.
@@ -33,14 +33,14 @@ pub enum ExchangeError {
         "its row of characteristics does not follow from its runs: {given:?} stands there, {expected:?} follows"
     )]
     Row {
-        /// The row that stands there.
+        /// The row found.
         given: Vec<String>,
-        /// The row that follows.
+        /// The row computed from the runs.
         expected: Vec<String>,
     },
 }
 
-/// Of a real drive, what has to be known of it and of the system that it was measured on.
+/// Fields that identify a real drive and the system that it was measured on.
 const IDENTITY: [(&str, &str); 4] = [
     ("drive_size_bytes", "the drive's capacity"),
     ("kernel", "the kernel"),
@@ -48,10 +48,10 @@ const IDENTITY: [(&str, &str); 4] = [
     ("date", "the date"),
 ];
 
-/// A result as it is given to others. Serial numbers are left out unless `serial` asks for them.
+/// Returns a result for exchange, without serial numbers unless `serial` is set.
 ///
 /// # Errors
-/// [`ExchangeError`] where it is of another kind, or could not be trusted.
+/// [`ExchangeError`] where it is of another kind, or fails a check.
 pub fn export(result: &Value, serial: bool) -> Result<Value, ExchangeError> {
     let mut exported = result.clone();
     checked(&exported)?;
@@ -60,7 +60,7 @@ pub fn export(result: &Value, serial: bool) -> Result<Value, ExchangeError> {
     {
         machine.shift_remove("serial");
     }
-    // A path says more of its owner than of the drive.
+    // A path may identify its owner.
     let machine = &exported["machine"];
     let name = machine["model"].as_str().map(str::to_owned);
     let name = name.or_else(|| Some(format!("a drive without a model ({})", machine["drive"].as_str()?)));
@@ -70,17 +70,17 @@ pub fn export(result: &Value, serial: bool) -> Result<Value, ExchangeError> {
     Ok(exported)
 }
 
-/// Reads a result that was exported.
+/// Reads an exported result.
 ///
 /// # Errors
-/// [`ExchangeError`] where it is none, or cannot be trusted.
+/// [`ExchangeError`] where it is of another kind, or fails a check.
 pub fn import(text: &[u8]) -> Result<Value, ExchangeError> {
     let value = serde_json::from_slice(text).map_err(ExchangeError::NoJson)?;
     checked(&value)?;
     Ok(value)
 }
 
-/// The numbers of a row.
+/// Returns the numbers of a row.
 fn numbers(row: &Characteristics) -> impl Iterator<Item = Option<f64>> {
     let reach = |reach: Option<Reach>| [reach.map(|reach| reach.cost), reach.and_then(|reach| reach.limit)];
     let effect = |effect: Option<Effect>| effect.map(|effect| effect.cost);
@@ -91,15 +91,15 @@ fn numbers(row: &Characteristics) -> impl Iterator<Item = Option<f64>> {
         .chain([effect(row.reverse), effect(row.in_place), effect(row.large_increment)])
 }
 
-/// The same, but for what writing numbers down and reading them again may change.
-fn alike(a: Option<f64>, b: Option<f64>) -> bool {
+/// Compares numbers up to the rounding of a JSON round trip.
+fn nearly_equal(a: Option<f64>, b: Option<f64>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * b.abs(),
         (a, b) => a == b,
     }
 }
 
-/// Whether a result is one of ours and says what is needed to trust it.
+/// Checks the schema, the identity of the drive, and the row.
 fn checked(value: &Value) -> Result<UflipResult, ExchangeError> {
     if value["schema"] != UFLIP_SCHEMA {
         let given = value.get("schema").map_or_else(|| "missing".to_owned(), Value::to_string);
@@ -115,7 +115,7 @@ fn checked(value: &Value) -> Result<UflipResult, ExchangeError> {
                 .filter(|(field, _)| machine[*field].is_null())
                 .map(|(_, what)| (*what).to_owned()),
         );
-        // A virtual disk has no model, but a name in its kernel.
+        // A virtual disk has no model, but its kernel name.
         if machine["model"].is_null() && machine["drive"].is_null() {
             lacking.push("the drive's model".into());
         }
@@ -131,7 +131,7 @@ fn checked(value: &Value) -> Result<UflipResult, ExchangeError> {
     }
     let expected = characteristics::of_runs(&result.runs);
     let given = &result.characteristics;
-    if given.row != expected.row || !numbers(given).zip(numbers(&expected)).all(|(a, b)| alike(a, b)) {
+    if given.row != expected.row || !numbers(given).zip(numbers(&expected)).all(|(a, b)| nearly_equal(a, b)) {
         return Err(ExchangeError::Row { given: given.row.clone(), expected: expected.row });
     }
     Ok(result)

@@ -1,4 +1,4 @@
-//! One point of a micro-benchmark: from a parameter's value to the I/Os of a run.
+//! One point of a micro-benchmark: turns a parameter's value into the workload of a run.
 
 use crate::Lengths;
 use crate::baseline;
@@ -18,37 +18,37 @@ pub struct Experiment {
     pub benchmark: Benchmark,
     /// Its baseline, or the first of two.
     pub first: Baseline,
-    /// The second, where two take turns.
+    /// The second baseline, where two alternate.
     pub second: Option<Baseline>,
     /// The parameter's value, in its unit.
     pub value: i64,
 }
 
-/// The room that each of several sequential streams has where there is enough, so that no two share an erase unit of the
-/// drives of the paper's time.
+/// Space of each of several sequential streams, where available, so that no two share an erase unit of the drives of
+/// the paper's time.
 const STREAM_BYTES: u64 = 4 << 20;
-/// Of the area, the part that a run takes at most …
+/// A run takes at most this fraction of the area.
 const STREAMS_PART: u64 = 4;
-/// … and that streams beside each other take for the room between them.
+/// The spaces of parallel streams take at most this fraction of the area.
 const BESIDE_PART: u64 = 32;
-/// Increments from here on leave nothing in order behind them, since no two I/Os touch the same erase block of the
-/// paper's time: they need no room of their own.
+/// Increments from here on leave no sequential data, since no two I/Os touch the same erase block of the paper's time:
+/// they need no fresh space.
 const SCATTERED_INCR: i64 = (2 * LARGEST_PIECE_BYTES / IO_BYTES) as i64;
 /// The pause between bursts (uflip09, section 3.2).
 const BURST_PAUSE: Duration = Duration::from_ms(100);
-/// A pattern that seldom comes to its turn is run until it had so many.
+/// Least number of turns of a rare pattern in a mix.
 const LEAST_TURNS: u64 = 64;
 
 /// Where an experiment's I/Os go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Streams {
-    /// Sequential writes into this many bytes of fresh room.
+    /// Sequential writes into this many bytes of fresh space.
     Fresh(u64),
     /// Anywhere within this many bytes.
     Anywhere(u64),
 }
 
-/// How long a run is, and how much of it counts.
+/// The I/Os of a run that are ignored, and those that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Length {
     pub(crate) ignored: u64,
@@ -62,13 +62,13 @@ impl Length {
 }
 
 impl Experiment {
-    /// A baseline as it is.
+    /// An unvaried baseline.
     pub(crate) fn alone(baseline: Baseline) -> Self {
         let (benchmark, value) = (Benchmark::Granularity, IO_BYTES as i64);
         Self { benchmark, first: baseline, second: None, value }
     }
 
-    /// All experiments of a benchmark on a device, in the order of Table 1.
+    /// Returns all experiments of a benchmark on a device, in the order of Table 1.
     pub(crate) fn of(
         benchmark: Benchmark,
         effort: crate::Effort,
@@ -86,7 +86,7 @@ impl Experiment {
         experiments.filter(|experiment| experiment.fits(area_bytes, unit_bytes)).collect()
     }
 
-    /// Whether a device with such units, and such an area, can be asked for it.
+    /// Returns whether the experiment fits a device with this unit and area.
     fn fits(&self, area_bytes: u64, unit_bytes: u64) -> bool {
         let value = self.value.unsigned_abs();
         match self.benchmark {
@@ -98,7 +98,7 @@ impl Experiment {
         }
     }
 
-    /// Bytes of an I/O.
+    /// Size of an I/O.
     pub fn io_bytes(&self) -> u64 {
         if self.benchmark == Benchmark::Granularity { self.value.unsigned_abs() } else { IO_BYTES }
     }
@@ -108,7 +108,7 @@ impl Experiment {
         self.first.writes() || self.second.is_some_and(Baseline::writes)
     }
 
-    /// The share of its I/Os that write, 0 to 1.
+    /// Returns the share of writes among its I/Os, 0 to 1.
     pub(crate) fn write_share(&self) -> f64 {
         let share = |baseline: Baseline| f64::from(u8::from(baseline.writes()));
         match self.second {
@@ -120,7 +120,7 @@ impl Experiment {
         }
     }
 
-    /// What its pattern is called: `SR`, or `SR/RW` for two that take turns.
+    /// Name of its pattern: `SR`, or `SR/RW` for two that alternate.
     pub fn pattern_name(&self) -> String {
         match self.second {
             None => self.first.name().into(),
@@ -128,7 +128,7 @@ impl Experiment {
         }
     }
 
-    /// Its value as people write it.
+    /// Its value with a unit.
     pub fn value_text(&self) -> String {
         match self.benchmark.parameter().unit {
             "B" => format_bytes(self.value.unsigned_abs()),
@@ -137,14 +137,14 @@ impl Experiment {
         }
     }
 
-    /// Its name, one of a kind: `order/SW/Incr=-1`.
+    /// Its unique name: `order/SW/Incr=-1`.
     pub fn name(&self) -> String {
         let parameter = self.benchmark.parameter().name;
         format!("{}/{}/{parameter}={}", self.benchmark.name(), self.pattern_name(), self.value_text())
     }
 
-    /// How long its runs are: those of its baseline; where two take turns, long enough for the start-up of the second
-    /// and for it to have come to its turn often enough; where it pauses, not longer than `most_paused` of pauses.
+    /// Returns the length of its runs: that of its baseline; for a mix, long enough for the start-up and enough turns
+    /// of both patterns; with pauses, at most `most_paused` in pauses.
     pub(crate) fn length(&self, lengths: &Lengths, most_paused: Duration) -> Length {
         let first = lengths.of(self.first);
         let length = match self.second {
@@ -153,7 +153,7 @@ impl Experiment {
                 let second = lengths.of(second);
                 let ratio = self.value.unsigned_abs();
                 let turn = ratio + 1;
-                // Of the first pattern each turn has `ratio`, of the second one.
+                // A turn has `ratio` I/Os of the first pattern and one of the second.
                 let turns_ignored = first.ignored.div_ceil(ratio).max(second.ignored);
                 let turns = first.count.max(second.count).div_ceil(turn).max(LEAST_TURNS);
                 Length { ignored: turns_ignored * turn, count: turns * turn }
@@ -168,7 +168,7 @@ impl Experiment {
         Length { count: length.count.min(affordable.max(LEAST_TURNS)), ..length }
     }
 
-    /// Its pause, and after how many I/Os it comes.
+    /// Its pause, and the number of I/Os between pauses.
     fn pause(&self) -> (Duration, u32) {
         match self.benchmark {
             Benchmark::Pause => (Duration::from_ns(self.value.unsigned_abs()), 1),
@@ -177,19 +177,19 @@ impl Experiment {
         }
     }
 
-    /// The time that a run of `ios` spends in pauses.
+    /// Returns the time that a run of `ios` spends in pauses.
     pub(crate) fn paused(&self, ios: u64) -> Duration {
         let (pause, burst) = self.pause();
         pause * (ios / u64::from(burst))
     }
 
-    /// The room that a run of `ios` needs on an area.
+    /// Returns the space that a run of `ios` needs on an area.
     pub(crate) fn streams(&self, ios: u64, area_bytes: u64) -> Streams {
         let io_bytes = self.io_bytes();
         let value = self.value.unsigned_abs();
         let all = area_bytes - self.shift_bytes();
         let most = area_bytes / STREAMS_PART / io_bytes * io_bytes;
-        let beside_each_other = |streams: u64| {
+        let parallel_streams = |streams: u64| {
             let room = STREAM_BYTES.min(area_bytes / BESIDE_PART / streams);
             let each = (ios.div_ceil(streams) * io_bytes).max(room).min(most / streams);
             (each / io_bytes * io_bytes).max(io_bytes) * streams
@@ -199,8 +199,8 @@ impl Experiment {
             (Benchmark::Mix, _) => return self.mixed_streams(ios, area_bytes),
             (Benchmark::Parallelism, false) => (all / (value * io_bytes) * value * io_bytes, false),
             (_, false) => (all, false),
-            (Benchmark::Partitioning | Benchmark::Parallelism, true) => (beside_each_other(value), true),
-            // A ring that is no multiple of the step: each round comes to other places.
+            (Benchmark::Partitioning | Benchmark::Parallelism, true) => (parallel_streams(value), true),
+            // A ring whose length is not a multiple of the step: each round visits other places.
             (Benchmark::Order, true) if self.value >= SCATTERED_INCR => {
                 (all / io_bytes / value * value * io_bytes - io_bytes, false)
             }
@@ -214,7 +214,7 @@ impl Experiment {
         }
     }
 
-    /// Of two patterns the one that writes in order needs fresh room; the other works anywhere.
+    /// In a mix, the pattern that writes in order needs fresh space; the other runs anywhere.
     fn mixed_streams(&self, ios: u64, area_bytes: u64) -> Streams {
         let turn = self.value.unsigned_abs() + 1;
         let of = |baseline: Option<Baseline>, share: u64| {
@@ -234,7 +234,7 @@ impl Experiment {
         if self.benchmark == Benchmark::Alignment { self.value.unsigned_abs() } else { 0 }
     }
 
-    /// The workload of a run whose streams have `target` bytes from `offset_bytes`.
+    /// Returns the workload of a run on `target_bytes` bytes from `offset_bytes`.
     pub(crate) fn workload(
         &self,
         length: Length,
@@ -294,9 +294,9 @@ mod tests {
     use crate::Effort;
     use flashlane_workload::Limits;
 
-    /// Every experiment of the grid, on devices of several sizes, is one that the device takes, within its own room.
+    /// Every experiment of the grid fits devices of several sizes, and stays within its space.
     #[test]
-    fn every_experiment_keeps_to_its_room() {
+    fn experiment_stays_within_its_space() {
         for area_bytes in [64 << 20, 1 << 30, 4_000_000_000 / IO_BYTES * IO_BYTES, 16 << 30] {
             let space = Space::new(area_bytes);
             let limits = Limits::of(area_bytes);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mix_is_long_enough_for_the_pattern_that_seldom_comes() {
+    fn mix_is_long_enough_for_its_rare_pattern() {
         let mix = Experiment {
             benchmark: Benchmark::Mix,
             first: Baseline::Sr,
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn names_say_all() {
+    fn name_has_benchmark_pattern_and_value() {
         let name = |benchmark, first, second, value| Experiment { benchmark, first, second, value }.name();
         assert_eq!(name(Benchmark::Order, Baseline::Sw, None, -1), "order/SW/Incr=-1");
         assert_eq!(name(Benchmark::Granularity, Baseline::Rr, None, 32768), "granularity/RR/IOSize=32 KiB");

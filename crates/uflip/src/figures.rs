@@ -59,14 +59,14 @@ fn title(benchmark: Benchmark) -> &'static str {
     }
 }
 
-/// Points of a plot of single I/Os: more would not be told apart.
+/// Maximum number of points in a plot of single I/Os; more would overlap.
 const MOST_POINTS: usize = 2000;
 
 /// The reads around a batch of random writes (uflip09, figure 5).
 pub(crate) fn interference(before_ns: &[u64], after_ns: &[u64], affected: u64) -> Figure {
     let thinned = |from: usize, reads: &[u64]| {
         let step = reads.len().div_ceil(MOST_POINTS).max(1);
-        // Of each stretch the slowest: it is the disturbance that is to be seen.
+        // The slowest of each group, so that the disturbance stays visible.
         reads
             .chunks(step)
             .enumerate()

@@ -1,5 +1,4 @@
-//! The paper's seven design hints (uflip09, section 5.3), recomputed for the drive at hand: kept, or contradicted, with
-//! the figures that say so.
+//! The paper's seven design hints (uflip09, section 5.3), checked on this drive: kept or contradicted, with numbers.
 
 use crate::characteristics::{LEAST_AREA, factor, reach, short};
 use crate::curve::{Curves, Point};
@@ -7,10 +6,10 @@ use crate::options::IO_BYTES;
 use flashlane_base::units::format_bytes;
 use flashlane_result::uflip::{Baseline, Benchmark, Hint, Verdict};
 
-/// A difference that an application would notice.
+/// Least factor that an application would notice.
 const NOTICEABLE: f64 = 1.25;
 
-/// Whether a hint holds, none where what was measured does not tell, and why.
+/// Whether a hint holds, `None` where the measurements do not decide it, and the reason.
 type Finding = Option<(Option<bool>, String)>;
 
 /// The seven hints.
@@ -54,7 +53,7 @@ fn us(ns: f64) -> String {
     if ns >= 1e6 { format!("{} ms", short(ns / 1e6)) } else { format!("{} µs", short(ns / 1e3)) }
 }
 
-/// Time a byte, of the largest I/O measured and of 4 KiB.
+/// Compares the time per byte of the largest I/O with that of 4 KiB.
 fn latency(curves: &Curves) -> Finding {
     let reads = curves.baseline(Benchmark::Granularity, Baseline::Rr);
     let (small, large) = (reads.iter().find(|point| point.value >= 4096)?, reads.last()?);
@@ -74,7 +73,7 @@ fn latency(curves: &Curves) -> Finding {
     ))
 }
 
-/// 32 KiB is a good size where no other costs less than half as much a byte, of sequential writes and random reads.
+/// 32 KiB is a good size where no other size costs less than half per byte, for sequential writes and random reads.
 fn block_size(curves: &Curves) -> Finding {
     let a_byte =
         |baseline, value: i64| Some(curves.at(Benchmark::Granularity, baseline, value)? / value as f64);
@@ -100,7 +99,7 @@ fn block_size(curves: &Curves) -> Finding {
 }
 
 fn alignment(curves: &Curves) -> Finding {
-    // A shift by a whole I/O is aligned again.
+    // A shift by a whole I/O is aligned.
     let worst = Baseline::ALL
         .into_iter()
         .filter_map(|baseline| {
@@ -142,7 +141,8 @@ fn area(curves: &Curves) -> Finding {
                 format!(" (the next area that was measured is {})", format_bytes(bytes as u64))
             });
             let limit = format_bytes(limit as u64);
-            let text = format!("within {limit}{until} it costs {} at most; {everywhere}", words(reach.cost));
+            let text =
+                format!("within {limit}{until} it costs {} at most; {everywhere}", relative_cost(reach.cost));
             (Some(true), text)
         }
         (None, Some(bytes)) if !reach.unlimited => {
@@ -158,8 +158,8 @@ fn dearest(points: &[Point]) -> Option<&Point> {
     points.iter().max_by(|a, b| a.mean_ns.total_cmp(&b.mean_ns))
 }
 
-/// A cost relative to sequential writes.
-fn words(cost: f64) -> String {
+/// Describes a cost relative to sequential writes.
+fn relative_cost(cost: f64) -> String {
     match factor(cost).as_str() {
         "=" => "what a sequential write does".into(),
         factor => format!("{factor} of a sequential write"),
@@ -171,22 +171,25 @@ fn partitions(curves: &Curves) -> Finding {
     let points = curves.baseline(Benchmark::Partitioning, Baseline::Sw);
     let reach = reach(points, Some(sw), 1)?;
     let worst = dearest(points)?;
-    let costs =
-        format!("at worst, with {} partitions, a write costs {}", worst.value, words(worst.mean_ns / sw));
+    let costs = format!(
+        "at worst, with {} partitions, a write costs {}",
+        worst.value,
+        relative_cost(worst.mean_ns / sw)
+    );
     let limited = !reach.unlimited;
     let text = match reach.limit.filter(|_| limited) {
         Some(limit) => {
             let until = reach.rises_at.filter(|&next| next > limit + 1.0).map_or_else(String::new, |next| {
                 format!(" (from {} to {} nothing was measured)", limit + 1.0, next - 1.0)
             });
-            format!("up to {limit}{until} it costs {} at most; {costs}", words(reach.cost))
+            format!("up to {limit}{until} it costs {} at most; {costs}", relative_cost(reach.cost))
         }
         None => costs,
     };
     Some((Some(limited), text))
 }
 
-/// The largest difference between a mix and what its parts cost alone.
+/// Finds the largest difference between the cost of a mix and that of its parts.
 fn mix(curves: &Curves) -> Finding {
     let alone = |baseline| curves.alone(baseline);
     let mut worst: Option<(f64, String)> = None;
@@ -241,7 +244,7 @@ fn concurrent_or_delayed(curves: &Curves, throughput: impl Fn(Baseline, i64) -> 
             )
         });
     }
-    // A pause helps where what it saves is more than itself.
+    // A pause helps where it saves more than its own time.
     let pauses = curves.baseline(Benchmark::Pause, Baseline::Rw);
     if let Some(without) = curves.alone(Baseline::Rw).filter(|_| !pauses.is_empty()) {
         let total = |point: &Point| point.mean_ns + point.value as f64;

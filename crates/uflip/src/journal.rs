@@ -1,9 +1,8 @@
-//! What was done, step by step, so that a benchmark that was stopped goes on where it was.
+//! A journal of the completed steps, so that a stopped benchmark can resume.
 //!
-//! A file of JSON lines: first what is being done (device, options, seed, version), then a line for every step with
-//! what came of it. A benchmark goes through the same steps in the same order every time; those that the journal has
-//! are taken from it, and the plan that follows from them is the same. A line that was cut short by the end of the
-//! program is done again.
+//! A file of JSON lines: first the definition (device, options, seed, version), then a line for every step with its
+//! result. A benchmark always has the same steps in the same order; those in the journal are taken from it, and the
+//! plan that follows from them is the same. A step whose line is incomplete is repeated.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -13,40 +12,40 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// Why a journal cannot be used.
+/// A journal cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// The file cannot be read or written.
     #[error("{doing} the journal '{}' failed: {source}", path.display())]
     File {
-        /// Which.
+        /// Path of the journal.
         path: PathBuf,
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
-        /// What the operating system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// It is the journal of something else.
+    /// It is the journal of another benchmark.
     #[error(
         "the journal '{}' is of another benchmark: it was begun with {found}, now {expected} was asked for; give the same device and options to go on with it, or another folder to begin anew",
         path.display()
     )]
     Other {
-        /// Which.
+        /// Path of the journal.
         path: PathBuf,
-        /// What it was begun with.
+        /// Its definition.
         found: String,
-        /// What was asked for now.
+        /// The definition of the present benchmark.
         expected: String,
     },
-    /// A line is no step, or not the one that comes next.
+    /// A line is not a step, or not the next step.
     #[error("the journal '{}' is damaged in line {line}: {reason}", path.display())]
     Damaged {
-        /// Which.
+        /// Path of the journal.
         path: PathBuf,
-        /// The line, from 1.
+        /// Number of the line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
 }
@@ -54,16 +53,16 @@ pub enum JournalError {
 /// The first line.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Header {
-    /// The version of the form.
+    /// Version of the format.
     uflip: u32,
     definition: String,
 }
 
 const FORM: u32 = 1;
-/// What every journal begins with.
+/// First bytes of every journal.
 const BEGINNING: &[u8] = b"{\"uflip\":";
 
-/// A step, as it is kept.
+/// A step in the journal.
 #[derive(Debug, Serialize, Deserialize)]
 struct Line {
     step: String,
@@ -71,40 +70,38 @@ struct Line {
     done: Done<Value>,
 }
 
-/// What came of a step.
+/// Result of a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Done<T> {
     pub(crate) value: T,
     /// Response times in nanoseconds, in the order of submission.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) latencies_ns: Vec<u64>,
-    /// I/Os that it did …
     pub(crate) ios: u64,
-    /// … bytes that it wrote …
     pub(crate) written_bytes: u64,
-    /// … and how long it took, in nanoseconds of the device's time.
+    /// Duration in nanoseconds of the device's time.
     pub(crate) took_ns: u64,
 }
 
-/// A journal, open to be read to its end and then written.
+/// A journal, whose steps are read first; new ones are appended.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     file: File,
-    /// Steps that were read and not yet asked for, with their lines.
-    ahead: VecDeque<(u64, Line)>,
-    /// Steps that were taken from it.
+    /// Steps that were read and not yet taken, with their line numbers.
+    pending: VecDeque<(u64, Line)>,
+    /// Number of steps taken from it.
     resumed: u64,
 }
 
 impl Journal {
-    /// The journal in `path` of what `definition` says; where there is none it is begun.
+    /// Opens the journal at `path`, or creates it, for the benchmark of `definition`.
     ///
     /// # Errors
-    /// [`JournalError`] where it cannot be read or written, is damaged, or is of something else.
+    /// [`JournalError`] where it cannot be read or written, is damaged, or is of another benchmark.
     pub fn open(path: &Path, definition: &str) -> Result<Self, JournalError> {
         let failed = |doing| move |source| JournalError::File { path: path.to_owned(), doing, source };
-        // Of a pipe or a device there is no end to be read to, and a link may lead to a file of the user's.
+        // A pipe or a device has no end, and a link may lead to another file of the user.
         if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
             let reason = "it is not a regular file".to_owned();
             return Err(JournalError::Damaged { path: path.to_owned(), line: 1, reason });
@@ -116,34 +113,34 @@ impl Journal {
             .truncate(false)
             .open(path)
             .map_err(failed("opening"))?;
-        let (ahead, good_bytes) = read(path, &file, definition)?;
-        // What was cut short is written anew.
+        let (pending, good_bytes) = read(path, &file, definition)?;
+        // An incomplete line is overwritten.
         file.set_len(good_bytes).map_err(failed("writing"))?;
         file.seek(SeekFrom::End(0)).map_err(failed("writing"))?;
-        let mut journal = Self { path: path.to_owned(), file, ahead, resumed: 0 };
+        let mut journal = Self { path: path.to_owned(), file, pending, resumed: 0 };
         if good_bytes == 0 {
             journal.append(&Header { uflip: FORM, definition: definition.to_owned() })?;
         }
         Ok(journal)
     }
 
-    /// Steps that were taken from the journal instead of being done.
+    /// Returns the number of steps taken from the journal.
     pub fn resumed(&self) -> u64 {
         self.resumed
     }
 
-    /// Steps that it holds and that have not been asked for yet.
-    pub fn ahead(&self) -> usize {
-        self.ahead.len()
+    /// Returns the number of steps that were not taken yet.
+    pub fn pending(&self) -> usize {
+        self.pending.len()
     }
 
-    /// The next step, with so many response times, if it was done before.
+    /// Takes the next step, if the journal has it. It MUST be `step`, with `latencies` response times.
     pub(crate) fn take<T: DeserializeOwned>(
         &mut self,
         step: &str,
         latencies: u64,
     ) -> Result<Option<Done<T>>, JournalError> {
-        let Some((line, found)) = self.ahead.pop_front() else { return Ok(None) };
+        let Some((line, found)) = self.pending.pop_front() else { return Ok(None) };
         let damaged = |reason| JournalError::Damaged { path: self.path.clone(), line, reason };
         if found.step != step {
             return Err(damaged(format!("it is the step '{}', but '{step}' comes next", found.step)));
@@ -160,8 +157,8 @@ impl Journal {
         Ok(Some(Done { value, latencies_ns, ios, written_bytes, took_ns }))
     }
 
-    /// Keeps a step that was done.
-    pub(crate) fn keep<T: Serialize>(&mut self, step: &str, done: &Done<T>) -> Result<(), JournalError> {
+    /// Appends a completed step.
+    pub(crate) fn record<T: Serialize>(&mut self, step: &str, done: &Done<T>) -> Result<(), JournalError> {
         let &Done { ios, written_bytes, took_ns, .. } = done;
         let value = serde_json::to_value(&done.value).expect("steps are plain data");
         let latencies_ns = done.latencies_ns.clone();
@@ -177,7 +174,7 @@ impl Journal {
     }
 }
 
-/// The steps of a journal, with their lines, and the length of what is whole.
+/// Reads the steps of a journal, with their line numbers, and the length of the complete lines.
 fn read(path: &Path, file: &File, definition: &str) -> Result<(VecDeque<(u64, Line)>, u64), JournalError> {
     let (mut steps, mut good_bytes, mut text) = (VecDeque::new(), 0, Vec::new());
     let mut reader = BufReader::new(file);
@@ -189,7 +186,7 @@ fn read(path: &Path, file: &File, definition: &str) -> Result<(VecDeque<(u64, Li
             source,
         })?;
         if text.last() != Some(&b'\n') {
-            // What is cut off has to be ours.
+            // An incomplete line must be the journal's.
             let ours = line > 1 || BEGINNING.starts_with(&text) || text.starts_with(BEGINNING);
             if !ours {
                 let reason = "it is no journal".to_owned();
@@ -232,43 +229,43 @@ mod tests {
         let path = dir.path().join("journal");
         let mut journal = Journal::open(&path, "this").unwrap();
         assert_eq!(journal.take::<u32>("one", 2).unwrap(), None);
-        journal.keep("one", &done(1, &[5, 6])).unwrap();
-        journal.keep("two", &done(2, &[])).unwrap();
+        journal.record("one", &done(1, &[5, 6])).unwrap();
+        journal.record("two", &done(2, &[])).unwrap();
         (dir, path)
     }
 
     #[test]
-    fn what_was_done_is_taken_up_again() {
+    fn recorded_steps_are_resumed() {
         let (_dir, path) = journal();
         let mut journal = Journal::open(&path, "this").unwrap();
         assert_eq!(journal.take::<u32>("one", 2).unwrap(), Some(done(1, &[5, 6])));
         assert_eq!(journal.take::<u32>("two", 0).unwrap(), Some(done(2, &[])));
         assert_eq!((journal.take::<u32>("three", 0).unwrap(), journal.resumed()), (None, 2));
-        journal.keep("three", &done(3, &[])).unwrap();
-        assert_eq!(Journal::open(&path, "this").unwrap().ahead(), 3);
+        journal.record("three", &done(3, &[])).unwrap();
+        assert_eq!(Journal::open(&path, "this").unwrap().pending(), 3);
     }
 
     #[test]
-    fn a_line_that_was_cut_anywhere_is_done_again() {
+    fn step_with_incomplete_line_is_repeated() {
         let (_dir, path) = journal();
         let whole = std::fs::read(&path).unwrap();
         for length in 0..whole.len() {
             std::fs::write(&path, &whole[..length]).unwrap();
             let mut journal = Journal::open(&path, "this").unwrap();
             let complete = whole[..length].iter().filter(|&&byte| byte == b'\n').count().saturating_sub(1);
-            assert_eq!(journal.ahead(), complete, "{length} bytes");
+            assert_eq!(journal.pending(), complete, "{length} bytes");
             for _ in 0..complete {
-                let (line, step) = journal.ahead.pop_front().unwrap();
+                let (line, step) = journal.pending.pop_front().unwrap();
                 assert_eq!(step.step, ["one", "two"][line as usize - 2]);
             }
-            // What follows stands whole behind what was whole.
-            journal.keep("next", &done(9, &[])).unwrap();
-            assert_eq!(Journal::open(&path, "this").unwrap().ahead(), complete + 1);
+            // The next step is appended after the last complete line.
+            journal.record("next", &done(9, &[])).unwrap();
+            assert_eq!(Journal::open(&path, "this").unwrap().pending(), complete + 1);
         }
     }
 
     #[test]
-    fn the_journal_of_something_else_is_refused_and_left_as_it_is() {
+    fn foreign_journal_is_refused_and_unchanged() {
         let (_dir, path) = journal();
         let before = std::fs::read(&path).unwrap();
         assert!(matches!(Journal::open(&path, "that"), Err(JournalError::Other { .. })));

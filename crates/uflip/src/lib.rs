@@ -1,12 +1,12 @@
-//! uFLIP (Bouganim, Jónsson, Bonnet, CIDR 2009): nine micro-benchmarks of a drive seen as a black box, with the
-//! methodology that makes their numbers mean something, whole and automatic.
+//! uFLIP (Bouganim, Jónsson, Bonnet, CIDR 2009): nine micro-benchmarks of a drive as a black box, with their complete
+//! methodology, automated.
 //!
-//! [`uflip`] brings a device into a known state ([`Enforcement`]), finds how long a run has to be ([`BaselinePhases`])
-//! and how far apart runs have to stand ([`Interference`]), runs every [`Experiment`] of the [`Plan`] three times, and
-//! sums up: the row of [`Characteristics`], the paper's seven design [`Hint`]s recomputed for this device, and every
-//! response time. What is done is kept in a [`Journal`], so that a run that was stopped goes on where it was.
+//! [`uflip`] brings a device into a known state ([`Enforcement`]), finds the necessary length of runs
+//! ([`BaselinePhases`]) and of the pause between them ([`Interference`]), runs every [`Experiment`] of the [`Plan`]
+//! three times, and summarizes: the row of [`Characteristics`], the paper's seven design [`Hint`]s for this device, and
+//! every response time. A [`Journal`] records completed steps, so that a stopped run can resume.
 //!
-//! Like the probe it stands on `measure` alone and sees nothing of a device but how long it takes.
+//! Like the probe it is based on `measure` alone and observes only the times of a device.
 //!
 //! [`Enforcement`]: flashlane_result::uflip::Enforcement
 //! [`BaselinePhases`]: flashlane_result::uflip::BaselinePhases
@@ -15,6 +15,7 @@
 //! [`Hint`]: flashlane_result::uflip::Hint
 
 mod baseline;
+mod bench;
 mod benchmark;
 mod characteristics;
 mod curve;
@@ -27,7 +28,6 @@ mod journal;
 mod options;
 mod phases;
 mod plan;
-mod rig;
 mod row;
 mod run;
 mod space;

@@ -1,4 +1,4 @@
-//! How a drive is benchmarked, how far that has come, and why it could not go on.
+//! Options, progress and errors of a benchmark.
 
 use crate::journal::{Journal, JournalError};
 use flashlane_base::Seed;
@@ -8,7 +8,7 @@ use flashlane_result::uflip::{Benchmark, StateMethod};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
-/// How much of the grid is measured, and how well.
+/// How much of the grid is measured, and how precisely.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effort {
@@ -21,36 +21,36 @@ pub enum Effort {
     Full,
 }
 
-/// Called now and then; [`ControlFlow::Break`] stops the benchmark.
+/// Called regularly; [`ControlFlow::Break`] stops the benchmark.
 pub type Watch<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
 
-/// How far it has come.
+/// Progress of a benchmark.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// What is being done.
+    /// Name of the current step.
     pub stage: String,
-    /// The share of all that is done, 0 to 1, by the I/Os that were planned.
+    /// Share of the planned I/Os that are done, 0 to 1.
     pub share: f64,
 }
 
-/// How a drive is benchmarked.
+/// Options of a benchmark.
 pub struct Options<'a> {
-    /// How much of it.
+    /// Size of the grid and precision.
     pub effort: Effort,
-    /// How the state is enforced; nothing is where `may_write` is not.
+    /// How the state is enforced; ignored without `may_write`.
     pub state: StateMethod,
-    /// Which micro-benchmarks; the methodology goes before them, however few they are.
+    /// The micro-benchmarks to run; the methodology always precedes them.
     pub benchmarks: Vec<Benchmark>,
-    /// Micro-benchmarks whose values are those of another effort; the runs are as long as `effort` makes them.
+    /// Micro-benchmarks with the grid of another effort; the length of their runs still follows `effort`.
     pub grids: Vec<(Benchmark, Effort)>,
-    /// Whether the device may be written to; without, only reads are benchmarked.
+    /// Whether the device may be written to; otherwise only reads are benchmarked.
     pub may_write: bool,
     /// The root of all randomness.
     pub seed: Seed,
-    /// What was done so far, to go on from, and what is done from here on; none for a simulated device, whose state
-    /// does not outlive the program.
+    /// The journal to resume from and append to; `None` for a simulated device, whose state does not outlive the
+    /// program.
     pub journal: Option<&'a mut Journal>,
-    /// Progress and the way to stop.
+    /// Reports progress and can stop the benchmark.
     pub watch: Option<Watch<'a>>,
 }
 
@@ -69,22 +69,22 @@ impl Default for Options<'_> {
     }
 }
 
-/// Bytes of an I/O where its size is not what varies (uflip09, section 5.2).
+/// Size of an I/O unless it varies (uflip09, section 5.2).
 pub(crate) const IO_BYTES: u64 = 32 << 10;
-/// Of a quick run, the part of the device that is used.
+/// Part of the device that a quick run uses.
 pub(crate) const QUICK_AREA_BYTES: u64 = 1 << 30;
-/// The least that is enough for sequential writes beside each other and random ones around them.
+/// Least area for parallel sequential writes and random writes around them.
 pub(crate) const LEAST_AREA_BYTES: u64 = 64 << 20;
-/// How often each experiment is run (uflip09, section 5.1).
+/// Runs of each experiment (uflip09, section 5.1).
 pub(crate) const REPETITIONS: u32 = 3;
 
 impl Options<'_> {
-    /// The effort whose values of its parameter a micro-benchmark takes.
+    /// Returns the effort whose grid a micro-benchmark uses.
     pub(crate) fn grid(&self, benchmark: Benchmark) -> Effort {
         self.grids.iter().find(|(of, _)| *of == benchmark).map_or(self.effort, |&(_, grid)| grid)
     }
 
-    /// The part of a device of `capacity_bytes` that is used, from its beginning.
+    /// Returns the length of the part, from its beginning, that is used of a device of `capacity_bytes`.
     pub(crate) fn area_of(&self, capacity_bytes: u64) -> u64 {
         let most = match self.effort {
             Effort::Quick => QUICK_AREA_BYTES,
@@ -95,8 +95,8 @@ impl Options<'_> {
 }
 
 impl Effort {
-    /// The share of the mean within which its 95% confidence interval shall lie, to each side: runs are
-    /// lengthened until it does.
+    /// Returns the target for half the width of the 95% confidence interval, as a share of the mean: runs are
+    /// lengthened until they meet it.
     pub fn bound(self) -> f64 {
         match self {
             Self::Quick => 0.20,
@@ -105,7 +105,7 @@ impl Effort {
         }
     }
 
-    /// Its name: `quick`.
+    /// Name in results and options: `quick`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Quick => "quick",
@@ -115,7 +115,7 @@ impl Effort {
     }
 }
 
-/// Why there is no result.
+/// A benchmark ended without a result.
 #[derive(Debug, thiserror::Error)]
 pub enum UflipError {
     /// The device is too small.
@@ -125,10 +125,10 @@ pub enum UflipError {
         format_bytes(LEAST_AREA_BYTES)
     )]
     TooSmall {
-        /// What it has.
+        /// Its usable capacity.
         capacity_bytes: u64,
     },
-    /// It was stopped; what was done is in the journal.
+    /// It was stopped; its completed steps are in the journal.
     #[error("stopped on request")]
     Stopped,
     /// The device failed.

@@ -1,17 +1,17 @@
-//! How long a run has to be: the start-up and period of each baseline, found from a long run of it, and what follows
-//! from them (uflip09, section 4.2).
+//! The length of runs: the start-up and period of each baseline, from a long run of it, and the lengths that follow
+//! (uflip09, section 4.2).
 
 use crate::experiment::Length;
 use flashlane_measure::statistics::phases::{PhaseDoubt, Phases, counts, plot};
 use flashlane_result::uflip::{Baseline, BaselinePhases};
 use flashlane_result::{Figure, Warning};
 
-/// How long the runs of each baseline are.
+/// The length of runs of each baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lengths([Length; Baseline::ALL.len()]);
 
 impl Default for Lengths {
-    /// The paper's for solid-state drives (section 5.1), where nothing was measured.
+    /// The paper's lengths for solid-state drives (section 5.1).
     fn default() -> Self {
         let ios = |count| Length { ignored: 0, count };
         Self([ios(1024), ios(1024), ios(1024), ios(5120)])
@@ -28,21 +28,21 @@ impl Lengths {
     }
 }
 
-/// What a long run tells.
+/// Result of a long run.
 pub(crate) struct Analysis {
     pub(crate) phases: BaselinePhases,
     pub(crate) figure: Figure,
     pub(crate) warnings: Vec<Warning>,
-    /// Whether a longer run would hardly tell more.
+    /// Whether a longer run would hardly change the result.
     pub(crate) is_enough: bool,
 }
 
-/// The first I/Os of a run of sequential writes do not count, whatever the start-up: they still pay for the erase units
-/// that the run before left half written.
+/// First I/Os of a sequential write run, which never count: they pay for the erase units that the previous run left
+/// half written.
 const LEFT_OVER: usize = 64;
 
-/// Finds the phases of a baseline in the response times of a long run, and how long its runs are to be so that their
-/// means are known to within `bound`.
+/// Finds the phases of a baseline in the response times of a long run, and the length of runs whose means are precise
+/// to within `bound`.
 pub(crate) fn analyse(baseline: Baseline, latencies_ns: &[u64], bound: f64) -> Analysis {
     let left_over = if baseline == Baseline::Sw { LEFT_OVER.min(latencies_ns.len()) } else { 0 };
     let found = Phases::of(&latencies_ns[left_over..]);

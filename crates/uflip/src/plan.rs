@@ -1,11 +1,11 @@
-//! The plan: which experiments in which order, and what they will cost.
+//! The plan: the experiments in their order, and their estimated cost.
 //!
-//! Experiments that leave the state as it is come first; those that write in order, each in fresh room, come last and
-//! together, so that the state has to be enforced again as seldom as possible (uflip09, section 4.2).
+//! Experiments that do not change the state come first; those that write in order, each in fresh space, come last, so
+//! that the state is enforced again as rarely as possible (uflip09, section 4.2).
 
 use crate::experiment::{Experiment, Streams};
 use crate::options::{Effort, IO_BYTES, LEAST_AREA_BYTES, Options, REPETITIONS, UflipError};
-use crate::run::{READS_BEFORE, READS_BEHIND};
+use crate::run::{READS_AFTER, READS_BEFORE};
 use crate::{Lengths, state};
 use flashlane_base::Duration;
 use flashlane_result::uflip::{Baseline, Benchmark, StateMethod};
@@ -14,7 +14,7 @@ use flashlane_result::uflip_plan::Estimate;
 /// The experiments of a benchmark of a drive, in their order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// What is run, each experiment three times.
+    /// The experiments, of which each runs three times.
     pub experiments: Vec<Experiment>,
     /// The part of the device that is used.
     pub area_bytes: u64,
@@ -23,13 +23,13 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The plan of `options` for a device of `capacity_bytes` whose I/Os begin and end on multiples of `unit_bytes`.
+    /// Plans `options` for a device of `capacity_bytes` whose I/Os begin and end on multiples of `unit_bytes`.
     pub fn new(options: &Options<'_>, capacity_bytes: u64, unit_bytes: u64) -> Self {
         let area_bytes = options.area_of(capacity_bytes);
         let writes = options.may_write;
         let mut experiments: Vec<Experiment> = Benchmark::ALL
             .into_iter()
-            // Of a device that is too small nothing is planned.
+            // The plan of a device that is too small is empty.
             .filter(|benchmark| options.benchmarks.contains(benchmark) && area_bytes >= LEAST_AREA_BYTES)
             .flat_map(|benchmark| {
                 Experiment::of(benchmark, options.grid(benchmark), area_bytes, unit_bytes, writes)
@@ -45,7 +45,7 @@ impl Plan {
         self.state
     }
 
-    /// The most time that one run spends in pauses.
+    /// Returns the longest time that one run spends in pauses.
     pub(crate) fn most_paused(&self) -> Duration {
         Duration::from_s(match self.effort {
             Effort::Quick => 2,
@@ -54,7 +54,7 @@ impl Plan {
         })
     }
 
-    /// What the experiments cost with runs of these lengths, one benchmark after the other.
+    /// Estimates the cost of each benchmark with runs of these lengths.
     pub fn estimates(&self, lengths: &Lengths) -> Vec<(Benchmark, Estimate)> {
         Benchmark::ALL
             .into_iter()
@@ -79,7 +79,7 @@ impl Plan {
             .collect()
     }
 
-    /// Whether the device is large enough: sequential writes must not overlap.
+    /// Checks that the device is large enough: sequential writes must not overlap.
     ///
     /// # Errors
     /// [`UflipError::TooSmall`] where it is not.
@@ -90,7 +90,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What everything costs with runs of these lengths, the methodology and the enforcement of the state included.
+    /// Estimates the total cost with runs of these lengths, including the methodology and the enforcement of the state.
     pub fn estimate(&self, lengths: &Lengths) -> Estimate {
         let mut all = Estimate::default();
         for (_, estimate) in self.estimates(lengths) {
@@ -100,11 +100,11 @@ impl Plan {
             all.written_bytes += estimate.written_bytes;
             all.paused_ns += estimate.paused_ns;
         }
-        // Every run stands apart from the one before.
+        // A pause precedes every run.
         all.paused_ns += all.runs * crate::run::least_pause_ns(self.effort);
         let writes = self.experiments.iter().any(Experiment::writes);
         if writes {
-            let reads = READS_BEFORE + READS_BEHIND;
+            let reads = READS_BEFORE + READS_AFTER;
             let batch = lengths.of(Baseline::Rw).ios();
             all.ios += reads + batch;
             all.read_bytes += reads * IO_BYTES;
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_grid_of_a_benchmark_replaces_that_of_the_effort() {
+    fn grid_of_a_benchmark_overrides_the_effort() {
         let options = Options {
             effort: Effort::Quick,
             grids: vec![(Benchmark::Locality, Effort::Full)],
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_writes_in_order_comes_last() {
+    fn sequential_writes_are_planned_last() {
         let plan = full(512, true);
         let fresh =
             |experiment: &&Experiment| matches!(experiment.streams(1, plan.area_bytes), Streams::Fresh(_));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_may_not_be_written_is_only_read() {
+    fn plan_without_writes_only_reads() {
         let plan = full(512, false);
         assert!(!plan.experiments.is_empty() && !plan.experiments.iter().any(Experiment::writes));
         let estimate = plan.estimate(&Lengths::default());
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn units_too_large_for_a_value_leave_it_out() {
+    fn values_below_the_unit_are_skipped() {
         let plan = full(4096, true);
         let sizes =
             plan.experiments.iter().filter(|experiment| experiment.benchmark == Benchmark::Granularity);

@@ -3,7 +3,7 @@
 use crate::{Experiment, summary};
 use flashlane_result::uflip::{Baseline, RunRow};
 
-/// The row of a run of an experiment. Its samples are placed by whoever collects them.
+/// Returns the row of a run of an experiment; the caller sets the position of its samples.
 pub(crate) fn row(
     experiment: &Experiment,
     repetition: u32,
@@ -32,7 +32,7 @@ pub(crate) fn row(
     }
 }
 
-/// The row of a long run of the methodology: of a baseline as it is, with nothing that varies.
+/// Returns the row of a long run of the methodology: of an unvaried baseline.
 pub(crate) fn row_of_methodology(
     what: &str,
     baseline: Baseline,

@@ -1,10 +1,10 @@
-//! The benchmark from its first I/O to its result.
+//! A complete benchmark, from the first I/O to the result.
 
+use crate::bench::Bench;
 use crate::curve::{Curves, PHASES};
 use crate::experiment::{Experiment, Length, Streams};
 use crate::journal::{Done, Journal};
 use crate::options::{IO_BYTES, REPETITIONS};
-use crate::rig::Rig;
 use crate::row::{row, row_of_methodology};
 use crate::space::Space;
 use crate::{
@@ -24,39 +24,37 @@ use flashlane_workload::{Job, Stop, Workload};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What came of a benchmark.
+/// A benchmark's result and samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The result.
     pub result: UflipResult,
-    /// Every response time, run after run, in nanoseconds; [`RunRow::first_sample`] tells where each run's are.
+    /// Every response time in nanoseconds, run after run; [`RunRow::first_sample`] is the start of a run.
     pub latencies_ns: Vec<u64>,
 }
 
-/// How often a run may be doubled so that its mean is known well enough.
+/// Maximum number of times that a run is doubled to make its mean precise.
 const DOUBLINGS: u32 = 3;
-/// Before reads that others are compared with, the device is let alone for so long: twice what the paper saw reads
-/// disturbed for.
-const CALM: Duration = Duration::from_s(5);
-/// Reads before the batch of random writes of the pause determination, …
+/// Idle time before reference reads: twice the longest disturbance in the paper.
+const IDLE_BEFORE_REFERENCE: Duration = Duration::from_s(5);
+/// Reads before the batch of random writes of the pause determination.
 pub(crate) const READS_BEFORE: u64 = 512;
-/// … and reads behind it: the paper saw 3,000 disturbed.
-pub(crate) const READS_BEHIND: u64 = 5120;
+/// Reads after the batch: in the paper 3,000 were disturbed.
+pub(crate) const READS_AFTER: u64 = 5120;
 
 /// Benchmarks a device.
 ///
 /// # Errors
-/// [`UflipError`] where the device is too small, fails, or the benchmark is stopped. What was done by then is in the
-/// journal.
+/// [`UflipError`] where the device is too small, fails, or the benchmark is stopped. Completed steps are in the journal.
 pub fn uflip<'a>(device: &'a mut dyn Device, options: Options<'a>) -> Result<Outcome, UflipError> {
     let capacity_bytes = device.profile().capacity_bytes;
     let unit_bytes = device.profile().write_unit_bytes.max(device.profile().read_unit_bytes);
     let plan = Plan::new(&options, capacity_bytes, unit_bytes);
     plan.check()?;
     let before = device.counters();
-    let mut bench = Bench {
+    let mut session = Session {
         space: Space::new(plan.area_bytes),
-        rig: Rig::new(device, options.watch),
+        bench: Bench::new(device, options.watch),
         journal: options.journal,
         writes: options.may_write,
         effort: options.effort,
@@ -67,14 +65,14 @@ pub fn uflip<'a>(device: &'a mut dyn Device, options: Options<'a>) -> Result<Out
         plan,
         found: Found::default(),
     };
-    bench.enforce()?;
-    bench.baselines()?;
-    bench.determine_pause()?;
-    bench.experiments()?;
-    Ok(bench.finish(options.seed, &before))
+    session.enforce()?;
+    session.baselines()?;
+    session.determine_pause()?;
+    session.experiments()?;
+    Ok(session.finish(options.seed, &before))
 }
 
-/// Runs stand at least so far apart (uflip09, section 5.1: 1 s "to be conservative").
+/// Least pause between runs (uflip09, section 5.1: 1 s "to be conservative").
 pub(crate) fn least_pause_ns(effort: Effort) -> u64 {
     match effort {
         Effort::Quick => 20_000_000,
@@ -82,7 +80,7 @@ pub(crate) fn least_pause_ns(effort: Effort) -> u64 {
     }
 }
 
-/// I/Os of the first long run of a baseline; where they do not tell enough it is doubled.
+/// I/Os of the first long run of a baseline, which is doubled as needed.
 pub(crate) fn first_ios(effort: Effort, baseline: Baseline) -> u64 {
     let reads = match effort {
         Effort::Quick => 1024,
@@ -92,7 +90,7 @@ pub(crate) fn first_ios(effort: Effort, baseline: Baseline) -> u64 {
     if baseline == Baseline::Rw { 2 * reads } else { reads }
 }
 
-/// What was found so far.
+/// Results so far.
 #[derive(Default)]
 struct Found {
     states: Vec<Enforcement>,
@@ -105,12 +103,12 @@ struct Found {
     ios: u64,
     written_bytes: u64,
     took_ns: u64,
-    /// Experiments whose mean is not known as well as it was to be.
-    vague: u64,
+    /// Runs whose mean is less precise than the bound.
+    imprecise: u64,
 }
 
-struct Bench<'a> {
-    rig: Rig<'a>,
+struct Session<'a> {
+    bench: Bench<'a>,
     journal: Option<&'a mut Journal>,
     plan: Plan,
     space: Space,
@@ -119,18 +117,17 @@ struct Bench<'a> {
     seed: Seed,
     lengths: Lengths,
     pause: Duration,
-    /// I/Os in all, as far as is known.
     planned_ios: u64,
     found: Found,
 }
 
-impl Bench<'_> {
-    /// A step that gives so many response times: taken from the journal where that has it, else done and kept.
+impl Session<'_> {
+    /// Takes a step with `latencies` response times from the journal, or executes and records it.
     fn step<T: Serialize + DeserializeOwned>(
         &mut self,
         name: &str,
         latencies: u64,
-        act: impl FnOnce(&mut Rig<'_>) -> Result<(T, Vec<u64>), UflipError>,
+        act: impl FnOnce(&mut Bench<'_>) -> Result<(T, Vec<u64>), UflipError>,
     ) -> Result<(T, Vec<u64>), UflipError> {
         let known = match &mut self.journal {
             Some(journal) => journal.take(name, latencies)?,
@@ -139,20 +136,20 @@ impl Bench<'_> {
         let done = match known {
             Some(done) => done,
             None => {
-                self.rig.begin(name, self.found.ios, self.planned_ios)?;
-                self.rig.idle(self.pause)?;
+                self.bench.begin(name, self.found.ios, self.planned_ios)?;
+                self.bench.idle(self.pause)?;
                 let (ios, written_bytes, began) =
-                    (self.rig.ios, self.rig.written_bytes, self.rig.device().now());
-                let (value, latencies_ns) = act(&mut self.rig)?;
+                    (self.bench.ios, self.bench.written_bytes, self.bench.device().now());
+                let (value, latencies_ns) = act(&mut self.bench)?;
                 let done = Done {
                     value,
                     latencies_ns,
-                    ios: self.rig.ios - ios,
-                    written_bytes: self.rig.written_bytes - written_bytes,
-                    took_ns: self.rig.device().now().since(began).as_ns(),
+                    ios: self.bench.ios - ios,
+                    written_bytes: self.bench.written_bytes - written_bytes,
+                    took_ns: self.bench.device().now().since(began).as_ns(),
                 };
                 if let Some(journal) = &mut self.journal {
-                    journal.keep(name, &done)?;
+                    journal.record(name, &done)?;
                 }
                 done
             }
@@ -172,9 +169,9 @@ impl Bench<'_> {
         let nth = self.found.states.len() as u64;
         let name = format!("state/{}", nth + 1);
         let seed = seed.derive_nth("state", nth);
-        let (enforcement, _) = self.step(&name, 0, |rig| {
-            let enforcement = state::enforce(rig, method, area_bytes, seed)?;
-            rig.idle(CALM)?;
+        let (enforcement, _) = self.step(&name, 0, |bench| {
+            let enforcement = state::enforce(bench, method, area_bytes, seed)?;
+            bench.idle(IDLE_BEFORE_REFERENCE)?;
             Ok((enforcement, Vec::new()))
         })?;
         self.found.states.push(enforcement);
@@ -182,7 +179,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Room for a run; the state is enforced anew where none is left.
+    /// Returns the space for a run; enforces the state again where too little is left.
     fn target(&mut self, streams: Streams, name: &str) -> Result<(u64, u64), UflipError> {
         match streams {
             Streams::Anywhere(length_bytes) => {
@@ -210,7 +207,7 @@ impl Bench<'_> {
         Baseline::ALL.into_iter().filter(move |baseline| writes || !baseline.writes())
     }
 
-    /// Long runs of the baselines: their phases, and how long all other runs are to be.
+    /// Makes long runs of the baselines, and derives the length of all other runs from their phases.
     fn baselines(&mut self) -> Result<(), UflipError> {
         for baseline in self.allowed() {
             let mut ios = first_ios(self.effort, baseline);
@@ -236,7 +233,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// A run of an experiment; how long it took in nanoseconds, and its response times.
+    /// Runs an experiment. Returns its duration in nanoseconds and its response times.
     fn run(
         &mut self,
         name: &str,
@@ -245,13 +242,13 @@ impl Bench<'_> {
     ) -> Result<(u64, Vec<u64>), UflipError> {
         let target = self.target(experiment.streams(length.ios(), self.plan.area_bytes), name)?;
         let workload = experiment.workload(length, target, &self.space, self.seed.derive(name));
-        self.step(name, length.ios(), |rig| {
-            let (latencies_ns, elapsed) = rig.run(&workload)?;
+        self.step(name, length.ios(), |bench| {
+            let (latencies_ns, elapsed) = bench.run(&workload)?;
             Ok((elapsed.as_ns(), latencies_ns))
         })
     }
 
-    /// Reads, random writes, reads: how far apart runs have to stand.
+    /// Determines the pause between runs from reads, random writes and reads.
     fn determine_pause(&mut self) -> Result<(), UflipError> {
         if !self.writes {
             self.found.pause.pause_ns = self.pause.as_ns();
@@ -259,32 +256,32 @@ impl Bench<'_> {
         }
         let name = "pause-determination";
         let least_pause_ns = self.pause.as_ns();
-        let reads_bytes = (READS_BEFORE + READS_BEHIND) * IO_BYTES;
+        let reads_bytes = (READS_BEFORE + READS_AFTER) * IO_BYTES;
         let reads_bytes = reads_bytes.min(self.plan.area_bytes / 2 / IO_BYTES * IO_BYTES);
         let (reads_offset, _) = self.target(Streams::Anywhere(reads_bytes), name)?;
         let writes = self.lengths.of(Baseline::Rw).ios();
         let run = |job: Job, ios, seed| Workload::new(vec![job], Stop::after(ios)).seed(seed);
         let reads =
             |ios| run(baseline::job(Baseline::Sr, IO_BYTES).area(reads_offset, reads_bytes), ios, self.seed);
-        let (before, behind) = (reads(READS_BEFORE), reads(READS_BEHIND));
+        let (before, after) = (reads(READS_BEFORE), reads(READS_AFTER));
         let batch = run(
             baseline::job(Baseline::Rw, IO_BYTES).area(0, self.plan.area_bytes),
             writes,
             self.seed.derive(name),
         );
         let (found, latencies_ns): (Interference, _) =
-            self.step(name, READS_BEFORE + READS_BEHIND, |rig| {
-                // What went before must not disturb the reads that the others are compared with.
-                rig.idle(CALM)?;
-                let (mut latencies_ns, _) = rig.run(&before)?;
-                rig.run(&batch)?;
-                let (behind_ns, _) = rig.run(&behind)?;
-                let found = interference::of(&latencies_ns, &behind_ns, writes, least_pause_ns);
-                latencies_ns.extend(behind_ns);
+            self.step(name, READS_BEFORE + READS_AFTER, |bench| {
+                // Earlier I/Os must not disturb the reference reads.
+                bench.idle(IDLE_BEFORE_REFERENCE)?;
+                let (mut latencies_ns, _) = bench.run(&before)?;
+                bench.run(&batch)?;
+                let (after_ns, _) = bench.run(&after)?;
+                let found = interference::of(&latencies_ns, &after_ns, writes, least_pause_ns);
+                latencies_ns.extend(after_ns);
                 Ok((found, latencies_ns))
             })?;
-        let (before_ns, behind_ns) = latencies_ns.split_at(READS_BEFORE as usize);
-        self.found.figures.push(figures::interference(before_ns, behind_ns, found.affected_reads));
+        let (before_ns, after_ns) = latencies_ns.split_at(READS_BEFORE as usize);
+        self.found.figures.push(figures::interference(before_ns, after_ns, found.affected_reads));
         let elapsed_ns = latencies_ns.iter().sum();
         let row = row_of_methodology(name, Baseline::Sr, found.reads_before, &latencies_ns, elapsed_ns);
         self.collect(row, &latencies_ns);
@@ -301,15 +298,16 @@ impl Bench<'_> {
                 loop {
                     let length = Length { count: length.count << doublings, ..length };
                     let (row, latencies_ns) = self.repetition(&experiment, repetition, doublings, length)?;
-                    let vague = row.summary.confidence.is_none_or(|share| share > self.effort.bound());
+                    let imprecise = row.summary.confidence.is_none_or(|share| share > self.effort.bound());
                     let left = self.doublings(&experiment) - doublings;
-                    // The interval shrinks as the square root of the length: not where that could never suffice.
+                    // The interval shrinks as the square root of the length: do not double where that cannot suffice.
                     let reachable = self.effort.bound() * 2_f64.powi(left as i32).sqrt();
-                    if vague && left > 0 && row.summary.confidence.is_some_and(|share| share <= reachable) {
+                    if imprecise && left > 0 && row.summary.confidence.is_some_and(|share| share <= reachable)
+                    {
                         doublings += 1;
                         continue;
                     }
-                    self.found.vague += u64::from(vague);
+                    self.found.imprecise += u64::from(imprecise);
                     self.collect(row, &latencies_ns);
                     break;
                 }
@@ -318,8 +316,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// How often a run of an experiment may be doubled: pauses and rare turns make some long enough as they are, and
-    /// many partitions take much room.
+    /// Returns how often a run may be doubled: runs with pauses or rare turns are long already, and many partitions
+    /// need much space.
     fn doublings(&self, experiment: &Experiment) -> u32 {
         match experiment.benchmark {
             Benchmark::Pause | Benchmark::Bursts | Benchmark::Mix | Benchmark::Partitioning => 0,
@@ -348,7 +346,7 @@ impl Bench<'_> {
 
     fn finish(self, seed: Seed, before: &Counters) -> Outcome {
         let warnings = self.warnings();
-        let Self { rig, journal, plan, effort, found, .. } = self;
+        let Self { bench, journal, plan, effort, found, .. } = self;
         let curves = Curves::of(&found.runs);
         let throughput = |baseline: Baseline, degree: i64| {
             let of = |row: &&RunRow| {
@@ -368,7 +366,7 @@ impl Bench<'_> {
         let result = UflipResult {
             schema: UFLIP_SCHEMA.into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            device: device_row(rig.profile(), &rig.device().counters().since(before)),
+            device: device_row(bench.profile(), &bench.device().counters().since(before)),
             mode: effort.name().into(),
             seed: seed.0,
             area_bytes: plan.area_bytes,
@@ -396,7 +394,7 @@ impl Bench<'_> {
     fn warnings(&self) -> Vec<Warning> {
         let mut warnings = self.found.warnings.clone();
         let mut warn = |code: &str, message: String| warnings.push(Warning::new(code, message));
-        let capacity_bytes = self.rig.profile().capacity_bytes;
+        let capacity_bytes = self.bench.profile().capacity_bytes;
         if !self.writes {
             warn(
                 "read-only",
@@ -432,13 +430,13 @@ impl Bench<'_> {
                 ),
             );
         }
-        if self.found.vague > 0 {
+        if self.found.imprecise > 0 {
             let runs = self.found.runs.iter().filter(|run| run.benchmark.is_some()).count();
             warn(
                 "wide-confidence",
                 format!(
                     "the mean of {} of {runs} runs is not known to within {:.0}%: for that they would have to be longer than pauses, room or the effort allow",
-                    self.found.vague,
+                    self.found.imprecise,
                     100.0 * self.effort.bound()
                 ),
             );
@@ -447,7 +445,7 @@ impl Bench<'_> {
     }
 }
 
-/// The median over all experiments of how far repetitions are apart.
+/// Returns the median spread of repetitions over all experiments.
 fn median_spread(curves: &Curves) -> Option<f64> {
     let mut spreads: Vec<f64> = curves
         .iter()

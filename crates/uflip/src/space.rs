@@ -1,9 +1,9 @@
-//! Where experiments work: sequential writes in fresh room, each beside those before, until the device is used up
-//! (uflip09, section 4.2); everything else anywhere.
+//! The space of experiments: sequential writes get fresh space, one after another, until the device is used up
+//! (uflip09, section 4.2); all others run anywhere.
 
 use flashlane_base::Random;
 
-/// The area of the device that the benchmark uses, and how much of it sequential writes have taken.
+/// The area that the benchmark uses, and the part that sequential writes have taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Space {
     area_bytes: u64,
@@ -22,10 +22,11 @@ impl Space {
         self.area_bytes
     }
 
-    /// Room that no sequential write has used since the state was last enforced; none where too little is left.
+    /// Takes space that no sequential write has used since the state was last enforced; `None` where too little is
+    /// left.
     ///
     /// # Panics
-    /// Where the area as a whole is smaller.
+    /// Where the whole area is smaller.
     pub(crate) fn take(&mut self, length_bytes: u64) -> Option<u64> {
         assert!(length_bytes <= self.area_bytes, "{length_bytes} bytes of {}", self.area_bytes);
         let offset_bytes = self.taken_bytes;
@@ -37,18 +38,18 @@ impl Space {
         Some(offset_bytes)
     }
 
-    /// The state was enforced anew: all room is fresh.
+    /// Makes all space fresh, after the state was enforced again.
     pub(crate) fn reset(&mut self) {
         self.taken_bytes = 0;
     }
 
-    /// Some place for what takes no room.
+    /// Returns a random place for a run that needs no fresh space.
     pub(crate) fn anywhere(&self, length_bytes: u64, random: &mut Random) -> u64 {
         let align = self.align_bytes();
         random.below((self.area_bytes - length_bytes) / align + 1) * align
     }
 
-    /// A small area would be used up by alignment alone.
+    /// Smaller in a small area, which alignment would otherwise use up.
     fn align_bytes(&self) -> u64 {
         ALIGN_BYTES.min((self.area_bytes / 256).next_power_of_two()).max(crate::options::IO_BYTES)
     }
@@ -62,7 +63,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_taken_never_overlaps(area in (64_u64 << 20)..(4 << 30), lengths in prop::collection::vec(1_u64..(64 << 20), 1..50)) {
+        fn taken_spaces_do_not_overlap(area in (64_u64 << 20)..(4 << 30), lengths in prop::collection::vec(1_u64..(64 << 20), 1..50)) {
             let mut space = Space::new(area);
             let mut end = 0;
             for length in lengths {

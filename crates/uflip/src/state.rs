@@ -1,50 +1,49 @@
-//! State enforcement: the device is brought into a state that does not depend on what was done to it before (uflip09,
-//! section 4.1).
+//! State enforcement: brings the device into a state independent of earlier use (uflip09, section 4.1).
 //!
 //! *Random*: the whole area is written in pieces of random size, from the device's unit to 128 KiB, in random order,
 //! every byte exactly once. The area is cut into cells of 128 KiB, each cell at random places into four pieces; the
-//! pieces of all cells come in one random order, which is computed and not kept. *Sequential*: in order, in pieces of
+//! pieces of all cells come in one random order, which is computed, not stored. *Sequential*: in order, in pieces of
 //! 128 KiB.
 //!
-//! One pass is the paper's rule, but a drive that keeps blocks in reserve has not begun to clean by then. So writing
-//! goes on in the same manner, a fifth of the area at a time, until the rate of the last five fifths, at least two of
-//! them behind the first pass, meets the window rule of SNIA's steady state; that is what *verified* means. After four
-//! passes it is given up.
+//! The paper's rule is one pass, but a drive with spare blocks has not begun GC by then. So the writes continue in the
+//! same way, a fifth of the area at a time, until the rates of the last five fifths, at least two of them after the
+//! first pass, meet the window rule of SNIA's steady state; then the state is *verified*. They end after four passes in
+//! any case.
 
 use crate::UflipError;
-use crate::rig::Rig;
+use crate::bench::Bench;
 use flashlane_base::{Operation, Seed};
 use flashlane_measure::statistics::steady_state::{ROUNDS, Window};
 use flashlane_result::uflip::{Enforcement, StateMethod};
 use flashlane_workload::{Access, Generator, Job, Mix, Pattern};
 
-/// The largest piece that is written at once: the erase block of the paper's time.
+/// Largest piece: the erase block of the paper's time.
 pub(crate) const LARGEST_PIECE_BYTES: u64 = 128 << 10;
-/// Pieces of a cell.
+/// Pieces per cell.
 const PIECES: u64 = 4;
-/// Pieces in flight: the state is the same, and a device that can does it sooner.
+/// Pieces in flight, which saves time and does not change the state.
 const DEPTH: u32 = 8;
-/// Rounds of a fifth of the area before the rate is looked at: a pass and two fifths.
+/// Rounds of a fifth of the area before the rate is tested: a pass and two fifths.
 const LEAST_ROUNDS: usize = ROUNDS + 2;
-/// Rounds after which it is given up.
+/// Maximum number of rounds.
 const MOST_ROUNDS: usize = 4 * ROUNDS;
 
-/// What enforcing the state of an area writes at least, in bytes.
+/// Returns the least number of bytes written by enforcing the state of an area.
 pub(crate) fn least_bytes(area_bytes: u64) -> u64 {
     area_bytes / ROUNDS as u64 * LEAST_ROUNDS as u64
 }
 
 /// Writes the first `area_bytes` of the device by `method`.
 pub(crate) fn enforce(
-    rig: &mut Rig<'_>,
+    bench: &mut Bench<'_>,
     method: StateMethod,
     area_bytes: u64,
     seed: Seed,
 ) -> Result<Enforcement, UflipError> {
-    let unit = rig.profile().write_unit_bytes;
-    let depth = DEPTH.min(rig.profile().depth);
-    let (before_bytes, before_ios) = (rig.written_bytes, rig.ios);
-    let began = rig.device().now();
+    let unit = bench.profile().write_unit_bytes;
+    let depth = DEPTH.min(bench.profile().depth);
+    let (before_bytes, before_ios) = (bench.written_bytes, bench.ios);
+    let began = bench.device().now();
     let mut rates: Vec<f64> = Vec::new();
     let mut window = None;
     let mut pieces: Box<dyn Iterator<Item = Access>> = Box::new(std::iter::empty());
@@ -59,8 +58,8 @@ pub(crate) fn enforce(
         let is_last_of_pass = (rates.len() + 1).is_multiple_of(ROUNDS);
         let bytes = if is_last_of_pass { area_bytes } else { area_bytes / ROUNDS as u64 };
         let mut written_bytes = 0;
-        let took =
-            rig.accesses(up_to(&mut pieces, bytes), depth, |piece, _| written_bytes += piece.length_bytes)?;
+        let took = bench
+            .accesses(up_to(&mut pieces, bytes), depth, |piece, _| written_bytes += piece.length_bytes)?;
         rates.push(written_bytes as f64 / took.as_ns().max(1) as f64);
         if rates.len() >= LEAST_ROUNDS {
             window = Window::of(&rates);
@@ -69,20 +68,20 @@ pub(crate) fn enforce(
             }
         }
     }
-    let written_bytes = rig.written_bytes - before_bytes;
+    let written_bytes = bench.written_bytes - before_bytes;
     Ok(Enforcement {
         method,
         area_bytes,
         written_bytes,
-        ios: rig.ios - before_ios,
-        took_ns: rig.device().now().since(began).as_ns(),
+        ios: bench.ios - before_ios,
+        took_ns: bench.device().now().since(began).as_ns(),
         verified: written_bytes >= area_bytes && window.is_some_and(|window| window.is_steady()),
         excursion: window.map_or(0.0, |window| window.excursion),
         slope: window.map_or(0.0, |window| window.slope),
     })
 }
 
-/// Pieces until they have so many bytes together.
+/// Takes pieces until they total `bytes`.
 fn up_to(mut pieces: impl Iterator<Item = Access>, bytes: u64) -> impl Iterator<Item = Access> {
     let mut taken = 0;
     std::iter::from_fn(move || {
@@ -95,10 +94,10 @@ fn up_to(mut pieces: impl Iterator<Item = Access>, bytes: u64) -> impl Iterator<
     })
 }
 
-/// The pieces that tile an area, each once, in random order.
+/// Returns pieces that tile an area, each once, in random order.
 fn random_pieces(area_bytes: u64, unit_bytes: u64, seed: Seed) -> impl Iterator<Item = Access> {
     let cells = area_bytes.div_ceil(LARGEST_PIECE_BYTES);
-    // A job that visits the numbers of all pieces once each: one byte stands for one piece.
+    // A job that visits each piece number once: one byte stands for one piece.
     let numbers = Job::new("pieces", Pattern::Permutation, Mix::WRITE, 1).area(0, cells * PIECES);
     let seed = seed.derive("state");
     let cuts = seed.derive("cuts");
@@ -117,7 +116,7 @@ fn random_pieces(area_bytes: u64, unit_bytes: u64, seed: Seed) -> impl Iterator<
     })
 }
 
-/// The pieces that tile an area, in order.
+/// Returns pieces that tile an area, in order.
 fn sequential_pieces(area_bytes: u64) -> impl Iterator<Item = Access> {
     (0..area_bytes).step_by(LARGEST_PIECE_BYTES as usize).map(move |offset_bytes| Access {
         operation: Operation::Write,
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn random_pieces_are_neither_in_order_nor_alike() {
+    fn random_pieces_vary_in_order_and_size() {
         let pieces: Vec<_> = random_pieces(64 << 20, 512, Seed(1)).collect();
         let ascending = pieces.windows(2).filter(|pair| pair[0].offset_bytes < pair[1].offset_bytes).count();
         let share = ascending as f64 / (pieces.len() - 1) as f64;

@@ -1,10 +1,10 @@
-//! One run in a few numbers (uflip09, section 4.2: minimum, maximum, mean and standard deviation of the running phase),
-//! with the percentiles that a mean hides.
+//! Summary of a run (uflip09, section 4.2: minimum, maximum, mean and standard deviation of the running phase), with
+//! percentiles.
 
 use flashlane_measure::statistics::BatchMeans;
 use flashlane_result::uflip::Summary;
 
-/// The summary of these response times in the order of their submission; of none all is zero.
+/// Summarizes response times in the order of their submission; all zero without any.
 pub(crate) fn of(latencies_ns: &[u64]) -> Summary {
     if latencies_ns.is_empty() {
         return Summary::default();
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_summary_is_what_is_worked_out_by_hand() {
+    fn summary_matches_hand_calculation() {
         let summary = of(&[4, 2, 9, 1]);
         assert_eq!((summary.min_ns, summary.max_ns, summary.p50_ns, summary.p99_ns), (1, 9, 2, 9));
         assert_eq!(summary.mean_ns, 4.0);

@@ -1,4 +1,4 @@
-//! The whole benchmark on simulated drives.
+//! Complete benchmarks on simulated drives.
 
 use flashlane_base::Seed;
 use flashlane_result::uflip::Verdict;
@@ -23,7 +23,7 @@ fn quick<'a>(benchmarks: &[Benchmark]) -> Options<'a> {
 const TWO: [Benchmark; 2] = [Benchmark::Order, Benchmark::Granularity];
 
 #[test]
-fn a_benchmark_is_whole_and_the_same_every_time() {
+fn benchmark_is_complete_and_repeatable() {
     let outcome = uflip(&mut drive(&[]), quick(&Benchmark::ALL)).unwrap();
     let result = &outcome.result;
     for benchmark in Benchmark::ALL {
@@ -47,7 +47,7 @@ fn a_benchmark_is_whole_and_the_same_every_time() {
 }
 
 #[test]
-fn a_device_that_may_only_be_read_is_only_read() {
+fn read_only_benchmark_writes_nothing() {
     let mut drive = drive(&[("initial.state", "full")]);
     let options = Options { may_write: false, ..quick(&Benchmark::ALL) };
     let result = uflip(&mut drive, options).unwrap().result;
@@ -62,7 +62,7 @@ fn a_device_that_may_only_be_read_is_only_read() {
 }
 
 #[test]
-fn what_was_stopped_goes_on_along_the_same_plan() {
+fn stopped_benchmark_resumes_with_the_same_plan() {
     let ids = |outcome: &Outcome| outcome.result.runs.iter().map(|run| run.id.clone()).collect::<Vec<_>>();
     let whole = uflip(&mut drive(&[]), quick(&TWO)).unwrap();
     let dir = tempfile::tempdir().unwrap();
@@ -71,20 +71,20 @@ fn what_was_stopped_goes_on_along_the_same_plan() {
     let resumed = loop {
         attempts += 1;
         let mut journal = Journal::open(&path, "a test").unwrap();
-        let known = journal.ahead();
-        // Stopped in the middle of a step, now and then.
+        let known = journal.pending();
+        // Sometimes stops in the middle of a step.
         let mut left = 150;
         let mut watch = |_: &Progress| {
             left -= 1;
             if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let options = Options { journal: Some(&mut journal), watch: Some(&mut watch), ..quick(&TWO) };
-        // The same drive each time, as if nothing had been lost: only the plan is looked at.
+        // A new drive each time: only the plan is compared.
         match uflip(&mut drive(&[]), options) {
             Ok(outcome) => break outcome,
             Err(UflipError::Stopped) => {
-                let kept = Journal::open(&path, "a test").unwrap().ahead();
-                assert!(kept > known, "an attempt that gets nowhere would never end");
+                let kept = Journal::open(&path, "a test").unwrap().pending();
+                assert!(kept > known, "an attempt without progress would never end");
             }
             Err(error) => panic!("{error}"),
         }
@@ -92,12 +92,12 @@ fn what_was_stopped_goes_on_along_the_same_plan() {
     assert!(attempts >= 3, "{attempts}");
     assert!(resumed.result.resumed_steps > 0);
     assert_eq!(ids(&resumed), ids(&whole));
-    // The first step was that of the first attempt, so it is the same to the nanosecond.
+    // The first step is from the first attempt, so it is identical.
     assert_eq!(resumed.result.states[0], whole.result.states[0]);
 }
 
 #[test]
-fn an_exported_result_is_imported_and_a_changed_one_is_not() {
+fn exported_result_is_imported_unless_changed() {
     let result = uflip(&mut drive(&[]), quick(&TWO)).unwrap().result;
     let mut value = serde_json::to_value(&result).unwrap();
     let exported = export(&value, false).unwrap();
@@ -114,7 +114,7 @@ fn an_exported_result_is_imported_and_a_changed_one_is_not() {
 }
 
 #[test]
-fn a_real_drive_is_exchanged_with_what_it_takes_to_trust_it() {
+fn result_of_a_real_drive_needs_its_identity() {
     let mut result = uflip(&mut drive(&[]), quick(&[Benchmark::Order])).unwrap().result;
     result.device.simulated = false;
     result.device.name = "/home/somebody/scratch".into();
@@ -131,7 +131,7 @@ fn a_real_drive_is_exchanged_with_what_it_takes_to_trust_it() {
 }
 
 #[test]
-fn progress_grows_from_the_first_io_to_the_last() {
+fn progress_grows_steadily() {
     let mut seen = Vec::new();
     let mut watch = |progress: &Progress| {
         seen.push((progress.stage.clone(), progress.share));
@@ -140,7 +140,7 @@ fn progress_grows_from_the_first_io_to_the_last() {
     uflip(&mut drive(&[]), Options { watch: Some(&mut watch), ..quick(&[Benchmark::Order]) }).unwrap();
     let (_, last) = seen.last().unwrap();
     assert!(*last > 0.9, "ends at {last}");
-    // Between stages the plan is revised; within one, writing the device all over among them, progress is steady.
+    // Between stages the plan is revised; within one, including state enforcement, progress is steady.
     for pair in seen.windows(2) {
         let [(stage, share), (next_stage, next_share)] = pair else { unreachable!() };
         let step = next_share - share;
@@ -150,7 +150,7 @@ fn progress_grows_from_the_first_io_to_the_last() {
 }
 
 #[test]
-fn a_quick_row_says_between_which_values_a_limit_lies() {
+fn quick_row_gives_limits_as_ranges() {
     let result =
         uflip(&mut drive(&[]), quick(&[Benchmark::Partitioning, Benchmark::Granularity])).unwrap().result;
     let row = &result.characteristics;
@@ -172,15 +172,15 @@ fn a_quick_row_says_between_which_values_a_limit_lies() {
 }
 
 #[test]
-fn a_device_that_is_too_small_is_refused() {
+fn too_small_device_is_refused() {
     let mut small = drive(&[("capacity", "32MiB"), ("flash.blocks", "16")]);
     let error = uflip(&mut small, quick(&TWO)).unwrap_err();
     assert!(error.to_string().contains("64 MiB at least"), "{error}");
 }
 
 #[test]
-fn random_writes_of_a_drive_that_cleans_cost_more_than_sequential_ones() {
-    // Little room to spare: cleaning random writes moves pages.
+fn random_writes_with_gc_cost_more() {
+    // Little spare space: GC after random writes moves pages.
     let mut drive = drive(&[("capacity", "440MiB"), ("flash.channels", "4"), ("flash.blocks", "240")]);
     let result = uflip(&mut drive, quick(&[Benchmark::Granularity])).unwrap().result;
     let mean =

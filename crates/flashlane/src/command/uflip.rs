@@ -244,8 +244,8 @@ impl Arguments {
             if writes { "reads and writes" } else { "reads only" },
         );
         let journal = Journal::open(path, &definition).map_err(Failure::unusable)?;
-        if journal.ahead() > 0 {
-            tell(&format!("going on behind {} steps that '{}' has", journal.ahead(), path.display()));
+        if journal.pending() > 0 {
+            tell(&format!("going on behind {} steps that '{}' has", journal.pending(), path.display()));
         }
         Ok(journal)
     }

@@ -1,4 +1,4 @@
-//! The benchmark's hands: patterns run on the device, and the time that passes between them.
+//! A device under test: runs patterns and idles between them.
 
 use crate::UflipError;
 use crate::options::{Progress, Watch};
@@ -8,11 +8,11 @@ use flashlane_measure::{Options as RunOptions, closed_loop, run};
 use flashlane_workload::{Access, Workload};
 
 /// A device under test.
-pub(crate) struct Rig<'a> {
+pub(crate) struct Bench<'a> {
     device: &'a mut dyn Device,
     watch: Option<Watch<'a>>,
     progress: Progress,
-    /// I/Os to be done in all, as far as is known; those of a journal's steps are not among them.
+    /// Planned I/Os, without those of steps from the journal.
     planned_ios: u64,
     /// I/Os done.
     pub(crate) ios: u64,
@@ -20,12 +20,12 @@ pub(crate) struct Rig<'a> {
     pub(crate) written_bytes: u64,
 }
 
-/// A real device idles in pieces of this length, so that it hears soon that it should stop.
+/// Idle time on a real device between two calls of the watch.
 const IDLE_PIECE: Duration = Duration::from_ms(100);
-/// I/Os between two questions whether to stop.
-const ASK_EVERY: u64 = 256;
+/// I/Os between two calls of the watch.
+const WATCH_EVERY: u64 = 256;
 
-impl<'a> Rig<'a> {
+impl<'a> Bench<'a> {
     pub(crate) fn new(device: &'a mut dyn Device, watch: Option<Watch<'a>>) -> Self {
         let progress = Progress::default();
         Self { device, watch, progress, planned_ios: 0, ios: 0, written_bytes: 0 }
@@ -39,7 +39,7 @@ impl<'a> Rig<'a> {
         self.device.profile()
     }
 
-    /// Reports what is done from here on; `ios` are done of `planned_ios`, those of a journal's steps among them.
+    /// Begins a stage; `ios` of `planned_ios` are done, including steps from the journal.
     pub(crate) fn begin(
         &mut self,
         stage: impl Into<String>,
@@ -49,21 +49,20 @@ impl<'a> Rig<'a> {
         self.progress.stage = stage.into();
         self.planned_ios = planned_ios.saturating_sub(ios.saturating_sub(self.ios));
         self.progress.share = self.share(0);
-        self.ask()
+        self.check_stop()
     }
 
-    /// The share of all I/Os that is done with `ios` more.
+    /// Returns the share of all I/Os that is done after `ios` more.
     fn share(&self, ios: u64) -> f64 {
         ((self.ios + ios) as f64 / self.planned_ios.max(1) as f64).min(1.0)
     }
 
-    fn ask(&mut self) -> Result<(), UflipError> {
+    fn check_stop(&mut self) -> Result<(), UflipError> {
         let stop = self.watch.as_mut().is_some_and(|watch| watch(&self.progress).is_break());
         if stop { Err(UflipError::Stopped) } else { Ok(()) }
     }
 
-    /// Runs a workload and gives every response time in nanoseconds, in the order in which the I/Os were done, and how
-    /// long all of it took.
+    /// Runs a workload. Returns the response times in nanoseconds, in order of completion, and the total time.
     pub(crate) fn run(&mut self, workload: &Workload) -> Result<(Vec<u64>, Duration), UflipError> {
         let (from, mut progress) = (self.share(0), self.progress.clone());
         let ios = workload.stop.requests.unwrap_or_default();
@@ -92,7 +91,7 @@ impl<'a> Rig<'a> {
         Ok((run.samples.iter().map(|sample| sample.latency_ns).collect(), run.elapsed))
     }
 
-    /// Makes these accesses, `depth` at a time, hands the response time of each to `each`, and says how long all took.
+    /// Submits these accesses at a depth of `depth` and passes each response time to `each`. Returns the total time.
     pub(crate) fn accesses(
         &mut self,
         accesses: impl Iterator<Item = Access>,
@@ -101,11 +100,11 @@ impl<'a> Rig<'a> {
     ) -> Result<Duration, UflipError> {
         let (mut progress, done, planned) = (self.progress.clone(), self.ios, self.planned_ios.max(1));
         let watch = &mut self.watch;
-        let (mut asked, mut stopped) = (0, false);
+        let (mut issued, mut stopped) = (0, false);
         let accesses = accesses.take_while(|_| {
-            asked += 1;
-            if asked % ASK_EVERY == 0 {
-                progress.share = ((done + asked) as f64 / planned as f64).min(1.0);
+            issued += 1;
+            if issued % WATCH_EVERY == 0 {
+                progress.share = ((done + issued) as f64 / planned as f64).min(1.0);
                 stopped = watch.as_mut().is_some_and(|watch| watch(&progress).is_break());
             }
             !stopped
@@ -124,7 +123,7 @@ impl<'a> Rig<'a> {
         if stopped { Err(UflipError::Stopped) } else { Ok(took) }
     }
 
-    /// Lets the device alone for a while.
+    /// Leaves the device idle for `time`.
     pub(crate) fn idle(&mut self, time: Duration) -> Result<(), UflipError> {
         let end = self.device.now() + time;
         let mut out = Vec::new();
@@ -132,7 +131,7 @@ impl<'a> Rig<'a> {
             let piece = self.device.now() + IDLE_PIECE;
             self.device.reap(piece.min(end), &mut out);
             debug_assert!(out.is_empty(), "nothing is in flight between runs");
-            self.ask()?;
+            self.check_stop()?;
         }
         Ok(())
     }
