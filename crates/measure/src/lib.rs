@@ -13,6 +13,7 @@ mod error;
 pub mod figures;
 mod options;
 mod precondition;
+mod rate;
 mod recorder;
 mod replay;
 mod run;

@@ -81,7 +81,7 @@ pub(crate) fn steady<D: Device + ?Sized>(
         if ended.is_some() {
             return (done, ended);
         }
-        done.rounds.push(crate::run::per_second(requests, elapsed));
+        done.rounds.push(crate::rate::per_second(requests, elapsed));
         done.window = Window::of(&done.rounds);
         if done.is_steady() {
             break;

@@ -9,6 +9,7 @@ use crate::closed_loop::watched_loop;
 use crate::engine::{Ending, drive};
 use crate::options::{Progress, Watch};
 use crate::precondition::{self, Preconditioned};
+use crate::rate::per_second;
 use crate::recorder::{KINDS, Recorder};
 use crate::statistics::steady_state::Window;
 use crate::statistics::{Confidence, Sample};
@@ -287,11 +288,6 @@ impl Run {
     pub(crate) fn per_second(&self, count: u64) -> f64 {
         per_second(count, self.elapsed)
     }
-}
-
-/// A rate over device time; no time at all counts as one nanosecond.
-pub(crate) fn per_second(count: u64, elapsed: Duration) -> f64 {
-    count as f64 * 1e9 / elapsed.as_ns().max(1) as f64
 }
 
 fn merge<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Histogram {

@@ -1,6 +1,6 @@
 //! How runs and replays become results: `flashlane.run/1` here, `flashlane.replay/1` with what they have in common.
 
-use crate::run::per_second;
+use crate::rate::per_second;
 use crate::statistics::Confidence;
 use crate::{Doubt, JobRun, Preconditioned, Run, Verified, figures};
 use flashlane_base::{Duration, Histogram};

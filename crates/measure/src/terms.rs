@@ -5,7 +5,7 @@
 //! is free, and latency counts from the arrival: what a slow device holds up is in the latency of all that wait for it
 //! (no coordinated omission).
 
-use crate::run::per_second;
+use crate::rate::per_second;
 use flashlane_base::{Duration, Instant, Operation, Random, Seed};
 use flashlane_workload::{Access, Arrivals, Job, Rate};
 

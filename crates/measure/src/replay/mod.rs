@@ -19,7 +19,7 @@ pub use options::{Beyond, MOST_IN_FLIGHT, Pace, PaceError, ReplayOptions, Unalig
 pub use recording::{ByOperation, Slow};
 
 use crate::engine::drive;
-use crate::run::per_second;
+use crate::rate::per_second;
 use crate::statistics::{Confidence, OverTime, Sample};
 use crate::{Interruption, Options, Throughput};
 use client::Replayer;

@@ -1,7 +1,7 @@
 //! How a replay becomes its result, `flashlane.replay/1`.
 
 use super::{Pace, Replay, figures};
-use crate::run::per_second;
+use crate::rate::per_second;
 use crate::schema::{device_row, operations};
 use flashlane_result::Warning;
 use flashlane_result::replay::{FittedRow, OverTimeRow, REPLAY_SCHEMA, ReplayResult, SliceRow, SlowRow};
