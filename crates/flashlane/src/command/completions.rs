@@ -3,7 +3,6 @@
 use crate::failure::{Failure, Status};
 use crate::output;
 use anyhow::Context;
-use clap::CommandFactory;
 use clap_complete::Shell;
 
 /// Print the completions for a shell
@@ -14,10 +13,10 @@ pub struct Arguments {
     shell: Shell,
 }
 
-pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
+/// Prints the completions of `program`.
+pub fn call(arguments: &Arguments, mut program: clap::Command) -> Result<Status, Failure> {
     let mut script = Vec::new();
-    let mut command = crate::arguments::Arguments::command();
-    clap_complete::generate(arguments.shell, &mut command, "flashlane", &mut script);
+    clap_complete::generate(arguments.shell, &mut program, "flashlane", &mut script);
     let script = String::from_utf8(script).context("the completions are no text").map_err(Failure::failed)?;
     output::print(&script)?;
     Ok(Status::Done)

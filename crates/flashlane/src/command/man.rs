@@ -3,7 +3,6 @@
 use crate::failure::{Failure, Status};
 use crate::output::make_directory;
 use anyhow::anyhow;
-use clap::CommandFactory;
 use std::path::PathBuf;
 
 /// Write the man pages into a directory
@@ -14,9 +13,10 @@ pub struct Arguments {
     dir: PathBuf,
 }
 
-pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
+/// Writes the pages of `program` and of each of its commands.
+pub fn call(arguments: &Arguments, program: clap::Command) -> Result<Status, Failure> {
     make_directory(&arguments.dir)?;
-    clap_mangen::generate_to(crate::arguments::Arguments::command(), &arguments.dir).map_err(|error| {
+    clap_mangen::generate_to(program, &arguments.dir).map_err(|error| {
         Failure::failed(anyhow!("cannot write the man pages into '{}': {error}", arguments.dir.display()))
     })?;
     Ok(Status::Done)

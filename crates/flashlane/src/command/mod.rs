@@ -12,8 +12,9 @@ pub mod study;
 pub mod trace;
 pub mod uflip;
 
-use crate::arguments::Command;
+use crate::arguments::{Arguments, Command};
 use crate::failure::{Failure, Status};
+use clap::CommandFactory;
 
 /// Calls the command.
 pub fn call(command: Command) -> Result<Status, Failure> {
@@ -31,8 +32,8 @@ pub fn call(command: Command) -> Result<Status, Failure> {
         Command::Trace(arguments) => trace::call(&arguments),
         Command::Profile(arguments) => profile::call(&arguments),
         Command::Report(arguments) => report::call(&arguments),
-        Command::Completions(arguments) => completions::call(&arguments),
-        Command::Man(arguments) => man::call(&arguments),
+        Command::Completions(arguments) => completions::call(&arguments, Arguments::command()),
+        Command::Man(arguments) => man::call(&arguments, Arguments::command()),
     }
 }
 
