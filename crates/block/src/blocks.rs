@@ -74,6 +74,8 @@ pub struct Blocks<D> {
     engine: Engine<D>,
     /// Units with a damaged header or footer whose other copy is valid.
     damaged_ends: Vec<DamagedEnd>,
+    /// Units of which the device could not read the header or the footer.
+    unreadable: Vec<UnitAddress>,
 }
 
 impl<D: DataDevice> Blocks<D> {
@@ -91,7 +93,7 @@ impl<D: DataDevice> Blocks<D> {
         let mut engine = Engine::new(device, layout, format, &options, parts);
         waiting::format(&mut engine);
         match engine.superblocks().missing() {
-            None => Ok(Self { engine, damaged_ends: Vec::new() }),
+            None => Ok(Self { engine, damaged_ends: Vec::new(), unreadable: Vec::new() }),
             Some(failure) => Err(FormatError::Failed(failure)),
         }
     }
@@ -102,10 +104,10 @@ impl<D: DataDevice> Blocks<D> {
     /// [`OpenError`] where there are none, or the device has changed.
     pub fn open(mut device: D, options: BlockOptions) -> Result<Self, OpenError> {
         let layout = Layout::new(device.profile())?;
-        let Survey { units, newest, damaged_ends } = survey(&mut device, &layout, &options)?;
+        let Survey { units, newest, damaged_ends, unreadable } = survey(&mut device, &layout, &options)?;
         let format = newest.format;
         let parts = Parts::from_survey(layout, units, newest);
-        Ok(Self { engine: Engine::new(device, layout, format, &options, parts), damaged_ends })
+        Ok(Self { engine: Engine::new(device, layout, format, &options, parts), damaged_ends, unreadable })
     }
 
     /// Returns the device below.
@@ -383,7 +385,15 @@ impl<D: DataDevice> Blocks<D> {
             blocks_free: self.engine.free_units(),
             next_id: self.engine.ids().next(),
             superblock_copies: self.engine.superblocks().copies().len(),
-            counts: Counts { single_copy_units: self.damaged_ends.len() as u64, ..self.engine.counts() },
+            counts: Counts {
+                single_copy_units: self.damaged_ends.len() as u64,
+                unreadable_units: self
+                    .unreadable
+                    .iter()
+                    .filter(|&unit| units.damaged().contains(unit))
+                    .count() as u64,
+                ..self.engine.counts()
+            },
             lanes,
         }
     }

@@ -106,6 +106,7 @@ impl<D: DataDevice> Engine<D> {
             rewrites: self.rewrites,
             rereads: self.rereads,
             single_copy_units: 0,
+            unreadable_units: 0,
         }
     }
 

@@ -264,6 +264,10 @@ pub enum FormatError {
     Failed(PutFailure),
 }
 
+fn unread(units: u64) -> String {
+    format!("{units} {} could not be read", if units == 1 { "unit" } else { "units" })
+}
+
 /// Why the blocks of a device could not be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
@@ -304,12 +308,18 @@ pub enum OpenError {
     /// all the same if their headers suffice.
     #[error(
         "'{device}' holds blocks, and no copy of the superblock can be read. {}",
-        if *can_rebuild {
+        if *unreadable > 0 {
+            format!(
+                "A copy may be in what the device does not read, {}: nothing is written before it does",
+                unread(*unreadable)
+            )
+        } else if *can_rebuild {
             "Do not format it: 'flashlane sdf ls', 'get' and 'fsck' read the blocks that are left, and 'flashlane sdf fsck \
-             DEVICE --repair --destroy-data' writes the superblock anew from their headers"
+             DEVICE --repair --destroy-data' writes the superblock anew from their headers".to_owned()
         } else {
             "Nor do the headers of its units say which of them count: they are damaged, or of several formattings, or it is \
              not known whether the units were erased since. 'flashlane sdf format' would lose them all"
+                .to_owned()
         }
     )]
     NoSuperblock {
@@ -317,6 +327,22 @@ pub enum OpenError {
         device: String,
         /// Whether the headers of the blocks that are left suffice to open them.
         can_rebuild: bool,
+        /// Units of which the device cannot read the header or the footer.
+        unreadable: u64,
+    },
+    /// The device cannot read the header or the footer of some units, and the others hold no blocks.
+    #[error(
+        "whether '{device}' holds blocks is not known: {}, of {written} that are written, and none of the others begins \
+         or ends as one of ours. Nothing is written before the device reads them",
+        unread(*unreadable)
+    )]
+    Unreadable {
+        /// The device's name.
+        device: String,
+        /// Units of which it cannot read the header or the footer.
+        unreadable: u64,
+        /// Units that are wholly written.
+        written: u64,
     },
     /// The device refused a read or is lost.
     #[error("'{device}' cannot be read: {reason}")]

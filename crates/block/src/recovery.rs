@@ -39,6 +39,8 @@ pub(crate) struct Survey {
     pub(crate) newest: NewestSuperblock,
     /// Units with a damaged header or footer whose other copy is valid.
     pub(crate) damaged_ends: Vec<DamagedEnd>,
+    /// Damaged units of which the device cannot read the header or the footer.
+    pub(crate) unreadable: Vec<UnitAddress>,
 }
 
 /// The superblock in force.
@@ -78,10 +80,11 @@ pub(crate) fn survey<D: DataDevice>(
     if formatted != given {
         return Err(OpenError::OtherGeometry { device: name, formatted, given });
     }
+    let unreadable = ends.unreadable().collect();
     let damaged_ends = ends.classify(newest.format, &mut units);
     assert_eq!(units.len() as u64, layout.all_units(), "every unit is found as something");
     units.sort_by_key(|(address, _)| *address);
-    Ok(Survey { units, newest, damaged_ends })
+    Ok(Survey { units, newest, damaged_ends, unreadable })
 }
 
 /// Asks the device for the state of every unit. Returns those that are not wholly written, and the others with their erase
@@ -135,6 +138,16 @@ impl Ends {
     fn valid(&self, address: &UnitAddress) -> Option<&Header> {
         let header = self.headers.get(address).and_then(HeaderRead::header);
         header.or_else(|| self.footers.get(address).and_then(HeaderRead::header))
+    }
+
+    /// Returns the units without a valid header or footer of which the device cannot read one: what they hold is not known.
+    fn unreadable(&self) -> impl Iterator<Item = UnitAddress> {
+        let is_unreadable = |read: Option<&HeaderRead>| matches!(read, Some(HeaderRead::Unreadable));
+        let is_unknown = move |address: &UnitAddress| {
+            is_unreadable(self.headers.get(address)) || is_unreadable(self.footers.get(address))
+        };
+        let all = self.written.iter().map(|(address, _)| *address);
+        all.filter(move |address| self.valid(address).is_none() && is_unknown(address))
     }
 
     fn all_valid(&self) -> impl Iterator<Item = &Header> {
@@ -194,12 +207,16 @@ impl Ends {
         if let Some(formatted) = self.other_geometry(given) {
             return OpenError::OtherGeometry { device, formatted, given };
         }
+        let (unreadable, written) = (self.unreadable().count() as u64, self.written.len() as u64);
         let mut all = self.headers.values().chain(self.footers.values());
         if all.any(|read| matches!(read, HeaderRead::Valid(_) | HeaderRead::Damaged)) {
             let can_rebuild = rebuilt_superblock(self.in_place(true), given).is_some();
-            return OpenError::NoSuperblock { device, can_rebuild };
+            return OpenError::NoSuperblock { device, can_rebuild, unreadable };
         }
-        OpenError::NotFormatted { device, written: self.written.len() as u64 }
+        if unreadable > 0 {
+            return OpenError::Unreadable { device, unreadable, written };
+        }
+        OpenError::NotFormatted { device, written }
     }
 
     /// Adds the written units to `units`. Returns those with a damaged header or footer whose other copy is valid.

@@ -25,6 +25,8 @@ pub struct Counts {
     /// Units with a damaged header or footer whose other copy is valid, as found by the opening. Footers are read only with
     /// [`BlockOptions::verify_footers`](crate::BlockOptions::verify_footers).
     pub single_copy_units: u64,
+    /// Damaged units of which the device could not read the header or the footer when it was opened.
+    pub unreadable_units: u64,
 }
 
 /// A unit of which header or footer is damaged; the other one is valid.

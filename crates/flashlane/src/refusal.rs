@@ -28,6 +28,7 @@ impl From<OpenError> for Failure {
                 let hint = below_the_layer(&error);
                 Self::unusable(anyhow!("{error}{hint}"))
             }
+            OpenError::Layer(LayerError::Lanes(ref cause)) if cause.is_unreadable() => Self::failed(error),
             OpenError::Create(CreateError::Os { ref path, ref source, .. }) => {
                 match forbidden(path, source) {
                     Some(cause) => Self::unusable(anyhow!("{error}{cause}")),

@@ -124,8 +124,14 @@ fn damage_is_named_with_its_place_and_a_way_out() {
     let (status, report) = device.verdict("fsck");
     assert_eq!(status, 1);
     assert!(report.contains(&format!("the footer of block 3: {}", places[1].1)), "{report}");
-    let damaged = format!("(id 5: {}, damaged from byte 4096 of the block on)", places[2].1);
+    let damaged = format!(
+        "(id 5: {}, damaged from byte 4096 to 8191 of the block, sound from byte 8192 on)",
+        places[2].1
+    );
     assert!(report.contains(&damaged), "{report}");
+    let rest = flashlane(&["sdf", "get", &device.spec, "5", "--offset", "8192"]);
+    assert!(rest.status == 0 && rest.stdout.len() == 50_000 - 8192, "{}", rest.stderr);
+    assert_eq!(flashlane(&["sdf", "get", &device.spec, "5", "--offset", "8191"]).status, 1);
     assert!(report.contains("rm \"") && report.contains("\" 5')"), "{report}");
     // A repair writes anew what has a sound end; the rest is given up by the commands that the verdict names.
     let repaired = flashlane(&["sdf", "fsck", &device.spec, "--repair", "--format", "json"]);
@@ -136,6 +142,62 @@ fn damage_is_named_with_its_place_and_a_way_out() {
     assert_eq!(flashlane(&["sdf", "rm", &device.spec, "5", "--damaged"]).status, 0);
     let (status, report) = device.verdict("fsck");
     assert!(status == 0 && report.contains("sound: 8 blocks, all read"), "{report}");
+}
+
+/// Two places of one block, the later up to its end; and a device that reads nothing of it.
+#[test]
+fn fsck_names_every_damaged_place_of_a_block() {
+    let device = Device::new();
+    let bytes = fs::read(&device.path).unwrap();
+    let runs: Vec<usize> = (DATA..bytes.len() - UNIT)
+        .step_by(UNIT)
+        .filter(|&at| bytes[at..].starts_with(b"FLBLOCKS\x01\0\0\0\x01"))
+        .collect();
+    device.fill(&[(runs[0] + 4096, 1), (runs[0] + 3 * 4096, 5000), (runs[1] + 4096 + 49_999, 1)], b'x');
+    let (status, report) = device.verdict("fsck");
+    assert_eq!(status, 1);
+    let several = "damaged in 2 places from byte 0 to 16383 of the block, sound from byte 16384 on";
+    assert!(report.contains(several), "{report}");
+    assert!(report.contains("damaged from byte 49152 of the block to its end"), "{report}");
+}
+
+/// What a device does not read may be sound: nothing that loses it is advised, or done.
+#[test]
+fn units_that_cannot_be_read_are_not_called_empty() {
+    let device = Device::new();
+    let before = fs::read(&device.path).unwrap();
+    let below = format!("lanes(faulty({},read-errors=100%))", text(&device.path));
+    let above = format!("faulty({},read-errors=100%)", device.spec);
+    let small = device.small();
+    let commands = |spec: &str| -> Vec<Vec<String>> {
+        let words = [
+            vec!["ls", spec],
+            vec!["status", spec],
+            vec!["fsck", spec],
+            vec!["fsck", spec, "--repair", "--destroy-data"],
+            vec!["get", spec, "0"],
+            vec!["put", spec, text(&small)],
+            vec!["rm", spec, "--damaged"],
+            vec!["bench", spec, "--destroy-data", "--allow-page-cache"],
+        ];
+        words.iter().map(|words| words.iter().map(|&word| word.to_owned()).collect()).collect()
+    };
+    for (spec, said) in [(&above, "12 units could not be read"), (&below, "cannot be read")] {
+        for words in commands(spec) {
+            let words: Vec<&str> = ["sdf"].into_iter().chain(words.iter().map(String::as_str)).collect();
+            let ended = refused(1, &words, &[said]);
+            for loss in ["format", "--destroy-data", "rm "] {
+                assert!(!ended.stderr.contains(loss), "{words:?} advises {loss}: {}", ended.stderr);
+            }
+            assert!(fs::read(&device.path).unwrap() == before, "{words:?}");
+        }
+    }
+    // Some of them only: the blocks of the others are there.
+    let some = format!("faulty({},read-errors=60%)", device.spec);
+    let ended = flashlane(&["sdf", "fsck", &some]);
+    let report = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(ended.status == 1 && report.contains("could not be read"), "{report}{}", ended.stderr);
+    assert!(!report.contains("sdf rm") && !report.contains("sdf format"), "{report}");
 }
 
 #[test]

@@ -82,12 +82,31 @@ pub enum LanesError {
     /// Nothing of the table is left to confirm the superblock, and the device is opened to be written.
     #[error(
         "'{device}' is not written to: it has a superblock of lanes, and nothing is left of their table of units to confirm \
-         it. The lanes can be read, opened read-only. 'repair=overwrite' ('flashlane sdf fsck DEVICE --repair --destroy-data') \
-         writes the table anew, and what may have taken its place is lost"
+         it. The lanes can be read, opened read-only. {}",
+        match unreadable {
+            0 => "'repair=overwrite' ('flashlane sdf fsck DEVICE --repair --destroy-data') writes the table anew, and what may \
+                  have taken its place is lost".to_owned(),
+            _ => format!("Of the table {unreadable} sectors could not be read: try again once the device reads them"),
+        }
     )]
     NoTable {
         /// The device below.
         device: String,
+        /// Copies of the table's sectors that the device cannot read.
+        unreadable: u64,
+    },
+    /// The device cannot read a superblock, and the other is of no use.
+    #[error(
+        "whether '{device}' has lanes is not known: the superblock at its beginning {first}, the one at its end {last}. Try \
+         again once the device reads them"
+    )]
+    Unreadable {
+        /// The device below.
+        device: String,
+        /// What is wrong with the first.
+        first: Flaw,
+        /// What is wrong with the copy.
+        last: Flaw,
     },
     /// A repair of a device that is opened read-only.
     #[error("the lanes of '{device}' cannot be repaired: the device is opened read-only")]
@@ -172,4 +191,11 @@ pub enum LanesError {
         /// How it failed.
         failure: Failure,
     },
+}
+
+impl LanesError {
+    /// Returns whether lanes were not opened since the device could not read their records, which may be sound.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self, Self::Unreadable { .. } | Self::NoTable { unreadable: 1.., .. })
+    }
 }

@@ -136,6 +136,8 @@ pub(super) struct Opened {
     /// Superblocks to be written anew.
     pub superblocks: Vec<u64>,
     foreign: Option<Foreign>,
+    /// Slots of the table that the device cannot read.
+    unreadable: u64,
 }
 
 impl Opened {
@@ -156,7 +158,7 @@ impl Opened {
             });
         }
         if self.damage.lost_sectors == self.layout.sectors() {
-            return Err(LanesError::NoTable { device: device.into() });
+            return Err(LanesError::NoTable { device: device.into(), unreadable: self.unreadable });
         }
         Ok(())
     }
@@ -247,13 +249,16 @@ pub(super) fn superblock<D: DataDevice>(
         (Err(Flaw::Foreign), Err(Flaw::Foreign)) => {
             return Err(LanesError::NotFormatted { device: device() });
         }
+        (Err(first), Err(last)) if [first, last].contains(&Flaw::Unreadable) => {
+            return Err(LanesError::Unreadable { device: device(), first, last });
+        }
         (Err(first), Err(last)) => return Err(LanesError::Damaged { device: device(), first, last }),
     };
     superblock.shape.fits(&below)?;
     accept(&superblock.shape)?;
     let layout = Layout::of(&superblock)?;
     let (damage, foreign) = (Damage::default(), None);
-    let mut opened = Opened { superblock, layout, damage, superblocks: Vec::new(), foreign };
+    let mut opened = Opened { superblock, layout, damage, superblocks: Vec::new(), foreign, unreadable: 0 };
     for Place { at, bytes, found } in [first, last] {
         if found != Ok(superblock) {
             opened.damage.superblocks += 1;
@@ -286,6 +291,7 @@ pub(super) fn table<D: DataDevice>(
             let blocks = [slot_0, slot_1].map(|block| block.as_deref());
             let decoded =
                 blocks.map(|block| block.and_then(|block| decode_table(block, &superblock, sector, of)));
+            opened.unreadable += blocks.iter().filter(|block| block.is_none()).count() as u64;
             let unsound = decoded.each_ref().map(Option::is_none);
             let flawed = decoded.iter().filter(|slot| slot.is_none()).count();
             match flawed {

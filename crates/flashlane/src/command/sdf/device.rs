@@ -95,7 +95,8 @@ fn no_blocks(target: &Target, error: BlockOpenError) -> Failure {
         BlockOpenError::NotFormatted { device, .. } => Failure::unusable(anyhow!(
             "{error}. If what they hold may be lost, 'flashlane sdf format '{device}' --destroy-data' makes it hold blocks"
         )),
-        BlockOpenError::Device { .. } => Failure::failed(error),
+        BlockOpenError::Device { .. } | BlockOpenError::Unreadable { .. } => Failure::failed(error),
+        BlockOpenError::NoSuperblock { unreadable: 1.., .. } => Failure::failed(error),
         _ => Failure::unusable(error),
     }
 }

@@ -7,12 +7,13 @@ use crate::options::{OutputOptions, SafetyOptions};
 use crate::output;
 use crate::progress::Meter;
 use flashlane_base::units::exact_bytes;
-use flashlane_block::{BlockOptions, GetFailure, LaneStatus, Outcome, UnitAddress};
+use flashlane_block::{BlockInfo, BlockOptions, GetFailure, LaneStatus, Outcome, UnitAddress};
 use flashlane_device::Device;
 use flashlane_open::{AnyBlocks, BlockAccess, Division, Target};
 use flashlane_result::Warning;
 use flashlane_result::sdf::{BlockDeviceRow, LaneRow, SDF_SCHEMA, SdfResult, UnitRow, UnreadableRow};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Gets in flight a lane while everything is read.
 const GETS_PER_LANE: usize = 2;
@@ -63,7 +64,7 @@ pub fn fsck(
     let all: Vec<_> = blocks.list().collect();
     let most = GETS_PER_LANE * blocks.device().profile().lanes as usize;
     let (mut waiting, mut reading) = (all.iter(), BTreeMap::new());
-    let (mut unreadable, mut damaged_blocks) = (Vec::new(), Vec::new());
+    let mut failed = Vec::new();
     let (mut checked, mut partial) = (0_u64, None);
     let mut out = Vec::new();
     loop {
@@ -82,19 +83,28 @@ pub fn fsck(
             let Some(info) = reading.remove(&finished.ticket) else { continue };
             checked += 1;
             if let Outcome::Get(Err(failure)) = finished.outcome {
-                let offset_bytes = match failure {
-                    GetFailure::Damaged { offset_bytes, .. } => Some(offset_bytes),
-                    _ => None,
-                };
-                damaged_blocks.push(Unreadable { id: info.id, address: info.address, offset_bytes });
-                let (unit, reason) = (located(&blocks, info.address), failure.to_string());
-                unreadable.push(UnreadableRow { unit, id: Some(info.id), reason });
+                failed.push((info, failure));
             }
         }
         meter.set(Some(checked as f64 / all.len().max(1) as f64));
         if flashlane_host::interrupted() {
             partial = Some("stopped");
         }
+    }
+    let (mut unreadable, mut damaged_blocks) = (Vec::new(), Vec::new());
+    for (info, failure) in failed {
+        meter.say(format!("reading what is left of block {} of {target}", info.id));
+        let block = Unreadable {
+            info,
+            damaged: damaged_ranges(&mut blocks, &info)?,
+            is_damaged: matches!(failure, GetFailure::Damaged { .. }),
+        };
+        let reason = match block.places() {
+            Some(places) => format!("{failure}; {places}"),
+            None => failure.to_string(),
+        };
+        unreadable.push(UnreadableRow { unit: located(&blocks, info.address), id: Some(info.id), reason });
+        damaged_blocks.push(block);
     }
     drop(meter);
     let mut result = described(&blocks);
@@ -116,6 +126,27 @@ pub fn fsck(
     result.partial = partial.map(str::to_owned);
     output::deliver(output, &output::value(&result, target)?, None)?;
     Ok(if verdict.is_sound { Status::Done } else { Status::Failed })
+}
+
+/// The bytes of a block that cannot be read, one read unit after the other; none where a second read gives them all, or
+/// where it is interrupted.
+fn damaged_ranges(blocks: &mut AnyBlocks, info: &BlockInfo) -> Result<Vec<Range<u64>>, Failure> {
+    let mut damaged: Vec<Range<u64>> = Vec::new();
+    let step = blocks.status().layout.granule_bytes;
+    for from in (0..info.length_bytes).step_by(step as usize) {
+        if flashlane_host::interrupted() {
+            return Ok(Vec::new());
+        }
+        let length = step.min(info.length_bytes - from);
+        let ticket = blocks.get(info.id, from, length).map_err(Failure::failed)?;
+        if let Some(Outcome::Get(Err(_))) = blocks.wait(ticket).map(|finished| finished.outcome) {
+            match damaged.last_mut().filter(|range| range.end == from) {
+                Some(range) => range.end += length,
+                None => damaged.push(from..from + length),
+            }
+        }
+    }
+    Ok(damaged)
 }
 
 /// What a device that keeps its own table of units counts as it is opened, and what that means.
@@ -197,8 +228,12 @@ fn warnings(blocks: &AnyBlocks) -> Vec<Warning> {
     if damaged > 0 {
         let message = format!(
             "{} damaged at both ends, or the device has forgotten whether they were erased since: what they \
-             hold cannot be told, and they are left as they are ('flashlane sdf rm DEVICE --damaged' erases them)",
-            counted(damaged, "unit is", "units are")
+             hold cannot be told, and they are left as they are ({})",
+            counted(damaged, "unit is", "units are"),
+            match status.counts.unreadable_units {
+                0 => "'flashlane sdf rm DEVICE --damaged' erases them".to_owned(),
+                unreadable => format!("the device could not read {unreadable} of them, which may be sound"),
+            }
         );
         warnings.push(Warning::new("damaged-units", message));
     }

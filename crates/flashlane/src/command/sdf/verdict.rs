@@ -1,8 +1,9 @@
 //! The first line of `ls`, `status` and `fsck`: whether the device is sound, and what to do where it is not.
 
-use flashlane_block::{DamagedEnd, LaneStatus, UnitAddress};
+use flashlane_block::{BlockInfo, DamagedEnd, LaneStatus, UnitAddress};
 use flashlane_device::Device;
 use flashlane_open::{AnyBlocks, Target};
+use std::ops::Range;
 
 /// What was found, in a sentence.
 pub struct Verdict {
@@ -17,12 +18,37 @@ pub struct Checked {
     pub is_partial: bool,
 }
 
-/// A block that cannot be read.
+/// A block that cannot be read as a whole.
 pub struct Unreadable {
-    pub id: u64,
-    pub address: UnitAddress,
-    /// Where in the block the first damaged read unit begins, where that is known.
-    pub offset_bytes: Option<u64>,
+    pub info: BlockInfo,
+    /// Its bytes that cannot be read, where that is known.
+    pub damaged: Vec<Range<u64>>,
+    /// Whether they are not those that were written; otherwise the device does not read them.
+    pub is_damaged: bool,
+}
+
+impl Unreadable {
+    /// Where it is damaged, and from where it can be read again.
+    pub fn places(&self) -> Option<String> {
+        let (first, last) = (self.damaged.first()?, self.damaged.last()?);
+        let places = match self.damaged.len() {
+            1 => String::new(),
+            several => format!(" in {several} places"),
+        };
+        let (from, to) = (first.start, last.end);
+        Some(match to < self.info.length_bytes {
+            true => format!(
+                "damaged{places} from byte {from} to {} of the block, sound from byte {to} on",
+                to - 1
+            ),
+            false => format!("damaged{places} from byte {from} of the block to its end"),
+        })
+    }
+
+    fn named(&self, blocks: &AnyBlocks) -> String {
+        let places = self.places().map_or_else(String::new, |places| format!(", {places}"));
+        format!("id {}: {}{places}", self.info.id, unit_named(blocks, self.info.address))
+    }
 }
 
 /// Blocks and units that are named; of more the number says enough.
@@ -70,34 +96,46 @@ impl Verdict {
         let records = counter("superblocks_damaged") + counter("table_sectors_damaged");
         let mut findings = Vec::new();
         if let Some(Checked { unreadable, .. }) = checked.filter(|checked| !checked.unreadable.is_empty()) {
-            let named = unreadable.iter().map(|block| {
-                let from = match block.offset_bytes {
-                    Some(offset) => format!(", damaged from byte {offset} of the block on"),
-                    None => String::new(),
-                };
-                format!("id {}: {}{from}", block.id, unit_named(blocks, block.address))
-            });
-            let ids: Vec<String> =
-                unreadable.iter().take(NAMED_MAX).map(|block| block.id.to_string()).collect();
-            findings.push(format!(
-                "{} ({}): what can be read of them is given by 'get --offset'; delete them ('flashlane sdf rm \
-                 \"{target}\" {}') and put them anew from elsewhere",
-                counted(unreadable.len() as u64, "damaged block", "damaged blocks"),
-                listed(named),
-                ids.join(" "),
-            ));
+            let (damaged, failed): (Vec<_>, Vec<_>) = unreadable.iter().partition(|block| block.is_damaged);
+            if !damaged.is_empty() {
+                let ids: Vec<String> =
+                    damaged.iter().take(NAMED_MAX).map(|block| block.info.id.to_string()).collect();
+                findings.push(format!(
+                    "{} ({}): 'get --offset' and '--length' give what is sound of them; delete them ('flashlane sdf rm \
+                     \"{target}\" {}') and put them anew from elsewhere",
+                    counted(damaged.len() as u64, "damaged block", "damaged blocks"),
+                    listed(damaged.iter().map(|block| block.named(blocks))),
+                    ids.join(" "),
+                ));
+            }
+            if !failed.is_empty() {
+                findings.push(format!(
+                    "{} ({}): try again once the device reads them; 'get --offset' and '--length' give what it reads now",
+                    counted(failed.len() as u64, "block could not be read", "blocks could not be read"),
+                    listed(failed.iter().map(|block| block.named(blocks))),
+                ));
+            }
         }
         if damaged > 0 {
             let foreign_units = match counter("units_overwritten") {
                 0 => String::new(),
                 n => format!(", {n} of them erased units that hold other data now"),
             };
+            let then = match status.counts.unreadable_units {
+                0 => format!(
+                    "'flashlane sdf rm \"{target}\" --damaged' gives that up and erases {}",
+                    if damaged == 1 { "it" } else { "them" }
+                ),
+                // They may be sound.
+                unreadable => format!(
+                    "{unreadable} of them could not be read: try again once the device reads {}",
+                    if unreadable == 1 { "it" } else { "them" }
+                ),
+            };
             findings.push(format!(
-                "{} ({}), which may have held blocks{foreign_units}; 'flashlane sdf rm \"{target}\" --damaged' gives that up \
-                 and erases {}",
+                "{} ({}), which may have held blocks{foreign_units}; {then}",
                 counted(damaged, "damaged unit", "damaged units"),
                 listed(blocks.damaged().map(|address| unit_named(blocks, address))),
-                if damaged == 1 { "it" } else { "them" },
             ));
         }
         if foreign > 0 {
