@@ -5,7 +5,7 @@ use flashlane_base::Seed;
 use flashlane_block_trial::{Health, Tally, run_trial};
 use flashlane_layer::Backed;
 use flashlane_sim::Sdf;
-use flashlane_sim::config;
+use flashlane_sim::profile;
 
 /// A device of four channels with nine units of 16 KiB.
 const SETTINGS: &[(&str, &str)] = &[
@@ -27,7 +27,7 @@ const SETTINGS: &[(&str, &str)] = &[
 fn power_cuts_over_simulated_flash() {
     let settings: Vec<(String, String)> =
         SETTINGS.iter().map(|&(key, value)| (key.into(), value.into())).collect();
-    let config = config::load("sdf", &settings).unwrap_or_else(|error| panic!("{error}"));
+    let config = profile::load("sdf", &settings).unwrap_or_else(|error| panic!("{error}"));
     let mut tally = Tally::default();
     for seed in 0..12 {
         let device = Backed::new(Sdf::new(&config, Seed(seed))).seeded(Seed(seed));

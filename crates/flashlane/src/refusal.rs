@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use flashlane_host::CreateError;
 use flashlane_layer::LayerError;
 use flashlane_open::{OpenError, is_profile_file};
-use flashlane_sim::config::{self, PROFILES, field_names};
+use flashlane_sim::profile::{self, PROFILES, field_names};
 use flashlane_sim::{ConfigError, MakeError};
 use std::path::Path;
 
@@ -55,11 +55,11 @@ fn below_the_layer(error: &LayerError) -> String {
 }
 
 fn no_such_profile(name: &str, error: ConfigError) -> Failure {
-    if is_profile_file(name) || config::names().contains(&name) {
+    if is_profile_file(name) || profile::names().contains(&name) {
         return Failure::unusable(error);
     }
     let file = format!("{name}.toml");
-    let hint = match nearest(name, config::names()) {
+    let hint = match nearest(name, profile::names()) {
         _ if Path::new(&file).exists() => format!("; did you mean the file '{file}'?"),
         Some(near) => format!("; did you mean '{near}'?"),
         None => String::new(),
@@ -115,7 +115,7 @@ pub fn instead_of(path: &Path) -> String {
     // `ssd-s,channels=4`, too, was meant to be simulated.
     let (name, settings) =
         given.split_once(',').map_or((&*given, ""), |(name, _)| (name, &given[name.len()..]));
-    match nearest(name, config::names()) {
+    match nearest(name, profile::names()) {
         Some(near) => format!("; the simulated drive is called 'sim:{near}{settings}'"),
         None => "; simulated drives are written 'sim:NAME', and 'flashlane profile list' names them".into(),
     }

@@ -4,7 +4,8 @@
 use crate::Target;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{Device, Request, SubmitError};
-use flashlane_sim::config::{self, ConfigError, DriveConfig};
+use flashlane_sim::config::DriveConfig;
+use flashlane_sim::profile::{self, ConfigError};
 
 pub(crate) const TARGET: Target = Target {
     name: "profile_reader",
@@ -66,11 +67,11 @@ fn body(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     // One line can only be settings, as they stand in a spec.
     let answer = if text.contains('\n') {
-        config::parse("fuzzed.toml", text, &[])
+        profile::parse("fuzzed.toml", text, &[])
     } else {
         let settings = text.split(',').filter_map(|setting| setting.split_once('='));
         let settings: Vec<_> = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-        config::parse("fuzzed.toml", SMALL, &settings)
+        profile::parse("fuzzed.toml", SMALL, &settings)
     };
     match answer {
         Ok(config) => use_it(&config),

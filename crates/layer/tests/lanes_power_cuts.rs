@@ -8,7 +8,7 @@ use flashlane_device::{
 };
 use flashlane_layer::lanes::{Damage, Lanes, OLDEST_VERSION, SECTOR_BYTES, Shape, Superblock, seal};
 use flashlane_layer::{Backed, Fault, Faults, Faulty, Rate};
-use flashlane_sim::{Drive, config};
+use flashlane_sim::{Drive, profile};
 use std::collections::BTreeMap;
 
 const LANES: u32 = 3;
@@ -212,7 +212,7 @@ fn drive(settings: &[(&str, &str)], seed: u64) -> Backed<Drive> {
     ];
     all.extend_from_slice(settings);
     let all: Vec<_> = all.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
-    let config = config::load("msr-32g", &all).unwrap_or_else(|error| panic!("{error}"));
+    let config = profile::load("msr-32g", &all).unwrap_or_else(|error| panic!("{error}"));
     Backed::new(Drive::new(&config, Seed(seed)))
 }
 

@@ -5,13 +5,13 @@ use flashlane_base::{Duration, Seed};
 use flashlane_device::DataDevice;
 use flashlane_device_testing::conformance;
 use flashlane_layer::{Backed, Fault, Faults, Faulty, Rate};
-use flashlane_sim::{Drive, config};
+use flashlane_sim::{Drive, profile};
 
 /// A drive with buffer, readahead and ten channels, small enough to be made for every law.
 fn drive() -> Drive {
     let overrides = [("flash.blocks", "64"), ("capacity", "256MiB")];
     let overrides: Vec<_> = overrides.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-    Drive::new(&config::load("ssd-s", &overrides).unwrap_or_else(|e| panic!("{e}")), Seed(1))
+    Drive::new(&profile::load("ssd-s", &overrides).unwrap_or_else(|e| panic!("{e}")), Seed(1))
 }
 
 fn faulty(faults: &Faults) -> Box<dyn DataDevice> {

@@ -4,7 +4,7 @@
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{Buffer, Completion, DataDevice, Device, Failure, Operation, Request, RequestId};
 use flashlane_layer::Backed;
-use flashlane_sim::{Drive, config};
+use flashlane_sim::{Drive, profile};
 
 const SECTOR: u64 = 512;
 const SECTORS: u64 = 512;
@@ -183,7 +183,7 @@ fn lost(settings: &[(&str, &str)], seed: u64) -> u64 {
     ];
     all.extend_from_slice(settings);
     let all: Vec<_> = all.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
-    let drive = Drive::new(&config::load("msr-32g", &all).unwrap_or_else(|e| panic!("{e}")), Seed(seed));
+    let drive = Drive::new(&profile::load("msr-32g", &all).unwrap_or_else(|e| panic!("{e}")), Seed(seed));
     let mut run = Run {
         device: Backed::new(drive),
         model: Model::new(),
@@ -228,7 +228,7 @@ fn a_cut_takes_nothing_that_was_acknowledged_as_durable() {
 
 #[test]
 fn a_drive_that_acknowledges_nothing_before_it_is_on_flash_loses_nothing() {
-    let text = config::load("msr-32g", &[("capacity".into(), "16MiB".into())]).unwrap();
+    let text = profile::load("msr-32g", &[("capacity".into(), "16MiB".into())]).unwrap();
     assert!(text.buffer.is_none());
     let mut device = Backed::new(Drive::new(&text, Seed(1)));
     let bytes = Buffer::from_slice(&[7; 4096]);

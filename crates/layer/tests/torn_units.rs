@@ -7,7 +7,7 @@ use flashlane_device::{
 };
 use flashlane_device_testing::conformance;
 use flashlane_layer::Backed;
-use flashlane_sim::{Sdf, config};
+use flashlane_sim::{Sdf, profile};
 use std::collections::BTreeMap;
 
 const UNIT: u64 = 8 << 10;
@@ -27,7 +27,7 @@ fn sdf(seed: u64) -> Sdf {
         ("lanes.window", "8KiB"),
     ];
     let settings: Vec<_> = settings.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
-    Sdf::new(&config::load("sdf", &settings).unwrap_or_else(|error| panic!("{error}")), Seed(seed))
+    Sdf::new(&profile::load("sdf", &settings).unwrap_or_else(|error| panic!("{error}")), Seed(seed))
 }
 
 #[test]

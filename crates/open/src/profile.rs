@@ -4,7 +4,8 @@ use crate::error::OpenError;
 use flashlane_base::units::format_bytes;
 use flashlane_device::spec::Spec;
 use flashlane_policy::Policies;
-use flashlane_sim::config::{self, DriveConfig, PROFILES, field_names};
+use flashlane_sim::config::DriveConfig;
+use flashlane_sim::profile::{self, PROFILES, field_names};
 use std::fs::File;
 use std::io::{self, Read};
 
@@ -26,9 +27,9 @@ pub fn config_named(
     policies: &Policies,
 ) -> Result<DriveConfig, OpenError> {
     let config = if is_profile_file(name) {
-        config::parse_with(policies, name, &profile_text(name)?, overrides)
+        profile::parse_with(policies, name, &profile_text(name)?, overrides)
     } else {
-        config::load_with(policies, name, overrides)
+        profile::load_with(policies, name, overrides)
     };
     config.map_err(|error| OpenError::Profile { profile: name.into(), error })
 }

@@ -271,7 +271,7 @@ impl IntoTarget for &Target {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashlane_sim::config::PROFILES;
+    use flashlane_sim::profile::PROFILES;
 
     fn target(text: &str) -> Target {
         text.into_target(&Policies::default()).unwrap_or_else(|error| panic!("{text}: {error}"))

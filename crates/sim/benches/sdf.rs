@@ -5,7 +5,7 @@
 
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{Device, Lane, Request, UnitState};
-use flashlane_sim::{Sdf, config};
+use flashlane_sim::{Sdf, profile};
 
 fn main() {
     // Cargo says so when it benchmarks; without it this is a test.
@@ -60,7 +60,7 @@ struct Client {
 impl Run {
     fn of(state: &str, work: Work, lanes: u64, accesses: u64) -> Self {
         let settings = [("initial.state".to_owned(), state.to_owned())];
-        let mut device = Sdf::new(&config::load("sdf", &settings).expect("a shipped profile"), Seed(1));
+        let mut device = Sdf::new(&profile::load("sdf", &settings).expect("a shipped profile"), Seed(1));
         let unit_bytes = device.profile().erase_unit_bytes;
         let mut clients: Vec<Client> = (0..lanes)
             .map(|lane| Client {

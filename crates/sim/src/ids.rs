@@ -37,7 +37,7 @@ macro_rules! indices {
     )*};
 }
 
-indices! { ChannelId DieId PlaneId Lpn Ppn BufferSlot }
+indices! { ChannelId DieId PlaneId BlockId Lpn Ppn BufferSlot }
 
 ids! {
     /// A channel of the flash array.

@@ -16,14 +16,16 @@ mod ids;
 mod kernel;
 mod nand;
 mod pieces;
+pub mod profile;
 mod room;
 mod sdf;
 mod slab;
 
-pub use config::{ConfigError, DriveConfig};
+pub use config::DriveConfig;
 pub use drive::Drive;
 pub use ftl::Watch;
 pub use nand::Geometry;
+pub use profile::ConfigError;
 pub use room::MakeError;
 pub use sdf::Sdf;
 
@@ -31,7 +33,7 @@ use flashlane_base::Seed;
 use flashlane_device::Device;
 
 /// The drive that a profile describes, of either kind, under the name that results give it. Requires: `config` was
-/// loaded, and so validated, by [`config::load`] or [`config::parse`].
+/// loaded, and so validated, by [`profile::load`] or [`profile::parse`].
 pub fn device(config: &DriveConfig, seed: Seed, name: String) -> Box<dyn Device> {
     let made = made(config, seed, name, &mut ftl::unwatched);
     made.expect("nothing stops it")

@@ -9,7 +9,7 @@ use flashlane_block::load::{self, Load};
 use flashlane_block::{BlockOptions, Blocks, Placement};
 use flashlane_device::{DataDevice, Device, Lane, Request, UnitState};
 use flashlane_layer::Backed;
-use flashlane_sim::{config, device};
+use flashlane_sim::{device, profile};
 use std::ops::ControlFlow;
 
 fn main() {
@@ -31,7 +31,7 @@ fn sdf(channels: u64, overrides: &[(&str, &str)]) -> Box<dyn Device> {
     let overrides = overrides.iter().map(|&(key, value)| (key, value.to_owned()));
     let all: Vec<(String, String)> =
         lanes.into_iter().chain(overrides).map(|(key, value)| (key.into(), value)).collect();
-    let config = config::load("sdf", &all).expect("the bench's own profile");
+    let config = profile::load("sdf", &all).expect("the bench's own profile");
     device(&config, Seed(1), "sim:sdf".into())
 }
 

@@ -5,7 +5,7 @@
 
 use flashlane_base::Seed;
 use flashlane_measure::{Options, run};
-use flashlane_sim::{Drive, config};
+use flashlane_sim::{Drive, profile};
 use flashlane_workload::{Job, Mix, Pattern, Workload};
 
 /// A drive in the proportions of `nvme-tlc`, of 6 GiB.
@@ -32,7 +32,7 @@ fn measure(id: &str, what: &str, pacing: &[(&str, &str)], quick: bool) {
         .into_iter()
         .map(|(key, value)| (key.to_string(), value.to_string()))
         .collect();
-    let config = config::load("nvme-tlc", &settings).expect("the bench's own settings");
+    let config = profile::load("nvme-tlc", &settings).expect("the bench's own settings");
     let mut drive = Drive::new(&config, Seed(1));
     let writes = if quick { 20_000 } else { 2_000_000 };
     let job = Job::new("bench", Pattern::Random, Mix::WRITE, 4096).depth(8);

@@ -7,7 +7,7 @@ mod process;
 
 use flashlane_base::Seed;
 use flashlane_probe::{Effort, Feature, Medium, Options, ProbeResult, Status, probe};
-use flashlane_sim::{Drive, config};
+use flashlane_sim::{Drive, profile};
 use flashlane_studies::advice_score::{Comparison, LOADS, compare, profiles, random};
 use flashlane_studies::score::score;
 use process::user_cpu_s;
@@ -35,7 +35,7 @@ fn main() {
 
 fn simulated() {
     let before = user_cpu_s();
-    let mut drive = Drive::new(&config::load("ssd-s", &[]).expect("a shipped profile"), Seed(0));
+    let mut drive = Drive::new(&profile::load("ssd-s", &[]).expect("a shipped profile"), Seed(0));
     let result =
         probe(&mut drive, Options { may_write: true, ..Options::default() }).expect("a drive of 32 GB");
     println!(

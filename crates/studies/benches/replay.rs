@@ -10,7 +10,7 @@ mod process;
 
 use flashlane_base::{Duration, Instant, Operation, Random, Seed};
 use flashlane_measure::{Options, Pace, Replay, ReplayOptions, replay};
-use flashlane_sim::{Drive, config};
+use flashlane_sim::{Drive, profile};
 use flashlane_trace::{OpenOptions, Record, open};
 use process::user_cpu_s;
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ fn main() {
 
 fn drive() -> Drive {
     let full = [("initial.state".to_owned(), "full".to_owned())];
-    Drive::new(&config::load("msr-32g", &full).expect("the bench's own profile"), Seed(1))
+    Drive::new(&profile::load("msr-32g", &full).expect("the bench's own profile"), Seed(1))
 }
 
 fn measured(drive: &mut Drive, records: impl Iterator<Item = Record>, how: &ReplayOptions) -> Replay {

@@ -7,7 +7,7 @@ mod process;
 
 use flashlane_base::Seed;
 use flashlane_measure::{Options, run};
-use flashlane_sim::{Drive, config};
+use flashlane_sim::{Drive, profile};
 use flashlane_workload::{Job, Mix, Pattern, Workload};
 use process::{resident_bytes, user_cpu_s};
 
@@ -39,7 +39,7 @@ fn main() {
 fn drive(profile: &str, overrides: &[(&str, &str)]) -> Drive {
     let overrides: Vec<(String, String)> =
         overrides.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-    Drive::new(&config::load(profile, &overrides).expect("the bench's own profile"), Seed(1))
+    Drive::new(&profile::load(profile, &overrides).expect("the bench's own profile"), Seed(1))
 }
 
 fn random(id: &str, what: &str, state: &str, mix: Mix, requests: u64) {

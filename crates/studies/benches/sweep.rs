@@ -14,7 +14,7 @@ mod process;
 use flashlane_base::{Duration, Seed};
 use flashlane_result::run::RunResult;
 use flashlane_sim::config::DriveConfig;
-use flashlane_sim::{Drive, config};
+use flashlane_sim::{Drive, profile};
 use flashlane_sweep::{Grid, Halt, Options, Outcome, Planned, Task, run};
 use flashlane_workload::Workload;
 use process::user_cpu_s;
@@ -121,7 +121,7 @@ fn tasks() -> Vec<Planned<DriveConfig>> {
     let plan = |at: usize| {
         let settings: Vec<(String, String)> =
             grid.point(at).into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-        let plan = config::load("ssd-s", &settings).expect("the bench's own settings");
+        let plan = profile::load("ssd-s", &settings).expect("the bench's own settings");
         Ok(Task { name: String::new(), definition: String::new(), plan })
     };
     (0..grid.len()).map(plan).collect()

@@ -8,7 +8,7 @@ mod process;
 
 use flashlane_base::Seed;
 use flashlane_host::OpenOptions;
-use flashlane_sim::{Drive, config};
+use flashlane_sim::{Drive, profile};
 use flashlane_uflip::{Benchmark, Effort, Options, uflip};
 use process::user_cpu_s;
 
@@ -43,7 +43,7 @@ fn options<'a>(effort: Effort, quick: bool) -> Options<'a> {
 
 fn simulated(quick: bool) {
     let effort = if quick { Effort::Quick } else { Effort::Full };
-    let mut drive = Drive::new(&config::load("mtron-like", &[]).expect("a shipped profile"), Seed(0));
+    let mut drive = Drive::new(&profile::load("mtron-like", &[]).expect("a shipped profile"), Seed(0));
     let before = user_cpu_s();
     let outcome = uflip(&mut drive, options(effort, quick)).expect("the drive takes it");
     let result = outcome.result;

@@ -9,7 +9,8 @@ use flashlane_base::{Random, Seed};
 use flashlane_device::Device;
 use flashlane_measure::{Options as RunOptions, run};
 use flashlane_probe::{Effort, Options, ProbeResult, Recommendation, probe};
-use flashlane_sim::config::{self, DriveConfig};
+use flashlane_sim::config::DriveConfig;
+use flashlane_sim::profile;
 use flashlane_workload::Workload;
 use rayon::prelude::*;
 
@@ -62,8 +63,8 @@ impl Comparison {
 
 /// All conventional profiles, in every state.
 pub fn profiles() -> Vec<Subject> {
-    let all = config::PROFILES.iter().filter(|profile| {
-        let drive = config::load(profile.name, &[]).expect("a shipped profile");
+    let all = profile::PROFILES.iter().filter(|profile| {
+        let drive = profile::load(profile.name, &[]).expect("a shipped profile");
         flashlane_sim::device(&drive, Seed(0), String::new()).profile().erase_unit_bytes == 0
     });
     all.flat_map(|profile| {
@@ -83,7 +84,7 @@ pub fn random(drives: u64, seed: Seed) -> Vec<Subject> {
             let mut random = seed.derive_nth("advice drive", number).source();
             let profile = loop {
                 let text = draw(&mut random);
-                if config::parse("random drive", &text, &[]).is_ok() {
+                if profile::parse("random drive", &text, &[]).is_ok() {
                     break text;
                 }
             };
@@ -145,12 +146,12 @@ fn device(config: &DriveConfig, seed: Seed) -> Box<dyn Device> {
 impl Subject {
     fn config(&self, state: &str) -> DriveConfig {
         let setting = ("initial.state".to_owned(), state.to_owned());
-        config::parse(&self.name, &self.profile, &[setting]).expect("only possible drives are drawn")
+        profile::parse(&self.name, &self.profile, &[setting]).expect("only possible drives are drawn")
     }
 }
 
 fn text_of(profile: &str) -> &'static str {
-    let known = config::PROFILES.iter().find(|known| known.name == profile);
+    let known = profile::PROFILES.iter().find(|known| known.name == profile);
     known.expect("a shipped profile").text
 }
 

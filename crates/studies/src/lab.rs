@@ -7,7 +7,7 @@ use flashlane_device::Device;
 use flashlane_measure::{Interruption, Replay, ReplayOptions, replay};
 use flashlane_probe::bench::Bench;
 use flashlane_result::Warning;
-use flashlane_sim::{Drive, DriveConfig, config};
+use flashlane_sim::{Drive, DriveConfig, profile};
 use flashlane_sweep::Store;
 use flashlane_trace::{OpenOptions, Record};
 use serde::de::DeserializeOwned;
@@ -177,5 +177,5 @@ impl<'a> Lab<'a> {
 fn profile_with(profile: &str, overrides: &[(&str, &str)]) -> Result<DriveConfig, FigureError> {
     let overrides: Vec<_> =
         overrides.iter().map(|&(field, value)| (field.to_owned(), value.to_owned())).collect();
-    Ok(config::load(profile, &overrides)?)
+    Ok(profile::load(profile, &overrides)?)
 }

@@ -8,7 +8,7 @@ use flashlane_base::{Random, Seed};
 use flashlane_probe::{Finding, Options, Status, probe};
 use flashlane_result::feature::Feature;
 use flashlane_result::score::{Mistake, SCORE_SCHEMA, Score, Tally};
-use flashlane_sim::{Drive, config};
+use flashlane_sim::{Drive, profile};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -94,7 +94,7 @@ enum Mark {
 /// Probes the `drive`-th drive and marks each answer.
 fn examine(drive: u64, seed: Seed) -> Vec<Answer> {
     let (truth, profile) = draw(&mut seed.derive_nth("score drive", drive).source());
-    let config = config::parse("random drive", &profile, &[]).expect("only possible drives are drawn");
+    let config = profile::parse("random drive", &profile, &[]).expect("only possible drives are drawn");
     let mut device = Drive::new(&config, seed.derive_nth("score device", drive));
     let options =
         Options { may_write: true, seed: seed.derive_nth("score probe", drive), ..Options::default() };

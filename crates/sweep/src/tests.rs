@@ -185,7 +185,7 @@ impl Small {
             let settings: Vec<(String, String)> =
                 grid.point(at).into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
             let config =
-                flashlane_sim::config::load("ssd-s", &settings).map_err(|error| error.to_string())?;
+                flashlane_sim::profile::load("ssd-s", &settings).map_err(|error| error.to_string())?;
             Ok(Task { name: format!("{at}"), definition: format!("{config:?}"), plan: settings })
         };
         let tasks = (0..grid.len()).map(task).collect();
@@ -196,7 +196,7 @@ impl Small {
         if self.measured.fetch_add(1, Ordering::Relaxed) >= self.stop_after {
             return Err(Halt::Stopped);
         }
-        let config = flashlane_sim::config::load("ssd-s", settings).unwrap();
+        let config = flashlane_sim::profile::load("ssd-s", settings).unwrap();
         let mut drive = flashlane_sim::Drive::new(&config, flashlane_base::Seed(7));
         let workload = flashlane_workload::Workload::parse("mixed,depth=8,requests=300,area=4MiB").unwrap();
         let run =

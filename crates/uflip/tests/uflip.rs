@@ -2,7 +2,7 @@
 
 use flashlane_base::Seed;
 use flashlane_result::uflip::Verdict;
-use flashlane_sim::{Drive, config};
+use flashlane_sim::{Drive, profile};
 use flashlane_uflip::{
     Baseline, Benchmark, Effort, Journal, Options, Outcome, Progress, UflipError, export, import, uflip,
 };
@@ -13,7 +13,7 @@ fn drive(settings: &[(&str, &str)]) -> Drive {
     let small = [("capacity", "256MiB"), ("flash.blocks", "64")];
     let settings: Vec<_> =
         small.iter().chain(settings).map(|&(field, value)| (field.to_owned(), value.to_owned())).collect();
-    Drive::new(&config::load("ssd-s", &settings).unwrap(), Seed(5))
+    Drive::new(&profile::load("ssd-s", &settings).unwrap(), Seed(5))
 }
 
 fn quick<'a>(benchmarks: &[Benchmark]) -> Options<'a> {

@@ -6,7 +6,8 @@ use crate::output::{csv_line, json, print};
 use flashlane_base::units::format_bytes;
 use flashlane_open::{config_named, profile_text};
 use flashlane_policy::Policies;
-use flashlane_sim::config::{DriveConfig, PROFILES};
+use flashlane_sim::config::DriveConfig;
+use flashlane_sim::profile::PROFILES;
 use serde_json::{Value, json};
 use std::fmt::Write;
 

@@ -10,7 +10,7 @@ use crate::near::nearest;
 use anyhow::anyhow;
 use flashlane_device::spec::Spec;
 use flashlane_open::profile_fields;
-use flashlane_sim::config::{PROFILES, field_names};
+use flashlane_sim::profile::{PROFILES, field_names};
 use flashlane_workload::fio_word;
 
 /// `text` with its key's full name in place of a short one.

@@ -32,7 +32,7 @@ fn every_key_and_pattern_of_a_workload_is_explained() {
 #[test]
 fn every_field_of_the_drives_is_explained() {
     let text = document("profiles");
-    for profile in flashlane_sim::config::PROFILES {
+    for profile in flashlane_sim::profile::PROFILES {
         let csv = done(&["profile", "show", profile.name, "--format", "csv"]);
         for line in csv.lines().skip(1) {
             let field = line.split(',').next().unwrap();

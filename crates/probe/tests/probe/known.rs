@@ -4,7 +4,7 @@ use crate::{assert_right_or_open, drive, options, probed};
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{Device, Request};
 use flashlane_probe::{Effort, Feature, ProbeError, ProbeResult, Status, probe};
-use flashlane_sim::{Drive, config};
+use flashlane_sim::{Drive, profile};
 
 fn number(result: &ProbeResult, feature: Feature) -> Option<u64> {
     result.finding(feature).unwrap().number()
@@ -134,7 +134,7 @@ fn made_in_order(order: &str, overrides: &[(&str, &str)]) -> Drive {
     let overrides: Vec<(String, String)> =
         overrides.iter().map(|&(key, value)| (key.into(), value.into())).collect();
     let with_sector = format!("sector = \"512B\"\n{}", MADE.replace(ORDER, order));
-    Drive::new(&config::parse("made", &with_sector, &overrides).unwrap(), Seed(1))
+    Drive::new(&profile::parse("made", &with_sector, &overrides).unwrap(), Seed(1))
 }
 
 /// Chunk, page, degree, sub-domains and mapping are right or not determined.
@@ -215,7 +215,7 @@ fn pauses_of_dies_give_the_reclaim_unit() {
             let text = format!("sector = \"512B\"\n{MADE}[initial]\nstate = \"{state}\"\n");
             let overrides: Vec<(String, String)> =
                 overrides.iter().map(|&(key, value)| (key.into(), value.into())).collect();
-            Drive::new(&config::parse("made", &text, &overrides).unwrap(), Seed(1))
+            Drive::new(&profile::parse("made", &text, &overrides).unwrap(), Seed(1))
         };
         let result = probe(&mut drive, options(Effort::Full, 1)).unwrap();
         // An erase block of a die with one plane.

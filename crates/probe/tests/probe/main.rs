@@ -9,13 +9,13 @@ mod structureless;
 use flashlane_base::Seed;
 use flashlane_device::Device;
 use flashlane_probe::{Effort, Feature, Options, ProbeResult, Status, probe};
-use flashlane_sim::{Drive, config};
+use flashlane_sim::{Drive, profile};
 
 /// Creates the drive of a profile with some settings replaced.
 fn drive(profile: &str, overrides: &[(&str, &str)]) -> Drive {
     let overrides: Vec<(String, String)> =
         overrides.iter().map(|&(key, value)| (key.into(), value.into())).collect();
-    Drive::new(&config::load(profile, &overrides).unwrap(), Seed(1))
+    Drive::new(&profile::load(profile, &overrides).unwrap(), Seed(1))
 }
 
 fn options(effort: Effort, seed: u64) -> Options<'static> {

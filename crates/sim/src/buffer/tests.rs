@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::load;
+use crate::profile::load;
 
 /// A buffer over `ssd-s` with these settings.
 fn make(settings: &[(&str, &str)]) -> WriteBuffer {

@@ -1,9 +1,7 @@
 //! `[cleaning]`: garbage collection (GC), and `[wear]`: wear leveling.
 
-use super::policies::check;
 use super::refusal::{Refusal, require};
-use super::{DriveConfig, PolicyOptions, Share, Time, limits};
-use flashlane_base::Seed;
+use super::{PolicyOptions, Share, Time, limits};
 use serde::Deserialize;
 
 /// Garbage collection.
@@ -85,50 +83,14 @@ impl Default for WearConfig {
 }
 
 impl CleaningConfig {
-    pub(super) fn ranges(&self) -> Result<(), Refusal> {
+    pub(crate) fn ranges(&self) -> Result<(), Refusal> {
         limits::time("cleaning.idle", self.idle)
     }
 
-    pub(super) fn watermark(&self) -> Result<(), Refusal> {
+    /// Checks the low watermark.
+    pub(crate) fn watermark(&self) -> Result<(), Refusal> {
         require(self.low.0 < 0.5, "cleaning.low", || {
             format!("it is {}%; allowed: below 50%", self.low.0 * 100.0)
         })
     }
-}
-
-/// Requires: the translation scheme was checked.
-pub(super) fn policies(config: &DriveConfig, maps_blocks: bool) -> Result<(), Refusal> {
-    let gc = &config.cleaning;
-    check(("cleaning.policy", "cleaning.options"), &gc.options, |options| {
-        config.policies.cleaning.build(&gc.policy, Seed(0), options)
-    })?;
-    let pacing = check(("cleaning.pacing", "cleaning.pacing_options"), &gc.pacing_options, |options| {
-        config.policies.pacing.build(&gc.pacing, options)
-    })?;
-    if !pacing.in_steps() {
-        return Ok(());
-    }
-    require(!maps_blocks, "cleaning.pacing", || {
-        format!("it is '{}'; allowed where whole blocks are mapped and merged: only 'watermark'", gc.pacing)
-    })?;
-    require(gc.defer == DeferGc::No, "cleaning.defer", || {
-        format!(
-            "it says when the GC of a whole victim runs; allowed with cleaning.pacing '{}', which spreads the moves over \
-             the writes: only 'no'",
-            gc.pacing
-        )
-    })
-}
-
-pub(super) fn wear(config: &DriveConfig) -> Result<(), Refusal> {
-    let wear = &config.wear;
-    let build = |options: &_| config.policies.wear.build(&wear.policy, options);
-    check(("wear.policy", "wear.options"), &wear.options, build).map(drop)
-}
-
-pub(super) fn is_random(config: &DriveConfig) -> bool {
-    let policies = &config.policies;
-    policies.cleaning.is_random(&config.cleaning.policy)
-        || policies.pacing.is_random(&config.cleaning.pacing)
-        || policies.wear.is_random(&config.wear.policy)
 }

@@ -1,9 +1,7 @@
 //! `[compat.disksim]`: what the SSD extension for DiskSim does and no drive is known to. Profiles that must agree with
 //! that simulator set it, and no others need to.
 
-use super::refusal::{Refusal, require};
-use super::{Bytes, DriveConfig, LevelName};
-use flashlane_base::units::exact_bytes;
+use super::{Bytes, LevelName};
 use serde::Deserialize;
 
 /// Other simulators to agree with.
@@ -30,22 +28,4 @@ pub struct DiskSimConfig {
     /// Bytes of each summary page that cross the bus when a block is full and they are written, in program times of
     /// their own; absent where the summary goes out with the block's last data page.
     pub summary: Option<Bytes>,
-}
-
-pub(super) fn summary(config: &DriveConfig) -> Result<(), Refusal> {
-    let (disksim, flash) = (&config.compat.disksim, &config.flash);
-    require(disksim.summary_pages < flash.pages, "compat.disksim.summary_pages", || {
-        format!("it is {}, which leaves no page of {} for data", disksim.summary_pages, flash.pages)
-    })?;
-    let bytes = disksim.summary.unwrap_or_default().0;
-    require(bytes <= flash.page.0, "compat.disksim.summary", || {
-        format!("it is {}; allowed: at most the page of {}", exact_bytes(bytes), exact_bytes(flash.page.0))
-    })
-}
-
-pub(super) fn summary_has_pages(config: &DriveConfig) -> Result<(), Refusal> {
-    let disksim = &config.compat.disksim;
-    require(disksim.summary.is_none() || disksim.summary_pages > 0, "compat.disksim.summary", || {
-        "no page is set aside for it; allowed: with compat.disksim.summary_pages of at least 1".into()
-    })
 }

@@ -1,12 +1,8 @@
 //! `[flash]`: the flash array, its timing, and how it wears.
 
-use super::refusal::{Refusal, range, require};
-use super::{Bytes, DriveConfig, Rate, Share, Time, limits};
-use flashlane_base::units::exact_bytes;
+use super::refusal::{Refusal, range};
+use super::{Bytes, Rate, Share, Time, limits};
 use serde::Deserialize;
-
-/// The most mapping units that a drive may have: their numbers are 32 bits, with one value kept for "none".
-const MOST_UNITS: u64 = u32::MAX as u64 - 1;
 
 /// The flash array and its timing.
 #[derive(Clone, Debug, Deserialize)]
@@ -78,7 +74,7 @@ fn one() -> u32 {
 }
 
 impl FlashConfig {
-    pub(super) fn ranges(&self) -> Result<(), Refusal> {
+    pub(crate) fn ranges(&self) -> Result<(), Refusal> {
         limits::time("flash.read", self.read)?;
         limits::time("flash.program", self.program)?;
         limits::time("flash.erase", self.erase)?;
@@ -93,63 +89,22 @@ impl FlashConfig {
         range("flash.pages", self.pages, 1, 8192)
     }
 
-    pub(super) fn is_random(&self) -> bool {
+    /// The planes of a channel.
+    pub(crate) fn planes_per_channel(&self) -> u64 {
+        u64::from(self.packages) * u64::from(self.dies) * u64::from(self.planes)
+    }
+
+    /// Bytes of an erase block on each plane of a channel: a unit of software-defined flash.
+    pub(crate) fn channel_block_bytes(&self) -> u64 {
+        self.page.0 * u64::from(self.pages) * self.planes_per_channel()
+    }
+
+    /// Whether the array's behaviour depends on the seed.
+    pub(crate) fn is_random(&self) -> bool {
         self.noise.0 > 0.0
             || self.read_retry.0 > 0.0
             || self.uncorrectable.0 > 0.0
             || self.factory_bad.0 > 0.0
             || (self.endurance.is_some() && self.endurance_spread.0 > 0.0)
     }
-}
-
-/// Sector and page.
-pub(super) fn page(config: &DriveConfig) -> Result<(), Refusal> {
-    let (sector, page) = (config.sector.0, config.flash.page.0);
-    require(sector.is_power_of_two() && (512..=65536).contains(&sector), "sector", || {
-        format!("it is {}; allowed: a power of two from 512 B to 64 KiB", exact_bytes(sector))
-    })?;
-    require(page.is_multiple_of(sector) && page > 0 && page <= 1 << 20, "flash.page", || {
-        format!(
-            "it is {}; allowed: a multiple of the sector of {}, up to 1 MiB",
-            exact_bytes(page),
-            exact_bytes(sector)
-        )
-    })
-}
-
-/// Requires: [`FlashConfig::ranges`] and [`page`] hold.
-pub(super) fn sizes(config: &DriveConfig) -> Result<(), Refusal> {
-    let flash = &config.flash;
-    let planes = u64::from(flash.channels) * u64::from(flash.packages * flash.dies * flash.planes);
-    require(planes <= 1 << 16, "flash.channels", || {
-        format!("channels * packages * dies * planes is {planes}; allowed: at most 65536")
-    })?;
-    let unit = config.mapping.unit.unwrap_or(flash.page).0;
-    require(
-        unit > 0 && flash.page.0.is_multiple_of(unit) && unit.is_multiple_of(config.sector.0),
-        "mapping.unit",
-        || {
-            format!(
-                "it is {}; allowed: a whole fraction of the flash page of {} in whole sectors",
-                exact_bytes(unit),
-                exact_bytes(flash.page.0)
-            )
-        },
-    )?;
-    require(flash.spare.0 <= flash.page.0, "flash.spare", || {
-        let (given, page) = (exact_bytes(flash.spare.0), exact_bytes(flash.page.0));
-        format!("it is {given}; allowed: at most the page of {page}")
-    })?;
-    let units = flash.page.0 / unit;
-    require(u64::from(flash.pages) * units < 1 << 15, "flash.pages", || {
-        format!("a block has {} mapping units; allowed: at most 32767", u64::from(flash.pages) * units)
-    })?;
-    let units = planes * u64::from(flash.blocks) * u64::from(flash.pages) * units;
-    require(units <= MOST_UNITS, "flash.blocks", || {
-        format!("the drive has {units} mapping units; allowed: at most {MOST_UNITS}")
-    })?;
-    require(flash.endurance != Some(0), "flash.endurance", || {
-        "it is 0; allowed: at least one erase, or none given where blocks never wear out".into()
-    })?;
-    require(flash.noise.0 < 1.0, "flash.noise", || "it is 100%; allowed: below 100%".into())
 }

@@ -18,12 +18,12 @@ pub struct HostConfig {
 }
 
 impl HostConfig {
-    pub(super) fn ranges(&self) -> Result<(), Refusal> {
+    pub(crate) fn ranges(&self) -> Result<(), Refusal> {
         limits::time("host.submission", self.submission)?;
         limits::time("host.completion", self.completion)
     }
 
-    pub(super) fn is_random(&self) -> bool {
+    pub(crate) fn is_random(&self) -> bool {
         self.jitter.0 > 0.0
     }
 }

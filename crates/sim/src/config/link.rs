@@ -49,7 +49,7 @@ pub enum CommandsWait {
 }
 
 impl LinkConfig {
-    pub(super) fn ranges(&self) -> Result<(), Refusal> {
+    pub(crate) fn ranges(&self) -> Result<(), Refusal> {
         limits::time("link.read_command", self.read_command)?;
         limits::time("link.write_command", self.write_command)?;
         limits::time("link.page_command", self.page_command)?;

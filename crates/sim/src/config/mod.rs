@@ -1,48 +1,37 @@
-//! A drive's profile: what a simulated drive is made of, as plain data read from TOML.
+//! A drive's configuration: what a simulated drive is made of, as plain data.
 //!
-//! Every quantity carries its unit as text (`"25us"`); every number's origin stands in `[provenance]`. Reading is
-//! parse, then validate, then build: what a drive cannot do is refused here, naming file, line and field.
-//!
-//! Each section is a file: its settings, their defaults, and what is refused of them. `validate` has the order of the
-//! checks, and the rules over several sections.
+//! Every quantity carries its unit as text (`"25us"`); every number's origin stands in `[provenance]`. Each section is a
+//! file: its settings, their defaults and their ranges. [`crate::profile`] reads a configuration, and has the rules over
+//! several sections.
 
 mod buffer;
 mod cleaning;
 mod compat;
-mod error;
 mod flash;
 mod host;
 mod initial;
-pub(crate) mod lanes;
+mod lanes;
+mod level;
 mod limits;
 mod link;
-mod load;
 mod mapping;
-mod policies;
+mod policy_options;
 mod quantity;
 mod readahead;
-mod refusal;
-mod renamed;
-mod reserve;
+pub(crate) mod refusal;
 mod scheduling;
-mod superblocks;
-#[cfg(test)]
-mod tests;
-mod validate;
-mod words;
 
 pub use buffer::{Admit, BufferConfig, NO_BUFFER, Placement};
 pub use cleaning::{CleaningConfig, DeferGc, WearConfig};
 pub use compat::{CompatConfig, DiskSimConfig};
-pub use error::ConfigError;
 pub use flash::FlashConfig;
 pub use host::HostConfig;
 pub use initial::{InitialConfig, InitialState};
 pub use lanes::LanesConfig;
+pub use level::LevelName;
 pub use link::{CommandsWait, LinkConfig};
-pub use load::{PROFILES, ProfileSource, field_names, load, load_with, names, parse, parse_with};
 pub use mapping::MappingConfig;
-pub use policies::PolicyOptions;
+pub use policy_options::PolicyOptions;
 pub use quantity::{Bytes, Rate, Share, Time};
 pub use readahead::ReadaheadConfig;
 pub use scheduling::SchedulingConfig;
@@ -114,29 +103,9 @@ pub struct DriveConfig {
     pub policies: Policies,
 }
 
-/// A level of the flash array, as a profile names it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[allow(missing_docs)]
-pub enum LevelName {
-    Channel,
-    Package,
-    Die,
-    #[default]
-    Plane,
-}
-
 impl DriveConfig {
-    /// Whether the drive's behaviour depends on its seed: if not, it is the same under every seed, and measuring it once
-    /// is enough.
-    pub fn is_random(&self) -> bool {
-        self.flash.is_random()
-            || self.host.is_random()
-            || self.initial.state == InitialState::Fragmented
-            || readahead::is_random(self)
-            || buffer::is_random(self)
-            || self.policies.scheduling.is_random(&self.scheduling.policy)
-            // Software-defined flash has no translation layer.
-            || (self.lanes.is_none() && (mapping::is_random(self) || cleaning::is_random(self)))
+    /// Returns the number of lanes that the device has: 1 where it has a translation layer.
+    pub fn lane_count(&self) -> u32 {
+        if self.lanes.is_some() { self.flash.channels } else { 1 }
     }
 }

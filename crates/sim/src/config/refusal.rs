@@ -1,10 +1,10 @@
 //! A setting that no drive can have: the field to change, what was given and what is allowed.
 
 /// The field, as a dotted path, and the reason.
-pub(super) type Refusal = (&'static str, String);
+pub(crate) type Refusal = (&'static str, String);
 
 /// Refuses `field` unless `holds`.
-pub(super) fn require(
+pub(crate) fn require(
     holds: bool,
     field: &'static str,
     reason: impl FnOnce() -> String,
@@ -13,6 +13,6 @@ pub(super) fn require(
 }
 
 /// Refuses a count that is out of range.
-pub(super) fn range(field: &'static str, given: u32, least: u32, most: u32) -> Result<(), Refusal> {
+pub(crate) fn range(field: &'static str, given: u32, least: u32, most: u32) -> Result<(), Refusal> {
     require((least..=most).contains(&given), field, || format!("it is {given}; allowed: {least} to {most}"))
 }

@@ -1,8 +1,6 @@
 //! `[scheduling]`: the order of service at a die.
 
-use super::policies::check;
-use super::refusal::Refusal;
-use super::{DriveConfig, PolicyOptions};
+use super::PolicyOptions;
 use serde::Deserialize;
 
 /// Order of service at a die.
@@ -19,12 +17,4 @@ impl Default for SchedulingConfig {
     fn default() -> Self {
         Self { policy: "fifo".into(), options: PolicyOptions::default() }
     }
-}
-
-pub(super) fn validate(config: &DriveConfig) -> Result<(), Refusal> {
-    let scheduling = &config.scheduling;
-    check(("scheduling.policy", "scheduling.options"), &scheduling.options, |options| {
-        config.policies.scheduling.build(&scheduling.policy, options)
-    })
-    .map(drop)
 }

@@ -82,7 +82,7 @@ impl Volatile {
 
 impl Drive {
     /// A drive in its profile's initial state. Requires: `config` was loaded, and so validated, by
-    /// [`crate::config::load`] or [`crate::config::parse`].
+    /// [`crate::profile::load`] or [`crate::profile::parse`].
     ///
     /// # Panics
     /// Where the profile has lanes: it is an [`Sdf`](crate::Sdf)'s.

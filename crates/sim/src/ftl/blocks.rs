@@ -1,10 +1,17 @@
-//! Blocks and planes: valid units, free blocks, wear.
+//! Blocks and planes of a page-mapped drive: valid units, free blocks, wear.
 
 use crate::config::FlashConfig;
+use crate::ids::BlockId;
 use crate::nand::{Geometry, endurances, good_blocks};
 use flashlane_base::Seed;
 use flashlane_policy::cleaning::View;
 use std::collections::VecDeque;
+
+/// Blocks that a plane needs beyond those of its data: the free ones at which GC is due, and an open one each for the
+/// host and for moved pages.
+pub(super) fn spare_blocks(geometry: &Geometry) -> u32 {
+    geometry.low_blocks + 2
+}
 
 /// The state of every block of the drive, by plane and block.
 pub(super) struct Blocks {
@@ -21,7 +28,7 @@ pub(super) struct Blocks {
 /// A block being filled.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
-    pub(super) block: u32,
+    pub(super) block: BlockId,
     /// Units written; the number of a block's data units where no block is open.
     pub(super) written: u32,
 }
@@ -30,7 +37,7 @@ pub(super) struct Open {
 pub(super) struct Plane {
     /// The host's open block, and the one for moved units where those are separate.
     pub(super) open: [Open; 2],
-    /// Erased blocks, longest free first.
+    /// Erased blocks, longest free first, by their numbers on the plane, which wear leveling chooses from.
     pub(super) free: VecDeque<u32>,
     /// Valid units on the plane.
     pub(super) valid_units: u32,
@@ -41,7 +48,7 @@ pub(super) struct Plane {
 }
 
 impl Open {
-    pub(super) const NO_BLOCK: u32 = u32::MAX;
+    pub(super) const NO_BLOCK: BlockId = BlockId(u32::MAX);
 }
 
 impl Plane {
@@ -65,7 +72,7 @@ impl Plane {
 
     #[inline]
     fn most_valid_units(&self, geometry: &Geometry) -> u32 {
-        self.good.saturating_sub(geometry.low_blocks + 2) * geometry.data_units
+        self.good.saturating_sub(spare_blocks(geometry)) * geometry.data_units
     }
 }
 

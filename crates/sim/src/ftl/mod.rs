@@ -8,6 +8,7 @@ mod blocks;
 mod map;
 pub(crate) mod page;
 mod placement;
+pub(crate) mod scheme;
 pub(crate) mod schemes;
 mod table;
 
@@ -20,7 +21,7 @@ use crate::nand::Geometry;
 use block::BlockMapped;
 use flashlane_base::Seed;
 use page::PageMapped;
-use schemes::Scheme;
+use scheme::Scheme;
 use std::ops::ControlFlow;
 use std::ops::Range;
 

@@ -73,33 +73,4 @@ impl GcSteps {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::load;
-    use flashlane_base::Seed;
-
-    #[test]
-    fn gc_moves_flash_pages_then_erases() {
-        let config = load("msr-32g", &[]).expect("a shipped profile");
-        let timing = Timing::new(&config, Seed(1));
-        let steps = GcSteps { copyback: true, preemptible: true, units_per_page: 4, page_bytes: 4096 };
-        let mut gc = Gc { moves: 6, summaries: 0, erases: 1, planes: 1, paced: false };
-        let mut seen = Vec::new();
-        loop {
-            let (step, time) = steps.next(&gc, false, &timing);
-            seen.push((step, time));
-            if step == GcStep::Erase {
-                break;
-            }
-            gc = steps.after_page(gc).expect("an erase is left");
-        }
-        let (read, program, erase) = (timing.read, timing.program, timing.erase);
-        let pages = [(GcStep::Move, read * 4 + program), (GcStep::Move, read * 2 + program)];
-        assert_eq!(seen, [pages[0], pages[1], (GcStep::Erase, erase)]);
-        let whole = GcSteps { preemptible: false, ..steps };
-        let gc = Gc { moves: 6, summaries: 0, erases: 1, planes: 1, paced: false };
-        assert_eq!(whole.next(&gc, false, &timing), (GcStep::Whole, read * 6 + program * 2 + erase));
-        let step = Gc { moves: 4, erases: 0, paced: true, ..gc };
-        assert_eq!(steps.after_page(step), None);
-    }
-}
+mod tests;

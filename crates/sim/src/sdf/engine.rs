@@ -216,7 +216,7 @@ impl Plane {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::load;
+    use crate::profile::load;
     use std::collections::BTreeSet;
 
     /// One lane of two chips of two planes, 24 units and 32 blocks a plane.

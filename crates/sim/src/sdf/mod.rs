@@ -59,7 +59,7 @@ struct Counts {
 
 impl Sdf {
     /// A device in its profile's initial state. Requires: `config` was loaded, and so validated, by
-    /// [`crate::config::load`] or [`crate::config::parse`].
+    /// [`crate::profile::load`] or [`crate::profile::parse`].
     ///
     /// # Panics
     /// Where the profile has no lanes: it is a [`Drive`](crate::Drive)'s.

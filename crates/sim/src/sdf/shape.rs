@@ -1,7 +1,6 @@
 //! How a lane's addresses lie on its planes: a unit is an erase block on each of them, and is striped over them.
 
 use crate::config::DriveConfig;
-use crate::config::lanes::{planes_per_lane, unit_bytes};
 
 /// Counts and sizes of a lane.
 #[derive(Clone, Copy, Debug)]
@@ -26,9 +25,9 @@ impl Shape {
     pub(super) fn new(config: &DriveConfig) -> Self {
         let flash = &config.flash;
         let lanes = config.lanes.as_ref().expect("only drives with lanes have their shape");
-        let (page_bytes, unit_bytes) = (flash.page.0, unit_bytes(config));
+        let (page_bytes, unit_bytes) = (flash.page.0, flash.channel_block_bytes());
         Self {
-            planes: planes_per_lane(config) as u32,
+            planes: flash.planes_per_channel() as u32,
             planes_at_once: if flash.multi_plane { flash.planes } else { 1 },
             units: (config.capacity.0 / u64::from(flash.channels) / unit_bytes) as u32,
             unit_bytes,

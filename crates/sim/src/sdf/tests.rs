@@ -1,13 +1,13 @@
 //! The device against the conformance body, its own determinism, and arithmetic done by hand.
 
 use super::*;
-use crate::config;
+use crate::profile;
 use flashlane_device::{Interleaved, OneLane};
 use flashlane_device_testing::conformance;
 
 fn sdf(settings: &[(&str, &str)]) -> Sdf {
     let settings: Vec<(String, String)> = settings.iter().map(|&(k, v)| (k.into(), v.into())).collect();
-    Sdf::new(&config::load("sdf", &settings).unwrap_or_else(|error| panic!("{error}")), Seed(1))
+    Sdf::new(&profile::load("sdf", &settings).unwrap_or_else(|error| panic!("{error}")), Seed(1))
 }
 
 /// Four lanes of 16 units of 16 KiB: two chips of two planes, with four pages of 1 KiB a block.
@@ -366,13 +366,13 @@ fn what_has_no_meaning_beside_lanes_is_refused_by_name() {
         ("compat.disksim.summary_pages", "1", "compat"),
         ("scheduling.policy", "last", "scheduling.policy"),
     ] {
-        let error = config::load("sdf", &[(setting.into(), value.into())]).unwrap_err();
+        let error = profile::load("sdf", &[(setting.into(), value.into())]).unwrap_err();
         let named = error.field.as_deref() == Some(field) || error.reason.contains(field);
         assert!(named, "{setting}={value} gives {error}");
     }
     // Also where it would be refused for what it lacks.
     for (setting, value) in [("mapping.chunk", "8KiB"), ("buffer.policy", "lru"), ("cleaning.low", "5%")] {
-        let error = config::load("sdf", &[(setting.into(), value.into())]).unwrap_err();
+        let error = profile::load("sdf", &[(setting.into(), value.into())]).unwrap_err();
         assert!(error.reason.contains("no meaning beside [lanes]"), "{setting}={value} gives {error}");
     }
 }

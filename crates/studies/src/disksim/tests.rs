@@ -2,7 +2,7 @@
 
 use super::others::{DRIVE, OTHERS, settings};
 use crate::{Options, run};
-use flashlane_sim::config;
+use flashlane_sim::profile;
 use std::path::Path;
 
 #[test]
@@ -41,9 +41,9 @@ fn a_configuration_of_the_model_is_one_of_the_profile() {
     let with = |parameters| {
         let settings = settings(parameters);
         let settings: Vec<_> = settings.into_iter().map(|(field, value)| (field.to_owned(), value)).collect();
-        format!("{:?}", config::load("msr-32g", &settings).unwrap_or_else(|error| panic!("{error}")))
+        format!("{:?}", profile::load("msr-32g", &settings).unwrap_or_else(|error| panic!("{error}")))
     };
-    let of_profile = format!("{:?}", config::load("msr-32g", &[]).unwrap());
+    let of_profile = format!("{:?}", profile::load("msr-32g", &[]).unwrap());
     assert_eq!(with(&DRIVE), of_profile, "the published drive is the profile itself");
     for (name, parameters) in &OTHERS {
         assert_ne!(with(parameters), of_profile, "{name}");

@@ -10,7 +10,7 @@ use flashlane_base::Seed;
 use flashlane_measure::Interruption;
 use flashlane_measure::statistics::phases::Phases;
 use flashlane_probe::bench::Bench;
-use flashlane_sim::{Drive, config};
+use flashlane_sim::{Drive, profile};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -151,7 +151,7 @@ struct Examined {
 /// Makes the run on the `drive`-th drive and looks for its phases.
 fn examine(drive: u64, seed: Seed) -> Examined {
     let drawn = drives::draw(&mut seed.derive_nth("phase score drive", drive).source());
-    let config = config::parse("random drive", &drawn.profile, &[]).expect("only possible drives are drawn");
+    let config = profile::parse("random drive", &drawn.profile, &[]).expect("only possible drives are drawn");
     let mut device = Drive::new(&config, seed.derive_nth("phase score device", drive));
     let mut accesses = drawn.accesses(seed.derive_nth("phase score run", drive));
     let mut stop = || false;

@@ -109,7 +109,7 @@ fn the_simulators_traces_are_measured_where_they_are() {
 
 #[test]
 fn recordings_are_whole_and_fit_the_drive() {
-    let profile = flashlane_sim::config::load("msr-64g", &[]).unwrap();
+    let profile = flashlane_sim::profile::load("msr-64g", &[]).unwrap();
     assert_eq!(
         (profile.capacity.0, profile.flash.channels * profile.flash.packages),
         (DRIVE_BYTES, PACKAGES)

@@ -5,7 +5,7 @@ use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};
 use crate::{FigureError, row};
 use flashlane_device::{Lane, UnitState};
-use flashlane_sim::config::load;
+use flashlane_sim::profile::load;
 
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "capacity",

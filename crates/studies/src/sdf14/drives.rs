@@ -13,7 +13,7 @@ use flashlane_device::{Device, UnitState};
 use flashlane_result::{Axis, Figure, Series};
 use flashlane_sim::DriveConfig;
 use flashlane_sim::Geometry;
-use flashlane_sim::config::load;
+use flashlane_sim::profile::load;
 use flashlane_workload::Access;
 
 pub(super) const KIB: u64 = 1 << 10;

@@ -7,7 +7,7 @@ use crate::lab::Lab;
 use crate::{Options, StudyResult, run};
 use flashlane_base::Instant;
 use flashlane_sim::Geometry;
-use flashlane_sim::config::load;
+use flashlane_sim::profile::load;
 
 fn quick(figure: &str) -> StudyResult {
     run("sdf14", Some(figure), Options { quick: true, ..Options::default() }).unwrap().result

@@ -7,7 +7,7 @@ mod random_drives;
 mod uflip_profiles;
 
 use super::*;
-use crate::config::{load, names};
+use crate::profile::{load, names};
 use flashlane_base::Duration;
 use flashlane_device_testing::conformance;
 

@@ -4,7 +4,8 @@
 //! A law that is broken names the seed of its drive and prints the profile, which is all it takes to see it again.
 
 use super::*;
-use crate::config::{DriveConfig, parse};
+use crate::config::DriveConfig;
+use crate::profile::parse;
 use flashlane_base::Random;
 use flashlane_device::Failure;
 use flashlane_policy::buffer;

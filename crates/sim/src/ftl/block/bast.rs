@@ -11,7 +11,7 @@ use super::store::{Spot, Store};
 use super::stripes::{Stripes, log_blocks};
 use super::superblock::Superblock;
 use super::{BlockScheme, Target};
-use crate::ftl::schemes::Scheme;
+use crate::ftl::scheme::Scheme;
 use crate::ftl::{GcWork, NoRoom};
 use crate::ids::PlaneId;
 use crate::nand::Geometry;

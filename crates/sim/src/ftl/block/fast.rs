@@ -14,7 +14,7 @@
 use super::store::{Spot, Store};
 use super::stripes::{Stripes, log_blocks};
 use super::{BlockScheme, Target};
-use crate::ftl::schemes::Scheme;
+use crate::ftl::scheme::Scheme;
 use crate::ftl::{GcWork, NoRoom};
 use crate::ids::{BlockId, Lpn, PlaneId};
 use crate::nand::Geometry;

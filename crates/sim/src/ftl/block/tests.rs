@@ -1,10 +1,11 @@
 //! Block mapping against flash's laws and a plain model of what is written, for every scheme.
 
 use super::*;
-use crate::config::load;
-use crate::ftl::schemes::{self, Scheme};
+use crate::ftl::scheme::Scheme;
+use crate::ftl::schemes;
 use crate::ids::{BlockId, Lpn, PlaneId};
 use crate::nand::Geometry;
+use crate::profile::load;
 use std::collections::BTreeSet;
 
 const SCHEMES: [&[(&str, &str)]; 6] = [

@@ -4,7 +4,7 @@ use super::pacing::{KEPT_BLOCKS, Step};
 use super::{GcWork, PageMapped, Superblocks};
 use crate::ftl::blocks::Open;
 use crate::ftl::map::Map;
-use crate::ids::{Lpn, PlaneId, Ppn};
+use crate::ids::{BlockId, Lpn, PlaneId, Ppn};
 use flashlane_policy::cleaning::View;
 use std::ops::Range;
 
@@ -53,7 +53,7 @@ impl PageMapped {
     }
 
     /// The block that the cleaning policy chooses, if there is a unit to gain.
-    pub(super) fn choose(&mut self, plane: PlaneId) -> Option<usize> {
+    pub(super) fn choose(&mut self, plane: PlaneId) -> Option<BlockId> {
         let blocks = self.blocks_of(plane);
         let view = View {
             valid: &self.blocks.valid[blocks.clone()],
@@ -63,7 +63,7 @@ impl PageMapped {
         };
         let victim = self.gc_policy.choose(view)?;
         assert!(view.is_candidate(victim), "the cleaning policy chose block {victim}, which is no candidate");
-        Some(victim)
+        Some(BlockId(victim as u32))
     }
 
     /// Empties and erases one block of the plane. Returns false where none can be gained.
@@ -81,13 +81,13 @@ impl PageMapped {
     }
 
     /// The block whose data wear leveling has moved after `erased` was erased, if any.
-    pub(super) fn cold_block(&self, plane: PlaneId, erased: usize) -> Option<usize> {
+    pub(super) fn cold_block(&self, plane: PlaneId, erased: BlockId) -> Option<BlockId> {
         let (blocks, state) = (self.blocks_of(plane), &self.blocks);
         let erases = &state.erases[blocks.clone()];
         let closed = |block: usize| state.valid[blocks.start + block] < View::NOT_CLOSED;
-        let cold = self.wear.migrate(erased, erases, &closed)?;
+        let cold = self.wear.migrate(erased.index(), erases, &closed)?;
         assert!(closed(cold), "the wear leveling policy chose block {cold}, which holds no data");
-        Some(cold)
+        Some(BlockId(cold as u32))
     }
 
     /// Whether idle planes are garbage-collected beyond what writing needs.
@@ -106,8 +106,8 @@ impl PageMapped {
 
     /// Moves the valid units off a closed block and erases it. Returns false, with nothing changed, where the plane lacks
     /// room to move to.
-    fn empty_and_erase(&mut self, plane: PlaneId, block: usize, due: &mut Vec<GcWork>) -> bool {
-        let number = self.blocks_of(plane).start + block;
+    fn empty_and_erase(&mut self, plane: PlaneId, block: BlockId, due: &mut Vec<GcWork>) -> bool {
+        let number = self.index_of(plane, block);
         let moves = u32::from(self.blocks.valid[number]);
         let open = self.planes[plane.index()].open[self.moved_stream];
         let left = self.geometry.data_units - open.written;
@@ -177,7 +177,7 @@ impl PageMapped {
     pub(super) fn next_unit(&mut self, plane: PlaneId, stream: usize) -> Ppn {
         let open = &mut self.planes[plane.index()].open[stream];
         debug_assert!(open.written < self.geometry.data_units, "the open block is full");
-        let block = plane.0 * self.geometry.blocks + open.block;
+        let block = plane.0 * self.geometry.blocks + open.block.0;
         let ppn = Ppn(block * self.geometry.block_units + open.written);
         open.written += 1;
         self.free_units[plane.index()] -= u32::from(stream == HOST);
@@ -193,9 +193,10 @@ impl PageMapped {
         }
         state.open[stream] = Open { block: Open::NO_BLOCK, written: self.geometry.data_units };
         state.closed += 1;
-        let number = (plane.0 * self.geometry.blocks + block) as usize;
+        let closed_at = state.closed;
+        let number = self.index_of(plane, block);
         self.blocks.valid[number] -= View::NOT_CLOSED;
-        self.blocks.closed_at[number] = state.closed;
+        self.blocks.closed_at[number] = closed_at;
     }
 
     /// Opens the free block that wear leveling chooses.
@@ -207,7 +208,7 @@ impl PageMapped {
         }
         let position = self.wear.next_free(state.free.make_contiguous(), &self.blocks.erases[blocks]);
         let block = state.free.remove(position).expect("wear leveling chooses among the free blocks");
-        state.open[stream] = Open { block, written: 0 };
+        state.open[stream] = Open { block: BlockId(block), written: 0 };
         // The host's units change from a free block to an open one; those of another stream are lost to it.
         if stream != HOST {
             self.free_units[plane.index()] -= self.geometry.data_units;
@@ -215,8 +216,8 @@ impl PageMapped {
         Some(())
     }
 
-    pub(super) fn erase(&mut self, plane: PlaneId, block: usize) {
-        let number = self.blocks_of(plane).start + block;
+    pub(super) fn erase(&mut self, plane: PlaneId, block: BlockId) {
+        let number = self.index_of(plane, block);
         self.counters.erases += u64::from(self.blocks_as_one());
         let (wears_out, blocks) = (self.blocks.erase(number), self.blocks_as_one());
         let state = &mut self.planes[plane.index()];
@@ -224,7 +225,7 @@ impl PageMapped {
             state.good -= 1;
             self.counters.worn_out_blocks += u64::from(blocks);
         } else {
-            state.free.push_back(block as u32);
+            state.free.push_back(block.0);
             self.free_units[plane.index()] += self.geometry.data_units;
             let free = self.free_units[plane.index()];
             let turn = &mut self.turns[(plane.0 / self.geometry.pool_planes) as usize];
@@ -235,6 +236,13 @@ impl PageMapped {
         }
     }
 
+    /// The index of a block in tables of all blocks.
+    #[inline]
+    pub(super) fn index_of(&self, plane: PlaneId, block: BlockId) -> usize {
+        plane.index() * self.geometry.blocks as usize + block.index()
+    }
+
+    /// The blocks of a plane in tables of all blocks.
     pub(super) fn blocks_of(&self, plane: PlaneId) -> Range<usize> {
         let first = plane.index() * self.geometry.blocks as usize;
         first..first + self.geometry.blocks as usize

@@ -13,7 +13,7 @@ mod superblocks;
 
 use super::blocks::{Blocks, Plane};
 use super::map::Map;
-use super::schemes::Scheme;
+use super::scheme::Scheme;
 use super::{FtlCounters, GcWork, NoRoom, Placed};
 use crate::config::DriveConfig;
 use crate::divisor::Divisor;
@@ -47,12 +47,6 @@ struct Turn {
 /// The scheme, which has no options.
 pub(super) fn build(_: &Geometry, _: &Options) -> Result<Scheme, OptionError> {
     Ok(Scheme::Pages)
-}
-
-/// Blocks that a plane needs beyond those of its data: the free ones at which GC is due, and an open one each for the
-/// host and for moved pages.
-pub(super) fn spare_blocks(geometry: &Geometry) -> u32 {
-    geometry.low_blocks + 2
 }
 
 /// Page-mapped translation.

@@ -6,7 +6,7 @@
 //! that GC always has room.
 
 use crate::config::DriveConfig;
-use crate::ids::PlaneId;
+use crate::ids::{BlockId, PlaneId};
 use crate::nand::Geometry;
 use flashlane_policy::pacing::Pacing;
 
@@ -34,7 +34,7 @@ pub(super) struct PlanePace {
 /// A block that is being emptied.
 #[derive(Clone, Copy)]
 pub(super) struct Victim {
-    pub(super) block: u32,
+    pub(super) block: BlockId,
     /// The first of its units that may still be valid.
     pub(super) next: u32,
     /// Whether wear leveling chose it.

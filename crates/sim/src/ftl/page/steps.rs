@@ -7,7 +7,7 @@ use super::gc::HOST;
 use super::pacing::{KEPT_BLOCKS, Step, Victim};
 use crate::ftl::GcWork;
 use crate::ftl::map::Map;
-use crate::ids::{PlaneId, Ppn};
+use crate::ids::{BlockId, PlaneId, Ppn};
 use flashlane_policy::cleaning::View as Blocks;
 use flashlane_policy::pacing::View;
 
@@ -81,19 +81,19 @@ impl PageMapped {
     fn victim_valid(&self, plane: PlaneId) -> u32 {
         let pacer = self.pacer.as_ref().expect("only called where GC is paced");
         pacer.planes[plane.index()].victim.map_or(0, |victim| {
-            let number = self.blocks_of(plane).start + victim.block as usize;
+            let number = self.index_of(plane, victim.block);
             u32::from(self.blocks.valid[number] - Blocks::NOT_CLOSED)
         })
     }
 
     fn choose_victim(&mut self, plane: PlaneId) -> bool {
         let Some(block) = self.choose(plane) else { return false };
-        self.begin_victim(plane, block as u32, false);
+        self.begin_victim(plane, block, false);
         true
     }
 
-    fn begin_victim(&mut self, plane: PlaneId, block: u32, leveled: bool) {
-        let number = self.blocks_of(plane).start + block as usize;
+    fn begin_victim(&mut self, plane: PlaneId, block: BlockId, leveled: bool) {
+        let number = self.index_of(plane, block);
         self.blocks.valid[number] += Blocks::NOT_CLOSED;
         let pacer = self.pacer.as_mut().expect("only called where GC is paced");
         pacer.planes[plane.index()].victim = Some(Victim { block, next: 0, leveled });
@@ -103,7 +103,7 @@ impl PageMapped {
     fn step(&mut self, plane: PlaneId, most: u32, at_once: u32, due: &mut Vec<GcWork>) -> Step {
         let pacer = self.pacer.as_mut().expect("only called where GC is paced");
         let Some(victim) = pacer.planes[plane.index()].victim.take() else { return Step::Stuck };
-        let number = self.blocks_of(plane).start + victim.block as usize;
+        let number = self.index_of(plane, victim.block);
         let stepwise = at_once != u32::MAX;
         let first = number as u32 * self.geometry.block_units;
         let (mut offset, mut left) = (victim.next, most);
@@ -150,20 +150,20 @@ impl PageMapped {
             pacer.planes[plane.index()].victim = Some(Victim { next: offset, ..victim });
             return Step::Going;
         }
-        self.erase(plane, victim.block as usize);
+        self.erase(plane, victim.block);
         self.report_gc(plane, 0, 0, 1, stepwise, due);
         self.counters.leveled_blocks += u64::from(victim.leveled) * u64::from(self.blocks_as_one());
         if !victim.leveled
-            && let Some(cold) = self.cold_block(plane, victim.block as usize)
+            && let Some(cold) = self.cold_block(plane, victim.block)
         {
-            self.begin_victim(plane, cold as u32, true);
+            self.begin_victim(plane, cold, true);
         }
         Step::Erased
     }
 
     /// Whether a block is its plane's victim.
     #[cfg(test)]
-    pub(super) fn is_victim(&self, plane: PlaneId, block: u32) -> bool {
+    pub(super) fn is_victim(&self, plane: PlaneId, block: BlockId) -> bool {
         let victim = self.pacer.as_ref().and_then(|pacer| pacer.planes[plane.index()].victim);
         victim.is_some_and(|victim| victim.block == block)
     }

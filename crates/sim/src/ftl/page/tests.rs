@@ -1,7 +1,9 @@
 //! The translation layer against its own laws, and the prepared state against the one that is reached by writing.
 
 use super::*;
-use crate::config::{InitialState, load};
+use crate::config::InitialState;
+use crate::ids::BlockId;
+use crate::profile::load;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -51,9 +53,9 @@ pub(crate) fn check(ftl: &PageMapped) {
         free.sort_unstable();
         free.dedup();
         assert_eq!(free.len(), state.free.len(), "a block is free twice");
-        let is_victim = |block: &u32| ftl.is_victim(PlaneId(plane as u32), *block);
-        assert!(!free.iter().any(is_victim), "a block is free and being cleaned");
-        assert!(!state.open.iter().any(|open| is_victim(&open.block)), "a block is open and being cleaned");
+        let is_victim = |block: BlockId| ftl.is_victim(PlaneId(plane as u32), block);
+        assert!(!free.iter().copied().map(BlockId).any(is_victim), "a block is free and being cleaned");
+        assert!(!state.open.iter().any(|open| is_victim(open.block)), "a block is open and being cleaned");
     }
 }
 

@@ -1,8 +1,8 @@
 //! The scheduler with queues, operation by operation.
 
 use super::*;
-use crate::config::load;
 use crate::ids::{PlaneId, RequestSlot};
+use crate::profile::load;
 
 /// One die, whose array lets reads between the moves of GC.
 fn one_die(planes: &str) -> Queued {

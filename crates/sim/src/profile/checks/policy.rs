@@ -1,28 +1,9 @@
-//! A policy's own settings in a profile, and what is refused of a policy's name and settings.
+//! The name and the settings of a policy.
 
-use super::refusal::Refusal;
-use super::words;
+use crate::config::refusal::Refusal;
+use crate::config::{DriveConfig, PolicyOptions};
+use crate::profile::words;
 use flashlane_policy::{OptionError, Options};
-use serde::Deserialize;
-use std::collections::BTreeMap;
-
-/// A policy's settings as they stand in a profile.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(transparent)]
-pub struct PolicyOptions(BTreeMap<String, toml::Value>);
-
-impl PolicyOptions {
-    /// Returns the settings in the form that policies read.
-    pub fn options(&self) -> Options {
-        Options::new(self.0.iter().map(|(name, value)| {
-            let text = match value {
-                toml::Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
-            (name.clone(), text)
-        }))
-    }
-}
 
 /// Builds a policy once, so that its name and options are refused when the profile is read and not during a run.
 /// `fields` are those of the name and of the options.
@@ -43,4 +24,13 @@ pub(super) fn check<P>(
         ),
         _ => (fields.1, error.to_string()),
     })
+}
+
+/// Checks the scheduling policy.
+pub(super) fn scheduling(config: &DriveConfig) -> Result<(), Refusal> {
+    let scheduling = &config.scheduling;
+    check(("scheduling.policy", "scheduling.options"), &scheduling.options, |options| {
+        config.policies.scheduling.build(&scheduling.policy, options)
+    })
+    .map(drop)
 }

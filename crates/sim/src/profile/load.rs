@@ -1,7 +1,10 @@
 //! From a name or a file's text, and overrides, to a checked profile.
 
-use super::refusal::{Refusal, require};
-use super::{ConfigError, DriveConfig, lanes, renamed, reserve, validate, words};
+use super::checks::lanes;
+use super::error::ConfigError;
+use super::{checks, renamed, reserve, words};
+use crate::config::DriveConfig;
+use crate::config::refusal::{Refusal, require};
 use flashlane_policy::Policies;
 use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
@@ -96,7 +99,7 @@ pub fn parse_with(
     }
     let names: Vec<String> = set.iter().map(|(path, _)| path.join(".")).collect();
     let refused = |(field, reason): Refusal| {
-        let field = validate::given(field, &names);
+        let field = checks::given(field, &names);
         ConfigError { file: file.into(), line: line_of(text, field), field: Some(field.into()), reason }
     };
     let set_fields: Vec<&str> =
@@ -107,7 +110,7 @@ pub fn parse_with(
         if !set_fields.contains(&"capacity") && !set_fields.contains(&"over_provisioning") {
             config.policies = policies.clone();
             // A file that makes a drive only with these settings has none.
-            let makes_a_drive = validate::validate(&mut config).is_ok();
+            let makes_a_drive = checks::validate(&mut config).is_ok();
             file_over_provisioning = config.over_provisioning().filter(|_| makes_a_drive);
         }
         config = table.clone().try_into().map_err(|error: toml::de::Error| {
@@ -134,7 +137,7 @@ pub fn parse_with(
         })?;
     }
     config.policies = policies.clone();
-    sections(&table).and_then(|()| validate::validate(&mut config)).map_err(refused)?;
+    sections(&table).and_then(|()| checks::validate(&mut config)).map_err(refused)?;
     let share = config.over_provisioning();
     config.file_over_provisioning =
         file_over_provisioning.filter(|&before| share.is_some_and(|now| now != before));

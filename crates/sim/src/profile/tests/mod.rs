@@ -3,6 +3,7 @@
 mod randomness;
 
 use super::*;
+use crate::config::DriveConfig;
 
 /// The refusal of `msr-32g` with these settings, as `KEY=VALUE,...`.
 fn refusal(settings: &str) -> ConfigError {

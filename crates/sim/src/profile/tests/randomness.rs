@@ -1,7 +1,7 @@
 //! What a profile says of its randomness holds: a drive without any does the same under every seed.
 
 use crate::Drive;
-use crate::config::{load, load_with, names};
+use crate::profile::{load, load_with, names};
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{Device, Request};
 use flashlane_policy::registry::Entry;

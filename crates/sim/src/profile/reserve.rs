@@ -1,7 +1,7 @@
 //! Over-provisioning: the flash beyond the capacity, as a share of the capacity.
 
-use super::refusal::{Refusal, require};
-use super::{Bytes, DriveConfig};
+use crate::config::refusal::{Refusal, require};
+use crate::config::{Bytes, DriveConfig};
 use crate::ftl::schemes;
 use crate::nand::Geometry;
 

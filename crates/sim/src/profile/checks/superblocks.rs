@@ -1,11 +1,11 @@
 //! What is allowed with blocks that are garbage-collected together: over channels for parity, over the planes of a die.
 
-use super::refusal::{Refusal, range, require};
-use super::{DriveConfig, LevelName, Placement};
+use crate::config::refusal::{Refusal, range, require};
+use crate::config::{DriveConfig, LevelName, Placement};
 use crate::nand::Geometry;
 use flashlane_base::units::exact_bytes;
 
-/// Requires: counts and sizes of the flash are in range.
+/// Checks what goes with them. Requires: counts and sizes of the flash are in range.
 pub(super) fn validate(config: &DriveConfig, maps_blocks: bool) -> Result<(), Refusal> {
     let (mapping, flash, cleaning) = (&config.mapping, &config.flash, &config.cleaning);
     require(flash.multi_plane || !cleaning.multi_plane, "cleaning.multi_plane", || {

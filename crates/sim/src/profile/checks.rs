@@ -1,10 +1,19 @@
 //! What a drive cannot be: the order of the checks, and which field a refusal names.
 
-use super::refusal::{Refusal, require};
-use super::{
-    DriveConfig, buffer, cleaning, compat, flash, lanes, mapping, readahead, reserve, scheduling, superblocks,
-};
-use crate::ftl::schemes::Scheme;
+mod buffer;
+mod cleaning;
+mod compat;
+mod flash;
+pub(super) mod lanes;
+mod mapping;
+mod policy;
+mod readahead;
+mod superblocks;
+
+use super::reserve;
+use crate::config::DriveConfig;
+use crate::config::refusal::{Refusal, require};
+use crate::ftl::scheme::Scheme;
 use crate::nand::Geometry;
 use flashlane_base::units::exact_bytes;
 
@@ -52,7 +61,7 @@ pub(super) fn validate(config: &mut DriveConfig) -> Result<(), Refusal> {
         flash::sizes(config)?;
         lanes::validate(config, shown)?;
         cleaning::wear(config)?;
-        return scheduling::validate(config);
+        return policy::scheduling(config);
     }
     mapping::striping(config)?;
     compat::summary(config)?;
@@ -68,7 +77,7 @@ pub(super) fn validate(config: &mut DriveConfig) -> Result<(), Refusal> {
     readahead::validate(config)?;
     buffer::policy(config)?;
     cleaning::wear(config)?;
-    scheduling::validate(config)
+    policy::scheduling(config)
 }
 
 fn capacity(config: &DriveConfig, scheme: &Scheme) -> Result<(), Refusal> {
