@@ -1,22 +1,18 @@
 //! The measurements of a study: made on several cores, each kept once it is finished, so that a study that was stopped
 //! goes on from there.
 
-use crate::lab::{Lab, Options, Progress};
+use crate::lab::{Lab, Options, Progress, Shared};
 use crate::{FigureError, SharedMeasurement};
 use flashlane_measure::Interruption;
 use flashlane_sweep::{Loaded, in_parallel};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-
-/// What figures share: the results of the measurements by their names.
-pub(crate) type Shared = BTreeMap<&'static str, Value>;
 
 /// A measurement that is made on a core of its own.
 #[derive(Clone, Copy)]

@@ -1,7 +1,6 @@
 //! What a measurement is made with: fresh simulated drives, handed out one at a time, and the way to stop.
 
 use crate::FigureError;
-use crate::crew::Shared;
 use flashlane_base::Seed;
 use flashlane_device::Device;
 use flashlane_measure::{Interruption, Replay, ReplayOptions, replay};
@@ -11,6 +10,8 @@ use flashlane_sim::{Drive, DriveConfig, profile};
 use flashlane_sweep::Store;
 use flashlane_trace::{OpenOptions, Record};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -45,6 +46,9 @@ pub struct Progress {
     /// The share of all measurements done, 0 to 1.
     pub share: f64,
 }
+
+/// What figures share: the results of the measurements by their names.
+pub(crate) type Shared = BTreeMap<&'static str, Value>;
 
 /// What a figure measures with.
 pub(crate) struct Lab<'a> {

@@ -1,7 +1,7 @@
 //! Papers, their figures, and how one is studied.
 
-use crate::crew::{Crew, Shared, Task};
-use crate::lab::Lab;
+use crate::crew::{Crew, Task};
+use crate::lab::{Lab, Shared};
 use crate::{FigureError, Options, REGISTRY, Row, STUDY_SCHEMA, StudyError, StudyResult};
 use flashlane_measure::Interruption;
 use flashlane_result::{Figure, Warning};
