@@ -121,15 +121,6 @@ pub fn json(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-/// One line of CSV (RFC 4180).
-pub fn csv_line(cells: &[&str]) -> String {
-    let quoted = cells.iter().map(|cell| {
-        let quote = cell.contains([',', '"', '\n', '\r']);
-        if quote { format!("\"{}\"", cell.replace('"', "\"\"")) } else { (*cell).to_owned() }
-    });
-    quoted.collect::<Vec<_>>().join(",") + "\r\n"
-}
-
 /// Prints on standard output. A reader that has seen enough (`| head`) is no error.
 pub fn print(text: &str) -> Result<(), Failure> {
     match write_out(text) {

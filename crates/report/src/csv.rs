@@ -1,4 +1,4 @@
-//! The main table of a document for programs: RFC 4180, values exact and named as in the result.
+//! CSV (RFC 4180), and a document's main table in it: values exact and named as in the result.
 
 use crate::document::{Document, Table};
 
@@ -9,19 +9,18 @@ pub(crate) fn render(document: &Document) -> String {
 
 fn render_table(table: &Table) -> String {
     let note = (!table.note_key.is_empty()).then_some(table.note_key);
-    let mut out = String::new();
-    push_line(&mut out, table.columns.iter().map(|column| column.key.as_str()).chain(note));
+    let mut out = csv_line(table.columns.iter().map(|column| column.key.as_str()).chain(note));
     for row in &table.rows {
         let note = note.map(|_| row.note.as_str());
-        push_line(&mut out, row.cells.iter().map(|cell| cell.for_programs()).chain(note));
+        out += &csv_line(row.cells.iter().map(|cell| cell.for_programs()).chain(note));
     }
     out
 }
 
-fn push_line<'a>(out: &mut String, fields: impl Iterator<Item = &'a str>) {
-    let fields: Vec<String> = fields.map(quoted).collect();
-    out.push_str(&fields.join(","));
-    out.push_str("\r\n");
+/// A line of CSV with its end; fields are quoted where they need it.
+pub fn csv_line<'a>(fields: impl IntoIterator<Item = &'a str>) -> String {
+    let fields: Vec<String> = fields.into_iter().map(quoted).collect();
+    fields.join(",") + "\r\n"
 }
 
 fn quoted(field: &str) -> String {
@@ -38,8 +37,9 @@ mod tests {
 
     #[test]
     fn only_what_needs_quotes_gets_them() {
-        let mut out = String::new();
-        push_line(&mut out, ["plain", "a,b", "say \"so\"", "", " x"].into_iter());
-        assert_eq!(out, "plain,\"a,b\",\"say \"\"so\"\"\",,\" x\"\r\n");
+        assert_eq!(
+            csv_line(["plain", "a,b", "say \"so\"", "", " x"]),
+            "plain,\"a,b\",\"say \"\"so\"\"\",,\" x\"\r\n"
+        );
     }
 }

@@ -18,6 +18,7 @@ mod text;
 mod wording;
 mod write;
 
+pub use csv::csv_line;
 pub use samples::{Samples, Values};
 pub use svg::{svg, svg_of_width};
 pub use write::{check_place, write_all, write_page};

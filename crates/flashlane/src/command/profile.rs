@@ -2,10 +2,11 @@
 
 use crate::failure::{Failure, Status};
 use crate::options::Format;
-use crate::output::{csv_line, json, print};
+use crate::output::{json, print};
 use flashlane_base::units::format_bytes;
 use flashlane_open::{config_named, profile_text};
 use flashlane_policy::Policies;
+use flashlane_report::csv_line;
 use flashlane_sim::config::DriveConfig;
 use flashlane_sim::profile::PROFILES;
 use serde_json::{Value, json};
@@ -80,10 +81,10 @@ fn list(format: Format) -> Result<Status, Failure> {
             let drives: Vec<Value> = drives.iter().map(portrait).collect();
             json(&json!({ "schema": "flashlane.profiles/1", "profiles": drives }))
         }
-        Format::Csv => drives.iter().fold(csv_line(FIELDS), |text, drive| {
+        Format::Csv => drives.iter().fold(csv_line(FIELDS.iter().copied()), |text, drive| {
             let portrait = portrait(drive);
             let values: Vec<String> = FIELDS.iter().map(|field| plain(&portrait[*field])).collect();
-            text + &csv_line(&values.iter().map(String::as_str).collect::<Vec<_>>())
+            text + &csv_line(values.iter().map(String::as_str))
         }),
     };
     print(&text)?;
@@ -191,10 +192,10 @@ fn fields(table: &toml::Table) -> String {
     for table in provenance.values().filter_map(toml::Value::as_table) {
         walk("", table, &mut sources);
     }
-    settings.iter().fold(csv_line(&["field", "value", "source"]), |text, (field, value)| {
+    settings.iter().fold(csv_line(["field", "value", "source"]), |text, (field, value)| {
         let section = field.split_once('.').map(|(section, _)| format!("{section}.*"));
         let source = sources.iter().find(|(name, _)| name == field || Some(name) == section.as_ref());
-        text + &csv_line(&[field, value, source.map_or("", |(_, source)| source)])
+        text + &csv_line([field.as_str(), value, source.map_or("", |(_, source)| source)])
     })
 }
 

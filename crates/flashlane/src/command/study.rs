@@ -2,11 +2,12 @@
 
 use crate::failure::{Failure, Status, tell};
 use crate::options::{EffortOptions, Format, OutputOptions, at_least_one, seed};
-use crate::output::{self, csv_line, width};
+use crate::output::{self, width};
 use crate::progress::Meter;
 use crate::sweep;
 use anyhow::anyhow;
 use flashlane_base::Seed;
+use flashlane_report::csv_line;
 use flashlane_studies::{Options, Progress, REGISTRY, Studied, Study, StudyError, StudyResult, Verdict};
 use flashlane_sweep::Store;
 use serde_json::{Value, json};
@@ -134,8 +135,8 @@ fn list(format: Format) -> String {
             let studies: Vec<Value> = REGISTRY.iter().map(fields).collect();
             output::json(&json!({ "schema": "flashlane.studies/1", "studies": studies }))
         }
-        Format::Csv => rows().fold(csv_line(&["paper", "figure", "claim"]), |text, (study, figure)| {
-            text + &csv_line(&[study.paper, figure.id, figure.claim])
+        Format::Csv => rows().fold(csv_line(["paper", "figure", "claim"]), |text, (study, figure)| {
+            text + &csv_line([study.paper, figure.id, figure.claim])
         }),
     }
 }

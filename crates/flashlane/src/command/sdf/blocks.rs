@@ -5,11 +5,12 @@ use super::status::located;
 use super::verdict::Verdict;
 use crate::failure::{Failure, Status, tell};
 use crate::options::Format;
-use crate::output::{self, csv_line, json, print};
+use crate::output::{self, json, print};
 use anyhow::{Context, anyhow};
 use flashlane_base::units::exact_bytes;
 use flashlane_block::{Outcome, Payload};
 use flashlane_open::{AnyBlocks, BlockAccess, Target};
+use flashlane_report::csv_line;
 use flashlane_trace::is_standard_input;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -203,9 +204,9 @@ pub fn list(target: &Target, format: Format) -> Result<Status, Failure> {
             let head = format!("{:>12} {:>12} {:>6} {:>8}\n", "id", "bytes", "lane", "unit");
             format!("Verdict: {}\n{head}{}", verdict.text, rows.map(line).collect::<String>())
         }
-        Format::Csv => rows.fold(csv_line(&["id", "length_bytes", "lane", "unit"]), |text, row| {
+        Format::Csv => rows.fold(csv_line(["id", "length_bytes", "lane", "unit"]), |text, row| {
             let cells = row.map(|number| number.to_string());
-            text + &csv_line(&cells.each_ref().map(String::as_str))
+            text + &csv_line(cells.iter().map(String::as_str))
         }),
         Format::Json => {
             let rows: Vec<Value> = rows
