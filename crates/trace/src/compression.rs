@@ -3,8 +3,7 @@
 //! What is read is told by its bytes, whatever it is called; what is written is compressed as its name ends. Endings
 //! mean the same in upper case.
 
-use crate::packing::is_packed;
-use crate::write::WriteError;
+use crate::packing::{is_among, is_packed};
 use std::path::Path;
 
 /// A compression that is read and written.
@@ -52,22 +51,14 @@ impl Compression {
         Self::ALL.into_iter().find(|compression| is_among(ending, compression.endings()))
     }
 
-    /// That in which a file of this name is to be written, if in any.
+    /// The compression in which a file of this name is written, if any.
     ///
     /// # Errors
-    /// [`WriteError::Compression`] where the name is that of one which is not written.
-    pub fn of_new(path: &Path) -> Result<Option<Self>, WriteError> {
+    /// The ending, where it is that of a compression or archive that is not written.
+    pub fn of_new(path: &Path) -> Result<Option<Self>, &str> {
         let Some(ending) = ending(path) else { return Ok(None) };
-        if is_packed(ending) {
-            return Err(WriteError::Compression { path: path.to_owned(), ending: ending.to_owned() });
-        }
-        Ok(Self::of_ending(ending))
+        if is_packed(ending) { Err(ending) } else { Ok(Self::of_ending(ending)) }
     }
-}
-
-/// Whether that is one of those endings, in whatever case.
-pub(crate) fn is_among(ending: &str, known: &[&str]) -> bool {
-    known.iter().any(|known| ending.eq_ignore_ascii_case(known))
 }
 
 /// How a name ends, without the point.

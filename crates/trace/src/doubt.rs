@@ -1,7 +1,7 @@
 //! What there is to doubt in what was read of a trace: typed, told in the same words by whoever reads one.
 
-use crate::summary::counted;
-use crate::{Backward, Refusal, Summary};
+use crate::fault::{Backward, Refusal, counted};
+use crate::summary::Summary;
 
 /// A reason not to take a trace at face value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

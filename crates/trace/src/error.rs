@@ -1,8 +1,7 @@
 //! What can be wrong with a trace: it cannot be opened, it cannot be read to its end, it cannot be written.
 
+use crate::fault::{Device, Refusal, counted};
 use crate::source::{self as packed, MEMORY_MOST};
-use crate::summary::counted;
-use crate::{Device, FORMATS, Refusal};
 use flashlane_base::units::format_bytes;
 use std::io;
 use std::path::PathBuf;
@@ -19,10 +18,12 @@ pub enum OpenError {
         source: io::Error,
     },
     /// The format that was named does not exist.
-    #[error("there is no trace format '{given}'; known are {}", names(FORMATS.iter().map(|format| format.name)))]
+    #[error("there is no trace format '{given}'; known are {}", known.join(", "))]
     UnknownFormat {
         /// The name as it was given.
         given: String,
+        /// The formats that there are.
+        known: Vec<&'static str>,
     },
     /// It is packed in a way that is not read.
     #[error(
@@ -37,16 +38,18 @@ pub enum OpenError {
     /// The content is of no known format.
     #[error(
         "the format of '{name}' is not recognised{hint}; name it, if it is one of {}",
-        names(FORMATS.iter().map(|format| format.name))
+        known.join(", ")
     )]
     NotRecognised {
         /// The trace's path or name.
         name: String,
         /// What it looks like instead, with a leading separator; or how it begins.
         hint: String,
+        /// The formats that there are.
+        known: Vec<&'static str>,
     },
     /// The content fits several formats.
-    #[error("'{name}' may be in any of the formats {}: name the one that it is", names(candidates.iter().copied()))]
+    #[error("'{name}' may be in any of the formats {}: name the one that it is", candidates.join(", "))]
     Ambiguous {
         /// The trace's path or name.
         name: String,
@@ -140,16 +143,57 @@ pub enum ReadError {
     },
 }
 
+/// Why a trace could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The format has no writer.
+    #[error("traces are not written as '{given}'; they are as {}", written.join(", "))]
+    NotWritten {
+        /// The format's name.
+        given: &'static str,
+        /// The formats that are written.
+        written: Vec<&'static str>,
+    },
+    /// Its name is that of a file which is compressed in a way that is not written.
+    #[error(
+        "cannot write '{}' as .{ending}: traces are compressed as .gz, .xz and .zst, and under other names not at all",
+        path.display()
+    )]
+    Compression {
+        /// Its path.
+        path: PathBuf,
+        /// How that ends.
+        ending: String,
+    },
+    /// The file is there already.
+    #[error("'{name}' is there already, and is not overwritten unasked")]
+    Exists {
+        /// Its path.
+        name: String,
+    },
+    /// The file cannot be made or written.
+    #[error("cannot write the trace '{name}': {source}")]
+    File {
+        /// Its path, or `standard output`.
+        name: String,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl WriteError {
+    /// Whether whoever was to read it has gone (`| head`).
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::File { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
 fn counted_units(units: u64, unit: &str) -> String {
     counted(units, unit, &format!("{unit}s"))
 }
 
 fn were_read(records: u64) -> String {
     counted(records, "request was read", "requests were read")
-}
-
-fn names<'a>(list: impl Iterator<Item = &'a str>) -> String {
-    list.collect::<Vec<_>>().join(", ")
 }
 
 fn listed(devices: &[Device]) -> String {

@@ -1,8 +1,8 @@
 //! Where a trace is written: a file, compressed as its name ends, that is there whole or not at all; or standard output.
 
 use crate::compression::Compression;
+use crate::error::WriteError;
 use crate::standard::{is_standard_output, output_name};
-use crate::write::WriteError;
 use flashlane_files::WholeFile;
 use std::io::{self, Write};
 use std::path::Path;
@@ -36,7 +36,8 @@ impl Output {
     /// [`WriteError::Compression`] for names of compressed files that are not written, [`WriteError::Exists`], and
     /// [`WriteError::File`] where it cannot be made.
     pub fn create(path: &Path, force: bool) -> Result<Self, WriteError> {
-        let compression = Compression::of_new(path)?;
+        let compression = Compression::of_new(path)
+            .map_err(|ending| WriteError::Compression { path: path.into(), ending: ending.into() })?;
         if is_standard_output(path) {
             return Self::begin(Place::Standard(io::stdout()), compression, path, force);
         }

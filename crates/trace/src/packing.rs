@@ -2,8 +2,6 @@
 //! its name. The first lines of an archive's first file may look like a trace's; and a file that is called so and is
 //! nothing of the kind helps nobody.
 
-use crate::compression::is_among;
-
 struct Packing {
     /// What a file of it is.
     name: &'static str,
@@ -43,6 +41,11 @@ pub(crate) fn packing(head: &[u8]) -> Option<&'static str> {
 /// Whether names of what is packed end so.
 pub(crate) fn is_packed(ending: &str) -> bool {
     PACKINGS.iter().any(|packing| is_among(ending, packing.endings))
+}
+
+/// Whether that is one of those endings, in whatever case.
+pub(crate) fn is_among(ending: &str, known: &[&str]) -> bool {
+    known.iter().any(|known| ending.eq_ignore_ascii_case(known))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Where readers put requests: checked, counted, by device, a batch at a time.
 
-use crate::summary::{Backward, Fault, Refusal};
-use crate::{Device, Record};
+use crate::Record;
+use crate::fault::{Backward, Device, Fault, Refusal};
 use flashlane_base::{Duration, Instant, Operation};
 use std::collections::BTreeMap;
 

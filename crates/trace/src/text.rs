@@ -3,9 +3,10 @@
 //! Memory is one buffer. `\n`, `\r\n` and `\r` end a line, mixed or not. Blank lines and comments (`#`) are skipped
 //! for all formats alike, and so is a first line of words where a request should be: a header.
 
+use crate::Record;
 use crate::cursor::{Cursor, SLACK};
+use crate::fault::Fault;
 use crate::sink::{Reason, Sink, Wanted};
-use crate::{Fault, Record};
 use std::io::{self, Read};
 
 /// Bytes a block, at most; a line cannot be longer.

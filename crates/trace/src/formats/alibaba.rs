@@ -5,10 +5,10 @@
 use super::blank;
 use crate::Record;
 use crate::cursor::Cursor;
+use crate::encode::{Encode, Loss, number};
 use crate::format::{Format, Writing};
 use crate::sink::{Reason, Sink};
 use crate::text::{Parse, Text, fits};
-use crate::write::{Encode, Loss, number};
 use flashlane_base::Operation;
 
 pub(crate) const FORMAT: Format = Format {

@@ -5,7 +5,7 @@
 //! between two events that is none is refused once, and reading goes on at the next one.
 
 use super::{blank, device_name};
-use crate::Fault;
+use crate::fault::Fault;
 use crate::format::{Format, Input};
 use crate::pairing::{Action, Event, Pairing};
 use crate::sink::{Reason, Sink};

@@ -6,10 +6,10 @@
 use super::blank;
 use crate::Record;
 use crate::cursor::Cursor;
+use crate::encode::{Encode, Loss, decimal, number, sectors};
 use crate::format::{Format, Writing};
 use crate::sink::{Reason, Sink};
 use crate::text::{Parse, Text, fits, in_sectors};
-use crate::write::{Encode, Loss, decimal, number, sectors};
 use flashlane_base::Operation;
 
 pub(crate) const FORMAT: Format = Format {

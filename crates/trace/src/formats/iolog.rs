@@ -8,11 +8,11 @@
 use super::blank;
 use crate::Record;
 use crate::cursor::Cursor;
+use crate::encode::{Encode, Loss, number};
 use crate::format::{Format, Writing};
 use crate::names::{Names, TOO_MANY};
 use crate::sink::{Given, Reason, Sink};
 use crate::text::{Parse, Text, first_line};
-use crate::write::{Encode, Loss, number};
 use flashlane_base::Operation;
 
 pub(crate) const VERSION_2: Format = Format {

@@ -19,17 +19,17 @@ pub(super) fn format(
 ) -> Result<&'static Format, Failure> {
     let is_raw = |format: &Format| raw.is_some_and(|raw| raw.name == format.name);
     let can_be = |format: &&Format| format.is_written() || is_raw(format);
-    let not_written = |given| Err(Failure::unusable(WriteError::NotWritten { given }));
+    let not_written = |format: &Format| Err(Failure::unusable(format.not_written()));
     if let Some(name) = to {
         let format = Format::named(name).map_err(Failure::unusable)?;
-        return if can_be(&format) { Ok(format) } else { not_written(format.name) };
+        return if can_be(&format) { Ok(format) } else { not_written(format) };
     }
     let called: Vec<_> = Format::of_ending(out).collect();
     let fitting: Vec<_> = called.iter().copied().filter(can_be).collect();
     match (&fitting[..], &called[..], raw) {
         ([format], ..) => Ok(format),
         ([], [], Some(raw)) => Ok(raw),
-        ([], [format, ..], _) => not_written(format.name),
+        ([], [format, ..], _) => not_written(format),
         _ => {
             let all: Vec<_> = FORMATS.iter().copied().filter(can_be).collect();
             let names = if fitting.is_empty() { all } else { fitting };

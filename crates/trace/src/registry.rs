@@ -1,0 +1,154 @@
+//! The registry of formats, and how one is found.
+
+use crate::error::{OpenError, WriteError};
+use crate::format::Format;
+use crate::formats;
+use crate::text::first_line;
+use std::path::Path;
+
+/// Every format. A new one is a file in `formats/` and a line here.
+pub const FORMATS: &[&Format] = &[
+    &formats::disksim::FORMAT,
+    &formats::blkparse::FORMAT,
+    &formats::blktrace::FORMAT,
+    &formats::msr::FORMAT,
+    &formats::iolog::VERSION_2,
+    &formats::iolog::VERSION_3,
+    &formats::mqsim::FORMAT,
+    &formats::spc::FORMAT,
+    &formats::alibaba::FORMAT,
+    &formats::tencent::FORMAT,
+];
+
+impl Format {
+    /// The format called `name`.
+    ///
+    /// # Errors
+    /// [`OpenError::UnknownFormat`] with the names that there are.
+    pub fn named(name: &str) -> Result<&'static Self, OpenError> {
+        let format = FORMATS.iter().copied().find(|format| format.name == name);
+        format.ok_or_else(|| OpenError::UnknownFormat { given: name.into(), known: names() })
+    }
+
+    /// The formats whose files' names end as this one does.
+    pub fn of_ending(name: &Path) -> impl Iterator<Item = &'static Self> {
+        FORMATS.iter().copied().filter(move |format| format.has_ending_of(name))
+    }
+
+    /// The refusal of a format that has no writer, with those that have one.
+    pub fn not_written(&self) -> WriteError {
+        let written = FORMATS.iter().filter(|format| format.is_written());
+        WriteError::NotWritten { given: self.name, written: written.map(|format| format.name).collect() }
+    }
+
+    /// The format of content that begins with `head`; the file's name decides between several that fit.
+    pub(crate) fn recognised(head: &[u8], name: &str) -> Result<&'static Self, OpenError> {
+        let fitting: Vec<&'static Self> =
+            FORMATS.iter().copied().filter(|format| (format.recognise)(head)).collect();
+        match fitting[..] {
+            [format] => Ok(format),
+            [] => Err(OpenError::NotRecognised { name: name.into(), hint: hint(head), known: names() }),
+            _ => {
+                let extended: Vec<_> =
+                    fitting.iter().filter(|format| format.has_ending_of(Path::new(name))).collect();
+                match (&extended[..], by_time(&fitting, head)) {
+                    ([format], _) => Ok(format),
+                    (_, Some(format)) => Ok(format),
+                    _ => Err(OpenError::Ambiguous {
+                        name: name.into(),
+                        candidates: fitting.iter().map(|format| format.name).collect(),
+                    }),
+                }
+            }
+        }
+    }
+}
+
+fn names() -> Vec<&'static str> {
+    FORMATS.iter().map(|format| format.name).collect()
+}
+
+/// The first times of lines that begin with one: DiskSim's in ms, or MQSim's in ns.
+const TIMES: usize = 1024;
+/// Fewer say nothing about the unit.
+const TIMES_LEAST: usize = 16;
+/// A mean distance of requests up to this is in ms: in ns it were 50 million requests a second.
+const MS_MOST: f64 = 20.0;
+/// And from this on in ns: in ms it were one request in 10 s.
+const NS_LEAST: f64 = 10_000.0;
+
+/// Of DiskSim and MQSim, whose lines are alike where all times are whole numbers, the one whose unit of time makes sense
+/// of them; none where both do, or other formats fit too.
+fn by_time(fitting: &[&'static Format], head: &[u8]) -> Option<&'static Format> {
+    let is_either = |format: &&&Format| ["disksim", "mqsim"].contains(&format.name);
+    if fitting.len() != 2 || fitting.iter().filter(is_either).count() != 2 {
+        return None;
+    }
+    let lines = head.split(|byte| matches!(byte, b'\n' | b'\r'));
+    // The head may cut its last line: what is left of a time is none.
+    let whole = head.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).map_or(0, |end| end + 1);
+    let lines = lines.scan(0, |at, line| {
+        *at += line.len() + 1;
+        (*at <= whole).then_some(line)
+    });
+    let time = |line: &[u8]| {
+        let field = line.trim_ascii().split(|byte| matches!(byte, b' ' | b'\t')).next()?;
+        std::str::from_utf8(field).ok()?.parse::<f64>().ok()
+    };
+    let times: Vec<f64> = lines.filter_map(time).take(TIMES).collect();
+    let (first, last) = (times.iter().copied().reduce(f64::min)?, times.iter().copied().reduce(f64::max)?);
+    let apart = (last - first) / (times.len().max(2) - 1) as f64;
+    let name = match apart {
+        _ if times.len() < TIMES_LEAST || apart <= 0.0 => return None,
+        apart if apart <= MS_MOST => "disksim",
+        apart if apart >= NS_LEAST => "mqsim",
+        _ => return None,
+    };
+    fitting.iter().copied().find(|format| format.name == name)
+}
+
+/// What unrecognised content looks like.
+fn hint(head: &[u8]) -> String {
+    let line = first_line(head);
+    if [b"\xff\xfe", b"\xfe\xff"].iter().any(|mark| head.starts_with(*mark)) {
+        return ": it is text in UTF-16, and traces are read in UTF-8".into();
+    }
+    if line.is_empty() {
+        return ": it has no line with anything in it".into();
+    }
+    let text: String = String::from_utf8_lossy(&line[..line.len().min(60)])
+        .chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect();
+    format!(": it begins with '{text}{}'", if line.len() > 60 { "…" } else { "" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace(step: u64, lines: u64) -> String {
+        (0..lines).map(|n| format!("{} 0 {} 8 {}\n", n * step, n * 8, n % 2)).collect()
+    }
+
+    #[test]
+    fn whole_times_are_in_the_unit_that_makes_sense_of_them() {
+        let recognised = |text: &str, name: &str| {
+            Format::recognised(text.as_bytes(), name)
+                .map(|format| format.name)
+                .map_err(|error| error.to_string())
+        };
+        // 5 ms apart, and 60 us apart.
+        assert_eq!(recognised(&trace(5, 100), "a.trace"), Ok("disksim"));
+        assert_eq!(recognised(&trace(60_000, 100), "a.trace"), Ok("mqsim"));
+        // A last line that the head cuts has part of a time.
+        assert_eq!(recognised(&(trace(60_000, 100) + "60"), "a.trace"), Ok("mqsim"));
+        // Either makes sense: 1 s apart, or 1 us.
+        for text in [trace(1000, 100), trace(60_000, 3), trace(0, 100)] {
+            assert!(recognised(&text, "a.trace").unwrap_err().contains("disksim, mqsim"), "{text}");
+        }
+        // Whoever says what it is knows better.
+        assert_eq!(recognised(&trace(60_000, 100), "a.ascii"), Ok("disksim"));
+        assert_eq!(recognised(&trace(5, 100), "a.MQSIM.gz"), Ok("mqsim"));
+    }
+}
