@@ -2,9 +2,9 @@
 
 use crate::choice::Choice;
 use crate::chunk::Area;
-use crate::confirm::Measured;
 use crate::grid::Cell;
 use crate::load::Load;
+use crate::measured::Measured;
 use crate::options::Medium;
 use crate::state::State;
 use flashlane_base::Duration;

@@ -6,9 +6,9 @@
 //! next point is measured, until the choice stands.
 
 use crate::bench::Bench;
-use crate::confirm::Measured;
 use crate::grid::{Cell, Grid};
 use crate::load::Load;
+use crate::measured::Measured;
 use flashlane_measure::Interruption;
 
 /// Share of the best bandwidth that is good enough.

@@ -6,8 +6,8 @@
 
 use crate::bench::Bench;
 use crate::chunk::Area;
-use crate::confirm::Measured;
 use crate::load::Load;
+use crate::measured::Measured;
 use flashlane_base::units::format_bytes;
 use flashlane_base::{Duration, Histogram, Instant, Seed};
 use flashlane_measure::Interruption;

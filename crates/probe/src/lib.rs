@@ -20,6 +20,7 @@ mod interference;
 mod link;
 mod load;
 pub mod mapping;
+mod measured;
 mod options;
 pub mod pattern;
 mod readahead;

@@ -13,9 +13,9 @@
 //! separately, where the drive counts it.
 
 use crate::bench::Bench;
-use crate::confirm::{self, Measured};
 use crate::grid::Cell;
 use crate::load::Load;
+use crate::measured::{self, Measured};
 use crate::options::{Budget, Effort, Medium, Options, Progress};
 use flashlane_base::Seed;
 use flashlane_device::Device;
@@ -167,7 +167,7 @@ pub(crate) fn sustained(
         let job = Load::RandomWrite.job(cell.size, cell.depth);
         // A repetition on a drive in its state before the probe has to write this volume first.
         let line = Workload::single(job, measured.requests).warmup(warmup);
-        measured.workload = confirm::line(&line);
+        measured.workload = measured::line(&line);
         let enough = measured.steady
             && (history.effort != Effort::Full || is_worn(&measured, history, capacity_bytes));
         if enough || doubled >= history.doublings() {
@@ -221,7 +221,7 @@ pub(crate) fn burst(
     let workload = Workload::single(Load::RandomWrite.job(cell.size, cell.depth), requests);
     let seed = Seed(bench.random().bits());
     let run = bench.run(&workload.clone().seed(seed))?;
-    let measured = Measured { workload: confirm::line(&workload), ..Measured::from(&run) };
+    let measured = Measured { workload: measured::line(&workload), ..Measured::from(&run) };
     history.written_bytes += requests * cell.size;
     Ok(Some(Rate::from(&measured)))
 }
