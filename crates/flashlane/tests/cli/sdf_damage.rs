@@ -200,6 +200,68 @@ fn units_that_cannot_be_read_are_not_called_empty() {
     assert!(!report.contains("sdf rm") && !report.contains("sdf format"), "{report}");
 }
 
+/// As a partition table leaves a device: 34 sectors at its beginning and 33 at its end are not ours any more.
+#[test]
+fn both_ends_are_written_anew_in_the_shape_that_is_given() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, small) = (dir.path().join("flash"), dir.path().join("small"));
+    let bare = format!("lanes({})", path.display());
+    let shape = bare.replace(')', ",channels=2,unit=1MiB)");
+    fs::write(&small, [7; 50_000]).unwrap();
+    done(&["sdf", "format", &shape, "--create", "12MiB", "--allow-page-cache"]);
+    done(&["sdf", "put", &shape, text(&small), text(&small), text(&small)]);
+    let whole = fs::read(&path).unwrap();
+    let (first, last) = (34 * 512, whole.len() - 33 * 512);
+    let repair = ["sdf", "fsck", &shape, "--repair", "--destroy-data"];
+    for is_table in [false, true] {
+        let mut bytes = whole.clone();
+        bytes[..first].fill(0);
+        bytes[last..].fill(0);
+        if is_table {
+            bytes[512..520].copy_from_slice(b"EFI PART");
+            let backup = bytes.len() - 512;
+            bytes[backup..backup + 8].copy_from_slice(b"EFI PART");
+        }
+        fs::write(&path, &bytes).unwrap();
+        // Without the shape the device says it.
+        for action in ["ls", "status", "fsck"] {
+            let asked = ["sdf", action, &bare];
+            let ended = refused(2, &asked, &["holds blocks of Flashlane", ",channels=2,unit=1MiB)'"]);
+            assert!(!ended.stderr.contains("format=yes"), "{}", ended.stderr);
+        }
+        let wrong = bare.replace(')', ",channels=4,unit=1MiB)");
+        refused(2, &["sdf", "ls", &wrong], &["holds blocks of Flashlane", ",channels=2,unit=1MiB)'"]);
+        let list = json(&["sdf", "ls", &shape]);
+        assert_eq!(list["blocks"].as_array().unwrap().len(), 3);
+        assert!(
+            list["verdict"].as_str().unwrap().starts_with("no superblock of the lanes is left"),
+            "{list}"
+        );
+        let copy = dir.path().join(format!("copy-{is_table}"));
+        done(&["sdf", "get", &shape, "1", "--output", text(&copy)]);
+        assert_eq!(fs::read(&copy).unwrap(), [7; 50_000]);
+        let said = if is_table { "GPT partition table" } else { "no superblock of its lanes is left" };
+        for change in
+            [&["put", &shape, text(&small)][..], &["rm", &shape, "0"], &["fsck", &shape, "--repair"]]
+        {
+            refused(2, &[&["sdf"], change].concat(), &[said, "--repair --destroy-data"]);
+        }
+        if is_table {
+            refused(2, &repair, &[said, "--really"]);
+        }
+        assert!(fs::read(&path).unwrap() == bytes);
+        let really = [&repair[..], &["--really", text(&path)]].concat();
+        let repaired = json(if is_table { &really } else { &repair });
+        assert_eq!(
+            (&repaired["blocks_checked"], &repaired["sound"]),
+            (&3.into(), &true.into()),
+            "{repaired}"
+        );
+        done(&["sdf", "put", &bare, text(&small)]);
+        assert_eq!(json(&["sdf", "fsck", &bare])["blocks_checked"], 4);
+    }
+}
+
 #[test]
 fn rm_says_what_it_deleted_and_what_it_did_not() {
     let device = Device::new();

@@ -277,6 +277,6 @@ fn format_keeps_the_division_unless_a_shape_is_given() {
     let format = ["sdf", "format", &bare, "--destroy-data"];
     refused(2, &format, &["Flashlane blocks", "--really"]);
     let really = [&format[..], &["--really", text(&device.path)]].concat();
-    refused(2, &really, &["may still hold blocks", "format=yes"]);
+    refused(2, &really, &["holds blocks of Flashlane", ",channels=2,unit=128KiB)'"]);
     assert!(fs::read(&device.path).unwrap() == bytes);
 }

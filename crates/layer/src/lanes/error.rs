@@ -62,6 +62,29 @@ pub enum LanesError {
         /// The device below.
         device: String,
     },
+    /// Both superblocks are lost, and blocks are there.
+    #[error(
+        "'{device}' holds blocks of Flashlane, and no superblock of their lanes is left, neither at its beginning nor at its \
+         end. Do not format it: in the shape that the lanes had they can be read, as 'lanes({device}{})'{}",
+        shape.as_deref().unwrap_or(",channels=…,unit=…,read-unit=…"),
+        if shape.is_some() { "" } else { " with the values that were given when it was divided" }
+    )]
+    OnlyBlocks {
+        /// The device below.
+        device: String,
+        /// Their shape as settings, each after a comma, where a superblock of the blocks says it.
+        shape: Option<String>,
+    },
+    /// Both superblocks are lost, the lanes are found in the shape that was given, and the device is opened to be written.
+    #[error(
+        "'{device}' is not written to: no superblock of its lanes is left, and they are read in the shape that was given, as \
+         the headers of the blocks say it. 'repair=overwrite' ('flashlane sdf fsck DEVICE --repair --destroy-data') writes \
+         the lanes' records anew, and what has taken their place is lost"
+    )]
+    Recovered {
+        /// The device below.
+        device: String,
+    },
     /// Foreign data lies where the lanes keep their records, and the device is opened to be written.
     #[error(
         "'{device}' is not written to: it has lanes, and {} of their records {} been overwritten with other data, the first at \

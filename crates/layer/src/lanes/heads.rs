@@ -61,6 +61,22 @@ pub(super) fn foreign<D: DataDevice>(
     Ok(foreign)
 }
 
+/// Gives `visit` the head of every unit; none where the device cannot read it.
+pub(super) fn read_all<D: DataDevice>(
+    driven: &mut Driven<'_, D>,
+    layout: &Layout,
+    mut visit: impl FnMut(u64, Option<&[u8]>),
+) -> Result<(), LanesError> {
+    const ACTION: &str = "read the beginnings of the units";
+    each(driven, ACTION, layout, Operation::Read, 0..layout.units(), |number, outcome, head| {
+        if outcome == Err(Failure::DeviceLost) {
+            return Err(LanesError::Failed { action: ACTION, failure: Failure::DeviceLost });
+        }
+        visit(number, outcome.is_ok().then_some(head));
+        Ok(())
+    })
+}
+
 /// Reads or zeroes the heads of `units`, several at once, and gives `ended` each outcome.
 fn each<D: DataDevice>(
     driven: &mut Driven<'_, D>,

@@ -23,6 +23,7 @@ mod heads;
 mod layout;
 mod open;
 mod ours;
+mod recover;
 mod search;
 mod settings;
 mod table;
@@ -44,6 +45,7 @@ use flashlane_device::{
 };
 use layout::Layout;
 use open::{Driven, Opened};
+use recover::Search;
 use std::collections::{BTreeMap, BTreeSet};
 use table::Table;
 
@@ -94,6 +96,8 @@ pub struct Lanes<D> {
     foreign_heads: BTreeSet<u64>,
     /// Superblocks to be written anew.
     superblocks: Vec<u64>,
+    /// Whether no superblock was left, and the heads of the units say what lost records did.
+    is_recovered: bool,
     /// Whether anything may be written: not before a write, an erase or a repair was accepted.
     awake: bool,
     sectors_written: u64,
@@ -131,7 +135,7 @@ impl<D: DataDevice> Lanes<D> {
     ///
     /// Requires: nothing is in flight on `below`.
     pub fn open(below: D) -> Result<Self, LanesError> {
-        Self::open_if(below, Repair::Ours, false, |_| Ok(()))
+        Self::open_if(below, Repair::Ours, false, Search::default(), |_| Ok(()))
     }
 
     /// The same, of a device of which [`Lanes::repair`] may overwrite foreign data. Nothing is written before.
@@ -139,7 +143,7 @@ impl<D: DataDevice> Lanes<D> {
     /// # Errors
     /// [`LanesError`]: there are no lanes, or they cannot be used.
     pub fn open_to_repair(below: D, repair: Repair) -> Result<Self, LanesError> {
-        Self::open_if(below, repair, false, |_| Ok(()))
+        Self::open_if(below, repair, false, Search::default(), |_| Ok(()))
     }
 
     /// Opens the lanes as [`Lanes::open`] does. A unit that the table calls erased, and that begins with foreign data, then
@@ -149,7 +153,7 @@ impl<D: DataDevice> Lanes<D> {
     /// # Errors
     /// As [`Lanes::open`].
     pub fn open_checked(below: D) -> Result<Self, LanesError> {
-        Self::open_if(below, Repair::Ours, true, |_| Ok(()))
+        Self::open_if(below, Repair::Ours, true, Search::default(), |_| Ok(()))
     }
 
     /// The same, unless `accept` has something against their shape.
@@ -157,16 +161,19 @@ impl<D: DataDevice> Lanes<D> {
         mut below: D,
         repair: Repair,
         checks_erased: bool,
+        search: Search,
         accept: impl FnOnce(&Shape) -> Result<(), LanesError>,
     ) -> Result<Self, LanesError> {
         let mut next = 0;
         let mut driven = Driven { device: &mut below, next: &mut next };
-        let mut opened = open::superblock(&mut driven, accept)?;
+        let mut opened = open::superblock(&mut driven, accept)
+            .or_else(|error| recover::lanes(&mut driven, search, error))?;
         let (records, found) = open::table(&mut driven, &mut opened)?;
         let foreign_heads = foreign_units(&mut driven, &mut opened, &records, checks_erased)?;
         if repair == Repair::Ours && !below.profile().read_only {
             opened.check_writable(&below.profile().name)?;
         }
+        let is_recovered = opened.recovered.is_some();
         let Opened { superblock, layout, damage, superblocks, .. } = opened;
         let profile = profile(below.profile(), &layout);
         Ok(Self {
@@ -186,6 +193,7 @@ impl<D: DataDevice> Lanes<D> {
             done: BTreeMap::new(),
             damage,
             superblocks,
+            is_recovered,
             awake: false,
             sectors_written: 0,
             gone: false,
@@ -221,6 +229,7 @@ impl<D: DataDevice> Lanes<D> {
         let mut driven = Driven { device: &mut self.below, next: &mut self.next };
         let mut opened = open::superblock(&mut driven, |_| Ok(()))?;
         open::table(&mut driven, &mut opened)?;
+        self.is_recovered = false;
         self.damage = Damage { foreign_units: self.foreign_units(), ..opened.damage };
         match opened.damage == Damage::default() {
             true => Ok(()),
@@ -571,6 +580,7 @@ impl<D: DataDevice> Device for Lanes<D> {
             ("superblocks_damaged", u64::from(self.damage.superblocks)),
             ("records_overwritten", self.damage.foreign),
             ("units_overwritten", self.foreign_units()),
+            ("lanes_recovered", u64::from(self.is_recovered)),
         ]);
         counters
     }

@@ -8,6 +8,7 @@ use super::disk::{Flaw, Record, Superblock, decode_table};
 use super::error::LanesError;
 use super::layout::{Layout, SECTOR_BYTES, Shape};
 use super::ours;
+use super::recover::Recovered;
 use super::search::{self, Sought};
 use super::table::Found;
 use flashlane_base::Instant;
@@ -135,12 +136,48 @@ pub(super) struct Opened {
     pub damage: Damage,
     /// Superblocks to be written anew.
     pub superblocks: Vec<u64>,
+    /// What the units say, where no superblock is left.
+    pub recovered: Option<Recovered>,
     foreign: Option<Foreign>,
     /// Slots of the table that the device cannot read.
     unreadable: u64,
 }
 
 impl Opened {
+    /// The lanes of `superblock`, and what is wrong with the places of its two copies.
+    fn new(superblock: Superblock, layout: Layout, places: [Place; 2]) -> Self {
+        let mut opened = Self {
+            superblock,
+            layout,
+            damage: Damage::default(),
+            superblocks: Vec::new(),
+            recovered: None,
+            foreign: None,
+            unreadable: 0,
+        };
+        for Place { at, bytes, found } in places {
+            if found != Ok(superblock) {
+                opened.damage.superblocks += 1;
+                opened.superblocks.push(at);
+                let bytes = bytes.as_ref().map(Buffer::as_slice);
+                if !ours::is_our_superblock(bytes, &superblock) {
+                    opened.is_foreign(at, bytes.expect("what cannot be read is ours"));
+                }
+            }
+        }
+        opened
+    }
+
+    /// The lanes of a superblock of which no copy is on the device.
+    pub fn without_superblock<D: DataDevice>(
+        driven: &mut Driven<'_, D>,
+        superblock: Superblock,
+    ) -> Result<Self, LanesError> {
+        let layout = Layout::of(&superblock)?;
+        let places = [superblock_at(driven, 0)?, superblock_at(driven, layout.last_superblock())?];
+        Ok(Self::new(superblock, layout, places))
+    }
+
     fn is_foreign(&mut self, at: u64, bytes: &[u8]) {
         self.damage.foreign += 1;
         self.foreign.get_or_insert_with(|| Foreign { at, first_bytes: bytes[..16].to_vec() });
@@ -149,6 +186,9 @@ impl Opened {
     /// Whether the device may be written to: no record that would be written anew has foreign data in its place, and the
     /// table and the superblock agree that these are the device's lanes.
     pub fn check_writable(&self, device: &str) -> Result<(), LanesError> {
+        if self.recovered.is_some() {
+            return Err(LanesError::Recovered { device: device.into() });
+        }
         if let Some(Foreign { at, first_bytes }) = &self.foreign {
             return Err(LanesError::Foreign {
                 device: device.into(),
@@ -257,19 +297,7 @@ pub(super) fn superblock<D: DataDevice>(
     superblock.shape.fits(&below)?;
     accept(&superblock.shape)?;
     let layout = Layout::of(&superblock)?;
-    let (damage, foreign) = (Damage::default(), None);
-    let mut opened = Opened { superblock, layout, damage, superblocks: Vec::new(), foreign, unreadable: 0 };
-    for Place { at, bytes, found } in [first, last] {
-        if found != Ok(superblock) {
-            opened.damage.superblocks += 1;
-            opened.superblocks.push(at);
-            let bytes = bytes.as_ref().map(Buffer::as_slice);
-            if !ours::is_our_superblock(bytes, &superblock) {
-                opened.is_foreign(at, bytes.expect("what cannot be read is ours"));
-            }
-        }
-    }
-    Ok(opened)
+    Ok(Opened::new(superblock, layout, [first, last]))
 }
 
 /// Reads the table: a record for each unit, and how each sector was found. Nothing is written.
@@ -314,6 +342,9 @@ pub(super) fn table<D: DataDevice>(
             records.extend(these);
             found.push(Found { sequence, newest, settled: settled && flawed == 0, unsound });
         }
+    }
+    if let Some(recovered) = &opened.recovered {
+        recovered.fill(&layout, &mut records, &found);
     }
     Ok((records, found))
 }

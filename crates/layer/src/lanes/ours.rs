@@ -27,7 +27,7 @@ const ERASES_APART: u32 = 2;
 /// Writes of a sector, failed ones among them, that its two slots can lie apart.
 const SEQUENCES_APART: u64 = 1 << 16;
 
-fn is_empty(piece: &[u8]) -> bool {
+pub(super) fn is_empty(piece: &[u8]) -> bool {
     piece.iter().all(|&byte| byte == 0) || piece.iter().all(|&byte| byte == 0xff)
 }
 

@@ -4,6 +4,7 @@ use super::divide;
 use super::error::LanesError;
 use super::layout::Shape;
 use super::open::{self, Driven};
+use super::recover::Search;
 use super::{Lanes, NAME};
 use crate::entry::{
     Capabilities, Entry, Format, Plan, Prepared, Repair, Stack, StateChange, StateRequest, StateSettings,
@@ -68,7 +69,8 @@ impl Plan for Settings {
         let name = device.profile().name.clone();
         let accept = |found: &Shape| self.accepts(found, &name);
         let (repair, check_erased) = (settings.repair, settings.check_erased == Some(true));
-        let mut lanes = Lanes::open_if(device, repair.unwrap_or(Repair::Ours), check_erased, accept)?;
+        let search = Search { shape: self.whole_shape(), looks_for_blocks: true };
+        let mut lanes = Lanes::open_if(device, repair.unwrap_or(Repair::Ours), check_erased, search, accept)?;
         let change = match repair {
             Some(_) => StateChange::Repaired(lanes.profile().clone()),
             None => StateChange::None,
@@ -156,6 +158,11 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    /// The shape, where the settings give the part of it that has no usual value on a device that was divided.
+    fn whole_shape(&self) -> Option<Shape> {
+        (self.lanes.is_some() && self.unit_bytes.is_some()).then(|| self.shape())
     }
 
     /// What is to be made.

@@ -2,6 +2,7 @@
 
 mod ends;
 mod foreign;
+mod recover;
 mod versions;
 
 use super::*;

@@ -150,7 +150,7 @@ fn damaged_ranges(blocks: &mut AnyBlocks, info: &BlockInfo) -> Result<Vec<Range<
 }
 
 /// What a device that keeps its own table of units counts as it is opened, and what that means.
-const REPAIRS: [(&str, &str, &str); 4] = [
+const REPAIRS: [(&str, &str, &str); 5] = [
     (
         "table_sectors_lost",
         "table-lost",
@@ -171,6 +171,12 @@ const REPAIRS: [(&str, &str, &str); 4] = [
         "records_overwritten",
         "lanes-overwritten",
         "a record of the lanes is overwritten with other data; nothing is written to the device before that may be lost",
+    ),
+    (
+        "lanes_recovered",
+        "lanes-recovered",
+        "no superblock of the lanes is left; they are read in the shape that was given, and blocks that were deleted may be \
+         listed again",
     ),
 ];
 

@@ -138,7 +138,13 @@ impl Verdict {
                 listed(blocks.damaged().map(|address| unit_named(blocks, address))),
             ));
         }
-        if foreign > 0 {
+        if counter("lanes_recovered") > 0 {
+            findings.push(format!(
+                "no superblock of the lanes is left, so that the device can be read only: it is read in the shape that was given, \
+                 and blocks are found by their headers, those that were deleted too; 'flashlane sdf fsck \"{target}\" \
+                 --repair --destroy-data' writes the lanes' records anew, and what has taken their place is lost"
+            ));
+        } else if foreign > 0 {
             findings.push(format!(
                 "{} overwritten with other data, so that the device can be read only; 'flashlane sdf fsck \"{target}\" \
                  --repair --destroy-data' writes them anew, and that data is lost",
