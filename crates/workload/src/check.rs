@@ -1,29 +1,29 @@
-//! Whether a workload fits a device, asked with plain numbers.
+//! The check of a workload against the limits of a device.
 
 use crate::{Job, Pattern, Workload};
 use flashlane_base::Operation;
 use flashlane_base::units::exact_bytes;
 use std::collections::BTreeSet;
 
-/// The numbers of a device that a workload must fit.
+/// Limits of a device that a workload must fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes that can be addressed.
+    /// Addressable bytes.
     pub capacity_bytes: u64,
     /// Reads (and trims) start and end on multiples of this.
     pub read_unit_bytes: u64,
     /// Writes start and end on multiples of this.
     pub write_unit_bytes: u64,
-    /// Whether anything but reads is refused.
+    /// Whether only reads are allowed.
     pub read_only: bool,
-    /// Whether writes go in order into units that are erased as a whole.
+    /// Whether writes must be in order within erase units.
     pub erase_units: bool,
-    /// Whether what is written can be read back.
+    /// Whether written data can be read back.
     pub keeps_bytes: bool,
 }
 
 impl Limits {
-    /// Those of a device of `capacity_bytes` that takes reads and writes of any sector anywhere and keeps no bytes.
+    /// Limits of a device of `capacity_bytes` that takes reads and writes of any sector and stores no data.
     pub fn of(capacity_bytes: u64) -> Self {
         Self {
             capacity_bytes,
@@ -36,24 +36,24 @@ impl Limits {
     }
 }
 
-/// Why a workload does not fit a device.
+/// A workload does not fit a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{field} is {given}: {allowed}", job.as_ref().map(|j| format!("job '{j}': ")).unwrap_or_default())]
 pub struct Unfit {
-    /// The job, where it is one job's fault.
+    /// The job at fault, if any.
     pub job: Option<String>,
     /// The field, by its key in the written forms.
     pub field: &'static str,
-    /// What it holds.
+    /// Its value.
     pub given: String,
-    /// What is allowed.
+    /// The values allowed.
     pub allowed: String,
 }
 
-/// Requests in flight over all jobs; a bound only so that a slip of the pen does not exhaust memory.
+/// Maximum number of requests in flight over all jobs, so that a typing error does not exhaust memory.
 const MOST_IN_FLIGHT: u64 = 1 << 20;
 
-/// The size in powers of 1024 that a size in powers of 1000 was probably meant to be: 4 KiB for 4 KB.
+/// Returns the size in powers of 1024 that a size in powers of 1000 was probably meant to be: 4 KiB for 4 KB.
 fn binary(bytes: u64) -> Option<u64> {
     let power = (1..=4).rev().find(|&power| bytes > 0 && bytes.is_multiple_of(1000_u64.pow(power)))?;
     (bytes / 1000_u64.pow(power)).checked_mul(1 << (10 * power))
@@ -62,10 +62,10 @@ fn binary(bytes: u64) -> Option<u64> {
 impl Workload {
     /// Checks every job against a device.
     ///
-    /// A depth beyond the device's own is no error: the driving loop holds requests back and counts the wait.
+    /// A depth above the device's is not an error: the driving loop delays requests and counts the wait.
     ///
     /// # Errors
-    /// The first field that does not fit, with what would.
+    /// The first field that does not fit, with the values allowed.
     pub fn check(&self, limits: &Limits) -> Result<(), Unfit> {
         let whole =
             |field, given: String, allowed: &str| Unfit { job: None, field, given, allowed: allowed.into() };
@@ -73,8 +73,8 @@ impl Workload {
             return Err(whole("job", "missing".into(), "a workload has at least one job"));
         }
         let stop = &self.stop;
-        let by_themselves = self.jobs.iter().all(|job| job.accesses.is_some());
-        if stop.requests.is_none() && stop.time.is_none() && stop.confidence.is_none() && !by_themselves {
+        let all_jobs_end = self.jobs.iter().all(|job| job.accesses.is_some());
+        if stop.requests.is_none() && stop.time.is_none() && stop.confidence.is_none() && !all_jobs_end {
             return Err(whole("stop", "missing".into(), "give requests, time or confidence"));
         }
         if stop.requests == Some(0) {
@@ -115,7 +115,7 @@ impl Workload {
 }
 
 impl Workload {
-    /// Jobs that take turns are at least two, and agree about their one stream.
+    /// Checks that jobs with turns are at least two, with equal settings of their shared stream.
     fn check_turns(&self) -> Result<(), Unfit> {
         let taking: Vec<&Job> = self.jobs.iter().filter(|job| job.turns.is_some()).collect();
         let Some(first) = taking.first() else { return Ok(()) };
@@ -255,7 +255,7 @@ impl Job {
             },
             Pattern::Ordered { step_bytes } => {
                 let step = step_bytes.unsigned_abs();
-                // A step of whole accesses was probably written as one.
+                // A step of whole accesses was probably given as `incr`.
                 let field = if step.is_multiple_of(self.size_bytes) { "incr" } else { "stride" };
                 on_units(field, step)?;
                 if step > area {
@@ -289,12 +289,11 @@ impl Job {
         }
     }
 
-    /// The unit that every operation of the job keeps to.
+    /// The unit of all operations of the job.
     fn unit_bytes(&self, limits: &Limits) -> u64 {
         let (read, write) = (limits.read_unit_bytes, limits.write_unit_bytes);
         match (self.mix.has_reads(), self.mix.changes()) {
-            // Units that do not divide each other would need their least common multiple; the larger of two
-            // that do is the same.
+            // One unit divides the other, so the larger one is their least common multiple.
             (true, Some(Operation::Write)) => read.max(write),
             (false, Some(Operation::Write)) => write,
             _ => read,

@@ -1,4 +1,4 @@
-//! From a job to its accesses, one at a time and cheaply.
+//! Generates the accesses of a job.
 
 use crate::pattern::Offsets;
 use crate::{Job, Mix};
@@ -7,11 +7,11 @@ use flashlane_base::{Operation, Random, Seed};
 /// One access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// What it does.
+    /// Read, write or trim.
     pub operation: Operation,
     /// First byte on the device.
     pub offset_bytes: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub length_bytes: u64,
 }
 
@@ -40,10 +40,10 @@ pub struct Generator {
     operation: Choice,
 }
 
-/// How the operation of each access is chosen.
+/// Choice of the operation of each access.
 enum Choice {
     Always(Operation),
-    /// A read where the next random number lies below the threshold.
+    /// A read where the next random number is below the threshold.
     Mixed {
         threshold: u64,
         others: Operation,
@@ -52,9 +52,8 @@ enum Choice {
 }
 
 impl Generator {
-    /// The accesses of `job` on a device of `capacity_bytes`. Its random numbers come from `seed` by the job's name.
-    ///
-    /// Requires: the job passed [`crate::Workload::check`] for that capacity.
+    /// Creates the generator of `job` on a device of `capacity_bytes`. Its random numbers are derived from `seed` and
+    /// the job's name. The job MUST have passed [`crate::Workload::check`] for that capacity.
     pub fn new(job: &Job, capacity_bytes: u64, seed: Seed) -> Self {
         let seed = seed.derive("workload").derive(&job.name);
         let area = crate::pattern::Area {
@@ -70,7 +69,7 @@ impl Generator {
         }
     }
 
-    /// The next access; there is always one.
+    /// Returns the next access.
     #[inline]
     pub fn access(&mut self) -> Access {
         let operation = match &mut self.operation {
@@ -104,7 +103,7 @@ impl Choice {
         } else if mix.reads <= 0.0 {
             Self::Always(mix.others)
         } else {
-            // Below 1 here, so the product stays below 2^64.
+            // `reads` is below 1 here, so the product is below 2^64.
             let threshold = (mix.reads * 2_f64.powi(64)) as u64;
             Self::Mixed { threshold, others: mix.others, random: seed.source() }
         }

@@ -1,10 +1,10 @@
-//! What is asked of a drive: patterns, jobs, and the forms they are written in.
+//! Workloads: patterns, jobs, and their written forms.
 //!
-//! A [`Workload`] is plain data: jobs that run side by side, and a rule for when to stop. A [`Generator`] turns one job
-//! into its accesses, and [`Turns`] tells whose turn it is where jobs share a stream. [`Workload::parse`] reads the
-//! short form of a command line, [`Workload::parse_toml`] a job file; both know the same keys. [`FioFile::parse`] reads job
-//! files of fio. Nothing here touches a
-//! device: whether a workload fits one is asked with plain numbers ([`Workload::check`]).
+//! A [`Workload`] is plain data: jobs that run concurrently, and a stop condition. A [`Generator`] generates the
+//! accesses of one job, and [`Turns`] chooses the next job where jobs share a stream. [`Workload::parse`] reads the
+//! one-line form of a command line, [`Workload::parse_toml`] a job file; both have the same keys. [`FioFile::parse`]
+//! reads fio job files. No code here accesses a device: [`Workload::check`] takes the limits of a device as plain
+//! numbers.
 
 mod check;
 mod fio;

@@ -1,24 +1,23 @@
-//! Whose turn it is, where jobs share one stream.
+//! Turns of jobs that share one stream.
 //!
-//! The `mix` patterns of Bouganim et al., *uFLIP* (CIDR 2009), Table 1, are two of them: `Ratio` accesses of the first
-//! baseline, then one of the second.
+//! The `mix` patterns of Bouganim et al., *uFLIP* (CIDR 2009), Table 1, are two such jobs: `Ratio` accesses of the
+//! first baseline, then one of the second.
 
 use crate::Job;
 
-/// The jobs that take turns, and whose turn it is: endlessly, in the jobs' order.
+/// The jobs that take turns, endlessly in their order.
 #[derive(Clone, Debug)]
 pub struct Turns {
     /// The index of each job that takes turns, and the length of its turn.
     jobs: Vec<(u32, u32)>,
     at: usize,
-    /// Accesses left of the turn.
+    /// Accesses left in the turn.
     left: u32,
 }
 
 impl Turns {
-    /// The turns of those of `jobs` that take them; `None` where none does.
-    ///
-    /// Requires: the jobs passed [`crate::Workload::check`].
+    /// Returns the turns of `jobs`; `None` where no job has turns. The jobs MUST have passed
+    /// [`crate::Workload::check`].
     pub fn of(jobs: &[Job]) -> Option<Self> {
         let turns = jobs.iter().zip(0..).filter_map(|(job, index)| Some((index, job.turns?)));
         let jobs: Vec<(u32, u32)> = turns.collect();
@@ -26,7 +25,7 @@ impl Turns {
         Some(Self { jobs, at: 0, left })
     }
 
-    /// The index of the job that has the next access.
+    /// Returns the index of the job that has the next access.
     #[inline]
     pub fn job(&mut self) -> u32 {
         if self.left == 0 {
@@ -46,7 +45,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_job_has_its_turn(lengths in prop::collection::vec(prop::option::of(1..9_u32), 0..6)) {
+        fn jobs_take_turns_in_order(lengths in prop::collection::vec(prop::option::of(1..9_u32), 0..6)) {
             let job = |turns: &Option<u32>| Job { turns: *turns, ..Job::new("", Pattern::Random, Mix::READ, 1) };
             let jobs: Vec<Job> = lengths.iter().map(job).collect();
             let round: Vec<u32> = (0..)

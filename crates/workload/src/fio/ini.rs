@@ -1,7 +1,7 @@
-//! The lines of a fio job file: sections in brackets, `option=value` or a bare option, comments behind `#` or `;` at the
-//! beginning of a line. A `[global]` section holds for the sections behind it.
+//! The syntax of a fio job file: sections in brackets, `option=value` or a bare option, comment lines that begin with
+//! `#` or `;`. A `[global]` section applies to the sections after it.
 
-/// A section, with all options that hold for it.
+/// A section, with all options that apply to it.
 pub(super) struct Section<'a> {
     pub(super) name: &'a str,
     pub(super) line: usize,
@@ -18,7 +18,7 @@ pub(super) struct Setting<'a> {
     pub(super) line: usize,
 }
 
-/// A line that is wrong, and why.
+/// A line with an error, and its reason.
 pub(super) type Wrong = (usize, String);
 
 pub(super) fn sections(text: &str) -> Result<Vec<Section<'_>>, Wrong> {

@@ -1,8 +1,8 @@
-//! fio's language: its job files ([`FioFile`]), and its words where they stand in our own forms (`words`).
+//! Support for fio users: its job files ([`FioFile`]), and hints for its options in Flashlane's own forms (`words`).
 //!
-//! What means something here is translated, exactly or not at all: an option that would change what is measured and has
-//! no equivalent is refused by its name. Options that cannot change it (how results are shown and logged) are listed in
-//! [`FioFile::ignored`]. Meanings are those of fio 3.33's HOWTO.
+//! Options are translated exactly or refused: an option that would change the measurement and has no equivalent is
+//! refused by name. Options that cannot change it (display and logging of results) are listed in [`FioFile::ignored`].
+//! Meanings are those of fio 3.33's HOWTO.
 
 mod ini;
 mod options;

@@ -1,4 +1,4 @@
-//! fio's options, and the workloads that they make.
+//! fio's options and their translation.
 //!
 //! | fio | here |
 //! | --- | --- |
@@ -16,15 +16,15 @@ use flashlane_base::{Duration, Operation, Seed};
 /// A fio job file, translated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FioFile {
-    /// What runs together, in the order in which it runs; at least one.
+    /// The stages in order, at least one; the jobs of a stage run concurrently.
     pub stages: Vec<Workload>,
-    /// Options that change nothing that is measured and were left out, each once.
+    /// Options that were ignored since they do not change the measurement, each once.
     pub ignored: Vec<String>,
-    /// What the jobs name as their file or device, where they do; all name the same.
+    /// The file or device of the jobs, where given; the same for all.
     pub filename: Option<String>,
 }
 
-/// Options that change nothing that is measured.
+/// Options that do not change the measurement.
 const IGNORED: &[&str] = &[
     "group_reporting",
     "new_group",
@@ -83,7 +83,7 @@ const IGNORED: &[&str] = &[
     "norandommap",
 ];
 
-/// Options that have an equivalent; [`Draft::set`] reads them.
+/// Options with an equivalent; [`Draft::set`] reads them.
 const KNOWN: &[&str] = &[
     "rw",
     "readwrite",
@@ -124,7 +124,7 @@ const KNOWN: &[&str] = &[
     "kb_base",
 ];
 
-/// Options that are often there and cannot be translated, and why.
+/// Common options without an equivalent, and the reason.
 const REFUSED: &[(&str, &str)] = &[
     ("ramp_time", "warm-up is a number of completions here: 'warmup' of a .toml job file"),
     ("startdelay", "all jobs of a stage begin together"),
@@ -147,7 +147,7 @@ const REFUSED: &[(&str, &str)] = &[
 const DEPTH_MAX: u64 = 1 << 16;
 const JOBS_MAX: u64 = 1 << 10;
 
-/// What one section says.
+/// Options of one section.
 #[derive(Clone, Default)]
 struct Draft {
     rw: Option<(String, usize)>,
@@ -179,11 +179,11 @@ struct Draft {
 }
 
 impl FioFile {
-    /// Reads a job file. `file` is what errors call it; `capacity_bytes` is the device's, of which percentages are and to
-    /// whose end a job without `size` reaches.
+    /// Reads a job file. `file` is its name in errors. `capacity_bytes` is the device's capacity, for percentages and
+    /// for jobs without `size`, which reach to its end.
     ///
     /// # Errors
-    /// [`FormError`] with the line, the option, what was given and what is allowed.
+    /// [`FormError`] with the line, the option, the value given and the values allowed.
     pub fn parse(text: &str, file: &str, capacity_bytes: Option<u64>) -> Result<Self, FormError> {
         let error = |line, key: Option<&str>, reason| FormError {
             place: Place::File { file: file.into(), line },
@@ -271,7 +271,7 @@ impl Section<'_> {
     }
 }
 
-/// One value for reads, writes and trims.
+/// Returns the value for reads, writes and trims, which must be the same.
 fn single(value: &str) -> Result<&str, String> {
     let mut parts = value.split(',').map(str::trim);
     let first = parts.next().unwrap_or_default();
@@ -341,7 +341,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The jobs that a section makes: as many clones as `numjobs`.
+    /// Returns the jobs of a section, `numjobs` clones.
     fn jobs(&self, section: &Section<'_>, capacity: Option<u64>) -> Result<Vec<Job>, ini::Wrong> {
         let resolve = |(size, line): (Size, usize), of: Option<u64>| match size {
             Size::Bytes(bytes) => Ok(bytes),
@@ -484,7 +484,7 @@ pub(super) fn distribution(value: &str) -> Result<Option<Distribution>, String> 
     }
 }
 
-/// Why an option is refused.
+/// Returns the reason for the refusal of an option.
 fn refusal(name: &str) -> String {
     if let Some((_, reason)) = REFUSED.iter().find(|(known, _)| *known == name) {
         return format!("this option has no equivalent here: {reason}");

@@ -1,4 +1,4 @@
-//! fio's job files and words: what they become, and what is refused where.
+//! fio's job files and options: their translations and refusals.
 
 use super::{FioFile, rewritten};
 use crate::{Arrivals, Distribution, Mix, Pattern, Skew, Workload};
@@ -15,7 +15,7 @@ fn job(options: &str) -> crate::Job {
 }
 
 #[test]
-fn the_manuals_examples_are_read() {
+fn examples_of_the_fio_manual_are_read() {
     let file = read(
         "; -- start job file --\n[global]\nrw=randread\nsize=128m\n\n[job1]\n\n[job2]\n; -- end job file --\n",
     );
@@ -79,7 +79,7 @@ fn options_reach_their_fields() {
 
 /// Measured with fio 3.33: `--size=1m --bs=4kib` moves 262 blocks of 4000 bytes.
 #[test]
-fn suffixes_are_fios() {
+fn size_suffixes_follow_fio() {
     for (options, bytes) in [
         ("bs=4k", 4096),
         ("bs=4K", 4096),
@@ -102,7 +102,7 @@ fn suffixes_are_fios() {
 }
 
 #[test]
-fn a_stonewall_begins_another_stage() {
+fn stonewall_begins_a_stage() {
     let file = read(
         "[global]\nsize=1m\n[fill]\nrw=write\n[a]\nstonewall\nrw=randread\n[b]\nrw=randwrite\n[c]\nwait_for_previous\n",
     );
@@ -112,7 +112,7 @@ fn a_stonewall_begins_another_stage() {
 }
 
 #[test]
-fn refusals_name_the_line_and_the_option() {
+fn refusal_names_line_and_option() {
     for (text, line, parts) in [
         ("", 1, &["no job is given"][..]),
         ("bs=4k\n[a]\n", 1, &["before the first section"]),
@@ -151,7 +151,7 @@ fn refusals_name_the_line_and_the_option() {
 }
 
 #[test]
-fn fios_words_are_answered_with_ours() {
+fn fio_options_are_answered_with_equivalents() {
     for (text, parts) in [
         ("rw=randread,bs=4k,iodepth=32", &["'random-read,size=4k,depth=32'"][..]),
         ("randread,bs=4k", &["'random-read,size=4k'"]),

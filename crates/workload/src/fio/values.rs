@@ -1,17 +1,17 @@
-//! Values as fio writes them: sizes in powers of 1024 with one letter, times in seconds or microseconds.
+//! fio's notation of values: sizes in powers of 1024 with one letter, times in seconds or microseconds.
 
 use flashlane_base::Duration;
 
-/// What `k` is: `kb_base` of the job.
+/// The meaning of `k`: `kb_base` of the job.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Base {
-    /// `k` and `kb` are 1024, `kib` is 1000: fio's default, which is the other way around than everywhere else.
+    /// `k` and `kb` are 1024, `kib` is 1000: fio's default, the reverse of the usual meaning.
     Binary,
     /// `k` and `kb` are 1000, `kib` is 1024.
     Decimal,
 }
 
-/// A size, or a share of what there is.
+/// A size, or a share of the available bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Size {
     Bytes(u64),

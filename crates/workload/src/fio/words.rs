@@ -1,12 +1,12 @@
-//! fio's words in our own forms: each is answered with ours, and a line of them with the whole line.
+//! Hints for fio's options in Flashlane's own forms: the equivalent of each option, and of a whole line.
 //!
-//! None is taken for ours: there is one way to write a workload, and the words that look alike differ (`size` is the
-//! access here and the area there, `numjobs` share an area, `runtime` has no unit).
+//! No fio option is accepted: there is one way to write a workload, and similar names have different meanings (`size`
+//! is the access here and the area in fio, `numjobs` share an area, `runtime` has no unit).
 
 use super::options::distribution;
 use crate::{Distribution, Workload};
 
-/// The patterns, as `rw` names them; fio visits each block once before any again, unless it has `norandommap`.
+/// Values of `rw`; fio visits each block once before any again, unless it has `norandommap`.
 const PATTERNS: &[(&str, &str)] = &[
     ("read", "sequential-read"),
     ("write", "sequential-write"),
@@ -17,7 +17,7 @@ const PATTERNS: &[(&str, &str)] = &[
     ("randrw", "mixed,reads=50%"),
 ];
 
-/// Words that need nothing in their place, and why.
+/// Options that need no equivalent, and the reason.
 const NEEDLESS: &[(&str, &str)] = &[
     ("direct", "real devices are always opened for direct I/O"),
     ("buffered", "real devices are always opened for direct I/O"),
@@ -33,7 +33,7 @@ const NEEDLESS: &[(&str, &str)] = &[
     ("invalidate", "there is no page cache in what is measured"),
 ];
 
-/// A word of fio's in our words: a setting, or nothing where none is needed. `None` where it is not one of fio's, or has no
+/// Translates a fio option to a setting, empty where none is needed. `None` where it is not a fio option, or has no
 /// equivalent.
 fn translated(name: &str, value: &str) -> Option<String> {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -70,7 +70,7 @@ fn translated(name: &str, value: &str) -> Option<String> {
     Some(setting)
 }
 
-/// What to say of a word that is not ours; `None` where it is none of fio's either. A pattern is a word without a value.
+/// Returns a hint for an unknown setting; `None` where it is not a fio option. A pattern is a name without a value.
 pub fn answer(name: &str, value: &str) -> Option<String> {
     if let Some((_, reason)) = NEEDLESS.iter().find(|(fio, _)| *fio == name) {
         return Some(format!("fio's '{name}' is not needed here: {reason}"));
@@ -82,7 +82,7 @@ pub fn answer(name: &str, value: &str) -> Option<String> {
     if let Some((_, pattern)) = PATTERNS.iter().find(|(fio, _)| *fio == name && value.is_empty()) {
         return Some(format!("fio's rw={name} is '{pattern}' here"));
     }
-    // Without a value, or with one that cannot be translated, what would be.
+    // Without a translatable value, show the key for a sample value.
     let sample = [value, "4k", "8", "randread", "zipf:1.2", "70"];
     let ours = sample.iter().filter(|value| !value.is_empty()).find_map(|value| translated(name, value))?;
     Some(match translated(name, value).filter(|_| !value.is_empty()) {
@@ -92,7 +92,7 @@ pub fn answer(name: &str, value: &str) -> Option<String> {
     })
 }
 
-/// The same within `line`, which may say elsewhere how many of a mix are reads.
+/// Like [`answer`], within `line`, which may give the share of reads of a mix elsewhere.
 pub(crate) fn answer_within(line: &str, name: &str, value: &str) -> Option<String> {
     let answer = answer(name, value)?;
     let reads = line.split([',', '+']).find_map(|word| {
@@ -109,7 +109,7 @@ pub(crate) fn answer_within(line: &str, name: &str, value: &str) -> Option<Strin
     })
 }
 
-/// A line of fio's words in ours, where all of it can be said.
+/// Translates a whole line of fio's options, where possible.
 pub(crate) fn rewritten(line: &str) -> Option<String> {
     let words: Vec<(&str, &str)> = line
         .split(',')

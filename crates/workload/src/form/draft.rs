@@ -1,11 +1,11 @@
-//! From the keys that were given to jobs.
+//! Builds jobs from the given keys.
 
 use super::error::{Fault, unknown};
 use crate::pattern::{NAMED, Named, Parameters};
 use crate::{Arrivals, Distribution, Job, Mix, Pattern, Precondition, Rate, Skew, Stop, Workload};
 use flashlane_base::{Duration, Operation, Seed};
 
-/// What was written about one job, or about the run.
+/// The keys given for one job, or for the run.
 #[derive(Clone, Default)]
 pub(super) struct Draft {
     pub(super) size_bytes: Option<u64>,
@@ -48,18 +48,18 @@ pub(super) struct Kind {
     mix: Mix,
 }
 
-/// The operations a pattern's name is followed by.
+/// The operations that follow a pattern's name.
 const OPERATIONS: [(&str, Mix); 3] = [("read", Mix::READ), ("write", Mix::WRITE), ("trim", Mix::TRIM)];
-/// Random reads among random writes, at this share unless another is given.
+/// Random reads and writes, with this default share of reads.
 const MIXED: &str = "mixed";
 const MIXED_READS: f64 = 0.7;
 
-/// Requests after which a run stops that was given no end at all …
+/// Default number of requests of a run without a stop condition.
 const REQUESTS_DEFAULT: u64 = 100_000;
-/// … or only a confidence interval, which an unsteady device may never reach.
+/// Maximum number with only a confidence interval, which an unsteady device may never reach.
 const REQUESTS_FOR_CONFIDENCE: u64 = 10_000_000;
 
-/// In flight at most at a rate, unless a depth is given: enough that no drive lacks work, and few enough for any.
+/// Default depth with a rate: enough to keep any drive busy, and few enough for any drive.
 const DEPTH_AT_RATE: u64 = 256;
 
 impl Kind {
@@ -81,8 +81,8 @@ impl Kind {
     }
 }
 
-/// The name of a pattern with its operations; [`Kind::parse`] reads it. The same jobs have the same name however
-/// they were written, because a job's name is also where its random numbers come from.
+/// Returns the name of a pattern with its operations, which [`Kind::parse`] reads. Equal jobs have equal names in every
+/// written form, because a job's random numbers are derived from its name.
 pub(super) fn kind_name(pattern: &Pattern, mix: Mix) -> String {
     match mix.changes() {
         Some(Operation::Write)
@@ -95,8 +95,8 @@ pub(super) fn kind_name(pattern: &Pattern, mix: Mix) -> String {
 }
 
 impl Draft {
-    /// The jobs that the job keys describe, called `name` (or what they do, without one), or `name-1`, `name-2` …
-    /// where there are several.
+    /// Returns the jobs of the keys, named `name` (by default, after their kind), or `name-1`, `name-2` … where there
+    /// are several.
     pub(super) fn jobs(&self, kind: Kind, name: Option<&str>) -> Result<Vec<Job>, Fault> {
         self.check_keys(kind)?;
         let (jobs, shared) = (self.jobs.unwrap_or(1), self.shared.unwrap_or(false));
@@ -135,7 +135,7 @@ impl Draft {
             pattern: pattern.clone(),
             mix,
             size_bytes: self.size_bytes(),
-            // The keys' own bounds are below what the types hold.
+            // The keys' bounds fit the types.
             depth: self.depth.unwrap_or(if self.rate.is_some() { DEPTH_AT_RATE } else { 1 }) as u32,
             area_offset_bytes: offset.ok_or_else(|| {
                 Fault::new("area", format!("the area of job {} lies beyond 2^64 bytes", index + 1))
@@ -159,7 +159,7 @@ impl Draft {
         self.size_bytes.unwrap_or(4096)
     }
 
-    /// How a random pattern prefers some positions, if it does.
+    /// Returns the distribution of a random pattern, if given.
     fn skew(&self) -> Result<Option<Skew>, Fault> {
         let given = [
             self.zipf.map(|exponent| Distribution::Zipf { exponent }),
@@ -184,7 +184,7 @@ impl Draft {
         Ok(Some(Skew { distribution, scattered: self.scatter.unwrap_or(distribution.scatters()) }))
     }
 
-    /// An ordered pattern's step, in whichever of its two units it is given.
+    /// Returns an ordered pattern's step, given in accesses or bytes.
     fn step_bytes(&self) -> Result<Option<i64>, Fault> {
         match (self.incr, self.stride_bytes) {
             (Some(_), Some(_)) => {
@@ -202,7 +202,7 @@ impl Draft {
         }
     }
 
-    /// Keys that belong to some patterns only, or to another key.
+    /// Checks keys that apply to some patterns only, or need another key.
     fn check_keys(&self, kind: Kind) -> Result<(), Fault> {
         let given = [
             ("incr", self.incr.is_some()),
@@ -257,11 +257,11 @@ impl Draft {
         Ok(())
     }
 
-    /// The workload of `jobs` that the run keys describe.
+    /// Returns the workload of `jobs` with the run keys.
     pub(super) fn workload(&self, jobs: Vec<Job>) -> Workload {
         let mut stop = Stop { requests: self.requests, time: self.time, confidence: self.confidence };
-        let by_themselves = jobs.iter().all(|job| job.accesses.is_some());
-        if stop.requests.is_none() && stop.time.is_none() && !by_themselves {
+        let all_jobs_end = jobs.iter().all(|job| job.accesses.is_some());
+        if stop.requests.is_none() && stop.time.is_none() && !all_jobs_end {
             let only_confidence = stop.confidence.is_some();
             stop.requests = Some(if only_confidence { REQUESTS_FOR_CONFIDENCE } else { REQUESTS_DEFAULT });
         }

@@ -1,8 +1,8 @@
-//! Where a written workload goes wrong.
+//! Errors in written workloads.
 
 use std::fmt;
 
-/// Where in a written workload.
+/// A position in a written workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In the one-line form.
@@ -14,22 +14,22 @@ pub enum Place {
     },
     /// In a job file.
     File {
-        /// What the file is called.
+        /// Name of the file.
         file: String,
         /// The line, from 1.
         line: usize,
     },
 }
 
-/// Why a written workload could not be read.
+/// A written workload could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {reason}")]
 pub struct FormError {
-    /// Where.
+    /// Position of the fault.
     pub place: Place,
-    /// The key at fault, where there is one.
+    /// The key at fault, if any.
     pub key: Option<String>,
-    /// What was given and what is allowed.
+    /// The value given and the values allowed.
     pub reason: String,
 }
 
@@ -44,10 +44,10 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is wrong with a key, before it is known where the key stands.
+/// A fault of a key, without its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// The key at fault; empty for a form as a whole.
+    /// The key at fault; empty for the whole form.
     pub(super) key: &'static str,
     pub(super) reason: String,
 }
@@ -60,11 +60,11 @@ impl Fault {
 
 /// `unknown key 'siez' (did you mean 'size'?); allowed: …`
 pub(super) fn unknown<'a>(what: &str, given: &str, allowed: impl Iterator<Item = &'a str> + Clone) -> String {
-    let near = hint(given, allowed.clone());
-    format!("unknown {what} '{given}'{near}; allowed: {}", allowed.collect::<Vec<_>>().join(", "))
+    let hint = hint(given, allowed.clone());
+    format!("unknown {what} '{given}'{hint}; allowed: {}", allowed.collect::<Vec<_>>().join(", "))
 }
 
-/// ` (did you mean 'size'?)`, where one of those is near to what was given.
+/// Returns ` (did you mean 'size'?)` where an allowed name is similar.
 pub(crate) fn hint<'a>(given: &str, allowed: impl Iterator<Item = &'a str>) -> String {
     let near = allowed
         .map(|name| (strsim::osa_distance(given, name), name))

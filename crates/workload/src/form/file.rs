@@ -1,4 +1,5 @@
-//! The job file: TOML, the run's keys first, then a `[[job]]` table for each job (or each `jobs = "N"` like ones).
+//! The job file: TOML, the run's keys first, then a `[[job]]` table for each job (or for N equal jobs with `jobs =
+//! "N"`).
 //!
 //! ```toml
 //! requests = "1M"
@@ -17,7 +18,7 @@
 //! offset = "1GiB"
 //! ```
 //!
-//! Values are strings with their units, as on the command line; whole numbers and truth values may stand bare.
+//! Values are strings with their units, as on the command line; integers and booleans need no quotes.
 
 use super::draft::{Draft, Kind};
 use super::error::{Fault, FormError, Place, unknown};
@@ -28,10 +29,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 impl Workload {
-    /// Reads a job file. `file` is what errors call it.
+    /// Reads a job file. `file` is its name in errors.
     ///
     /// # Errors
-    /// [`FormError`] with the line, the key, what was given and what is allowed.
+    /// [`FormError`] with the line, the key, the value given and the values allowed.
     pub fn parse_toml(text: &str, file: &str) -> Result<Self, FormError> {
         let source = Source { text, file };
         let table = DeTable::parse(text)
@@ -138,7 +139,7 @@ impl Source<'_> {
             .map_err(|reason| self.error(value.span(), Some(given), format!("{given}: {reason}")))
     }
 
-    /// A value as it would stand in the one-line form.
+    /// Returns a value as in the one-line form.
     fn value(&self, name: &Name<'_>, value: &Spanned<DeValue<'_>>) -> Result<String, FormError> {
         match value.get_ref() {
             DeValue::String(text) => Ok(text.to_string()),

@@ -1,5 +1,5 @@
 //! The one-line form: `PATTERN{,KEY=VALUE}`, as in `random-read,size=4k,depth=32,requests=1M,area=1GiB`, and several
-//! of these joined by `+`. The run's keys stand with any of them.
+//! of these joined by `+`. The run's keys may be in any of them.
 
 use super::draft::{Draft, Kind};
 use super::error::{Fault, FormError, Place, unknown};
@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 
 impl Workload {
-    /// Reads the one-line form. [`crate::KEYS`] lists the keys; those that are true or false may stand without a value.
-    /// Jobs are called by what they do; where that name is taken, `+N` follows, as they are the N-th that the line joins.
+    /// Reads the one-line form. [`crate::KEYS`] lists the keys; flags need no value. Jobs are named after their kind;
+    /// where that name is taken, `+N` follows for the N-th part of the line.
     ///
     /// # Errors
-    /// [`FormError`] with the character, the key, what was given and what is allowed.
+    /// [`FormError`] with the character, the key, the value given and the values allowed.
     pub fn parse(text: &str) -> Result<Self, FormError> {
         Self::read_line(text).map_err(|error| about_blanks(text).unwrap_or(error))
     }
@@ -34,11 +34,11 @@ impl Workload {
     }
 }
 
-/// What is read of a line, and where it stands.
+/// A line and the run keys read so far.
 struct Line<'a> {
     text: &'a str,
     run: Draft,
-    /// The run's keys so far, and at which byte each began.
+    /// The run's keys so far, with the byte where each begins.
     given: Vec<(&'static str, usize)>,
 }
 
@@ -52,19 +52,19 @@ impl Line<'_> {
         }
     }
 
-    /// What to write for a word of fio's, and for the whole line.
-    fn in_our_words(&self, name: &str, value: &str) -> Option<String> {
+    /// Returns the equivalents of a fio option and of the whole line.
+    fn fio_hint(&self, name: &str, value: &str) -> Option<String> {
         let answer = fio::answer_within(self.text, name, value)?;
         let line = fio::rewritten(self.text).map(|line| format!("; the whole line is '{line}'"));
         Some(answer + &line.unwrap_or_default())
     }
 
-    /// The character, from 1, at a byte.
+    /// Returns the number of the character, from 1, at a byte.
     fn character(&self, byte: usize) -> usize {
         self.text[..byte].chars().count() + 1
     }
 
-    /// The jobs of one part, which begins at byte `start`.
+    /// Reads the jobs of one part, which begins at byte `start`.
     fn jobs(&mut self, start: usize, part: &str) -> Result<Vec<Job>, FormError> {
         let mut settings = parts(part, ',').map(|(at, setting)| (start + at, setting));
         let (_, name) = settings.next().unwrap_or((start, ""));
@@ -74,7 +74,7 @@ impl Line<'_> {
         }
         let kind = Kind::parse(name).map_err(|reason| {
             let (word, value) = name.split_once('=').unwrap_or((name, ""));
-            self.error(start, None, self.in_our_words(word.trim(), value.trim()).unwrap_or(reason))
+            self.error(start, None, self.fio_hint(word.trim(), value.trim()).unwrap_or(reason))
         })?;
         let mut draft = Draft::default();
         let mut given = Vec::new();
@@ -101,7 +101,7 @@ impl Line<'_> {
         };
         let Some(key) = KEYS.iter().find(|key| key.name == name) else {
             let reason = || unknown("key", name, KEYS.iter().map(|k| k.name));
-            return Err(self.error(at, Some(name), self.in_our_words(name, value).unwrap_or_else(reason)));
+            return Err(self.error(at, Some(name), self.fio_hint(name, value).unwrap_or_else(reason)));
         };
         if value.is_empty() {
             let reason = format!("'{name}' lacks its value, as in {name}={}", key.example);
@@ -129,8 +129,8 @@ impl FromStr for Workload {
     }
 }
 
-/// The refusal of a line whose settings are set apart by blanks, as a shell's arguments are; `None` where commas in
-/// their place would not do either.
+/// Returns the refusal of a line whose settings are separated by blanks; `None` where it would not be valid with commas
+/// either.
 fn about_blanks(text: &str) -> Option<FormError> {
     let (mut jobs, mut first_blank) = (Vec::new(), None);
     for (start, part) in parts(text, '+') {
@@ -152,7 +152,7 @@ fn about_blanks(text: &str) -> Option<FormError> {
     Some(FormError { place: Place::Inline { text: text.into(), character }, key: None, reason })
 }
 
-/// What stands between separators, without the blanks around it, and at which byte it begins.
+/// Splits a text at separators into trimmed parts, with the byte where each begins.
 fn parts(text: &str, separator: char) -> impl Iterator<Item = (usize, &str)> {
     let mut start = 0;
     text.split(separator).map(move |part| {

@@ -1,11 +1,11 @@
-//! The keys of a workload, each with its meaning and the one place where its value is read.
+//! The keys of a workload, each with its meaning and the parser of its value.
 
 use super::draft::Draft;
 use crate::{Arrivals, Distribution, Precondition};
 use flashlane_base::units::{Quantity, UnitError, parse_bytes, parse_count, parse_duration, parse_share};
 use flashlane_base::{Duration, Seed};
 
-/// What a key belongs to.
+/// Whether a key belongs to a job or to the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// One job: in a job file, inside `[[job]]`.
@@ -16,15 +16,15 @@ pub enum Scope {
 
 /// A key of the written forms.
 pub struct Key {
-    /// How it is written.
+    /// Name in the written forms.
     pub name: &'static str,
-    /// What it belongs to.
+    /// Job or run.
     pub scope: Scope,
-    /// What it sets, for help texts; with its default.
+    /// Its meaning and default, for help texts.
     pub meaning: &'static str,
-    /// A value that would do.
+    /// An example of a value.
     pub example: &'static str,
-    /// What its numbers are of; `None` where it takes words.
+    /// Quantity of its numbers; `None` where it takes words.
     pub quantity: Option<Quantity>,
     pub(super) set: fn(&mut Draft, &str) -> Result<(), String>,
 }
@@ -40,7 +40,7 @@ impl Key {
         Self { name, scope: Scope::Job, meaning, example, quantity, set }
     }
 
-    /// Whether it is true or false, and true where it stands without a value.
+    /// Returns whether it is a flag: true or false, and true without a value.
     pub fn is_flag(&self) -> bool {
         self.example == FLAG
     }
@@ -62,25 +62,23 @@ const SHARE: Option<Quantity> = Some(Quantity::Share);
 const COUNT: Option<Quantity> = Some(Quantity::Count);
 const FLAG: &str = "true";
 
-/// All keys. Those that are true or false may stand without a value ([`Key::is_flag`]).
+/// All keys; flags ([`Key::is_flag`]) need no value.
 pub const KEYS: &[Key] = &[
-    Key::job("size", SIZE, "4k", "bytes an access; 4k unless given", |d, v| set(&mut d.size_bytes, bytes(v))),
-    Key::job("depth", COUNT, "32", "accesses in flight at a time, each job; 1 unless given", |d, v| {
+    Key::job("size", SIZE, "4k", "bytes per access; 4k unless given", |d, v| {
+        set(&mut d.size_bytes, bytes(v))
+    }),
+    Key::job("depth", COUNT, "32", "accesses in flight per job; 1 unless given", |d, v| {
         set(&mut d.depth, count(v, DEPTH_MAX))
     }),
-    Key::job(
-        "jobs",
-        COUNT,
-        "4",
-        "like jobs side by side, each in an area of its own; 1 unless given",
-        |d, v| set(&mut d.jobs, count(v, JOBS_MAX)),
-    ),
-    Key::job("shared", None, FLAG, "the like jobs share one area", |d, v| set(&mut d.shared, yes_or_no(v))),
+    Key::job("jobs", COUNT, "4", "number of equal jobs, each in its own area; 1 unless given", |d, v| {
+        set(&mut d.jobs, count(v, JOBS_MAX))
+    }),
+    Key::job("shared", None, FLAG, "the equal jobs share one area", |d, v| set(&mut d.shared, yes_or_no(v))),
     Key::job(
         "area",
         SIZE,
         "1GiB",
-        "length of the part a job keeps to; to the device's end unless given",
+        "length of the part that a job accesses; to the device's end unless given",
         |d, v| set(&mut d.area_bytes, bytes(v)),
     ),
     Key::job("offset", SIZE, "0", "where the (first) area begins; 0 unless given", |d, v| {
@@ -90,7 +88,7 @@ pub const KEYS: &[Key] = &[
         "shift",
         SIZE,
         "512B",
-        "every access starts this far behind its place, at most the size; 0 unless given",
+        "added to the offset of every access, at most the size; 0 unless given",
         |d, v| set(&mut d.shift_bytes, any_bytes(v)),
     ),
     Key::job(
@@ -100,10 +98,10 @@ pub const KEYS: &[Key] = &[
         "ordered: from one access to the next, in accesses; -1 goes backwards, 0 stays in place",
         |d, v| set(&mut d.incr, signed(v, parse_count)),
     ),
-    Key::job("stride", SIZE, "1MiB", "ordered: the same as a size, from start to start", |d, v| {
+    Key::job("stride", SIZE, "1MiB", "ordered: the same distance as a size, from start to start", |d, v| {
         set(&mut d.stride_bytes, signed(v, parse_bytes))
     }),
-    Key::job("partitions", COUNT, "8", "partitioned: how many parts the area has", |d, v| {
+    Key::job("partitions", COUNT, "8", "partitioned: number of parts of the area", |d, v| {
         set(&mut d.partitions, count(v, u64::MAX))
     }),
     Key::job(
@@ -124,14 +122,14 @@ pub const KEYS: &[Key] = &[
         "burst",
         COUNT,
         "10",
-        "the pause comes only after so many accesses, those of each in flight by themselves; 1 unless given",
+        "accesses between two pauses, counted for each one in flight; 1 unless given",
         |d, v| set(&mut d.burst, count(v, u32::MAX.into())),
     ),
     Key::job(
         "turns",
         COUNT,
         "4",
-        "jobs that have this share one stream: so many accesses of this one, then the next one's, and around",
+        "jobs with this key share one stream: this number of accesses of one job, then the next job's, and around",
         |d, v| set(&mut d.turns, count(v, u32::MAX.into())),
     ),
     Key::job(
@@ -152,22 +150,22 @@ pub const KEYS: &[Key] = &[
         "pareto",
         SHARE,
         "20%",
-        "random: this share of the space has the rest of the accesses (80%), and within it again",
+        "random: this share of the space gets the rest of the accesses (20%: 80%), and within it again",
         |d, v| set(&mut d.pareto, part(v)),
     ),
     Key::job(
         "hotspot",
         None,
         "20%:80%",
-        "random: a share of the space has a share of the accesses",
+        "random: this share of the space gets this share of the accesses",
         |d, v| set(&mut d.hotspot, hotspot(v)),
     ),
     Key::job(
         "scatter",
         None,
         FLAG,
-        "with these three: frequent positions are scattered over the area, not at its beginning; true unless given, \
-         false for hotspot",
+        "with zipf, pareto or hotspot: frequent positions are scattered over the area, not at its beginning; true \
+        unless given, false for hotspot",
         |d, v| set(&mut d.scatter, yes_or_no(v)),
     ),
     Key::job(
@@ -180,7 +178,7 @@ pub const KEYS: &[Key] = &[
     Key::job("arrivals", None, "poisson", "with rate: constant or poisson; constant unless given", |d, v| {
         set(&mut d.arrivals, arrivals(v))
     }),
-    Key::job("fsync", COUNT, "1", "a flush after every so many writes; none unless given", |d, v| {
+    Key::job("fsync", COUNT, "1", "writes between two flushes; no flush unless given", |d, v| {
         set(&mut d.fsync, count(v, u32::MAX.into()))
     }),
     Key::job("fua", None, FLAG, "writes complete when they are on flash (force unit access)", |d, v| {
@@ -190,7 +188,7 @@ pub const KEYS: &[Key] = &[
         "accesses",
         COUNT,
         "10k",
-        "the job ends after so many of its own; with the run unless given",
+        "the job ends after this number of accesses; with the run unless given",
         |d, v| set(&mut d.accesses, count(v, u64::MAX)),
     ),
     Key::run("requests", COUNT, "1M", "stop after this many; 100k unless another stop is given", |d, v| {
@@ -225,10 +223,10 @@ pub const KEYS: &[Key] = &[
     ),
 ];
 
-/// Bounds that only keep a slip of the pen from exhausting memory.
+/// Bounds, so that a typing error does not exhaust memory.
 const DEPTH_MAX: u64 = 1 << 16;
 pub(super) const JOBS_MAX: u64 = 1 << 10;
-/// One access in eleven days, and one a nanosecond: the clock has nothing finer.
+/// One access in eleven days, and one per nanosecond, the resolution of the clock.
 const RATE_MIN: f64 = 1e-6;
 const RATE_MAX: f64 = 1e9;
 
@@ -260,7 +258,7 @@ fn count(value: &str, most: u64) -> Result<u64, String> {
     }
 }
 
-/// A number that may go backwards.
+/// Parses a number that may be negative.
 fn signed(value: &str, parse: fn(&str) -> Result<u64, UnitError>) -> Result<i64, String> {
     let (sign, digits) = value.strip_prefix('-').map_or((1, value), |digits| (-1, digits));
     let number = i64::try_from(parse(digits).map_err(text)?);
@@ -278,7 +276,7 @@ fn time(value: &str) -> Result<Duration, String> {
     }
 }
 
-/// A pause of at most a day: a clock of 64-bit nanoseconds holds two hundred thousand of those.
+/// Parses a pause of at most a day: the clock of 64-bit nanoseconds holds two hundred thousand of those.
 fn pause(value: &str) -> Result<Duration, String> {
     match any_time(value)? {
         time if time > Duration::from_s(86_400) => Err(format!("'{value}' is too long a pause: at most 24h")),
@@ -327,7 +325,7 @@ fn checked(distribution: Distribution, value: &str) -> Result<Distribution, Stri
         .map_or(Ok(distribution), |allowed| Err(format!("'{value}' is not allowed: {allowed}")))
 }
 
-/// Accesses a second.
+/// Parses a rate of accesses per second.
 fn rate(value: &str) -> Result<f64, String> {
     let example = "a number of accesses a second, as in 1000/s or 50k/s";
     let number = value.strip_suffix("/s").ok_or_else(|| format!("'{value}' is not a rate: {example}"))?;
@@ -354,7 +352,7 @@ fn precondition(value: &str) -> Result<Option<Precondition>, String> {
 }
 
 fn seed(value: &str) -> Result<Seed, String> {
-    // Not a count: a seed uses all 64 bits, which a count read through a float would not keep.
+    // Not a count: counts are parsed as floats, which do not keep all 64 bits of a seed.
     let number =
         value.trim().parse().map_err(|_| format!("'{value}' is no seed: a whole number below 2^64"))?;
     Ok(Seed(number))

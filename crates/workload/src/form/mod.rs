@@ -1,6 +1,6 @@
-//! The written forms of a workload: one line on a command line, or a TOML job file. Both know the same keys and read
-//! a key's value with the same code (`keys`); they differ in how keys are found (`inline`, `file`) and agree in how
-//! jobs are made of them (`draft`).
+//! The written forms of a workload: one line on a command line, or a TOML job file. Both have the same keys and share
+//! the parsers of their values (`keys`) and the construction of jobs (`draft`); they differ in syntax (`inline`,
+//! `file`).
 
 mod draft;
 mod error;

@@ -1,4 +1,4 @@
-//! The written forms: what they say, what they refuse and how, and that nothing makes them panic.
+//! The written forms: meanings, refusals, and freedom from panics.
 
 use crate::{Arrivals, Distribution, Job, Limits, Mix, Pattern, Precondition, Rate, Skew, Stop, Workload};
 use flashlane_base::units::parse_share;
@@ -10,7 +10,7 @@ fn parse(text: &str) -> Workload {
 }
 
 #[test]
-fn the_issues_example_says_what_it_seems_to() {
+fn example_is_read_as_intended() {
     let job = Job::new("random-read", Pattern::Random, Mix::READ, 4096).depth(32).area(0, 1 << 30);
     assert_eq!(parse("random-read,size=4k,depth=32,requests=1M,area=1GiB"), Workload::single(job, 1_000_000));
 }
@@ -50,7 +50,7 @@ fn every_key_reaches_its_field() {
     assert_eq!(parse("random-write,rate=1/s,depth=4").jobs[0].depth, 4);
     let workload = parse("random-write,precondition=steady,verify,accesses=5");
     assert_eq!((workload.precondition, workload.verify), (Some(Precondition::Steady), true));
-    assert_eq!(workload.stop, Stop::default(), "its job has an end of its own");
+    assert_eq!(workload.stop, Stop::default(), "its job ends by itself");
     for (text, distribution, scattered) in [
         ("random-read,zipf=1", Distribution::Zipf { exponent: 1.0 }, true),
         ("random-write,zipf=0.99,scatter=false", Distribution::Zipf { exponent: 0.99 }, false),
@@ -64,7 +64,7 @@ fn every_key_reaches_its_field() {
 }
 
 #[test]
-fn several_jobs_stand_in_one_line() {
+fn one_line_holds_several_jobs() {
     let workload = parse(
         "sequential-read,size=32k,turns=4,seed=7 + random-write,turns=1,requests=9+random-write,depth=2",
     );
@@ -83,14 +83,14 @@ fn several_jobs_stand_in_one_line() {
 }
 
 #[test]
-fn a_run_without_an_end_gets_one() {
+fn run_without_stop_gets_a_default() {
     assert_eq!(parse("random-read").stop, Stop::after(100_000));
     assert_eq!(parse("random-read,confidence=1%").stop.requests, Some(10_000_000));
     assert_eq!(parse("random-read,time=1s").stop.requests, None);
 }
 
 #[test]
-fn inline_errors_say_where_what_and_what_instead() {
+fn inline_error_names_position_fault_and_alternative() {
     for (text, character, parts) in [
         ("", 1, &["a pattern is expected"] as &[_]),
         ("random-raed", 1, &["'random-raed'", "did you mean 'random-read'", "sequential-write", "mixed"]),
@@ -176,7 +176,7 @@ offset = "1GiB"
 "#;
 
 #[test]
-fn a_job_file_has_the_same_keys() {
+fn job_file_has_the_same_keys() {
     let workload = Workload::parse_toml(FILE, "jobs.toml").unwrap();
     let names: Vec<_> = workload.jobs.iter().map(|job| job.name.as_str()).collect();
     assert_eq!(names, ["scan", "job-2-1", "job-2-2"]);
@@ -186,7 +186,7 @@ fn a_job_file_has_the_same_keys() {
 }
 
 #[test]
-fn a_mix_is_the_same_in_a_line_and_in_a_file() {
+fn mix_is_equal_in_line_and_file() {
     let line =
         "ordered-read,incr=-1,turns=4,think=1ms,burst=2,requests=50 + random-write,turns=1,think=1ms,burst=2";
     let file = r#"
@@ -209,7 +209,7 @@ fn a_mix_is_the_same_in_a_line_and_in_a_file() {
 }
 
 #[test]
-fn file_errors_say_which_line() {
+fn file_error_names_the_line() {
     for (from, to, line, part) in [
         ("size = \"128k\"", "size = 128", 8, "unit is missing"),
         ("size = \"128k\"", "size = 1.5", 8, "string with its unit"),
@@ -233,12 +233,12 @@ fn file_errors_say_which_line() {
 }
 
 #[test]
-fn a_workload_that_does_not_fit_is_told_which_field_and_why() {
+fn unfit_workload_is_refused_with_its_field() {
     let limits =
         Limits { read_unit_bytes: 4096, write_unit_bytes: 4096, read_only: true, ..Limits::of(1 << 30) };
     let fits = |text: &str| parse(text).check(&limits);
     assert_eq!(fits("random-read,area=1GiB"), Ok(()));
-    assert_eq!(fits("random-read,depth=65536"), Ok(()), "the loop holds back what the device does not take");
+    assert_eq!(fits("random-read,depth=65536"), Ok(()), "the loop delays requests beyond the device's depth");
     for (text, field) in [
         ("random-read,size=512B", "size"),
         ("random-read,offset=1k", "offset"),
@@ -283,7 +283,7 @@ fn a_workload_that_does_not_fit_is_told_which_field_and_why() {
     assert_eq!(endless.check(&limits).map_err(|e| e.field), Err("stop"));
 }
 
-/// Texts that are nearly workloads.
+/// Texts similar to workloads.
 fn nearly() -> impl Strategy<Value = String> {
     let patterns = prop::sample::select(vec![
         "random-read",
@@ -339,7 +339,7 @@ fn skews() -> impl Strategy<Value = Distribution> {
     ]
 }
 
-/// A rate, or pauses; accesses of its own; flushes and durable writes.
+/// A rate, or pauses; an own end; flushes and durable writes.
 fn terms() -> impl Strategy<Value = (Option<Rate>, Option<u64>, Option<u32>, bool)> {
     let arrivals = prop_oneof![Just(Arrivals::Constant), Just(Arrivals::Poisson)];
     let rate = (1..1_000_000_u32, arrivals)
@@ -348,7 +348,7 @@ fn terms() -> impl Strategy<Value = (Option<Rate>, Option<u64>, Option<u32>, boo
     (prop::option::of(rate), own, flush, any::<bool>())
 }
 
-/// Jobs with anything in their fields that can be written.
+/// Jobs with any fields that can be written.
 fn jobs() -> impl Strategy<Value = Vec<Job>> {
     let size = || 1..1_000_000_u64;
     let patterns = prop_oneof![
@@ -406,7 +406,7 @@ fn jobs() -> impl Strategy<Value = Vec<Job>> {
     prop::collection::vec(alike, 1..4).prop_map(|jobs| jobs.concat())
 }
 
-/// Names follow from how jobs are written.
+/// Removes names, which depend on the written form.
 fn nameless(mut workload: Workload) -> Workload {
     workload.jobs.iter_mut().for_each(|job| job.name.clear());
     workload
@@ -414,7 +414,7 @@ fn nameless(mut workload: Workload) -> Workload {
 
 proptest! {
     #[test]
-    fn nothing_makes_the_readers_panic(text in "\\PC{0,60}", near in nearly(), file in "[a-z=\\[\\]\" \n0-9.]{0,80}") {
+    fn parsers_do_not_panic(text in "\\PC{0,60}", near in nearly(), file in "[a-z=\\[\\]\" \n0-9.]{0,80}") {
         for text in [&text, &near] {
             if let Ok(workload) = Workload::parse(text) {
                 let limits = Limits { write_unit_bytes: 4096, ..Limits::of(1 << 40) };
@@ -427,7 +427,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read_as_the_same(
+    fn workload_round_trips_through_its_text(
         jobs in jobs(), seed in any::<u64>(), steady in any::<bool>(), verify in any::<bool>(),
     ) {
         let precondition = steady.then_some(Precondition::Steady);
@@ -437,7 +437,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_read_can_be_written_and_read_again(text in nearly()) {
+    fn parsed_workload_round_trips(text in nearly()) {
         if let Ok(workload) = Workload::parse(&text) {
             let again = Workload::parse(&workload.to_string());
             if text.contains('+') {
@@ -450,7 +450,7 @@ proptest! {
 }
 
 #[test]
-fn decimal_sizes_are_answered_with_binary_ones() {
+fn decimal_size_gets_a_binary_hint() {
     let refused = |text: &str| {
         let workload = Workload::parse(text).unwrap_or_else(|error| panic!("{error}"));
         workload.check(&Limits::of(1 << 30)).expect_err(text).to_string()
@@ -468,13 +468,13 @@ fn decimal_sizes_are_answered_with_binary_ones() {
 }
 
 #[test]
-fn exponents_are_numbers_without_a_unit() {
+fn exponent_has_no_unit() {
     let workload = Workload::parse("random-read,zipf=1e-3").unwrap();
     assert_eq!(Workload::parse(&workload.to_string()).unwrap(), workload);
 }
 
 #[test]
-fn random_arrivals_make_a_workload_random() {
+fn poisson_arrivals_make_a_workload_random() {
     let is_random = |text: &str| Workload::parse(text).unwrap().is_random();
     assert!(is_random("sequential-read,rate=100/s,arrivals=poisson"));
     assert!(!is_random("sequential-read,rate=100/s"));

@@ -1,4 +1,4 @@
-//! Workloads written back, in the one-line form.
+//! Writes workloads in the one-line form.
 
 use super::draft::kind_name;
 use super::keys::JOBS_MAX;
@@ -7,17 +7,17 @@ use flashlane_base::units::{parse_share, typed_duration};
 use std::fmt;
 
 impl fmt::Display for Workload {
-    /// What [`Workload::parse`] reads back as the same, names and lists of offsets aside. Jobs that differ in their
-    /// areas at most are written once, with their number.
+    /// Writes a line that [`Workload::parse`] reads as the same workload, except names and lists of offsets. Jobs that
+    /// differ only in their areas are written once, with their number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut jobs = &self.jobs[..];
         while let Some(first) = jobs.first() {
             write!(f, "{first}")?;
-            let (alike, shared) = like_jobs(jobs);
-            if alike > 1 {
-                write!(f, ",jobs={alike}{}", if shared { ",shared" } else { "" })?;
+            let (equal, shared) = equal_jobs(jobs);
+            if equal > 1 {
+                write!(f, ",jobs={equal}{}", if shared { ",shared" } else { "" })?;
             }
-            jobs = &jobs[alike..];
+            jobs = &jobs[equal..];
             f.write_str(if jobs.is_empty() { "" } else { " + " })?;
         }
         let stop = &self.stop;
@@ -90,7 +90,7 @@ impl fmt::Display for Skew {
 }
 
 impl Job {
-    /// In accesses where it is whole ones, else as a size.
+    /// Writes a step in accesses where it is a whole number of them, else as a size.
     fn fmt_step(&self, step_bytes: i64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if step_bytes < 0 { "-" } else { "" };
         let step = step_bytes.unsigned_abs();
@@ -102,8 +102,8 @@ impl Job {
     }
 }
 
-/// How many of the first jobs are alike, and whether they share an area or have neighbouring ones.
-fn like_jobs(jobs: &[Job]) -> (usize, bool) {
+/// Returns the number of equal jobs at the start, and whether they share an area or have consecutive ones.
+fn equal_jobs(jobs: &[Job]) -> (usize, bool) {
     let [first, second, ..] = jobs else { return (jobs.len(), false) };
     let shared = first.area_offset_bytes == second.area_offset_bytes;
     let step = match first.area_length_bytes {
@@ -121,7 +121,7 @@ fn like_jobs(jobs: &[Job]) -> (usize, bool) {
     (alike.count(), shared)
 }
 
-/// Exactly, in the largest unit that divides it.
+/// Formats a size exactly, in the largest unit that divides it.
 fn size(bytes: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB"), (0, "B")];
     let whole = |&&(shift, _): &&(u32, &str)| bytes.trailing_zeros().min(63) >= shift;
@@ -129,7 +129,7 @@ fn size(bytes: u64) -> String {
     format!("{}{unit}", bytes >> shift)
 }
 
-/// The shortest decimal that reads back as the same share.
+/// Formats a share as the shortest decimal that is parsed as the same value.
 fn percent(share: f64) -> String {
     (0..17)
         .map(|digits| format!("{:.digits$}%", share * 100.0))

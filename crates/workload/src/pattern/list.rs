@@ -1,4 +1,4 @@
-//! List: given offsets in the given order, over and over.
+//! List: given offsets in the given order, repeated.
 
 use super::Offsets;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Patterns: in what order a job visits its area.
+//! Patterns: the order in which a job visits its area.
 //!
 //! A pattern is a file with its `Offsets`, one line in [`Pattern`] and its match, and one line in [`NAMED`] if it
-//! can be asked for by name.
+//! has a name in the written forms.
 
 mod list;
 mod ordered;
@@ -20,44 +20,44 @@ pub use skewed::{Distribution, Skew};
 /// The order in which a job visits its area.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pattern {
-    /// One after the other, again from the area's start when the next would not fit: [`Self::Ordered`] by one access.
+    /// Consecutive accesses, from the area's start again when the next would not fit: [`Self::Ordered`] by one access.
     Sequential,
     /// Uniformly over the aligned positions.
     Random,
-    /// At random over the aligned positions, some more often than others.
+    /// Random over the aligned positions, some more often than others.
     Skewed(Skew),
     /// The aligned positions in a random order, each exactly once before any comes again; every round has the same
     /// order.
     Permutation,
-    /// Each access starts this far behind (before, where negative) the start of the one before, from the area's start
-    /// on; what leaves the area comes in again at its other end. A step of zero stays in place.
+    /// Each access starts this distance after the start of the previous one (before it, where negative), beginning at
+    /// the area's start and wrapping around at its ends. A step of zero stays in place.
     Ordered {
         /// Distance from start to start, in bytes; at most the area. uFLIP's `Incr` times the size.
         step_bytes: i64,
     },
-    /// As many equal parts of the area in turn, one access each, sequential in each and again from its start. A part
-    /// is a whole number of accesses, and what is left of the area stays unvisited.
+    /// Equal parts of the area in turn, one access each, sequential and wrapping around in each. A part is a whole
+    /// number of accesses; the remainder of the area stays unvisited.
     Partitioned {
-        /// How many; at least 1, and at most as many as accesses fit into the area.
+        /// Number of parts; at least 1, and at most the number of accesses that fit into the area.
         partitions: u64,
     },
     /// These offsets from the area's start, in this order, over and over.
     List(Arc<[u64]>),
 }
 
-/// A pattern that can be asked for by name.
+/// A pattern with a name in the written forms.
 pub struct Named {
     /// Its name; `-read`, `-write` or `-trim` follows.
     pub name: &'static str,
-    /// What it does, in a few words.
+    /// Short description.
     pub meaning: &'static str,
-    /// The keys that only some patterns have and this one has.
+    /// Keys of this pattern that not all patterns have.
     pub keys: &'static [&'static str],
-    /// The pattern, or what it lacks.
+    /// Returns the pattern, or the missing key.
     pub(crate) make: fn(&Parameters) -> Result<Pattern, &'static str>,
 }
 
-/// What some patterns are given beside their name.
+/// Parameters of some patterns.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Parameters {
     pub(crate) step_bytes: Option<i64>,
@@ -65,11 +65,11 @@ pub(crate) struct Parameters {
     pub(crate) skew: Option<Skew>,
 }
 
-/// The patterns that can be asked for by name.
+/// The patterns with a name in the written forms.
 pub const NAMED: &[Named] =
     &[sequential::NAMED, random::NAMED, permutation::NAMED, ordered::NAMED, partitioned::NAMED];
 
-/// The part of the device that a job keeps to, and the shape of its accesses.
+/// The part of the device that a job accesses, and the size and alignment of its accesses.
 pub(crate) struct Area {
     pub(crate) length_bytes: u64,
     pub(crate) size_bytes: u64,
@@ -77,7 +77,7 @@ pub(crate) struct Area {
 }
 
 impl Area {
-    /// Aligned positions at which an access fits.
+    /// Returns the number of aligned positions at which an access fits.
     pub(crate) fn positions(&self) -> u64 {
         (self.length_bytes - self.size_bytes) / self.align_bytes + 1
     }
@@ -89,7 +89,7 @@ pub(crate) trait Offsets: Send {
 }
 
 impl Pattern {
-    /// Its name as in [`NAMED`], or `list`.
+    /// Returns its name as in [`NAMED`], or `list`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Sequential => sequential::NAMED.name,

@@ -1,9 +1,9 @@
 //! Ordered: a fixed step from the start of one access to the start of the next, forwards or backwards.
 //!
-//! The `order` patterns of Bouganim et al., *uFLIP* (CIDR 2009), Table 1: access `i` (from 0) lies `i * step` from the
-//! area's start, where the step is `incr * size`; whatever leaves the area comes in again at its other end (modulo).
-//! Since a step may also be given in bytes, the area is measured in what every place is a multiple of: the greatest
-//! common divisor of step and size. Steps of whole accesses so wrap around as many accesses as the area holds.
+//! The `order` patterns of Bouganim et al., *uFLIP* (CIDR 2009), Table 1: access `i` (from 0) is at `i * step` modulo
+//! the area, where the step is `incr * size`. Since a step may also be given in bytes, the area is measured in the
+//! greatest common divisor of step and size, of which every place is a multiple. Steps of whole accesses thus wrap
+//! around the accesses that fit into the area.
 
 use super::{Area, Named, Offsets, Parameters, Pattern};
 
@@ -19,13 +19,13 @@ pub(super) const NAMED: Named = Named {
 
 pub(super) struct Ordered {
     next: u64,
-    /// Below `ring`: a step backwards is the rest of the way around.
+    /// Below `ring`: a step backwards is its complement.
     step: u64,
     ring: u64,
 }
 
 impl Ordered {
-    /// Requires: the step, forwards or backwards, is at most the area.
+    /// The step, forwards or backwards, MUST be at most the area.
     pub(super) fn new(area: &Area, step_bytes: i128) -> Self {
         let unit = common_divisor(step_bytes.unsigned_abs() as u64, area.size_bytes);
         let ring = ((area.length_bytes - area.size_bytes) / unit + 1) * unit;
@@ -44,7 +44,7 @@ impl Offsets for Ordered {
     }
 }
 
-/// The greatest number that divides both; `size` where the other is zero.
+/// Returns the greatest common divisor; `size` where the other is zero.
 fn common_divisor(mut other: u64, mut size: u64) -> u64 {
     while other != 0 {
         (size, other) = (other, size % other);

@@ -18,13 +18,13 @@ pub(super) const NAMED: Named = Named {
 };
 
 pub(super) struct Partitioned {
-    /// Of the part whose turn it is.
+    /// Start of the current part.
     start: u64,
-    /// In each part.
+    /// Offset in each part.
     at: u64,
-    /// A part's length, a multiple of the size.
+    /// Length of a part, a multiple of the size.
     part: u64,
-    /// Where the last part begins.
+    /// Start of the last part.
     last: u64,
     size: u64,
 }

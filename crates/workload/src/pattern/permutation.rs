@@ -1,9 +1,9 @@
 //! Permutation: every aligned position once in a random order, then again in the same order.
 //!
 //! No table: a counter runs over the smallest power of two that holds all positions and passes through rounds of
-//! operations that each permute that power of two (add, multiply by an odd number, xor with the own upper half).
-//! Results beyond the last position are skipped, fewer than half of them, so a position costs less than two
-//! passes on average, whatever the area's size.
+//! operations that each permute that power of two (add, multiply by an odd number, xor with its upper half).
+//! Results beyond the last position, fewer than half, are skipped, so a position costs less than two passes on average
+//! at any area size.
 
 use super::{Area, Named, Offsets, Pattern};
 use flashlane_base::Random;
@@ -46,15 +46,15 @@ impl Offsets for Permutation {
 /// A random one-to-one map of positions.
 pub(super) struct Bijection {
     positions: u64,
-    /// One less than the power of two.
+    /// The power of two minus 1.
     mask: u64,
     shift: u32,
-    /// What each round adds and multiplies by.
+    /// The summand and the factor of each round.
     keys: [(u64, u64); ROUNDS],
 }
 
 impl Bijection {
-    /// Of the numbers below `positions`.
+    /// Creates a map of the numbers below `positions`.
     pub(super) fn new(positions: u64, mut random: Random) -> Self {
         let mask = positions.checked_next_power_of_two().map_or(u64::MAX, |power| power - 1);
         Self {
@@ -65,7 +65,7 @@ impl Bijection {
         }
     }
 
-    /// One pass: one-to-one on the power of two.
+    /// One pass, a one-to-one map on the power of two.
     #[inline]
     fn step(&self, mut x: u64) -> u64 {
         for (add, multiply) in self.keys {
@@ -75,8 +75,7 @@ impl Bijection {
         x
     }
 
-    /// Where a position goes: passes are repeated until they end at a position (cycle walking), fewer than two on
-    /// average.
+    /// Maps a position: repeats passes until they end at a position (cycle walking), fewer than two on average.
     #[inline]
     pub(super) fn of(&self, position: u64) -> u64 {
         let mut x = position;

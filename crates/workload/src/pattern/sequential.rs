@@ -1,4 +1,4 @@
-//! Sequential: each access begins where the one before ended.
+//! Sequential: each access begins at the end of the previous one.
 
 use super::{Named, Pattern};
 

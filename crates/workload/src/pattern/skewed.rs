@@ -1,4 +1,4 @@
-//! Skewed: at random over the aligned positions, some more often than others.
+//! Skewed: random over the aligned positions, some more often than others.
 //!
 //! | distribution | means, as in |
 //! | --- | --- |
@@ -6,21 +6,21 @@
 //! | Pareto | self-similar: a share `h` of the space has `1-h` of the accesses, and within it again: fio's `pareto` (Gray et al., SIGMOD 1994) |
 //! | hotspot | a share of the space has a share of the accesses, uniformly in both parts: fio's `zoned` with two zones, YCSB's `hotspot` |
 //!
-//! The frequent positions are scattered over the area by a random one-to-one map, or stand at its beginning. fio and
-//! YCSB scatter by hashing, where several ranks may meet in one position and others stay unvisited; here the
-//! distribution stays exact.
+//! The frequent positions are scattered over the area by a random one-to-one map, or are at its beginning. fio and YCSB
+//! scatter by hashing, where several ranks may collide in one position and others stay unvisited; here the distribution
+//! stays exact.
 
 use super::permutation::Bijection;
 use super::zipf::Zipf;
 use super::{Area, Offsets};
 use flashlane_base::Random;
 
-/// How often positions are visited, and where the frequent ones are.
+/// How often positions are visited, and the place of the frequent ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Skew {
-    /// How often.
+    /// How often positions are visited.
     pub distribution: Distribution,
-    /// Whether the frequent positions are scattered over the area; else they stand at its beginning, in their order.
+    /// Whether the frequent positions are scattered over the area, or at its beginning in their order.
     pub scattered: bool,
 }
 
@@ -56,13 +56,13 @@ impl Distribution {
         }
     }
 
-    /// Whether its frequent positions are scattered where nothing is said of it: those of a hotspot are one part of the
-    /// area, as in fio.
+    /// Returns whether its frequent positions are scattered by default; those of a hotspot are one part of the area, as
+    /// in fio.
     pub fn scatters(&self) -> bool {
         !matches!(self, Self::Hotspot { .. })
     }
 
-    /// What is allowed, where it is not.
+    /// Returns the values allowed, where its own are not.
     pub(crate) fn unfit(&self) -> Option<&'static str> {
         let inside = |share: f64| share > 0.0 && share < 1.0;
         match *self {
@@ -82,7 +82,7 @@ impl Skew {
     pub(super) fn offsets(&self, area: &Area, mut random: Random) -> Box<dyn Offsets> {
         let positions = area.positions();
         let map = self.scattered.then(|| Bijection::new(positions, random.clone()));
-        // Its first numbers are the map's.
+        // The map used the first numbers.
         for _ in 0..16 {
             random.bits();
         }
@@ -141,7 +141,7 @@ mod tests {
     use flashlane_base::Seed;
     use std::collections::BTreeSet;
 
-    /// Accesses of each of `positions`, of a million.
+    /// Counts the visits of each position in a million accesses.
     fn seen(distribution: Distribution, scattered: bool, positions: u64) -> Vec<f64> {
         let area = Area { length_bytes: positions * 4096, size_bytes: 4096, align_bytes: 4096 };
         let mut offsets = Skew { distribution, scattered }.offsets(&area, Seed(5).source());
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_the_space_has_the_rest_of_the_accesses() {
+    fn pareto_gives_the_space_its_share_of_accesses() {
         for space in [0.01, 0.2, 0.5, 0.7] {
             let seen = seen(Distribution::Pareto { space }, false, 1000);
             let within = |share: f64| seen[..(1000.0 * share) as usize].iter().sum::<f64>();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hotspot_has_its_share_and_is_uniform() {
+    fn hotspot_has_its_share_uniformly() {
         let seen = seen(Distribution::Hotspot { space: 0.2, accesses: 0.8 }, false, 100);
         assert!(seen[..20].iter().all(|&count| is_about(count, 0.8 / 20.0)), "{seen:?}");
         assert!(seen[20..].iter().all(|&count| is_about(count, 0.2 / 80.0)), "{seen:?}");
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn scattering_moves_positions_and_keeps_how_often() {
+    fn scattering_moves_positions_and_keeps_counts() {
         for distribution in [Distribution::Zipf { exponent: 1.1 }, Distribution::Pareto { space: 0.1 }] {
             let (together, apart) = (seen(distribution, false, 500), seen(distribution, true, 500));
             assert_ne!(together, apart);

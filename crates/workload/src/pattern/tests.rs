@@ -1,4 +1,4 @@
-//! Every pattern against the plainest description of it.
+//! Every pattern compared with its simplest description.
 
 use crate::{Generator, Job, Mix, Pattern};
 use flashlane_base::{Operation, Seed};
@@ -42,7 +42,7 @@ proptest! {
         prop_assert_eq!(offsets(&ordered, 300), expected);
     }
 
-    /// A step of any number of bytes: what fits in goes on, what does not comes in at the other end.
+    /// A step of any number of bytes continues inside the area, or wraps around.
     #[test]
     fn ordered_steps_on_inside_the_area(
         size in 1..50_u64, extra in 0..400_u64, step in -450..450_i64, offset in 0..100_u64,
@@ -54,7 +54,7 @@ proptest! {
         for pair in visited.windows(2) {
             prop_assert!(pair[1] >= offset && pair[1] - offset + size <= length);
             let moved = pair[1] as i64 - pair[0] as i64;
-            // Either the step, or the step and once around: as far for every turn, and most of the area.
+            // Either the step, or the step and one wrap, whose length is constant and most of the area.
             prop_assert!(moved == step_bytes || (step_bytes - moved).unsigned_abs() + size > length - size);
         }
     }
@@ -75,7 +75,7 @@ proptest! {
     }
 
     #[test]
-    fn a_permutation_visits_each_position_once_a_round_in_the_same_order(
+    fn permutation_visits_each_position_once_per_round(
         positions in 1..700_u64, align in 1..9_u64, size in 1..9_u64, offset in 0..100_u64,
     ) {
         let length = (positions - 1) * align + size;
@@ -97,14 +97,14 @@ proptest! {
     }
 
     #[test]
-    fn a_list_is_replayed(list in prop::collection::vec(0..1000_u64, 1..20)) {
+    fn list_is_repeated(list in prop::collection::vec(0..1000_u64, 1..20)) {
         let expected: Vec<u64> = list.iter().map(|at| at + 7).cycle().take(50).collect();
         prop_assert_eq!(offsets(&job(Pattern::List(list.into()), 1, 7, 2000), 50), expected);
     }
 }
 
 #[test]
-fn random_reaches_every_position_about_as_often() {
+fn random_visits_positions_uniformly() {
     let mut seen = [0_u32; 16];
     for at in offsets(&job(Pattern::Random, 4096, 0, 16 * 4096), 16_000) {
         seen[(at / 4096) as usize] += 1;
@@ -113,7 +113,7 @@ fn random_reaches_every_position_about_as_often() {
 }
 
 #[test]
-fn a_permutation_looks_random() {
+fn permutation_looks_random() {
     // Among random neighbours, distances average a third of the range and few are alike.
     let n = 1000;
     let visited = offsets(&job(Pattern::Permutation, 1, 0, n), n as usize);
@@ -125,7 +125,7 @@ fn a_permutation_looks_random() {
 }
 
 #[test]
-fn reads_are_mixed_in_at_their_share() {
+fn mix_has_its_share_of_reads() {
     let mixed = Job::new("mixed", Pattern::Random, Mix { reads: 0.7, ..Mix::TRIM }, 4096);
     let operations: Vec<_> =
         Generator::new(&mixed, CAPACITY, Seed(3)).take(10_000).map(|a| a.operation).collect();
@@ -135,7 +135,7 @@ fn reads_are_mixed_in_at_their_share() {
 }
 
 #[test]
-fn the_numbers_come_from_the_seed_and_the_jobs_name() {
+fn random_numbers_depend_on_seed_and_job_name() {
     let job = Job::new("a", Pattern::Random, Mix::READ, 4096);
     let of = |job: &Job, seed| Generator::new(job, CAPACITY, Seed(seed)).take(20).collect::<Vec<_>>();
     assert_eq!(of(&job, 1), of(&job, 1));

@@ -1,8 +1,8 @@
 //! Zipf's law: the `k`-th most frequent of `n` ranks is drawn with a probability proportional to `k^-exponent`.
 //!
 //! Rejection-inversion of Hörmann and Derflinger, *Rejection-inversion to generate variates from monotone discrete
-//! distributions* (ACM TOMACS 6(3), 1996): exact for any exponent above 0 (also 1, and above), without a table, so that
-//! its cost does not depend on `n`. The first ranks, which are most of what is drawn, come from an alias table
+//! distributions* (ACM TOMACS 6(3), 1996): exact for any exponent above 0 (including 1 and above), without a table, so
+//! that its cost does not depend on `n`. The first ranks, which are drawn most often, come from an alias table
 //! (Walker; Vose 1991) instead, which costs no logarithm. fio and YCSB use the approximation of Gray et al. (SIGMOD
 //! 1994), which is not exact, has to sum `n` terms first, and has no exponent of 1 (YCSB: none above it either).
 
@@ -12,14 +12,14 @@ use flashlane_base::Random;
 const HEAD: u64 = 4096;
 
 pub(super) struct Zipf {
-    /// The first ranks, and as their last entry all others together.
+    /// The first ranks; the last entry stands for all others.
     head: Alias,
     head_ranks: u64,
     tail: Option<Tail>,
 }
 
 impl Zipf {
-    /// Requires: `ranks` and `exponent` above 0.
+    /// `ranks` and `exponent` MUST be above 0.
     pub(super) fn new(ranks: u64, exponent: f64) -> Self {
         let head_ranks = ranks.min(HEAD);
         let mut weights: Vec<f64> = (1..=head_ranks).map(|rank| (rank as f64).powf(-exponent)).collect();
@@ -28,7 +28,7 @@ impl Zipf {
         Self { head: Alias::new(&weights), head_ranks, tail }
     }
 
-    /// A rank, the most frequent being 0.
+    /// Draws a rank; 0 is the most frequent.
     #[inline]
     pub(super) fn sample(&self, random: &mut Random) -> u64 {
         let rank = self.head.sample(random);
@@ -39,8 +39,7 @@ impl Zipf {
     }
 }
 
-/// The sum of `k^-exponent` over `first..=last`, by Euler and Maclaurin; `first` is large enough that the error is
-/// below 1e-12 of the sum.
+/// Sums `k^-exponent` over `first..=last` by Euler-Maclaurin; `first` is large enough for a relative error below 1e-12.
 fn sum(first: u64, last: u64, exponent: f64) -> f64 {
     let (a, b) = (first as f64, last as f64);
     let f = |x: f64| x.powf(-exponent);
@@ -56,7 +55,7 @@ fn integral(x: f64, exponent: f64) -> f64 {
     if power.abs() > 1e-8 { power.exp_m1() / (1.0 - exponent) } else { log * (1.0 + power / 2.0) }
 }
 
-/// The `x` whose integral this is.
+/// Returns the `x` with this integral.
 fn inverse(integral: f64, exponent: f64) -> f64 {
     let power = integral * (1.0 - exponent);
     // ln(1 + power) / (1 - exponent), likewise.
@@ -76,7 +75,7 @@ struct Tail {
     /// The integral up to half a rank before the first and after the last.
     low: f64,
     high: f64,
-    /// A rank so far above its inverse needs no further test.
+    /// A rank at most this far above its inverse needs no further test.
     sure: f64,
 }
 
@@ -101,9 +100,9 @@ impl Tail {
     }
 }
 
-/// Walker's alias method: one of several with given weights, for one random number and one look into a table.
+/// Walker's alias method: a weighted choice with one random number and one table access.
 struct Alias {
-    /// Of each: the share of its column that is its own, as 64 bits, and whose the rest is.
+    /// For each entry the share of its column that is its own, as 64 bits, and the owner of the rest.
     columns: Vec<(u64, u32)>,
 }
 
@@ -127,7 +126,7 @@ impl Alias {
 
     #[inline]
     fn sample(&self, random: &mut Random) -> u64 {
-        // The column from the upper half of a product, the place in it from the lower.
+        // The upper half of the product is the column, the lower half the place in it.
         let product = u128::from(random.bits()) * self.columns.len() as u128;
         let (column, place) = ((product >> 64) as usize, product as u64);
         let (own, other) = self.columns[column];
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_over_many_ranks_is_close() {
+    fn sum_over_many_ranks_is_accurate() {
         for exponent in [0.2, 0.99, 1.0, 1.7] {
             let direct: f64 = (4097..=100_000_u64).rev().map(|rank| (rank as f64).powf(-exponent)).sum();
             let off = (sum(4097, 100_000, exponent) / direct - 1.0).abs();
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_test_can_fail() {
+    fn deviation_detects_a_wrong_exponent() {
         let zipf = Zipf::new(1000, 1.0);
         let mut random = Seed(1).source();
         assert!(deviation(&exact(1000, 1.05), 500_000, || zipf.sample(&mut random)) > 20.0);
