@@ -1,9 +1,8 @@
-//! How fast traces are read: one line a format, in lines a second of user CPU on one core; and how much memory a long
-//! one takes.
+//! Speed of reading traces, one output line per format, in lines per second of user CPU on one core; and the memory
+//! that a long trace takes.
 //!
-//! `cargo bench -p flashlane-trace --bench parse [BYTES]`: with a number, such as `10GB`, a DiskSim trace of that many
-//! bytes is made on the way and read; the memory that the process took at its highest is printed. `cargo test` runs
-//! everything small, so that it cannot rot.
+//! `cargo bench -p flashlane-trace --bench parse [BYTES]`: with a number, such as `10GB`, a DiskSim trace of that size
+//! is generated and read, and the peak memory of the process is printed. `cargo test` runs all of it on small traces.
 
 use flashlane_base::units::{format_bytes, parse_bytes};
 use flashlane_base::{Duration, Instant, Operation, Seed};
@@ -12,12 +11,12 @@ use std::hint::black_box;
 use std::io::{Cursor, Read};
 use std::sync::Arc;
 
-/// Lines a format.
+/// Lines per format.
 const LINES: u64 = 4_000_000;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // Cargo says so when it benchmarks; without it this is a test.
+    // Cargo passes `--bench` to a benchmark; without it this is a test.
     let scale = if arguments.iter().any(|argument| argument == "--bench") { 1 } else { 1000 };
     let long_bytes = arguments.iter().find_map(|argument| parse_bytes(argument).ok());
     if let Some(bytes) = long_bytes {
@@ -31,7 +30,7 @@ fn main() {
     memory(1_000_000_000 / scale);
 }
 
-/// Bytes that can be read from several places.
+/// Bytes that several readers share.
 #[derive(Clone)]
 struct Shared(Arc<Vec<u8>>);
 
@@ -65,7 +64,7 @@ fn sample(format: &'static Format, count: u64) -> Vec<u8> {
     writer.finish().expect("memory takes all").0
 }
 
-/// The events of `count` requests as blkparse prints them, four a request.
+/// The events of `count` requests as blkparse prints them, four per request.
 fn events(count: u64) -> Vec<u8> {
     let mut lines = Vec::new();
     let first = 12_816_637_200_306_162_900;
@@ -89,7 +88,7 @@ fn speed(name: &str, bytes: Vec<u8>, format: &Format) {
     let bytes = Shared(Arc::new(bytes));
     let options = OpenOptions { format: Some(format.name), ..OpenOptions::default() };
     let (mut best, mut length) = (0.0_f64, 0);
-    // The best of three: the machine's other work only ever slows a run down.
+    // The best of three: other load on the machine only slows a run down.
     for _ in 0..3 {
         let before = user_cpu_s();
         let mut trace =
@@ -105,7 +104,7 @@ fn speed(name: &str, bytes: Vec<u8>, format: &Format) {
     println!("trace-{name}: {:.1} million lines/s of user CPU ({length} bytes a line)", best / 1e6);
 }
 
-/// The same lines again and again, to `left` bytes.
+/// Repeats the lines up to `left` bytes.
 struct Endless {
     lines: Vec<u8>,
     at: usize,
@@ -145,7 +144,7 @@ fn memory(bytes: u64) {
 /// User CPU seconds of this process so far.
 fn user_cpu_s() -> f64 {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the kernel fills in the structure that it is given.
+    // SAFETY: the kernel initializes the whole structure.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
         usage.assume_init()
@@ -153,7 +152,7 @@ fn user_cpu_s() -> f64 {
     usage.ru_utime.tv_sec as f64 + usage.ru_utime.tv_usec as f64 / 1e6
 }
 
-/// The most memory that this process has had in use.
+/// Peak memory of this process.
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has /proc");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a line of that name");

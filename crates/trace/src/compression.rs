@@ -1,7 +1,7 @@
-//! Compressions: which there are, by which bytes a file of one begins, and by which endings its name.
+//! Compressions, with their magic numbers and file name endings.
 //!
-//! What is read is told by its bytes, whatever it is called; what is written is compressed as its name ends. Endings
-//! mean the same in upper case.
+//! The compression of input is recognized by its first bytes; that of output follows from the ending of its name, in
+//! any case.
 
 use crate::packing::{is_among, is_packed};
 use std::path::Path;
@@ -17,12 +17,10 @@ pub(crate) enum Compression {
 impl Compression {
     const ALL: [Self; 3] = [Self::Gz, Self::Xz, Self::Zstd];
 
-    /// What it is called.
     pub fn name(self) -> &'static str {
         self.endings()[0]
     }
 
-    /// How names end.
     fn endings(self) -> &'static [&'static str] {
         match self {
             Self::Gz => &["gz"],
@@ -31,7 +29,7 @@ impl Compression {
         }
     }
 
-    /// How content of it begins.
+    /// The first bytes of compressed content.
     pub fn magic(self) -> &'static [u8] {
         match self {
             Self::Gz => b"\x1f\x8b",
@@ -40,13 +38,14 @@ impl Compression {
         }
     }
 
-    /// That of content that begins so; two bytes are enough to know one that was cut within its magic number.
+    /// Returns the compression of content with these first bytes; two bytes suffice where the content ends within the
+    /// magic number.
     pub fn of_content(first: &[u8]) -> Option<Self> {
         let is = |magic: &[u8]| first.starts_with(magic) || first.len() >= 2 && magic.starts_with(first);
         Self::ALL.into_iter().find(|compression| is(compression.magic()))
     }
 
-    /// That of names that end so.
+    /// Returns the compression of a file name ending.
     pub fn of_ending(ending: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|compression| is_among(ending, compression.endings()))
     }
@@ -61,12 +60,12 @@ impl Compression {
     }
 }
 
-/// How a name ends, without the point.
+/// Returns the ending of a name, without the dot.
 fn ending(name: &Path) -> Option<&str> {
     name.extension()?.to_str()
 }
 
-/// How a name ends, without the point, before the ending of its compression.
+/// Returns the ending of a name, without the dot, before the ending of its compression.
 pub(crate) fn bare_ending(name: &Path) -> Option<&str> {
     match Compression::of_ending(ending(name)?) {
         Some(_) => Path::new(name.file_stem()?).extension()?.to_str(),
@@ -79,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_their_compression_in_any_case_and_what_is_not_written_is_refused() {
+    fn compression_follows_from_the_name() {
         use Compression::{Gz, Xz, Zstd};
         for (name, compression, bare) in [
             ("a.msr", None, Some("msr")),
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn content_tells_it_by_its_first_bytes_even_if_cut() {
+    fn compression_is_recognized_by_first_bytes() {
         for (first, compression) in [
             (&b""[..], None),
             (b"\x1f", None),

@@ -1,19 +1,19 @@
-//! Fields of a line, read from bytes in one pass: whole numbers eight digits at a time, decimals without floating
-//! point, nothing allocated.
+//! Parser of a line's fields in one pass over its bytes: whole numbers eight digits at a time, decimals without
+//! floating point, without allocation.
 //!
-//! Fields are read within each format's own loop (`inline(always)`): a call a field costs a fifth of the time.
+//! Fields are inlined into each format's loop (`inline(always)`): a call per field would cost a fifth of the time.
 //!
-//! A cursor stands in a block whose lines are complete, so that every walk is stopped by a line's end at the latest;
-//! behind the last line there are [`SLACK`] bytes more, so that eight bytes can be loaded from anywhere.
+//! A cursor is in a block of complete lines, so that every scan ends at a line's end at the latest; [`SLACK`] more
+//! bytes follow the last line, so that eight bytes can be loaded from any place.
 
 use crate::sink::{Given, Reason};
 
-/// Bytes behind the last line's end that can be loaded, whatever they are.
+/// Bytes after the last line that can be loaded, with any content.
 pub(crate) const SLACK: usize = 16;
 
-/// A separator for the last field that must be there: the line ends, or a comma follows.
+/// Separator after the last required field: the end of the line, or a comma.
 pub(crate) const END_OR_COMMA: u8 = 0;
-/// The same: the line ends, or blanks follow.
+/// Separator after the last required field: the end of the line, or blanks.
 pub(crate) const END_OR_BLANK: u8 = 1;
 
 const POWERS: [u64; 20] = {
@@ -55,7 +55,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// To the next line's first byte; `\n`, `\r\n` and `\r` end a line.
+    /// Goes to the next line's first byte; `\n`, `\r\n` and `\r` end a line.
     #[inline]
     pub fn next_line(&mut self) {
         let mut byte = self.peek();
@@ -70,25 +70,25 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Up to eight digits: their value and how many they are.
+    /// Reads up to eight digits without moving: their value and number.
     #[inline]
     fn eight(&self) -> (u64, usize) {
         let bytes = self.block[self.at..self.at + 8].try_into().expect("eight bytes are eight");
         let raw = u64::from_le_bytes(bytes) ^ 0x3030_3030_3030_3030;
-        // The highest bit of each byte that is no digit; carries reach only bytes behind the first of these.
+        // The highest bit of each byte that is not a digit; carries reach only bytes after the first of these.
         let other = (raw.wrapping_add(0x7676_7676_7676_7676) | raw) & 0x8080_8080_8080_8080;
         let digits = other.trailing_zeros() as usize / 8;
         if digits == 0 {
             return (0, 0);
         }
-        // First digits are least significant bytes: shifted up, they have zeros before them.
+        // The first digits are the least significant bytes: shifting up puts zeros before them.
         let mut value = raw << (64 - 8 * digits);
         value = value.wrapping_mul(10).wrapping_add(value >> 8) & 0x00ff_00ff_00ff_00ff;
         value = value.wrapping_mul(100).wrapping_add(value >> 16) & 0x0000_ffff_0000_ffff;
         (value.wrapping_mul(10_000).wrapping_add(value >> 32) & 0xffff_ffff, digits)
     }
 
-    /// Digits: their value, how many; nothing where it does not fit.
+    /// Reads digits: their value and number; `None` where the value does not fit.
     #[inline(always)]
     fn digits(&mut self) -> Option<(u64, usize)> {
         let (mut value, mut count) = self.eight();
@@ -105,7 +105,7 @@ impl<'a> Cursor<'a> {
         Some((value, count))
     }
 
-    /// The rest of a number that has sixteen digits already.
+    /// Reads the rest of a number after sixteen digits.
     fn many_digits(&mut self, mut value: u64) -> Option<(u64, usize)> {
         let mut count = 16;
         loop {
@@ -119,7 +119,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A whole number and the separator behind it.
+    /// Reads a whole number and the separator after it.
     #[inline(always)]
     pub fn number(&mut self, what: &'static str, separator: u8) -> Result<u64, Reason> {
         let from = self.at;
@@ -130,7 +130,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A whole number of at most 32 bits and the separator behind it.
+    /// Reads a whole number of at most 32 bits and the separator after it.
     #[inline(always)]
     pub fn small(&mut self, what: &'static str, separator: u8) -> Result<u32, Reason> {
         let from = self.at;
@@ -141,7 +141,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A decimal in units of 10^`exponent` ns, and the separator behind it; digits below a nanosecond are dropped.
+    /// Reads a decimal in units of 10^`exponent` ns, and the separator after it; drops digits below a nanosecond.
     #[inline(always)]
     pub fn decimal_ns(&mut self, what: &'static str, exponent: usize, separator: u8) -> Result<u64, Reason> {
         let from = self.at;
@@ -179,7 +179,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A field's bytes and the separator behind it.
+    /// Reads a field's bytes and the separator after it.
     #[inline(always)]
     pub fn word(&mut self, what: &'static str, separator: u8) -> Result<&'a [u8], Reason> {
         let from = self.at;
@@ -196,7 +196,7 @@ impl<'a> Cursor<'a> {
         Ok(&self.block[from..to])
     }
 
-    /// The separator: a comma with blanks about it, blanks, or the line's end (`\n`), which stays.
+    /// Reads a separator: a comma with blanks around it, blanks, or the line's end (`\n`), which is not consumed.
     #[inline]
     fn take(&mut self, separator: u8) -> bool {
         if self.peek() == separator {
@@ -231,7 +231,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Why a field that is sound itself is not followed as it should be.
+    /// Returns why the text after a valid field is wrong.
     #[cold]
     fn stopped(&mut self, from: usize, what: &'static str, allowed: &'static str) -> Reason {
         let field_end = self.field_end(from);
@@ -255,7 +255,7 @@ impl<'a> Cursor<'a> {
         self.at + memchr::memchr2(b'\n', b'\r', &self.block[self.at..]).unwrap_or(0)
     }
 
-    /// A reason that shows the field from `from` on.
+    /// Returns a reason that shows the field from `from` on.
     #[cold]
     pub fn refusal(&self, from: usize, what: &'static str, allowed: &'static str) -> Reason {
         Reason { what, given: Given::Bytes(from, self.field_end(from)), allowed }

@@ -1,26 +1,26 @@
-//! What there is to doubt in what was read of a trace: typed, told in the same words by whoever reads one.
+//! Typed warnings about the content of a trace, with one text for all commands that read traces.
 
 use crate::fault::{Backward, Refusal, counted};
 use crate::summary::Summary;
 
-/// A reason not to take a trace at face value.
+/// A warning about the content of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Doubt {
-    /// Lines that should be a request and are not.
+    /// Lines that are not valid requests.
     #[error(
         "{refused} of {} of the trace {} left out; the first is {first}",
         counted(*lines, first.unit, &format!("{}s", first.unit)),
         if *refused == 1 { "is no request and was" } else { "are no requests and were" }
     )]
     LinesRefused {
-        /// How many.
+        /// Number of refused lines.
         refused: u64,
-        /// Of how many.
+        /// Number of all lines.
         lines: u64,
-        /// The first of them.
+        /// The first refused line.
         first: Refusal,
     },
-    /// Requests that stand behind later ones.
+    /// Requests after later ones.
     #[error(
         "{}, by {} at most; the first is {unit} {}",
         counted(
@@ -34,7 +34,7 @@ pub enum Doubt {
     TimeBackwards {
         /// `line` or `event`.
         unit: &'static str,
-        /// Which.
+        /// Their number and the largest step.
         backward: Backward,
     },
     /// The last line has no end.
@@ -46,7 +46,7 @@ pub enum Doubt {
 }
 
 impl Doubt {
-    /// A short, stable name for programs.
+    /// Returns a short, stable name for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::LinesRefused { .. } => "lines-refused",
@@ -57,7 +57,7 @@ impl Doubt {
 }
 
 impl Summary {
-    /// What there is to doubt, gravest first.
+    /// Returns the warnings, the most serious first.
     pub fn doubts(&self) -> impl Iterator<Item = Doubt> {
         let (unit, refused, lines) = (self.format.unit, self.refused, self.lines);
         let first = self.refusals.first().cloned();

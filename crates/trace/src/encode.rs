@@ -1,28 +1,28 @@
-//! How a format writes a record, and what it cannot keep of one.
+//! Encoding of records, and the information that a format cannot hold.
 
 use crate::Record;
 use flashlane_base::Operation;
 use std::fmt;
 
-/// What a format could not keep of a record.
+/// Information of a record that a format cannot hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Loss {
     /// The request: the format has no such operation.
     Operation(Operation),
     /// The request: the format counts sectors of 512 bytes, and it is not made of whole ones.
     Unaligned,
-    /// Its time's digits beyond the format's step.
+    /// Digits of its time beyond the format's resolution.
     Time,
-    /// That it came before the trace's first request, with whose time the format's clock begins.
+    /// Its time before the trace's first request, at which the format's clock begins.
     Before,
-    /// How long it took, or digits of that.
+    /// Its duration, or digits of it.
     Took,
-    /// That it had to be durable.
+    /// Its durability.
     Durable,
 }
 
 impl Loss {
-    /// Whether the request is left out for it.
+    /// Returns whether the whole request is left out.
     pub fn is_whole(self) -> bool {
         matches!(self, Self::Operation(_) | Self::Unaligned)
     }
@@ -41,9 +41,9 @@ impl fmt::Display for Loss {
     }
 }
 
-/// A format's way to write a record.
+/// The encoder of a format.
 pub(crate) trait Encode: Send {
-    /// Appends the record's line, or says why there can be none.
+    /// Appends the record's line, or returns why it cannot be written.
     fn record(&mut self, record: &Record, out: &mut Vec<u8>) -> Result<(), Loss>;
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn number(out: &mut Vec<u8>, mut value: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// Appends nanoseconds as a decimal in units of 10^`exponent` ns, with all digits behind the point.
+/// Appends nanoseconds as a decimal in units of 10^`exponent` ns, with all decimal places.
 #[inline]
 pub(crate) fn decimal(out: &mut Vec<u8>, ns: u64, exponent: u32) {
     let unit = 10_u64.pow(exponent);
@@ -78,7 +78,7 @@ pub(crate) fn decimal(out: &mut Vec<u8>, ns: u64, exponent: u32) {
     }
 }
 
-/// A record's address and length in sectors of 512 bytes.
+/// Returns a record's address and length in sectors of 512 bytes.
 #[inline]
 pub(crate) fn sectors(record: &Record) -> Result<(u64, u64), Loss> {
     if !(record.offset_bytes | record.length_bytes).is_multiple_of(512) {

@@ -1,4 +1,4 @@
-//! What can be wrong with a trace: it cannot be opened, it cannot be read to its end, it cannot be written.
+//! Errors of opening and reading traces.
 
 use crate::fault::{Device, Refusal, counted};
 use crate::source::{self as packed, MEMORY_MOST};
@@ -6,7 +6,7 @@ use flashlane_base::units::format_bytes;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a trace could not be opened.
+/// A trace could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The file cannot be opened.
@@ -14,25 +14,25 @@ pub enum OpenError {
     File {
         /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The format that was named does not exist.
     #[error("there is no trace format '{given}'; known are {}", known.join(", "))]
     UnknownFormat {
-        /// The name as it was given.
+        /// The name given.
         given: String,
         /// The formats that there are.
         known: Vec<&'static str>,
     },
-    /// It is packed in a way that is not read.
+    /// It is an archive, or compressed in an unsupported way.
     #[error(
         "the trace '{name}' is {packing}: unpack it first; gz, xz and zst of a single trace are read as they are"
     )]
     Packed {
         /// The trace's path or name.
         name: String,
-        /// In what: `a tar archive`.
+        /// The kind: `a tar archive`.
         packing: &'static str,
     },
     /// The content is of no known format.
@@ -43,7 +43,7 @@ pub enum OpenError {
     NotRecognised {
         /// The trace's path or name.
         name: String,
-        /// What it looks like instead, with a leading separator; or how it begins.
+        /// A hint about its content, with a leading separator.
         hint: String,
         /// The formats that there are.
         known: Vec<&'static str>,
@@ -56,17 +56,17 @@ pub enum OpenError {
         /// The formats that it fits.
         candidates: Vec<&'static str>,
     },
-    /// Nothing can be read from it, or not what was asked for.
+    /// It has no requests, or not those of the requested device.
     #[error("the trace '{name}': {source}")]
     Read {
         /// The trace's path or name.
         name: String,
-        /// What is wrong.
+        /// The reason.
         source: ReadError,
     },
 }
 
-/// Why a trace was not read to its end, or gave nothing.
+/// A trace was not read to its end, or has no requests.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The file ended early, is damaged, or cannot be read or unpacked.
@@ -86,59 +86,59 @@ pub enum ReadError {
         were_read(*records)
     )]
     Damaged {
-        /// How the file is compressed: `gz`, `xz`, `zst`; none where it is plain.
+        /// Compression of the file: `gz`, `xz` or `zst`; `None` for a plain file.
         compression: Option<&'static str>,
         /// `line` or `event`.
         unit: &'static str,
-        /// How many of these were read whole.
+        /// Number of complete units read.
         units: u64,
-        /// How many bytes of content, after decompression, were read.
+        /// Bytes of decompressed content read.
         bytes: u64,
-        /// How many requests were found in them.
+        /// Requests found in them.
         records: u64,
-        /// What the system or the decompressor says.
+        /// The error of the system or the decompressor.
         source: io::Error,
     },
-    /// Whoever reads it wanted no more.
+    /// The caller stopped reading.
     #[error("stopped on request after {}; {} until then", counted_units(*units, unit), were_read(*records))]
     Stopped {
         /// `line` or `event`.
         unit: &'static str,
-        /// How many of these were read whole.
+        /// Number of complete units read.
         units: u64,
-        /// How many requests were found in them.
+        /// Requests found in them.
         records: u64,
     },
-    /// There are requests of several devices, and none was asked for.
+    /// It has requests of several devices, and none was selected.
     #[error(
         "it has requests of several devices, {} among its first {records} requests: ask for one of them by its number, or for \
          all, laid side by side",
         listed(devices)
     )]
     SeveralDevices {
-        /// Those seen until then, by number.
+        /// The devices so far, by number.
         devices: Vec<Device>,
-        /// How many requests were read until then.
+        /// Requests read so far.
         records: u64,
     },
-    /// The device that was asked for has no request.
+    /// The selected device has no request.
     #[error("it has no request of device {asked}; it has {}", listed(devices))]
     NoSuchDevice {
-        /// The number that was asked for.
+        /// The selected number.
         asked: u32,
-        /// Those that are there.
+        /// The devices of the trace.
         devices: Vec<Device>,
     },
-    /// There is no request in it.
+    /// It has no request.
     #[error("it has no request: {}", nothing(*lines, unit, *refused, refusals))]
     Nothing {
         /// `line` or `event`.
         unit: &'static str,
-        /// How many of these there are.
+        /// Number of these.
         lines: u64,
-        /// How many were refused.
+        /// Number of refused ones.
         refused: u64,
-        /// The first of these, with reasons.
+        /// The first refused ones, with reasons.
         refusals: Vec<Refusal>,
     },
 }

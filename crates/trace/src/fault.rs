@@ -1,17 +1,17 @@
-//! What is wrong with lines of a trace, and which devices they are of.
+//! Faults of a trace's lines, and its devices.
 
 use flashlane_base::Duration;
 use flashlane_base::units::format_bytes;
 use std::fmt;
 
-/// A line, or event, that was not taken.
+/// A refused line or event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// `line` or `event`.
     pub unit: &'static str,
-    /// Which one, from 1.
+    /// Its number, from 1.
     pub number: u64,
-    /// What is wrong with it.
+    /// Its fault.
     pub fault: Fault,
 }
 
@@ -22,29 +22,29 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What is wrong with a line, or event.
+/// A fault of a line or event.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// A field is missing or is not what it must be.
+    /// A field is missing or invalid.
     #[error("{}", field(what, given, allowed))]
     Field {
-        /// Which: `the size`.
+        /// The field: `the size`.
         what: &'static str,
-        /// What was given, shortened and without control characters; empty where it is missing.
+        /// The value given, shortened and without control characters; empty where it is missing.
         given: String,
-        /// What would do.
+        /// The values allowed.
         allowed: &'static str,
     },
-    /// It is longer than a line may be.
+    /// It exceeds the maximum length of a line.
     #[error("it is longer than {}, the most that a line may have", format_bytes(*most_bytes))]
     TooLong {
-        /// The most.
+        /// The maximum.
         most_bytes: u64,
     },
     /// The file ends within the event.
     #[error("the file ends within it")]
     Cut,
-    /// It does not begin as an event does.
+    /// It has no valid magic number.
     #[error(
         "its magic number is damaged (it must be blktrace's, of version 7 or 8 and the same in all of a file): \
          {} passed over",
@@ -64,30 +64,30 @@ fn field(what: &str, given: &str, allowed: &str) -> String {
     }
 }
 
-/// A number and what it counts: `1 request is`, `2 requests are`.
+/// Formats a number with a noun: `1 request is`, `2 requests are`.
 pub(crate) fn counted(number: u64, one: &str, more: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { more })
 }
 
-/// Requests that were given out whose time is before that of one that was given out before them, of whatever device.
+/// Requests whose time is before that of an earlier returned request of any device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backward {
-    /// How many.
+    /// Number of such requests.
     pub count: u64,
-    /// The first one's line, from 1.
+    /// Line of the first one, from 1.
     pub first_line: u64,
-    /// The longest that one lies before the latest request ahead of it.
+    /// Largest step back from the latest request before one.
     pub longest: Duration,
 }
 
 /// A device of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// Its number, by which it is asked for.
+    /// Its number, which selects it.
     pub number: u32,
-    /// What the trace calls it, where that is not the number: `8,16`, a file's name, a host and disk.
+    /// Its name in the trace, other than the number: `8,16`, a file's name, a host and disk.
     pub name: Option<String>,
-    /// Its requests.
+    /// Number of its requests.
     pub records: u64,
 }
 

@@ -1,12 +1,13 @@
-//! The files of a trace: mostly one; blktrace writes one a processor.
+//! The files of a trace: usually one; blktrace writes one per processor.
 
 use crate::compression::Compression;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-/// The files that `path` stands for: itself where it is there, else every `PATH.blktrace.N`, plain or compressed, by
-/// number (of a processor that was off there is none); itself where there are none either, so that opening it says so.
+/// Returns the files of the trace at `path`: the path itself where it exists, else every `PATH.blktrace.N`, plain or
+/// compressed, in the order of N (processors that were off have none). Returns the path itself where there are none
+/// either, so that opening it reports the error.
 pub fn files(path: &Path) -> Vec<PathBuf> {
     if path.exists() {
         return vec![path.to_owned()];
@@ -25,17 +26,17 @@ fn parts(path: &Path) -> Option<Vec<PathBuf>> {
         let Some(rest) = name.as_encoded_bytes().strip_prefix(begin.as_encoded_bytes()) else { continue };
         if let Some((number, place)) = std::str::from_utf8(rest).ok().and_then(number) {
             let path = path.with_file_name(&name);
-            // Endings of one compression are told apart by the name: directories have no order.
+            // The name orders endings of one compression, since directories have no order.
             parts.insert((number, place, name), path);
         }
     }
-    // Beside its compressed copy a file is read once.
+    // A file with a compressed copy is read once.
     let mut earlier = None;
     parts.retain(|(number, ..), _| earlier.replace(*number) != Some(*number));
     Some(parts.into_values().collect())
 }
 
-/// The processor, as blktrace writes it, and the place of the ending among those that are read.
+/// Returns the processor's number in blktrace's notation, and the rank of the compression.
 fn number(rest: &str) -> Option<(u32, usize)> {
     let (digits, ending) = rest.split_once('.').unwrap_or((rest, ""));
     let number: u32 = digits.parse().ok().filter(|number: &u32| number.to_string() == digits)?;
@@ -50,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_files_of_a_name_are_found_by_number_and_no_others() {
+    fn numbered_files_of_a_name_are_found_in_order() {
         let dir = tempfile::tempdir().unwrap();
         for name in [
             "sda.blktrace.10",
@@ -83,13 +84,13 @@ mod tests {
             "sda.blktrace.10",
         ];
         assert_eq!(found("sda"), numbered);
-        // One that is there stands for itself, and what is not there, too.
+        // An existing path, and a path without any files, are returned unchanged.
         assert_eq!(found("sda.blktrace.0"), ["sda.blktrace.0"]);
         assert_eq!(found("sdc"), ["sdc"]);
     }
 
     #[test]
-    fn of_two_copies_the_same_one_is_read_whichever_was_made_first() {
+    fn choice_of_a_copy_does_not_depend_on_creation_order() {
         for [first, second] in
             [["a.blktrace.0.zst", "a.blktrace.0.zstd"], ["a.blktrace.0.GZ", "a.blktrace.0.gz"]]
         {

@@ -1,9 +1,8 @@
-//! How many bytes of the devices are touched at all, in bounded memory.
+//! The number of distinct bytes that a trace touches, in bounded memory.
 //!
-//! One bit a granule, in pages of bits that are made when first touched. Granules begin at 4 KiB; when there would be
-//! more than [`PAGES_MOST`] pages beside one for each device that comes later, granules of twice the size take their
-//! place. So the answer is exact to a granule: never too low, and too high by less than two granules a run of touched
-//! bytes.
+//! One bit per granule, in pages of bits that are allocated on first use. Granules begin at 4 KiB; where there would be
+//! more than [`PAGES_MOST`] pages, besides one for each later device, the granule size doubles. The result is exact to
+//! a granule: never too low, and too high by less than two granules per contiguous range.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +14,11 @@ const PAGES_MOST: usize = 1 << 15;
 
 type Page = Box<[u64; PAGE_BYTES / 8]>;
 
-/// The granules that were touched.
+/// The touched granules.
 pub(crate) struct Footprint {
     granule_bytes: u64,
     pages: BTreeMap<(u32, u64), Page>,
-    /// Devices that came when there were [`PAGES_MOST`] already.
+    /// Devices first seen with [`PAGES_MOST`] pages in use.
     devices_late: usize,
 }
 
@@ -28,7 +27,7 @@ impl Footprint {
         Self { granule_bytes: 4096, pages: BTreeMap::new(), devices_late: 0 }
     }
 
-    /// Touches a range, which is not empty.
+    /// Marks a range, which MUST NOT be empty.
     pub fn touch(&mut self, device: u32, offset_bytes: u64, length_bytes: u64) {
         let mut at = offset_bytes;
         let end = offset_bytes + length_bytes;
@@ -54,14 +53,15 @@ impl Footprint {
         }
     }
 
-    /// Whether `device` may have another page where there are many: its first, which coarser granules could not save.
+    /// Returns whether `device` may have another page beyond the limit: its first one, which coarser granules would not
+    /// avoid.
     fn has_room(&mut self, device: u32) -> bool {
         let is_first = self.pages.range((device, 0)..=(device, u64::MAX)).next().is_none();
         self.devices_late += usize::from(is_first);
         is_first || self.pages.len() < PAGES_MOST + self.devices_late
     }
 
-    /// Bytes touched, in whole granules.
+    /// Returns the bytes touched, in whole granules.
     pub fn bytes(&self) -> u64 {
         let ones = |page: &Page| page.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
         self.pages.values().map(ones).sum::<u64>().saturating_mul(self.granule_bytes)
@@ -71,7 +71,7 @@ impl Footprint {
         self.granule_bytes
     }
 
-    /// Granules of twice the size.
+    /// Doubles the granule size.
     fn coarsen(&mut self) {
         self.granule_bytes *= 2;
         for ((device, page), fine) in std::mem::take(&mut self.pages) {
@@ -112,7 +112,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn granules_grow_where_memory_would_not_do() {
+    fn granules_grow_to_bound_memory() {
         let mut footprint = Footprint::new();
         for page in 0..PAGES_MOST as u64 + 100 {
             footprint.touch(0, page << 40, 4096);
@@ -127,7 +127,7 @@ mod tests {
 
     /// Cloud traces have thousands of volumes, more than there are pages.
     #[test]
-    fn any_number_of_devices_is_counted() {
+    fn many_devices_are_counted_exactly() {
         let devices = 2 * PAGES_MOST as u32;
         let mut footprint = Footprint::new();
         for device in 0..devices {
@@ -146,7 +146,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
         #[test]
-        fn it_is_what_a_set_of_pages_says(ranges in prop::collection::vec((0_u32..3, 0_u64..1 << 30, 1_u64..1 << 17), 1..12)) {
+        fn footprint_matches_a_set_of_pages(ranges in prop::collection::vec((0_u32..3, 0_u64..1 << 30, 1_u64..1 << 17), 1..12)) {
             let (mut footprint, mut set) = (Footprint::new(), BTreeSet::new());
             for (device, offset, length) in ranges {
                 footprint.touch(device, offset, length);

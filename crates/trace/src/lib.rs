@@ -1,7 +1,7 @@
-//! Recorded block traces: what a record is, and the formats that hold them.
+//! Recorded block traces and their formats.
 //!
-//! [`open`] gives a [`Trace`], an iterator over [`Record`]s in constant memory, whatever the format and the
-//! compression; [`Writer`] writes them. A format is one file in `formats/` and one line in [`FORMATS`].
+//! [`open`] returns a [`Trace`], an iterator over [`Record`]s in constant memory for any format and compression;
+//! [`Writer`] writes them. A format is one file in `formats/` and one line in [`FORMATS`].
 
 mod compression;
 mod cursor;

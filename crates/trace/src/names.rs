@@ -1,10 +1,10 @@
-//! Names made into numbers, in the order in which they appear: hosts, files.
+//! Numbers for names of hosts and files, in order of appearance.
 
 use std::collections::BTreeMap;
 
-/// Names that are kept: a hostile trace could have one of its own on every line.
+/// Maximum number of names: a hostile trace could have a new one on every line.
 const MOST: usize = 1 << 16;
-/// What is allowed where there are so many.
+/// The values allowed once the maximum is reached.
 pub(crate) const TOO_MANY: &str = "one of those before it: there are 65536 already";
 
 /// The names so far.
@@ -12,12 +12,12 @@ pub(crate) const TOO_MANY: &str = "one of those before it: there are 65536 alrea
 pub(crate) struct Names {
     names: Vec<Vec<u8>>,
     numbers: BTreeMap<Vec<u8>, u32>,
-    /// The number asked for last: mostly it is the next one, too.
+    /// The number returned last, which is usually the next one too.
     latest: u32,
 }
 
 impl Names {
-    /// The number of `name`; none where there are 65536 others already.
+    /// Returns the number of `name`; `None` for a new name after 65536 others.
     #[inline]
     pub fn number(&mut self, name: &[u8]) -> Option<u32> {
         if self.get(self.latest).is_none_or(|known| known != name) {
@@ -39,7 +39,7 @@ impl Names {
         Some(number)
     }
 
-    /// The name of this number.
+    /// Returns the name of a number.
     pub fn get(&self, number: u32) -> Option<&[u8]> {
         self.names.get(number as usize).map(Vec::as_slice)
     }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_numbered_as_they_appear_and_only_so_many() {
+    fn names_are_numbered_by_appearance_up_to_the_limit() {
         let mut names = Names::default();
         let numbers = [&b"a"[..], b"b", b"b", b"a", b"c"].map(|name| names.number(name));
         assert_eq!(numbers, [0, 1, 1, 0, 2].map(Some));

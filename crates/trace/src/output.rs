@@ -1,4 +1,4 @@
-//! Where a trace is written: a file, compressed as its name ends, that is there whole or not at all; or standard output.
+//! The output of a trace: an atomically replaced file, compressed according to its name; or standard output.
 
 use crate::compression::Compression;
 use crate::error::WriteError;
@@ -7,10 +7,10 @@ use flashlane_files::WholeFile;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// A file, compressed as its name ends: `.gz`, `.xz`, `.zst` (or `.zstd`), or not.
+/// A file, compressed according to the ending of its name: `.gz`, `.xz`, `.zst` (or `.zstd`), or plain.
 ///
-/// A file is renamed to its path when it is closed: a failure half-way leaves the old file. Standard output (see
-/// [`is_standard_output`]) is written as one goes.
+/// A file is renamed to its path when it is closed: a failure before leaves the old file. Standard output (see
+/// [`is_standard_output`]) is written directly.
 pub struct Output {
     compressor: Compressor,
     name: String,
@@ -30,11 +30,11 @@ enum Place {
 }
 
 impl Output {
-    /// Begins a file, or standard output; a file that is there already is overwritten only where `force` says so.
+    /// Begins a file, or standard output; overwrites an existing file only with `force`.
     ///
     /// # Errors
-    /// [`WriteError::Compression`] for names of compressed files that are not written, [`WriteError::Exists`], and
-    /// [`WriteError::File`] where it cannot be made.
+    /// [`WriteError::Compression`] for names of unsupported compressions, [`WriteError::Exists`], and [`WriteError::File`]
+    /// where it cannot be created.
     pub fn create(path: &Path, force: bool) -> Result<Self, WriteError> {
         let compression = Compression::of_new(path)
             .map_err(|ending| WriteError::Compression { path: path.into(), ending: ending.into() })?;
@@ -65,7 +65,7 @@ impl Output {
             Some(Compression::Zstd) => {
                 let mut encoder =
                     zstd::Encoder::new(place, zstd::DEFAULT_COMPRESSION_LEVEL).map_err(cannot)?;
-                // As the zstd program does: without it, damage would go unseen.
+                // As the zstd program does: without it, damage would not be detected.
                 encoder.include_checksum(true).map_err(cannot)?;
                 Compressor::Zstd(encoder)
             }
@@ -74,11 +74,11 @@ impl Output {
         Ok(Self { compressor, name, force })
     }
 
-    /// Ends the compression and puts the file in its place.
+    /// Ends the compression and renames the file to its path.
     ///
     /// # Errors
-    /// [`WriteError::Exists`] where another one has come there meanwhile that is not to be overwritten, and
-    /// [`WriteError::File`] with what the system says; the place is then as it was.
+    /// [`WriteError::Exists`] where another file was created there meanwhile, without `force`, and [`WriteError::File`] with
+    /// the system's error; the path is then unchanged.
     pub fn close(self) -> Result<(), WriteError> {
         let Self { compressor, name, force } = self;
         let ended = match compressor {
@@ -87,12 +87,12 @@ impl Output {
             Compressor::Xz(encoder) => encoder.finish(),
             Compressor::Zstd(encoder) => encoder.finish(),
         };
-        let put = ended.and_then(|place| match place {
+        let committed = ended.and_then(|place| match place {
             Place::File(file) if force => file.replace(),
             Place::File(file) => file.create_new(),
             Place::Standard(mut stdout) => stdout.flush(),
         });
-        put.map_err(|source| {
+        committed.map_err(|source| {
             if source.kind() == io::ErrorKind::AlreadyExists {
                 WriteError::Exists { name }
             } else {

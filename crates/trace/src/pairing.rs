@@ -1,11 +1,11 @@
-//! Events of the block layer made into requests: a request's arrival and its completion belong together.
+//! Pairs events of the block layer into requests with arrival and completion.
 //!
-//! A request arrives at the drive when it is issued (`D`), and has taken until it completes (`C`). Before that, it was
-//! queued (`Q`), perhaps in several parts that were merged, or as a part of one that was split; a device without a
-//! request queue of its own (device mapper, md) knows only `Q` and `C`, and there a request arrives when it is queued.
-//! So each queued or issued range waits, in order of arrival, for what becomes of it: issuing does away with the
-//! queued ranges that it covers, and completing gives out what it covers, with the time it took. One that waits for
-//! what never comes is given out as it is when [`WINDOW`] others wait behind it.
+//! A request arrives at the drive when it is issued (`D`), and ends when it completes (`C`). Before, it was queued
+//! (`Q`), possibly in several parts that were merged, or as part of one that was split. A device without a request
+//! queue (device mapper, md) has only `Q` and `C`, and there a request arrives when it is queued. So queued and issued
+//! ranges are held in order of arrival: an issue removes the queued ranges that it covers, and a completion releases
+//! the ranges that it covers, with their duration. A range without a completion is released when [`WINDOW`] others are
+//! behind it.
 
 use crate::Record;
 use crate::formats::blank;
@@ -13,7 +13,7 @@ use crate::sink::Sink;
 use flashlane_base::{Instant, Operation};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Ranges that wait at most: more than a queue holds, few enough for constant memory.
+/// Maximum number of ranges held: more than a queue has, few enough for constant memory.
 const WINDOW: usize = 1 << 14;
 
 /// What happened to a range.
@@ -29,9 +29,9 @@ pub(crate) enum Action {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
     pub action: Action,
-    /// Time, device and range; `took` is nothing yet.
+    /// Time, device and range; `took` is `None`.
     pub record: Record,
-    /// The write is to follow on a flush.
+    /// A flush precedes the write.
     pub flushes_first: bool,
 }
 
@@ -39,37 +39,36 @@ pub(crate) struct Event {
 enum State {
     Queued,
     Issued,
-    /// Issued, taken back, and to be issued again: its arrival was the first time.
+    /// Issued, requeued, and to be issued again; its arrival is the first issue.
     Requeued,
     Done,
-    /// Queued, and issued as (part of) another range.
+    /// Queued, then issued as (part of) another range.
     Covered,
 }
 
 struct Entry {
     event: Event,
-    /// Where it stands.
     line: u64,
     state: State,
 }
 
-/// Device, operation and first byte of a range; its place in the order of arrival.
+/// Device, operation, first byte, and place in the order of arrival of a range.
 type Key = (u32, Operation, u64, u64);
 
 #[derive(Default)]
 pub(crate) struct Pairing {
     /// In order of arrival.
     waiting: VecDeque<Entry>,
-    /// The place in that order of the first of these.
+    /// Place of the first entry in that order.
     first: u64,
-    /// Those that are queued, issued or requeued.
+    /// Entries that are queued, issued or requeued.
     open: BTreeMap<Key, ()>,
-    /// Devices that issue: what they only queue is no request of theirs.
+    /// Devices with issues: their ranges that are only queued are not requests.
     issuing: Vec<u32>,
 }
 
 impl Pairing {
-    /// Takes an event, and gives out the requests that it settles.
+    /// Takes an event, and releases finished requests.
     pub fn event(&mut self, event: &Event, sink: &mut Sink) {
         match event.action {
             Action::Queue => self.wait(event, State::Queued, sink.lines),
@@ -82,12 +81,12 @@ impl Pairing {
             Action::Complete => self.complete(event),
         }
         sink.skipped += 1;
-        self.settle(sink, WINDOW);
+        self.release(sink, WINDOW);
     }
 
-    /// Gives out the rest at the trace's end; whether all of it fitted.
+    /// Releases the rest at the trace's end. Returns whether all of it fitted into the batch.
     pub fn finish(&mut self, sink: &mut Sink) -> bool {
-        self.settle(sink, 0);
+        self.release(sink, 0);
         self.waiting.is_empty()
     }
 
@@ -113,7 +112,7 @@ impl Pairing {
     }
 
     fn complete(&mut self, event: &Event) {
-        // The request that was issued so; else, where devices only queue, all that were merged into one.
+        // The issued request; else, on devices that only queue, all ranges that were merged into one.
         let key = self.covered(event, |state| state != State::Queued);
         if let Some(key) = key {
             return self.done(key, event.record.at);
@@ -126,7 +125,7 @@ impl Pairing {
     fn done(&mut self, key: Key, at: Instant) {
         let entry = self.close(key, State::Done);
         let record = &mut entry.event.record;
-        // A clock that runs backwards says nothing about how long it took.
+        // A clock that runs backwards gives no duration.
         record.took = (at >= record.at).then(|| at.since(record.at));
     }
 
@@ -141,7 +140,7 @@ impl Pairing {
         &mut self.waiting[(place - self.first) as usize]
     }
 
-    /// The first open range within the event's whose state is as asked for.
+    /// Returns the first open range within the event's whose state satisfies `is_meant`.
     fn covered(&self, event: &Event, is_meant: impl Fn(State) -> bool) -> Option<Key> {
         let Record { device, operation, offset_bytes, length_bytes, .. } = event.record;
         let from = (device, operation, offset_bytes, 0);
@@ -150,14 +149,14 @@ impl Pairing {
         within.find(|key| is_meant(self.waiting[(key.3 - self.first) as usize].state))
     }
 
-    /// The first open range that begins where the event's does and is in this state.
+    /// Returns the first open range in this state that begins where the event's does.
     fn at_start(&self, event: &Event, state: State) -> Option<u64> {
         let key = self.covered(event, |found| found == state)?;
         (key.2 == event.record.offset_bytes).then_some(key.3)
     }
 
-    /// Gives out what is settled, and what more than `most` ranges wait behind.
-    fn settle(&mut self, sink: &mut Sink, most: usize) {
+    /// Releases finished ranges, and open ones with more than `most` ranges held.
+    fn release(&mut self, sink: &mut Sink, most: usize) {
         while sink.has_room()
             && let Some(front) = self.waiting.front()
         {
@@ -177,18 +176,18 @@ impl Pairing {
                 State::Issued | State::Requeued | State::Done => true,
             };
             if is_request {
-                give(&entry, sink);
+                push(&entry, sink);
             }
         }
     }
 }
 
-/// Hands over a request, and before it the flush that it is to follow on.
-fn give(Entry { event, line, .. }: &Entry, sink: &mut Sink) {
+/// Pushes a request, and before it the flush that precedes it.
+fn push(Entry { event, line, .. }: &Entry, sink: &mut Sink) {
     sink.skipped -= 1;
     let record = event.record;
     if event.flushes_first && record.operation == Operation::Write {
-        // Only what has a length or a device of its own can be refused.
+        // A flush has no length, and its device was counted already, so it is not refused.
         let _ = sink.push_of(*line, blank(record.at.as_ns(), record.device, Operation::Flush));
     }
     if let Err(reason) = sink.push_of(*line, record) {

@@ -1,14 +1,14 @@
-//! What a trace's requests are like, in constant memory: a pass over them, request by request.
+//! Statistics of a trace's requests in constant memory, in one pass.
 
 use crate::Record;
 use crate::footprint::Footprint;
 use flashlane_base::{Duration, Histogram, Instant, Operation};
 use std::collections::BTreeMap;
 
-/// Devices whose last request is remembered, so that the next can be seen to go on from there.
+/// Maximum number of devices whose last end is kept to detect sequential requests.
 const DEVICES_MOST: usize = 1 << 16;
 
-/// The requests seen so far, in numbers.
+/// Statistics of the requests so far.
 pub struct Portrait {
     operations: BTreeMap<Operation, Share>,
     sizes: [[u64; 2]; 64],
@@ -27,22 +27,22 @@ pub struct Portrait {
 /// The requests of one operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// How many.
+    /// Number of requests.
     pub requests: u64,
-    /// Their bytes.
+    /// Total bytes.
     pub bytes: u64,
-    /// The shortest; 0 for flushes.
+    /// Length of the shortest; 0 for flushes.
     pub shortest_bytes: u64,
-    /// The longest.
+    /// Length of the longest.
     pub longest_bytes: u64,
-    /// Those that had to be durable.
+    /// Number of durable ones.
     pub durable: u64,
 }
 
 /// Requests of about one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeClass {
-    /// They are at most this long, and longer than half of it.
+    /// Upper bound of their lengths; the lower bound is half of it.
     pub at_most_bytes: u64,
     /// Reads.
     pub reads: u64,
@@ -51,7 +51,7 @@ pub struct SizeClass {
 }
 
 impl Portrait {
-    /// Of no request yet.
+    /// Creates empty statistics.
     pub fn new() -> Self {
         Self {
             operations: BTreeMap::new(),
@@ -106,54 +106,54 @@ impl Portrait {
         self.footprint.touch(record.device, record.offset_bytes, record.length_bytes);
     }
 
-    /// Requests.
+    /// Number of requests.
     pub fn requests(&self) -> u64 {
         self.operations.values().map(|share| share.requests).sum()
     }
 
-    /// From the first request to the last, by time.
+    /// Time from the earliest request to the latest.
     pub fn span(&self) -> Duration {
         self.latest.since(self.earliest)
     }
 
-    /// The requests by operation, of those that occurred.
+    /// Returns the requests by operation, for operations that occurred.
     pub fn operations(&self) -> impl Iterator<Item = (Operation, Share)> + '_ {
         self.operations.iter().map(|(operation, share)| (*operation, *share))
     }
 
-    /// The requests by size, shortest first, of the sizes that occurred.
+    /// Returns the requests by size, shortest first, for sizes that occurred.
     pub fn sizes(&self) -> impl Iterator<Item = SizeClass> + '_ {
         let classes = self.sizes.iter().enumerate().filter(|(_, [reads, writes])| reads + writes > 0);
         classes.map(|(power, &[reads, writes])| SizeClass { at_most_bytes: 1 << power, reads, writes })
     }
 
-    /// The share, 0 to 1, of requests that begin where the device's request before them ends.
+    /// Returns the share, 0 to 1, of requests that begin at the end of the device's previous request.
     pub fn sequential_share(&self) -> f64 {
         let with_data: u64 = self.sizes().map(|class| class.reads + class.writes).sum();
         if with_data == 0 { 0.0 } else { self.sequential as f64 / with_data as f64 }
     }
 
-    /// The end of the request that reaches furthest.
+    /// Highest end of a request.
     pub fn highest_bytes(&self) -> u64 {
         self.highest_bytes
     }
 
-    /// Bytes that are touched at all, on all devices, in whole granules …
+    /// Distinct bytes touched on all devices, in whole granules.
     pub fn footprint_bytes(&self) -> u64 {
         self.footprint.bytes()
     }
 
-    /// … of so many bytes: 4 KiB, and more where very many places are touched.
+    /// Size of a granule: 4 KiB, and more where very many places are touched.
     pub fn granule_bytes(&self) -> u64 {
         self.footprint.granule_bytes()
     }
 
-    /// Times from request to request; steps backwards count as none.
+    /// Times from request to request; backward steps count as 0.
     pub fn between(&self) -> &Histogram {
         &self.between
     }
 
-    /// How long requests took when they were recorded; empty where the trace does not say.
+    /// Recorded durations of requests; empty where the trace has none.
     pub fn took(&self) -> &Histogram {
         &self.took
     }
@@ -171,7 +171,7 @@ mod tests {
     use crate::formats::blank;
 
     #[test]
-    fn four_requests_by_hand() {
+    fn statistics_match_hand_calculation() {
         let mut portrait = Portrait::new();
         for (at_ns, operation, offset_bytes, length_bytes) in [
             (1000, Operation::Write, 8192, 4096),

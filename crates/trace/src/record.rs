@@ -1,22 +1,22 @@
-//! One request of a trace, whatever format it came from.
+//! A request of a trace, independent of the format.
 
 use flashlane_base::{Duration, Instant, Operation};
 
 /// One recorded request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When it was issued, on the trace's own clock: only differences mean something.
+    /// Time of issue on the trace's clock, of which only differences have a meaning.
     pub at: Instant,
-    /// How long it took when it was recorded, where the format says.
+    /// Recorded duration, where the format has it.
     pub took: Option<Duration>,
-    /// Which of the trace's devices it went to, counted or named by number as the format has it.
+    /// Number of its device in the trace.
     pub device: u32,
-    /// What it did.
+    /// Read, write, trim or flush.
     pub operation: Operation,
-    /// The first byte …
+    /// First byte of the range.
     pub offset_bytes: u64,
-    /// … and how many bytes; 0 for a flush only.
+    /// Length of the range; 0 for a flush only.
     pub length_bytes: u64,
-    /// Writes only: on flash before it completed (force unit access).
+    /// Writes only: on flash before its completion (force unit access).
     pub durable: bool,
 }

@@ -1,4 +1,4 @@
-//! The registry of formats, and how one is found.
+//! The registry of formats, and their recognition.
 
 use crate::error::{OpenError, WriteError};
 use crate::format::Format;
@@ -21,27 +21,27 @@ pub const FORMATS: &[&Format] = &[
 ];
 
 impl Format {
-    /// The format called `name`.
+    /// Returns the format called `name`.
     ///
     /// # Errors
-    /// [`OpenError::UnknownFormat`] with the names that there are.
+    /// [`OpenError::UnknownFormat`] with the known names.
     pub fn named(name: &str) -> Result<&'static Self, OpenError> {
         let format = FORMATS.iter().copied().find(|format| format.name == name);
         format.ok_or_else(|| OpenError::UnknownFormat { given: name.into(), known: names() })
     }
 
-    /// The formats whose files' names end as this one does.
+    /// Returns the formats with the ending of this name.
     pub fn of_ending(name: &Path) -> impl Iterator<Item = &'static Self> {
         FORMATS.iter().copied().filter(move |format| format.has_ending_of(name))
     }
 
-    /// The refusal of a format that has no writer, with those that have one.
+    /// Returns the refusal of a format without a writer, with the formats that have one.
     pub fn not_written(&self) -> WriteError {
         let written = FORMATS.iter().filter(|format| format.is_written());
         WriteError::NotWritten { given: self.name, written: written.map(|format| format.name).collect() }
     }
 
-    /// The format of content that begins with `head`; the file's name decides between several that fit.
+    /// Recognizes the format of content that begins with `head`; the file's name decides between several that fit.
     pub(crate) fn recognised(head: &[u8], name: &str) -> Result<&'static Self, OpenError> {
         let fitting: Vec<&'static Self> =
             FORMATS.iter().copied().filter(|format| (format.recognise)(head)).collect();
@@ -68,24 +68,24 @@ fn names() -> Vec<&'static str> {
     FORMATS.iter().map(|format| format.name).collect()
 }
 
-/// The first times of lines that begin with one: DiskSim's in ms, or MQSim's in ns.
+/// Maximum number of times examined: DiskSim's are in ms, MQSim's in ns.
 const TIMES: usize = 1024;
-/// Fewer say nothing about the unit.
+/// Least number of times that show the unit.
 const TIMES_LEAST: usize = 16;
-/// A mean distance of requests up to this is in ms: in ns it were 50 million requests a second.
+/// A mean distance of requests up to this is in ms: in ns it would be 50 million requests per second.
 const MS_MOST: f64 = 20.0;
-/// And from this on in ns: in ms it were one request in 10 s.
+/// A mean distance from this on is in ns: in ms it would be one request in 10 s.
 const NS_LEAST: f64 = 10_000.0;
 
-/// Of DiskSim and MQSim, whose lines are alike where all times are whole numbers, the one whose unit of time makes sense
-/// of them; none where both do, or other formats fit too.
+/// Chooses between DiskSim and MQSim, whose lines look the same where all times are whole numbers, by the plausible
+/// unit of time; `None` where both are plausible, or other formats fit too.
 fn by_time(fitting: &[&'static Format], head: &[u8]) -> Option<&'static Format> {
     let is_either = |format: &&&Format| ["disksim", "mqsim"].contains(&format.name);
     if fitting.len() != 2 || fitting.iter().filter(is_either).count() != 2 {
         return None;
     }
     let lines = head.split(|byte| matches!(byte, b'\n' | b'\r'));
-    // The head may cut its last line: what is left of a time is none.
+    // The head may end within a line, whose time is ignored.
     let whole = head.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).map_or(0, |end| end + 1);
     let lines = lines.scan(0, |at, line| {
         *at += line.len() + 1;
@@ -107,7 +107,7 @@ fn by_time(fitting: &[&'static Format], head: &[u8]) -> Option<&'static Format> 
     fitting.iter().copied().find(|format| format.name == name)
 }
 
-/// What unrecognised content looks like.
+/// Describes unrecognized content.
 fn hint(head: &[u8]) -> String {
     let line = first_line(head);
     if [b"\xff\xfe", b"\xfe\xff"].iter().any(|mark| head.starts_with(*mark)) {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_times_are_in_the_unit_that_makes_sense_of_them() {
+    fn whole_times_are_read_in_the_plausible_unit() {
         let recognised = |text: &str, name: &str| {
             Format::recognised(text.as_bytes(), name)
                 .map(|format| format.name)
@@ -141,13 +141,13 @@ mod tests {
         // 5 ms apart, and 60 us apart.
         assert_eq!(recognised(&trace(5, 100), "a.trace"), Ok("disksim"));
         assert_eq!(recognised(&trace(60_000, 100), "a.trace"), Ok("mqsim"));
-        // A last line that the head cuts has part of a time.
+        // An incomplete last line has part of a time.
         assert_eq!(recognised(&(trace(60_000, 100) + "60"), "a.trace"), Ok("mqsim"));
-        // Either makes sense: 1 s apart, or 1 us.
+        // Both are plausible: 1 s apart, or 1 us.
         for text in [trace(1000, 100), trace(60_000, 3), trace(0, 100)] {
             assert!(recognised(&text, "a.trace").unwrap_err().contains("disksim, mqsim"), "{text}");
         }
-        // Whoever says what it is knows better.
+        // An explicit ending takes precedence.
         assert_eq!(recognised(&trace(60_000, 100), "a.ascii"), Ok("disksim"));
         assert_eq!(recognised(&trace(5, 100), "a.MQSIM.gz"), Ok("mqsim"));
     }

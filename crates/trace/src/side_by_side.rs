@@ -1,24 +1,24 @@
-//! Several devices of a trace as one: their address spaces one behind the other.
+//! Concatenates the address spaces of a trace's devices into one.
 //!
-//! A trace says which devices it asks and not how large they are, so each is as large as it has to be for its requests,
-//! rounded up to [`ALIGN_BYTES`]; they follow each other by their numbers. So requests of different devices never meet,
-//! and those of one keep their distances. Finding the sizes takes a pass over the trace; the memory is that of the
-//! devices, which [`open`](crate::open) bounds.
+//! A trace does not give the sizes of its devices, so each gets the highest end of its requests, rounded up to
+//! [`ALIGN_BYTES`]; they are concatenated in the order of their numbers. Requests of different devices thus never
+//! overlap, and those of one device keep their distances. The sizes take a pass over the trace, and memory per device,
+//! whose number [`open`](crate::open) bounds.
 
 use crate::Record;
 use flashlane_base::Operation;
 use std::collections::BTreeMap;
 
-/// Each device begins at a multiple of this: more than any device's unit, so that what was aligned stays so.
+/// Each device begins at a multiple of this, larger than any device's unit, so that alignment is kept.
 const ALIGN_BYTES: u64 = 1 << 20;
-/// Requests end below this address, as those of a trace do.
+/// Limit of addresses, as in a trace.
 const END_BYTES: u64 = 1 << 63;
 
-/// How far the requests of each device reach.
+/// Highest end of the requests of each device.
 #[derive(Clone, Debug, Default)]
 pub struct Extents(BTreeMap<u32, u64>);
 
-/// Where each device begins.
+/// Start of each device in the common address space.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SideBySide {
     begins: BTreeMap<u32, u64>,
@@ -32,23 +32,23 @@ pub struct Placed {
     pub device: u32,
     /// Its first byte.
     pub begin_bytes: u64,
-    /// Bytes that it takes: up to the end of its request that reaches furthest, rounded up.
+    /// Its length: the highest end of its requests, rounded up.
     pub length_bytes: u64,
 }
 
-/// The devices reach further together than addresses do.
+/// The devices exceed the address space.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "laid side by side, the trace's {devices} devices would reach beyond 8 EiB; allowed: less; ask for one of them by its \
      number"
 )]
 pub struct TooFar {
-    /// How many devices there are.
+    /// Number of devices.
     pub devices: usize,
 }
 
 impl Extents {
-    /// Takes in a request.
+    /// Adds a request.
     pub fn add(&mut self, record: &Record) {
         let end = self.0.entry(record.device).or_insert(0);
         if record.operation != Operation::Flush {
@@ -58,10 +58,10 @@ impl Extents {
 }
 
 impl SideBySide {
-    /// The devices one behind the other.
+    /// Concatenates the devices.
     ///
     /// # Errors
-    /// [`TooFar`] where their addresses would be too many.
+    /// [`TooFar`] where they exceed the address space.
     pub fn new(extents: &Extents) -> Result<Self, TooFar> {
         let mut side_by_side = Self::default();
         let mut next: u64 = 0;
@@ -76,13 +76,13 @@ impl SideBySide {
         Ok(side_by_side)
     }
 
-    /// The devices, in their order.
+    /// Returns the devices in their order.
     pub fn devices(&self) -> &[Placed] {
         &self.placed
     }
 
-    /// The request as one of the whole, whose number is 0. A device that was not seen before keeps its addresses: its
-    /// trace changed since.
+    /// Translates a request to the common address space, device 0. A device not seen before, in a trace that has
+    /// changed since, keeps its addresses.
     #[inline]
     pub fn place(&self, record: Record) -> Record {
         let begin = self.begins.get(&record.device).copied().unwrap_or(0);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_have_an_end() {
+    fn too_large_devices_are_refused() {
         let mut extents = Extents::default();
         (0..3).for_each(|device| extents.add(&record(device, 1 << 62, 512)));
         assert_eq!(SideBySide::new(&extents), Err(TooFar { devices: 3 }));
@@ -135,18 +135,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn requests_meet_exactly_where_they_did(
+        fn overlaps_of_requests_are_kept(
             requests in prop::collection::vec((0u32..5, 0u64..10_000_000, 1u64..3_000_000), 2..20)
         ) {
             let records: Vec<Record> = requests.iter().map(|&(d, o, l)| record(d, o, l)).collect();
             let devices = laid(&records);
-            let meets = |a: &Record, b: &Record| {
+            let overlaps = |a: &Record, b: &Record| {
                 a.offset_bytes < b.offset_bytes + b.length_bytes && b.offset_bytes < a.offset_bytes + a.length_bytes
             };
             for a in &records {
                 for b in &records {
                     let (now_a, now_b) = (devices.place(*a), devices.place(*b));
-                    prop_assert_eq!(meets(&now_a, &now_b), a.device == b.device && meets(a, b));
+                    prop_assert_eq!(overlaps(&now_a, &now_b), a.device == b.device && overlaps(a, b));
                     if a.device == b.device {
                         prop_assert_eq!(
                             now_a.offset_bytes.wrapping_sub(now_b.offset_bytes),

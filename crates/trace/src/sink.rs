@@ -1,24 +1,24 @@
-//! Where readers put requests: checked, counted, by device, a batch at a time.
+//! The receiver of a reader's requests: checks and counts them, by device, a batch at a time.
 
 use crate::Record;
 use crate::fault::{Backward, Device, Fault, Refusal};
 use flashlane_base::{Duration, Instant, Operation};
 use std::collections::BTreeMap;
 
-/// Requests a batch: enough that handing them over costs nothing, few enough to stay in the cache.
+/// Requests per batch: enough to make the cost of a batch negligible, few enough to stay in the cache.
 const BATCH: usize = 2048;
-/// Refusals that are kept with their reasons.
+/// Maximum number of refusals kept with their reasons.
 const KEPT: usize = 10;
-/// What was given is shown to this length.
+/// Maximum length of a given value in a message.
 const SHOWN_BYTES: usize = 40;
-/// Requests end below this address: sums of addresses then cannot overflow.
+/// Limit of addresses, so that their sums cannot overflow.
 const END_BYTES: u64 = 1 << 63;
-/// Devices below this number are counted in a plain table, others in a map …
+/// Devices below this number are counted in a table, others in a map.
 const DENSE: u32 = 1 << 16;
-/// … of at most this many: no real trace has more, and a hostile one must not take the memory.
+/// Maximum size of the map, so that a hostile trace cannot exhaust memory; no real trace has more devices.
 const SPARSE_MOST: usize = 1 << 16;
 
-/// Why a line is refused.
+/// The reason for refusing a line.
 #[derive(Debug)]
 pub(crate) struct Reason {
     pub what: &'static str,
@@ -26,7 +26,7 @@ pub(crate) struct Reason {
     pub allowed: &'static str,
 }
 
-/// What stood there.
+/// The value found.
 #[derive(Debug)]
 pub(crate) enum Given {
     /// These bytes of the reader's block.
@@ -34,16 +34,16 @@ pub(crate) enum Given {
     Number(u64),
 }
 
-/// Which devices are asked for.
+/// The selected devices.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wanted {
-    /// The only one.
+    /// The only one; a second one is an error.
     Sole,
     Numbered(u32),
     Every,
 }
 
-/// The batch, and what has been seen so far.
+/// The current batch, and the counts so far.
 pub(crate) struct Sink {
     pub records: Vec<Record>,
     wanted: Wanted,
@@ -54,9 +54,9 @@ pub(crate) struct Sink {
     pub refusals: Vec<Refusal>,
     pub backward: Option<Backward>,
     pub ends_inside_line: bool,
-    /// Bytes of content that were read.
+    /// Bytes of content read.
     pub bytes: u64,
-    /// Requests given out in batches before this one.
+    /// Requests in earlier batches.
     pub earlier: u64,
     latest: Instant,
     devices: Devices,
@@ -81,7 +81,7 @@ impl Sink {
         }
     }
 
-    /// Whether another request fits into the batch. A reader may go over it by the few that one line gives.
+    /// Returns whether the batch has room. A reader may exceed it by the requests of one line.
     #[inline]
     pub fn has_room(&self) -> bool {
         self.records.len() < BATCH
@@ -93,18 +93,18 @@ impl Sink {
         self.records.clear();
     }
 
-    /// Requests given out so far.
+    /// Returns the number of requests so far.
     pub fn total(&self) -> u64 {
         self.earlier + self.records.len() as u64
     }
 
-    /// Takes the request of this line, unless no device could serve it.
+    /// Takes the request of this line, unless it is invalid for any device.
     #[inline]
     pub fn push(&mut self, record: Record) -> Result<(), Reason> {
         self.push_of(self.lines, record)
     }
 
-    /// Takes a request of a line that was read before.
+    /// Takes a request of an earlier line.
     #[inline]
     pub fn push_of(&mut self, line: u64, record: Record) -> Result<(), Reason> {
         if record.length_bytes == 0 && record.operation != Operation::Flush {
@@ -144,12 +144,12 @@ impl Sink {
         backward.longest = backward.longest.max(step);
     }
 
-    /// Counts a line that is not taken, and keeps why if it is among the first.
+    /// Counts a refused line, and keeps the reason of the first ones.
     pub fn refuse(&mut self, reason: &Reason, block: &[u8]) {
         self.refuse_of(self.lines, reason, block);
     }
 
-    /// The same of a line that was read before.
+    /// Like [`Sink::refuse`], for an earlier line.
     #[cold]
     pub fn refuse_of(&mut self, line: u64, reason: &Reason, block: &[u8]) {
         self.keep(line, || {
@@ -162,7 +162,7 @@ impl Sink {
         });
     }
 
-    /// Counts a line, or event, with which something else is wrong than a field.
+    /// Counts a line or event with a fault other than a field.
     #[cold]
     pub fn refuse_whole(&mut self, fault: Fault) {
         self.keep(self.lines, || fault);
@@ -175,12 +175,12 @@ impl Sink {
         }
     }
 
-    /// Whether there is a second device though the only one is wanted.
+    /// Returns whether there is a second device where only one is allowed.
     pub fn has_too_many_devices(&self) -> bool {
         matches!(self.wanted, Wanted::Sole) && self.devices.several
     }
 
-    /// The devices seen so far.
+    /// Returns the devices so far.
     pub fn devices(&self, name: impl Fn(u32) -> Option<String>) -> Vec<Device> {
         let dense = self.devices.dense.iter().enumerate();
         let dense =
@@ -190,14 +190,14 @@ impl Sink {
     }
 }
 
-/// The refusal of a request that moves nothing and should.
+/// The reason for refusing a request without the required length.
 #[cold]
 pub(crate) fn without_length() -> Reason {
     let allowed = "more than nothing: only a flush has no length";
     Reason { what: "the length", given: Given::Number(0), allowed }
 }
 
-/// The refusal of a request that ends where no device reaches.
+/// The reason for refusing a request beyond the address limit.
 #[cold]
 pub(crate) fn too_far(offset: u64) -> Reason {
     Reason {
@@ -207,7 +207,7 @@ pub(crate) fn too_far(offset: u64) -> Reason {
     }
 }
 
-/// Bytes as they can be shown in a message.
+/// Formats bytes for a message.
 fn shown(bytes: &[u8]) -> String {
     let text: String = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_BYTES)])
         .chars()
@@ -216,7 +216,7 @@ fn shown(bytes: &[u8]) -> String {
     if bytes.len() > SHOWN_BYTES { text + "…" } else { text }
 }
 
-/// How many requests each device has.
+/// The number of requests of each device.
 #[derive(Default)]
 struct Devices {
     dense: Vec<u64>,
@@ -226,7 +226,7 @@ struct Devices {
 }
 
 impl Devices {
-    /// Counts one; false where there are too many devices.
+    /// Counts a request; returns false where there are too many devices.
     #[inline]
     fn count(&mut self, device: u32) -> bool {
         if self.first != Some(device) {

@@ -1,7 +1,7 @@
-//! Bytes of a trace: files and streams, decompressed on the way.
+//! The content of a trace from files and streams, decompressed.
 //!
-//! gz (RFC 1952), xz and Zstandard (RFC 8878) are told by their first bytes; each may consist of several members or
-//! frames one after the other, as parallel compressors and `cat` make them.
+//! gz (RFC 1952), xz and Zstandard (RFC 8878) are recognized by their first bytes; each may consist of several
+//! consecutive members or frames, as parallel compressors and `cat` produce them.
 
 use crate::compression::Compression;
 use crate::format::Input;
@@ -14,12 +14,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Compressed bytes read at a time.
 const CHUNK_BYTES: usize = 1 << 17;
-/// What a decompressor may take; xz -9 needs 65 MiB, zstd --long=27 128 MiB.
+/// Memory limit of a decompressor; xz -9 needs 65 MiB, zstd --long=27 128 MiB.
 pub(crate) const MEMORY_MOST: u64 = 256 << 20;
-/// How much of the content decides about its format.
+/// Bytes of the content used to recognize its format.
 const HEAD_BYTES: u64 = 1 << 16;
 
-/// A trace's content, with its beginning looked at.
+/// A trace's content and a copy of its beginning.
 pub(crate) struct Source {
     pub input: Input,
     pub head: Vec<u8>,
@@ -27,10 +27,10 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Reading its content fails once `stop` says so.
+    /// Opens content; reads fail once `stop` returns true.
     ///
     /// # Errors
-    /// What the system says about the first bytes; damage behind them is told when it is reached.
+    /// The system's error for the first bytes; later damage is reported when it is reached.
     pub fn new(mut raw: Input, stop: fn() -> bool) -> io::Result<Self> {
         let mut first = Vec::new();
         raw.by_ref().take(6).read_to_end(&mut first)?;
@@ -57,9 +57,9 @@ impl Source {
     }
 }
 
-/// The members of gz data, one after the other, with zeros behind them: so they are padded on tapes and devices.
+/// Consecutive members of gz data, each possibly followed by zeros, the padding on tapes and devices.
 struct Members<R> {
-    /// None only while one gives its input to the next.
+    /// `None` only while a member passes its input to the next.
     member: Option<GzDecoder<Position<R>>>,
 }
 
@@ -68,7 +68,7 @@ impl<R: BufRead> Members<R> {
         Self { member: Some(GzDecoder::new(Position { input, passed_bytes: 0 })) }
     }
 
-    /// Goes on to the next member, if there is one.
+    /// Begins the next member, if there is one.
     fn next(&mut self) -> io::Result<bool> {
         let Some(member) = &mut self.member else { return Ok(false) };
         loop {
@@ -84,7 +84,7 @@ impl<R: BufRead> Members<R> {
         }
         let position = member.get_mut();
         let after_bytes = position.passed_bytes;
-        // Perhaps only the first byte is there yet.
+        // Only the first byte may be available yet.
         if !position.fill_buf()?.iter().zip(Compression::Gz.magic()).all(|(is, must)| is == must) {
             return Err(io::Error::other(Trailing { after_bytes }));
         }
@@ -105,7 +105,7 @@ impl<R: BufRead> Read for Members<R> {
     }
 }
 
-/// Counts the bytes that are passed of what is read.
+/// Counts the bytes consumed.
 struct Position<R> {
     input: R,
     passed_bytes: u64,
@@ -130,7 +130,7 @@ impl<R: BufRead> BufRead for Position<R> {
     }
 }
 
-/// What follows a member is none.
+/// The data after a member is not a member.
 #[derive(Debug, thiserror::Error)]
 #[error("no gz member begins behind its first {after_bytes} bytes")]
 struct Trailing {
@@ -138,19 +138,19 @@ struct Trailing {
     after_bytes: u64,
 }
 
-/// Whether reading failed because something else follows what was compressed.
+/// Returns whether reading failed because other data follows the compressed data.
 pub(crate) fn is_trailing(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<Trailing>())
 }
 
-/// Whether a decompressor has refused to take as much memory as the data wants.
+/// Returns whether a decompressor reached its memory limit.
 pub(crate) fn wants_memory(error: &io::Error) -> bool {
     let xz = error.get_ref().and_then(|inner| inner.downcast_ref::<liblzma::stream::Error>());
-    // zstd gives only words.
+    // zstd has only a message.
     matches!(xz, Some(liblzma::stream::Error::MemLimit)) || error.to_string().contains("too much memory")
 }
 
-/// Tells the damage that looking ahead met, when reading comes to it.
+/// Reports damage found while reading the head when it is reached.
 struct Damaged {
     damage: Option<io::Error>,
     input: Input,
@@ -165,7 +165,7 @@ impl Read for Damaged {
     }
 }
 
-/// Fails once it is to stop. Readers go on as long as they find no request, and nobody else is asked meanwhile.
+/// Fails once reading is stopped. The check is here because a reader continues until it finds a request.
 struct Stoppable {
     input: Input,
     stop: fn() -> bool,
@@ -180,23 +180,23 @@ impl Read for Stoppable {
     }
 }
 
-/// How much of a trace's files has been read; it can be asked while somebody else reads on.
+/// Progress of reading a trace's files; can be queried from another thread.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     pub(crate) read_bytes: Arc<AtomicU64>,
-    /// None where that cannot be known.
+    /// `None` where unknown.
     pub(crate) file_bytes: Option<u64>,
 }
 
 impl Progress {
-    /// The share, 0 to 1; nothing where that cannot be known.
+    /// Returns the share read, 0 to 1; `None` where unknown.
     pub fn share(&self) -> Option<f64> {
         let whole = self.file_bytes.filter(|bytes| *bytes > 0)?;
         Some((self.read_bytes.load(Ordering::Relaxed) as f64 / whole as f64).min(1.0))
     }
 }
 
-/// Counts what is read of a file.
+/// Counts the bytes read from a file.
 pub(crate) struct Counted<R> {
     pub input: R,
     pub count: Arc<AtomicU64>,

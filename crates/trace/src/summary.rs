@@ -1,31 +1,31 @@
-//! What was found in a trace beside its requests.
+//! Summary of a trace that was read: counts, refusals, devices.
 
 use crate::fault::{Backward, Device, Refusal};
 use crate::format::Format;
 
-/// What was read, and what was not taken.
+/// Summary of a trace that was read.
 #[derive(Clone, Debug)]
 pub struct Summary {
     /// The trace's format.
     pub format: &'static Format,
-    /// How it is compressed: `gz`, `xz`, `zst`; none where it is plain.
+    /// Compression: `gz`, `xz` or `zst`; `None` for plain content.
     pub compression: Option<&'static str>,
     /// Lines of text, or events of a binary trace.
     pub lines: u64,
-    /// Requests that were given out.
+    /// Number of requests returned.
     pub records: u64,
-    /// Lines that are no request and need not be: blank ones, comments, headers, other events.
+    /// Lines that are validly not requests: blank ones, comments, headers, other events.
     pub skipped: u64,
-    /// Lines that should be a request and are not.
+    /// Lines that are not valid requests.
     pub refused: u64,
-    /// The first of the refused lines, with reasons.
+    /// The first refused lines, with reasons.
     pub refusals: Vec<Refusal>,
-    /// Where time ran backwards; such requests are given out as they stand.
+    /// Backward steps of time; such requests are returned unchanged.
     pub backward: Option<Backward>,
-    /// The devices that were seen, by number; requests of others than the one asked for are counted here only.
+    /// The devices, by number; requests of devices that were not selected are counted only here.
     pub devices: Vec<Device>,
-    /// The last line has no end: it may have been cut.
+    /// The last line has no end: it may be incomplete.
     pub ends_inside_line: bool,
-    /// Whether all of the trace was read.
+    /// Whether the whole trace was read.
     pub complete: bool,
 }

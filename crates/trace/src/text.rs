@@ -1,7 +1,7 @@
-//! Lines, from a stream into blocks of whole ones, and from there to a format's parser.
+//! Splits a stream into blocks of complete lines, for the parser of a format.
 //!
-//! Memory is one buffer. `\n`, `\r\n` and `\r` end a line, mixed or not. Blank lines and comments (`#`) are skipped
-//! for all formats alike, and so is a first line of words where a request should be: a header.
+//! Memory is one buffer. `\n`, `\r\n` and `\r` end a line, also mixed. Blank lines, comments (`#`) and a header, a
+//! first line that begins with a letter and is not a request, are skipped in all formats.
 
 use crate::Record;
 use crate::cursor::{Cursor, SLACK};
@@ -9,17 +9,17 @@ use crate::fault::Fault;
 use crate::sink::{Reason, Sink, Wanted};
 use std::io::{self, Read};
 
-/// Bytes a block, at most; a line cannot be longer.
+/// Maximum size of a block, and so of a line.
 const BLOCK_BYTES: usize = 1 << 18;
-/// Bytes of the first block: short traces, and heads that are only tried, need no more.
+/// Size of the first block: enough for short traces, and for the recognition of formats.
 const FIRST_BYTES: usize = 1 << 13;
 
-/// Something that gives requests: a format's reader over its input.
+/// A format's reader over its input.
 pub(crate) trait Reader: Send {
-    /// Reads until the batch is full or the input ends; whether there may be more.
+    /// Reads until the batch is full or the input ends. Returns whether there may be more.
     fn fill(&mut self, sink: &mut Sink) -> io::Result<bool>;
 
-    /// What the trace calls a device, where that is not its number.
+    /// Returns the trace's name of a device, other than its number.
     fn device_name(&self, _number: u32) -> Option<String> {
         None
     }
@@ -27,10 +27,10 @@ pub(crate) trait Reader: Send {
 
 /// A text format: one line at a time.
 pub(crate) trait Parse: Send {
-    /// Reads the line at the cursor, which need not reach its end. An event that is no request is `Ok`.
+    /// Reads the line at the cursor, not necessarily to its end. Returns `Ok` for an event that is not a request.
     fn line(&mut self, cursor: &mut Cursor<'_>, sink: &mut Sink) -> Result<(), Reason>;
 
-    /// Gives out what waits for a line that did not come; whether all of it fitted into the batch.
+    /// Releases requests held at the end of the input. Returns whether all of them fitted into the batch.
     fn finish(&mut self, _sink: &mut Sink) -> bool {
         true
     }
@@ -45,11 +45,11 @@ pub(crate) struct Text<P> {
     input: Box<dyn Read + Send>,
     parser: P,
     buffer: Vec<u8>,
-    /// The next line begins here …
+    /// Start of the next line.
     start: usize,
-    /// … whole lines end here …
+    /// End of the complete lines.
     whole: usize,
-    /// … and what has been read here.
+    /// End of the bytes read.
     end: usize,
     is_over: bool,
     /// Within a line that is too long.
@@ -62,7 +62,7 @@ impl<P: Parse> Text<P> {
         Self { input, parser, buffer, start: 0, whole: 0, end: 0, is_over: false, is_dropping: false }
     }
 
-    /// Takes lines from the block until it or the batch is through.
+    /// Takes lines from the block until its end or a full batch.
     fn lines(&mut self, sink: &mut Sink) {
         let mut cursor = Cursor { block: &self.buffer, at: self.start };
         while cursor.at < self.whole && sink.has_room() {
@@ -89,9 +89,9 @@ impl<P: Parse> Text<P> {
         self.start = cursor.at;
     }
 
-    /// Reads on until there is a whole line, or the input is over.
+    /// Reads until there is a complete line, or the input ends.
     fn more(&mut self, sink: &mut Sink) -> io::Result<()> {
-        // Filled to the last byte, it is worth being larger.
+        // A full block suggests a larger one.
         if self.end == self.room() && self.room() < BLOCK_BYTES {
             self.buffer.resize(2 * self.room() + SLACK, 0);
         }
@@ -146,12 +146,12 @@ impl<P: Parse> Text<P> {
         }
     }
 
-    /// Bytes that the block has room for.
+    /// Capacity of the block.
     fn room(&self) -> usize {
         self.buffer.len() - SLACK
     }
 
-    /// The input is over: the last line gets an end, if it has none.
+    /// Ends the input: terminates the last line, if necessary.
     fn over(&mut self, sink: &mut Sink) {
         self.is_over = true;
         if self.is_dropping {
@@ -166,7 +166,7 @@ impl<P: Parse> Text<P> {
         self.whole = self.end;
     }
 
-    /// The block is full and no line ends in it.
+    /// Drops a line that fills the block.
     fn drop_line(&mut self, sink: &mut Sink) {
         if !self.is_dropping {
             self.is_dropping = true;
@@ -200,16 +200,16 @@ impl<P: Parse> Reader for Text<P> {
     }
 }
 
-/// Whether most of the lines that `head` begins with are of this format.
+/// Returns whether most of the first lines of `head` are of this format.
 pub(crate) fn fits<P: Parse>(head: &[u8], parser: P) -> bool {
-    /// Lines that are tried.
+    /// Number of lines tried.
     const TRIED: u64 = 64;
     let mut sink = Sink::new(Wanted::Every, "line");
     let mut end = 0;
     for _ in 0..TRIED {
         match memchr::memchr2(b'\n', b'\r', &head[end..]) {
             Some(length) => end += length + 1,
-            // A line that the head cuts says nothing, unless it is all there is.
+            // An incomplete line does not count, unless it is the only one.
             None if end == 0 => end = head.len(),
             None => break,
         }
@@ -222,13 +222,13 @@ pub(crate) fn fits<P: Parse>(head: &[u8], parser: P) -> bool {
     sink.total() > 0 && taken > sink.refused
 }
 
-/// The first line that is neither blank nor a comment.
+/// Returns the first line that is neither blank nor a comment.
 pub(crate) fn first_line(head: &[u8]) -> &[u8] {
     let lines = head.split(|byte| matches!(byte, b'\n' | b'\r')).map(<[u8]>::trim_ascii);
     { lines }.find(|line| !line.is_empty() && line[0] != b'#').unwrap_or_default()
 }
 
-/// A request of whole sectors of 512 bytes.
+/// Returns a record with its range in sectors of 512 bytes.
 #[inline]
 pub(crate) fn in_sectors(record: Record, sector: u64, sectors: u64) -> Result<Record, Reason> {
     const SECTOR_BYTES: u64 = 512;

@@ -1,4 +1,4 @@
-//! A trace that is being read.
+//! Reading a trace.
 
 use crate::Record;
 use crate::compression::Compression;
@@ -15,25 +15,25 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// What is asked of a trace.
+/// Options for opening a trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenOptions<'a> {
-    /// The format's name; recognised by its content where it is not given.
+    /// The format's name; by default it is recognized by content.
     pub format: Option<&'a str>,
-    /// The device whose requests are wanted. Without it there must be one only.
+    /// Number of the selected device. Without it the trace must have only one.
     pub device: Option<u32>,
-    /// The requests of all devices are wanted; `device` is then of no meaning.
+    /// Selects all devices, and overrides `device`.
     pub every_device: bool,
-    /// Asked before each piece that is read of the content, so that even input without end or request can be stopped;
-    /// once it says so, and it must not take that back, the trace ends with [`ReadError::Stopped`]. Input that gives
-    /// nothing and does not end is waited for all the same.
+    /// Called before each read of the content, so that even input without end or request can be stopped: once it
+    /// returns true, which it MUST do from then on, the trace ends with [`ReadError::Stopped`]. A read that blocks is
+    /// not interrupted.
     pub stop: Option<fn() -> bool>,
 }
 
 /// The requests of a trace, in its order, in constant memory.
 ///
-/// What is wrong with single lines is counted; what is wrong with the trace ends it early. Both are told by
-/// [`finish`](Self::finish), which whoever reads a trace calls at the end.
+/// Faults of single lines are counted; faults of the whole trace end it early. The reader MUST call
+/// [`finish`](Self::finish) at the end, which reports both.
 pub struct Trace {
     name: String,
     format: &'static Format,
@@ -47,11 +47,10 @@ pub struct Trace {
     progress: Progress,
 }
 
-/// Opens a trace: a file, `NAME` where blktrace left `NAME.blktrace.0` and so on, or standard input, which is called
-/// `-`.
+/// Opens a trace: a file, `NAME` for blktrace's `NAME.blktrace.0` and so on, or `-` for standard input.
 ///
 /// # Errors
-/// [`OpenError`] where there is no such file, its format is not known, or there is nothing in it to give out.
+/// [`OpenError`] where there is no such file, its format is unknown, or it has no selected request.
 pub fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Trace, OpenError> {
     if is_standard_input(path) {
         return Trace::from_reader(io::stdin(), &input_name(path), options);
@@ -73,8 +72,8 @@ pub fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Trace, OpenError> 
 }
 
 impl Trace {
-    /// A trace from a stream, compressed or not; `name` stands for it in messages, and its ending may decide where
-    /// the content fits several formats.
+    /// Opens a trace from a stream, compressed or not. `name` is used in messages, and its ending may decide where the
+    /// content fits several formats.
     ///
     /// # Errors
     /// As [`open`].
@@ -127,7 +126,7 @@ impl Trace {
             stop,
             progress: Progress::default(),
         };
-        // The first batch now, so that a trace without anything to give out is not opened at all.
+        // Read the first batch now, so that opening a trace without requests fails.
         trace.fill();
         match trace.end.take() {
             Some(Err(source @ ReadError::SeveralDevices { .. })) => Err(trace.refusal(source)),
@@ -143,7 +142,7 @@ impl Trace {
         OpenError::Read { name: self.name.clone(), source }
     }
 
-    /// Its path, or what stands for it in messages.
+    /// Its path, or its name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -153,15 +152,15 @@ impl Trace {
         self.format
     }
 
-    /// How much of its files has been read, now and later.
+    /// Returns the progress of reading its files, which stays current.
     pub fn progress(&self) -> Progress {
         self.progress.clone()
     }
 
-    /// What was read. Called before the end, it speaks of what was read until then.
+    /// Returns the summary; before the end, that of the part read so far.
     ///
     /// # Errors
-    /// [`ReadError`] where the trace ended early or had nothing to give out.
+    /// [`ReadError`] where the trace ended early or had no selected request.
     pub fn finish(self) -> Result<Summary, ReadError> {
         let summary = self.summary();
         match self.end {
@@ -170,7 +169,7 @@ impl Trace {
         }
     }
 
-    /// What has been read so far, whatever comes of the rest.
+    /// Returns the summary of the part read so far.
     pub fn summary(&self) -> Summary {
         let sink = &self.sink;
         Summary {
@@ -188,7 +187,7 @@ impl Trace {
         }
     }
 
-    /// Reads until there is something in the batch, or nothing more to come.
+    /// Reads until the batch has a request, or the input ends.
     #[cold]
     fn fill(&mut self) {
         self.sink.clear();
@@ -208,7 +207,7 @@ impl Trace {
         }
     }
 
-    /// Whether a trace that was read to its end has given what it should.
+    /// Checks a completely read trace for its selected requests.
     fn verdict(&self) -> Result<(), ReadError> {
         let sink = &self.sink;
         if sink.total() > 0 {
@@ -243,10 +242,10 @@ impl Trace {
     }
 }
 
-/// Why nothing came of a source: there is nothing in it, or it is damaged before its first byte.
+/// Returns why a source has no content: it is empty, or damaged before its first byte.
 fn nothing_in(source: &mut Source) -> ReadError {
     let unit = "line";
-    // Whether anything is there has been seen: what is asked here is whether that was because of damage.
+    // The content is known to be empty: another read shows whether damage is the reason.
     let end = source.input.read(&mut [0]).map(drop);
     match end {
         Ok(()) => ReadError::Nothing { unit, lines: 0, refused: 0, refusals: Vec::new() },

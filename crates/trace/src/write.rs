@@ -1,4 +1,4 @@
-//! Writing a trace: records in, lines out, compressed as the file's name says, with what was lost on the way.
+//! Writing a trace: encodes records, and counts the information that the format cannot hold.
 
 use crate::Record;
 use crate::encode::{Encode, Loss};
@@ -8,19 +8,19 @@ use flashlane_base::Instant;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Bytes that are gathered before they are written.
+/// Bytes buffered before a write.
 const CHUNK_BYTES: usize = 1 << 16;
 
-/// What was written.
+/// Counts of a written trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Requests.
     pub records: u64,
-    /// What was lost, with the number of requests that lost it.
+    /// The losses, with the number of requests.
     pub losses: BTreeMap<Loss, u64>,
 }
 
-/// A trace that is being written.
+/// Writes a trace.
 pub struct Writer<W: Write> {
     format: &'static Format,
     encoder: Box<dyn Encode>,
@@ -31,7 +31,7 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// A trace of this format into `out`.
+    /// Begins a trace of this format in `out`.
     ///
     /// # Errors
     /// [`WriteError::NotWritten`] where the format has no writer.
@@ -42,7 +42,7 @@ impl<W: Write> Writer<W> {
         Ok(Self { format, encoder, out, chunk, zero: None, written: Written::default() })
     }
 
-    /// Writes one request, or counts why it cannot be.
+    /// Writes a request, or counts the loss.
     ///
     /// # Errors
     /// What the system says.
@@ -87,7 +87,7 @@ impl<W: Write> Writer<W> {
         *self.written.losses.entry(loss).or_insert(0) += 1;
     }
 
-    /// Writes what is left, and gives the output back with what was written.
+    /// Writes buffered bytes, and returns the output and the counts.
     ///
     /// # Errors
     /// What the system says.

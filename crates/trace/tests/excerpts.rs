@@ -1,4 +1,4 @@
-//! The recorded excerpts in `traces/`: each is read whole, and holds what `traces/README.md` says.
+//! The recorded excerpts in `traces/` are read completely, and match `traces/README.md`.
 
 use flashlane_base::Operation;
 use flashlane_trace::{OpenOptions, open};
@@ -27,7 +27,7 @@ fn folder() -> PathBuf {
 }
 
 #[test]
-fn each_excerpt_has_the_requests_that_it_is_said_to_have() {
+fn excerpt_has_its_documented_requests() {
     let readme = std::fs::read_to_string(folder().join("README.md")).unwrap();
     for (name, expected) in EXCERPTS {
         let file = format!("{name}.blktrace.xz");
@@ -48,7 +48,7 @@ fn each_excerpt_has_the_requests_that_it_is_said_to_have() {
         let summary = trace.finish().unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(found, *expected, "{name}");
         assert_eq!((summary.refused, summary.format.name), (0, "blktrace"), "{name}");
-        // Those in flight where it was cut off have not completed.
+        // Requests in flight at the end of the excerpt have no completion.
         let all = found.reads + found.writes + found.flushes;
         assert!(timed <= all && all - timed <= 200, "{name}: {timed} of {all} say how long they took");
         let row = readme.lines().find(|line| line.starts_with(&format!("| `{file}` ")));
@@ -60,7 +60,7 @@ fn each_excerpt_has_the_requests_that_it_is_said_to_have() {
 }
 
 #[test]
-fn all_excerpts_are_known_and_small() {
+fn excerpts_are_listed_and_small() {
     let listed: BTreeMap<String, u64> = std::fs::read_dir(folder())
         .unwrap()
         .map(|entry| entry.unwrap())

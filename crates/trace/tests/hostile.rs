@@ -1,5 +1,4 @@
-//! What goes wrong with traces, and what is said about it: each refusal names its line, what was given, and what
-//! would do.
+//! Faulty traces and their refusals: each names the line, the value given, and the values allowed.
 
 use flashlane_base::{Duration, Instant, Operation};
 use flashlane_trace::{OpenError, OpenOptions, Output, ReadError, Record, Summary, Trace, open};
@@ -20,10 +19,10 @@ fn read(format: &str, text: &[u8]) -> (Vec<Record>, Summary) {
     (records, trace.finish().unwrap())
 }
 
-/// A line that is wrong, and what must be said about it.
+/// A faulty line, and the expected parts of the message.
 type Wrong = (&'static str, &'static [&'static str]);
 
-/// A sound line of each text format, and lines that are not.
+/// A valid line of each text format, and faulty ones.
 const LINES: &[(&str, &str, &[Wrong])] = &[
     (
         "disksim",
@@ -148,7 +147,7 @@ fn header(format: &str) -> &str {
 }
 
 #[test]
-fn a_line_that_is_wrong_is_named_with_what_is_wrong() {
+fn faulty_line_is_named_with_its_fault() {
     for (format, good, wrong) in LINES {
         for (line, parts) in *wrong {
             let text = format!("{}{good}\n{line}\n{good}\n", header(format));
@@ -165,7 +164,7 @@ fn a_line_that_is_wrong_is_named_with_what_is_wrong() {
 }
 
 #[test]
-fn a_trace_without_a_sound_line_is_an_error_that_says_why() {
+fn trace_without_valid_lines_is_refused_with_reasons() {
     for (format, _, wrong) in LINES {
         let text = format!("{}{}\n", header(format), wrong[0].0);
         let error = opened(text.as_bytes(), &named(format)).err().unwrap().to_string();
@@ -180,7 +179,7 @@ fn a_trace_without_a_sound_line_is_an_error_that_says_why() {
 }
 
 #[test]
-fn a_compressed_file_that_was_cut_before_its_content_is_damaged_and_not_empty() {
+fn truncated_compressed_file_is_damaged_not_empty() {
     for (cut, name) in [(&b"\x1f\x8b"[..], "gz"), (b"\xfd7zXZ\0", "xz"), (b"\x28\xb5\x2f\xfd", "zst")] {
         let error = opened(cut, &OpenOptions::default()).err().unwrap().to_string();
         assert!(error.contains(&format!("the {name} data ends early or is damaged")), "{error}");
@@ -202,8 +201,8 @@ fn line_endings_may_be_mixed() {
 }
 
 #[test]
-fn lines_are_whole_wherever_a_read_stops() {
-    /// Gives a few bytes at a time.
+fn lines_do_not_depend_on_read_sizes() {
+    /// Returns a few bytes at a time.
     struct Drops(Cursor<Vec<u8>>, usize);
     impl Read for Drops {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
@@ -225,7 +224,7 @@ fn lines_are_whole_wherever_a_read_stops() {
 }
 
 #[test]
-fn a_line_without_an_end_in_sight_costs_itself_only() {
+fn overlong_line_is_refused_alone() {
     for ending in ["\n", "\r", "\r\n"] {
         let long = "9".repeat(1 << 20);
         let text = format!("0.5 0 1 8 0{ending}{long}{ending}0.6 0 1 8 0{ending}");
@@ -237,7 +236,7 @@ fn a_line_without_an_end_in_sight_costs_itself_only() {
 }
 
 #[test]
-fn a_byte_order_mark_and_a_header_are_no_requests() {
+fn byte_order_mark_and_header_are_skipped() {
     let (records, summary) =
         read("msr", "\u{feff}Timestamp,Hostname,DiskNumber\n1,h,0,Read,0,512,1\n".as_bytes());
     assert_eq!((records.len(), summary.skipped, summary.refused), (1, 1, 0));
@@ -246,7 +245,7 @@ fn a_byte_order_mark_and_a_header_are_no_requests() {
 }
 
 #[test]
-fn time_that_runs_backwards_is_counted_and_the_requests_stand() {
+fn backward_times_are_counted_and_kept() {
     let (records, summary) = read("disksim", b"5.0 0 1 8 0\n3.0 0 1 8 0\n4.0 0 1 8 0\n1.5 0 1 8 0\n");
     assert_eq!(records[1].at, Instant::from_ns(3_000_000));
     let backward = summary.backward.unwrap();
@@ -258,7 +257,7 @@ fn time_that_runs_backwards_is_counted_and_the_requests_stand() {
 }
 
 #[test]
-fn time_runs_backwards_where_the_request_of_the_device_that_is_asked_for_stands() {
+fn backward_times_are_counted_for_the_selected_device() {
     // Device 5 is behind device 3 from the first; among its own requests only the last is late.
     let text = b"5.0 3 1 8 0\n1.0 5 1 8 0\n2.0 3 1 8 0\n1.5 5 1 8 0\n1.2 5 1 8 0\n";
     for (device, expected) in [(Some(3), (1, 3, 3_000)), (Some(5), (1, 5, 300)), (None, (4, 2, 4_000))] {
@@ -269,7 +268,7 @@ fn time_runs_backwards_where_the_request_of_the_device_that_is_asked_for_stands(
         let longest_us = backward.longest.as_ns() / 1000;
         assert_eq!((backward.count, backward.first_line, longest_us), expected, "{device:?}");
     }
-    // Events are given out as requests once they are complete; the line is that of the arrival.
+    // Events become requests once they are complete; the line is that of the arrival.
     let text = "8,0 1 1 5.0 0 D R 8 + 8 [p]\n8,0 1 2 4.0 0 D R 64 + 8 [p]\n8,0 1 3 6.0 0 C R 8 + 8 [0]\n\
                 8,0 1 4 6.5 0 C R 64 + 8 [0]\n";
     let (records, summary) = read("blkparse", text.as_bytes());
@@ -277,7 +276,7 @@ fn time_runs_backwards_where_the_request_of_the_device_that_is_asked_for_stands(
 }
 
 #[test]
-fn several_devices_are_asked_for_by_number() {
+fn device_is_selected_by_number() {
     let text = b"0.5 3 1 8 0\n0.6 5 1 8 0\n0.7 3 1 8 1\n";
     let error = opened(text, &named("disksim")).err().unwrap().to_string();
     assert!(error.contains("several devices, 3, 5"), "{error}");
@@ -292,7 +291,7 @@ fn several_devices_are_asked_for_by_number() {
 }
 
 #[test]
-fn a_second_device_far_into_the_trace_ends_it() {
+fn second_device_far_into_the_trace_ends_it() {
     let mut text = "0.5 3 1 8 0\n".repeat(100_000);
     text += "0.6 5 1 8 0\n";
     let mut trace = opened(text.as_bytes(), &named("disksim")).unwrap();
@@ -301,7 +300,7 @@ fn a_second_device_far_into_the_trace_ends_it() {
 }
 
 #[test]
-fn endless_numbers_of_devices_do_not_take_the_memory() {
+fn number_of_devices_is_bounded() {
     let text: String = (0..70_000_u32).map(|n| format!("0.5 {} 1 8 0\n", u32::MAX - n)).collect();
     let every = OpenOptions { every_device: true, ..named("disksim") };
     let mut trace = opened(text.as_bytes(), &every).unwrap();
@@ -310,7 +309,7 @@ fn endless_numbers_of_devices_do_not_take_the_memory() {
     assert_eq!(summary.refused, 70_000 - 65_536);
     let said = summary.refusals[0].to_string();
     assert!(said.contains("of higher numbers there are 65536 already"), "{said}");
-    // Low numbers are counted in a table that is there anyway.
+    // Low numbers are counted in the table.
     let text: String = (0..140_000_u32).map(|n| format!("0.5 {n} 1 8 0\n")).collect();
     let mut trace = opened(text.as_bytes(), &every).unwrap();
     assert_eq!(trace.by_ref().count(), 131_072);
@@ -322,7 +321,7 @@ fn endless_numbers_of_devices_do_not_take_the_memory() {
 }
 
 #[test]
-fn names_beyond_those_that_are_kept_are_refused_as_what_they_are() {
+fn names_beyond_the_limit_are_refused() {
     let every = |format| OpenOptions { every_device: true, ..named(format) };
     let hosts: String = (0..65_537).map(|n| format!("1,h{n},0,Read,0,512,1\n")).collect();
     let files: String = (0..65_537).map(|n| format!("/f{n} read 0 512\n")).collect();
@@ -343,7 +342,7 @@ fn names_beyond_those_that_are_kept_are_refused_as_what_they_are() {
 }
 
 #[test]
-fn formats_that_are_not_told_apart_are_named() {
+fn ambiguous_formats_are_listed() {
     let whole_numbers = b"500 0 100 8 1\n600 0 108 8 0\n";
     let error = opened(whole_numbers, &OpenOptions::default()).err().unwrap();
     assert!(error.to_string().contains("disksim, mqsim"), "{error}");
@@ -360,7 +359,7 @@ fn formats_that_are_not_told_apart_are_named() {
 }
 
 #[test]
-fn an_archive_is_no_trace_whatever_its_lines_look_like() {
+fn archive_is_refused_despite_valid_lines() {
     for (at, magic, what) in [
         (257, &b"ustar\x0000"[..], "a tar archive"),
         (257, b"ustar  \0", "a tar archive"),
@@ -383,7 +382,7 @@ fn an_archive_is_no_trace_whatever_its_lines_look_like() {
             }
         }
     }
-    // Without what only an archive has, the same lines are a trace.
+    // Without the archive's magic number, the same lines are a trace.
     let mut lines = vec![b'#'; 512];
     lines[257..262].copy_from_slice(b"ustar");
     lines.push(b'\n');
@@ -391,7 +390,7 @@ fn an_archive_is_no_trace_whatever_its_lines_look_like() {
     assert_eq!(opened(&lines, &OpenOptions::default()).unwrap().count(), 30_000);
 }
 
-/// A DiskSim trace of 30,000 lines that does not compress to nothing.
+/// A DiskSim trace of 30,000 lines with incompressible parts.
 fn text() -> Vec<u8> {
     let mut text = Vec::new();
     let mut place = 1_u64;
@@ -403,7 +402,7 @@ fn text() -> Vec<u8> {
 }
 
 #[test]
-fn truncated_and_damaged_compression_says_where_and_gives_what_it_has() {
+fn damaged_compression_reports_position_and_keeps_requests() {
     let folder = tempfile::tempdir().unwrap();
     for ending in ["gz", "xz", "zst"] {
         let path = folder.path().join(format!("trace.{ending}"));
@@ -435,14 +434,14 @@ fn truncated_and_damaged_compression_says_where_and_gives_what_it_has() {
             assert!(said.contains(&format!("after {units} lines")), "{said}");
             assert!(records > 100 || what == "flipped", "{ending} {what}: {records}");
         }
-        // Nothing at all can be read of it.
+        // No content can be read.
         let error = opened(&whole[..20], &named("disksim")).err().unwrap().to_string();
         assert!(error.contains(&format!("the {ending} data")), "{error}");
     }
 }
 
 #[test]
-fn what_was_cut_within_its_first_bytes_is_known_by_them() {
+fn file_cut_within_its_magic_number_is_recognized() {
     for (magic, name) in [(&b"\xfd7zXZ"[..], "xz"), (b"\x1f\x8b", "gz"), (b"\x28\xb5\x2f", "zst")] {
         for length in 2..=magic.len() {
             let error = opened(&magic[..length], &OpenOptions::default()).err().unwrap().to_string();
@@ -452,14 +451,14 @@ fn what_was_cut_within_its_first_bytes_is_known_by_them() {
 }
 
 #[test]
-fn zeros_behind_gz_data_are_padding_and_members_may_follow_them() {
+fn gz_members_may_be_padded_with_zeros() {
     let whole = text();
     let gz = |text: &[u8]| {
         let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         gz.write_all(text).unwrap();
         gz.finish().unwrap()
     };
-    // More than is read at a time.
+    // More than one read.
     for zeros in [0, 1, 511, 300_000] {
         let half = whole.len() / 2;
         let packed = [gz(&whole[..half]), vec![0; zeros], gz(&whole[half..]), vec![0; zeros]].concat();
@@ -478,13 +477,13 @@ fn zeros_behind_gz_data_are_padding_and_members_may_follow_them() {
             "{said}"
         );
     }
-    // One that begins and does not go on has ended early.
+    // An incomplete member has ended early.
     let mut trace = opened(&[&gz(&whole)[..], b"\x1f\x8b"].concat(), &OpenOptions::default()).unwrap();
     assert_eq!(trace.by_ref().count(), 30_000);
     assert!(trace.finish().unwrap_err().to_string().contains("the gz data ends early"));
 }
 
-/// Gives a byte at a time.
+/// Returns a byte at a time.
 struct Bytewise(Cursor<Vec<u8>>);
 
 impl Read for Bytewise {
@@ -495,7 +494,7 @@ impl Read for Bytewise {
 }
 
 #[test]
-fn a_member_is_known_by_its_first_byte_where_no_more_is_there_yet() {
+fn gz_member_is_recognized_when_read_byte_by_byte() {
     let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gz.write_all(b"0.5 0 1 8 0\n").unwrap();
     let member = gz.finish().unwrap();
@@ -506,7 +505,7 @@ fn a_member_is_known_by_its_first_byte_where_no_more_is_there_yet() {
 }
 
 #[test]
-fn what_wants_too_much_memory_to_be_unpacked_is_not_called_damaged() {
+fn memory_limit_is_not_reported_as_damage() {
     // A frame with a window of 2 GiB (RFC 8878, 3.1.1.1.2), and an empty last block.
     let frame = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 21 << 3, 0x01, 0x00, 0x00];
     let error = opened(&frame, &OpenOptions::default()).err().unwrap().to_string();
@@ -514,14 +513,14 @@ fn what_wants_too_much_memory_to_be_unpacked_is_not_called_damaged() {
 }
 
 #[test]
-fn text_in_utf_16_is_called_so() {
+fn utf_16_is_named_in_the_refusal() {
     let text: Vec<u8> = "\u{feff}0.5 0 1 8 0\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let error = opened(&text, &OpenOptions::default()).err().unwrap().to_string();
     assert!(error.contains("UTF-16"), "{error}");
 }
 
 #[test]
-fn block_events_without_a_counterpart_are_requests_all_the_same() {
+fn block_events_without_completion_are_requests() {
     let line = |ms: u32, action: &str, sector: u32| {
         format!("8,0 1 1 0.{ms:03}000000 7 {action} R {sector} + 8 [x]\n")
     };
@@ -544,7 +543,7 @@ fn block_events_without_a_counterpart_are_requests_all_the_same() {
 }
 
 #[test]
-fn block_events_without_a_sector_are_the_drivers_own_or_flushes() {
+fn block_events_without_sector_are_flushes_or_skipped() {
     let text = "8,0 1 1 0.001 7 D R 36 (12 00 00 00 24 00) [multipathd]\n\
                 8,0 1 2 0.002 7 C R (12 00 00 00 24 00) [0]\n\
                 8,0 1 3 0.003 7 D W [x]\n\
@@ -559,7 +558,7 @@ fn block_events_without_a_sector_are_the_drivers_own_or_flushes() {
 }
 
 #[test]
-fn a_request_that_never_completes_does_not_hold_up_the_others_for_ever() {
+fn incomplete_request_does_not_hold_up_others() {
     let mut text = String::from("8,0 1 1 0.000000000 7 D W 8 + 8 [x]\n");
     for n in 1..=40_000_u32 {
         let at = format!("{}.{:09}", n / 1000, n % 1000 * 1_000_000);
@@ -571,7 +570,7 @@ fn a_request_that_never_completes_does_not_hold_up_the_others_for_ever() {
 }
 
 #[test]
-fn input_without_end_and_without_a_request_can_be_stopped() {
+fn endless_input_without_requests_can_be_stopped() {
     static STOP: AtomicBool = AtomicBool::new(false);
     /// The beginning once, then the rest again and again; wants to be stopped after some reads.
     struct Endless {
@@ -624,7 +623,7 @@ fn input_without_end_and_without_a_request_can_be_stopped() {
 }
 
 #[test]
-fn who_wants_nothing_is_told_nothing_of_the_format() {
+fn stopped_open_reports_the_stop_not_the_format() {
     let options = OpenOptions { stop: Some(|| true), ..OpenOptions::default() };
     let error = opened(b"neither fish nor fowl", &options).err().unwrap();
     assert!(matches!(error, OpenError::Read { source: ReadError::Stopped { .. }, .. }), "{error}");

@@ -1,4 +1,4 @@
-//! What is written is read again, but for what the format cannot hold, which the writer has counted.
+//! Written traces are read back equal, except for the losses that the writer counts.
 
 use flashlane_base::{Duration, Instant, Operation};
 use flashlane_trace::{FORMATS, Format, Loss, OpenOptions, Output, Record, Trace, WriteError, Writer, open};
@@ -9,8 +9,9 @@ fn written() -> impl Iterator<Item = &'static Format> {
     FORMATS.iter().copied().filter(|format| format.is_written())
 }
 
-/// What each format keeps, worked out from its documentation (docs/traces.md) and not from its writer: the step of
-/// time in ns, whether its clock begins with the trace, the step of response times, sectors, trims and flushes.
+/// The information that each format holds, from its documentation (docs/traces.md) and not from its writer: the
+/// resolution of time in ns, whether its clock begins with the trace, the resolution of response times, sectors, trims
+/// and flushes.
 struct Keeps {
     step_ns: u64,
     from_zero: bool,
@@ -32,7 +33,7 @@ fn keeps(format: &str) -> Keeps {
     Keeps { step_ns, from_zero, took_step_ns, sectors, all_operations }
 }
 
-/// The records as they should come back.
+/// The records expected after a round trip.
 fn expected(records: &[Record], format: &str) -> Vec<Record> {
     let keeps = keeps(format);
     let down = |ns: u64, step: u64| ns / step * step;
@@ -88,7 +89,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn records_come_back(mut records in prop::collection::vec(record(), 1..50), devices in 1_u32..4) {
+    fn records_round_trip(mut records in prop::collection::vec(record(), 1..50), devices in 1_u32..4) {
         records.sort_by_key(|record| record.at);
         for (number, record) in records.iter_mut().enumerate() {
             // In order of appearance, as iolog numbers its files.
@@ -141,11 +142,11 @@ fn long_trace(format: &'static Format) -> Vec<u8> {
 }
 
 #[test]
-fn a_long_trace_of_each_format_is_recognised_whatever_its_compression() {
+fn long_trace_is_recognized_in_any_compression() {
     let folder = tempfile::tempdir().unwrap();
     for format in written() {
         for ending in ["", ".gz", ".xz", ".zst"] {
-            // Names whose own ending decides, where DiskSim's or MQSim's columns alone do not.
+            // The ending decides where the columns fit both DiskSim and MQSim.
             let path = folder.path().join(format!("trace.{}{ending}", format.name));
             let mut out = Output::create(&path, true).unwrap();
             out.write_all(&long_trace(format)).unwrap();
@@ -161,7 +162,7 @@ fn a_long_trace_of_each_format_is_recognised_whatever_its_compression() {
 }
 
 #[test]
-fn members_and_frames_one_after_the_other_are_one_trace() {
+fn concatenated_members_and_frames_are_one_trace() {
     let folder = tempfile::tempdir().unwrap();
     let text = long_trace(Format::named("disksim").unwrap());
     for ending in ["gz", "xz", "zst"] {
@@ -180,7 +181,7 @@ fn members_and_frames_one_after_the_other_are_one_trace() {
 }
 
 #[test]
-fn what_is_lost_is_counted() {
+fn losses_are_counted() {
     let format = Format::named("disksim").unwrap();
     let mut writer = Writer::new(format, Vec::new()).unwrap();
     let sound = Record {
@@ -216,7 +217,7 @@ fn what_is_lost_is_counted() {
 }
 
 #[test]
-fn nothing_is_overwritten_unasked_and_nothing_half_is_left() {
+fn existing_file_is_kept_and_failure_leaves_no_partial_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("old.trace");
     std::fs::write(&path, "old").unwrap();
@@ -227,7 +228,7 @@ fn nothing_is_overwritten_unasked_and_nothing_half_is_left() {
     drop(out);
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-    // Two at once are both whole, and only who may overwrites the other.
+    // Of two concurrent writers both files are complete, and only `force` overwrites the other.
     let (mut one, mut two) = (Output::create(&path, true).unwrap(), Output::create(&path, true).unwrap());
     one.write_all(b"one").unwrap();
     two.write_all(b"two, which is longer").unwrap();

@@ -1,4 +1,4 @@
-//! A small sample of every format, read to the last field.
+//! A small sample of every format, compared in all fields.
 
 use flashlane_base::{Duration, Instant, Operation};
 use flashlane_trace::{OpenOptions, Record, Summary, Trace, open};
@@ -111,7 +111,7 @@ fn tencent() {
     assert_eq!(records[1].operation, Write);
 }
 
-/// The two traces of the reference data, where they are: counts that others published.
+/// The two traces of the reference data, where present, have their published counts.
 #[test]
 fn reference_traces() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
@@ -136,7 +136,7 @@ fn reference_traces() {
 
 const SDA: u32 = 8 << 20;
 
-/// What both forms of a block trace should give for the events of `blkparse.txt`.
+/// The expected requests of `blkparse.txt`, for both formats of block traces.
 fn block_requests() -> [Record; 5] {
     let took = |us| Some(Duration::from_us(us));
     [
@@ -157,7 +157,7 @@ fn blkparse() {
     assert_eq!(summary.devices[0].to_string(), "8388608 (8,0)");
 }
 
-/// Events as the kernel writes them: time in ns, sector, bytes, action, processor.
+/// Events in the kernel's layout: time in ns, sector, bytes, action, processor.
 const EVENTS: &[(u64, u64, u32, u64, usize)] = &[
     (100, 223_490, 4096, W | Q, 0),
     (1000, 223_498, 4096, W | Q, 0),
@@ -185,7 +185,7 @@ const Q: u64 = 1;
 const D: u64 = 7;
 const C: u64 = 8;
 
-/// The events of one processor as a file of blktrace, of either byte order and version.
+/// The events of one processor as a blktrace file, in either byte order and version.
 fn blktrace_file(processor: usize, is_big: bool, is_wide: bool) -> Vec<u8> {
     let mut file = Vec::new();
     for (number, &(time, sector, bytes, action, on)) in EVENTS.iter().enumerate() {
@@ -228,7 +228,7 @@ fn blktrace() {
     for (is_big, is_wide) in [(false, false), (true, false), (false, true), (true, true)] {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().join("sda");
-        // Processors between them were off.
+        // The processors between them were off.
         for (processor, number) in [(0, 0), (1, 12)] {
             let path = folder.path().join(format!("sda.blktrace.{number}"));
             std::fs::write(path, blktrace_file(processor, is_big, is_wide)).unwrap();
@@ -244,7 +244,7 @@ fn blktrace() {
 }
 
 #[test]
-fn blktrace_goes_on_behind_what_is_no_event_and_says_where_it_is_cut() {
+fn blktrace_resumes_after_junk_and_reports_truncation() {
     let mut file = blktrace_file(0, false, false);
     let whole = file.len();
     file.splice(53..53, *b"junk that is no event");

@@ -1,8 +1,8 @@
-//! What `blkparse` prints by default: an event of the block layer a line, and totals behind them.
+//! The default output of `blkparse`: one event of the block layer per line, then totals.
 //!
 //! Columns, actions and the letters of RWBS are those of blkparse(1) and of its `blkparse_fmt.c` (`process_default`,
-//! `fill_rwbs`). Which events become a request, and which time it has, is told in `pairing`. A device's number is the
-//! kernel's: major x 2^20 + minor.
+//! `fill_rwbs`). `pairing` describes how events become requests. A device's number is the kernel's: major x 2^20 +
+//! minor.
 
 use super::{blank, device_name};
 use crate::cursor::Cursor;
@@ -56,7 +56,7 @@ impl Parse for Blkparse {
     }
 }
 
-/// The line's event; nothing where it does not matter to requests.
+/// Reads the line's event; `None` where it does not concern requests.
 fn event(cursor: &mut Cursor<'_>) -> Result<Option<Event>, Reason> {
     let from = cursor.at;
     let major = cursor.small("the device", b',')?;
@@ -99,7 +99,7 @@ fn event(cursor: &mut Cursor<'_>) -> Result<Option<Event>, Reason> {
                 cursor.at += 1;
                 cursor.skip_blanks();
                 let sectors = cursor.number("the number of sectors", b' ')?;
-                // Where nothing is moved blkparse prints no number.
+                // blkparse prints no number for an event without data.
                 if sectors == 0 && kind.has_data && !kind.flushes_first {
                     return Err(without_length());
                 }
@@ -117,13 +117,13 @@ fn event(cursor: &mut Cursor<'_>) -> Result<Option<Event>, Reason> {
     } else if !matches!(cursor.peek(), b'[' | b'(') {
         return Err(cursor.refusal(from, "the sector", SECTOR));
     }
-    Ok(event.settled(kind.has_data))
+    Ok(event.normalized(kind.has_data))
 }
 
 impl Event {
-    /// The event as it counts: a write of nothing that flushes first is a flush; whatever else moves nothing is a
-    /// command of the driver's own and no request.
-    pub(crate) fn settled(mut self, has_data: bool) -> Option<Self> {
+    /// Normalizes an event: an empty write that flushes first is a flush; any other event without data is a command of
+    /// the driver and not a request.
+    pub(crate) fn normalized(mut self, has_data: bool) -> Option<Self> {
         if has_data && self.record.length_bytes > 0 {
             return Some(self);
         }
@@ -136,7 +136,7 @@ impl Event {
     }
 }
 
-/// What the letters of RWBS say.
+/// Meaning of the letters of RWBS.
 struct Kind {
     operation: Operation,
     has_data: bool,
@@ -162,7 +162,7 @@ impl Kind {
         if !rest.iter().all(|letter| b"FASMBE".contains(letter)) {
             return None;
         }
-        // Barriers, of kernels before 2.6.37, were both.
+        // Barriers, of kernels before 2.6.37, both flush first and are durable.
         let is_barrier = rest.contains(&b'B');
         Some(Self {
             operation,

@@ -1,8 +1,8 @@
-//! blktrace's binary events, one file a processor or all in one, of either byte order.
+//! blktrace's binary events, one file per processor or all in one, of either byte order.
 //!
-//! Layout and codes are those of Linux' `include/uapi/linux/blktrace_api.h`: `struct blk_io_trace` (48 bytes,
-//! version 7) and `struct blk_io_trace2` (64 bytes, version 8, Linux 6.19). Files are merged by time. What stands
-//! between two events that is none is refused once, and reading goes on at the next one.
+//! Layout and codes are those of Linux' `include/uapi/linux/blktrace_api.h`: `struct blk_io_trace` (48 bytes, version
+//! 7) and `struct blk_io_trace2` (64 bytes, version 8, Linux 6.19). Files are merged by time. Other bytes between two
+//! events are refused once, and reading resumes at the next event.
 
 use super::{blank, device_name};
 use crate::fault::Fault;
@@ -29,7 +29,7 @@ pub(crate) const FORMAT: Format = Format {
 
 /// The magic number, with the version in its lowest byte.
 const MAGIC: u32 = 0x6561_7400;
-/// Bytes of a file that are read at a time.
+/// Bytes read at a time.
 const CHUNK_BYTES: usize = 1 << 16;
 
 /// The byte order and version of a file's events.
@@ -67,7 +67,7 @@ impl Layout {
     }
 }
 
-/// An event as it stands in the file.
+/// An event as in the file.
 struct Raw {
     time_ns: u64,
     sector: u64,
@@ -76,12 +76,12 @@ struct Raw {
     device: u32,
 }
 
-/// What comes next in a file.
+/// The next item of a file.
 enum Next {
     Event(Raw),
     /// The file ends within an event.
     Cut,
-    /// So many bytes are no event.
+    /// This number of bytes is not an event.
     Junk(u64),
     Over,
 }
@@ -90,7 +90,7 @@ enum Next {
 struct File {
     input: BufReader<Input>,
     layout: Option<Layout>,
-    /// The magic number that was found behind what is no event.
+    /// The magic number found after junk.
     found: Option<[u8; 4]>,
     ahead: Option<Raw>,
 }
@@ -131,12 +131,12 @@ impl File {
         }))
     }
 
-    /// The layout that a magic number tells: all events of a file have the same.
+    /// Returns the layout of a magic number; all events of a file have the same.
     fn layout_of(&self, magic: [u8; 4]) -> Option<Layout> {
         Layout::of(magic).filter(|layout| self.layout.is_none_or(|first| first == *layout))
     }
 
-    /// Fills `bytes` as far as the file goes.
+    /// Fills `bytes` up to the end of the file.
     fn exact(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let mut read = 0;
         while read < bytes.len() {
@@ -150,7 +150,7 @@ impl File {
         Ok(read)
     }
 
-    /// Goes on to where an event begins again.
+    /// Skips to the start of the next event.
     fn junk(&mut self, mut last: [u8; 4], sink: &mut Sink) -> io::Result<Next> {
         let mut passed = 0;
         loop {
@@ -195,7 +195,7 @@ impl Blktrace {
         Self { files, order, is_begun: false, is_over: false, pairing: Pairing::default() }
     }
 
-    /// Reads a file's next event, and refuses what stands before it.
+    /// Reads a file's next event, and refuses junk before it.
     fn advance(&mut self, file: usize, sink: &mut Sink) -> io::Result<()> {
         loop {
             match self.files[file].next(sink)? {
@@ -254,9 +254,9 @@ impl Reader for Blktrace {
     }
 }
 
-/// An event that matters to requests.
+/// Decodes an event; `None` where it does not concern requests.
 fn event(raw: &Raw) -> Result<Option<Event>, Reason> {
-    // Categories stand above the action's own sixteen bits.
+    // Categories are above the sixteen bits of the action.
     let is = |bit: u32| raw.action >> 16 & 1 << bit != 0;
     const WRITE: u32 = 1;
     const FLUSH: u32 = 2;
@@ -271,7 +271,7 @@ fn event(raw: &Raw) -> Result<Option<Event>, Reason> {
         8 => Action::Complete,
         _ => return Ok(None),
     };
-    // Zones are opened, finished, reset: bits 17 to 21 of version 8.
+    // Zone management (open, finish, reset): bits 17 to 21 of version 8.
     let is_zone_management = raw.action >> 33 != 0;
     if is(NOTIFY) || is(PASS_THROUGH) || is_zone_management {
         return Ok(None);
@@ -291,5 +291,5 @@ fn event(raw: &Raw) -> Result<Option<Event>, Reason> {
         event.record.length_bytes = raw.bytes;
         event.record.durable = durable;
     }
-    Ok(event.settled(true))
+    Ok(event.normalized(true))
 }

@@ -1,7 +1,7 @@
-//! DiskSim's ASCII traces: five columns with blanks between, one request a line.
+//! DiskSim's ASCII traces: five columns separated by blanks, one request per line.
 //!
 //! Columns, units and the flags are those of the DiskSim 4.0 reference manual (CMU-PDL-08-101), section 4.1; that the
-//! flags are hexadecimal is in its `disksim_iotrace.c`. Columns behind the fifth are left alone, as DiskSim does.
+//! flags are hexadecimal is in its `disksim_iotrace.c`. Columns after the fifth are ignored, as by DiskSim.
 
 use super::blank;
 use crate::Record;
@@ -19,7 +19,7 @@ pub(crate) const FORMAT: Format = Format {
     codes: "flags, hexadecimal: bit 0 set is a read, not set a write",
     other_endings: &["ascii"],
     unit: "line",
-    // Where all times are whole numbers, MQSim fits too: then the file's ending decides, or whoever asks.
+    // Where all times are whole numbers, MQSim fits too: then the file's ending decides, or the user.
     recognise: |head| fits(head, DiskSim),
     read: |mut inputs| Box::new(Text::new(inputs.swap_remove(0), DiskSim)),
     writing: Some(Writing {

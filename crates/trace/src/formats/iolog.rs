@@ -2,8 +2,8 @@
 //!
 //! Actions and fields are those of fio's HOWTO, "Trace file format v2" and "v3"; that a time stamp counts
 //! microseconds is in its `iolog.c` (`log_io_u`). A `wait` of version 2 is read as fio replays it, and as its
-//! maintainers explain it (issues 247 and 756): until so many milliseconds after the job's start. The HOWTO says
-//! microseconds after the `wait` before. Files are devices, numbered from 0 in the order in which they appear.
+//! maintainers explain it (issues 247 and 756): until this number of milliseconds after the job's start. The HOWTO says
+//! microseconds after the previous `wait`. Files are devices, numbered from 0 in order of appearance.
 
 use super::blank;
 use crate::Record;
@@ -58,7 +58,7 @@ enum Version {
 
 struct Iolog {
     version: Version,
-    /// Time, in nanoseconds, as the waits of version 2 have it.
+    /// Current time in nanoseconds; version 2 advances it by waits.
     now_ns: u64,
     files: Names,
 }
@@ -68,7 +68,7 @@ impl Iolog {
         Self { version, now_ns: 0, files: Names::default() }
     }
 
-    /// A `wait`: nothing happens before so many milliseconds after the start.
+    /// Reads a `wait`, until this number of milliseconds after the start.
     fn wait(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Reason> {
         let from = cursor.at;
         let until = field(cursor, "the wait", false)?.checked_mul(MS_NS);
@@ -106,7 +106,7 @@ impl Parse for Iolog {
                 sink.skipped += 1;
                 return self.wait(cursor);
             }
-            // What is done to the file itself is no request; an added file gets its number.
+            // Operations on the file itself are not requests; an added file gets its number.
             b"add" | b"open" | b"close" => {
                 sink.skipped += 1;
                 self.files.number(name);
@@ -132,14 +132,14 @@ impl Parse for Iolog {
     }
 }
 
-/// What the line has from here on.
+/// Returns the rest of the line.
 fn rest<'a>(cursor: &Cursor<'a>) -> &'a [u8] {
     let rest = &cursor.block[cursor.at..];
     let end = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
     rest[..end].trim_ascii()
 }
 
-/// A word and the blanks behind it, be it the line's last or not.
+/// Reads a word and the blanks after it; it may be the line's last.
 #[inline]
 fn word<'a>(cursor: &mut Cursor<'a>) -> &'a [u8] {
     let from = cursor.at;
@@ -154,7 +154,7 @@ fn word<'a>(cursor: &mut Cursor<'a>) -> &'a [u8] {
     word
 }
 
-/// A number that may be the line's last: the length may be left out behind a `wait`.
+/// Reads a number that may be the line's last.
 #[inline]
 fn field(cursor: &mut Cursor<'_>, what: &'static str, has_more: bool) -> Result<u64, Reason> {
     if cursor.is_at_end() {
@@ -164,7 +164,7 @@ fn field(cursor: &mut Cursor<'_>, what: &'static str, has_more: bool) -> Result<
     cursor.number(what, if has_more { b' ' } else { crate::cursor::END_OR_BLANK })
 }
 
-/// Writes version 3. The device numbered n is the file `device-n`.
+/// Writes version 3. Device n is the file `device-n`.
 #[derive(Default)]
 struct Encoder {
     is_begun: bool,

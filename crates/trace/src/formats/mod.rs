@@ -1,4 +1,4 @@
-//! The formats, one a file.
+//! The formats, one per file.
 
 pub(crate) mod alibaba;
 pub(crate) mod blkparse;
@@ -13,7 +13,7 @@ pub(crate) mod tencent;
 use crate::Record;
 use flashlane_base::{Instant, Operation};
 
-/// A read at a time, everything else to be filled in.
+/// Returns a record with only time, device and operation set.
 #[inline]
 pub(crate) const fn blank(at_ns: u64, device: u32, operation: Operation) -> Record {
     Record {
@@ -27,7 +27,7 @@ pub(crate) const fn blank(at_ns: u64, device: u32, operation: Operation) -> Reco
     }
 }
 
-/// A block device as Linux writes it: its number's major and minor part.
+/// Returns a block device's name in Linux's notation: major and minor number.
 pub(crate) fn device_name(number: u32) -> String {
     format!("{},{}", number >> 20, number & 0xf_ffff)
 }

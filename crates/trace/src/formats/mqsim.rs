@@ -1,7 +1,7 @@
 //! MQSim's traces: DiskSim's five columns, with time in whole nanoseconds.
 //!
-//! Columns and codes are those of MQSim's `src/host/ASCII_Trace_Definition.h` and its README. The time's unit is a
-//! setting of MQSim's workload (`Time_Unit`); nanoseconds are what its examples and everyone else use.
+//! Columns and codes are those of MQSim's `src/host/ASCII_Trace_Definition.h` and its README. The unit of time is a
+//! setting of MQSim's workload (`Time_Unit`); its examples and all known traces use nanoseconds.
 
 use super::blank;
 use crate::Record;

@@ -1,8 +1,8 @@
 //! Block traces of Microsoft Research Cambridge: comma-separated, time in Windows' file time.
 //!
-//! Fields and units are those of the README of the traces at SNIA's IOTTA repository; they are
-//! those of Narayanan et al., "Write Off-Loading", FAST 2008. A host's disks keep their numbers; those of a second
-//! host in one file, the n-th after the first, are numbered from n x 65536 on.
+//! Fields and units are those of the README of the traces at SNIA's IOTTA repository; they are those of Narayanan et
+//! al., "Write Off-Loading", FAST 2008. Disks of the first host in a file keep their numbers; those of the n-th host
+//! after it are numbered from n x 65536 on.
 
 use super::blank;
 use crate::Record;
@@ -32,9 +32,9 @@ pub(crate) const FORMAT: Format = Format {
     }),
 };
 
-/// File time counts these.
+/// Unit of file time.
 const TICK_NS: u64 = 100;
-/// Disks a host.
+/// Disks per host.
 const DISKS: u32 = 1 << 16;
 
 #[derive(Default)]
@@ -57,7 +57,7 @@ impl Parse for Msr {
         if disk >= DISKS {
             return Err(cursor.refusal(from, "the disk number", "below 65536"));
         }
-        // It has 32 bits, since there are no more than 65536 hosts.
+        // It fits 32 bits, since there are at most 65536 hosts.
         let device = host * DISKS + disk;
         let from = cursor.at;
         let operation = match cursor.word("the type", b',')? {
@@ -72,7 +72,7 @@ impl Parse for Msr {
         let from = cursor.at;
         let took = cursor.number("the response time", b'\n')?.checked_mul(TICK_NS);
         let took = took.ok_or_else(|| cursor.refusal(from, "the response time", TICKS))?;
-        // Nothing takes no time: a zero stands where it is not known.
+        // A zero means that the time is unknown.
         let took = (took > 0).then_some(Duration::from_ns(took));
         sink.push(Record { took, offset_bytes, length_bytes, ..blank(at_ns, device, operation) })
     }

@@ -1,7 +1,7 @@
-//! Traces in the form of the Storage Performance Council, such as those of UMass (Financial, WebSearch).
+//! Traces in the format of the Storage Performance Council, such as those of UMass (Financial, WebSearch).
 //!
-//! Fields and units are those of the "SPC Trace File Format Specification", revision 1.0.1 (2002), section 2; the
-//! size of a block is that of the trace's description there, and 512 bytes in all traces that are known.
+//! Fields and units are those of the "SPC Trace File Format Specification", revision 1.0.1 (2002), section 2, where the
+//! description of a trace gives the size of a block; it is 512 bytes in all known traces.
 
 use super::blank;
 use crate::Record;

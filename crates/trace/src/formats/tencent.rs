@@ -1,7 +1,7 @@
 //! Block traces of Tencent's cloud block storage (CBS), October 2018.
 //!
 //! Fields and units are those of the README of the traces at SNIA's IOTTA repository, published with
-//! Zhang et al., "OSCA", USENIX ATC 2020. Time is in whole seconds: all requests of a second stand at its start.
+//! Zhang et al., "OSCA", USENIX ATC 2020. Time is in whole seconds: all requests of a second are at its start.
 
 use super::blank;
 use crate::Record;
