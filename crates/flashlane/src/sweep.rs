@@ -19,8 +19,8 @@ use flashlane_device::spec::Spec;
 use flashlane_open::Target;
 use flashlane_result::sweep::{PointStatus, SweepResult};
 use flashlane_sweep::{
-    About, Grid, Halt, Key, METRICS, Metric, Options, Planned, Progress, Store, Swept, Task, fingerprint,
-    fingerprint_of, result_of, run,
+    About, Grid, Key, METRICS, Metric, Options, Planned, PointError, Progress, Store, SweepOutcome, Task,
+    fingerprint, fingerprint_of, result_of, run,
 };
 use repeat::{REPETITIONS, is_random, repetitions};
 use serde_json::Value;
@@ -284,7 +284,7 @@ fn measure<E: Experiment>(
     what: String,
     jobs: usize,
     store: Option<&Store>,
-) -> Swept {
+) -> SweepOutcome {
     let meter = Meter::new(what);
     let watch = |progress: &Progress| meter.watch(Some(progress.share));
     let options = Options { jobs, store, watch: &watch };
@@ -292,18 +292,18 @@ fn measure<E: Experiment>(
         let measured = experiment.measure(target, plan, watch);
         // Whatever comes of a point that was stopped, it is not the whole point.
         if watch(None).is_break() {
-            return Err(Halt::Stopped);
+            return Err(PointError::Stopped);
         }
-        measured.map_err(|failure| Halt::Failed(failure.reason()))
+        measured.map_err(|failure| PointError::Failed(failure.reason()))
     })
 }
 
 /// How a sweep ended, and what is to be said of it; `out` is where its points are kept.
-fn ending(result: &SweepResult, swept: &Swept, out: Option<&Path>) -> Status {
+fn ending(result: &SweepResult, swept: &SweepOutcome, out: Option<&Path>) -> Status {
     for (file, reason) in &swept.damaged {
         tell(&format!("'{}' cannot be used again: {reason}; its point was measured anew", file.display()));
     }
-    if let Some(error) = &swept.unkept {
+    if let Some(error) = &swept.store_error {
         tell(&format!("not all points could be kept to go on from: {error}"));
     }
     if let Some(reason) = &result.partial {

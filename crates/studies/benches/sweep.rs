@@ -1,13 +1,13 @@
-//! What a second core is worth to a sweep: the wall time of 64 runs one after the other, as a multiple of that of the
-//! same 64 runs two at a time. Runs of 0.1 s, as a user's shortest, have a line of their own beside runs of 20 ms,
-//! which mostly make drives. The control is the machine's limit, with nothing of ours in common: the same runs in two
-//! processes, half each, one after the other and both at once.
+//! The gain of a sweep from a second core: the ratio of the wall times of 64 sequential runs and the same 64 runs two at a
+//! time. Runs of 0.1 s, as short as a user's, have a separate line beside runs of 20 ms, which mostly create drives. The
+//! control is the machine's limit, without shared state: the same runs in two processes, half each, sequentially and
+//! concurrently.
 //!
-//! Everything is measured in turn and counts with its fastest round: other work on the machine only ever slows a round
-//! down. Where something else keeps the cores busy all the time the ratios mean nothing; the user CPU of both, printed
-//! beside them, then tells at least whether two at a time cost more than one after the other.
+//! All cases are measured in turn, and the fastest round of each counts: other load on the machine only slows a round
+//! down. Where other load keeps the cores busy all the time the ratios are meaningless; the user CPU of both, printed with
+//! them, still shows whether concurrent runs cost more than sequential ones.
 //!
-//! `cargo bench --bench sweep`; `cargo test` runs it small, so that it cannot rot.
+//! `cargo bench --bench sweep`; `cargo test` runs it small.
 
 mod process;
 
@@ -15,7 +15,7 @@ use flashlane_base::{Duration, Seed};
 use flashlane_result::run::RunResult;
 use flashlane_sim::config::DriveConfig;
 use flashlane_sim::{Drive, profile};
-use flashlane_sweep::{Grid, Halt, Options, Outcome, Planned, Task, run};
+use flashlane_sweep::{Grid, Options, Outcome, Planned, PointError, Task, run};
 use flashlane_workload::Workload;
 use process::user_cpu_s;
 use std::ops::ControlFlow;
@@ -23,7 +23,7 @@ use std::process::Command;
 
 const KEYS: [&str; 2] = ["buffer.size=1MiB..8MiB*2", "flash.channels=8..23+1"];
 
-/// How this program calls itself to do half of the runs: `--half 0 --requests 400000`.
+/// The option with which this program starts itself for half of the runs: `--half 0 --requests 400000`.
 const HALF: &str = "--half";
 
 fn main() {
@@ -37,7 +37,7 @@ fn main() {
         sweep(&tasks, &workload(requests), 1);
         return;
     }
-    // Cargo says so when it benchmarks; without it this is a test.
+    // Cargo passes `--bench` to a benchmark; without it this is a test.
     let quick = !arguments.iter().any(|argument| argument == "--bench");
     let (long, short, rounds) = if quick { (40, 20, 1) } else { (400_000, 100_000, 3) };
     in_one_process("sweep-two-cores", long, rounds);
@@ -53,7 +53,7 @@ fn in_one_process(id: &str, requests: usize, rounds: usize) {
     for _ in 0..rounds {
         for at in 0..2 {
             let before = user_cpu_s();
-            // On a thread that has made no drives yet, as a program's is: one that has keeps their memory.
+            // On a new thread, as in a program: a thread that has created drives keeps their memory.
             let (swept, took) = flashlane_host::timed(|| {
                 std::thread::scope(|scope| scope.spawn(|| sweep(&tasks, &workload, at + 1)).join())
             });
@@ -74,7 +74,7 @@ fn in_one_process(id: &str, requests: usize, rounds: usize) {
     );
 }
 
-/// The control: what two processes gain that share the machine and nothing else.
+/// The control: the gain of two processes that share only the machine.
 fn in_two_processes(id: &str, requests: usize, rounds: usize) {
     let mut fastest = [Duration::from_ns(u64::MAX); 2];
     for _ in 0..rounds {
@@ -91,7 +91,7 @@ fn in_two_processes(id: &str, requests: usize, rounds: usize) {
     );
 }
 
-/// Has both halves of the runs done, each by a process of its own.
+/// Runs both halves, each in a separate process.
 fn halves(requests: usize, together: bool) {
     let start = |half: usize| {
         let mut command = Command::new(std::env::current_exe().expect("this program has a path"));
@@ -133,8 +133,8 @@ fn sweep(tasks: &[Planned<DriveConfig>], workload: &Workload, jobs: usize) -> Ve
         let mut drive = Drive::new(config, Seed(1));
         let options = flashlane_measure::Options { samples: 0, watch: None };
         let run = flashlane_measure::run(&mut drive, workload, options);
-        let run = run.map_err(|error| Halt::Failed(error.to_string()))?;
-        serde_json::to_value(RunResult::from(&run)).map_err(|error| Halt::Failed(error.to_string()))
+        let run = run.map_err(|error| PointError::Failed(error.to_string()))?;
+        serde_json::to_value(RunResult::from(&run)).map_err(|error| PointError::Failed(error.to_string()))
     };
     run(tasks, &options, measure).outcomes
 }

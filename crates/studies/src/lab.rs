@@ -1,4 +1,4 @@
-//! What a measurement is made with: fresh simulated drives, handed out one at a time, and the way to stop.
+//! The tools of a measurement: fresh simulated drives, one at a time, and the stop condition.
 
 use crate::FigureError;
 use flashlane_base::Seed;
@@ -15,46 +15,46 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Called now and then during a study, from every core; [`ControlFlow::Break`] ends it.
+/// Called regularly during a study, from every core; [`ControlFlow::Break`] ends it.
 pub type Watch<'a> = &'a (dyn Fn(&Progress) -> ControlFlow<()> + Sync);
 
-/// How a study is to be made.
+/// Options of a study.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// Coarser grids and fewer requests: seconds instead of tens of them. Verdicts stand on the same quantities.
+    /// Coarser grids and fewer requests: seconds instead of tens of seconds. Verdicts are based on the same quantities.
     pub quick: bool,
     /// The root of all randomness.
     pub seed: Seed,
-    /// A folder with traces that a paper used and that are not Flashlane's to give away. What needs one that is not
-    /// there is left out, with a warning.
+    /// A folder with traces of a paper that Flashlane cannot distribute. Measurements without their trace are skipped
+    /// with a warning.
     pub traces: Option<&'a Path>,
-    /// Measurements made at a time; one after the other where it is 0 or 1. The results are the same.
+    /// Number of concurrent measurements; sequential where it is 0 or 1. The results are the same.
     pub jobs: usize,
-    /// Where finished measurements are kept and looked for …
+    /// Store of finished measurements.
     pub store: Option<&'a Store>,
-    /// … and the program that makes them: those that another program made are made again.
+    /// The measuring program; stored measurements of another program are repeated.
     pub program: &'a str,
-    /// Called between experiments; breaking ends the study, and the figures done stand.
+    /// Called between experiments; a break ends the study, which keeps its finished figures.
     pub watch: Option<Watch<'a>>,
 }
 
-/// How far a study has come.
+/// Progress of a study.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// The figure that is being measured, or what several figures share; with several jobs, the one that went on last.
+    /// The current figure or shared measurement; with several jobs, the last one to progress.
     pub figure: &'static str,
     /// The share of all measurements done, 0 to 1.
     pub share: f64,
 }
 
-/// What figures share: the results of the measurements by their names.
+/// Results of shared measurements, by name.
 pub(crate) type Shared = BTreeMap<&'static str, Value>;
 
-/// What a figure measures with.
+/// The tools of a figure's measurement.
 pub(crate) struct Lab<'a> {
     options: Options<'a>,
     shared: &'a Shared,
-    /// Called with the share done of the measurement.
+    /// Called with the share of the measurement that is done.
     watch: &'a mut dyn FnMut(f64) -> ControlFlow<()>,
 }
 
@@ -67,29 +67,29 @@ impl<'a> Lab<'a> {
         Self { options, shared, watch }
     }
 
-    /// One that shares nothing and is never stopped.
+    /// A lab without shared measurements that is never stopped.
     #[cfg(test)]
     pub(crate) fn alone() -> Lab<'static> {
         let watch = Box::leak(Box::new(|_| ControlFlow::Continue(())));
         Lab::new(Options::default(), Box::leak(Box::default()), watch)
     }
 
-    /// The result of a measurement that the study shares between figures.
+    /// Returns the result of a shared measurement.
     ///
     /// # Panics
-    /// Where the study names no such measurement for this figure, or one of another type.
+    /// Where the study declares no such measurement for this figure, or one of another type.
     pub(crate) fn shared<T: DeserializeOwned>(&self, name: &str) -> T {
         let found =
             self.shared.get(name).unwrap_or_else(|| panic!("'{name}' is not shared with this figure"));
         T::deserialize(found).unwrap_or_else(|error| panic!("'{name}' is of another type: {error}"))
     }
 
-    /// `usual`, or `quick` where the study is to be quick.
+    /// Returns `usual`, or `quick` in a quick study.
     pub(crate) fn either<T>(&self, usual: T, quick: T) -> T {
         if self.options.quick { quick } else { usual }
     }
 
-    /// Makes an experiment on a fresh drive of `profile`, with `overrides` of its settings.
+    /// Runs an experiment on a fresh drive of `profile`, with `overrides` of its settings.
     pub(crate) fn experiment<T>(
         &mut self,
         profile: &str,
@@ -105,8 +105,8 @@ impl<'a> Lab<'a> {
         Ok(experiment(&mut Bench::new(&mut drive, self.options.seed, &mut stop))?)
     }
 
-    /// A fresh device of `profile`, with `overrides` of its settings, for experiments that a [`Bench`] is not for: on lanes,
-    /// with erases.
+    /// Returns a fresh device of `profile`, with `overrides` of its settings, for experiments that a [`Bench`] does not
+    /// support: on lanes, with erases.
     pub(crate) fn device(
         &mut self,
         profile: &str,
@@ -149,8 +149,7 @@ impl<'a> Lab<'a> {
         Ok(flashlane_uflip::uflip(&mut drive, options)?)
     }
 
-    /// The requests of the trace `name` in the folder of traces, whatever it is compressed with; `None` where there is
-    /// no such file.
+    /// Reads the trace `name` from the folder of traces, in any compression; `None` where there is no such file.
     pub(crate) fn trace(&self, name: &str) -> Result<Option<Vec<Record>>, FigureError> {
         let Some(folder) = self.options.traces else { return Ok(None) };
         let endings = ["", ".xz", ".gz", ".zst"];
@@ -162,7 +161,7 @@ impl<'a> Lab<'a> {
         Ok(Some(records))
     }
 
-    /// What the result says where a trace is not there.
+    /// Returns the warning of a missing trace.
     pub(crate) fn no_trace(&self, name: &str) -> Warning {
         let folder = self.options.traces.map_or("no folder of traces was given".into(), |folder| {
             format!("there is none in '{}'", folder.display())

@@ -1,13 +1,12 @@
-//! The papers' tables and figures again: claim, grid, published beside measured, verdict.
+//! Reproductions of tables and figures of papers: claim, grid, published and measured numbers, verdict.
 //!
-//! A paper is a folder and a line in [`REGISTRY`]; each of its figures is a file with what the paper claims, what is
-//! measured for it, what was published and how close one has to come. Every number is measured on a simulated drive
-//! of one of the profiles; nothing is looked up. [`score`] is the probe's score,
-//! [`phase_score`] that of finding start-up and period.
+//! A paper is a folder and a line in [`REGISTRY`]; each of its figures is a file with the paper's claim, the
+//! measurement, the published numbers and the tolerance. Every number is measured on a simulated drive of one of the
+//! profiles. [`score`] scores the probe, [`phase_score`] the detection of start-up and period, [`advice_score`] the
+//! probe's recommendations.
 
 pub mod advice_score;
 mod chen11;
-mod crew;
 mod disksim;
 mod error;
 mod lab;
@@ -18,6 +17,7 @@ pub mod score;
 mod sdf14;
 mod study;
 mod uflip09;
+mod workers;
 
 pub use error::{FigureError, StudyError};
 pub use flashlane_result::study::{Row, STUDY_SCHEMA, StudyResult, Value, Verdict};

@@ -1,7 +1,7 @@
-//! Papers, their figures, and how one is studied.
+//! Papers, their figures, and the execution of a study.
 
-use crate::crew::{Crew, Task};
 use crate::lab::{Lab, Shared};
+use crate::workers::{Task, Workers};
 use crate::{FigureError, Options, REGISTRY, Row, STUDY_SCHEMA, StudyError, StudyResult};
 use flashlane_measure::Interruption;
 use flashlane_result::{Figure, Warning};
@@ -12,23 +12,23 @@ use std::path::PathBuf;
 
 /// A paper.
 pub struct Study {
-    /// Its name here: first author and year.
+    /// Short name: first author and year.
     pub paper: &'static str,
-    /// Its authors, title and place.
+    /// Authors, title and venue.
     pub title: &'static str,
-    /// What of it is studied.
+    /// The studied figures.
     pub figures: &'static [FigureStudy],
-    /// Measurements that several of its figures use, each made once.
+    /// Measurements that several figures use.
     pub shared: &'static [SharedMeasurement],
 }
 
 /// A measurement that several figures of a paper use.
 pub struct SharedMeasurement {
-    /// Its name, unlike those of the figures.
+    /// Its name, different from those of the figures.
     pub name: &'static str,
     /// The figures that use it.
     pub figures: &'static [&'static str],
-    /// How long it takes, relative to the others and to a figure.
+    /// Its duration relative to the others and to a figure.
     pub(crate) weight: u32,
     pub(crate) measure: fn(&mut Lab<'_>) -> Result<Value, FigureError>,
 }
@@ -37,12 +37,12 @@ pub struct SharedMeasurement {
 pub struct FigureStudy {
     /// Its name: `fig3`, `table2`.
     pub id: &'static str,
-    /// What the paper says by it, and in which section.
+    /// The paper's claim, with its section.
     pub claim: &'static str,
     pub(crate) measure: fn(&mut Lab<'_>) -> Result<Outcome, FigureError>,
 }
 
-/// What came of a figure; its rows do not name it yet.
+/// The outcome of a figure; its rows do not name the figure yet.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) rows: Vec<Row>,
@@ -50,25 +50,25 @@ pub(crate) struct Outcome {
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// A study, and what came of its store.
+/// A study, and the use of its store.
 #[derive(Debug)]
 pub struct Studied {
     /// The study.
     pub result: StudyResult,
-    /// Measurements that were taken from the store.
+    /// Number of measurements taken from the store.
     pub reused: usize,
-    /// Files of the store that could not be used, and why; what they should have held was measured again.
+    /// Unusable files of the store, with reasons; their measurements were repeated.
     pub damaged: Vec<(PathBuf, String)>,
-    /// Why a measurement could not be kept, for the first that could not.
-    pub unkept: Option<io::Error>,
+    /// The first error of storing a measurement.
+    pub store_error: Option<io::Error>,
 }
 
 /// Studies `paper`: one of its figures, or all of them.
 ///
-/// Where the caller's watch breaks the study off, the figures done stand and [`StudyResult::partial`] says so.
+/// Where the caller's watch stops the study, it keeps its finished figures, and [`StudyResult::partial`] is set.
 ///
 /// # Errors
-/// [`StudyError`] names what there is where paper or figure are unknown, and why a figure could not be measured.
+/// [`StudyError`] where the paper or figure is unknown, with the known ones, or a figure could not be measured.
 pub fn run(paper: &str, figure: Option<&str>, options: Options<'_>) -> Result<Studied, StudyError> {
     let study =
         REGISTRY.iter().find(|study| study.paper == paper).ok_or_else(|| StudyError::UnknownPaper {
@@ -78,15 +78,15 @@ pub fn run(paper: &str, figure: Option<&str>, options: Options<'_>) -> Result<St
     let figures = study.choose(figure)?;
     let shared: Vec<_> = study.shared_by(figures).map(SharedMeasurement::task).collect();
     let weight = shared.iter().map(|task| task.weight).sum::<u32>() + figures.len() as u32;
-    let crew = Crew::new(study.paper, options, weight);
+    let workers = Workers::new(study.paper, options, weight);
     let failed = |figure| {
         move |source: FigureError| StudyError::Figure { paper: study.paper, figure, source: source.into() }
     };
 
-    // What a figure uses has to be there first; what is missing because the study was stopped leaves the figure out.
+    // Shared measurements come first; a figure without one, because the study was stopped, is left out.
     let mut found = Shared::new();
     let names: Vec<&str> = shared.iter().map(|task| task.name).collect();
-    for (name, result) in names.into_iter().zip(crew.make(shared, &Shared::new())) {
+    for (name, result) in names.into_iter().zip(workers.make(shared, &Shared::new())) {
         if let Some(result) = unless_stopped(result).map_err(failed(name))? {
             found.insert(name, result);
         }
@@ -95,7 +95,7 @@ pub fn run(paper: &str, figure: Option<&str>, options: Options<'_>) -> Result<St
         study.shared.iter().all(|of| !of.figures.contains(&figure.id) || found.contains_key(of.name))
     };
     let tasks = figures.iter().filter(|figure| has_all(figure)).map(FigureStudy::task).collect::<Vec<_>>();
-    let mut made = crew.make(tasks, &found).into_iter();
+    let mut made = workers.make(tasks, &found).into_iter();
 
     let mut result = StudyResult {
         schema: STUDY_SCHEMA.into(),
@@ -119,11 +119,11 @@ pub fn run(paper: &str, figure: Option<&str>, options: Options<'_>) -> Result<St
         result.figures.extend(outcome.figures);
         add_new(&mut result.warnings, outcome.warnings);
     }
-    let kept = crew.kept();
-    Ok(Studied { result, reused: kept.reused, damaged: kept.damaged, unkept: kept.unkept })
+    let stored = workers.into_report();
+    Ok(Studied { result, reused: stored.reused, damaged: stored.damaged, store_error: stored.store_error })
 }
 
-/// A measurement that was stopped is none; other failures are the study's.
+/// Returns `None` for a stopped measurement; other errors fail the study.
 fn unless_stopped<T>(measured: Result<T, FigureError>) -> Result<Option<T>, FigureError> {
     match measured {
         Ok(measured) => Ok(Some(measured)),
@@ -139,7 +139,7 @@ impl FigureStudy {
 }
 
 impl Study {
-    /// The shared measurements that these figures use.
+    /// Returns the shared measurements that these figures use.
     fn shared_by(&self, figures: &'static [FigureStudy]) -> impl Iterator<Item = &'static SharedMeasurement> {
         let uses = |of: &&SharedMeasurement| figures.iter().any(|figure| of.figures.contains(&figure.id));
         self.shared.iter().filter(uses)
@@ -156,7 +156,7 @@ impl Study {
     }
 }
 
-/// What several figures warn of, such as a trace that all of them lack, stands once.
+/// Adds warnings that are not there yet: several figures may lack the same trace.
 fn add_new(all: &mut Vec<Warning>, of_figure: Vec<Warning>) {
     for warning in of_figure {
         if !all.contains(&warning) {
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_several_figures_warn_of_stands_once() {
+    fn equal_warnings_of_figures_are_merged() {
         let warning = |message: &str| Warning::new("trace-not-given", message);
         let mut all = Vec::new();
         add_new(&mut all, vec![warning("a"), warning("b")]);

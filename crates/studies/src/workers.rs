@@ -1,5 +1,5 @@
-//! The measurements of a study: made on several cores, each kept once it is finished, so that a study that was stopped
-//! goes on from there.
+//! The measurements of a study, on several cores; each is stored when it is finished, so that a stopped study can
+//! resume.
 
 use crate::lab::{Lab, Options, Progress, Shared};
 use crate::{FigureError, SharedMeasurement};
@@ -14,12 +14,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// A measurement that is made on a core of its own.
+/// A measurement that runs on one core.
 #[derive(Clone, Copy)]
 pub(crate) struct Task<T> {
-    /// Its name, one of a kind within the study.
+    /// Its name, unique within the study.
     pub(crate) name: &'static str,
-    /// How long it takes, relative to the others.
+    /// Its duration relative to the others.
     pub(crate) weight: u32,
     pub(crate) measure: fn(&mut Lab<'_>) -> Result<T, FigureError>,
 }
@@ -30,33 +30,33 @@ impl SharedMeasurement {
     }
 }
 
-/// Parts of a task that progress is counted in, for each unit of its weight.
+/// Progress of a task is counted in this number of parts per unit of its weight.
 const PARTS: f64 = 1e6;
 
-/// What those who measure share.
-pub(crate) struct Crew<'a> {
+/// State shared by the threads of a study.
+pub(crate) struct Workers<'a> {
     paper: &'static str,
     options: Options<'a>,
-    /// That of all tasks which are to be made: those that are kept take no time.
+    /// Total weight of the tasks to measure, without stored ones, which take no time.
     weight: AtomicU64,
     parts: AtomicU64,
     is_stopped: AtomicBool,
-    kept: Mutex<Kept>,
+    report: Mutex<StoreReport>,
 }
 
-/// What the store said.
+/// Use of the store.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
-    /// Measurements that were taken from the store.
+pub(crate) struct StoreReport {
+    /// Number of measurements taken from the store.
     pub(crate) reused: usize,
-    /// Files that could not be used, and why; their measurements were made again.
+    /// Unusable files, with reasons; their measurements were repeated.
     pub(crate) damaged: Vec<(PathBuf, String)>,
-    /// Why a measurement could not be kept, for the first that could not.
-    pub(crate) unkept: Option<io::Error>,
+    /// The first error of storing a measurement.
+    pub(crate) store_error: Option<io::Error>,
 }
 
-impl<'a> Crew<'a> {
-    /// `weight` is that of all tasks to come.
+impl<'a> Workers<'a> {
+    /// `weight` is the total weight of all tasks.
     pub(crate) fn new(paper: &'static str, options: Options<'a>, weight: u32) -> Self {
         Self {
             paper,
@@ -64,11 +64,11 @@ impl<'a> Crew<'a> {
             weight: AtomicU64::new(weight.into()),
             parts: AtomicU64::new(0),
             is_stopped: AtomicBool::new(false),
-            kept: Mutex::default(),
+            report: Mutex::default(),
         }
     }
 
-    /// Makes all tasks; their results in their order.
+    /// Executes all tasks. Returns their results in order.
     pub(crate) fn make<T>(&self, tasks: Vec<Task<T>>, shared: &Shared) -> Vec<Result<T, FigureError>>
     where
         T: Send + Serialize + DeserializeOwned,
@@ -82,8 +82,8 @@ impl<'a> Crew<'a> {
         })
     }
 
-    pub(crate) fn kept(self) -> Kept {
-        self.kept.into_inner().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn into_report(self) -> StoreReport {
+        self.report.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn one<T: Serialize + DeserializeOwned>(&self, task: Task<T>, shared: &Shared) -> Result<T, FigureError> {
@@ -98,11 +98,11 @@ impl<'a> Crew<'a> {
         }
         let result = (task.measure)(&mut Lab::new(self.options, shared, &mut watch))?;
         _ = self.advance(task.name, task.weight, &mut done, 1.0);
-        self.keep(task.name, &result);
+        self.save(task.name, &result);
         Ok(result)
     }
 
-    /// A task has come to `share` of its end; says whether to go on.
+    /// Records that `share` of a task is done. Returns whether to continue.
     fn advance(&self, name: &'static str, weight: u32, done: &mut u64, share: f64) -> ControlFlow<()> {
         let now = (share.clamp(0.0, 1.0) * PARTS * f64::from(weight)) as u64;
         self.parts.fetch_add(now.saturating_sub(*done), Ordering::Relaxed);
@@ -122,8 +122,8 @@ impl<'a> Crew<'a> {
         goes_on
     }
 
-    fn locked(&self) -> std::sync::MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn report(&self) -> std::sync::MutexGuard<'_, StoreReport> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn load<T: DeserializeOwned>(&self, name: &'static str) -> Option<T> {
@@ -134,21 +134,21 @@ impl<'a> Crew<'a> {
             Loaded::Damaged { file, reason } => (file, reason),
             Loaded::Result(mut result) => match serde_json::from_value(result[RESULT].take()) {
                 Ok(result) => {
-                    self.locked().reused += 1;
+                    self.report().reused += 1;
                     return Some(result);
                 }
                 Err(error) => (store.file(&title, &definition), format!("it holds no measurement: {error}")),
             },
         };
-        self.locked().damaged.push((file, reason));
+        self.report().damaged.push((file, reason));
         None
     }
 
-    fn keep<T: Serialize>(&self, name: &'static str, result: &T) {
+    fn save<T: Serialize>(&self, name: &'static str, result: &T) {
         let Some(store) = self.options.store else { return };
-        let kept = serde_json::json!({ RESULT: result });
-        if let Err(error) = store.keep(&self.title(name), &self.definition(name), &kept) {
-            self.locked().unkept.get_or_insert(error);
+        let stored = serde_json::json!({ RESULT: result });
+        if let Err(error) = store.save(&self.title(name), &self.definition(name), &stored) {
+            self.report().store_error.get_or_insert(error);
         }
     }
 
@@ -156,7 +156,7 @@ impl<'a> Crew<'a> {
         format!("{},{name}", self.paper)
     }
 
-    /// All that the result of a measurement depends on.
+    /// Returns everything that the result of a measurement depends on.
     fn definition(&self, name: &str) -> String {
         let Options { quick, seed, program, .. } = &self.options;
         let effort = if *quick { "quick" } else { "full" };
@@ -174,10 +174,10 @@ impl<'a> Crew<'a> {
     }
 }
 
-/// Where a kept file has its result.
+/// Key of the result in a stored file.
 const RESULT: &str = "result";
 
-/// The files of a folder: their names, lengths, and when they were changed.
+/// Describes the files of a folder by name, length and time of modification.
 fn described(files: std::fs::ReadDir) -> Vec<String> {
     let one = |file: std::fs::DirEntry| {
         let data = file.metadata().ok()?;

@@ -1,26 +1,26 @@
-//! Which of a sweep's points differ, and which do not.
+//! Comparison of a sweep's points.
 //!
-//! The points are compared with the one whose mean over its repetitions is best, repetition by repetition: those of
-//! one seed meet the same accesses, so that their difference varies less than either (common random numbers: Law,
-//! Simulation Modeling and Analysis, section 10.2.1). A point is *worse* where the confidence interval of its mean
-//! difference (Student's t) lies wholly on the worse side of zero, and the mean difference is more than
-//! [`NOTICEABLE`] of the best; else there is *no difference*, unless the interval reaches further than [`RESOLUTION`]
-//! to each side: then the repetitions are too few to say. Which point is the best is seen in the same values, so
-//! every one of the k (k - 1) / 2 pairs may be compared: each is at the level 1 - 0.05 / pairs, so that all hold
-//! together with 95% (Bonferroni; the same source, section 10.4). Cost: one pass over all repetitions.
+//! The points are compared with the point of the best mean, repetition by repetition: repetitions of one seed have the
+//! same accesses, so that their difference varies less than either (common random numbers: Law, Simulation Modeling and
+//! Analysis, section 10.2.1). A point is *worse* where the confidence interval of its mean difference (Student's t)
+//! lies wholly on the worse side of zero, and the mean difference is more than [`NOTICEABLE`] of the best. Otherwise
+//! there is *no difference*, unless the half-width exceeds [`RESOLUTION`]: then there are too few repetitions. The best
+//! point is chosen from the same values, so any of the k (k - 1) / 2 pairs may be compared: each interval has the level
+//! 1 - 0.05 / pairs, so that all hold together with 95% (Bonferroni; the same source, section 10.4). Cost: one pass
+//! over all repetitions.
 
 use flashlane_measure::statistics::student_t;
 use flashlane_result::sweep::{Compared, Standing};
 
-/// Differences up to this share of the best are none: three digits hardly show them.
+/// Differences up to this share of the best count as none: three digits hardly show them.
 const NOTICEABLE: f64 = 0.005;
-/// An interval wider than this share of the best to each side may hide a difference that matters.
+/// A half-width above this share of the best may hide a relevant difference.
 const RESOLUTION: f64 = 0.1;
-/// The probability that any of the intervals misses its difference is at most this.
+/// Upper bound of the probability that any interval misses its difference.
 const ERROR: f64 = 0.05;
 
-/// Compares points, each with the values of its repetitions in the order of the repetitions; points without any are
-/// `None`. `larger_is_better` says which end is the best; with `is_exact` nothing about the values is random.
+/// Compares points, each with the values of its repetitions in order; a point without values gives `None`.
+/// `larger_is_better` is the direction of the metric; with `is_exact` the values are not random.
 pub(crate) fn compare(
     points: &[Vec<Option<f64>>],
     larger_is_better: bool,
@@ -29,7 +29,7 @@ pub(crate) fn compare(
     let means: Vec<Option<f64>> = points.iter().map(|values| mean(values.iter().flatten())).collect();
     let sign = if larger_is_better { -1.0 } else { 1.0 };
     let known = means.iter().enumerate().filter_map(|(at, mean)| Some((at, sign * (*mean)?)));
-    // Of equals, the first.
+    // The first of equal ones.
     let Some((best, _)) = known.clone().min_by(|a, b| a.1.total_cmp(&b.1)) else {
         return vec![None; points.len()];
     };
@@ -66,13 +66,13 @@ fn mean<'a>(values: impl Iterator<Item = &'a f64> + Clone) -> Option<f64> {
     (count > 0).then(|| values.sum::<f64>() / count as f64)
 }
 
-/// Half the width of the confidence interval of the mean of independent `values`; none for fewer than two.
+/// Returns half the confidence interval of the mean of independent `values`; `None` for fewer than two.
 pub(crate) fn half_width(values: &[f64], level: f64) -> Option<f64> {
     let count = values.len() as f64;
     if values.len() < 2 {
         return None;
     }
-    // About the first value, so that values that are all alike have no variance at all.
+    // Relative to the first value, so that equal values have exactly zero variance.
     let first = values[0];
     let shifted = || values.iter().map(|value| value - first);
     let mean = shifted().sum::<f64>() / count;
@@ -102,14 +102,14 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_larger_than_chance_is_one() {
+    fn significant_difference_is_worse() {
         use Standing::{Best, NoDifference, TooFewRepetitions, Unknown, Worse};
         let base: &[f64] = &[100.0, 140.0, 80.0, 120.0, 90.0];
-        // Seeds vary more than the points, but each seed says the same.
+        // The seeds differ more than the points, but the difference is the same for each seed.
         let paired: &[f64] = &[110.0, 149.0, 91.0, 130.0, 99.0];
         let unpaired: &[f64] = &[140.0, 80.0, 120.0, 90.0, 150.0];
         assert_eq!(standings(&[base, paired, unpaired], false, false), [Best, Worse, TooFewRepetitions]);
-        // Seeds that all say nearly the same leave no room for a difference that matters.
+        // Nearly equal differences for all seeds exclude a relevant one.
         assert_eq!(
             standings(&[base, &[101.0, 139.0, 82.0, 119.0, 92.0]], false, false),
             [Best, NoDifference]
@@ -117,12 +117,12 @@ mod tests {
         assert_eq!(standings(&[base, paired], true, false), [Worse, Best]);
         assert_eq!(standings(&[&[100.0], &[110.0]], false, false), [Best, Unknown]);
         assert_eq!(standings(&[&[100.0], &[110.0]], false, true), [Best, Worse]);
-        // However sure it is: nobody sees it.
+        // A certain difference that is too small to notice.
         assert_eq!(standings(&[&[100.0; 5], &[100.4; 5]], false, false), [Best, NoDifference]);
     }
 
     #[test]
-    fn a_point_without_values_is_in_no_comparison() {
+    fn point_without_values_is_not_compared() {
         let points = vec![vec![None, None], vec![Some(2.0), Some(2.0)], vec![Some(3.0), None]];
         let compared = compare(&points, false, false);
         assert_eq!(compared[0], None);
@@ -134,8 +134,8 @@ mod tests {
 
     #[test]
     fn points_of_one_distribution_rarely_have_a_winner() {
-        // Of 2,000 sweeps over six points that are all alike, at most 5% may call any point worse: 100, and 3 times
-        // the standard deviation of 10 more.
+        // Of 2,000 sweeps over six points of one distribution, at most 5% may call any point worse: 100, and 3 times the
+        // standard deviation of 10 more.
         let mut random = Seed(1).source();
         let mut value = || Some(100.0 + (0..12).map(|_| random.unit()).sum::<f64>());
         let mut wrong = 0;

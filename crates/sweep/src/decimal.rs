@@ -1,12 +1,12 @@
-//! Decimal numbers to nine places, so that the steps of a range are what a person would write: 0.1 + 0.2 is 0.3.
+//! Decimal numbers with nine places, so that the steps of a range are exact: 0.1 + 0.2 is 0.3.
 
 use std::fmt;
 
-/// Places behind the point.
+/// Decimal places.
 const PLACES: usize = 9;
 const ONE: i128 = 1_000_000_000;
 
-/// A number that is not negative.
+/// A non-negative number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Decimal(i128);
 
@@ -14,7 +14,7 @@ impl Decimal {
     pub const ZERO: Self = Self(0);
     pub const ONE: Self = Self(ONE);
 
-    /// Digits with at most one point in them, as in `1_024` or `0.5`; `None` for all else, and beyond nine places.
+    /// Parses digits with at most one point, as in `1_024` or `0.5`; `None` for other text, and beyond nine places.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.replace('_', "");
         let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
@@ -31,27 +31,26 @@ impl Decimal {
         Some(Self(whole * ONE + part))
     }
 
-    /// A whole number.
     pub fn whole(number: u64) -> Self {
         Self(i128::from(number) * ONE)
     }
 
-    /// `None` where it becomes too large to write.
+    /// Adds; `None` on overflow.
     pub fn plus(self, other: Self) -> Option<Self> {
         Some(Self(self.0.checked_add(other.0)?))
     }
 
-    /// Rounded to the ninth place; `None` where it becomes too large to write.
+    /// Multiplies, rounded to the ninth place; `None` on overflow.
     pub fn times(self, other: Self) -> Option<Self> {
         Some(Self((self.0.checked_mul(other.0)? + ONE / 2) / ONE))
     }
 
-    /// How many `unit` it is, where that is a whole number.
+    /// Returns the number of `unit`, where that is whole.
     pub fn in_whole(self, unit: Self) -> Option<Self> {
         (unit.0 > 0 && self.0 % unit.0 == 0).then(|| Self(self.0 / unit.0 * ONE))
     }
 
-    /// How many `unit` it is, rounded to the ninth place.
+    /// Returns the number of `unit`, rounded to the ninth place.
     pub fn over(self, unit: Self) -> Option<Self> {
         Some(Self((self.0.checked_mul(ONE)? + unit.0 / 2) / unit.0))
     }
@@ -69,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_is_written_and_all_else_refused() {
+    fn decimals_round_trip_and_other_text_is_refused() {
         for (text, written) in [("0", "0"), ("1_024", "1024"), ("0.50", "0.5"), (".25", "0.25"), ("7.", "7")]
         {
             assert_eq!(Decimal::parse(text).map(|number| number.to_string()).as_deref(), Some(written));
@@ -80,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn tenths_add_up() {
+    fn tenths_add_up_exactly() {
         let tenth = Decimal::parse("0.1").unwrap();
         let sum = tenth.plus(tenth).and_then(|sum| sum.plus(tenth)).unwrap();
         assert_eq!(sum, Decimal::parse("0.3").unwrap());

@@ -1,19 +1,18 @@
-//! How the latencies of a point are distributed, as its own result draws them: a share of the requests in each bin of
-//! latency, the bins being the same in all results.
+//! The latency distribution of a point, from the figure of its result: the share of requests in each bin of latency,
+//! with the same bins in all results.
 
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Of each bin its middle, in us, and its share of the requests, in percent; by the bits of the middle, which go up as
-/// it does.
+/// The share of requests of each bin, in percent, by the bits of the bin's middle in us, which have the same order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Distribution(BTreeMap<u64, f64>);
 
-/// The figure of a run or replay that has it.
+/// The id of the figure in a run or replay.
 const FIGURE: &str = "latency-distribution";
 
-/// Of its curves the one that counts no accesses.
+/// The name of the curve that is not of accesses.
 const FLUSHES: &str = "flushes";
 
 #[derive(Deserialize)]
@@ -29,7 +28,7 @@ struct DrawnSeries {
 }
 
 impl Distribution {
-    /// That of a point's result, over all of its accesses (flushes are none); none where it has no such figure.
+    /// Reads the distribution over all accesses (without flushes) of a point's result; `None` without such a figure.
     pub(crate) fn of(result: &Value) -> Option<Self> {
         let figure = result["figures"].as_array()?.iter().find(|figure| figure["id"] == FIGURE)?;
         let mut bins = BTreeMap::new();
@@ -43,8 +42,8 @@ impl Distribution {
         (!bins.is_empty()).then_some(Self(bins))
     }
 
-    /// The mean of several, each of which counts as much, as a cumulative curve: latency in us, and how many percent of
-    /// the requests took no longer.
+    /// Returns the mean of several, equally weighted, as a cumulative curve: latency in us, and the percentage of
+    /// requests with at most that latency.
     pub(crate) fn cumulative<'a>(all: impl Iterator<Item = &'a Self>) -> Vec<(f64, f64)> {
         let (mut bins, mut count) = (BTreeMap::new(), 0.0);
         for Self(one) in all {
@@ -66,7 +65,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn bins_of_all_operations_add_up_to_all_requests() {
+    fn bins_of_all_operations_are_added() {
         let result = json!({ "figures": [
             { "id": "other", "series": [] },
             { "id": "latency-distribution", "series": [

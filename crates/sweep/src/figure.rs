@@ -1,5 +1,5 @@
-//! The plots of a sweep: a metric over the first key with numbers enough, a curve for each combination of the others; of
-//! a sweep over names bars, and how the latencies are distributed.
+//! The plots of a sweep: a metric over the first key with enough numbers, with a curve for each combination of the
+//! others; for a sweep over names, bars and the latency distributions.
 
 use crate::distribution::Distribution;
 use crate::grid::{Grid, SEED};
@@ -10,16 +10,15 @@ use flashlane_base::units::Quantity;
 use flashlane_result::sweep::{Knee, PointRow};
 use flashlane_result::{Axis, Figure, Mark, Series};
 
-/// Values that make a curve rather than a pair of points.
+/// Least number of values of a curve.
 const CURVE: usize = 3;
-/// From this ratio of the largest to the smallest on, a logarithmic axis shows more.
+/// Least ratio of the largest to the smallest value for a logarithmic axis.
 const WIDE: f64 = 50.0;
-/// More distributions than this in one plot cannot be told apart.
+/// Maximum number of distributions in one plot.
 const DISTRIBUTIONS: usize = 8;
 
-/// The figures of a sweep: `y` over the first key with at least three numbers, else as bars over the first key of words;
-/// of a depth what it costs in latency, and of words how the latencies are distributed. None where there is no such key,
-/// or nothing to draw.
+/// Draws a sweep: `y` over the first key with at least three numbers, else as bars over the first key of words; also
+/// the latency over a depth, and the latency distributions over words. Empty where there is no such key, or no values.
 pub(crate) fn figures(
     grid: &Grid,
     rows: &[PointRow],
@@ -54,7 +53,7 @@ fn plot(grid: &Grid, rows: &[PointRow], across: usize, y: &Metric, id: &str) -> 
             Some(known) => &mut curves[known],
             None => {
                 curves.push(Curve { name, points: Vec::new() });
-                curves.last_mut().expect("it was just put there")
+                curves.last_mut().expect("it was just pushed")
             }
         };
         drawn += 1;
@@ -93,7 +92,7 @@ fn plot(grid: &Grid, rows: &[PointRow], across: usize, y: &Metric, id: &str) -> 
     })
 }
 
-/// How the latencies of each point are distributed: cumulative, over its repetitions.
+/// Draws the cumulative latency distribution of each point, over its repetitions.
 fn distributions(grid: &Grid, repetitions: &[Vec<&Outcome>]) -> Option<Figure> {
     let mut curves: Vec<(String, Vec<&Distribution>)> = Vec::new();
     for (at, repetitions) in repetitions.iter().enumerate() {
@@ -123,7 +122,7 @@ fn distributions(grid: &Grid, repetitions: &[Vec<&Outcome>]) -> Option<Figure> {
     })
 }
 
-/// Where the knees lie; of several at one depth, one mark.
+/// Returns a mark for each depth with a knee.
 fn marks(knees: &[Knee]) -> Vec<Mark> {
     let mut marks: Vec<Mark> = Vec::new();
     for knee in knees.iter().filter(|knee| !knee.is_at_edge) {
@@ -134,7 +133,7 @@ fn marks(knees: &[Knee]) -> Vec<Mark> {
     marks
 }
 
-/// Which key goes along the horizontal axis: a depth before all, numbers before words, words before two numbers.
+/// Returns the key of the horizontal axis: first a depth, then a key with three numbers, words, two numbers.
 fn across(grid: &Grid) -> Option<usize> {
     let keys = grid.keys();
     let has =
@@ -146,13 +145,13 @@ fn across(grid: &Grid) -> Option<usize> {
     grid.depth_key().or_else(|| first(CURVE)).or_else(words).or_else(|| first(2)).or_else(alone)
 }
 
-/// A curve by the other keys' values.
+/// A curve for one combination of the other keys' values.
 struct Curve {
     name: String,
     points: Vec<Repeated>,
 }
 
-/// A place on the horizontal axis, and what was measured there: once for each swept seed.
+/// A place on the horizontal axis with the sum of its values, one for each swept seed.
 struct Repeated {
     place: usize,
     sum: f64,
@@ -161,7 +160,7 @@ struct Repeated {
 }
 
 impl Curve {
-    /// Adds a value, and says how many there are now at its place.
+    /// Adds a value, and returns the number of values at its place.
     fn add(&mut self, place: usize, value: f64, half_width: Option<f64>) -> u32 {
         match self.points.iter_mut().find(|point| point.place == place) {
             Some(point) => {
@@ -190,13 +189,13 @@ impl Curve {
     }
 }
 
-/// The values of the other keys; nothing where there are none.
+/// Returns the values of the other keys; empty without other keys.
 fn name_of(grid: &Grid, places: &[usize], across: usize) -> String {
     let others = grid.keys().iter().zip(places).enumerate();
     let others = others.filter(|(at, (key, _))| *at != across && key.name != SEED && key.values.len() > 1);
     let names: Vec<String> = others
         .map(|(_, (key, place))| match &key.values[*place] {
-            // A word says by itself what it is; a number does not.
+            // A number needs the name of its key.
             value if key.numbers.is_none() => value.clone(),
             value => format!("{} {value}", key.name.rsplit('.').next().unwrap_or(&key.name)),
         })
@@ -204,7 +203,7 @@ fn name_of(grid: &Grid, places: &[usize], across: usize) -> String {
     names.join(", ")
 }
 
-/// What an axis over a key's values counts in, and that unit's size.
+/// Returns the axis of a key's values, and the size of its unit.
 fn axis(key: &Key) -> (f64, Axis) {
     let (scale, unit) = match key.numbers.as_ref().map(|(quantity, _)| *quantity) {
         Some(Quantity::Size) => (1.0, "B"),
@@ -217,7 +216,7 @@ fn axis(key: &Key) -> (f64, Axis) {
     (scale, Axis { names, ..Axis::linear(&key.name, unit) })
 }
 
-/// Whether numbers, put in order, go up by one and the same factor.
+/// Returns whether numbers, in order, grow by a constant factor.
 fn is_geometric(numbers: &[f64]) -> bool {
     let mut numbers = numbers.to_vec();
     numbers.sort_by(f64::total_cmp);

@@ -1,45 +1,45 @@
-//! All combinations of several keys' values.
+//! A grid: all combinations of several keys' values.
 
 use crate::values::{Key, POINTS_MAX};
 
 /// The key whose values repeat a point.
 pub(crate) const SEED: &str = "seed";
 
-/// Depths from which on there is a knee to be seen.
+/// Least number of depths for a knee.
 pub(crate) const DEPTHS: usize = 3;
 
-/// A grid. Its points are in the order in which the keys are given, the last key changing first.
+/// A grid. The order of its points follows the keys, with the last key changing first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
     keys: Vec<Key>,
     points: usize,
 }
 
-/// Why keys make no grid.
+/// Keys do not form a grid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GridError {
     /// No key.
     #[error("nothing is swept: at least one KEY=VALUES is needed")]
     Empty,
-    /// One key twice.
+    /// A key is given twice.
     #[error("'{key}' is swept twice; give all its values at once, as in {key}=A,B,C")]
     Twice {
         /// The key.
         key: String,
     },
-    /// More points than anyone can wait for.
+    /// More than [`POINTS_MAX`] points.
     #[error("the grid has {} points; allowed: at most {POINTS_MAX}", points.map_or("very many".into(), |n| n.to_string()))]
     TooLarge {
-        /// How many it would have, where that can be counted.
+        /// Number of its points, unless that overflows.
         points: Option<usize>,
     },
 }
 
 impl Grid {
-    /// The grid of `keys`.
+    /// Creates the grid of `keys`.
     ///
     /// # Errors
-    /// [`GridError`] where there is no key, one stands twice, or the points are more than [`POINTS_MAX`].
+    /// [`GridError`] where there is no key, one is given twice, or there are more than [`POINTS_MAX`] points.
     pub fn new(keys: Vec<Key>) -> Result<Self, GridError> {
         if keys.is_empty() {
             return Err(GridError::Empty);
@@ -61,12 +61,12 @@ impl Grid {
         &self.keys
     }
 
-    /// Whether a depth is swept, over values enough to look for its knee.
+    /// Returns whether a depth is swept, over enough values for a knee.
     pub fn has_depth(&self) -> bool {
         self.depth_key().is_some()
     }
 
-    /// Returns the position of the key that is a depth with values enough for a knee.
+    /// Returns the position of the depth key with enough values for a knee.
     pub(crate) fn depth_key(&self) -> Option<usize> {
         let is_depth = |name: &str| name == "workload.depth" || name == "replay.depth";
         self.keys.iter().position(|key| {
@@ -74,13 +74,13 @@ impl Grid {
         })
     }
 
-    /// Points: at least one.
+    /// Number of points, at least 1.
     #[allow(clippy::len_without_is_empty, reason = "a grid is never empty")]
     pub fn len(&self) -> usize {
         self.points
     }
 
-    /// For each key, which of its values the point `at` has. Requires: `at < len()`.
+    /// Returns for each key the index of its value at the point `at`, which MUST be below `len()`.
     pub fn places(&self, at: usize) -> Vec<usize> {
         assert!(at < self.points, "the grid has {} points", self.points);
         let mut rest = at;
@@ -93,13 +93,13 @@ impl Grid {
         places
     }
 
-    /// The same without the seed, whose values are repetitions of a point. Requires: `at < len()`.
+    /// Like [`Grid::places`], without the seed, whose values are repetitions of a point.
     pub fn places_without_seed(&self, at: usize) -> Vec<usize> {
         let places = self.keys.iter().zip(self.places(at));
         places.filter(|(key, _)| key.name != SEED).map(|(_, place)| place).collect()
     }
 
-    /// The settings of the point `at`, key by key. Requires: `at < len()`.
+    /// Returns the settings of the point `at`, key by key; `at` MUST be below `len()`.
     pub fn point(&self, at: usize) -> Vec<(&str, &str)> {
         let settings = self.keys.iter().zip(self.places(at));
         settings.map(|(key, place)| (key.name.as_str(), key.values[place].as_str())).collect()

@@ -1,19 +1,18 @@
-//! The knee of a depth sweep: the depth from which on more requests in flight gain little throughput and only wait.
+//! The knee of a depth sweep: the depth beyond which more requests in flight gain little throughput and only wait.
 //!
-//! It is the smallest depth whose throughput is at least 95% of the highest that was measured, for each combination of
-//! the other keys. Where that is the largest depth measured, there is no knee yet: more may be better. (Kleinrock,
-//! "Power and deterministic rules of thumb for probabilistic problems in computer communications", ICC 1979, takes the
-//! largest throughput divided by latency; on a drive with many channels that comes far too early for those who want
-//! its throughput.)
+//! It is the smallest depth whose throughput is at least 95% of the highest measured, for each combination of the other
+//! keys. Where that is the largest depth measured, there is no knee yet: more may be better. (Kleinrock, "Power and
+//! deterministic rules of thumb for probabilistic problems in computer communications", ICC 1979, takes the largest
+//! quotient of throughput and latency; on a drive with many channels that depth gives far too little throughput.)
 
 use crate::grid::{DEPTHS, Grid, SEED};
 use flashlane_result::sweep::{Knee, PointRow};
 use serde_json::{Map, Value};
 
-/// The share of the highest throughput that counts as all of it.
+/// The share of the highest throughput that is enough.
 const ENOUGH: f64 = 0.95;
 
-/// The knees of a sweep over a depth; none where no depth is swept, or too few were measured.
+/// Returns the knees of a sweep over a depth; empty where no depth is swept, or too few were measured.
 pub(crate) fn knees(grid: &Grid, rows: &[PointRow]) -> Vec<Knee> {
     let Some(depth) = grid.depth_key() else { return Vec::new() };
     let key = &grid.keys()[depth];
@@ -40,7 +39,7 @@ fn knee(key: &str, point: Map<String, Value>, curve: &[(f64, &PointRow)]) -> Opt
     let mut depths: Vec<f64> = curve.iter().map(|(depth, _)| *depth).collect();
     depths.sort_by(f64::total_cmp);
     depths.dedup();
-    // Where the seed is swept, a depth has several rows.
+    // A depth has several rows where the seed is swept.
     let mean = |depth: f64, of: &dyn Fn(&PointRow) -> Option<f64>| {
         let values = curve.iter().filter(|(other, _)| *other == depth).filter_map(|(_, row)| of(row));
         let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));

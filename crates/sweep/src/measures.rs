@@ -1,4 +1,4 @@
-//! The numbers of a point: read from the result of its run, and brought together over its repetitions.
+//! The measures of a point: read from the result of its run, and averaged over its repetitions.
 
 use crate::compare::half_width;
 use flashlane_base::Latency;
@@ -8,7 +8,7 @@ use flashlane_result::sweep::Measures;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// What a sweep reads of the result of a run, and of any other that has the same fields, or some of them.
+/// The fields that a sweep reads from the result of a run, or of another command with some of the same fields.
 #[derive(Deserialize)]
 pub(crate) struct Measured {
     requests: Option<u64>,
@@ -42,8 +42,8 @@ impl From<&Measured> for Measures {
         let MeasuredCharacteristics { sr_ms, rr_ms, sw_ms, rw_ms } = result.characteristics;
         let counters = &result.device.counters;
         let count = |name: &str| counters.counts.get(name).copied();
-        let found = count("buffer_read_hits").zip(count("buffer_writes_absorbed")).map(|(a, b)| a + b);
-        let asked = count("host_pages_read").zip(count("host_pages_written")).map(|(a, b)| a + b);
+        let hits = count("buffer_read_hits").zip(count("buffer_writes_absorbed")).map(|(a, b)| a + b);
+        let pages = count("host_pages_read").zip(count("host_pages_written")).map(|(a, b)| a + b);
         Self {
             requests: result.requests,
             elapsed_s: Some(result.elapsed_s),
@@ -57,9 +57,9 @@ impl From<&Measured> for Measures {
             bandwidth_bytes_per_s: result.bandwidth_bytes_per_s,
             write_amplification: counters.write_amplification,
             blocks_erased: count("blocks_erased"),
-            buffer_hit_share: found
-                .zip(asked.filter(|&asked| asked > 0))
-                .map(|(found, asked)| found as f64 / asked as f64),
+            buffer_hit_share: hits
+                .zip(pages.filter(|&pages| pages > 0))
+                .map(|(hits, pages)| hits as f64 / pages as f64),
             sr_ms,
             rr_ms,
             sw_ms,
@@ -68,13 +68,13 @@ impl From<&Measured> for Measures {
     }
 }
 
-/// A number of a point, where it has it.
+/// Returns a measure of a point, if present.
 pub(crate) type Number = fn(&Measures) -> Option<f64>;
 
-/// The level of the intervals that are given with means.
+/// Confidence level of the intervals of means.
 const LEVEL: f64 = 0.95;
 
-/// The means over repetitions; the longest latency is that of all of them.
+/// Returns the means over repetitions; the longest latency is the maximum.
 pub(super) fn mean_of(all: &[&Measures]) -> Measures {
     if let [one] = all {
         return (*one).clone();
@@ -105,8 +105,8 @@ pub(super) fn mean_of(all: &[&Measures]) -> Measures {
     }
 }
 
-/// Half the widths of the 95% confidence intervals of those means, by the number's name; of the longest latency
-/// there is none. Empty for fewer than two repetitions.
+/// Returns the half-widths of the 95% confidence intervals of the means, by field; the longest latency has none. Empty
+/// for fewer than two repetitions.
 pub(super) fn half_widths(all: &[&Measures]) -> BTreeMap<String, f64> {
     let numbers: [(&str, Number); 14] = [
         ("elapsed_s", |m| m.elapsed_s),

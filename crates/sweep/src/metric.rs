@@ -1,26 +1,26 @@
-//! The numbers by which points are compared.
+//! The metrics of points.
 
 use crate::measures::Number;
 use flashlane_result::sweep::Measures;
 
-/// One of them.
+/// A metric by which points are compared.
 pub struct Metric {
-    /// How it is asked for: `p99`.
+    /// Name in options: `p99`.
     pub name: &'static str,
-    /// What it is, as an axis says it.
+    /// Title of its axis.
     pub title: &'static str,
-    /// The axis' unit.
+    /// Unit of its axis.
     pub unit: &'static str,
-    /// What a field's value is divided by to be in that unit.
+    /// Size of that unit in units of the field.
     pub(crate) unit_size: f64,
-    /// The field of a point's row that it is.
+    /// Field of a point's row.
     pub field: &'static str,
-    /// Whether more of it is better.
+    /// Whether larger values are better.
     pub larger_is_better: bool,
     number: Number,
 }
 
-/// All of them; the first is drawn unless another is asked for.
+/// All metrics; the first is the default.
 pub const METRICS: &[Metric] = &[
     latency("mean", "mean latency", "mean_ns", |m| m.mean_ns),
     latency("p50", "p50 latency", "p50_ns", |m| m.p50_ns),
@@ -73,12 +73,12 @@ const fn outcome(
 }
 
 impl Metric {
-    /// Its value in its unit, where the point has it.
+    /// Returns its value in its unit, if the point has it.
     pub fn of(&self, measures: &Measures) -> Option<f64> {
         (self.number)(measures).map(|number| number / self.unit_size)
     }
 
-    /// The metric of this name.
+    /// Returns the metric of this name.
     pub fn named(name: &str) -> Option<&'static Self> {
         METRICS.iter().find(|metric| metric.name == name)
     }

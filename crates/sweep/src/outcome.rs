@@ -1,4 +1,4 @@
-//! How a point came out: once, and over its repetitions.
+//! The outcome of a point: once, and over its repetitions.
 
 use crate::distribution::Distribution;
 use crate::measures::Measured;
@@ -7,7 +7,7 @@ use flashlane_result::sweep::{Measures, PointStatus};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// How a point came out, before it stands in a result.
+/// The outcome of a measurement of a point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     pub(crate) status: PointStatus,
@@ -28,7 +28,7 @@ impl Outcome {
         Self { status: PointStatus::NotRun, reason: None, measures, warnings, distribution: None }
     }
 
-    /// Of a point's own result; `None` where that is no result of a measurement.
+    /// Reads the outcome from a point's result; `None` where that is not a measurement.
     pub(crate) fn of(result: &Value) -> Option<Self> {
         let measured = Measured::deserialize(result).ok()?;
         let measures = Measures::from(&measured);
@@ -37,12 +37,13 @@ impl Outcome {
         Some(Self { status, reason, measures, warnings, distribution: Distribution::of(result) })
     }
 
-    /// Whether there are numbers.
+    /// Returns whether it has measures.
     pub(crate) fn has_measures(&self) -> bool {
         matches!(self.status, PointStatus::Measured | PointStatus::Partial)
     }
 
-    /// How a point ended over its repetitions: measured where all were, and partial where some were.
+    /// Returns the status of a point over its repetitions, with a reason: measured where all were, partial where some
+    /// were.
     pub(crate) fn ending(repetitions: &[&Self]) -> (PointStatus, Option<String>) {
         let Some(worst) = repetitions.iter().find(|outcome| outcome.status != PointStatus::Measured) else {
             return (PointStatus::Measured, None);

@@ -1,12 +1,12 @@
-//! Work on several cores, with results in the order of the items, whatever the number of cores.
+//! Work on several cores, with results in the order of the items for any number of cores.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Makes something of each item, `jobs` at a time. Items begin in their order; where the system gives no threads, the
-/// one that is there makes all.
+/// Applies `make` to each item, `jobs` at a time. Items begin in their order; where the system refuses threads, the
+/// current one processes all.
 pub fn in_parallel<T: Send, R: Send>(jobs: usize, items: Vec<T>, make: impl Fn(T) -> R + Sync) -> Vec<R> {
-    // More than there are items would only be made and ended.
+    // More threads than items would be idle.
     let jobs = jobs.min(items.len());
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs);
     let Some(pool) = (jobs > 1).then(|| pool.build().ok()).flatten() else {
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_are_in_the_order_of_the_items_for_any_number_of_jobs() {
+    fn results_are_in_order_for_any_number_of_jobs() {
         let squares: Vec<u64> = (0..100).map(|item| item * item).collect();
         for jobs in [0, 1, 2, 7, 200] {
             assert_eq!(in_parallel(jobs, (0..100).collect(), |item: u64| item * item), squares, "{jobs}");

@@ -1,4 +1,4 @@
-//! How the outcomes of a sweep become its result, `flashlane.sweep/1`.
+//! Builds the result of a sweep, `flashlane.sweep/1`, from its outcomes.
 
 use crate::compare::compare;
 use crate::figure::figures;
@@ -14,28 +14,27 @@ use flashlane_result::sweep::{
 };
 use std::collections::BTreeMap;
 
-/// What a sweep was of.
+/// The subject of a sweep.
 #[derive(Clone, Debug)]
 pub struct About {
-    /// What was done at each point: `run`, `replay`, `uflip`.
+    /// The command at each point: `run`, `replay`, `uflip`.
     pub command: &'static str,
     /// The device, before a point's settings.
     pub device: String,
-    /// What was asked of it, before a point's settings.
+    /// The workload, before a point's settings.
     pub workload: String,
     /// The seed of the first repetition.
     pub seed: u64,
-    /// Whether nothing about a point is random: measured again, it would be the same.
+    /// Whether a point has no randomness, so that repeated measurements are identical.
     pub is_exact: bool,
 }
 
-/// The result of a sweep of `grid`; `y` is what the points are compared by and what the figure shows. `outcomes`
-/// has all points in the grid's order, and that again for each repetition. Requires: a whole number of repetitions,
-/// at least one.
+/// Returns the result of a sweep of `grid`; `y` is the metric of the comparison and the figure. `outcomes` MUST have
+/// all points in the grid's order, once for each repetition, of which there is at least one.
 pub fn result_of(about: About, grid: &Grid, outcomes: &[Outcome], y: &Metric) -> SweepResult {
     assert!(
         !outcomes.is_empty() && outcomes.len().is_multiple_of(grid.len()),
-        "every point is repeated as often"
+        "all points have the same number of repetitions"
     );
     let repeat = outcomes.len() / grid.len();
     let left_out = outcomes.iter().filter(|outcome| outcome.status == PointStatus::NotRun).count();
@@ -85,7 +84,7 @@ fn point_row(grid: &Grid, at: usize, repetitions: &[&Outcome], seed: u64) -> Poi
     }
 }
 
-/// Compares the points, each over its repetitions; where the seed is swept its values are the repetitions.
+/// Compares the points over their repetitions; the values of a swept seed are repetitions too.
 fn comparison(
     grid: &Grid,
     repetitions: &[Vec<&Outcome>],
@@ -127,7 +126,7 @@ fn comparison(
     })
 }
 
-/// One warning for each kind of doubt, in the order in which the kinds first occur.
+/// Returns one warning for each code, in the order in which the codes first occur.
 fn warnings(grid: &Grid, outcomes: &[Outcome]) -> Vec<Warning> {
     let mut kinds: Vec<(&Warning, usize, usize)> = Vec::new();
     for (at, outcome) in outcomes.iter().enumerate() {
@@ -138,7 +137,7 @@ fn warnings(grid: &Grid, outcomes: &[Outcome]) -> Vec<Warning> {
             }
         }
     }
-    let worded = |(warning, at, points): (&Warning, usize, usize)| {
+    let summarized = |(warning, at, points): (&Warning, usize, usize)| {
         let settings = grid
             .point(at % grid.len())
             .iter()
@@ -153,5 +152,5 @@ fn warnings(grid: &Grid, outcomes: &[Outcome]) -> Vec<Warning> {
         );
         Warning::new(&warning.code, message)
     };
-    kinds.into_iter().map(worded).collect()
+    kinds.into_iter().map(summarized).collect()
 }

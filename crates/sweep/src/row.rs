@@ -1,4 +1,4 @@
-//! A swept key as its row in the result.
+//! The row of a swept key in the result.
 
 use crate::values::Key;
 use flashlane_base::units::Quantity;

@@ -1,4 +1,4 @@
-//! Measuring the points: on several cores, those that are kept not again.
+//! Measures the points on several cores; points with a stored result are not measured again.
 
 use crate::outcome::Outcome;
 use crate::parallel::in_parallel;
@@ -14,100 +14,101 @@ use std::sync::{Mutex, PoisonError};
 pub struct Task<T> {
     /// A name for people: its settings.
     pub name: String,
-    /// All that its result depends on: points of the same definition have the same result.
+    /// Everything that its result depends on: points of equal definition have equal results.
     pub definition: String,
-    /// What whoever measures it needs.
+    /// The input of the measurement.
     pub plan: T,
 }
 
-/// A point's task, or why it cannot be measured.
+/// A point's task, or the reason why it cannot be measured.
 pub type Planned<T> = Result<Task<T>, String>;
 
-/// How a sweep is made.
+/// Options of a sweep.
 pub struct Options<'a> {
     /// Points measured at a time, at least 1; one after the other in the grid's order where it is 1.
     pub jobs: usize,
-    /// Where finished points are kept and looked for.
+    /// Store of measured points.
     pub store: Option<&'a Store>,
-    /// Called now and then, from every core; [`ControlFlow::Break`] ends the sweep, and the points done stand.
+    /// Called regularly from every core; [`ControlFlow::Break`] ends the sweep, which keeps the points done.
     pub watch: &'a (dyn Fn(&Progress) -> ControlFlow<()> + Sync),
 }
 
-/// How far a sweep has come.
+/// Progress of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// Points to be measured: without those that were kept, or refused.
+    /// Number of points to measure, without stored and refused ones.
     pub points: usize,
-    /// The share done of these, 0 to 1.
+    /// Share of these that is done, 0 to 1.
     pub share: f64,
 }
 
-/// Why a point has no result.
+/// A point has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Halt {
-    /// The watch ended the sweep: the point is to be measured another time.
+pub enum PointError {
+    /// The watch ended the sweep; the point can be measured later.
     Stopped,
     /// It cannot be measured.
     Failed(String),
 }
 
-/// What came of a sweep.
+/// The outcome of a sweep.
 #[derive(Debug)]
-pub struct Swept {
+pub struct SweepOutcome {
     /// The points, in order.
     pub outcomes: Vec<Outcome>,
-    /// Points whose result was kept from before.
+    /// Number of points with a stored result.
     pub reused: usize,
-    /// Files of the store that could not be used, and why; their points were measured anew.
+    /// Unusable files of the store, with reasons; their points were measured again.
     pub damaged: Vec<(PathBuf, String)>,
-    /// Why a point could not be kept, for the first that could not.
-    pub unkept: Option<io::Error>,
+    /// The first error of storing a point.
+    pub store_error: Option<io::Error>,
 }
 
-/// Parts of a point that progress is counted in.
+/// Progress of a point is counted in this number of parts.
 const PARTS: f64 = 1e6;
 
-/// Measures every task that is not refused, `options.jobs` at a time; the outcomes are in the tasks' order whatever
-/// that is. A refused task has its reason in place of a plan.
+/// Measures every task that is not refused, `options.jobs` at a time. The outcomes are in the tasks' order. A refused
+/// task has a reason in place of a plan.
 ///
-/// `measure` is given a plan and a watch to call with the point's own share done; it gives back the point's result, in
-/// the schema of its command. A point whose result is marked partial counts as measured: it will be so every time.
+/// `measure` takes a plan and a watch to call with the share of the point that is done; it returns the point's result,
+/// in the schema of its command. A point with a partial result counts as measured, since it would be partial every
+/// time.
 pub fn run<T: Sync>(
     tasks: &[Planned<T>],
     options: &Options<'_>,
-    measure: impl Fn(&T, &mut dyn FnMut(Option<f64>) -> ControlFlow<()>) -> Result<Value, Halt> + Sync,
-) -> Swept {
+    measure: impl Fn(&T, &mut dyn FnMut(Option<f64>) -> ControlFlow<()>) -> Result<Value, PointError> + Sync,
+) -> SweepOutcome {
     let mut damaged = Vec::new();
     let known: Vec<Option<Outcome>> = tasks
         .iter()
         .map(|task| match task {
             Err(reason) => Some(Outcome::failed(reason.clone())),
-            Ok(task) => kept(options.store?, task, &mut damaged),
+            Ok(task) => stored(options.store?, task, &mut damaged),
         })
         .collect();
     let is_refused = |task: &&Planned<T>| task.is_err();
     let reused = known.iter().flatten().count() - tasks.iter().filter(is_refused).count();
 
-    let crew = Crew {
+    let workers = Workers {
         options,
         points: known.iter().filter(|outcome| outcome.is_none()).count(),
         parts: AtomicU64::new(0),
-        unkept: Mutex::new(None),
+        store_error: Mutex::new(None),
     };
     let outcome = |(task, known): (&Planned<T>, Option<Outcome>)| match (known, task) {
         (Some(outcome), _) => outcome,
-        (None, Ok(task)) => crew.measured(task, &measure),
+        (None, Ok(task)) => workers.measured(task, &measure),
         (None, Err(reason)) => Outcome::failed(reason.clone()),
     };
     let todo = tasks.iter().zip(known).collect();
-    // Where all is known there is nothing to share out.
-    let outcomes = in_parallel(options.jobs.min(crew.points), todo, outcome);
-    let unkept = crew.unkept.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Swept { outcomes, reused, damaged, unkept }
+    // No threads are needed where all outcomes are known.
+    let outcomes = in_parallel(options.jobs.min(workers.points), todo, outcome);
+    let store_error = workers.store_error.into_inner().unwrap_or_else(PoisonError::into_inner);
+    SweepOutcome { outcomes, reused, damaged, store_error }
 }
 
-/// What the store has of a task.
-fn kept<T>(store: &Store, task: &Task<T>, damaged: &mut Vec<(PathBuf, String)>) -> Option<Outcome> {
+/// Returns the stored outcome of a task.
+fn stored<T>(store: &Store, task: &Task<T>, damaged: &mut Vec<(PathBuf, String)>) -> Option<Outcome> {
     let (file, reason) = match store.load(&task.name, &task.definition) {
         Loaded::Nothing => return None,
         Loaded::Damaged { file, reason } => (file, reason),
@@ -120,22 +121,22 @@ fn kept<T>(store: &Store, task: &Task<T>, damaged: &mut Vec<(PathBuf, String)>) 
     None
 }
 
-/// What those who measure share.
-struct Crew<'a> {
+/// State shared by the threads of a sweep.
+struct Workers<'a> {
     options: &'a Options<'a>,
     points: usize,
-    /// Parts of points done, over all.
+    /// Parts done, over all points.
     parts: AtomicU64,
-    unkept: Mutex<Option<io::Error>>,
+    store_error: Mutex<Option<io::Error>>,
 }
 
-impl Crew<'_> {
+impl Workers<'_> {
     fn measured<T>(
         &self,
         task: &Task<T>,
-        measure: &impl Fn(&T, &mut dyn FnMut(Option<f64>) -> ControlFlow<()>) -> Result<Value, Halt>,
+        measure: &impl Fn(&T, &mut dyn FnMut(Option<f64>) -> ControlFlow<()>) -> Result<Value, PointError>,
     ) -> Outcome {
-        if self.tell().is_break() {
+        if self.report_progress().is_break() {
             return Outcome::not_run();
         }
         let mut done = 0;
@@ -146,23 +147,23 @@ impl Crew<'_> {
         };
         let mut watch = |share: Option<f64>| {
             advance(share.unwrap_or(0.0));
-            self.tell()
+            self.report_progress()
         };
         let result = match measure(&task.plan, &mut watch) {
             Ok(result) => result,
-            Err(Halt::Stopped) => return Outcome::not_run(),
-            Err(Halt::Failed(reason)) => return Outcome::failed(reason),
+            Err(PointError::Stopped) => return Outcome::not_run(),
+            Err(PointError::Failed(reason)) => return Outcome::failed(reason),
         };
         advance(1.0);
         if let Some(Err(error)) =
-            self.options.store.map(|store| store.keep(&task.name, &task.definition, &result))
+            self.options.store.map(|store| store.save(&task.name, &task.definition, &result))
         {
-            self.unkept.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            self.store_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         }
         Outcome::of(&result).unwrap_or_else(|| Outcome::failed("its result is of no measurement".into()))
     }
 
-    fn tell(&self) -> ControlFlow<()> {
+    fn report_progress(&self) -> ControlFlow<()> {
         let parts = self.parts.load(Ordering::Relaxed) as f64;
         let share = parts / (PARTS * self.points.max(1) as f64);
         (self.options.watch)(&Progress { points: self.points, share })

@@ -1,9 +1,8 @@
-//! Points that were measured, kept so that a sweep can be taken up again.
+//! A store of measured points, so that a sweep can resume.
 //!
-//! One file a point: the point's own result, with what defines it (`definition`) and a checksum beside it. A file is
-//! used again where its definition is the same to the letter, so whatever else may change the result has to stand in
-//! the definition. A file is there whole or not at all, and one that is damaged all the same is told from a good one by
-//! its checksum.
+//! One file per point: its result, with its definition and a checksum. A file is reused where the definition is
+//! identical, so the definition MUST include everything that may change the result. Files are written atomically, and
+//! the checksum detects later damage.
 
 use flashlane_files::WholeFile;
 use serde_json::Value;
@@ -17,34 +16,34 @@ pub struct Store {
     dir: PathBuf,
 }
 
-/// What a store has of a point.
+/// The stored result of a point.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Loaded {
     /// Nothing.
     Nothing,
     /// Its result.
     Result(Value),
-    /// A file of its name that cannot be used.
+    /// An unusable file of its name.
     Damaged {
         /// The file.
         file: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Beside a point's result: what defines the point …
+/// Key of a point's definition in its file.
 const DEFINITION: &str = "definition";
-/// … and the fingerprint of the result.
+/// Key of the result's fingerprint.
 const CHECKSUM: &str = "checksum";
-/// Of a point's name, so much is readable.
+/// Maximum length of a point's name in a file name.
 const READABLE: usize = 100;
 
 impl Store {
-    /// The store in `dir`, which is made where it is missing.
+    /// Opens the store in `dir`, and creates the directory where it is missing.
     ///
     /// # Errors
-    /// As the operating system says, where the directory cannot be made; also where a symbolic link has its name.
+    /// The operating system's error, where the directory cannot be created; also where its name is a symbolic link.
     pub fn open(dir: &Path) -> io::Result<Self> {
         fs::create_dir_all(dir)?;
         if dir.is_symlink() {
@@ -56,36 +55,36 @@ impl Store {
         Ok(Self { dir: dir.to_owned() })
     }
 
-    /// Where the point of this name and definition is kept.
+    /// Returns the file of the point of this name and definition.
     pub fn file(&self, name: &str, definition: &str) -> PathBuf {
         let safe = |c: char| if c.is_ascii_alphanumeric() || "-_.,=+%".contains(c) { c } else { '-' };
         let readable: String = name.trim_start_matches('.').chars().map(safe).take(READABLE).collect();
         self.dir.join(format!("{readable}-{:016x}.json", fingerprint(definition.as_bytes())))
     }
 
-    /// The result of the point, where it is kept.
+    /// Loads the result of a point.
     pub fn load(&self, name: &str, definition: &str) -> Loaded {
         let file = self.file(name, definition);
         let read = match fs::symlink_metadata(&file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Loaded::Nothing,
             Err(error) => Err(error.to_string()),
-            // Of a device or a pipe there may be no end.
+            // A device or a pipe may have no end.
             Ok(meta) if !meta.is_file() => Err("it is not a regular file".into()),
             Ok(_) => fs::read(&file).map_err(|error| error.to_string()).and_then(|bytes| opened(&bytes)),
         };
         match read {
             Ok((found, result)) if found == definition => Loaded::Result(result),
-            // Another point whose fingerprint is the same.
+            // Another point with the same fingerprint.
             Ok(_) => Loaded::Nothing,
             Err(reason) => Loaded::Damaged { file, reason },
         }
     }
 
-    /// Keeps the result of a point, in place of what was kept of it. Results are JSON objects.
+    /// Stores the result of a point, a JSON object, in place of an earlier one.
     ///
     /// # Errors
-    /// As the operating system says; what was kept before is kept then.
-    pub fn keep(&self, name: &str, definition: &str, result: &Value) -> io::Result<()> {
+    /// The operating system's error; the earlier result is then kept.
+    pub fn save(&self, name: &str, definition: &str, result: &Value) -> io::Result<()> {
         let file = self.file(name, definition);
         let mut kept = result.clone();
         kept[DEFINITION] = definition.into();
@@ -97,13 +96,13 @@ impl Store {
             )));
         }
         let mut whole = WholeFile::begin(&file)?;
-        // As one piece: the file is not buffered.
+        // One write, since the file is not buffered.
         whole.write_all(format!("{kept:#}\n").as_bytes())?;
         whole.replace()
     }
 }
 
-/// A file's definition and result.
+/// Reads a file's definition and result.
 fn opened(bytes: &[u8]) -> Result<(String, Value), String> {
     let mut result: Value =
         serde_json::from_slice(bytes).map_err(|error| format!("it is no JSON: {error}"))?;
@@ -123,16 +122,16 @@ fn checksum(result: &Value) -> String {
     format!("{:016x}", fingerprint(result.to_string().as_bytes()))
 }
 
-/// A number that tells texts apart, the same on every machine (FNV-1a, Fowler, Noll and Vo). It protects from accidents,
-/// not from intent.
+/// Hashes bytes, with the same value on every machine (FNV-1a, Fowler, Noll and Vo). It detects accidental changes, not
+/// intentional ones.
 pub fn fingerprint(bytes: &[u8]) -> u64 {
     folded(0xcbf2_9ce4_8422_2325, bytes)
 }
 
-/// The [`fingerprint`] of what a file holds.
+/// Returns the [`fingerprint`] of a file's content.
 ///
 /// # Errors
-/// As the operating system says, where the file cannot be read.
+/// The operating system's error, where the file cannot be read.
 pub fn fingerprint_of(file: &Path) -> io::Result<u64> {
     let mut file = fs::File::open(file)?;
     let (mut hash, mut buffer) = (fingerprint(&[]), vec![0; 1 << 16]);

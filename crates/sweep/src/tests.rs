@@ -1,5 +1,4 @@
-//! Ranges against a naive model, grids against nested loops, sweeps against themselves: on more cores, and taken up
-//! again.
+//! Ranges compared with a naive model, grids with nested loops, sweeps with themselves: on more cores, and resumed.
 
 use super::*;
 use flashlane_base::units::Quantity;
@@ -19,7 +18,7 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
-fn values_as_people_write_them() {
+fn values_and_ranges_are_read() {
     for (text, expected) in [
         ("buffer.policy=lru,parallel", "lru parallel"),
         ("buffer.size=1MiB..64MiB*2", "1MiB 2MiB 4MiB 8MiB 16MiB 32MiB 64MiB"),
@@ -41,7 +40,7 @@ fn values_as_people_write_them() {
 }
 
 #[test]
-fn what_cannot_be_swept_is_told_why() {
+fn invalid_values_are_refused_with_reason() {
     for (text, part) in [
         ("buffer.size", "write KEY=VALUES"),
         ("=1..2+1", "the key before '=' is missing"),
@@ -79,7 +78,7 @@ fn what_cannot_be_swept_is_told_why() {
             assert!(refusal(text).contains(part), "{}", refusal(text));
         }
     }
-    // Of counts these differ, and so do numbers that no float tells apart.
+    // As counts these differ, and so do numbers that are equal as floats.
     for text in ["k=1m,1024k", "k=9007199254740992,9007199254740993", "k=1s,1ms", "k=none,1m,1024k", "k=1,1k"]
     {
         assert_eq!(values(text).len(), text.split(',').count());
@@ -91,7 +90,7 @@ fn what_cannot_be_swept_is_told_why() {
 }
 
 #[test]
-fn a_grid_has_no_key_twice_and_an_end() {
+fn duplicate_keys_and_too_large_grids_are_refused() {
     let grid = |texts: &[&str]| Grid::new(texts.iter().map(|text| text.parse().unwrap()).collect());
     assert_eq!(grid(&[]), Err(GridError::Empty));
     assert_eq!(grid(&["k=1", "k=2"]), Err(GridError::Twice { key: "k".into() }));
@@ -103,14 +102,14 @@ fn a_grid_has_no_key_twice_and_an_end() {
 
 proptest! {
     #[test]
-    fn an_arithmetic_range_is_what_counting_gives(from in 0u64..1000, count in 0u64..50, step in 1u64..100, over in 0u64..100) {
+    fn arithmetic_range_matches_counting(from in 0u64..1000, count in 0u64..50, step in 1u64..100, over in 0u64..100) {
         let to = from + count * step + over % step;
         let expected: Vec<String> = (from..=to).step_by(step as usize).map(|n| format!("{n}us")).collect();
         prop_assert_eq!(values(&format!("k={from}us..{to}us+{step}us")), expected);
     }
 
     #[test]
-    fn a_geometric_range_is_what_multiplying_gives(from in 1u64..1000, factor in 2u64..9, limit in 1u64..1_000_000_000) {
+    fn geometric_range_matches_multiplication(from in 1u64..1000, factor in 2u64..9, limit in 1u64..1_000_000_000) {
         let to = from.max(limit);
         let mut expected = Vec::new();
         let mut next = from;
@@ -122,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn ends_in_two_units_mean_what_their_reader_reads(kib in 1u64..512, mib in 1u64..64, factor in 2u64..5) {
+    fn range_with_ends_in_two_units_is_exact(kib in 1u64..512, mib in 1u64..64, factor in 2u64..5) {
         let (from, to) = (kib << 10, mib << 20);
         let key: Result<Key, _> = format!("k={kib}KiB..{mib}MiB*{factor}").parse();
         if to < from {
@@ -136,16 +135,16 @@ proptest! {
     }
 
     #[test]
-    fn no_text_is_worse_than_refused(text in "[a-z.=,*+0-9%µ ]{0,30}") {
+    fn parser_does_not_panic(text in "[a-z.=,*+0-9%µ ]{0,30}") {
         let _ = text.parse::<Key>();
         let _ = format!("k={text}").parse::<Key>();
     }
 
     #[test]
-    fn a_grid_is_nested_loops(lengths in prop::collection::vec(1usize..5, 1..4)) {
+    fn grid_matches_nested_loops(lengths in prop::collection::vec(1usize..5, 1..4)) {
         let key = |(at, length): (usize, &usize)| format!("k{at}=1..{length}+1").parse().unwrap();
         let grid = Grid::new(lengths.iter().enumerate().map(key).collect()).unwrap();
-        // An odometer whose last wheel turns first.
+        // Count with the last key changing first.
         let mut wheels = vec![0; lengths.len()];
         for at in 0..grid.len() {
             prop_assert_eq!(&grid.places(at), &wheels);
@@ -162,7 +161,7 @@ proptest! {
     }
 }
 
-/// What the sweeps here are of.
+/// The subject of these sweeps.
 fn about(seed: u64) -> About {
     let (device, workload) = ("sim:ssd-s".to_owned(), "mixed".to_owned());
     About { command: "run", device, workload, seed, is_exact: false }
@@ -174,7 +173,7 @@ struct Small {
     tasks: Vec<Planned<Vec<(String, String)>>>,
     /// Points measured so far.
     measured: AtomicUsize,
-    /// Stop once so many were measured.
+    /// Stop after this number of measurements.
     stop_after: usize,
 }
 
@@ -192,9 +191,9 @@ impl Small {
         Self { grid, tasks, measured: AtomicUsize::new(0), stop_after: usize::MAX }
     }
 
-    fn measure(&self, settings: &[(String, String)]) -> Result<Value, Halt> {
+    fn measure(&self, settings: &[(String, String)]) -> Result<Value, PointError> {
         if self.measured.fetch_add(1, Ordering::Relaxed) >= self.stop_after {
-            return Err(Halt::Stopped);
+            return Err(PointError::Stopped);
         }
         let config = flashlane_sim::profile::load("ssd-s", settings).unwrap();
         let mut drive = flashlane_sim::Drive::new(&config, flashlane_base::Seed(7));
@@ -204,7 +203,7 @@ impl Small {
         Ok(serde_json::to_value(RunResult::from(&run)).unwrap())
     }
 
-    fn sweep(&self, jobs: usize, store: Option<&Store>) -> (String, Swept) {
+    fn sweep(&self, jobs: usize, store: Option<&Store>) -> (String, SweepOutcome) {
         let options = Options { jobs, store, watch: &|_| ControlFlow::Continue(()) };
         let swept = run(&self.tasks, &options, |settings, watch| {
             assert!(watch(Some(0.5)).is_continue());
@@ -218,7 +217,7 @@ impl Small {
 const GRID: [&str; 2] = ["buffer.size=32KiB..256KiB*2", "flash.channels=8,16,7000"];
 
 #[test]
-fn the_result_does_not_depend_on_the_cores() {
+fn result_does_not_depend_on_the_number_of_cores() {
     let small = Small::new(&GRID);
     let (one, swept) = small.sweep(1, None);
     assert_eq!(small.sweep(2, None).0, one);
@@ -235,7 +234,7 @@ fn the_result_does_not_depend_on_the_cores() {
 }
 
 #[test]
-fn a_sweep_that_was_stopped_is_taken_up_again() {
+fn stopped_sweep_resumes() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let (whole, _) = Small::new(&GRID).sweep(2, None);
@@ -254,7 +253,7 @@ fn a_sweep_that_was_stopped_is_taken_up_again() {
 }
 
 #[test]
-fn a_watch_stops_a_sweep() {
+fn watch_stops_a_sweep() {
     let small = Small::new(&GRID);
     let options = Options { jobs: 2, store: None, watch: &|_| ControlFlow::Break(()) };
     let swept = run(&small.tasks, &options, |settings, _| small.measure(settings));
@@ -266,7 +265,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
     #[test]
-    fn files_that_are_gone_or_damaged_are_made_again(fates in prop::collection::vec(0u8..4, 8), jobs in 1usize..4) {
+    fn missing_or_damaged_files_are_measured_again(fates in prop::collection::vec(0u8..4, 8), jobs in 1usize..4) {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path()).unwrap();
         let (whole, _) = Small::new(&GRID).sweep(2, Some(&store));
@@ -294,30 +293,30 @@ proptest! {
 }
 
 #[test]
-fn another_definition_is_another_point() {
+fn definition_distinguishes_points() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let result = serde_json::json!({ "schema": "x", "value": 0.1 });
-    store.keep("a point", "one", &result).unwrap();
+    store.save("a point", "one", &result).unwrap();
     assert_eq!(store.load("a point", "one"), Loaded::Result(result));
     assert_eq!(store.load("a point", "two"), Loaded::Nothing);
-    // A device has no end to be read to, and is not replaced either.
+    // A device is neither read nor replaced.
     let file = store.file("a point", "device");
     std::os::unix::fs::symlink("/dev/full", &file).unwrap();
     let Loaded::Damaged { file: told, reason } = store.load("a point", "device") else {
         panic!("it has an end")
     };
     assert_eq!((told, reason.as_str()), (file, "it is not a regular file"));
-    assert!(store.keep("a point", "device", &serde_json::json!({})).is_err());
+    assert!(store.save("a point", "device", &serde_json::json!({})).is_err());
     let file = store.file("a/b=../1%", "one");
     assert_eq!(file.parent(), Some(dir.path()), "no name leaves the directory");
 }
 
 #[test]
-fn a_file_has_the_fingerprint_of_its_bytes() {
+fn fingerprint_of_file_matches_its_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
-    // More than is read at a time.
+    // More than one read.
     let bytes: Vec<u8> = (0..200_000_u32).map(|n| (n % 251) as u8).collect();
     std::fs::write(&file, &bytes).unwrap();
     assert_eq!(fingerprint_of(&file).unwrap(), fingerprint(&bytes));
@@ -327,7 +326,7 @@ fn a_file_has_the_fingerprint_of_its_bytes() {
 }
 
 #[test]
-fn seeds_are_drawn_as_their_mean() {
+fn figure_shows_the_mean_over_seeds() {
     let grid = Grid::new(vec!["seed=1,2".parse().unwrap(), "k=10,20,30".parse().unwrap()]).unwrap();
     let outcome = |at: usize| {
         let measures = Measures { mean_ns: Some(1000.0 * (at as f64 + 1.0)), ..Measures::default() };
@@ -341,7 +340,7 @@ fn seeds_are_drawn_as_their_mean() {
     assert!(!figure.x.log && figure.caption.contains("mean of 2 repetitions"), "{figure:?}");
 }
 
-/// A point measured with this mean latency, in us.
+/// The outcome of a point with this mean latency, in us.
 fn measured(mean_us: f64) -> Outcome {
     let measures = Measures {
         mean_ns: Some(1000.0 * mean_us),
@@ -353,7 +352,7 @@ fn measured(mean_us: f64) -> Outcome {
 }
 
 #[test]
-fn repetitions_make_one_row_with_its_interval() {
+fn repetitions_give_one_row_with_an_interval() {
     let grid = Grid::new(vec!["policy=a,b,c".parse().unwrap()]).unwrap();
     let outcomes = [100.0, 101.0, 50.0, 120.0, 119.0, 60.0, 110.0, 111.0, 55.0].map(measured);
     let result = result_of(about(7), &grid, &outcomes, &METRICS[0]);
@@ -361,18 +360,18 @@ fn repetitions_make_one_row_with_its_interval() {
     let row = &result.rows[0];
     assert_eq!(row.measures.mean_ns, Some(110e3));
     assert_eq!(row.measures.max_ns, Some(600e3), "the longest of all");
-    // Student's t of two degrees of freedom, a standard deviation of 10 us, three repetitions.
+    // Student's t with two degrees of freedom, a standard deviation of 10 us, three repetitions.
     assert!((row.half_widths["mean_ns"] - 4.3027 * 10e3 / 3_f64.sqrt()).abs() < 1.0, "{:?}", row.half_widths);
     assert_eq!(row.repetitions.iter().map(|r| r.seed).collect::<Vec<_>>(), [7, 8, 9]);
     let standings: Vec<Standing> = result.rows.iter().map(|row| row.compared.unwrap().standing).collect();
     assert_eq!(standings, [Standing::Worse, Standing::Worse, Standing::Best]);
     assert_eq!(result.comparison.as_ref().unwrap().verdict, Verdict::OneBest);
-    // Words are bars, with their intervals.
+    // Words are drawn as bars with intervals.
     let bars = &result.figures[0];
     assert_eq!(bars.x.names, ["a", "b", "c"]);
     assert_eq!(bars.series[0].points, [(0.0, 110.0), (1.0, 110.0 + 1.0 / 3.0), (2.0, 55.0)]);
     assert_eq!(bars.series[0].intervals.len(), 3);
-    // The same points, one by one.
+    // The same points without repetitions.
     let seeds = Grid::new(vec!["seed=7,8,9".parse().unwrap(), "policy=a,b,c".parse().unwrap()]).unwrap();
     let by_seed = result_of(about(7), &seeds, &outcomes, &METRICS[0]);
     let of_policies = by_seed.rows[3..6].iter().map(|row| row.compared.unwrap().standing);
@@ -380,7 +379,7 @@ fn repetitions_make_one_row_with_its_interval() {
 }
 
 #[test]
-fn points_equal_to_the_last_digit_have_no_winner() {
+fn identical_points_have_no_winner() {
     let grid = Grid::new(vec!["policy=none,fifo,lru,parallel,bplru,cflru".parse().unwrap()]).unwrap();
     for repeat in [1, 5] {
         let outcomes = vec![measured(125.3); 6 * repeat];
@@ -390,7 +389,7 @@ fn points_equal_to_the_last_digit_have_no_winner() {
 }
 
 #[test]
-fn a_range_with_a_dash_is_answered_with_dots() {
+fn range_with_a_dash_gets_a_hint() {
     for (text, part) in
         [("k=1-32", "'1..32*2'"), ("k=4KiB-64KiB", "'4KiB..64KiB*2'"), ("k=4,10%-30%", "'10%..30%*2'")]
     {
@@ -403,7 +402,7 @@ fn a_range_with_a_dash_is_answered_with_dots() {
 }
 
 #[test]
-fn a_depth_sweep_names_its_knee() {
+fn depth_sweep_has_a_knee() {
     let knees = |depths: &str, mean_us: &[f64], in_flight: &[f64]| {
         let grid = Grid::new(vec![format!("workload.depth={depths}").parse().unwrap()]).unwrap();
         let outcome = |(mean_us, in_flight): (&f64, &f64)| {
@@ -415,7 +414,7 @@ fn a_depth_sweep_names_its_knee() {
         result_of(about(0), &grid, &outcomes, Metric::named("iops").unwrap()).knees
     };
     let depths = [1.0, 2.0, 4.0, 8.0, 16.0];
-    // A device of four channels: latency grows once they are all in use.
+    // A device with four channels: latency grows once all are in use.
     let four = knees("1..16*2", &[100.0, 100.0, 102.0, 200.0, 400.0], &depths);
     assert_eq!(four.iter().map(|knee| (knee.depth, knee.is_at_edge)).collect::<Vec<_>>(), [(4.0, false)]);
     let rising = knees("1..16*2", &[100.0; 5], &depths);
@@ -424,7 +423,7 @@ fn a_depth_sweep_names_its_knee() {
 }
 
 #[test]
-fn a_repetition_that_is_missing_makes_its_point_partial() {
+fn missing_repetition_makes_its_point_partial() {
     let grid = Grid::new(vec!["k=1,2,3".parse().unwrap()]).unwrap();
     let mut outcomes = vec![measured(100.0); 6];
     outcomes[5] = Outcome::not_run();

@@ -1,20 +1,20 @@
-//! What a key takes in turn, as it is written: `KEY=VALUE{,VALUE}`, each a value or a range.
+//! The values of a swept key: `KEY=VALUE{,VALUE}`, each a value or a range.
 //!
 //! ```text
-//! VALUE = text             any value that the key takes
+//! VALUE = text             any value of the key
 //!       | A..B*F           A, A*F, A*F*F … up to B
 //!       | A..B+STEP        A, A+STEP … up to B
 //! ```
 //!
-//! The values of a range are written in the unit of its ends where that is the same, else in the largest of the units
-//! given in which they are whole; what they mean is left to whoever reads the key.
+//! The values of a range are written in the unit of its ends where that is the same, else in the largest of the given
+//! units in which they are whole; the reader of the key interprets them.
 
 use crate::decimal::Decimal;
 use flashlane_base::units::Quantity;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-/// The most points of a grid; a limit only so that a slip of the pen cannot exhaust memory.
+/// Maximum number of points of a grid, so that a typing error cannot exhaust memory.
 pub const POINTS_MAX: usize = 100_000;
 
 /// A key and its values, in the order given.
@@ -22,29 +22,29 @@ pub const POINTS_MAX: usize = 100_000;
 pub struct Key {
     /// The key.
     pub name: String,
-    /// Its values, as they would be written alone.
+    /// Its values, each as written without a range.
     pub values: Vec<String>,
-    /// What its values are of, and how many: bytes, nanoseconds, bytes a second, wholes or things; `None` where they are
+    /// The quantity of its values, and the values in bytes, nanoseconds, bytes per second, shares or counts; `None` for
     /// words.
     pub numbers: Option<(Quantity, Vec<f64>)>,
 }
 
-/// Why values could not be read.
+/// Values could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot sweep '{given}': {reason}")]
 pub struct ValuesError {
     /// The whole text.
     pub given: String,
-    /// What is wrong with it and what would do.
+    /// The fault, and the expected form.
     pub reason: String,
 }
 
 impl Key {
-    /// Reads `KEY=VALUES`. `quantity` is what the key's numbers are of, where that is known: some units, like `k`, mean
-    /// different things for different quantities.
+    /// Reads `KEY=VALUES`. `quantity` returns the quantity of a key's numbers, where known: some units, like `k`, have
+    /// different meanings for different quantities.
     ///
     /// # Errors
-    /// [`ValuesError`] says what is wrong and what would do.
+    /// [`ValuesError`] with the fault and the expected form.
     pub fn parse(text: &str, quantity: impl Fn(&str) -> Option<Quantity>) -> Result<Self, ValuesError> {
         let error = |reason: String| ValuesError { given: text.into(), reason };
         let Some((name, list)) = text.split_once('=') else {
@@ -81,13 +81,13 @@ impl Key {
 impl FromStr for Key {
     type Err = ValuesError;
 
-    /// Reads `KEY=VALUES` of a key whose quantity shows in its units.
+    /// Reads `KEY=VALUES` of a key whose quantity follows from its units.
     fn from_str(text: &str) -> Result<Self, ValuesError> {
         Self::parse(text, |_| None)
     }
 }
 
-/// Whether an item is two numbers with a dash between, as ranges are written elsewhere.
+/// Returns whether an item is two numbers with a dash, the notation of ranges elsewhere.
 fn is_dashed(item: &str) -> bool {
     let is_number = |text: &str| {
         Written::parse(text).is_ok_and(|end| Quantity::ALL.iter().any(|q| q.scale(end.unit).is_some()))
@@ -95,7 +95,7 @@ fn is_dashed(item: &str) -> bool {
     item.split_once('-').is_some_and(|(from, to)| is_number(from) && is_number(to))
 }
 
-/// A number and its unit, as they are written.
+/// A number and its unit, as written.
 #[derive(Clone, Copy)]
 struct Written<'a> {
     number: Decimal,
@@ -118,7 +118,7 @@ impl<'a> Written<'a> {
     }
 }
 
-/// How a range goes on.
+/// The step of a range.
 enum Step<'a> {
     Times(Decimal),
     Plus(Written<'a>),
@@ -177,11 +177,11 @@ fn range(item: &str, from: &str, rest: &str, known: Option<Quantity>) -> Result<
     Ok(values)
 }
 
-/// The units of a range, each with how many of the smallest it has, largest first.
+/// The units of a range, largest first, each with its size in the smallest unit.
 struct Units<'a>(Vec<(&'a str, Decimal)>);
 
 impl<'a> Units<'a> {
-    /// The units of `ends`, which are of one quantity.
+    /// Returns the units of `ends`, which must be of one quantity.
     fn common(ends: &[Written<'a>], known: Option<Quantity>) -> Result<Self, String> {
         let mut given: Vec<&str> = Vec::new();
         for end in ends.iter().filter(|end| !end.has_any_unit()) {
@@ -201,7 +201,7 @@ impl<'a> Units<'a> {
                 Some(quantity) => format!("{} is expected, but its units are {named}", quantity.what()),
                 None => format!("the units {named} do not belong to one quantity"),
             }),
-            // In one unit there is nothing to convert, whatever it means.
+            // A single unit needs no conversion.
             (Some(_), []) => Ok(Self(vec![("", Decimal::ONE)])),
             (Some(_), [unit]) => Ok(Self(vec![(unit, Decimal::ONE)])),
             (Some(_), _) if suitable.len() > 1 => Err(format!(
@@ -236,8 +236,8 @@ impl<'a> Units<'a> {
     }
 }
 
-/// A value that is there twice, if one is, with how it is written the first time: `1MiB` and `1024KiB` are one value
-/// where they are so for each quantity that all of the numbers can be of, whatever words stand beside them.
+/// Returns a value that is given twice, with its first notation: `1MiB` and `1024KiB` are one value where they are
+/// equal for each quantity that all of the numbers can have; words are compared as text.
 fn twice(values: &[String], known: Option<Quantity>) -> Option<(&String, &String)> {
     let all = known.map_or(Quantity::ALL.to_vec(), |quantity| vec![quantity]);
     let is_number = |value: &String| all.iter().any(|&quantity| exact(value, quantity).is_some());
@@ -252,7 +252,7 @@ fn twice(values: &[String], known: Option<Quantity>) -> Option<(&String, &String
     })
 }
 
-/// How many of the smallest unit a value is; of a share, how many percent.
+/// Returns a value in its smallest unit; a share in percent.
 fn exact(value: &str, quantity: Quantity) -> Option<Decimal> {
     let written = Written::parse(value).ok()?;
     if written.has_any_unit() {
@@ -262,7 +262,7 @@ fn exact(value: &str, quantity: Quantity) -> Option<Decimal> {
     written.number.times(if scale < 1.0 { Decimal::ONE } else { Decimal::whole(scale as u64) })
 }
 
-/// The values as numbers of one quantity, where all of them are.
+/// Returns the values as numbers of one quantity, where all of them are numbers.
 fn numbers(values: &[String], known: Option<Quantity>) -> Option<(Quantity, Vec<f64>)> {
     let all = known.map_or(Quantity::ALL.to_vec(), |quantity| vec![quantity]);
     all.into_iter().find_map(|quantity| {

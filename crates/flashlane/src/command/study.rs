@@ -70,7 +70,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     for (file, reason) in &studied.damaged {
         tell(&format!("'{}' cannot be used again: {reason}; it was measured again", file.display()));
     }
-    if let Some(error) = &studied.unkept {
+    if let Some(error) = &studied.store_error {
         tell(&format!("not all measurements could be kept to go on from: {error}"));
     }
     let study = studied.result;
