@@ -1,6 +1,5 @@
-//! The block layer on the simulated SDF of the paper: what it leaves of the device's bandwidth and capacity, how many
-//! requests it needs in flight, and how long it takes to find its blocks again. All but the last line is virtual time, so
-//! that it is the same on every machine.
+//! The block layer on the simulated SDF of the paper: its share of the device's bandwidth and capacity, the requests that
+//! it needs in flight, and the time of recovery. All but the last line are virtual time, the same on every machine.
 //!
 //! `cargo bench -p flashlane-studies --bench blocks`; `cargo test` runs it small.
 
@@ -14,12 +13,12 @@ use std::ops::ControlFlow;
 
 fn main() {
     let quick = !std::env::args().any(|argument| argument == "--bench");
-    // As a test, four channels do.
+    // Four channels are enough for a test.
     let channels = if quick { 4 } else { 44 };
     bandwidth(channels, if quick { 1 } else { 5 });
     capacity();
     in_flight(channels, if quick { 8 } else { 400 });
-    // As a test it would take as long as all others together.
+    // Too slow for a test: as long as all others together.
     if !quick {
         recovery(channels);
     }
@@ -43,7 +42,7 @@ fn watch(_: f64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// Bytes a second of whole units, one in flight on each lane, `rounds` times.
+/// Measures bytes per second of whole units, one in flight on each lane, `rounds` times.
 fn of_the_device(device: &mut dyn Device, rounds: u64, request: fn(u64, u64, u64) -> Request) -> f64 {
     let profile = device.profile().clone();
     let (lanes, unit) = (u64::from(profile.lanes), profile.erase_unit_bytes);
@@ -115,10 +114,10 @@ fn capacity() {
     println!("blocks-capacity: {:.2}% of raw flash is user data", 100.0 * user as f64 / raw);
 }
 
-/// What is measured with so many in flight: the user's bytes a second.
+/// Measures the user's bytes per second with this number of operations in flight.
 fn mixed(channels: u64, placement: Placement, in_flight: u64, puts: f64, operations: u64) -> f64 {
     let options = BlockOptions { placement, ..BlockOptions::default() };
-    // Flash whose programs do not take all the same time: lanes part, as real ones do.
+    // Flash with varying program times, so that lanes get out of step, as real ones do.
     let mut blocks = formatted(channels, &[("flash.noise", "10%")], options);
     let seed = Seed(1);
     let fill = Load {
@@ -163,8 +162,8 @@ fn in_flight(channels: u64, operations: u64) {
     }
 }
 
-/// A device whose every unit is written and has to be looked at twice from both ends, since nothing of ours is in it: none
-/// of this size takes longer.
+/// A device with every unit written and without blocks of ours, so that each is read twice from both ends: the slowest
+/// recovery of this size.
 fn recovery(channels: u64) {
     let mut device = formatted(channels, &[], BlockOptions::default()).into_device();
     let (lanes, units) = (channels as u32, device.profile().capacity_bytes / (8 << 20));

@@ -1,17 +1,16 @@
-//! The block layer over a file divided into lanes: puts of whole blocks, against fio's plain sequential writes of a unit's
+//! The block layer over a file divided into lanes: puts of whole blocks, compared with fio's sequential writes of a unit's
 //! size to the same file at the same depth, with direct I/O, in alternating runs. Every put is durable and checksummed,
-//! and counts with its user's bytes alone. Prints one line: the median ratio of the rounds, and the medians of both.
+//! and only its user's bytes count. Prints one line: the median ratio of the rounds, and the medians of both.
 //!
 //! | variable | means | unless set |
 //! | --- | --- | --- |
-//! | `FLASHLANE_BENCH_DIR` | where the file is made | the directory for temporary files |
+//! | `FLASHLANE_BENCH_DIR` | the directory of the file | the directory for temporary files |
 //! | `FLASHLANE_BENCH_SIZE` | the file's size | `4GiB` |
 //! | `FLASHLANE_BENCH_WRITE` | an erase unit, which is a write | `8MiB` |
 //! | `FLASHLANE_BENCH_ROUNDS` | rounds of runs, each of them over the whole file | `5` |
 //! | `FLASHLANE_BENCH_DEPTH` | puts in flight | `32` |
 //!
-//! Without fio on PATH only our own figure is printed. Outside `cargo bench` it runs once, small, to be sure that it
-//! still can.
+//! Without fio on PATH only Flashlane's figure is printed. Outside `cargo bench` it runs once, small, as a test.
 
 #[path = "../../host/benches/fio/mod.rs"]
 mod fio;
@@ -57,9 +56,9 @@ fn main() {
     }
 }
 
-/// Fills the file with blocks; user's bytes a second.
+/// Fills the file with blocks. Returns the user's bytes per second.
 fn puts(path: &Path, unit_bytes: u64, depth: u32, round: u64) -> f64 {
-    // What fio left there looks like nothing; a file system below it that has no direct I/O is no place to measure.
+    // fio's data is not recognized as blocks; a file system without direct I/O cannot be measured.
     let file = OpenOptions { allow_page_cache: true, ..OpenOptions::destroy(path) };
     let file = file.open().unwrap_or_else(|e| panic!("{e}"));
     let lanes = depth.max(44);
@@ -84,7 +83,7 @@ fn puts(path: &Path, unit_bytes: u64, depth: u32, round: u64) -> f64 {
     done.puts.bytes_per_s(done.elapsed)
 }
 
-/// Bytes a second that fio writes: field 48 of its terse format, in KiB.
+/// Returns fio's bytes per second: field 48 of its terse format, in KiB.
 fn fio_writes(path: &Path, write_bytes: u64, depth: u64) -> Option<f64> {
     let rate = fio(path, depth, &["--rw=write", &format!("--bs={write_bytes}")], 47)?;
     Some(rate * 1024.0)

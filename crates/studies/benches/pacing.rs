@@ -1,7 +1,7 @@
-//! What garbage collection costs the host's writes, in virtual time: `nvme-tlc` in the state that random overwrites
-//! leave, 4 KiB random writes at depth 8, with the profile's pacing and with whole victims at a mark.
+//! The cost of GC for the host's writes, in virtual time: `nvme-tlc` in the state after random overwrites, 4 KiB random
+//! writes at depth 8, with the profile's pacing and with whole victims at a watermark.
 //!
-//! `cargo bench --bench pacing`; `cargo test` runs it small, so that it cannot rot.
+//! `cargo bench --bench pacing`; `cargo test` runs it small.
 
 use flashlane_base::Seed;
 use flashlane_measure::{Options, run};
@@ -18,7 +18,7 @@ const SMALL: &[(&str, &str)] = &[
 ];
 
 fn main() {
-    // Cargo says so when it benchmarks; without it this is a test.
+    // Cargo passes `--bench` to a benchmark; without it this is a test.
     let quick = !std::env::args().any(|argument| argument == "--bench");
     measure("gc-paced", "the profile's", &[], quick);
     measure("gc-watermark", "whole victims at a mark", &[("cleaning.pacing", "watermark")], quick);

@@ -1,22 +1,22 @@
-//! Whether the papers' figures come out, and how near the simulator is to DiskSim: one line a figure.
+//! Reproduction of the papers' figures, and the difference to DiskSim: one line per figure.
 //!
-//! The traces that come with the SSD extension for DiskSim are used where they are, in a folder `shared/data` beside the
-//! repository; without them the studies leave out what needs them, and say so.
+//! The traces that come with the SSD extension for DiskSim are used where available, in a folder `shared/data` beside
+//! the repository; without them the studies skip what needs them, with a warning.
 //!
-//! `cargo bench --bench papers`; `cargo test` makes one figure in its quick form.
+//! `cargo bench --bench papers`; `cargo test` measures one figure in its quick form.
 
 use flashlane_studies::{Options, REGISTRY, Row, StudyResult, Value, Verdict, run};
 use std::path::Path;
 
 fn main() {
-    // Cargo says so when it benchmarks; without it this is a test.
+    // Cargo passes `--bench` to a benchmark; without it this is a test.
     let quick = !std::env::args().any(|argument| argument == "--bench");
     if quick {
-        tell("disksim", &study("disksim", Some("synthetic"), true));
+        print("disksim", &study("disksim", Some("synthetic"), true));
         return;
     }
     for paper in REGISTRY {
-        tell(paper.paper, &study(paper.paper, None, false));
+        print(paper.paper, &study(paper.paper, None, false));
     }
 }
 
@@ -28,7 +28,7 @@ fn study(paper: &str, figure: Option<&str>, quick: bool) -> StudyResult {
     run(paper, figure, options).expect("a study of the registry").result
 }
 
-fn tell(paper: &str, result: &StudyResult) {
+fn print(paper: &str, result: &StudyResult) {
     let missed = result.rows.iter().filter(|row| row.verdict == Verdict::Missed).count();
     println!("{paper}-missed: {missed} of {} quantities", result.rows.len());
     for warning in &result.warnings {
@@ -42,7 +42,7 @@ fn tell(paper: &str, result: &StudyResult) {
     }
 }
 
-/// How far the farthest of these numbers is from the one it is compared with.
+/// Returns the largest deviation of these numbers from their published ones, in percent.
 fn farthest_percent(rows: Vec<&Row>) -> f64 {
     let off = rows.into_iter().map(|row| match (&row.published, &row.measured) {
         (Value::Number(published), Value::Number(measured)) => (measured / published - 1.0).abs() * 100.0,

@@ -1,7 +1,7 @@
-//! How often start-up and period of a run are found on random drives: one line a figure.
+//! The score of detecting start-up and period on random drives: one line per figure.
 //!
-//! `cargo bench --bench phases`, and `-- N` for another number of drives than 200, `-- N SEED` for others;
-//! `cargo test` runs it small, so that it cannot rot.
+//! `cargo bench --bench phases`, and `-- N` for another number of drives than 200, `-- N SEED` for other drives;
+//! `cargo test` runs it small.
 
 mod process;
 
@@ -11,7 +11,7 @@ use process::user_cpu_s;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    // Cargo says so when it benchmarks; without it this is a test.
+    // Cargo passes `--bench` to a benchmark; without it this is a test.
     let small = !arguments.iter().any(|argument| argument == "--bench");
     let mut numbers = arguments.iter().filter_map(|argument| argument.parse::<u64>().ok());
     let drives = numbers.next().unwrap_or(if small { 4 } else { 200 });

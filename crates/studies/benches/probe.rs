@@ -1,6 +1,6 @@
-//! How long the probe takes, and how often it is right: one line a figure.
+//! The duration of the probe, and its score: one line per figure.
 //!
-//! `cargo bench --bench probe`; `cargo test` runs each figure small, so that it cannot rot. The file to be probed is
+//! `cargo bench --bench probe`; `cargo test` runs each figure small. The file to be probed is
 //! made below the system's folder for temporary files; `FLASHLANE_BENCH_DIR` names another, on a disk.
 
 mod process;
@@ -14,7 +14,7 @@ use process::user_cpu_s;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn main() {
-    // Cargo says so when it benchmarks; without it this is a test.
+    // Cargo passes `--bench` to a benchmark; without it this is a test.
     let quick = !std::env::args().any(|argument| argument == "--bench");
     let only = std::env::var("FLASHLANE_ONLY").unwrap_or_default();
     match only.as_str() {
@@ -58,7 +58,7 @@ fn scored(drives: u64) {
     }
 }
 
-/// Recommendations against runs; `FLASHLANE_ADVICE` says how many random drives, 200 unless given.
+/// Compares recommendations with runs; `FLASHLANE_ADVICE` is the number of random drives, 200 by default.
 fn advised(quick: bool) {
     let drives = std::env::var("FLASHLANE_ADVICE").ok().and_then(|text| text.parse().ok()).unwrap_or(200);
     let mut subjects = random(if quick { 3 } else { drives }, Seed(0));
@@ -67,7 +67,7 @@ fn advised(quick: bool) {
     }
     let effort = if quick { Effort::Quick } else { Effort::Normal };
     let done = AtomicUsize::new(0);
-    // Hours may pass: each drive is reported when it is done.
+    // This may take hours, so each drive is reported when it is done.
     let all = compare(&subjects, effort, Seed(0), &|comparisons| {
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         eprintln!("{done} of {} drives: {}", subjects.len(), comparisons[0].drive);
@@ -100,7 +100,7 @@ fn print_missed(missed: &Comparison) {
     );
 }
 
-/// A plain file has no structure of its own, and a disk of a virtual machine shows none.
+/// A file has no flash structure, and the disk of a virtual machine shows none.
 fn file() {
     let folder = std::env::var_os("FLASHLANE_BENCH_DIR").map_or_else(std::env::temp_dir, Into::into);
     let path = folder.join(format!("flashlane-bench-{}", std::process::id()));
@@ -132,7 +132,7 @@ fn file() {
     }
 }
 
-/// Structural findings that claim to be found.
+/// Returns the number of structural findings.
 fn invented(result: &ProbeResult) -> usize {
     let features = [
         Feature::ChunkSize,

@@ -1,8 +1,8 @@
-//! How fast traces are replayed on a simulated drive: requests a second of user CPU on one core, reading and
-//! decompressing the trace and recording every latency included.
+//! Speed of replaying traces on a simulated drive: requests per second of user CPU on one core, including reading and
+//! decompressing the trace and recording every latency.
 //!
-//! The trace is the IOzone trace of the SSD extension for DiskSim where that is there, in a folder `shared/data` beside
-//! the repository, else one that is made here after its statistics.
+//! The trace is the IOzone trace of the SSD extension for DiskSim where available, in a folder `shared/data` beside the
+//! repository, else one generated here after its statistics.
 //!
 //! `cargo bench --bench replay`; `cargo test` replays a small part.
 
@@ -16,7 +16,7 @@ use process::user_cpu_s;
 use std::path::PathBuf;
 
 fn main() {
-    // Cargo says so when it benchmarks; without it this is a test.
+    // Cargo passes `--bench` to a benchmark; without it this is a test.
     let quick = !std::env::args().any(|argument| argument == "--bench");
     let (limit, rounds) = if quick { (1_000, 1) } else { (usize::MAX, 3) };
     let trace = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/"))
@@ -29,7 +29,7 @@ fn main() {
         ("replay-iozone-closed", "32 in flight", closed_loop),
     ] {
         let mut best = (0.0_f64, None);
-        // The best of several: the machine's other work only ever slows one down.
+        // The best of several: other load on the machine only slows a run down.
         for _ in 0..rounds {
             let mut drive = drive();
             let before = user_cpu_s();
@@ -39,7 +39,7 @@ fn main() {
             } else {
                 measured(&mut drive, stand_in().take(limit), &how)
             };
-            // The system counts in hundredths of a second.
+            // The system's resolution is 1/100 s.
             let rate = result.requests as f64 / (user_cpu_s() - before).max(0.01);
             if rate > best.0 {
                 best = (rate, Some(result));
@@ -65,8 +65,8 @@ fn measured(drive: &mut Drive, records: impl Iterator<Item = Record>, how: &Repl
     replay(drive, records, how, Options::default()).expect("the trace fits the drive")
 }
 
-/// 100,000 writes over 940 s in bursts: five in six of 256 KiB, the others of 4 KiB to 4 MiB, most of them following
-/// on from the one before, within the first 16 GiB.
+/// 100,000 writes over 940 s in bursts: five in six of 256 KiB, the others of 4 KiB to 4 MiB, most of them sequential,
+/// within the first 16 GiB.
 fn stand_in() -> impl Iterator<Item = Record> {
     let mut random = Seed(1).derive("stand-in").source();
     let (mut at, mut next) = (Instant::ZERO, 0);

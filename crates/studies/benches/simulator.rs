@@ -1,7 +1,7 @@
-//! How fast the simulator is: one line a figure, in requests simulated a second of user CPU on one core, the
+//! How fast the simulator is: one line per figure, in simulated requests per second of user CPU on one core, the
 //! measuring loop with every latency recorded included.
 //!
-//! `cargo bench --bench simulator`; `cargo test` runs each figure small, so that it cannot rot.
+//! `cargo bench --bench simulator`; `cargo test` runs each figure small.
 
 mod process;
 
@@ -12,7 +12,7 @@ use flashlane_workload::{Job, Mix, Pattern, Workload};
 use process::{resident_bytes, user_cpu_s};
 
 fn main() {
-    // Cargo says so when it benchmarks; without it this is a test.
+    // Cargo passes `--bench` to a benchmark; without it this is a test.
     let quick = !std::env::args().any(|argument| argument == "--bench");
     let scale = if quick { 1000 } else { 1 };
     random(
@@ -48,11 +48,11 @@ fn random(id: &str, what: &str, state: &str, mix: Mix, requests: u64) {
     let workload = Workload::single(job, requests);
     let mut best = 0.0_f64;
     let mut amplification = None;
-    // The best of three: the machine's other work only ever slows a run down.
+    // The best of three: other load on the machine only slows a run down.
     for _ in 0..3 {
         let before = user_cpu_s();
         let result = run(&mut drive, &workload, Options::default()).expect("the bench's own workload");
-        // The system counts in hundredths of a second.
+        // The system's resolution is 1/100 s.
         best = best.max(result.requests as f64 / (user_cpu_s() - before).max(0.01));
         amplification = result.counters.write_amplification();
     }

@@ -1,8 +1,8 @@
-//! How long uFLIP takes: the paper's whole grid on a simulated drive, its figures in their quick form, and a first row
-//! of a plain file.
+//! Duration of uFLIP: the paper's whole grid on a simulated drive, its figures in their quick form, and a quick row of a
+//! file.
 //!
-//! `cargo bench --bench uflip`; `cargo test` makes each small, so that it cannot rot. The file is made below the system's
-//! folder for temporary files; `FLASHLANE_BENCH_DIR` names another, on a disk.
+//! `cargo bench --bench uflip`; `cargo test` runs each small. The file is created below the system's folder for temporary
+//! files; `FLASHLANE_BENCH_DIR` names another, on a disk.
 
 mod process;
 
@@ -13,7 +13,7 @@ use flashlane_uflip::{Benchmark, Effort, Options, uflip};
 use process::user_cpu_s;
 
 fn main() {
-    // Cargo says so when it benchmarks; without it this is a test.
+    // Cargo passes `--bench` to a benchmark; without it this is a test.
     let quick = !std::env::args().any(|argument| argument == "--bench");
     simulated(quick);
     study(quick);
@@ -56,7 +56,7 @@ fn simulated(quick: bool) {
     );
 }
 
-/// A row of a plain file; what it is of is the disk below it.
+/// A row of a file, which measures the disk below it.
 fn file(quick: bool) {
     let dir = std::env::var_os("FLASHLANE_BENCH_DIR").map_or_else(std::env::temp_dir, Into::into);
     let path = dir.join(format!("flashlane-bench-uflip-{}", std::process::id()));

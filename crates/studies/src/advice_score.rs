@@ -1,9 +1,9 @@
-//! How often the probe's recommendations hold: each is run as its own line says, on a drive in the state in which the
-//! probe found its own, and compared.
+//! The score of the probe's recommendations: each workload line is run on a new drive in the state before the probe,
+//! and compared.
 //!
-//! The drives are all conventional profiles, and random ones that are drawn without regard to what the probe knows:
-//! any number of channels, several mappings and orders, every buffer policy, readahead caches of up to 64 MiB, with and
-//! without caches and planes that work together, and each fresh, full or fragmented.
+//! The drives are all conventional profiles, and random ones, drawn without regard to the probe's assumptions: any
+//! number of channels, several mappings and orders, every buffer policy, readahead caches of up to 64 MiB, with and
+//! without cache mode and multi-plane operations, and each fresh, full or fragmented.
 
 use flashlane_base::{Random, Seed};
 use flashlane_device::Device;
@@ -14,13 +14,13 @@ use flashlane_sim::profile;
 use flashlane_workload::Workload;
 use rayon::prelude::*;
 
-/// A recommendation holds where its bandwidth is within this share of what a run measures.
+/// A recommendation holds where its bandwidth is within this share of that of a run.
 pub const TOLERANCE: f64 = 0.1;
 
 /// The kinds of recommendation.
 pub const LOADS: [&str; 3] = ["random_read", "scan", "random_write"];
 
-/// The states in which a simulated drive can begin.
+/// The initial states of a simulated drive.
 pub const STATES: [&str; 3] = ["fresh", "full", "fragmented"];
 
 /// A drive to be probed.
@@ -34,34 +34,34 @@ pub struct Subject {
     pub state: &'static str,
 }
 
-/// What a recommendation says beside what a run measures.
+/// A recommendation and the run of its line.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// The drive's name and state.
     pub drive: String,
     /// The kind of load.
     pub load: &'static str,
-    /// Bytes a second, recommended; `None` where nothing was recommended.
+    /// Recommended bytes per second; `None` without a recommendation.
     pub recommended: Option<f64>,
-    /// Bytes a second of the run.
+    /// Bytes per second of the run.
     pub measured: f64,
     /// The line that was run.
     pub workload: String,
 }
 
 impl Comparison {
-    /// By how much the recommendation is off, as a share of what was measured; infinite where there is none.
+    /// Returns the error of the recommendation, as a share of the measured rate; infinite without a recommendation.
     pub fn error(&self) -> f64 {
         self.recommended.map_or(f64::INFINITY, |bytes| (bytes / self.measured - 1.0).abs())
     }
 
-    /// Whether it holds.
+    /// Returns whether the recommendation holds.
     pub fn holds(&self) -> bool {
         self.error() <= TOLERANCE
     }
 }
 
-/// All conventional profiles, in every state.
+/// Returns all conventional profiles, in every state.
 pub fn profiles() -> Vec<Subject> {
     let all = profile::PROFILES.iter().filter(|profile| {
         let drive = profile::load(profile.name, &[]).expect("a shipped profile");
@@ -77,7 +77,7 @@ pub fn profiles() -> Vec<Subject> {
     .collect()
 }
 
-/// Random drives, each in one of the states.
+/// Returns random drives, each in one of the states.
 pub fn random(drives: u64, seed: Seed) -> Vec<Subject> {
     (0..drives)
         .map(|number| {
@@ -94,8 +94,8 @@ pub fn random(drives: u64, seed: Seed) -> Vec<Subject> {
         .collect()
 }
 
-/// Probes every subject and compares its three recommendations, on all cores. `finished` is called with those of each
-/// subject as soon as they are known, in no order.
+/// Probes every subject and compares its three recommendations, on all cores. Calls `finished` for each subject as soon
+/// as it is done, in any order.
 pub fn compare(
     subjects: &[Subject],
     effort: Effort,
@@ -122,7 +122,7 @@ fn compare_one(subject: &Subject, effort: Effort, seed: Seed) -> Vec<Comparison>
             let Some(point) = result.recommendation.get(load) else {
                 return Comparison { drive, load, recommended: None, measured: 0.0, workload: String::new() };
             };
-            // Of a drive that was not written, this is measured where the probe has written in order.
+            // On a never written drive, the probe measures this where it has written in order.
             let filled = point.area_bytes.is_some();
             let measured = measure(&subject.config(if filled { "full" } else { state }), seed, point);
             let recommended = Some(point.rate.bandwidth_bytes_per_s);
@@ -131,7 +131,7 @@ fn compare_one(subject: &Subject, effort: Effort, seed: Seed) -> Vec<Comparison>
         .collect()
 }
 
-/// Runs a recommendation's line on a new drive.
+/// Measures a recommendation's line on a new drive.
 fn measure(config: &DriveConfig, seed: Seed, point: &Recommendation) -> f64 {
     let workload = Workload::parse(&point.rate.workload).expect("a line that can be run");
     let mut device = device(config, Seed(seed.0 ^ 0x5a5a));
@@ -163,7 +163,7 @@ fn between(random: &mut Random, low: f64, high: f64) -> f64 {
     low * (high / low).powf(random.unit())
 }
 
-/// Draws the profile of a drive; some draws cannot be.
+/// Draws the profile of a drive; some draws are invalid.
 fn draw(random: &mut Random) -> String {
     const MIB: u64 = 1 << 20;
     let page = one_of(random, &[2048_u64, 4096, 8192, 16384]);
@@ -181,7 +181,7 @@ fn draw(random: &mut Random) -> String {
     };
     let all_planes = channels * packages * dies * planes;
     let reserve = 1.08 + 0.25 * random.unit();
-    // At least 40 blocks a plane, and a gigabyte.
+    // At least 40 blocks per plane, and a gigabyte.
     let wanted = (1 << 30) + random.below(1 << 30);
     let blocks = ((wanted as f64 * reserve) as u64).div_ceil(all_planes * pages * page).max(40);
     let capacity = (all_planes * blocks * pages * page) as f64 / reserve;
@@ -275,9 +275,9 @@ mod tests {
         assert!(missed.is_empty(), "{missed:#?}");
     }
 
-    /// All reads and scans, and all writes but one: where single writes fill drives of many planes, a drive sustains one
-    /// rate while its planes clean in step, as `run` alone leaves them, and another once other loads have put them out of
-    /// step (random 4: at the same write amplification, 31 and 26 MB/s).
+    /// All reads and scans, and all writes but one: where single writes fill a drive of many planes, its rate is
+    /// different while its planes run GC in step, as after `run` alone, and after other loads have put them out of step
+    /// (random 4: 31 and 26 MB/s at the same write amplification).
     #[test]
     fn recommendations_hold_on_random_drives() {
         let missed = misses(&random(6, Seed(3)));
@@ -285,7 +285,7 @@ mod tests {
         assert!(reads == 0 && missed.len() <= 1, "{missed:#?}");
     }
 
-    /// A cache that holds what earlier cells of a scan read must not be what a scan is recommended for.
+    /// The recommendation of a scan must not depend on a cache with data of earlier cells.
     #[test]
     fn scans_are_not_measured_in_the_cache() {
         let name = "ssd-s";

@@ -1,12 +1,12 @@
-//! Why there is no study.
+//! Errors of a study.
 
 use flashlane_measure::Interruption;
 use flashlane_sim::ConfigError;
 
-/// Why a study could not be made.
+/// A study failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// No paper of this name.
+    /// There is no paper of this name.
     #[error("there is no study of '{given}'; there are: {known}")]
     UnknownPaper {
         /// What was asked for.
@@ -36,10 +36,10 @@ pub enum StudyError {
     },
 }
 
-/// Why a figure could not be measured.
+/// A figure could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum FigureError {
-    /// The drive's profile does not take the study's settings.
+    /// The drive's profile refuses the study's settings.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// A trace cannot be opened.
@@ -54,7 +54,7 @@ pub enum FigureError {
     /// uFLIP cannot be run on the drive.
     #[error(transparent)]
     Uflip(flashlane_uflip::UflipError),
-    /// The drive failed, or the caller asked to stop.
+    /// The drive failed, or the caller stopped the study.
     #[error(transparent)]
     Interrupted(#[from] Interruption),
 }

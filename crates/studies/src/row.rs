@@ -1,4 +1,4 @@
-//! One quantity: what was published, what was measured, how close is close enough.
+//! The row of one quantity: published value, measured value and tolerance.
 
 use flashlane_result::study::{Row, Value, Verdict};
 
@@ -20,7 +20,7 @@ pub(crate) fn between(
     new(quantity, published, measured, unit, tolerance, (least..=most).contains(&measured))
 }
 
-/// A number that is no less than `least`.
+/// A number of at least `least`.
 pub(crate) fn at_least(
     quantity: &str,
     published: impl Into<Value>,
@@ -31,7 +31,7 @@ pub(crate) fn at_least(
     new(quantity, published, measured, unit, format!("at least {}", tidy(least)), measured >= least)
 }
 
-/// A number that is no more than `most`.
+/// A number of at most `most`.
 pub(crate) fn at_most(
     quantity: &str,
     published: impl Into<Value>,
@@ -42,7 +42,7 @@ pub(crate) fn at_most(
     new(quantity, published, measured, unit, format!("at most {}", tidy(most)), measured <= most)
 }
 
-/// Exactly the published number or word; without a measured one there is nothing that could agree.
+/// Exactly the published number or word; a missing measured value does not agree.
 pub(crate) fn exact(
     quantity: &str,
     published: impl Into<Value>,
@@ -74,7 +74,7 @@ fn new(
     }
 }
 
-/// A limit without digits that mean nothing.
+/// Formats a limit without trailing zeros.
 fn tidy(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').into()
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_of_row_says_what_it_allows_and_keeps_to_it() {
+    fn row_states_and_applies_its_tolerance() {
         let near_100 = |measured| near("q", 100.0, measured, "MB/s", 0.15);
         assert_eq!(near_100(85.0).tolerance, "±15%");
         for (row, expected) in [

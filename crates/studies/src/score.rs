@@ -1,8 +1,8 @@
-//! The probe's score: how often it is right, wrong or undecided about drives whose inside is known.
+//! The probe's score: how often it is right, wrong or undecided about drives of known structure.
 //!
 //! Each drive is drawn at random over wide ranges: 2 to 32 channels, 1 to 4 packages, pages of 2 to 16 KiB, chunks up
 //! to 64 KiB, both mappings, with and without readahead and buffer, timings from slow SLC to present TLC, up to 5%
-//! of timing noise in array and host. A wrong answer is far worse than an honest "not determined".
+//! of timing noise in array and host. A wrong answer is far worse than "not determined".
 
 use flashlane_base::{Random, Seed};
 use flashlane_probe::{Finding, Options, Status, probe};
@@ -12,31 +12,31 @@ use flashlane_sim::{Drive, profile};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a drive really is.
+/// The true structure of a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Truth {
-    /// Bytes of a chunk.
+    /// Chunk size.
     pub chunk_size_bytes: u64,
-    /// Bytes of a page.
+    /// Page size.
     pub page_size_bytes: u64,
-    /// Channels.
+    /// Number of channels.
     pub interleaving_degree: u64,
-    /// Packages on a channel.
+    /// Packages per channel.
     pub sub_domains: u64,
     /// `lba` or `write-order`.
     pub mapping_policy: &'static str,
-    /// Streams that readahead follows; 0 for none.
+    /// Number of streams that readahead follows; 0 for none.
     pub readahead_streams: u64,
-    /// Bytes of write buffer; 0 for none.
+    /// Size of the write buffer; 0 for none.
     pub write_buffer_bytes: u64,
 }
 
-/// A buffer's size is right within this share: what leaves it while it fills is estimated.
+/// Tolerance of a buffer's size, since the pages that leave it while it fills are estimated.
 const BUFFER_TOLERANCE: f64 = 0.1;
 
-/// Probes `drives` random drives on all cores; the result does not depend on how many there are.
+/// Probes `drives` random drives on all cores; the result does not depend on the number of cores.
 ///
-/// `watch` is told the number of drives done and answers whether to go on.
+/// `watch` takes the number of drives done and returns whether to continue.
 pub fn score(drives: u64, seed: Seed, watch: &(dyn Fn(u64) -> bool + Sync)) -> Score {
     let done = AtomicU64::new(0);
     let answers: Vec<Option<Vec<Answer>>> = (0..drives)
@@ -146,7 +146,7 @@ fn draw(random: &mut Random) -> (Truth, String) {
     let planes = 1 + random.below(2);
     let mapping_policy = if random.chance(0.5) { "lba" } else { "write-order" };
     let streams = if random.chance(0.5) { 1 << random.below(4) } else { 0 };
-    // 64 KiB to 4 MiB, but never so small that it cannot hold a few pages.
+    // 64 KiB to 4 MiB, and at least a few pages.
     let buffer = if random.chance(0.5) { (65536 << random.below(7)).max(16 * page) } else { 0 };
     let log_uniform =
         |random: &mut Random, low: f64, high: f64| (low.ln() + random.unit() * (high / low).ln()).exp();
@@ -157,7 +157,7 @@ fn draw(random: &mut Random) -> (Truth, String) {
     let command_us = log_uniform(random, 0.3, 8.0);
     let host_us = log_uniform(random, 4.0, 50.0);
     let noise = 0.05 * random.unit();
-    // 8 GiB and a quarter more of flash.
+    // 8 GiB, and flash for a quarter more.
     let pages_per_block = 64_u64;
     let blocks =
         ((8_u64 << 30) * 5 / 4).div_ceil(channels * packages * planes * pages_per_block * page as u64);

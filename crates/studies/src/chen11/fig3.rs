@@ -14,7 +14,7 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
     measure,
 };
 
-/// The paper goes to four times the degree; six show the deeper dips, at every second one, three times.
+/// The paper goes to four times the degree; with six, the deeper dips, at every second one, occur three times.
 pub(super) const STRIDES: usize = 6 * DOMAINS as usize;
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
@@ -63,14 +63,14 @@ fn figure(jobs: u32, curve: &[f64], levels: &[(f64, bool)]) -> Figure {
     }
 }
 
-/// The period of a curve's dips, and of the deeper ones among them. A stride of one chunk is a sequential read, which
-/// readahead serves: it stands for no stride, and its neighbour takes its place.
+/// Returns the period of a curve's dips, and of the deeper ones. A stride of one chunk is a sequential read, which
+/// readahead serves, so its value is replaced by its neighbour's.
 pub(super) fn dips(curve: &[f64]) -> Option<(usize, Option<usize>)> {
     let strides: Vec<f64> = std::iter::once(curve[1]).chain(curve[1..].iter().copied()).collect();
     stride::dips(&strides)
 }
 
-/// A stride curve without its first point, the sequential read, which would dwarf the rest.
+/// Returns a stride curve without its first point, the sequential read, which is far higher than the rest.
 pub(super) fn measured(curve: &[f64]) -> Series {
     Series {
         name: "measured".into(),
@@ -80,7 +80,7 @@ pub(super) fn measured(curve: &[f64]) -> Series {
     }
 }
 
-/// Marks at the dips that were found.
+/// Returns marks at the dips.
 pub(super) fn dip_marks(degree: usize) -> Vec<Mark> {
     (1..=STRIDES / degree)
         .map(|n| Mark {

@@ -1,7 +1,7 @@
-//! Figure 4: the mapping policy. After a randomised overwrite, figure 3 again: by address, and by the order in which
-//! the chunks were written. Whichever still dips names the policy.
+//! Figure 4: the mapping policy. After a random overwrite, figure 3 again: by address, and by the order in which the
+//! chunks were written. The one that still dips names the policy.
 //!
-//! Beside the paper's drive the same one with mapping by address, where it has to come out the other way round.
+//! Besides the paper's drive also the same drive with mapping by address, where the result must be the opposite.
 
 use super::fig3::{STRIDES, dip_marks, dips, measured};
 use super::method::{AREA, CHUNK_BYTES, CHUNKS, DOMAINS, fill};

@@ -1,4 +1,4 @@
-//! Figure 5: what parallelism brings. Bandwidth of four patterns over request size and jobs, on both drives.
+//! Figure 5: the gain from parallelism. Bandwidth of four patterns over request size and jobs, on both drives.
 
 use super::method::{AREA, KIB, fill, mb_per_s, run};
 use crate::lab::Lab;
@@ -24,7 +24,7 @@ const PATTERNS: [(&str, Pattern, Mix); 4] = [
     ("random writes", Pattern::Random, Mix::WRITE),
 ];
 
-/// Each published number has to be met within this share.
+/// Tolerance of each published number.
 const WITHIN: f64 = 0.15;
 
 /// All bandwidths of one drive in MB/s, by pattern, size and jobs.
@@ -41,7 +41,7 @@ impl Bandwidths {
         self.values[(pattern * self.sizes_kib.len() + size) * self.jobs.len() + depth]
     }
 
-    /// Every bandwidth of a pattern from `kib` and `jobs` on.
+    /// Returns the bandwidths of a pattern from `kib` and `jobs` on.
     fn from(&self, pattern: usize, kib: u64, jobs: u32) -> impl Iterator<Item = f64> {
         let sizes = self.sizes_kib.iter().filter(move |&&size| size >= kib);
         sizes.flat_map(move |&size| {
@@ -71,7 +71,7 @@ fn bandwidths(lab: &mut Lab<'_>, profile: &str) -> Result<Bandwidths, FigureErro
     let mut values = Vec::new();
     for (name, pattern, mix) in &PATTERNS {
         for &kib in sizes_kib {
-            // Enough for the mean of a deterministic drive, and no more than 64 MiB.
+            // Enough for the mean of a deterministic drive, and at most 64 MiB.
             let requests = (64 * KIB / kib).clamp(300, most_requests);
             values.extend(lab.experiment(profile, &[], |bench| {
                 fill(bench, AREA.length_bytes)?;
@@ -87,7 +87,7 @@ fn bandwidths(lab: &mut Lab<'_>, profile: &str) -> Result<Bandwidths, FigureErro
     Ok(Bandwidths { sizes_kib, jobs, values })
 }
 
-/// The numbers that the text gives, all of SSD-S.
+/// The numbers in the text, all of SSD-S.
 fn numbers(s: &Bandwidths) -> Vec<Row> {
     let near = |quantity, published, measured| row::near(quantity, published, measured, "MB/s", WITHIN);
     let reads = |jobs| s.at(RANDOM_READS, 4, jobs);
@@ -108,7 +108,7 @@ fn numbers(s: &Bandwidths) -> Vec<Row> {
 }
 
 fn mlc_writes(m: &Bandwidths) -> Vec<Row> {
-    // "Quickly", in the paper's words: from small requests and few jobs on.
+    // "Quickly" in the paper: from small requests and few jobs on.
     let flat = || m.from(SEQUENTIAL_WRITES, 4, 4);
     let (least, most) = (flat().fold(f64::INFINITY, f64::min), flat().fold(0.0, f64::max));
     let near = |quantity, measured| row::near(quantity, 80.0, measured, "MB/s", WITHIN);
@@ -118,7 +118,7 @@ fn mlc_writes(m: &Bandwidths) -> Vec<Row> {
     ]
 }
 
-/// What the text says of both drives.
+/// Statements of the text on both drives.
 fn relations(drive: &str, b: &Bandwidths) -> Vec<Row> {
     let reads = |jobs| b.at(RANDOM_READS, 4, jobs);
     let at_ten = (reads(10) - reads(1)) / (reads(32) - reads(1));

@@ -1,6 +1,6 @@
-//! Figure 6: what parallelism does to readahead. Each of 1 to 32 jobs reads an area of its own sequentially.
+//! Figure 6: the effect of parallelism on readahead. Each of 1 to 32 jobs reads its own area sequentially.
 //!
-//! Beside the paper's drive one whose readahead follows 32 streams, the remedy that section 5.3 suggests.
+//! Besides the paper's drive also one whose readahead follows 32 streams, the remedy that section 5.3 suggests.
 
 use super::method::{KIB, mb_per_s, run};
 use crate::lab::Lab;
@@ -18,7 +18,7 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
 const SIZES_KIB: [u64; 7] = [4, 8, 16, 32, 64, 128, 256];
 /// An area for each of 32 jobs on a drive of 32 GB: the paper's 1024 MB would not quite fit.
 const AREA_BYTES: u64 = 3814 * 256 * KIB;
-/// The whole drive is filled, which takes no simulated time as an initial state.
+/// The whole drive is filled, as an initial state, which takes no simulated time.
 const FILLED: (&str, &str) = ("initial.state", "full");
 const MULTI_STREAM: [(&str, &str); 2] = [("readahead.options.streams", "32"), ("readahead.cache", "4MiB")];
 
@@ -36,7 +36,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let dip = dip_percent(&one, 0);
     let larger = (1..SIZES_KIB.len()).map(|size| dip_percent(&one, size)).fold(f64::NEG_INFINITY, f64::max);
     let steps = (1..SIZES_KIB.len()).map(|size| dip_percent(&one, size) - dip_percent(&one, size - 1));
-    // A curve that does not dip at all may rise by more or by less.
+    // A curve without a dip may rise by any amount.
     let dipping = SIZES_KIB.iter().enumerate().filter(|&(size, _)| dip_percent(&one, size) > 0.0).count();
     let step = steps.take(dipping).fold(f64::NEG_INFINITY, f64::max);
     let rows = vec![

@@ -1,7 +1,7 @@
 //! Figure 7: an ill-mapped layout. Random reads of 4 KB aimed at one domain, and at ten in turn.
 //!
-//! Beside the paper's drive one that places chunks at random, a defence that section 7 suggests: there the addresses
-//! that met in one domain no longer do.
+//! Besides the paper's drive also one with random allocation of chunks, a defence that section 7 suggests: there the
+//! addresses of one domain are spread over all domains.
 
 use super::method::{AREA, CHUNK_BYTES, DOMAINS, fill};
 use crate::lab::Lab;
@@ -33,7 +33,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let last = jobs.len() - 1;
     let ratio = |latencies: &Latencies, at: usize| latencies.one[at] / latencies.ten[at];
     let rows = vec![
-        // With 1 job nothing can collide: what is left are tenths of a percent from the host's jitter.
+        // With 1 job nothing can collide; only tenths of a percent of the host's jitter remain.
         row::between(
             "latency of one domain over ten, 1 job",
             1.0,
@@ -80,8 +80,8 @@ fn latencies(lab: &mut Lab<'_>, overrides: &[(&str, &str)], jobs: &[u32]) -> Res
     })
 }
 
-/// Mean latency of random reads that go to `domains` domains in turn: the drive was filled in order, so a chunk's
-/// domain is its number modulo the domains there are.
+/// Mean latency of random reads of `domains` domains in turn. The drive was filled in order, so a chunk's domain is its
+/// number modulo the number of domains.
 fn mean_latency_ms(
     bench: &mut Bench<'_>,
     domains: u64,

@@ -7,13 +7,13 @@ use flashlane_probe::chunk::{Area, Boundaries};
 use flashlane_workload::{Job, Stop, Workload};
 
 pub(super) const KIB: u64 = 1024;
-/// The space that workloads keep to "unless otherwise noted": the first 1024 MB.
+/// The space of workloads "unless otherwise noted": the first 1024 MB.
 pub(super) const AREA: Area = Area { offset_bytes: 0, length_bytes: 1 << 30 };
 /// Flash page and chunk of both drives (sections 3.1 and 4.2).
 pub(super) const CHUNK_BYTES: u64 = 4 * KIB;
 /// Channels of both drives (section 4.3).
 pub(super) const DOMAINS: u64 = 10;
-/// What figure 2 finds, for the experiments that build on it.
+/// The finding of figure 2, for experiments that depend on it.
 pub(super) const CHUNKS: Boundaries =
     Boundaries { chunk_bytes: CHUNK_BYTES, phase_bytes: 0, clarity: 1.0, contrast_us: 0.0, seen: 0 };
 
@@ -22,7 +22,7 @@ pub(super) fn fill(bench: &mut Bench<'_>, length_bytes: u64) -> Result<(), Inter
     bench.fill(0, length_bytes, 256 * KIB)
 }
 
-/// Runs `jobs` side by side after a pause; of `requests` and a tenth more the last `requests` count.
+/// Runs `jobs` concurrently after a pause, with a warm-up of a tenth of `requests`.
 pub(super) fn run(bench: &mut Bench<'_>, jobs: Vec<Job>, requests: u64) -> Result<Run, Interruption> {
     bench.flush_and_pause()?;
     let seed = flashlane_base::Seed(bench.random().bits());

@@ -2,7 +2,7 @@
 //! Solid State Drives in High-Speed Data Processing. HPCA 2011.
 //!
 //! Two SATA drives, `ssd-s` (SLC) and `ssd-m` (MLC), as black boxes: figures 2 to 4 uncover their structure, figures
-//! 5 to 7 and table 2 what it does to performance. Figures 8 and 9 need a database and are not studied yet.
+//! 5 to 7 and table 2 its effect on performance. Figures 8 and 9 need a database and are not studied yet.
 
 mod fig2;
 mod fig3;

@@ -56,14 +56,14 @@ fn fig7_is_reproduced() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_json_and_another_one_does_not() {
+fn json_depends_on_the_seed_only() {
     let json = |seed| serde_json::to_string(&quick("fig7", seed)).unwrap();
     assert_eq!(json(1), json(1));
     assert_ne!(json(1), json(2));
 }
 
 #[test]
-fn the_json_is_as_documented() {
+fn json_is_as_documented() {
     let value = serde_json::to_value(quick("fig3", 0)).unwrap();
     let keys = |value: &serde_json::Value| {
         let mut keys: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
@@ -82,7 +82,7 @@ fn the_json_is_as_documented() {
 }
 
 #[test]
-fn what_is_unknown_is_refused_with_what_there_is() {
+fn unknown_paper_or_figure_is_refused_with_known_ones() {
     let error = |paper, figure| run(paper, figure, Options::default()).unwrap_err();
     let unknown = error("chen12", None);
     assert!(matches!(unknown, StudyError::UnknownPaper { .. }));
@@ -95,7 +95,7 @@ fn what_is_unknown_is_refused_with_what_there_is() {
 }
 
 #[test]
-fn a_study_that_is_stopped_keeps_the_figures_done() {
+fn stopped_study_keeps_finished_figures() {
     let seen = std::sync::Mutex::new(Vec::new());
     let watch = |progress: &crate::Progress| {
         seen.lock().unwrap().push(progress.figure);
@@ -111,7 +111,7 @@ fn a_study_that_is_stopped_keeps_the_figures_done() {
 }
 
 #[test]
-fn a_study_is_the_same_for_any_number_of_jobs_and_goes_on_from_what_is_kept() {
+fn study_is_equal_for_any_number_of_jobs_and_resumes() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let quick = Options { quick: true, ..Options::default() };
@@ -123,7 +123,7 @@ fn a_study_is_the_same_for_any_number_of_jobs_and_goes_on_from_what_is_kept() {
     };
     let stopped = run("chen11", None, Options { watch: Some(&stop), ..kept }).unwrap();
     assert!(stopped.result.partial.is_some() && stopped.reused == 0, "{:?}", stopped.result.partial);
-    // Shares only grow, however many cores report them.
+    // Reported shares only grow, with any number of cores.
     let last = std::sync::Mutex::new(0.0);
     let watch = |progress: &crate::Progress| {
         let mut last = last.lock().unwrap();
@@ -134,7 +134,7 @@ fn a_study_is_the_same_for_any_number_of_jobs_and_goes_on_from_what_is_kept() {
     let resumed = run("chen11", None, Options { jobs: 3, watch: Some(&watch), ..kept }).unwrap();
     assert_eq!((resumed.reused, &resumed.result), (3, &whole.result));
     assert!((*last.lock().unwrap() - 1.0_f64).abs() < 1e-9);
-    // What may change the result is another measurement: a seed, a program.
+    // Another seed or program is another measurement.
     for other in [Options { seed: Seed(1), ..kept }, Options { program: "another", ..kept }] {
         assert_eq!(run("chen11", Some("fig2"), other).unwrap().reused, 0);
     }
@@ -147,7 +147,7 @@ fn a_study_is_the_same_for_any_number_of_jobs_and_goes_on_from_what_is_kept() {
 }
 
 #[test]
-fn figures_and_papers_have_names_of_their_own() {
+fn names_of_figures_and_papers_are_unique() {
     for study in REGISTRY {
         let mut ids: Vec<_> = study.figures.iter().map(|figure| figure.id).collect();
         ids.sort_unstable();

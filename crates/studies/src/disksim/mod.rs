@@ -1,9 +1,9 @@
-//! Nitin Agrawal, Vijayan Prabhakaran, Ted Wobber, John D. Davis, Mark Manasse, Rina Panigrahy: Design Tradeoffs for SSD
-//! Performance. USENIX ATC 2008; and the SSD extension for DiskSim 4.0 that came of it, which ruan12 and he14 used.
+//! Nitin Agrawal, Vijayan Prabhakaran, Ted Wobber, John D. Davis, Mark Manasse, Rina Panigrahy: Design Tradeoffs for
+//! SSD Performance. USENIX ATC 2008; and the SSD extension for DiskSim 4.0 that came of it, which ruan12 and he14 used.
 //!
-//! Not the paper's figures, but the simulator itself: the drive `msr-32g` answers the workloads that are distributed with
-//! it, and the mean response times are compared with those published there. They count from when a request is handed to
-//! the drive, which holds 20 of them; what waits before is the host's.
+//! This study reproduces the simulator, not the paper's figures: the drive `msr-32g` runs the workloads that are
+//! distributed with it, and the mean response times are compared with those published there. They count from the
+//! submission to the drive, which holds 20 requests; waiting before that is on the host's side.
 
 mod model;
 mod others;
@@ -20,7 +20,7 @@ pub(crate) const STUDY: Study = Study {
     shared: &[],
 };
 
-/// How near the simulators have to be, as a share of the published mean.
+/// Tolerance, as a share of the published mean.
 const NEAR: f64 = 0.02;
 
 #[cfg(test)]

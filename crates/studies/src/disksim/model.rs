@@ -1,19 +1,19 @@
-//! What that simulator does, written down step by step and as plainly as it can be: an answer for configurations of the
-//! drive for which none is published. It shares nothing with the drive that is held to it.
+//! A simple step-by-step model of DiskSim's SSD extension, for configurations of the drive without published numbers.
+//! It shares no code with the drive that is compared with it.
 //!
-//! Times are in ms, as there. A package does one thing at a time, in the order in which pages come to it; before each it
-//! cleans a block if one of its planes is short of them.
+//! Times are in ms, as there. A package does one operation at a time, in the order in which pages arrive; before each
+//! it cleans a block if one of its planes is short of free blocks.
 
 use flashlane_base::Operation;
 use flashlane_trace::Record;
 use std::collections::VecDeque;
 
 pub(super) const SECTOR_BYTES: u64 = 512;
-/// A sector's bytes on a package's bus: its spare bytes go along.
+/// Bytes of a sector on a package's bus, including its spare bytes.
 const SECTOR_ON_BUS_BYTES: u64 = SECTOR_BYTES + SPARE_BYTES;
 pub(super) const SPARE_BYTES: u64 = 16;
 const HOST_BUS_MS: f64 = 0.000_238_4;
-/// Requests that the drive holds at once.
+/// Maximum number of requests in the drive.
 const DEPTH: usize = 20;
 
 /// A drive of that simulator.
@@ -24,19 +24,19 @@ pub(super) struct Parameters {
     pub(super) planes: usize,
     /// Blocks of a plane.
     pub(super) blocks: usize,
-    /// Pages of a block, of which the last is its summary's.
+    /// Pages per block, of which the last holds its summary.
     pub(super) pages: usize,
     pub(super) page_sectors: u64,
     /// Blocks of a plane that are not exported, in percent.
     pub(super) reserve_percent: usize,
-    /// Free blocks, in percent, at which cleaning begins.
+    /// Percentage of free blocks at which cleaning begins.
     pub(super) low_percent: usize,
     pub(super) read_us: f64,
     pub(super) program_us: f64,
     pub(super) erase_us: f64,
     /// A package's bus.
     pub(super) bus_mb_per_s: f64,
-    /// Whether a page is moved within its plane, and each plane has an open block of its own.
+    /// Whether pages are moved within their plane, and each plane has its own open block.
     pub(super) copyback: bool,
 }
 
@@ -56,7 +56,7 @@ impl Parameters {
     }
 }
 
-/// The mean response time of requests in ms, from when the drive takes them.
+/// Returns the mean response time of requests in ms, from their acceptance by the drive.
 pub(super) fn mean_response_ms(parameters: Parameters, records: impl Iterator<Item = Record>) -> f64 {
     let mut model = Model {
         packages: (0..parameters.packages).map(|_| Package::new(&parameters)).collect(),
@@ -80,9 +80,9 @@ struct Request {
     read: bool,
     first_sector: u64,
     sectors: u64,
-    /// When the drive took it.
+    /// Time of acceptance by the drive.
     taken: f64,
-    /// Pages that are not done.
+    /// Number of incomplete pages.
     left: u64,
 }
 
@@ -91,13 +91,13 @@ struct Model {
     packages: Vec<Package>,
     now: f64,
     requests: Vec<Request>,
-    /// Requests that are over, whose numbers can be used again.
+    /// Numbers of completed requests, for reuse.
     done: Vec<usize>,
     at_host: VecDeque<usize>,
-    /// Requests that the drive holds and has not looked at.
+    /// Requests in the drive that have not been processed.
     commands: VecDeque<usize>,
     completions: VecDeque<usize>,
-    /// Until when the host's bus is busy, and for whom.
+    /// End and owner of the current transfer on the host's bus.
     bus: Option<(f64, usize)>,
     in_drive: usize,
     sum_ms: f64,
@@ -149,7 +149,7 @@ impl Model {
         self.use_bus();
     }
 
-    /// The drive takes requests while it has room.
+    /// Accepts requests while the drive has room.
     fn take(&mut self) {
         while self.in_drive < DEPTH
             && let Some(id) = self.at_host.pop_front()
@@ -160,8 +160,8 @@ impl Model {
         }
     }
 
-    /// Gives the host's bus, if it is free, to who comes next: completions, of which only a read's has data, before
-    /// commands, of which only a write's has.
+    /// Begins the next transfer on the host's bus, if it is free: completions, with data for reads, before commands,
+    /// with data for writes.
     fn use_bus(&mut self) {
         while self.bus.is_none() {
             let completed = self.completions.pop_front();
@@ -195,7 +195,7 @@ impl Model {
         self.take();
     }
 
-    /// Hands a request's pages to their packages.
+    /// Queues a request's pages at their packages.
     fn split(&mut self, id: usize) {
         let Request { read, first_sector, sectors, .. } = self.requests[id];
         let page_sectors = self.parameters.page_sectors;
@@ -241,27 +241,27 @@ enum State {
 struct Block {
     state: State,
     valid: usize,
-    /// The logical page that each page has the valid copy of.
+    /// For each page the logical page whose valid copy it holds.
     pages: Vec<Option<usize>>,
 }
 
 struct Plane {
     free_blocks: usize,
-    /// The open block, and how many pages of it are written.
+    /// The open block, and its number of written pages.
     open: (usize, usize),
-    /// Where the search for a free block goes on.
+    /// Position of the search for a free block.
     next: usize,
 }
 
 struct Package {
     queue: VecDeque<Part>,
     busy_until: Option<f64>,
-    /// What it does; nothing while it cleans.
+    /// The current operation; `None` during cleaning.
     serving: Option<Part>,
-    /// Block and page of each logical page. Block `b` lies on plane `b % planes`.
+    /// Block and page of each logical page. Block `b` is on plane `b % planes`.
     map: Vec<(usize, usize)>,
     blocks: Vec<Block>,
-    /// The planes; without copyback one for all of them.
+    /// One pool per plane; without copyback one for all planes.
     pools: Vec<Plane>,
     write_turn: usize,
     clean_turn: usize,
@@ -313,7 +313,7 @@ impl Package {
         plane.open = (at * pools + pool, 0);
     }
 
-    /// Cleans, or does what is next in the queue.
+    /// Begins cleaning, or the next operation of the queue.
     fn begin(&mut self, parameters: &Parameters, now: f64) {
         if self.busy_until.is_some() || self.queue.is_empty() {
             return;
@@ -335,8 +335,7 @@ impl Package {
         self.serving.take()
     }
 
-    /// Writes a page to the pool with the most free pages; pools that have as many take turns. What the array takes, in
-    /// us.
+    /// Writes a page to the pool with the most free pages; equal pools take turns. Returns the array time in us.
     fn write(&mut self, logical: usize, parameters: &Parameters) -> f64 {
         let count = self.pools.len();
         let free = |pool: usize| {
@@ -349,7 +348,7 @@ impl Package {
         self.append(logical, pool, parameters)
     }
 
-    /// Writes a page to a pool's open block, and the block's summary behind the last.
+    /// Writes a page to a pool's open block, and the block's summary after the last.
     fn append(&mut self, logical: usize, pool: usize, parameters: &Parameters) -> f64 {
         let data_pages = parameters.pages - 1;
         if self.pools[pool].open.1 == data_pages {
@@ -370,7 +369,7 @@ impl Package {
         2.0 * parameters.program_us + 1e3 * parameters.transfer_ms(1)
     }
 
-    /// Cleans a block of the next pool that is short of free ones, if one is: what that takes, in us.
+    /// Cleans a block of the next pool that is short of free blocks, if any. Returns the time in us.
     fn clean(&mut self, parameters: &Parameters) -> f64 {
         let count = self.pools.len();
         let low = parameters.low_percent * self.blocks.len() / count / 100;
@@ -379,7 +378,7 @@ impl Package {
             return 0.0;
         };
         self.clean_turn = (pool + 1) % count;
-        // The block with the fewest valid pages; of those with as many the last, within a plane.
+        // The block with the fewest valid pages; the last of equal ones within a plane.
         let full =
             (pool..self.blocks.len()).step_by(count).filter(|&at| self.blocks[at].state == State::Full);
         let victim = if parameters.copyback {

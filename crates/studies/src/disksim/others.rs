@@ -1,5 +1,5 @@
-//! Other configurations of the drive, for which nothing is published: beside what a step-by-step model of that simulator
-//! reckons, which is first held to the means that are.
+//! Other configurations of the drive, without published numbers: compared with a step-by-step model of that simulator,
+//! which is first validated with the published means.
 
 use super::model::{Parameters, SECTOR_BYTES, SPARE_BYTES, mean_response_ms};
 use super::synthetics::{WORKLOADS, workload};
@@ -17,9 +17,9 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
     measure,
 };
 
-/// How near another configuration has to be, as a share of the model's mean.
+/// Tolerance of another configuration, as a share of the model's mean.
 const NEAR: f64 = 0.1;
-/// How near the model has to be to what is published.
+/// Tolerance of the model, as a share of the published mean.
 const MODEL_NEAR: f64 = 0.005;
 
 pub(super) const DRIVE: Parameters = Parameters {
@@ -65,12 +65,12 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
             None => outcome.warnings.push(lab.no_trace(file)),
         }
     }
-    // Long enough for cleaning, which is what differs; of the first two also where the study is quick.
+    // Long enough for cleaning, which makes the difference; for the first two also in a quick study.
     let random = |parameters: &Parameters, requests| {
         workload(Write, false, requests, parameters.page_sectors, 0).records()
     };
     let long = lab.either(2_500_000, 250_000);
-    // The long random writes, or where the study is quick the short ones.
+    // The long random writes, or in a quick study the short ones.
     let [.., (short, .., few, short_ms), _, (name, .., many, long_ms)] = WORKLOADS;
     let (name, requests, published_ms) = lab.either((name, many, long_ms), (short, few, short_ms));
     let reckoned_ms = mean_response_ms(DRIVE, random(&DRIVE, requests));
@@ -98,7 +98,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     Ok(outcome)
 }
 
-/// A request in whole pages of a drive, as that simulator takes them; none where it does not fit there.
+/// Rounds a request to whole pages of a drive, as required by that simulator; `None` where it does not fit the drive.
 fn in_pages(record: &Record, parameters: &Parameters) -> Option<Record> {
     let page_bytes = parameters.page_sectors * SECTOR_BYTES;
     let offset_bytes = record.offset_bytes / page_bytes * page_bytes;
@@ -110,7 +110,7 @@ fn in_pages(record: &Record, parameters: &Parameters) -> Option<Record> {
     })
 }
 
-/// The model's mean beside the drive's, of the same requests.
+/// Compares the model's mean with the drive's, for the same requests.
 fn compare<I: Iterator<Item = Record>>(
     lab: &mut Lab<'_>,
     quantity: &str,
@@ -124,11 +124,11 @@ fn compare<I: Iterator<Item = Record>>(
     Ok(row::near(quantity, reckoned_ms, replay.device_latencies.mean_ns() / 1e6, "ms", NEAR))
 }
 
-/// The same drive as settings of the profile.
+/// Returns the drive as settings of the profile.
 pub(super) fn settings(parameters: &Parameters) -> Vec<(&'static str, String)> {
     let page_bytes = parameters.page_sectors * SECTOR_BYTES;
-    // Without copyback that simulator fills one block of a package at a time, on whichever plane: as if it had only one.
-    // But for the moves that happen to stay on a plane, which do without the bus there.
+    // Without copyback that simulator fills one block of a package at a time, on any plane, as if it had only one
+    // plane; but moves that happen to stay on a plane do not use the bus there.
     let (planes, blocks) = match parameters.copyback {
         true => (parameters.planes, parameters.blocks),
         false => (1, parameters.planes * parameters.blocks),

@@ -1,9 +1,9 @@
 //! The synthetic workloads of DiskSim's SSD extension: open loop, requests of whole pages, in order or at random.
 //!
 //! The time between requests is uniform from 0 to 1 ms; sizes are in whole steps and at least one. A sequential request
-//! follows on from the one before and has its size; where the region ends, a new stretch begins at a random place with a
-//! new size. As in DiskSim the numbers come from POSIX's `drand48`, drawn in the same order, so that a seed gives sizes and
-//! places like those of a run there; some of its draws decide nothing in these workloads.
+//! begins at the end of the previous one and has its size; at the end of the region, a new sequence begins at a random
+//! place with a new size. As in DiskSim the numbers come from POSIX's `drand48`, drawn in the same order, so that a
+//! seed gives the same sizes and places; some draws have no effect in these workloads.
 
 use flashlane_base::{Instant, Operation};
 use flashlane_trace::Record;
@@ -11,31 +11,31 @@ use flashlane_trace::Record;
 const SECTOR_BYTES: u64 = 512;
 const MEAN_GAP_NS: f64 = 500_000.0;
 
-/// Which requests.
+/// A synthetic workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Synthetic {
-    /// All of them read or write.
+    /// All requests read, or all write.
     pub(crate) operation: Operation,
-    /// Whether they follow on from each other.
+    /// Whether they are sequential.
     pub(crate) sequential: bool,
-    /// How many there are.
+    /// Number of requests.
     pub(crate) requests: u64,
-    /// Sectors that are addressed, from the first.
+    /// Number of addressed sectors, from the first.
     pub(crate) region_sectors: u64,
-    /// Sectors of a request, before they are made whole steps.
+    /// Sectors of a request, before rounding to whole steps.
     pub(crate) size: Size,
-    /// Requests are whole steps of so many sectors: the drive's page.
+    /// Sectors per step, the drive's page.
     pub(crate) step_sectors: u64,
     /// The seed of `drand48`; 42 in DiskSim's parameter files.
     pub(crate) seed: u32,
 }
 
-/// How large requests are, in sectors.
+/// Size of requests, in sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
     /// Distributed exponentially with this mean.
     Exponential(u64),
-    /// All of them alike.
+    /// Constant size.
     Fixed(u64),
 }
 
@@ -49,7 +49,7 @@ impl Size {
 }
 
 impl Synthetic {
-    /// The requests, in order of time.
+    /// Returns the requests, in order of time.
     pub(crate) fn records(self) -> impl Iterator<Item = Record> {
         let steps = self.region_sectors / self.step_sectors;
         let step_bytes = self.step_sectors * SECTOR_BYTES;
@@ -57,7 +57,7 @@ impl Synthetic {
         let mut at_ns = 0.0;
         let (mut first, mut count) = (0, 0);
         (0..self.requests).map(move |request| {
-            // Whether to go on in order: always, or never.
+            // Whether the next request is sequential: always, or never.
             if request > 0 {
                 random.skip();
             }
@@ -100,7 +100,7 @@ impl Rand48 {
         Self(u64::from(seed) << 16 | 0x330e)
     }
 
-    /// A draw that decides nothing here.
+    /// A draw without effect here.
     fn skip(&mut self) {
         self.unit();
     }
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_generator_is_that_of_posix() {
+    fn generator_matches_posix_drand48() {
         // What glibc prints for srand48(42).
         let mut random = Rand48::new(42);
         assert_eq!(format!("{:.6} {:.6}", random.unit(), random.unit()), "0.744525 0.342701");
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_what_they_are_said_to_be() {
+    fn requests_match_their_description() {
         for (sequential, size) in [false, true]
             .into_iter()
             .flat_map(|order| [Size::Exponential(8), Size::Fixed(20)].map(|size| (order, size)))

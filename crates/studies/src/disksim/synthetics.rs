@@ -1,4 +1,4 @@
-//! The six synthetic workloads, the two long ones until cleaning has gone on for most of the run.
+//! The six synthetic workloads, the two long ones with cleaning for most of the run.
 
 use super::NEAR;
 use super::synthetic::{Size, Synthetic};
@@ -16,8 +16,8 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
 
 /// Name, operation, whether in order, requests, published mean in ms.
 ///
-/// A sequential run is a few stretches of one request size each, and the long one's mean goes with their sizes: it is
-/// the mean of several runs that is compared.
+/// A sequential run is a few sequences of one request size each, whose sizes determine the mean of the long one: the
+/// mean of several runs is compared.
 pub(super) const WORKLOADS: [(&str, flashlane_base::Operation, bool, u64, f64); 6] = [
     ("sr250k: sequential reads", Read, true, 250_000, 0.132),
     ("sw250k: sequential writes", Write, true, 250_000, 0.310),
@@ -27,7 +27,7 @@ pub(super) const WORKLOADS: [(&str, flashlane_base::Operation, bool, u64, f64); 
     ("rw5m: random writes", Write, false, 5_000_000, 0.593_438),
 ];
 
-/// Sectors that are addressed, and the mean of a request's.
+/// Number of addressed sectors, and the mean size of a request.
 const REGION_SECTORS: u64 = 7_018_904;
 const MEAN_SECTORS: u64 = 8;
 
@@ -38,7 +38,7 @@ const PAGE_SECTORS: u64 = 8;
 const SEED: u32 = 42;
 const LONG_SEQUENTIAL_RUNS: u32 = 4;
 
-/// One of these workloads, on a drive with pages of so many sectors.
+/// Returns one of these workloads, on a drive with pages of this number of sectors.
 pub(super) fn workload(
     operation: flashlane_base::Operation,
     sequential: bool,
@@ -62,7 +62,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     for (name, operation, sequential, requests, published_ms) in WORKLOADS {
         let long = requests > 1_000_000;
         if long && lab.either(false, true) {
-            // A shorter run would not clean for as long, and so have another mean.
+            // A shorter run would have less cleaning, and so another mean.
             continue;
         }
         let runs = if long && sequential { LONG_SEQUENTIAL_RUNS } else { 1 };

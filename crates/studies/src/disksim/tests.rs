@@ -1,4 +1,4 @@
-//! The quick form, and the traces where they are; the model of other configurations against what is published.
+//! The quick form, the traces where available, and the model of other configurations compared with published numbers.
 
 use super::others::{DRIVE, OTHERS, settings};
 use crate::{Options, run};
@@ -14,7 +14,7 @@ fn the_synthetic_workloads_agree() {
 }
 
 #[test]
-fn the_traces_agree_where_they_are() {
+fn available_traces_agree() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let options = Options { traces: Some(&folder), ..Options::default() };
     let result = run("disksim", Some("traces"), options).unwrap().result;
@@ -37,7 +37,7 @@ fn other_configurations_agree() {
 }
 
 #[test]
-fn a_configuration_of_the_model_is_one_of_the_profile() {
+fn model_configuration_matches_the_profile() {
     let with = |parameters| {
         let settings = settings(parameters);
         let settings: Vec<_> = settings.into_iter().map(|(field, value)| (field.to_owned(), value)).collect();

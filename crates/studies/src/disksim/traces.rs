@@ -1,4 +1,4 @@
-//! The two traces that come with the extension, at their time stamps.
+//! The two traces that come with the extension, replayed at their time stamps.
 
 use super::NEAR;
 use crate::lab::Lab;

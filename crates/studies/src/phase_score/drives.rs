@@ -1,32 +1,32 @@
 //! Random drives, each with a run whose phases follow from the drive's settings.
 //!
-//! - `batches`: a write buffer from which nothing leaves before it is full, and then a page for each package at once.
-//!   Sequential writes are cheap until it is full (start-up: its pages), and then wait for each batch (period: as many
-//!   pages as there are packages, each with a channel of its own).
-//! - `erases`: no buffer; sequential writes over a drive that has erased blocks in store. They are cheap until these
-//!   are used up (start-up: their pages on all dies), and from then on each die erases a block for each that it fills
-//!   (period: the pages of a block on all dies).
-//! - `random-cleaning`: random writes, each to a die drawn by lot, so that cleaning comes after so many writes on
-//!   average and no two distances are alike: no period. Half of the drives have erased blocks in store, and the
-//!   start-up lasts until as many blocks are erased as half of the dies: from then on a write is more likely than not
-//!   to meet a die that cleans; the others are written until the cleaning of the dies has lost its step.
+//! - `batches`: a write buffer that drains only when it is full, and then one page for each package at once. Sequential
+//!   writes are cheap until it is full (start-up: its pages), and then wait for each batch (period: the number of
+//!   packages, each with its own channel).
+//! - `erases`: no buffer; sequential writes over a drive with spare erased blocks. They are cheap until these are used
+//!   up (start-up: their pages on all dies), and then each die erases a block for each that it fills (period: the pages
+//!   of a block on all dies).
+//! - `random-cleaning`: random writes, each to a random die, so that GC runs at irregular distances: no period. Half of
+//!   the drives have spare erased blocks, and the start-up lasts until half as many blocks are erased as there are
+//!   dies: from then on a write more likely than not meets a die in GC. The others are written first until their dies
+//!   are out of step.
 //! - `nothing`: reads, or writes into a drive with room for all of them: neither.
 //!
-//! Half of the drives with a rhythm are written beforehand, for longer than their start-up and up to a random place of
-//! the period: they have no start-up any more.
+//! Half of the drives with a period are written first, for longer than their start-up and up to a random place of the
+//! period, so that they have no start-up.
 
 use super::{KnownPhases, REQUESTS};
 use flashlane_base::{Random, Seed};
 use flashlane_workload::Access;
 
-/// No start-up takes much longer: the run must be long enough to show what follows.
+/// Upper bound of start-ups: the run must be long enough to show the running phase.
 const MOST_STARTUP: u64 = REQUESTS * 3 / 10;
 
 /// A drive and the run on it.
 pub(super) struct Drawn {
-    /// What is known of the run.
+    /// The true phases of the run.
     pub(super) truth: KnownPhases,
-    /// Erases with which the start-up ends, whenever these are, where `truth` does not say it.
+    /// Number of erases that ends the start-up, where `truth` does not have it.
     pub(super) until_erases: Option<u64>,
     /// The drive's profile.
     pub(super) profile: String,
@@ -39,7 +39,7 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    /// The I/Os before the run and those of it.
+    /// Returns the I/Os before the run and those of the run.
     pub(super) fn accesses(&self, seed: Seed) -> impl Iterator<Item = Access> + use<> {
         let (length, places, reads) =
             (self.length_bytes, self.capacity_bytes / self.length_bytes, self.reads);
@@ -61,7 +61,7 @@ pub(super) fn draw(random: &mut Random) -> Drawn {
     }
 }
 
-/// What all drives have: timings from slow SLC to present TLC, up to 5% of noise in array and host.
+/// Common properties: timings from slow SLC to present TLC, up to 5% of noise in array and host.
 struct Flash {
     channels: u64,
     packages: u64,
@@ -94,7 +94,7 @@ impl Flash {
         self.channels * self.packages
     }
 
-    /// A profile with this flash, `blocks` of `pages` on each die, and the sections `rest`.
+    /// Returns a profile with this flash, `blocks` of `pages` on each die, and the sections `rest`.
     fn profile(&self, capacity_bytes: u64, blocks: u64, pages: u64, erase_us: f64, rest: &str) -> String {
         let Self { channels, packages, page_bytes, text, .. } = self;
         format!(
@@ -110,7 +110,7 @@ fn log_uniform(random: &mut Random, low: f64, high: f64) -> f64 {
     (low.ln() + random.unit() * (high / low).ln()).exp()
 }
 
-/// Half of the runs are made as they are, the others behind so many I/Os that the start-up is over.
+/// Half of the runs begin directly, the others after enough I/Os to end the start-up.
 fn written_before(random: &mut Random, truth: KnownPhases) -> (u64, KnownPhases) {
     if random.chance(0.5) {
         return (0, truth);
@@ -118,14 +118,14 @@ fn written_before(random: &mut Random, truth: KnownPhases) -> (u64, KnownPhases)
     (truth.startup + random.below(4 * truth.period), KnownPhases { startup: 0, ..truth })
 }
 
-/// Blocks of a die that is never filled by `pages` written, with a quarter to spare.
+/// Returns the blocks of a die that `pages` do not fill, with a reserve of a quarter.
 fn blocks_for(flash: &Flash, pages: u64, pages_per_block: u64) -> u64 {
     (pages * 5 / 4).div_ceil(flash.dies() * pages_per_block) + 8
 }
 
 fn batches(random: &mut Random) -> Drawn {
     let mut flash = Flash::draw(random, 8);
-    // Of packages that share a bus each gives its page's room back at another time: channels would be a rhythm, too.
+    // Packages on one bus would free their pages at different times: channels would add a period.
     flash.channels = 4 + random.below(61);
     flash.packages = 1;
     // A whole number of I/Os, and more than one.
@@ -157,19 +157,19 @@ fn batches(random: &mut Random) -> Drawn {
 
 fn erases(random: &mut Random) -> Drawn {
     let flash = Flash::draw(random, 8);
-    // An I/O's pages lie on different dies.
+    // The pages of an I/O are on different dies.
     let pages_per_io =
         1 << random.below(u64::from(flash.dies().ilog2()) + 1).min(flash.dies().trailing_zeros().into());
     let stripe = flash.dies() / pages_per_io;
     let pages = 8 << random.below(5);
     let period = pages * stripe;
-    // Blocks of each die that the start-up fills: those in store, and where the drive is fresh those of its content,
-    // too.
+    // Blocks of each die that the start-up fills: the spare ones, and on a fresh drive also those of its content.
     let filled = log_uniform(random, 1.0, (MOST_STARTUP / period).max(1) as f64 + 0.99) as u64;
     let full = filled < 8 || random.chance(0.5);
     let content = if full { 16 + random.below(48) } else { 4 + random.below(filled - 6) };
     let stored = if full { filled } else { filled - content };
-    // The first write to a die's last block in store but one sets off the first erase, and the next to that die waits.
+    // The first write to a die's second last spare block triggers the first erase, and the next write to that die
+    // waits.
     let startup = filled * period + stripe;
     let truth = KnownPhases { mechanism: "erases", startup, period };
     let (before, truth) = written_before(random, truth);
@@ -179,13 +179,13 @@ fn erases(random: &mut Random) -> Drawn {
         if random.chance(0.5) { "lba" } else { "write-order" },
         flash.page_bytes,
     );
-    // An erase has to outlast the writes to the other dies, or nobody sees it.
+    // An erase must take longer than the writes to the other dies to be visible.
     let erase_us = flash.program_us * stripe as f64 * log_uniform(random, 2.0, 8.0);
     let capacity_bytes = content * pages * flash.dies() * flash.page_bytes;
     Drawn {
         truth,
         until_erases: None,
-        // One block is the least that is left, one is being opened.
+        // One block is the minimum that is left, one is being opened.
         profile: flash.profile(capacity_bytes, content + stored + 2, pages, erase_us, &rest),
         before,
         reads: false,
@@ -197,12 +197,11 @@ fn erases(random: &mut Random) -> Drawn {
 
 fn random_cleaning(random: &mut Random) -> Drawn {
     let mut flash = Flash::draw(random, 4);
-    // Of few dies the distances would be nearly alike.
+    // With few dies the distances would be nearly constant.
     flash.channels = flash.channels.max(3);
     flash.packages = flash.packages.max(3);
     let pages = 32;
-    // The more a die has in store, the nearer together the dies come to their ends, and the sharper is that of the
-    // start-up.
+    // The more spare blocks, the closer together the dies use them up, and the sharper the end of the start-up.
     let most = MOST_STARTUP / (pages * flash.dies());
     let stored = 2 + most * 2 / 3 + random.below(most / 3 + 1);
     let content = stored * (4 + random.below(5));

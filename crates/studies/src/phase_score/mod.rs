@@ -1,8 +1,8 @@
-//! The score of finding phases: how often start-up and period are found on drives that are known to have them, and how
-//! often they are made up on drives that are known to have none.
+//! The score of phase detection: how often start-up and period are found on drives that have them, and how often they
+//! are invented on drives that have none.
 //!
-//! Each drive is drawn at random together with a run on it, of one I/O at a time as uFLIP makes them (CIDR 2009,
-//! section 4.2), so that both phases follow from its settings: `drives` says how.
+//! Each drive is drawn at random together with a run of one I/O at a time, as in uFLIP (CIDR 2009, section 4.2), so
+//! that both phases follow from its settings (see `drives`).
 
 mod drives;
 
@@ -15,10 +15,10 @@ use rayon::prelude::*;
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the phases of a run on a drive really are.
+/// The true phases of a run on a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct KnownPhases {
-    /// By what they come about: `batches`, `erases`, `random-cleaning`, `nothing`.
+    /// Their cause: `batches`, `erases`, `random-cleaning`, `nothing`.
     pub mechanism: &'static str,
     /// I/Os of the start-up; 0 for none.
     pub startup: u64,
@@ -26,37 +26,37 @@ pub struct KnownPhases {
     pub period: u64,
 }
 
-/// How one of the two was answered.
+/// Tally of the answers for start-up or period.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PhaseTally {
     /// `startup` or `period`.
     pub feature: &'static str,
     /// Drives that have it.
     pub present: u64,
-    /// Of these, those on which it was found, within a tenth.
+    /// Of these, drives on which it was found, within 10%.
     pub found: u64,
-    /// Of these, those on which none was found.
+    /// Of these, drives on which none was found.
     pub missed: u64,
-    /// Of these, those on which another was found.
+    /// Of these, drives on which another value was found.
     pub wrong: u64,
     /// Drives that have none.
     pub absent: u64,
-    /// Of these, those on which one was made up.
+    /// Of these, drives on which one was invented.
     pub invented: u64,
 }
 
-/// An answer that is not right, with what is needed to look into it.
+/// A wrong answer, with the details to reproduce it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PhaseMistake {
     /// The drive's number.
     pub drive: u64,
     /// `startup` or `period`.
     pub feature: &'static str,
-    /// What is true.
+    /// The true phases.
     pub truth: KnownPhases,
-    /// What was found; 0 for none.
+    /// The value found; 0 for none.
     pub answer: u64,
-    /// The doubts that came with it, by their codes.
+    /// Codes of its warnings.
     pub doubts: Vec<&'static str>,
     /// The drive's profile.
     pub profile: String,
@@ -65,26 +65,25 @@ pub struct PhaseMistake {
 /// The score.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PhaseScore {
-    /// Drives that were measured.
+    /// Number of measured drives.
     pub drives: u64,
     /// The root of all drives.
     pub seed: u64,
-    /// Of the start-up and of the period.
+    /// Tallies of start-up and period.
     pub features: [PhaseTally; 2],
-    /// Every answer that is not right.
+    /// All wrong answers.
     pub mistakes: Vec<PhaseMistake>,
 }
 
-/// I/Os of each run.
+/// I/Os per run.
 const REQUESTS: u64 = 32_768;
-/// What is found is right within this share.
+/// Tolerance of a right answer.
 const TOLERANCE: f64 = 0.1;
 
-/// Looks for the phases of runs on `drives` random drives, on all cores; the result does not depend on how many there
-/// are.
+/// Detects the phases of runs on `drives` random drives, on all cores; the result does not depend on the number of
+/// cores.
 ///
-/// `watch` is told the number of drives done and answers whether to go on; where it does not, the score is of those
-/// done.
+/// `watch` takes the number of drives done and returns whether to continue; the score covers the drives done.
 pub fn score(drives: u64, seed: Seed, watch: &(dyn Fn(u64) -> bool + Sync)) -> PhaseScore {
     let done = AtomicU64::new(0);
     let examined: Vec<Option<Examined>> = (0..drives)
@@ -125,7 +124,7 @@ pub fn score(drives: u64, seed: Seed, watch: &(dyn Fn(u64) -> bool + Sync)) -> P
 }
 
 impl PhaseTally {
-    /// Counts an answer; whether it is right.
+    /// Counts an answer, and returns whether it is right.
     fn mark(&mut self, known: u64, answer: u64) -> bool {
         let right = answer.abs_diff(known) as f64 <= TOLERANCE * known as f64;
         let (drives, case) = match (known, answer) {
@@ -148,7 +147,7 @@ struct Examined {
     profile: String,
 }
 
-/// Makes the run on the `drive`-th drive and looks for its phases.
+/// Runs the `drive`-th drive and detects its phases.
 fn examine(drive: u64, seed: Seed) -> Examined {
     let drawn = drives::draw(&mut seed.derive_nth("phase score drive", drive).source());
     let config = profile::parse("random drive", &drawn.profile, &[]).expect("only possible drives are drawn");

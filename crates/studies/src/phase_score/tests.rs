@@ -1,10 +1,10 @@
-//! The score on a few drives: enough to see a search that has gone blind, or a truth that is none.
+//! The score on a few drives: enough to notice a broken detection or a wrong truth.
 
 use super::{PhaseTally, score};
 use flashlane_base::Seed;
 
 #[test]
-fn nearly_all_phases_are_found_and_none_is_made_up() {
+fn most_phases_are_found_and_none_invented() {
     let score = score(24, Seed(1), &|_| true);
     for tally in &score.features {
         assert_eq!(tally.present + tally.absent, 24);
@@ -18,7 +18,7 @@ fn nearly_all_phases_are_found_and_none_is_made_up() {
 }
 
 #[test]
-fn a_tally_counts_each_answer_once() {
+fn tally_counts_each_answer_once() {
     let mut tally = PhaseTally::default();
     let marks =
         [(100, 109), (100, 111), (100, 0), (0, 0), (0, 1)].map(|(known, answer)| tally.mark(known, answer));

@@ -1,11 +1,11 @@
-//! How many drains keep all packages busy. The paper reckons that by chance eight pages in a row are for eight packages
-//! with a probability of (1/8)^8 (section II); it is 8!/8^8, 0.24%, for pages at random, and more where the eight need
-//! not be the first ones. A drain here is a spell in which some page is on its way without a break: one that lasts meets
-//! eight for eight sooner or later, so that its time says more.
+//! The share of drains that keep all packages busy. The paper estimates the probability that eight consecutive pages go
+//! to eight packages as (1/8)^8 (section II); for random pages it is 8!/8^8, 0.24%, and more where the eight need not
+//! be the first ones. A drain here is an interval in which at least one page is draining: a long one keeps all packages
+//! busy sooner or later, so its duration says more.
 //!
-//! With requests of one page at random, which `lru` lets go by eight, 0.26% do by `lru`, and 99.9% by `parallel`. Requests
-//! of 250 KB (table II) would not tell the two apart: each goes to all packages in turn, and there are drains without end.
-//! So do most of the programs write, and what is left of the difference is the time.
+//! With random requests of one page, which `lru` drains eight at a time, 0.26% of the drains do with `lru`, and 99.9%
+//! with `parallel`. Requests of 250 KB (table II) would not distinguish the two: each goes to all packages in turn, and
+//! drains have no end. Most programs write like this too, and only the duration differs.
 
 use super::method::{Buffer, Pair, compare, counted, requests};
 use super::workload::{IOZONE, KERNEL_BUILD, PAGE_KIB, POSTMARK, SYNTHETIC_REQUESTS, WORD_COUNT, synthetic};
@@ -19,12 +19,12 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
     measure,
 };
 
-/// How many pages at random a first look writes.
+/// Random pages written by the quick form.
 const FEW: u64 = 20_000;
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();
-    // What the paper reckons with. Larger requests go to all packages in turn, by either policy.
+    // The paper's assumption. Larger requests go to all packages in turn with either policy.
     let at_random = synthetic(false, PAGE_KIB, lab.either(SYNTHETIC_REQUESTS, FEW));
     let pair = compare(lab, Buffer::of(1), || at_random.records())?;
     judge("pages at random", &pair, &mut outcome);

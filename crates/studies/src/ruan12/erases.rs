@@ -1,4 +1,4 @@
-//! The erases that rewriting in the buffer saves: named as future work (section VI, "reliability"), counted here.
+//! The erases saved by rewrites in the buffer: future work in the paper (section VI, "reliability").
 
 use super::method::{Buffer, counted, replay, requests};
 use super::workload::{IOZONE, KERNEL_BUILD, POSTMARK, WORD_COUNT};
@@ -18,7 +18,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     let mut outcome = Outcome::default();
     for program in [KERNEL_BUILD, WORD_COUNT, POSTMARK, IOZONE] {
         let Some(records) = requests(lab, &program, &mut outcome)? else { continue };
-        // At the end all goes to flash: what merely waits in the larger buffer is not saved.
+        // At the end the buffer is flushed: pages that only wait in the larger buffer are not saved.
         let flush =
             records.last().map(|last| Record { operation: Operation::Flush, length_bytes: 0, ..*last });
         let mut with = |size| {
@@ -36,7 +36,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
             "%",
             0.0,
         ));
-        // A short recording on a drive with room to spare needs no cleaning.
+        // A short recording on a drive with spare space needs no GC.
         if counted(&small, "blocks_erased") > 0.0 {
             outcome.rows.push(row::at_least(
                 &format!("{name}: fewer blocks erased"),

@@ -1,18 +1,18 @@
-//! Figure 3: buffers of 1 to 64 MB under programs. What `parallel` gains shrinks as the buffer grows; under PostMark it
-//! turns into a loss.
+//! Figure 3: buffers of 1 to 64 MB with programs. The gain of `parallel` shrinks as the buffer grows; with PostMark it
+//! becomes a loss.
 //!
-//! Half the buffer leaves at once by `parallel`. With 8 pages of each package whatever the size, a large buffer would be as
-//! good as full for ever after it was full once, and would have no more room for a burst of writes than a small one. Half
-//! of a large buffer for all packages at once is also what holds up PostMark's reads, as the paper has it; by `lru` there
-//! is mostly a package left for them.
+//! `parallel` drains half the buffer at once. With 8 pages of each package at any size, a large buffer would stay
+//! nearly full once it was full, and would have no more room for a burst of writes than a small one. Draining half of a
+//! large buffer to all packages at once also delays PostMark's reads, as in the paper; with `lru` a package is usually
+//! free for them.
 //!
-//! Where there are writes only, the gain does not shrink in percent of `lru`: a large buffer takes more of the waiting away
-//! by `parallel` than by `lru`, which lets an eighth as many pages go at once. In ms the two come closer under IOzone (from
-//! 1.8 to 1.1 apart; from 0.3 to 0.15 did `lru` let as many go) and the kernel build (from 2.3 to 0.8), not under the word
+//! With writes only, the gain does not shrink in percent of `lru`: a large buffer removes more waiting with `parallel`
+//! than with `lru`, which drains an eighth as many pages at once. In ms the two get closer with IOzone (difference from
+//! 1.8 to 1.1; from 0.3 to 0.15 if `lru` drained as many) and the kernel build (from 2.3 to 0.8), not with the word
 //! count (2.1 and 3.5).
 //!
-//! What is lost to the large batch is more than in the paper: with 64 MB PostMark takes 5.7 times as long by `parallel` as
-//! by `lru`, and the word count, which reads much too, 2.5 times, where the paper finds the two alike.
+//! The loss to the large batch is greater than in the paper: with 64 MB PostMark takes 5.7 times as long with
+//! `parallel` as with `lru`, and the word count, which also reads much, 2.5 times, where the paper finds the two equal.
 
 use super::method::{Buffer, Pair, compare, mean_ms, requests};
 use super::workload::{IOZONE, KERNEL_BUILD, POSTMARK, Program, WORD_COUNT};
@@ -85,7 +85,7 @@ fn judge(name: &str, crosses: bool, pairs: &[Pair], outcome: &mut Outcome) {
             1.0,
         ),
     ]);
-    // Elsewhere the paper finds the two alike with the largest buffer: either may be ahead by a little.
+    // For the others the paper finds the two equal with the largest buffer: either may be slightly better.
     if crosses {
         let quantity = format!("{name}: better policy with 64 MB");
         outcome.rows.push(row::exact(&quantity, "lru", Some(better(last)), ""));

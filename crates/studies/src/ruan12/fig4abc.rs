@@ -1,14 +1,14 @@
-//! Figures 4(a) to (c): how many pages leave at once, under copies of small, middling and large files.
+//! Figures 4(a) to (c): the number of pages drained at once, for copies of small, medium and large files.
 //!
-//! A copy comes from a disk, which gives a burst no sooner than it has read it: the requests keep their order, and none
-//! arrives before the disk has read those before it. Writes then hardly wait but for the first page of a batch, and most
-//! means are a tenth of a millisecond, where the paper has small files below 0.73 ms.
+//! A copy is limited by the source disk: the requests keep their order, and none arrives before the disk has read the
+//! data of those before it. Writes then hardly wait except for the first page of a batch, and most means are a tenth of
+//! a millisecond, where the paper has small files below 0.73 ms.
 //!
-//! The more pages leave at once, the fewer writes begin a batch, and the longer is one that a read meets. Large files,
-//! with two reads of 29,988 requests, fare best in the middle (64 pages, 128 within a hundredth of that); small ones, with
-//! a read in seventeen (one in ten in the paper's table III), with few. Their recording is 32 batches of 512 pages long,
-//! and half of its reads come in one bunch before the buffer is full: the first step still helps the writes, and which
-//! batch the reads meet at the last is chance.
+//! The more pages drain at once, the fewer writes begin a batch, and the longer is a batch that a read meets. Large
+//! files, with two reads in 29,988 requests, are best in the middle (64 pages; 128 within 1%); small ones, with one
+//! read in seventeen (one in ten in the paper's table III), with few pages. Their recording is 32 batches of 512 pages
+//! long, and half of its reads come together before the buffer is full: the first step still helps the writes, and
+//! which batch the reads meet at the end is chance.
 
 use super::method::{Buffer, mean_ms, replay, requests};
 use super::workload::{LARGE_FILES, MP3_FILES, Program, SMALL_FILES};
@@ -25,10 +25,10 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
     measure,
 };
 
-/// The number of pages at once with which the paper finds large files fastest.
+/// The number of pages at once at which the paper finds large files fastest.
 const PUBLISHED_BEST: u32 = 128;
 
-/// What a disk of the paper's time reads in sequence: the copies come from one.
+/// Sequential read rate of a disk of the paper's time, the source of the copies.
 pub(super) const DISK_BYTES_PER_S: f64 = 100e6;
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
@@ -40,7 +40,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     Ok(outcome)
 }
 
-/// Judges the mean response times in ms by the number of pages, of small, middling and large files.
+/// Judges the mean response times in ms by the number of pages, of small, medium and large files.
 pub(super) fn judge(pages: &[u32], [small, middling, large]: [&[f64]; 3], outcome: &mut Outcome) {
     let rising = small.windows(2).filter(|pair| pair[1] > pair[0]).count();
     let quantity = "small files: steps to more pages at once that make the mean response longer";
@@ -92,7 +92,7 @@ fn another_is_best(pages: u32, best_ms: f64, published_ms: f64) -> Warning {
     )
 }
 
-/// Mean response times in ms by the number of pages, by `parallel`.
+/// Measures mean response times in ms by the number of pages, with `parallel`.
 fn copies(
     lab: &mut Lab<'_>,
     program: Program,
@@ -130,7 +130,7 @@ fn copies(
     Ok(parallel)
 }
 
-/// The same requests, each as late as the disk has to read what those before it move.
+/// Delays each request until the disk has read the data of those before it.
 pub(super) fn from_disk(mut records: Vec<Record>) -> Vec<Record> {
     let mut read = Instant::ZERO;
     for record in &mut records {

@@ -1,5 +1,5 @@
-//! Figure 4(d): sequential writes. Neighbours in the queue are for different packages anyway, so that the policies come out
-//! alike.
+//! Figure 4(d): sequential writes. Consecutive pages in the queue are for different packages anyway, so that the
+//! policies are equal.
 
 use super::method::{Buffer, compare, mean_ms};
 use super::workload::{SYNTHETIC_REQUESTS, SYNTHETIC_SIZES, synthetic};

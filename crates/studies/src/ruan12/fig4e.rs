@@ -1,23 +1,23 @@
 //! Figures 4(e) and 4(f), the synthetic part: random writes of 250 KB and of 5 MB.
 //!
-//! Such requests go to all packages in turn, at random places as in sequence, so that neighbours in the queue are for
-//! different packages anyway. What tells random places from sequence is cleaning: a block that is cleaned still has valid
-//! pages, the packages clean one now and another then, and one queue holds up for each of them all that stands behind.
+//! Such requests go to all packages in turn, at random places as in sequence, so that consecutive pages in the queue
+//! are for different packages anyway. The difference between random and sequential places is GC: victims still have
+//! valid pages, the packages run GC at different times, and a single queue waits for each of them.
 //!
-//! There is more cleaning with 250 KB (4.2 pages programmed for each that is written) than with 5 MB (2.4), which leave
-//! more of a block invalid at once. Did `lru` always keep one package busy while it cleans and `parallel` all, they would
-//! differ by 82 and by 77%. The paper has it the other way round, and 84% for 5 MB. What else was tried, with the traces
-//! as they are here:
+//! There is more GC with 250 KB (4.2 pages programmed per page written) than with 5 MB (2.4), which leave more of a
+//! block invalid at once. If `lru` always kept one package busy during GC and `parallel` all, they would differ by 82
+//! and by 77%. The paper has the reverse order, and 84% for 5 MB. Other readings of the paper, with the traces
+//! available here:
 //!
-//! | reading | rw250k, rw5m | lost |
+//! | reading | rw250k, rw5m | rows lost |
 //! | --- | --- | --- |
-//! | all of the buffer leaves at once, twice as much | 72, 60% | nothing, and no row is won |
-//! | `lru` lets as many pages go as all lists of `parallel` together | 63, 37% | figure 4(f): IOzone 9%, PostMark 3% slower |
-//! | another batch may begin before the last is over | 79, 70% | figures 4(a) to (c), all; figure 4(f): IOzone 63% |
+//! | the whole buffer drains at once, twice as much | 72, 60% | none, and none is won |
+//! | `lru` drains as many pages as all lists of `parallel` together | 63, 37% | figure 4(f): IOzone 9%, PostMark 3% slower |
+//! | a batch may begin before the last has ended | 79, 70% | figures 4(a) to (c), all; figure 4(f): IOzone 63% |
 //! | requests of 4 KB in the mean within 3.6 GB, 250,000 and 5 million: DiskSim's workloads of these names | 79, 88% | figure 4(d): 66% for sequential writes as well |
-//! | the same, and as many pages by `lru` | 13, 40% | figure 4(f) |
-//! | the same, and room comes free with the whole batch | 81, 75% | figure 3: 64 MB are slower than 1 MB; figure 4(f) |
-//! | DiskSim's requests all over the drive, as fast as it takes them, `lru` on demand | 82% | figure 4(d): 92% |
+//! | the same, and as many pages with `lru` | 13, 40% | figure 4(f) |
+//! | the same, and space is freed with the whole batch | 81, 75% | figure 3: 64 MB are slower than 1 MB; figure 4(f) |
+//! | DiskSim's requests over the whole drive, as fast as it takes them, `lru` on demand | 82% | figure 4(d): 92% |
 
 use super::method::{Buffer, compare};
 use super::workload::{SYNTHETIC_REQUESTS, SYNTHETIC_SIZES, synthetic};

@@ -3,8 +3,8 @@
 //! have to wait for.
 //!
 //! The second does more. With 64 MB half the buffer leaves at once, and whoever reads meanwhile waits for as much of it
-//! as lies before it on its package. That is why `lru` is better for PostMark with a large buffer (figure 3); with a bound
-//! it no longer is.
+//! as lies before it on its package. That is why `lru` is better for PostMark with a large buffer (figure 3); with a
+//! bound it no longer is.
 
 use super::method::{Buffer, mean_ms, read_ms, replay, requests};
 use super::workload::{KERNEL_BUILD, POSTMARK, WORD_COUNT};
@@ -31,7 +31,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         };
         let plain = by("parallel", None, None)?;
         let both = by("parallel", IDLE, BOUND)?;
-        // Where few reads meet a drain, some more may meet one that had not been due yet.
+        // Where few reads meet a drain, some more may meet an early one.
         for (how, replay, most) in [
             ("draining in idle time", by("parallel", IDLE, None)?, 1.05),
             ("with a bound on their wait", by("parallel", None, BOUND)?, 1.0),

@@ -1,10 +1,10 @@
 //! Xiaojun Ruan, Mohammed I. Alghamdi, Xunfei Jiang, Ziliang Zong, Yun Tian, Xiao Qin: Improving Write Performance by
 //! Enhancing Internal Parallelism of Solid State Drives. IPCCC 2012.
 //!
-//! A write buffer below the translation layer, by two policies: `lru`, whose pages leave in one queue, and the paper's
-//! `parallel`, with a queue a package. The drive is `msr-64g` (table I). Beside the paper's figures stand what it only
-//! reckons or leaves to the future: how many drains keep every package busy, the erases that a buffer saves, and draining
-//! in idle time.
+//! A write buffer below the translation layer with two policies: `lru`, whose pages drain in one queue, and the paper's
+//! `parallel`, with a queue per package. The drive is `msr-64g` (table I). Besides the paper's figures, the study
+//! measures its estimates and future work: the share of drains that keep every package busy, the erases that a buffer
+//! saves, and idle draining.
 
 mod drains;
 mod erases;

@@ -1,4 +1,4 @@
-//! The quick form, and what needs the simulator's traces where they are.
+//! The quick form, and the parts that need the simulator's traces where these are available.
 
 use super::fig4abc::{DISK_BYTES_PER_S, from_disk, judge};
 use super::method::PACKAGES;
@@ -20,7 +20,7 @@ fn gain(row: &Row) -> f64 {
 }
 
 #[test]
-fn sequential_writes_are_alike_and_random_ones_are_not() {
+fn policies_differ_only_for_random_writes() {
     let result = quick("fig4d", None);
     assert!(result.is_reproduced() && result.rows.len() == 2, "{:#?}", result.rows);
     let result = quick("fig4e", None);
@@ -36,26 +36,26 @@ fn assert_each_missed_row_is_explained(result: &StudyResult, code: &str) {
 }
 
 #[test]
-fn under_the_kernel_build_the_gain_shrinks_as_the_buffer_grows() {
+fn gain_with_the_kernel_build_shrinks_with_buffer_size() {
     let result = quick("fig3", None);
     let rows: Vec<_> = result.rows.iter().filter(|row| row.quantity.starts_with("kernel build:")).collect();
     assert_eq!(rows.len(), 3);
     assert!(rows.iter().all(|row| row.verdict == Verdict::Reproduced), "{rows:#?}");
-    // Two of the traces are not given.
+    // Two of the traces are missing.
     let told = result.warnings.iter().filter(|warning| warning.code == "trace-not-given").count();
     assert_eq!((result.figures.len(), told), (4, 2));
     assert_each_missed_row_is_explained(&result, "gain-does-not-shrink");
 }
 
 #[test]
-fn many_pages_at_once_cost_large_files_less_than_small_ones() {
+fn large_batches_cost_large_files_less_than_small_ones() {
     let result = quick("fig4abc", None);
     assert!(result.rows[1..3].iter().all(|row| row.verdict == Verdict::Reproduced), "{:#?}", result.rows);
     assert_eq!(result.figures.len(), 3);
 }
 
 #[test]
-fn what_is_missed_of_the_pages_at_once_is_told_with_what_was_measured() {
+fn missed_rows_of_batch_sizes_have_warnings() {
     let (pages, rises, best_at_64) = ([8, 64, 128], [1.0, 2.0, 3.0], [2.0, 1.0, 1.05]);
     let mut outcome = Outcome::default();
     judge(&pages, [&[1.0, 0.5, 3.0], &rises, &best_at_64], &mut outcome);
@@ -71,7 +71,7 @@ fn what_is_missed_of_the_pages_at_once_is_told_with_what_was_measured() {
 }
 
 #[test]
-fn what_the_paper_only_reckons_or_leaves_open_is_measured() {
+fn estimates_and_future_work_are_measured() {
     for figure in ["drains", "erases", "idle"] {
         let result = quick(figure, None);
         assert!(!result.rows.is_empty() && result.is_reproduced(), "{:#?}", result.rows);
@@ -80,7 +80,7 @@ fn what_the_paper_only_reckons_or_leaves_open_is_measured() {
 }
 
 #[test]
-fn pages_at_random_tell_by_which_policy_all_packages_are_busy() {
+fn random_pages_distinguish_the_policies_by_busy_packages() {
     let result = quick("drains", None);
     let drains: Vec<f64> = result.rows[..2].iter().map(gain).collect();
     assert!(result.rows[..2].iter().all(|row| row.quantity.starts_with("pages at random: drains by")));
@@ -88,7 +88,7 @@ fn pages_at_random_tell_by_which_policy_all_packages_are_busy() {
 }
 
 #[test]
-fn the_simulators_traces_are_measured_where_they_are() {
+fn available_simulator_traces_are_measured() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let result = quick("fig4f", Some(&folder));
     if folder.exists() {
@@ -108,7 +108,7 @@ fn the_simulators_traces_are_measured_where_they_are() {
 }
 
 #[test]
-fn recordings_are_whole_and_fit_the_drive() {
+fn recordings_are_complete_and_fit_the_drive() {
     let profile = flashlane_sim::profile::load("msr-64g", &[]).unwrap();
     assert_eq!(
         (profile.capacity.0, profile.flash.channels * profile.flash.packages),
@@ -126,7 +126,7 @@ fn recordings_are_whole_and_fit_the_drive() {
 }
 
 #[test]
-fn a_copy_arrives_no_sooner_than_its_disk_has_read_it_and_no_later_than_that() {
+fn copy_arrives_exactly_when_its_disk_has_read_it() {
     let lab = Lab::alone();
     let recorded = SMALL_FILES.records(&lab).unwrap().unwrap();
     let copied = from_disk(recorded.clone());

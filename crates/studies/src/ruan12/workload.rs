@@ -1,5 +1,5 @@
-//! What the drive is asked: DiskSim's synthetic writes, the repository's recordings, and the traces that came with the
-//! simulator, where they are given.
+//! The workloads: DiskSim's synthetic writes, the repository's recordings, and the traces that come with the simulator,
+//! where available.
 
 use crate::FigureError;
 use crate::disksim::synthetic::{Size, Synthetic};
@@ -16,17 +16,16 @@ pub(super) const DRIVE_BYTES: u64 = 57_505_480_704;
 /// The seed of DiskSim's parameter files.
 const SEED: u32 = 42;
 
-/// The sizes of table II: its name for them, KiB, and how many requests a first look takes instead of
-/// [`SYNTHETIC_REQUESTS`].
+/// The sizes of table II: name, KiB, and the number of requests in the quick form instead of [`SYNTHETIC_REQUESTS`].
 pub(super) const SYNTHETIC_SIZES: [(&str, u64, u64); 2] = [("250k", 250, 60_000), ("5m", 5 * 1024, 5_000)];
-/// How many requests a synthetic workload has (table II).
+/// Number of requests of a synthetic workload (table II).
 pub(super) const SYNTHETIC_REQUESTS: u64 = 250_000;
 
 /// Synthetic writes of one size over the whole drive (table II).
 ///
-/// They come 0.5 ms apart in the mean, as those that DiskSim's SSD extension is delivered with; the paper does not say.
-/// Either size of table II is more than the drive can take at that rate, so that requests queue up from the first to the last. At
-/// any rate that it cannot take their mean response time goes with how fast the drive is.
+/// They arrive 0.5 ms apart in the mean, as in the workloads of DiskSim's SSD extension; the paper gives no rate. Both
+/// sizes of table II exceed the drive's bandwidth at that rate, so that requests queue up from the first to the last.
+/// At any such rate their mean response time depends on the speed of the drive.
 pub(super) fn synthetic(sequential: bool, size_kib: u64, requests: u64) -> Synthetic {
     Synthetic {
         operation: Operation::Write,
@@ -42,18 +41,18 @@ pub(super) fn synthetic(sequential: bool, size_kib: u64, requests: u64) -> Synth
 /// A program that was recorded.
 #[derive(Clone, Copy)]
 pub(super) struct Program {
-    /// What it is called here.
+    /// Its name in the study.
     pub(super) name: &'static str,
     source: Source,
-    /// Whether its reads are made writes ("AW" in the paper, section IV.A).
+    /// Whether its reads become writes ("AW" in the paper, section IV.A).
     all_writes: bool,
 }
 
 #[derive(Clone, Copy)]
 enum Source {
-    /// A recording of the repository: its name, its content.
+    /// A recording of the repository: name and content.
     Own(&'static str, &'static [u8]),
-    /// A trace of the simulator's, by the name of its file.
+    /// A trace of the simulator, by file name.
     Given(&'static str),
 }
 
@@ -80,14 +79,14 @@ const fn given(name: &'static str, file: &'static str) -> Program {
 }
 
 impl Program {
-    /// The same with its reads made writes.
+    /// The same program with its reads as writes.
     pub(super) const fn all_writes(self, name: &'static str) -> Self {
         Self { name, all_writes: true, ..self }
     }
 
-    /// Its requests; where its trace is not there, the trace's name.
+    /// Returns its requests; where its trace is missing, the trace's name.
     ///
-    /// Flushes are left out, as the paper leaves out what its simulator has no use for (section III.C).
+    /// Flushes are left out, as the paper leaves out operations that its simulator does not support (section III.C).
     pub(super) fn records(&self, lab: &Lab<'_>) -> Result<Result<Vec<Record>, &'static str>, FigureError> {
         let mut records: Vec<Record> = match self.source {
             Source::Own(name, content) => {

@@ -1,4 +1,4 @@
-//! What of the flash is left for the user's data.
+//! The share of the flash that is left for the user's data.
 
 use super::drives::CHANNELS;
 use crate::lab::Lab;

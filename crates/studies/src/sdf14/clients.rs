@@ -1,21 +1,21 @@
-//! Clients that each wait for one access before they begin the next: the paper's threads with a channel each, and as
-//! well one thread with as many requests under way.
+//! Clients that each wait for one access before they begin the next: the paper's threads with one channel each, and
+//! equally one thread with as many requests in flight.
 
 use flashlane_base::{Duration, Instant};
 use flashlane_device::{Device, Lane, Request, SubmitError};
 use flashlane_measure::Interruption;
 use flashlane_workload::Access;
 
-/// What a client does next.
+/// The next access of a client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
     pub(super) lane: u32,
-    /// Whether the bytes are erased first, as part of the same access.
+    /// Whether the range is erased first, as part of the access.
     pub(super) erases: bool,
     pub(super) access: Access,
 }
 
-/// An access that is done.
+/// A completed access.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Done {
     pub(super) bytes: u64,
@@ -23,12 +23,12 @@ pub(super) struct Done {
     pub(super) ended: Instant,
 }
 
-/// What many accesses come to.
+/// The completed accesses of a run.
 pub(super) struct Run {
     pub(super) done: Vec<Done>,
 }
 
-/// Lets `clients` make `accesses` between them; `next` says what a client does next.
+/// Runs `accesses` by `clients` clients; `next` returns the next access of a client.
 pub(super) fn run(
     device: &mut dyn Device,
     clients: u32,
@@ -90,7 +90,7 @@ fn submit(device: &mut dyn Device, client: u32, turn: Turn, erases: bool) -> Res
 }
 
 impl Run {
-    /// Millions of bytes a second, from the first access that began to the last that ended.
+    /// Millions of bytes per second, from the start of the first access to the end of the last.
     pub(super) fn mb_per_s(&self) -> f64 {
         let began = self.done.iter().map(|done| done.began).min().unwrap_or(Instant::ZERO);
         let ended = self.done.iter().map(|done| done.ended).max().unwrap_or(Instant::ZERO);
@@ -98,8 +98,8 @@ impl Run {
         bytes as f64 / 1e6 / ended.since(began).as_s_f64()
     }
 
-    /// Throughput of so many parts of as many accesses, in the order in which they ended: the share of all that had
-    /// ended by then, and millions of bytes a second.
+    /// Returns the throughput of `parts` equal parts of the accesses, in order of completion: the share of all accesses
+    /// completed by then, and millions of bytes per second.
     pub(super) fn course(&self, parts: usize) -> Vec<(f64, f64)> {
         let count = self.done.len();
         let mut before = self.done.iter().map(|done| done.began).min().unwrap_or(Instant::ZERO);
@@ -115,7 +115,7 @@ impl Run {
             .collect()
     }
 
-    /// Latencies in ms, in the order in which the accesses ended.
+    /// Latencies in ms, in order of completion.
     pub(super) fn latencies_ms(&self) -> Vec<f64> {
         let ms = |time: Duration| time.as_ns() as f64 / 1e6;
         self.done.iter().map(|done| ms(done.ended.since(done.began))).collect()

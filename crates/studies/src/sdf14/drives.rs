@@ -1,9 +1,9 @@
-//! The drives and how they are asked.
+//! The drives and their accesses.
 //!
-//! Conventional drives are made smaller, with all else as it is: how much cleaning moves depends on shares (of what is
-//! valid, of what cleaning can work with), not on how many blocks there are, and a pass over the whole of such a drive
-//! takes seconds. Bad blocks, open ones and those kept free come out of what is set aside; a small plane has a larger
-//! share of them (3.1% of 128 blocks, 0.8% of 2048), so that its capacity is made smaller by as much.
+//! Conventional drives are scaled down, otherwise unchanged: the moves of GC depend on shares (of valid pages, of spare
+//! space), not on the number of blocks, and a pass over the whole scaled drive takes seconds. Bad blocks, open blocks
+//! and the free reserve are taken from the over-provisioning; a small plane has a larger share of them (3.1% of 128
+//! blocks, 0.8% of 2048), so its capacity is reduced accordingly.
 
 use super::clients::{Run, Turn, run};
 use crate::FigureError;
@@ -18,7 +18,7 @@ use flashlane_workload::Access;
 
 pub(super) const KIB: u64 = 1 << 10;
 pub(super) const MIB: u64 = 1 << 20;
-/// Channels of the SDF, each with a thread of its own (section 3.2).
+/// Channels of the SDF, each with its own thread (section 3.2).
 pub(super) const CHANNELS: u32 = 44;
 
 /// A conventional drive.
@@ -28,12 +28,12 @@ pub(super) struct Conventional {
     pub(super) profile: &'static str,
     /// Planes.
     planes: u64,
-    /// Bytes of an erase block.
+    /// Size of an erase block.
     pub(super) block_bytes: u64,
-    /// Of so many pages so many hold data, and the rest parity.
+    /// Number of pages, and of those with data; the rest hold parity.
     row: (u64, u64),
-    /// Requests that its thread has under way: as many as the SDF's threads have, or as the drive takes. The paper says
-    /// of the conventional drives only that one thread issues requests asynchronously.
+    /// Requests in flight of its thread: as many as the SDF's threads have, or the drive's depth. The paper says of the
+    /// conventional drives only that one thread issues requests asynchronously.
     pub(super) depth: u32,
 }
 
@@ -63,8 +63,8 @@ pub(super) const MEMBLAZE: Conventional = Conventional {
 };
 
 impl Conventional {
-    /// The drive with so many blocks a plane. `set_aside` is the share of the bytes that it would not be given to hold
-    /// if it had all of its blocks.
+    /// Returns the drive scaled to this number of blocks per plane. `set_aside` is the share of the bytes that the
+    /// full-size drive does not offer as capacity.
     pub(super) fn with(
         self,
         lab: &mut Lab<'_>,
@@ -85,19 +85,19 @@ impl Conventional {
     }
 }
 
-/// Of a plane's blocks, the share that is neither bad nor open nor kept free.
+/// Returns the share of a plane's blocks that are neither bad nor open nor in the free reserve.
 fn for_data(config: &DriveConfig) -> f64 {
     let Geometry { blocks, factory_bad_per_plane, .. } = Geometry::new(config);
     f64::from(blocks - factory_bad_per_plane - config.spare_blocks_per_plane()) / f64::from(blocks)
 }
 
-/// Where the random places of one measurement come from. What is written before it must not be written again in the
-/// same order: it would leave whole blocks without anything valid, and cleaning with nothing to do.
+/// Source of the random places of one measurement. They must not repeat the order of earlier writes, which would leave
+/// whole blocks invalid, and GC without moves.
 pub(super) fn places() -> Random {
     Seed(1).derive("sdf14 places").source()
 }
 
-/// Accesses of a conventional drive at random places.
+/// Runs accesses of a conventional drive at random places.
 pub(super) fn random(
     device: &mut dyn Device,
     depth: u32,
@@ -114,21 +114,21 @@ pub(super) fn random(
     })?)
 }
 
-/// Writes the whole of a conventional drive, from beginning to end, and then once more: tables 1 and 4.
+/// Writes a whole conventional drive in order, twice: tables 1 and 4.
 ///
-/// The paper says neither what the drives held nor how much was written. Here they come from use, which has left them in
-/// the state of random overwriting, and are written once, the plainest reading: a row's value is that of the first pass
-/// alone. Cleaning undoes the state meanwhile, so that throughput depends on when one stops. No amount is chosen for the
-/// answer; the second pass, which has little to clean, is only drawn.
+/// The paper gives neither the state of the drives nor the amount written. Here they begin in the state of random
+/// overwrites and are written once, the simplest reading: a row's value is that of the first pass alone. The pass
+/// itself removes that state, so that throughput depends on the amount written. No amount is chosen to fit the answer;
+/// the second pass, with little GC, is only drawn.
 pub(super) fn passes(device: &mut dyn Device, depth: u32, bytes: u64) -> Result<[Run; 2], FigureError> {
     let accesses = device.profile().capacity_bytes / bytes;
     let mut pass = || sequential(device, depth, bytes, accesses, Access::write);
     Ok([pass()?, pass()?])
 }
 
-/// How throughput went over both passes of conventional drives.
+/// Draws the throughput over both passes of conventional drives.
 pub(super) fn course(id: &str, title: &str, drives: &[(&str, [Run; 2])]) -> Figure {
-    /// Points of a pass.
+    /// Points per pass.
     const POINTS: usize = 16;
     let line = |(name, passes): &(&str, [Run; 2])| {
         let points = passes.iter().zip([0.0, 1.0]).flat_map(|(pass, before)| {
@@ -153,7 +153,7 @@ pub(super) fn course(id: &str, title: &str, drives: &[(&str, [Run; 2])]) -> Figu
     }
 }
 
-/// Accesses of a conventional drive one behind the other, from its beginning and again from there.
+/// Runs sequential accesses of a conventional drive, from its beginning, wrapping around.
 pub(super) fn sequential(
     device: &mut dyn Device,
     depth: u32,
@@ -169,20 +169,20 @@ pub(super) fn sequential(
     })?)
 }
 
-/// What each thread does with its channel.
+/// The accesses of each thread to its channel.
 #[derive(Clone, Copy)]
 pub(super) enum OnChannel {
-    /// Reads so many bytes at random places.
+    /// Reads this number of bytes at random places.
     RandomReads(u64),
-    /// Reads whole units one behind the other.
+    /// Reads whole units in order.
     Reads,
-    /// Writes whole units that are erased already, one behind the other.
+    /// Writes erased units in order.
     Writes,
     /// Erases and writes whole units at random places.
     Rewrites,
 }
 
-/// Threads on as many channels of the SDF.
+/// Runs a thread on each of this number of channels of the SDF.
 pub(super) fn on_channels(
     device: &mut dyn Device,
     channels: u32,

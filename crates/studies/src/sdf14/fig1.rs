@@ -1,8 +1,8 @@
-//! Figure 1: what setting space aside is worth to random writes.
+//! Figure 1: the effect of over-provisioning on random writes.
 //!
-//! With "0%" set aside a drive still has what flash has beyond the blocks that its data sheet guarantees: 2% may be bad,
-//! fewer are, and the rest is all that cleaning can work with. The other shares are of the raw capacity, as the paper has
-//! them, with the bad blocks in them.
+//! With "0%" set aside a drive still has the flash beyond the blocks that its data sheet guarantees: up to 2% may be
+//! bad, fewer are, and the rest is all that GC can use. The other shares are of the raw capacity including bad blocks,
+//! as in the paper.
 
 use super::drives::{INTEL, KIB, places, random};
 use crate::lab::Lab;
@@ -17,7 +17,7 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
     measure,
 };
 
-/// Blocks of a plane that flash has beyond those of its data sheet's guarantee.
+/// Share of a plane's blocks beyond the guarantee of its data sheet.
 const GUARANTEE: f64 = 0.02;
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
@@ -25,7 +25,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     for (percent, set_aside) in [(0.0, GUARANTEE), (7.0, 0.07), (25.0, 0.25), (50.0, 0.50)] {
         let mut device = INTEL.with(lab, 512, set_aside, "fragmented")?;
         let mut places = places();
-        // Until what the buffer takes in at first no longer counts.
+        // Until the initial filling of the buffer is negligible.
         let writes = lab.either(200_000, 100_000);
         random(&mut *device, 1, 4 * KIB, writes / 2, &mut places, Access::write)?;
         let run = random(&mut *device, 1, 4 * KIB, writes, &mut places, Access::write)?;

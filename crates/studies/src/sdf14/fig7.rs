@@ -12,7 +12,7 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
     measure,
 };
 
-/// What counts as before the bound: below this share of the most that was reached.
+/// Throughput below this share of the maximum counts as not bound.
 const BEFORE: f64 = 0.98;
 
 fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
@@ -41,7 +41,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
     Ok(outcome)
 }
 
-/// How much of the points' spread a straight line explains; 0 where there are too few to say.
+/// Returns the share of the points' variance that a straight line explains; 0 for too few points.
 pub(super) fn r_squared(points: &[(f64, f64)]) -> f64 {
     let n = points.len() as f64;
     if points.len() < 3 {

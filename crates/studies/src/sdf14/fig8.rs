@@ -1,4 +1,4 @@
-//! Figure 8: how long a write takes on a drive that is almost full.
+//! Figure 8: write latency on a drive that is almost full.
 
 use super::clients::Run;
 use super::drives::{CHANNELS, GEN3, MIB, OnChannel, on_channels, places, random, sequential};
@@ -29,7 +29,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         row::between("SDF: mean latency", 383.0, of_sdf.mean, "ms", (350.0, 420.0)),
         row::at_most("SDF: standard deviation", "little variation", of_sdf.deviation_percent(), "%", 2.0),
         row::at_least("Gen3, 8 MB: largest over smallest", 93.0, of_small.most / of_small.least, "", 20.0),
-        // The target asks for no more of Gen3; that the spread shrinks with large requests is the paper's point.
+        // Gen3 has no stricter target; the paper's point is that the spread shrinks with large requests.
         row::at_most(
             "Gen3, 352 MB: standard deviation over that of 8 MB",
             "less",

@@ -1,9 +1,9 @@
 //! Jian Ouyang, Shiding Lin, Song Jiang, Zhenyu Hou, Yong Wang, Yuanzheng Wang: SDF: Software-Defined Flash for
 //! Web-Scale Internet Storage Systems. ASPLOS 2014.
 //!
-//! The same flash twice: shown to software channel by channel (`sdf`), and behind one translation layer with striping,
-//! parity, cleaning and a buffer (`huawei-gen3`); beside them `intel-320` and, in table 1, `memblaze-q520-like`. Figures
-//! 10 to 14 need the store on top and are not studied yet.
+//! The same flash twice: exposed to software by channel (`sdf`), and behind one translation layer with striping,
+//! parity, GC and a buffer (`huawei-gen3`); also `intel-320` and, in table 1, `memblaze-q520-like`. Figures 10 to 14
+//! need the store on top and are not studied yet.
 
 mod capacity;
 mod clients;

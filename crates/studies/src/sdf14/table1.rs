@@ -1,4 +1,4 @@
-//! Table 1: what conventional drives give of what their flash could.
+//! Table 1: the share of the flash's bandwidth that conventional drives deliver.
 
 use super::drives::{Conventional, GEN3, INTEL, MEMBLAZE, course, passes, sequential};
 use crate::lab::Lab;
@@ -15,7 +15,7 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
 /// A drive's row, reads before writes.
 struct Published {
     drive: Conventional,
-    /// Blocks that its planes have here, and in the quick form.
+    /// Blocks per plane in the study, and in its quick form.
     blocks: (u64, u64),
     raw_mb_per_s: [f64; 2],
     measured_mb_per_s: [f64; 2],

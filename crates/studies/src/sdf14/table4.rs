@@ -1,4 +1,4 @@
-//! Table 4: throughput by size of request.
+//! Table 4: throughput by request size.
 
 use super::clients::Run;
 use super::drives::{
@@ -21,12 +21,12 @@ type Published = ([f64; 4], f64);
 const SIZES: [(&str, u64); 4] =
     [("8 KB", 8 * KIB), ("16 KB", 16 * KIB), ("64 KB", 64 * KIB), ("8 MB", 8 * MIB)];
 const SDF: Published = ([1.23, 1.42, 1.51, 1.59], 0.96);
-/// Of each drive, blocks that a plane has here and what is set aside (section 3.1).
+/// For each drive the blocks per plane in the study and the share set aside (section 3.1).
 const CONVENTIONAL: [(Conventional, u64, f64, Published); 2] = [
     (GEN3, 256, 0.25, ([0.92, 1.02, 1.15, 1.20], 0.67)),
     (INTEL, 256, 0.125, ([0.17, 0.20, 0.22, 0.22], 0.13)),
 ];
-/// The limits that the paper gives: the link's for reads, the flash's for writes, GB/s.
+/// The paper's limits in GB/s: of the link for reads, of the flash for writes.
 const LIMITS: [f64; 2] = [1.61, 1.01];
 const TOLERANCE: f64 = 0.15;
 
@@ -51,7 +51,7 @@ fn sdf(lab: &mut Lab<'_>, outcome: &mut Outcome) -> Result<(), FigureError> {
     let mut device = lab.device("sdf", &[("initial.state", "full")])?;
     let mut last = 0.0;
     for ((size, bytes), published) in SIZES.into_iter().zip(SDF.0) {
-        // As many on every channel: at the end none is left alone with the link.
+        // The same number on every channel, so that at the end no channel has the link alone.
         let accesses = accesses(lab, bytes).next_multiple_of(CHANNELS.into());
         let work = OnChannel::RandomReads(bytes);
         last = on_channels(&mut *device, CHANNELS, work, accesses)?.mb_per_s();
@@ -92,7 +92,7 @@ fn conventional(
     Ok(writes)
 }
 
-/// So many that the requests at the end, with fewer beside them, do not count.
+/// Returns a number of accesses at which the last ones, with fewer in flight, are negligible.
 fn accesses(lab: &Lab<'_>, bytes: u64) -> u64 {
     lab.either(8 * 1024 * MIB, 2 * 1024 * MIB).div_euclid(bytes).clamp(1000, lab.either(300_000, 100_000))
 }

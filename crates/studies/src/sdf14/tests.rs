@@ -1,4 +1,4 @@
-//! The quick form of what is quick, and the arithmetic.
+//! The quick form of the fast figures, and the arithmetic.
 
 use super::clients::{Done, Run};
 use super::drives::{GEN3, INTEL, MEMBLAZE, MIB, course, passes};
@@ -14,15 +14,15 @@ fn quick(figure: &str) -> StudyResult {
 }
 
 #[test]
-fn a_line_explains_what_lies_on_it() {
+fn r_squared_is_one_on_a_line() {
     assert!((r_squared(&[(1.0, 3.0), (2.0, 5.0), (4.0, 9.0)]) - 1.0).abs() < 1e-12);
-    // Of y = 0, 1, 0 nothing.
+    // It is 0 for y = 0, 1, 0.
     assert_eq!(r_squared(&[(0.0, 0.0), (1.0, 1.0), (2.0, 0.0)]), 0.0);
     assert_eq!(r_squared(&[(0.0, 0.0), (1.0, 1.0)]), 0.0, "any line fits two points");
 }
 
 #[test]
-fn channels_add_up_and_their_flash_is_the_users() {
+fn channels_scale_and_capacity_is_the_users() {
     for figure in ["fig7", "capacity"] {
         let result = quick(figure);
         assert!(result.is_reproduced() && result.rows.len() == 2, "{:#?}", result.rows);
@@ -30,10 +30,10 @@ fn channels_add_up_and_their_flash_is_the_users() {
 }
 
 #[test]
-fn a_smaller_drive_has_as_much_for_cleaning() {
+fn scaled_drive_has_the_same_spare_share() {
     let mut lab = Lab::alone();
     for drive in [GEN3, INTEL, MEMBLAZE] {
-        // Valid pages of those that blocks can have which are neither bad nor open nor kept free.
+        // Valid pages as a share of the pages of blocks that are neither bad nor open nor in the free reserve.
         let mut valid = |blocks: u64| {
             let capacity = drive.with(&mut lab, blocks, 0.20, "fresh").unwrap().profile().capacity_bytes;
             let mut config = load(drive.profile, &[]).unwrap();
@@ -52,7 +52,7 @@ fn a_smaller_drive_has_as_much_for_cleaning() {
 }
 
 #[test]
-fn a_course_is_told_part_by_part() {
+fn course_has_the_throughput_of_each_part() {
     let at = |ms: u64| Instant::ZERO + flashlane_base::Duration::from_ms(ms);
     let done = |began, ended| Done { bytes: 1_000_000, began: at(began), ended: at(ended) };
     // Two accesses in 2 ms, then two in 8.
@@ -61,7 +61,7 @@ fn a_course_is_told_part_by_part() {
 }
 
 #[test]
-fn each_pass_writes_the_whole_drive_after_the_one_before() {
+fn each_pass_writes_the_whole_drive() {
     let mut device = INTEL.with(&mut Lab::alone(), 64, 0.20, "fresh").unwrap();
     let [first, second] = passes(&mut *device, INTEL.depth, 8 * MIB).unwrap();
     for pass in [&first, &second] {
@@ -73,7 +73,7 @@ fn each_pass_writes_the_whole_drive_after_the_one_before() {
 }
 
 #[test]
-fn the_second_pass_is_drawn_behind_the_first() {
+fn second_pass_is_drawn_after_the_first() {
     // A million bytes every so many ms.
     let pass = |began_ms: u64, each_ms: u64| {
         let at = |nth: u64| Instant::ZERO + flashlane_base::Duration::from_ms(began_ms + nth * each_ms);

@@ -1,4 +1,4 @@
-//! Section 5.2, alignment: random writes on the Samsung drive that do not begin on 16 KB.
+//! Section 5.2, alignment: random writes on the Samsung drive that are not aligned to 16 KB.
 
 use super::{benchmarked, figure};
 use crate::lab::Lab;

@@ -1,8 +1,8 @@
 //! uFLIP on the paper's drives: once for each drive, with all micro-benchmarks that its figures use.
 //!
-//! Writing a drive all over is nearly all of the time. A quick study does so only with the one whose figures are about
-//! what such writes leave behind (Figures 3 and 5); the others begin in the fragmented state of their profiles, which is
-//! computed. It leaves out every other value, but for those that figures show one by one.
+//! Enforcing the state by writes takes nearly all of the time. A quick study does so only on the drive whose figures
+//! show the effects of such writes (Figures 3 and 5); the others begin in the fragmented state of their profiles, which
+//! is computed. It skips every other value, except those that figures show individually.
 
 use crate::FigureError;
 use crate::lab::Lab;
@@ -13,15 +13,15 @@ use flashlane_uflip::{Baseline, Benchmark, Effort, Options, StateMethod, UflipRe
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A drive's result, with the response times that figures show one by one.
+/// A drive's result, with the response times that figures show individually.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Benchmarked {
     pub(super) result: UflipResult,
-    /// Of the methodology's long run of random writes, in nanoseconds.
+    /// Response times of the methodology's long run of random writes, in nanoseconds.
     pub(super) long_rw_ns: Vec<u64>,
 }
 
-/// What Table 3 uses of a drive.
+/// The benchmarks that Table 3 uses.
 const TABLE_3: [Benchmark; 5] = [
     Benchmark::Granularity,
     Benchmark::Locality,
@@ -30,7 +30,7 @@ const TABLE_3: [Benchmark; 5] = [
     Benchmark::Pause,
 ];
 
-/// The drives, those that take longest first.
+/// The drives, longest duration first.
 pub(super) const DRIVES: &[SharedMeasurement] = &[
     SharedMeasurement {
         name: "mtron-like",
@@ -64,8 +64,7 @@ pub(super) const DRIVES: &[SharedMeasurement] = &[
     },
 ];
 
-/// Runs uFLIP on a drive. Figures use all values of `whole`; a quick study brings the drive into its state by
-/// `quick_state`.
+/// Runs uFLIP on a drive. Figures use all values of `whole`; a quick study enforces the state by `quick_state`.
 fn benchmarked(
     lab: &mut Lab<'_>,
     profile: &str,
@@ -94,7 +93,8 @@ fn benchmarked(
 }
 
 impl Benchmarked {
-    /// The mean response time of a baseline at a value of a micro-benchmark, over the repetitions, in milliseconds.
+    /// Returns the mean response time of a baseline at a value of a micro-benchmark over the repetitions, in
+    /// milliseconds.
     pub(super) fn mean_ms(&self, benchmark: Benchmark, baseline: Baseline, value: i64) -> f64 {
         let of = |run: &&RunRow| {
             run.benchmark == Some(benchmark)
@@ -107,7 +107,7 @@ impl Benchmarked {
         means.iter().sum::<f64>() / means.len() as f64
     }
 
-    /// What a quick study leaves out.
+    /// Returns a warning about the values that a quick study skips.
     pub(super) fn left_out(&self) -> Option<Warning> {
         self.result.states.is_empty().then(|| {
             Warning::new(

@@ -1,5 +1,5 @@
-//! Figure 3: random writes on the Mtron drive: cheap until its store of erased blocks is used up, then now cheap, now
-//! expensive.
+//! Figure 3: random writes on the Mtron drive: cheap until its spare erased blocks are used up, then alternately cheap
+//! and expensive.
 
 use super::{benchmarked, figure, phases};
 use crate::lab::Lab;

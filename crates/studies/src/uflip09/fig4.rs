@@ -1,4 +1,4 @@
-//! Figure 4: sequential writes on the Kingston DTI stick: an erase unit after the other.
+//! Figure 4: sequential writes on the Kingston DTI stick: one erase unit after another.
 
 use super::{benchmarked, figure, phases};
 use crate::lab::Lab;

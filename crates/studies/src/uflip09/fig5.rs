@@ -1,4 +1,4 @@
-//! Figure 5: reads behind a batch of random writes: the Mtron drive still reclaims; others do not.
+//! Figure 5: reads after a batch of random writes: the Mtron drive still reclaims blocks; others do not.
 
 use super::{benchmarked, figure};
 use crate::lab::Lab;

@@ -21,7 +21,7 @@ fn measure(lab: &mut Lab<'_>) -> Result<Outcome, FigureError> {
         let limits = (published_us / 2.0, published_us * 2.0);
         let quantity = format!("{} of 512 B", baseline.name());
         outcome.rows.push(row::between(&quantity, published_us, smallest_us, "us", limits));
-        // A latency and a time a byte: from 32 to 128 KiB as much more as from 128 to 224.
+        // A latency plus a time per byte: 32 to 128 KiB adds as much as 128 to 224.
         let (small, middling, large) =
             (ms(baseline, 32 << 10), ms(baseline, 128 << 10), ms(baseline, 256 << 10));
         let slope = ((large - middling) / 128.0) / ((middling - small) / 96.0);

@@ -1,8 +1,8 @@
 //! Luc Bouganim, Björn Þór Jónsson, Philippe Bonnet: uFLIP: Understanding Flash IO Patterns. CIDR 2009.
 //!
 //! The paper's drives by mechanism: page mapping with a log of blocks reclaimed in the background, hybrid log blocks,
-//! block mapping. uFLIP itself (`flashlane_uflip`) is run on them as on any drive, and what it says is compared with
-//! what the paper says of the drives that they are like.
+//! block mapping. uFLIP (`flashlane_uflip`) runs on them as on any drive, and its results are compared with the paper's
+//! for drives of the same kind.
 
 mod alignment;
 mod drives;
@@ -38,20 +38,20 @@ pub(crate) const STUDY: Study = Study {
     shared: drives::DRIVES,
 };
 
-/// What uFLIP says of a drive.
+/// Returns uFLIP's result for a drive.
 fn benchmarked(lab: &Lab<'_>, profile: &str, outcome: &mut Outcome) -> Benchmarked {
     let found: Benchmarked = lab.shared(profile);
     outcome.warnings.extend(found.left_out());
     found
 }
 
-/// The phases of a baseline.
+/// Returns the phases of a baseline.
 fn phases(found: &Benchmarked, baseline: Baseline) -> &BaselinePhases {
     let found = found.result.phases.iter().find(|phases| phases.baseline == baseline);
     found.expect("a simulated drive is written to, so every baseline is run")
 }
 
-/// A plot of a benchmark under another name.
+/// Returns the plot of a benchmark under another name.
 fn figure(found: &Benchmarked, id: &str, renamed: &str) -> Option<Figure> {
     let figure = found.result.figures.iter().find(|figure| figure.id == id)?;
     Some(Figure { id: renamed.into(), ..figure.clone() })

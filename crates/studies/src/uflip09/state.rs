@@ -1,4 +1,4 @@
-//! Section 4.1: random writes on the Samsung drive as it came out of its box, and after it was written all over.
+//! Section 4.1: random writes on the Samsung drive out of the box, and after the whole drive was written.
 
 use crate::lab::Lab;
 use crate::study::{FigureStudy, Outcome};

@@ -1,6 +1,6 @@
-//! Table 3: the key characteristics. A drive is in the published one's class where the quotient of random and
-//! sequential writes is within a factor of two, the same cells are blank, what has a limit has it within a power of
-//! two, and what costs more (or less) does so here.
+//! Table 3: the key characteristics. A drive is in the class of the published one where the ratio of random to
+//! sequential writes is within a factor of two, the same cells are blank, limits are within a power of two, and effects
+//! have the same sign.
 
 use super::{benchmarked, figure};
 use crate::lab::Lab;
@@ -15,13 +15,13 @@ pub(super) const FIGURE: FigureStudy = FigureStudy {
     measure,
 };
 
-/// A row of the table: what is within an area or partitions, and what it costs until then.
+/// A row of the table; locality and partitions have a limit and the cost up to it.
 struct Published {
     profile: &'static str,
     drive: &'static str,
     /// SR, RR, SW, RW in milliseconds.
     base_ms: [f64; 4],
-    /// The pause that makes random writes cheap, in milliseconds.
+    /// Pause that makes random writes cheap, in milliseconds.
     pause_ms: Option<f64>,
     locality_mb: Option<f64>,
     partitions: f64,
@@ -142,7 +142,7 @@ fn judge(published: &Published, found: &Characteristics, outcome: &mut Outcome) 
     }
 }
 
-/// Within a power of two, or none in both.
+/// Compares limits: within a power of two, or absent in both.
 fn reach(name: &str, published: Option<f64>, found: Option<Reach>, unit: &str, outcome: &mut Outcome) {
     let limit = found.and_then(|reach| reach.limit);
     let words = |reach: Reach| if reach.limit.is_some() { "an area" } else { "none" };
@@ -155,7 +155,7 @@ fn reach(name: &str, published: Option<f64>, found: Option<Reach>, unit: &str, o
     });
 }
 
-/// What is this far from one is no effect: the paper's `=`, and its `x1`.
+/// Effects this close to 1 count as none: the paper's `=` and `x1`.
 const EFFECT: f64 = 1.25;
 
 fn same_sign(name: &str, published: f64, found: Option<Effect>) -> Row {

@@ -1,18 +1,18 @@
-//! The verdicts follow from the rows; that all figures come out is shown by `flashlane study uflip09`, which takes
-//! longer than a test may.
+//! Consistency of the study's tables. `flashlane study uflip09`, which takes too long for a test, shows that all
+//! figures are reproduced.
 
 use super::STUDY;
 use std::collections::BTreeSet;
 
 #[test]
-fn every_figure_has_a_name_of_its_own_and_a_claim_with_its_section() {
+fn figures_have_unique_names_and_claims_with_section() {
     let names: BTreeSet<&str> = STUDY.figures.iter().map(|figure| figure.id).collect();
     assert_eq!(names.len(), STUDY.figures.len());
     assert!(STUDY.figures.iter().all(|figure| figure.claim.starts_with("Section")));
 }
 
 #[test]
-fn every_shared_drive_has_a_profile_and_figures_that_there_are() {
+fn shared_drives_have_known_profiles_and_figures() {
     let figures: BTreeSet<&str> = STUDY.figures.iter().map(|figure| figure.id).collect();
     for drive in STUDY.shared {
         flashlane_sim::profile::load(drive.name, &[]).unwrap();
