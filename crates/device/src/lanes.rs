@@ -106,7 +106,7 @@ impl<D: Device> Interleaved<D> {
     }
 
     /// Translates a range of the inner device to this device.
-    fn from_inner(&self, risk: AtRisk) -> AtRisk {
+    fn to_outer(&self, risk: AtRisk) -> AtRisk {
         let (unit, within) = (risk.offset_bytes / self.unit_bytes, risk.offset_bytes % self.unit_bytes);
         let unit = unit * self.lanes + u64::from(risk.lane.0);
         AtRisk { lane: Lane(0), offset_bytes: unit * self.unit_bytes + within, ..risk }
@@ -144,11 +144,11 @@ impl<D: Device> Device for Interleaved<D> {
     }
 
     fn at_risk(&self) -> Option<Vec<AtRisk>> {
-        Some(self.inner.at_risk()?.into_iter().map(|risk| self.from_inner(risk)).collect())
+        Some(self.inner.at_risk()?.into_iter().map(|risk| self.to_outer(risk)).collect())
     }
 
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
-        Some(self.inner.cut_power()?.into_iter().map(|risk| self.from_inner(risk)).collect())
+        Some(self.inner.cut_power()?.into_iter().map(|risk| self.to_outer(risk)).collect())
     }
 }
 
