@@ -16,22 +16,22 @@ use crate::singles::Singles;
 use crate::svg::{self, escape};
 use crate::wording::capitalised;
 
-const STYLE: &str = include_str!("page.css");
+const STYLE: &str = include_str!("page/page.css");
 /// In the order in which one uses the other.
 const SCRIPT: &str = concat!(
-    include_str!("script/number.js"),
-    include_str!("script/scale.js"),
-    include_str!("script/curves.js"),
-    include_str!("script/drawing.js"),
-    include_str!("script/plot.js"),
-    include_str!("script/gestures.js"),
-    include_str!("script/figure.js"),
-    include_str!("script/singles.js"),
-    include_str!("script/cloud.js"),
-    include_str!("script/strip.js"),
-    include_str!("script/choice.js"),
-    include_str!("script/explorer.js"),
-    include_str!("script/start.js"),
+    include_str!("page/script/number.js"),
+    include_str!("page/script/scale.js"),
+    include_str!("page/script/curves.js"),
+    include_str!("page/script/drawing.js"),
+    include_str!("page/script/plot.js"),
+    include_str!("page/script/gestures.js"),
+    include_str!("page/script/figure.js"),
+    include_str!("page/script/singles.js"),
+    include_str!("page/script/cloud.js"),
+    include_str!("page/script/strip.js"),
+    include_str!("page/script/choice.js"),
+    include_str!("page/script/explorer.js"),
+    include_str!("page/script/start.js"),
 );
 
 /// What the title of every page of ours ends in.

@@ -23,7 +23,7 @@ use flashlane_result::Figure;
 use lettering::{width, wrap};
 
 /// Colours and line styles, shared by files and page.
-pub(crate) const STYLE: &str = include_str!("chart.css");
+pub(crate) const STYLE: &str = include_str!("svg/chart.css");
 
 const WIDTH: f64 = 760.0;
 const MARGIN: f64 = 20.0;
