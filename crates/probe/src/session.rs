@@ -1,7 +1,7 @@
 //! A probe under way: the bench, the settings, and the results so far.
 //!
-//! The stages ([`crate::survey`], [`crate::structure`], [`crate::destructive`], [`crate::recommend`]) run their
-//! experiments on the session's bench and report findings, figures, advice and warnings to it.
+//! The stages (`survey`, `structure`, `destructive`, `recommend`) run their experiments on the session's bench and report
+//! findings, figures, advice and warnings to it.
 
 use crate::bench::Bench;
 use crate::chunk::Area;

@@ -9,9 +9,9 @@ pub enum StudyError {
     /// There is no paper of this name.
     #[error("there is no study of '{given}'; there are: {known}")]
     UnknownPaper {
-        /// What was asked for.
+        /// The name given.
         given: String,
-        /// All papers.
+        /// All papers, separated by commas.
         known: String,
     },
     /// The paper has no such figure, or none that is studied.
@@ -19,9 +19,9 @@ pub enum StudyError {
     UnknownFigure {
         /// The paper.
         paper: &'static str,
-        /// What was asked for.
+        /// The figure given.
         given: String,
-        /// All its figures.
+        /// All its figures, separated by commas.
         known: String,
     },
     /// A figure could not be measured.
@@ -31,7 +31,7 @@ pub enum StudyError {
         paper: &'static str,
         /// The figure.
         figure: &'static str,
-        /// Why.
+        /// The reason.
         source: Box<FigureError>,
     },
 }

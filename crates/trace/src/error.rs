@@ -122,10 +122,10 @@ pub enum ReadError {
         records: u64,
     },
     /// The selected device has no request.
-    #[error("it has no request of device {asked}; it has {}", listed(devices))]
+    #[error("it has no request of device {number}; it has {}", listed(devices))]
     NoSuchDevice {
         /// The selected number.
-        asked: u32,
+        number: u32,
         /// The devices of the trace.
         devices: Vec<Device>,
     },
@@ -143,7 +143,7 @@ pub enum ReadError {
     },
 }
 
-/// Why a trace could not be written.
+/// A trace could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The format has no writer.
@@ -154,7 +154,7 @@ pub enum WriteError {
         /// The formats that are written.
         written: Vec<&'static str>,
     },
-    /// Its name is that of a file which is compressed in a way that is not written.
+    /// Its name asks for an unsupported compression.
     #[error(
         "cannot write '{}' as .{ending}: traces are compressed as .gz, .xz and .zst, and under other names not at all",
         path.display()
@@ -162,27 +162,27 @@ pub enum WriteError {
     Compression {
         /// Its path.
         path: PathBuf,
-        /// How that ends.
+        /// Its ending.
         ending: String,
     },
-    /// The file is there already.
+    /// The file exists.
     #[error("'{name}' is there already, and is not overwritten unasked")]
     Exists {
         /// Its path.
         name: String,
     },
-    /// The file cannot be made or written.
+    /// The file cannot be created or written.
     #[error("cannot write the trace '{name}': {source}")]
     File {
         /// Its path, or `standard output`.
         name: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl WriteError {
-    /// Whether whoever was to read it has gone (`| head`).
+    /// Returns whether the reader of a pipe has closed it (`| head`).
     pub fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::File { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
     }
@@ -197,7 +197,7 @@ fn were_read(records: u64) -> String {
 }
 
 fn listed(devices: &[Device]) -> String {
-    /// More would fill the terminal.
+    /// Maximum number of devices shown.
     const SHOWN: usize = 20;
     let mut names: Vec<String> = devices.iter().take(SHOWN).map(Device::to_string).collect();
     if devices.len() > SHOWN {

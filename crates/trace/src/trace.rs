@@ -215,7 +215,7 @@ impl Trace {
         }
         let devices = sink.devices(|number| self.reader.device_name(number));
         Err(match self.options {
-            Wanted::Numbered(asked) if !devices.is_empty() => ReadError::NoSuchDevice { asked, devices },
+            Wanted::Numbered(number) if !devices.is_empty() => ReadError::NoSuchDevice { number, devices },
             _ => ReadError::Nothing {
                 unit: self.format.unit,
                 lines: sink.lines,

@@ -582,7 +582,7 @@ fn endless_input_without_requests_can_be_stopped() {
     impl Read for Endless {
         fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
             self.reads += 1;
-            assert!(self.reads <= 100, "nobody stops");
+            assert!(self.reads <= 100, "reading does not stop");
             STOP.store(self.reads == 100, Ordering::Relaxed);
             let read = self.beginning.read(buffer)?;
             for byte in &mut buffer[read..] {

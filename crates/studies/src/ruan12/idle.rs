@@ -1,10 +1,10 @@
-//! Draining so that reads are not held up by a burst of drains: named as future work (section VI, "reducing system
-//! impact"). Two ways: ahead of need, while nothing is asked for; and at any time no more pages at once than a read may
-//! have to wait for.
+//! Draining without delaying reads by a burst of drains: future work in the paper (section VI, "reducing system
+//! impact"). Two ways: early, while the host is idle; and with a bound on the pages that drain at once, the wait of a
+//! read.
 //!
-//! The second does more. With 64 MB half the buffer leaves at once, and whoever reads meanwhile waits for as much of it
-//! as lies before it on its package. That is why `lru` is better for PostMark with a large buffer (figure 3); with a
-//! bound it no longer is.
+//! The second has the greater effect. With 64 MB half the buffer drains at once, and a read meanwhile waits for the
+//! pages before it on its package. That is why `lru` is better for PostMark with a large buffer (figure 3); with a
+//! bound it is not.
 
 use super::method::{Buffer, mean_ms, read_ms, replay, requests};
 use super::workload::{KERNEL_BUILD, POSTMARK, WORD_COUNT};

@@ -31,8 +31,8 @@ fn policies_differ_only_for_random_writes() {
 
 fn assert_each_missed_row_is_explained(result: &StudyResult, code: &str) {
     let missed = result.rows.iter().filter(|row| row.verdict == Verdict::Missed).count();
-    let told = result.warnings.iter().filter(|warning| warning.code == code).count();
-    assert_eq!(told, missed, "{:#?}", result.warnings);
+    let warned = result.warnings.iter().filter(|warning| warning.code == code).count();
+    assert_eq!(warned, missed, "{:#?}", result.warnings);
 }
 
 #[test]
@@ -42,8 +42,8 @@ fn gain_with_the_kernel_build_shrinks_with_buffer_size() {
     assert_eq!(rows.len(), 3);
     assert!(rows.iter().all(|row| row.verdict == Verdict::Reproduced), "{rows:#?}");
     // Two of the traces are missing.
-    let told = result.warnings.iter().filter(|warning| warning.code == "trace-not-given").count();
-    assert_eq!((result.figures.len(), told), (4, 2));
+    let warned = result.warnings.iter().filter(|warning| warning.code == "trace-not-given").count();
+    assert_eq!((result.figures.len(), warned), (4, 2));
     assert_each_missed_row_is_explained(&result, "gain-does-not-shrink");
 }
 
@@ -59,11 +59,11 @@ fn missed_rows_of_batch_sizes_have_warnings() {
     let (pages, rises, best_at_64) = ([8, 64, 128], [1.0, 2.0, 3.0], [2.0, 1.0, 1.05]);
     let mut outcome = Outcome::default();
     judge(&pages, [&[1.0, 0.5, 3.0], &rises, &best_at_64], &mut outcome);
-    let told: Vec<&str> = outcome.warnings.iter().map(|warning| &*warning.message).collect();
-    assert!(told.len() == 2 && told[0].contains("0.500 ms with 64, 3.000 ms with 128"), "{told:?}");
+    let warned: Vec<&str> = outcome.warnings.iter().map(|warning| &*warning.message).collect();
+    assert!(warned.len() == 2 && warned[0].contains("0.500 ms with 64, 3.000 ms with 128"), "{warned:?}");
     assert!(
-        told[1].contains("1.000 ms with 64 pages at once, 1.050 ms with the published 128: 5.0%"),
-        "{told:?}"
+        warned[1].contains("1.000 ms with 64 pages at once, 1.050 ms with the published 128: 5.0%"),
+        "{warned:?}"
     );
     let mut outcome = Outcome::default();
     judge(&pages, [&rises, &rises, &[2.0, 1.05, 1.0]], &mut outcome);

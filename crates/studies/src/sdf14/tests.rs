@@ -74,7 +74,7 @@ fn each_pass_writes_the_whole_drive() {
 
 #[test]
 fn second_pass_is_drawn_after_the_first() {
-    // A million bytes every so many ms.
+    // A million bytes every `each_ms`.
     let pass = |began_ms: u64, each_ms: u64| {
         let at = |nth: u64| Instant::ZERO + flashlane_base::Duration::from_ms(began_ms + nth * each_ms);
         let done = |nth| Done { bytes: 1_000_000, began: at(nth), ended: at(nth + 1) };

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | jobs | run together; a `stonewall` begins the next of [`FioFile::stages`], which run in turn |
 //! | `randread` … | `permutation`: fio visits every block once before any again; with `norandommap` or a distribution `random` |
-//! | `size` | the area, and without `time_based` the accesses: as many as it takes to move so many bytes |
+//! | `size` | the area, and without `time_based` the number of accesses, which move this number of bytes |
 //! | `iodepth` with a synchronous engine | a depth of 1, as fio has it |
 
 use super::ini::{self, Section, Setting};
