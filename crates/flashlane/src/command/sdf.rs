@@ -101,7 +101,8 @@ enum Action {
         #[arg(long)]
         damaged: bool,
     },
-    /// Read every block and compare it with its checksums; exit status 1 unless all is sound
+    /// Read every block and compare it with its checksums, and the first 4 KiB of erased units; exit status 1 unless all is
+    /// sound
     Fsck {
         #[command(flatten)]
         device: DeviceOption,
