@@ -18,7 +18,7 @@ use clap::CommandFactory;
 
 /// Calls the command.
 pub fn call(command: Command) -> Result<Status, Failure> {
-    if keeps_what_is_done(&command) {
+    if handles_interrupt(&command) {
         // Where no handler can be installed, Ctrl-C ends the program at once, as without one.
         let _ = flashlane_host::catch_interrupts();
     }
@@ -38,9 +38,9 @@ pub fn call(command: Command) -> Result<Status, Failure> {
 }
 
 /// Whether a command that is cut short has something to show for it, or to clean up. Others end at once.
-fn keeps_what_is_done(command: &Command) -> bool {
+fn handles_interrupt(command: &Command) -> bool {
     match command {
-        Command::Sdf(arguments) => arguments.keeps_what_is_done(),
+        Command::Sdf(arguments) => arguments.handles_interrupt(),
         Command::Profile(_) | Command::Report(_) | Command::Completions(_) | Command::Man(_) => false,
         Command::Probe(_)
         | Command::Uflip(_)

@@ -50,7 +50,7 @@ impl Failure {
 
     /// Says why on standard error.
     pub fn print(&self) {
-        tell(&self.reason());
+        notify(&self.reason());
     }
 
     /// Why, in a paragraph.
@@ -60,7 +60,7 @@ impl Failure {
 }
 
 /// Says something on standard error. Where that is gone, there is nobody left to tell.
-pub fn tell(message: &str) {
+pub fn notify(message: &str) {
     let _ = writeln!(std::io::stderr(), "flashlane: {}", printable(message));
 }
 

@@ -5,17 +5,17 @@
 //! wrong is one paragraph on standard error.
 
 mod arguments;
-mod begin;
 mod command;
 mod device;
 mod failure;
 mod harness;
 mod input;
-mod near;
 mod options;
 mod output;
+mod preflight;
 mod progress;
 mod refusal;
+mod suggest;
 mod sweep;
 mod terminal;
 mod workload;
@@ -23,7 +23,7 @@ mod workload;
 use arguments::Arguments;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use failure::{Status, tell};
+use failure::{Status, notify};
 use flashlane_workload::{KEYS, fio_word};
 use std::process::ExitCode;
 
@@ -78,7 +78,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
         let lines = text.lines().filter(|line| !line.trim_start().starts_with("tip: to pass '"));
         let text = lines.collect::<Vec<_>>().join("\n").replace("\n\n\n", "\n\n");
         let help = "For more information, try '--help'.";
-        tell(&key_of_workload(error).map_or(text, |hint| format!("{hint}\n\n{help}")));
+        notify(&key_of_workload(error).map_or(text, |hint| format!("{hint}\n\n{help}")));
     }
     if error.use_stderr() { Status::Unusable.into() } else { Status::Done.into() }
 }

@@ -99,7 +99,7 @@ pub fn at_least_one<T: FromStr>(text: &str) -> Result<T, String> {
 }
 
 /// How many of something, of which there must be one: `1`, `32`, `100k`.
-pub fn some(text: &str) -> Result<u64, String> {
+pub fn positive_count(text: &str) -> Result<u64, String> {
     match parse_count(text) {
         Ok(0) => Err("allowed: at least 1".into()),
         count => count.map_err(|error| error.to_string()),

@@ -1,6 +1,6 @@
 //! Where a result goes: standard output first, then the files of `--out`, so that a full disk loses nothing.
 
-use crate::failure::{Failure, tell};
+use crate::failure::{Failure, notify};
 use crate::options::{Format, OutputOptions};
 use crate::terminal::printable;
 use anyhow::anyhow;
@@ -30,7 +30,7 @@ pub fn prepare(options: &OutputOptions) -> Result<(), Failure> {
 }
 
 /// The same for a result of a device, which may not lie where its result will.
-pub fn prepare_beside(options: &OutputOptions, target: &Target) -> Result<(), Failure> {
+pub fn prepare_for_device(options: &OutputOptions, target: &Target) -> Result<(), Failure> {
     if let (Some(dir), Some(device)) = (&options.out, target.path()) {
         // One that is not there yet will be made in its folder.
         let place = device.canonicalize().or_else(|_| std::path::absolute(device)).ok();
@@ -90,7 +90,7 @@ pub fn deliver_report(
     if let Some(dir) = &options.out {
         let files = write_all(dir, options.force, report, samples).map_err(Failure::failed)?;
         if io::stderr().is_terminal() {
-            tell(&format!(
+            notify(&format!(
                 "{} files in {}; open {}",
                 files.len(),
                 dir.display(),

@@ -1,7 +1,7 @@
 //! How far a command has come, with the time to go: on standard error, as a bar where that is a terminal, and elsewhere
 //! as a line every ten seconds.
 
-use crate::failure::tell;
+use crate::failure::notify;
 use crate::terminal::printable;
 use flashlane_base::Duration;
 use flashlane_host::Ticker;
@@ -58,7 +58,7 @@ impl Meter {
             let print = move |elapsed| {
                 if lines.is_due(elapsed) {
                     let state = locked(&shared).clone();
-                    tell(&state.line(elapsed));
+                    notify(&state.line(elapsed));
                 }
             };
             (None, Ticker::every(TICK, print))

@@ -1,7 +1,7 @@
 //! Devices that were not opened: the exit status, and what to do about it.
 
 use crate::failure::Failure;
-use crate::near::nearest;
+use crate::suggest::nearest;
 use anyhow::anyhow;
 use flashlane_host::CreateError;
 use flashlane_layer::LayerError;
@@ -70,7 +70,7 @@ fn no_such_profile(name: &str, error: ConfigError) -> Failure {
 fn not_opened(path: &Path, error: flashlane_host::OpenError) -> Failure {
     use flashlane_host::OpenError;
     match error {
-        OpenError::NotFound { .. } => Failure::unusable(anyhow!("{error}{}", instead_of(path))),
+        OpenError::NotFound { .. } => Failure::unusable(anyhow!("{error}{}", suggest_for(path))),
         OpenError::NoDirectIo { .. } => {
             Failure::unusable(anyhow!("{error}; --allow-page-cache measures it all the same"))
         }
@@ -104,7 +104,7 @@ fn forbidden(path: &Path, source: &std::io::Error) -> Option<&'static str> {
 }
 
 /// What may have been meant by a path that is not there.
-pub fn instead_of(path: &Path) -> String {
+pub fn suggest_for(path: &Path) -> String {
     let given = path.to_string_lossy();
     if given.starts_with("/dev/") {
         return String::new();

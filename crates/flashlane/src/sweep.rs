@@ -6,11 +6,11 @@
 mod names;
 mod repeat;
 
-use crate::begin::begin;
 use crate::device as devices;
-use crate::failure::{Failure, Status, tell};
+use crate::failure::{Failure, Status, notify};
 use crate::options::{OutputOptions, SafetyOptions, SweepOptions};
 use crate::output;
+use crate::preflight::preflight;
 use crate::progress::Meter;
 use anyhow::anyhow;
 use flashlane_base::Seed;
@@ -38,7 +38,7 @@ pub trait Experiment: Sync {
     /// The command's name.
     fn command(&self) -> &'static str;
     /// What its own keys begin with: `workload`.
-    fn word(&self) -> &'static str;
+    fn key_prefix(&self) -> &'static str;
     /// Its own keys, without its word.
     fn keys(&self) -> Vec<&'static str>;
     /// What the numbers of one of its own keys are of, where it takes numbers.
@@ -89,7 +89,7 @@ impl Settings<'_> {
 }
 
 /// The commands that have keys of their own, and what these begin with.
-const WORDS: [(&str, &str); 2] = [("run", "workload"), ("replay", "replay")];
+const KEY_PREFIXES: [(&str, &str); 2] = [("run", "workload"), ("replay", "replay")];
 
 /// A point: the device, with the point's fields in it, and what is asked of it.
 struct Point<P> {
@@ -121,7 +121,7 @@ pub fn call(
     let jobs = jobs(target, options)?;
     experiment.prepare(target, &plans)?;
     let writes = plans.into_iter().find_map(|plan| experiment.writes(plan));
-    begin(target, safety, out, writes.map(|what| (what, "sweep a workload that only reads")))?;
+    preflight(target, safety, out, writes.map(|what| (what, "sweep a workload that only reads")))?;
     let store = out.out.as_deref().filter(|_| target.is_simulated()).map(store).transpose()?;
 
     let what = match tasks.len() / grid.len() {
@@ -140,23 +140,25 @@ pub fn call(
     };
     let result = result_of(about, &grid, &swept.outcomes, y);
     output::deliver(out, &output::value(&result, target)?, None)?;
-    Ok(ending(&result, &swept, out.out.as_deref().filter(|_| store.is_some())))
+    Ok(report_outcome(&result, &swept, out.out.as_deref().filter(|_| store.is_some())))
 }
 
 fn grid(experiment: &impl Experiment, device: &Spec, options: &SweepOptions) -> Result<Grid, Failure> {
-    let quantity = |key: &str| match own(experiment, key) {
+    let quantity = |key: &str| match own_key(experiment, key) {
         Some(key) => experiment.quantity(key),
         None => (key == SEED).then_some(Quantity::Count),
     };
     let read = |text: &String| {
-        let text = names::in_full(text, experiment, device)?;
+        let text = names::expand_key(text, experiment, device)?;
         Key::parse(&text, quantity).map_err(Failure::unusable)
     };
     let keys: Vec<Key> = options.keys.iter().map(read).collect::<Result<_, _>>()?;
     for key in &keys {
         let of =
             |(_, word): &&(&str, &str)| key.name.strip_prefix(word).is_some_and(|rest| rest.starts_with('.'));
-        if let Some((command, _)) = WORDS.iter().find(of).filter(|(_, word)| *word != experiment.word()) {
+        if let Some((command, _)) =
+            KEY_PREFIXES.iter().find(of).filter(|(_, word)| *word != experiment.key_prefix())
+        {
             return Err(Failure::unusable(anyhow!(
                 "'{}' is a key of 'flashlane {command}', and this is a sweep of 'flashlane {}'",
                 key.name,
@@ -168,8 +170,8 @@ fn grid(experiment: &impl Experiment, device: &Spec, options: &SweepOptions) -> 
 }
 
 /// A command's own key without its word.
-fn own<'a>(experiment: &impl Experiment, key: &'a str) -> Option<&'a str> {
-    key.strip_prefix(experiment.word())?.strip_prefix('.')
+fn own_key<'a>(experiment: &impl Experiment, key: &'a str) -> Option<&'a str> {
+    key.strip_prefix(experiment.key_prefix())?.strip_prefix('.')
 }
 
 /// Points measured at a time.
@@ -239,7 +241,7 @@ fn settings<'a>(
     let (mut changed, mut settings) =
         (device.clone(), Settings { own: Vec::new(), seed: None, repetition: 0 });
     for &(key, value) in point {
-        if let Some(own) = own(experiment, key) {
+        if let Some(own) = own_key(experiment, key) {
             settings.own.push((own, value));
         } else if key == SEED {
             let seed = crate::options::seed(value);
@@ -247,7 +249,7 @@ fn settings<'a>(
                 Some(seed.map_err(|reason| Failure::unusable(anyhow!("seed={value}: {reason}")))?);
         } else {
             let with = changed.with_setting(key, value);
-            changed = with.ok_or_else(|| not_simulated(device, key, experiment.word()))?;
+            changed = with.ok_or_else(|| not_simulated(device, key, experiment.key_prefix()))?;
         }
     }
     Ok((changed, settings))
@@ -299,12 +301,12 @@ fn measure<E: Experiment>(
 }
 
 /// How a sweep ended, and what is to be said of it; `out` is where its points are kept.
-fn ending(result: &SweepResult, swept: &SweepOutcome, out: Option<&Path>) -> Status {
+fn report_outcome(result: &SweepResult, swept: &SweepOutcome, out: Option<&Path>) -> Status {
     for (file, reason) in &swept.damaged {
-        tell(&format!("'{}' cannot be used again: {reason}; its point was measured anew", file.display()));
+        notify(&format!("'{}' cannot be used again: {reason}; its point was measured anew", file.display()));
     }
     if let Some(error) = &swept.store_error {
-        tell(&format!("not all points could be kept to go on from: {error}"));
+        notify(&format!("not all points could be kept to go on from: {error}"));
     }
     if let Some(reason) = &result.partial {
         let go_on = match out {
@@ -316,7 +318,7 @@ fn ending(result: &SweepResult, swept: &SweepOutcome, out: Option<&Path>) -> Sta
                 "its points are not kept: on a simulated device, --out DIR keeps them to go on from".into()
             }
         };
-        tell(&format!("{reason}; {go_on}"));
+        notify(&format!("{reason}; {go_on}"));
         return Status::Failed;
     }
     let bad = result.rows.iter().filter(|row| row.status != PointStatus::Measured);
@@ -327,7 +329,7 @@ fn ending(result: &SweepResult, swept: &SweepOutcome, out: Option<&Path>) -> Sta
         .iter()
         .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
         .collect();
-    tell(&format!(
+    notify(&format!(
         "{count} of {} points were not measured to their end; the first is {}: {}",
         result.rows.len(),
         settings.join(","),

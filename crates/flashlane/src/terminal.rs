@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 /// The text with every control character written as `\u001b`, but for line ends and tabs.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(acts) {
+    if !text.chars().any(is_active) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
@@ -15,7 +15,9 @@ pub fn printable(text: &str) -> Cow<'_, str> {
         match c {
             // The line end of CSV.
             '\r' if rest.peek() == Some(&'\n') => out.push(c),
-            c if acts(c) => write!(out, "\\u{:04x}", u32::from(c)).expect("a String takes what it is given"),
+            c if is_active(c) => {
+                write!(out, "\\u{:04x}", u32::from(c)).expect("a String takes what it is given")
+            }
             c => out.push(c),
         }
     }
@@ -23,7 +25,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether a terminal acts on it instead of showing it: controls, and marks that change the direction of writing.
-fn acts(c: char) -> bool {
+fn is_active(c: char) -> bool {
     let turns =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     (c.is_control() && !matches!(c, '\n' | '\t')) || turns

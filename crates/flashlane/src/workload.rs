@@ -10,7 +10,7 @@ use toml::{Table, Value};
 
 /// A workload's text, read once.
 #[derive(Clone, Debug)]
-pub struct Written {
+pub struct WorkloadSource {
     text: String,
     /// The job file that it is from; none for the one-line form.
     file: Option<String>,
@@ -21,7 +21,7 @@ pub struct Written {
 /// Beside [`KEYS`]: what is visited, and how.
 pub const PATTERN: &str = "pattern";
 
-impl Written {
+impl WorkloadSource {
     /// What was typed: the text itself, or that of the job file it names. `capacity` gives the size of the device that a
     /// job file of fio may depend on, where it is known.
     pub fn read(
@@ -158,13 +158,14 @@ mod tests {
 
     #[test]
     fn settings_take_the_place_of_a_line_s_own() {
-        let written = Written::read("random-read,depth=4,jobs=2,shared", || Ok(None)).unwrap();
-        let with = |settings: &[(&str, &str)]| written.with_settings(settings).map(|w| w.to_string());
-        assert_eq!(with(&[]).unwrap(), written.workload().unwrap().to_string());
+        let source = WorkloadSource::read("random-read,depth=4,jobs=2,shared", || Ok(None)).unwrap();
+        let with = |settings: &[(&str, &str)]| source.with_settings(settings).map(|w| w.to_string());
+        assert_eq!(with(&[]).unwrap(), source.workload().unwrap().to_string());
         let text = with(&[("depth", "8"), ("pattern", "random-write"), ("requests", "5")]).unwrap();
         assert_eq!(text, "random-write,size=4KiB,depth=8,jobs=2,shared,requests=5,seed=0");
         let several =
-            Written::read("random-read,depth=4,turns=2 + random-write,turns=1,seed=3", || Ok(None)).unwrap();
+            WorkloadSource::read("random-read,depth=4,turns=2 + random-write,turns=1,seed=3", || Ok(None))
+                .unwrap();
         let text =
             several.with_settings(&[("depth", "8"), ("seed", "5"), ("requests", "9")]).unwrap().to_string();
         let job = |name: &str, turns| format!("{name},size=4KiB,depth=8,turns={turns}");
@@ -176,13 +177,13 @@ mod tests {
     #[test]
     fn settings_reach_every_job_of_a_file() {
         let text = "requests = 10\n[[job]]\npattern = \"random-read\"\n[[job]]\npattern = \"random-write\"\ndepth = 2\n";
-        let written = Written { text: text.into(), file: Some("job.toml".into()), fio: None };
-        let workload = written.with_settings(&[("depth", "8"), ("requests", "7")]).unwrap();
+        let source = WorkloadSource { text: text.into(), file: Some("job.toml".into()), fio: None };
+        let workload = source.with_settings(&[("depth", "8"), ("requests", "7")]).unwrap();
         assert_eq!(workload.stop.requests, Some(7));
         assert!(workload.jobs.iter().all(|job| job.depth == 8));
-        let reason = written.with_settings(&[("depth", "many")]).unwrap_err().reason();
+        let reason = source.with_settings(&[("depth", "many")]).unwrap_err().reason();
         assert!(reason.contains("job.toml with depth=many"), "{reason}");
-        let broken = Written { text: "requests = 10\nsiez = 4\n".into(), ..written };
+        let broken = WorkloadSource { text: "requests = 10\nsiez = 4\n".into(), ..source };
         assert!(broken.with_settings(&[("depth", "8")]).unwrap_err().reason().contains("job.toml:2"));
     }
 }

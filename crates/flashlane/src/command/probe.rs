@@ -1,10 +1,10 @@
 //! `flashlane probe DEVICE`: what is inside a drive; `flashlane probe --score N`: how often the probe is right.
 
-use crate::begin::begin;
 use crate::device::{self as devices, Opening};
-use crate::failure::{Failure, Status, tell};
+use crate::failure::{Failure, Status, notify};
 use crate::options::{EffortOptions, OutputOptions, SafetyOptions, device, seed};
 use crate::output;
+use crate::preflight::preflight;
 use crate::progress::Meter;
 use anyhow::anyhow;
 use flashlane_base::units::{format_bytes, parse_bytes, parse_count, parse_duration};
@@ -87,17 +87,17 @@ fn probe(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
     let Arguments { safety, .. } = arguments;
     let is_simulated = target.is_simulated();
     let writes = !arguments.read_only && (is_simulated || safety.destroy_data || safety.create.is_some());
-    begin(target, safety, &arguments.output, None)?;
+    preflight(target, safety, &arguments.output, None)?;
     let opening = Opening { safety, writes, depth: DEPTH, seed: arguments.seed };
     let mut opened = devices::open_rewritable(target, &opening, "the probe")?;
-    fits(arguments, opened.device.profile())?;
+    check_page(arguments, opened.device.profile())?;
     let meter = Meter::new("probing");
     let mut measurements = Vec::new();
     let mut result = measure(&mut *opened.device, arguments, target, writes, &meter, &mut measurements)?;
     drop(opened.device);
     add_fragmented(&mut result, arguments, target, &meter)?;
     drop(meter);
-    name_commands(&mut result, target)?;
+    add_commands(&mut result, target)?;
     result.warnings.extend(opened.warnings);
     if !writes && !arguments.read_only {
         // Nobody asked for it: it is how real devices are treated.
@@ -132,7 +132,7 @@ fn effort(options: EffortOptions) -> Effort {
 }
 
 /// Refuses a page that is no multiple of what the device reads and writes.
-fn fits(arguments: &Arguments, profile: &Profile) -> Result<(), Failure> {
+fn check_page(arguments: &Arguments, profile: &Profile) -> Result<(), Failure> {
     let unit = profile.read_unit_bytes.max(if arguments.read_only { 1 } else { profile.write_unit_bytes });
     match arguments.page {
         Some(page) if page == 0 || !page.is_multiple_of(unit.max(512)) => Err(Failure::unusable(anyhow!(
@@ -216,7 +216,7 @@ fn add_fragmented(
 
 /// Says with each recommendation which command measures it once more. A simulated drive is made anew for it, in the
 /// state in which the probe measured.
-fn name_commands(result: &mut ProbeResult, target: &Target) -> Result<(), Failure> {
+fn add_commands(result: &mut ProbeResult, target: &Target) -> Result<(), Failure> {
     let filled = target.with_state("full")?;
     for point in result.recommendation.values_mut() {
         let device = filled.as_ref().filter(|_| point.area_bytes.is_some()).unwrap_or(target);
@@ -255,7 +255,7 @@ fn deliver(
     Ok(match partial {
         None => Status::Done,
         Some(reason) => {
-            tell(&format!("{reason}; the result is partial"));
+            notify(&format!("{reason}; the result is partial"));
             Status::Failed
         }
     })

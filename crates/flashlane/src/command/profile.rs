@@ -78,12 +78,12 @@ fn list(format: Format) -> Result<Status, Failure> {
             })
         }
         Format::Json => {
-            let drives: Vec<Value> = drives.iter().map(portrait).collect();
+            let drives: Vec<Value> = drives.iter().map(overview).collect();
             json(&json!({ "schema": "flashlane.profiles/1", "profiles": drives }))
         }
         Format::Csv => drives.iter().fold(csv_line(FIELDS.iter().copied()), |text, drive| {
-            let portrait = portrait(drive);
-            let values: Vec<String> = FIELDS.iter().map(|field| plain(&portrait[*field])).collect();
+            let overview = overview(drive);
+            let values: Vec<String> = FIELDS.iter().map(|field| plain(&overview[*field])).collect();
             text + &csv_line(values.iter().map(String::as_str))
         }),
     };
@@ -112,7 +112,7 @@ const FIELDS: &[&str] = &[
 ];
 
 /// The fields of a drive by which one is chosen.
-fn portrait(drive: &DriveConfig) -> Value {
+fn overview(drive: &DriveConfig) -> Value {
     let flash = &drive.flash;
     let block_bytes = flash.page.0 * u64::from(flash.pages);
     let (chunk_bytes, mapping) = match &drive.lanes {

@@ -1,17 +1,17 @@
 //! `flashlane replay DEVICE TRACE`: a recorded trace on one device.
 
-mod how;
 mod measure;
+mod plan;
 mod recording;
 mod sweep;
 
-use crate::begin::begin;
 use crate::device as devices;
-use crate::failure::{Failure, Status, tell};
+use crate::failure::{Failure, Status, notify};
 use crate::options::{
     OutputOptions, SafetyOptions, SweepOptions, TraceDevice, device, device_of_trace, seed,
 };
 use crate::output;
+use crate::preflight::preflight;
 use crate::progress::Meter;
 use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
@@ -19,7 +19,7 @@ use flashlane_base::Seed;
 use flashlane_device::spec::Spec;
 use flashlane_measure::Options;
 use flashlane_trace::{FORMATS, OpenOptions};
-use how::HowOptions;
+use plan::PlanOptions;
 use recording::{Recording, Requests};
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ pub struct Arguments {
     /// A trace in any of the formats of docs/traces.md, compressed (gz, xz, zst) or not; or - for standard input
     trace: PathBuf,
     #[command(flatten)]
-    how: HowOptions,
+    plan: PlanOptions,
     /// The format of the trace; recognised by its content unless given
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(FORMATS.iter().map(|format| format.name)))]
     trace_format: Option<String>,
@@ -90,7 +90,7 @@ impl Arguments {
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Arguments { device, safety, .. } = arguments;
-    let (recording, how) = (arguments.recording(), arguments.how.checked(arguments.seed)?);
+    let (recording, plan) = (arguments.recording(), arguments.plan.checked(arguments.seed)?);
     if !arguments.sweep.keys.is_empty() {
         return sweep::call(arguments, recording);
     }
@@ -98,14 +98,14 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     // A trace that cannot be read is told before a device is made. Opened once: what a pipe has given is gone.
     let side_by_side = recording.side_by_side()?;
     let trace = recording.open()?;
-    let writes = recording.changes(target, how.most())?;
-    let what = writes.then(|| (recording.described(), recording.instead()));
-    begin(target, safety, &arguments.output, what)?;
+    let writes = recording.changes(target, plan.max_requests())?;
+    let what = writes.then(|| (recording.described(), recording.alternative()));
+    preflight(target, safety, &arguments.output, what)?;
     let meter = Meter::new(format!("replaying on {target}"));
     let mut watch = |share| meter.watch(share);
-    let opened = how.open(target, safety, writes)?;
+    let opened = plan.open(target, safety, writes)?;
     let requests = Requests::Opened(Box::new(trace), side_by_side);
-    let (replay, result) = how.measure(opened, requests, Options::default().samples, &mut watch)?;
+    let (replay, result) = plan.measure(opened, requests, Options::default().samples, &mut watch)?;
     drop(meter);
     let measured = replay.requests + replay.flushes;
     if let Some(reason) = result.partial.as_ref().filter(|_| measured == 0) {
@@ -116,7 +116,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     Ok(match result.partial {
         None => Status::Done,
         Some(reason) => {
-            tell(&format!("{target}: {reason}; the result is partial: {measured} requests were measured"));
+            notify(&format!("{target}: {reason}; the result is partial: {measured} requests were measured"));
             Status::Failed
         }
     })

@@ -1,12 +1,12 @@
 //! `flashlane run DEVICE WORKLOAD`: one workload on one device.
 
-use crate::begin::begin;
 use crate::device::{self as devices, Opening};
-use crate::failure::{Failure, Status, tell};
+use crate::failure::{Failure, Status, notify};
 use crate::options::{EffortOptions, OutputOptions, SafetyOptions, SweepOptions, device, seed};
+use crate::preflight::preflight;
 use crate::progress::Meter;
 use crate::sweep::{self, Settings};
-use crate::workload::{PATTERN, Written};
+use crate::workload::{PATTERN, WorkloadSource};
 use crate::{harness, output};
 use anyhow::anyhow;
 use flashlane_base::Seed;
@@ -85,19 +85,20 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Arguments { device, safety, .. } = arguments;
     let typed = arguments.workload.join(" ");
     if !arguments.sweep.keys.is_empty() {
-        let written = Written::read(&typed, || devices::capacity_of(&devices::resolve(device)?, safety))?;
-        let base = arguments.changed(written.workload()?);
-        let experiment = Experiment { arguments, written, base };
+        let source =
+            WorkloadSource::read(&typed, || devices::capacity_of(&devices::resolve(device)?, safety))?;
+        let base = arguments.changed(source.workload()?);
+        let experiment = Experiment { arguments, source, base };
         return sweep::call(experiment, device, &arguments.sweep, safety, &arguments.output);
     }
     let target = &devices::resolve(device)?;
-    let written = Written::read(&typed, || devices::capacity_of(target, safety))?;
+    let source = WorkloadSource::read(&typed, || devices::capacity_of(target, safety))?;
     let stages: Vec<Workload> =
-        written.stages()?.into_iter().map(|workload| arguments.changed(workload)).collect();
+        source.stages()?.into_iter().map(|workload| arguments.changed(workload)).collect();
     devices::check_workloads(target, safety, &stages)?;
     let writes = stages.iter().find(|workload| workload.changes());
     let writes = writes.map(|workload| (described(workload), "use a workload that only reads"));
-    begin(target, safety, &arguments.output, writes)?;
+    preflight(target, safety, &arguments.output, writes)?;
     let meter = Meter::new(format!("running on {target}"));
     let mut preconditions = false;
     let mut watch = |progress: &Progress| {
@@ -115,7 +116,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     if measured.is_empty() {
         return Err(unmeasured.unwrap_or_else(|| Failure::failed(anyhow!("nothing was measured"))));
     }
-    measured[0].1.warnings.extend(written.warnings(target));
+    measured[0].1.warnings.extend(source.warnings(target));
     let (last, _) = &measured[measured.len() - 1];
     let partial = last.partial.map(|reason| {
         format!("{target}: {reason}; the result is partial: {} requests were measured", last.requests)
@@ -134,7 +135,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         }
         output::deliver(&arguments.output, &output::value(&results, target)?, None)?;
     }
-    failed.iter().chain(&partial).for_each(|reason| tell(reason));
+    failed.iter().chain(&partial).for_each(|reason| notify(reason));
     Ok(if failed.is_empty() && partial.is_none() { Status::Done } else { Status::Failed })
 }
 
@@ -195,18 +196,20 @@ fn measure(
         depth: stages.iter().map(Workload::depth).max().unwrap_or(1),
         seed: stages[0].seed,
     };
-    let mut ready = if stages.iter().any(|workload| workload.verify) {
-        Ready::Bytes(devices::open_verifiable(target, &opening)?)
+    let mut device = if stages.iter().any(|workload| workload.verify) {
+        OpenDevice::Bytes(devices::open_verifiable(target, &opening)?)
     } else {
-        Ready::Timing(devices::open(target, &opening)?)
+        OpenDevice::Timing(devices::open(target, &opening)?)
     };
     let mut measured = Vec::new();
     for workload in stages {
         let options = Options { samples, watch: Some(&mut *watch) };
-        let run = match &mut ready {
-            Ready::Bytes(opened) if workload.verify => run_verified(&mut *opened.device, workload, options),
-            Ready::Bytes(opened) => run(&mut *opened.device, workload, options),
-            Ready::Timing(opened) => run(&mut *opened.device, workload, options),
+        let run = match &mut device {
+            OpenDevice::Bytes(opened) if workload.verify => {
+                run_verified(&mut *opened.device, workload, options)
+            }
+            OpenDevice::Bytes(opened) => run(&mut *opened.device, workload, options),
+            OpenDevice::Timing(opened) => run(&mut *opened.device, workload, options),
         };
         let run = run.map_err(|error| match error {
             MeasureError::Unfit { .. } => Failure::unusable(error),
@@ -214,7 +217,7 @@ fn measure(
         })?;
         let mut result = RunResult::from(&run);
         if measured.is_empty() {
-            result.warnings.append(ready.warnings());
+            result.warnings.append(device.warnings());
         }
         if !run.profile.simulated {
             result.harness_ns_per_request = Some(harness::ns_per_request(32));
@@ -229,12 +232,12 @@ fn measure(
 }
 
 /// A device that is open: with its bytes, where something is verified.
-enum Ready {
+enum OpenDevice {
     Timing(devices::Opened),
     Bytes(devices::OpenedBytes),
 }
 
-impl Ready {
+impl OpenDevice {
     fn warnings(&mut self) -> &mut Vec<Warning> {
         match self {
             Self::Timing(opened) => &mut opened.warnings,
@@ -246,7 +249,7 @@ impl Ready {
 /// A run at each point of a sweep.
 struct Experiment<'a> {
     arguments: &'a Arguments,
-    written: Written,
+    source: WorkloadSource,
     base: Workload,
 }
 
@@ -257,7 +260,7 @@ impl sweep::Experiment for Experiment<'_> {
         "run"
     }
 
-    fn word(&self) -> &'static str {
+    fn key_prefix(&self) -> &'static str {
         "workload"
     }
 
@@ -278,7 +281,7 @@ impl sweep::Experiment for Experiment<'_> {
     }
 
     fn plan(&self, settings: &Settings<'_>) -> Result<Workload, Failure> {
-        let mut workload = self.arguments.changed(self.written.with_settings(&settings.own)?);
+        let mut workload = self.arguments.changed(self.source.with_settings(&settings.own)?);
         workload.seed = settings.seed_or(workload.seed);
         Ok(workload)
     }

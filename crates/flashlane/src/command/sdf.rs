@@ -9,7 +9,7 @@ mod verdict;
 use crate::device as devices;
 use crate::failure::{Failure, Status};
 use crate::options::{self, Format, OutputOptions, ReallyOption, SafetyOptions};
-use device::Repairing;
+use device::RepairOptions;
 use flashlane_base::units::{parse_bytes, parse_count, parse_duration};
 use flashlane_base::{Duration, Seed};
 use flashlane_block::Placement;
@@ -157,23 +157,23 @@ struct DeviceOption {
 #[derive(Debug, clap::Args)]
 struct LoadOptions {
     /// Puts, or gets, in flight; as many as there are lanes unless given
-    #[arg(long, value_name = "N", value_parser = some_count)]
+    #[arg(long, value_name = "N", value_parser = nonzero_count)]
     in_flight: Option<NonZeroU32>,
     /// Blocks to put, at most those that fit; four a lane (on a simulated device 2 GiB, one a lane at least), or as many as
     /// 10 s take, unless given
-    #[arg(long, value_name = "N", value_parser = some_count)]
+    #[arg(long, value_name = "N", value_parser = nonzero_count)]
     blocks: Option<NonZeroU32>,
     /// Bytes to put, rounded up to whole blocks and as many on every lane, in place of a number of blocks
-    #[arg(long, value_name = "SIZE", value_parser = some_bytes, conflicts_with = "blocks")]
+    #[arg(long, value_name = "SIZE", value_parser = positive_bytes, conflicts_with = "blocks")]
     size: Option<u64>,
     /// The longest that puts, and then gets, go on, in the device's time
-    #[arg(long, value_name = "TIME", value_parser = some_time)]
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
     duration: Option<Duration>,
     /// Gets; as many as blocks unless given
     #[arg(long, value_name = "N", value_parser = count)]
     gets: Option<u64>,
     /// Bytes of a get; whole blocks unless given
-    #[arg(long, value_name = "SIZE", value_parser = some_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = positive_bytes)]
     get_bytes: Option<u64>,
     /// Get random blocks; one after the other unless given
     #[arg(long)]
@@ -220,13 +220,13 @@ fn count(text: &str) -> Result<u64, String> {
 }
 
 /// The same of what there must be one, and of which there are fewer than 2³².
-fn some_count(text: &str) -> Result<NonZeroU32, String> {
-    let count = u32::try_from(options::some(text)?).ok().and_then(NonZeroU32::new);
+fn nonzero_count(text: &str) -> Result<NonZeroU32, String> {
+    let count = u32::try_from(options::positive_count(text)?).ok().and_then(NonZeroU32::new);
     count.ok_or_else(|| format!("allowed: up to {}", u32::MAX))
 }
 
 /// A time above zero.
-fn some_time(text: &str) -> Result<Duration, String> {
+fn positive_time(text: &str) -> Result<Duration, String> {
     match parse_duration(text).map_err(|error| error.to_string())? {
         Duration::ZERO => Err("a time above zero is needed".into()),
         some => Ok(some),
@@ -234,7 +234,7 @@ fn some_time(text: &str) -> Result<Duration, String> {
 }
 
 /// At least one.
-fn some_bytes(text: &str) -> Result<u64, String> {
+fn positive_bytes(text: &str) -> Result<u64, String> {
     match bytes(text)? {
         0 => Err("at least one byte is to be got".into()),
         some => Ok(some),
@@ -243,7 +243,7 @@ fn some_bytes(text: &str) -> Result<u64, String> {
 
 impl Arguments {
     /// As `keeps_what_is_done` of all commands. A put or a delete is wholly done or not at all, whenever it is cut short.
-    pub fn keeps_what_is_done(&self) -> bool {
+    pub fn handles_interrupt(&self) -> bool {
         match &self.action {
             Action::Fsck { .. } | Action::Bench { .. } => true,
             // A file that is half made, or half a block.
@@ -267,7 +267,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         Action::Rm { ids, damaged, .. } => blocks::remove(target, ids, *damaged),
         Action::Fsck { repair, destroy_data, repeated, output, .. } => {
             let overwrite = *destroy_data;
-            let repair = repair.then_some(Repairing { overwrite, really: repeated.really.as_deref() });
+            let repair = repair.then_some(RepairOptions { overwrite, really: repeated.really.as_deref() });
             status::fsck(target, repair, output)
         }
         Action::Bench { load, output, safety, .. } => bench::call(target, load, output, safety),

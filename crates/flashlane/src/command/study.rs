@@ -1,6 +1,6 @@
 //! `flashlane study PAPER[/FIGURE]`: a paper's tables and figures again.
 
-use crate::failure::{Failure, Status, tell};
+use crate::failure::{Failure, Status, notify};
 use crate::options::{EffortOptions, Format, OutputOptions, at_least_one, seed};
 use crate::output::{self, width};
 use crate::progress::Meter;
@@ -68,10 +68,10 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let store = arguments.output.out.as_deref().map(sweep::store).transpose()?;
     let studied = measure(arguments, paper, figure, store.as_ref())?;
     for (file, reason) in &studied.damaged {
-        tell(&format!("'{}' cannot be used again: {reason}; it was measured again", file.display()));
+        notify(&format!("'{}' cannot be used again: {reason}; it was measured again", file.display()));
     }
     if let Some(error) = &studied.store_error {
-        tell(&format!("not all measurements could be kept to go on from: {error}"));
+        notify(&format!("not all measurements could be kept to go on from: {error}"));
     }
     let study = studied.result;
     let result = serde_json::to_value(&study).map_err(Failure::failed)?;
@@ -116,12 +116,12 @@ fn verdict(study: &StudyResult, out: Option<&Path>) -> Status {
                 "nothing is kept to go on from: --out DIR keeps each measurement once it is finished".into()
             }
         };
-        tell(&format!("{reason}; the result is partial; {go_on}"));
+        notify(&format!("{reason}; the result is partial; {go_on}"));
         return Status::Failed;
     }
     let missed = study.rows.iter().filter(|row| row.verdict == Verdict::Missed).count();
     if missed > 0 {
-        tell(&format!("{missed} of {} published quantities were missed", study.rows.len()));
+        notify(&format!("{missed} of {} published quantities were missed", study.rows.len()));
         return Status::Failed;
     }
     Status::Done

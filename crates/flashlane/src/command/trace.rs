@@ -3,7 +3,7 @@
 mod out;
 mod record;
 
-use crate::failure::{Failure, Status, tell};
+use crate::failure::{Failure, Status, notify};
 use crate::options::{OutputOptions, TraceDevice, device_of_trace};
 use crate::output;
 use crate::progress::metered;
@@ -115,11 +115,11 @@ fn opened(input: &Input) -> Result<Trace, Failure> {
         every_device: number.is_none(),
         stop: Some(flashlane_host::interrupted),
     };
-    open(&input.trace, &options).map_err(|error| unopened(error, "--from"))
+    open(&input.trace, &options).map_err(|error| open_failure(error, "--from"))
 }
 
 /// Where the devices lie, where all are to be laid side by side: found out by reading the trace once.
-fn laid_out(input: &Input) -> Result<SideBySide, Failure> {
+fn device_placement(input: &Input) -> Result<SideBySide, Failure> {
     if input.device != Some(TraceDevice::All) {
         return Ok(SideBySide::default());
     }
@@ -146,7 +146,7 @@ pub(super) fn side_by_side(trace: &mut Trace, name: &str) -> Result<SideBySide, 
 }
 
 /// Why a trace was not opened; where naming its format would help, with the `option` that does.
-pub(super) fn unopened(error: OpenError, option: &str) -> Failure {
+pub(super) fn open_failure(error: OpenError, option: &str) -> Failure {
     match error {
         OpenError::NotRecognised { .. } | OpenError::Ambiguous { .. } => {
             Failure::unusable(anyhow!("{error} ({option} NAME)"))
@@ -158,7 +158,7 @@ pub(super) fn unopened(error: OpenError, option: &str) -> Failure {
 
 fn info(arguments: &InfoArguments) -> Result<Status, Failure> {
     output::prepare(&arguments.output)?;
-    let devices = laid_out(&arguments.input)?;
+    let devices = device_placement(&arguments.input)?;
     let mut trace = opened(&arguments.input)?;
     let name = trace.name().to_owned();
     let mut portrait = Portrait::new();
@@ -173,7 +173,7 @@ fn info(arguments: &InfoArguments) -> Result<Status, Failure> {
     Ok(match partial {
         None => Status::Done,
         Some(reason) => {
-            tell(&format!("the trace '{name}': {reason}"));
+            notify(&format!("the trace '{name}': {reason}"));
             Status::Failed
         }
     })
@@ -247,29 +247,29 @@ fn row(share: &Share) -> ShareRow {
 fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {
     let ConvertArguments { input, out, to, force } = arguments;
     let format = out::format(out, to.as_deref(), None)?;
-    let file = out::begin(out, *force)?;
-    let devices = laid_out(input)?;
+    let file = out::create(out, *force)?;
+    let devices = device_placement(input)?;
     let mut trace = opened(input)?;
     let writer = Writer::new(format, file).map_err(Failure::unusable)?;
     let source = format!("'{}'", trace.name());
     let what = format!("reading {}", trace.name());
     let written = out::write(&mut trace, what, |record| placed(&devices, record), writer, out);
-    let Some(written) = out::unless_closed(written)? else { return Ok(Status::Done) };
+    let Some(written) = out::ignore_closed_pipe(written)? else { return Ok(Status::Done) };
     let summary = trace.summary();
     let partial = trace.finish().err().map(|error| error.to_string());
     for doubt in summary.doubts() {
-        tell(&format!("{source}: {doubt}"));
+        notify(&format!("{source}: {doubt}"));
     }
     if written.records == 0 {
         if let Some(reason) = partial {
-            tell(&format!("the trace {source}: {reason}"));
+            notify(&format!("the trace {source}: {reason}"));
         }
-        return Err(out::nothing(&source, format, &written, out));
+        return Err(out::nothing_written(&source, format, &written, out));
     }
     let (read, written, lost) = (summary.records, written.records, out::losses(&written, "\n  "));
-    out::say(out, &format!("{read} requests, {written} written as {}{lost}", format.name))?;
+    out::print_summary(out, &format!("{read} requests, {written} written as {}{lost}", format.name))?;
     if let Some(reason) = partial {
-        tell(&format!("the trace {source}: {reason}; what was read is written"));
+        notify(&format!("the trace {source}: {reason}; what was read is written"));
         return Ok(Status::Failed);
     }
     Ok(Status::Done)

@@ -4,10 +4,10 @@ mod exchange;
 mod plan;
 mod sweep;
 
-use crate::begin::begin;
 use crate::device::{self as devices, Opening};
-use crate::failure::{Failure, Status, tell};
+use crate::failure::{Failure, Status, notify};
 use crate::options::{EffortOptions, OutputOptions, SafetyOptions, SweepOptions, device, seed};
+use crate::preflight::preflight;
 use crate::progress::Meter;
 use crate::{harness, output};
 use anyhow::anyhow;
@@ -117,7 +117,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     if arguments.plan {
         return plan::call(arguments, target);
     }
-    begin(target, &arguments.safety, &arguments.output, None)?;
+    preflight(target, &arguments.safety, &arguments.output, None)?;
     let meter = Meter::new(format!("benchmarking {target}"));
     let mut watch = |progress: &Progress| {
         meter.say(&*progress.stage);
@@ -193,8 +193,8 @@ impl Arguments {
             watch: Some(watch),
             ..Options::default()
         };
-        let mut outcome =
-            benchmark(&mut *opened.device, options).map_err(|error| ended(error, target, path.is_some()))?;
+        let mut outcome = benchmark(&mut *opened.device, options)
+            .map_err(|error| benchmark_failure(error, target, path.is_some()))?;
         let result = &mut outcome.result;
         for warning in result.warnings.iter_mut().filter(|warning| warning.code == "part-of-device") {
             warning.message += "; without --quick all of it is";
@@ -245,14 +245,14 @@ impl Arguments {
         );
         let journal = Journal::open(path, &definition).map_err(Failure::unusable)?;
         if journal.pending() > 0 {
-            tell(&format!("going on behind {} steps that '{}' has", journal.pending(), path.display()));
+            notify(&format!("going on behind {} steps that '{}' has", journal.pending(), path.display()));
         }
         Ok(journal)
     }
 }
 
 /// Why there is no result, and what can be done about it.
-fn ended(error: UflipError, device: &Target, is_kept: bool) -> Failure {
+fn benchmark_failure(error: UflipError, device: &Target, is_kept: bool) -> Failure {
     match error {
         UflipError::TooSmall { .. } => Failure::unusable(error),
         UflipError::Stopped if is_kept => Failure::failed(anyhow!(

@@ -6,7 +6,7 @@
 
 use super::{Experiment, SEED};
 use crate::failure::Failure;
-use crate::near::nearest;
+use crate::suggest::nearest;
 use anyhow::anyhow;
 use flashlane_device::spec::Spec;
 use flashlane_open::profile_fields;
@@ -14,13 +14,13 @@ use flashlane_sim::profile::{PROFILES, field_names};
 use flashlane_workload::fio_word;
 
 /// `text` with its key's full name in place of a short one.
-pub(super) fn in_full(text: &str, experiment: &impl Experiment, device: &Spec) -> Result<String, Failure> {
+pub(super) fn expand_key(text: &str, experiment: &impl Experiment, device: &Spec) -> Result<String, Failure> {
     let Some((name, values)) = text.split_once('=') else { return Ok(text.into()) };
     let name = name.trim();
     if name.contains('.') || name == SEED || name.is_empty() {
         return Ok(text.into());
     }
-    let word = experiment.word();
+    let word = experiment.key_prefix();
     let (own, fields) = (experiment.keys(), fields(device, name)?);
     let full = format!("{word}.{name}");
     let refused = |reason: String| Err(Failure::unusable(anyhow!("cannot sweep '{text}': {reason}")));

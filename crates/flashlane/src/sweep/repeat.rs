@@ -1,6 +1,6 @@
 //! How often the points of a sweep are measured: several times, under several seeds, where anything about them is random.
 
-use super::{Experiment, Point, SEED, own};
+use super::{Experiment, Point, SEED, own_key};
 use crate::failure::Failure;
 use crate::options::SweepOptions;
 use anyhow::anyhow;
@@ -24,7 +24,7 @@ pub(super) fn repetitions(
     options: &SweepOptions,
     is_exact: bool,
 ) -> Result<usize, Failure> {
-    let is_seed = |key: &&Key| key.name == SEED || own(experiment, &key.name) == Some(SEED);
+    let is_seed = |key: &&Key| key.name == SEED || own_key(experiment, &key.name) == Some(SEED);
     let seed = grid.keys().iter().find(is_seed);
     let repeat = match (options.repeat, seed) {
         (Some(repeat), Some(key)) if repeat.get() > 1 => {

@@ -1,7 +1,7 @@
 //! One replay, and what came of it.
 
-use super::how::How;
-use super::recording::{Kept, Requests, Told, go_on};
+use super::plan::ReplayPlan;
+use super::recording::{Buffered, Requests, TraceNotes, check_stop};
 use crate::device::{self as devices, Opened, Opening};
 use crate::failure::Failure;
 use crate::harness;
@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 /// Told the share done, where that is known; says whether to go on.
 type Watch<'a> = &'a mut dyn FnMut(Option<f64>) -> ControlFlow<()>;
 
-impl How {
+impl ReplayPlan {
     /// Opens the device to be replayed on; `writes` is whether the trace changes what it holds.
     pub(super) fn open(
         &self,
@@ -38,24 +38,27 @@ impl How {
         samples: usize,
         watch: Watch<'_>,
     ) -> Result<(Replay, ReplayResult), Failure> {
-        let ((replay, mut result), told) = match requests {
-            Requests::Kept(Kept { records, told }) => {
+        let ((replay, mut result), notes) = match requests {
+            Requests::Buffered(Buffered { records, notes }) => {
                 let share = |replayed: u64| Some(replayed as f64 / records.len().max(1) as f64);
-                (self.replayed(opened, records.iter().copied(), &share, samples, watch)?, told.clone())
+                (self.replayed(opened, records.iter().copied(), &share, samples, watch)?, notes.clone())
             }
             Requests::Opened(mut trace, None) => {
                 let progress = trace.progress();
                 let share = |_| progress.share();
-                (self.replayed(opened, trace.by_ref(), &share, samples, watch)?, Told::of(*trace, None))
+                (self.replayed(opened, trace.by_ref(), &share, samples, watch)?, TraceNotes::of(*trace, None))
             }
             Requests::Opened(mut trace, Some(devices)) => {
                 let progress = trace.progress();
                 let share = |_| progress.share();
                 let records = trace.by_ref().map(|record| devices.place(record));
-                (self.replayed(opened, records, &share, samples, watch)?, Told::of(*trace, Some(&devices)))
+                (
+                    self.replayed(opened, records, &share, samples, watch)?,
+                    TraceNotes::of(*trace, Some(&devices)),
+                )
             }
         };
-        told.put(&mut result);
+        notes.add_to(&mut result);
         Ok((replay, result))
     }
 
@@ -74,15 +77,15 @@ impl How {
             watch(share.map(|share| share.min(1.0)))
         };
         let options = Options { samples, watch: Some(&mut watch) };
-        let mut how = self.options;
-        if let (Pace::Closed { depth }, None) = (&mut how.pace, self.depth) {
+        let mut plan = self.options;
+        if let (Pace::Closed { depth }, None) = (&mut plan.pace, self.depth) {
             // More would only wait for room in the device.
             *depth = (*depth).min(opened.device.profile().depth);
         }
-        let replay = match replay(&mut *opened.device, records.take(self.most()), &how, options) {
+        let replay = match replay(&mut *opened.device, records.take(self.max_requests()), &plan, options) {
             Ok(replay) => replay,
             // There may have been more to replay.
-            Err(error) => return go_on().and(Err(Failure::unusable(error))),
+            Err(error) => return check_stop().and(Err(Failure::unusable(error))),
         };
         let mut result = ReplayResult::from(&replay);
         result.warnings.extend(opened.warnings);

@@ -1,6 +1,6 @@
 //! The trace that is replayed: opened, looked through for writes, kept for many replays, and what is told of it.
 
-use crate::command::trace::{side_by_side, unopened};
+use crate::command::trace::{open_failure, side_by_side};
 use crate::failure::Failure;
 use crate::progress::metered;
 use anyhow::anyhow;
@@ -14,7 +14,7 @@ use flashlane_trace::{
 use std::path::{Path, PathBuf};
 
 /// The most memory for the requests of a trace that are kept.
-const KEPT_BYTES: usize = 1 << 30;
+const BUFFERED_BYTES: usize = 1 << 30;
 
 /// A trace as it is named on the command line.
 #[derive(Clone, Copy)]
@@ -28,18 +28,18 @@ pub(super) enum Requests<'a> {
     /// They are still to be read; of several devices with the places that these have.
     Opened(Box<Trace>, Option<SideBySide>),
     /// They were read before.
-    Kept(&'a Kept),
+    Buffered(&'a Buffered),
 }
 
 /// A trace's requests, for many replays.
-pub(super) struct Kept {
+pub(super) struct Buffered {
     pub(super) records: Vec<Record>,
-    pub(super) told: Told,
+    pub(super) notes: TraceNotes,
 }
 
 /// What is to be said of a trace that was read.
 #[derive(Clone)]
-pub(super) struct Told {
+pub(super) struct TraceNotes {
     row: TraceRow,
     doubts: Vec<Doubt>,
     /// Why it could not be read to its end.
@@ -57,7 +57,7 @@ impl Recording<'_> {
     }
 
     /// What of it is no plain file, and may be gone once it was read: what comes from a pipe is.
-    pub(super) fn no_plain_file(&self) -> Option<String> {
+    pub(super) fn non_regular_file(&self) -> Option<String> {
         if is_standard_input(self.path) {
             return Some(self.described());
         }
@@ -68,8 +68,8 @@ impl Recording<'_> {
     }
 
     /// What to replay where nothing may be overwritten.
-    pub(super) fn instead(&self) -> &'static str {
-        if self.no_plain_file().is_some() {
+    pub(super) fn alternative(&self) -> &'static str {
+        if self.non_regular_file().is_some() {
             "replay a trace that only reads, from a file, which can be looked through first"
         } else {
             "replay a trace that only reads"
@@ -77,7 +77,7 @@ impl Recording<'_> {
     }
 
     pub(super) fn open(&self) -> Result<Trace, Failure> {
-        flashlane_trace::open(self.path, &self.opening).map_err(|error| unopened(error, "--trace-format"))
+        flashlane_trace::open(self.path, &self.opening).map_err(|error| open_failure(error, "--trace-format"))
     }
 
     /// Where the devices lie, where all are asked for: found out by reading the trace once. An error where that is not
@@ -86,62 +86,62 @@ impl Recording<'_> {
         if !self.opening.every_device {
             return Ok(None);
         }
-        if let Some(part) = self.no_plain_file() {
+        if let Some(part) = self.non_regular_file() {
             return Err(Failure::unusable(anyhow!(
                 "all devices are laid side by side by their sizes, for which the trace is read once more, and {part} is no \
                  plain file: give it as a file"
             )));
         }
         let side_by_side = side_by_side(&mut self.open()?, &self.name())?;
-        go_on()?;
+        check_stop()?;
         Ok(Some(side_by_side))
     }
 
     /// Whether its first `most` requests change what the device holds. On a simulated device that does not matter, and
     /// the trace is not looked through for it; one that cannot be read twice counts as writing.
-    pub(super) fn changes(&self, target: &Target, most: usize) -> Result<bool, Failure> {
-        if target.is_simulated() || self.no_plain_file().is_some() {
+    pub(super) fn changes(&self, target: &Target, max_requests: usize) -> Result<bool, Failure> {
+        if target.is_simulated() || self.non_regular_file().is_some() {
             return Ok(true);
         }
         let mut trace = self.open()?;
         let what = format!("looking for writes in {}", self.name());
         let writes = |record: Record| !matches!(record.operation, Operation::Read | Operation::Flush);
-        if metered(&mut trace, what).take(most).any(writes) {
+        if metered(&mut trace, what).take(max_requests).any(writes) {
             return Ok(true);
         }
         // A trace that is stopped ends.
-        go_on()?;
+        check_stop()?;
         Ok(false)
     }
 
     /// Its first `most` requests; `None` where they are too many.
-    pub(super) fn kept(
+    pub(super) fn buffered(
         &self,
-        most: usize,
+        max_requests: usize,
         side_by_side: Option<&SideBySide>,
-    ) -> Result<Option<Kept>, Failure> {
+    ) -> Result<Option<Buffered>, Failure> {
         let mut trace = self.open()?;
         let mut records = Vec::new();
-        for record in metered(&mut trace, format!("reading {}", self.name())).take(most) {
-            if records.len() == KEPT_BYTES / size_of::<Record>() {
+        for record in metered(&mut trace, format!("reading {}", self.name())).take(max_requests) {
+            if records.len() == BUFFERED_BYTES / size_of::<Record>() {
                 return Ok(None);
             }
             records.push(side_by_side.map_or(record, |devices| devices.place(record)));
         }
-        go_on()?;
-        Ok(Some(Kept { records, told: Told::of(trace, side_by_side) }))
+        check_stop()?;
+        Ok(Some(Buffered { records, notes: TraceNotes::of(trace, side_by_side) }))
     }
 }
 
 /// Says whether to go on before anything is replayed.
-pub(super) fn go_on() -> Result<(), Failure> {
+pub(super) fn check_stop() -> Result<(), Failure> {
     if flashlane_host::interrupted() {
         return Err(Failure::failed(anyhow!("stopped on request, before anything was replayed")));
     }
     Ok(())
 }
 
-impl Told {
+impl TraceNotes {
     pub(super) fn of(trace: Trace, side_by_side: Option<&SideBySide>) -> Self {
         let summary = trace.summary();
         let placed = |placed: &Placed| PlacedRow {
@@ -163,15 +163,15 @@ impl Told {
     }
 
     /// Says it in the result of a replay.
-    pub(super) fn put(self, result: &mut ReplayResult) {
+    pub(super) fn add_to(self, result: &mut ReplayResult) {
         result.trace = Some(self.row);
         for doubt in self.doubts {
             let (code, message) = (doubt.code(), doubt.to_string());
             match doubt {
                 // The replay tells it, if it has looked at the time; where that is, only the trace knows.
                 Doubt::TimeBackwards { unit, backward } => {
-                    if let Some(told) = result.warnings.iter_mut().find(|warning| warning.code == code) {
-                        told.message +=
+                    if let Some(notes) = result.warnings.iter_mut().find(|warning| warning.code == code) {
+                        notes.message +=
                             &format!("; the first in the trace is {unit} {}", backward.first_line);
                     }
                 }

@@ -4,10 +4,10 @@
 //! anew by each point, in constant memory.
 
 use super::Arguments;
-use super::how::{BeyondName, How, HowOptions, PaceName, UnalignedName, depth, speed};
-use super::recording::{Kept, Recording, Requests};
+use super::plan::{BeyondName, PaceName, PlanOptions, ReplayPlan, UnalignedName, depth, speed};
+use super::recording::{Buffered, Recording, Requests};
 use crate::failure::{Failure, Status};
-use crate::options::some;
+use crate::options::positive_count;
 use crate::sweep::{self, Settings};
 use anyhow::anyhow;
 use clap::ValueEnum;
@@ -26,14 +26,14 @@ struct Experiment<'a> {
     fingerprints: Vec<u64>,
     changes: bool,
     side_by_side: Option<SideBySide>,
-    kept: Option<Kept>,
+    buffered: Option<Buffered>,
 }
 
 /// A key: its name behind `replay.`, what its numbers are of, and how its value takes the place of an option's.
 struct Key {
     name: &'static str,
     quantity: Option<Quantity>,
-    set: fn(&mut HowOptions, &str) -> Result<(), String>,
+    set: fn(&mut PlanOptions, &str) -> Result<(), String>,
 }
 
 /// The options that can be swept, by their own names.
@@ -47,7 +47,11 @@ const KEYS: &[Key] = &[
         quantity: None,
         set: |a, v| set(&mut a.unaligned, UnalignedName::from_str(v, false)),
     },
-    Key { name: "limit", quantity: Some(Quantity::Count), set: |a, v| set(&mut a.limit, some(v).map(Some)) },
+    Key {
+        name: "limit",
+        quantity: Some(Quantity::Count),
+        set: |a, v| set(&mut a.limit, positive_count(v).map(Some)),
+    },
 ];
 
 fn set<T>(option: &mut T, value: Result<T, String>) -> Result<(), String> {
@@ -57,7 +61,7 @@ fn set<T>(option: &mut T, value: Result<T, String>) -> Result<(), String> {
 
 pub(super) fn call(arguments: &Arguments, recording: Recording<'_>) -> Result<Status, Failure> {
     let Arguments { device, trace, sweep, safety, output, .. } = arguments;
-    if let Some(part) = recording.no_plain_file() {
+    if let Some(part) = recording.non_regular_file() {
         return Err(Failure::unusable(anyhow!(
             "a sweep reads its trace more than once, and {part} is no plain file: give it as a file"
         )));
@@ -69,18 +73,18 @@ pub(super) fn call(arguments: &Arguments, recording: Recording<'_>) -> Result<St
         Failure::unusable(anyhow!("cannot read the trace '{}': {error}", trace.display()))
     })?;
     let experiment =
-        Experiment { arguments, recording, fingerprints, changes: true, side_by_side: None, kept: None };
+        Experiment { arguments, recording, fingerprints, changes: true, side_by_side: None, buffered: None };
     sweep::call(experiment, device, sweep, safety, output)
 }
 
 impl sweep::Experiment for Experiment<'_> {
-    type Plan = How;
+    type Plan = ReplayPlan;
 
     fn command(&self) -> &'static str {
         "replay"
     }
 
-    fn word(&self) -> &'static str {
+    fn key_prefix(&self) -> &'static str {
         "replay"
     }
 
@@ -100,8 +104,8 @@ impl sweep::Experiment for Experiment<'_> {
         self.arguments.seed
     }
 
-    fn plan(&self, settings: &Settings<'_>) -> Result<How, Failure> {
-        let mut options = self.arguments.how;
+    fn plan(&self, settings: &Settings<'_>) -> Result<ReplayPlan, Failure> {
+        let mut options = self.arguments.plan;
         for &(name, value) in &settings.own {
             let Some(key) = KEYS.iter().find(|key| key.name == name) else {
                 let known: Vec<String> = KEYS.iter().map(|key| format!("replay.{}", key.name)).collect();
@@ -117,26 +121,26 @@ impl sweep::Experiment for Experiment<'_> {
     }
 
     /// A trace asks the same whatever the seed.
-    fn is_random(&self, _: &How) -> bool {
+    fn is_random(&self, _: &ReplayPlan) -> bool {
         false
     }
 
-    fn prepare(&mut self, target: &Target, plans: &[&How]) -> Result<(), Failure> {
-        let most = plans.iter().map(|how| how.most()).max().unwrap_or(0);
-        self.changes = self.recording.changes(target, most)?;
+    fn prepare(&mut self, target: &Target, plans: &[&ReplayPlan]) -> Result<(), Failure> {
+        let max_requests = plans.iter().map(|plan| plan.max_requests()).max().unwrap_or(0);
+        self.changes = self.recording.changes(target, max_requests)?;
         self.side_by_side = self.recording.side_by_side()?;
-        self.kept = self.recording.kept(most, self.side_by_side.as_ref())?;
+        self.buffered = self.recording.buffered(max_requests, self.side_by_side.as_ref())?;
         Ok(())
     }
 
-    fn writes(&self, _: &How) -> Option<String> {
+    fn writes(&self, _: &ReplayPlan) -> Option<String> {
         self.changes.then(|| self.recording.described())
     }
 
-    fn definition(&self, how: &How) -> String {
+    fn definition(&self, plan: &ReplayPlan) -> String {
         let Recording { path, opening } = self.recording;
         format!(
-            "{} {:016x?} {:?} {:?}{}\n{how:?}",
+            "{} {:016x?} {:?} {:?}{}\n{plan:?}",
             path.display(),
             self.fingerprints,
             opening.format,
@@ -145,13 +149,13 @@ impl sweep::Experiment for Experiment<'_> {
         )
     }
 
-    fn measure(&self, target: &Target, how: &How, watch: sweep::Watch<'_>) -> Result<Value, Failure> {
-        let requests = match &self.kept {
-            Some(kept) => Requests::Kept(kept),
+    fn measure(&self, target: &Target, plan: &ReplayPlan, watch: sweep::Watch<'_>) -> Result<Value, Failure> {
+        let requests = match &self.buffered {
+            Some(buffered) => Requests::Buffered(buffered),
             None => Requests::Opened(Box::new(self.recording.open()?), self.side_by_side.clone()),
         };
-        let opened = how.open(target, &self.arguments.safety, self.changes)?;
-        let (_, result) = how.measure(opened, requests, 0, watch)?;
+        let opened = plan.open(target, &self.arguments.safety, self.changes)?;
+        let (_, result) = plan.measure(opened, requests, 0, watch)?;
         serde_json::to_value(&result).map_err(Failure::failed)
     }
 }

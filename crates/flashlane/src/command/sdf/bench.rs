@@ -2,8 +2,8 @@
 
 use super::LoadOptions;
 use super::device::open_or_format;
-use super::status::described;
-use crate::failure::{Failure, Status, tell};
+use super::status::status_result;
+use crate::failure::{Failure, Status, notify};
 use crate::options::{OutputOptions, SafetyOptions};
 use crate::output;
 use crate::progress::Meter;
@@ -32,19 +32,19 @@ pub fn call(
     output: &OutputOptions,
     safety: &SafetyOptions,
 ) -> Result<Status, Failure> {
-    output::prepare_beside(output, target)?;
+    output::prepare_for_device(output, target)?;
     let placement: Placement = given.placement.into();
     let options = BlockOptions { placement, ..BlockOptions::default() };
     let simulated = target.is_simulated();
     // Of a real device no formatting may be taken for an earlier one.
     let seed = simulated.then_some(given.seed);
     let accept = |profile: &Profile, layout: &Layout| {
-        Wishes::new(given, layout, simulated).check(profile, layout).map_err(Failure::unusable)
+        LoadPlan::new(given, layout, simulated).check(profile, layout).map_err(Failure::unusable)
     };
     let meter = Meter::new(format!("preparing {target}"));
     let (mut blocks, mut warnings) = open_or_format(target, safety, seed, options, &accept)?;
     let status = blocks.status();
-    let Wishes { puts, gets, get_bytes, in_flight } = Wishes::new(given, &status.layout, simulated);
+    let LoadPlan { puts, gets, get_bytes, in_flight } = LoadPlan::new(given, &status.layout, simulated);
     let filling = Load {
         // A full device says why it is.
         operations: puts.min(status.blocks_free.max(1)),
@@ -93,7 +93,7 @@ pub fn call(
             }
         }
     }
-    let left = described(&blocks);
+    let left = status_result(&blocks);
     let result = SdfBenchResult {
         schema: SDF_BENCH_SCHEMA.into(),
         device: left.device,
@@ -121,7 +121,7 @@ pub fn call(
     Ok(match partial {
         None => Status::Done,
         Some(reason) => {
-            tell(&format!("{reason}; the result is partial"));
+            notify(&format!("{reason}; the result is partial"));
             Status::Failed
         }
     })
@@ -142,14 +142,14 @@ fn remove(blocks: &mut AnyBlocks, first_id: u64) -> Result<u64, String> {
 }
 
 /// What is asked for, once it is known what blocks there are.
-struct Wishes {
+struct LoadPlan {
     puts: u64,
     gets: u64,
     get_bytes: u64,
     in_flight: u32,
 }
 
-impl Wishes {
+impl LoadPlan {
     fn new(given: &LoadOptions, layout: &Layout, simulated: bool) -> Self {
         let lanes = u64::from(layout.lanes);
         // The bytes of a simulated device are moved in memory, which takes longer than its own time.

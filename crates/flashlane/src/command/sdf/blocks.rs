@@ -1,9 +1,9 @@
 //! Blocks in and out.
 
 use super::device::open;
-use super::status::located;
+use super::status::unit_row;
 use super::verdict::Verdict;
-use crate::failure::{Failure, Status, tell};
+use crate::failure::{Failure, Status, notify};
 use crate::options::Format;
 use crate::output::{self, json, print};
 use anyhow::{Context, anyhow};
@@ -53,7 +53,7 @@ pub fn put(target: &Target, files: &[PathBuf], first: Option<u64>) -> Result<Sta
         };
         let ticket = blocks.put(id, payload).map_err(|(error, _)| Failure::failed(error))?;
         match blocks.wait(ticket).map(|finished| finished.outcome) {
-            Some(Outcome::Put(Ok(()), _)) => say(id, &files[nth as usize + 1..])?,
+            Some(Outcome::Put(Ok(()), _)) => print_id(id, &files[nth as usize + 1..])?,
             Some(Outcome::Put(Err(failure), _)) => return Err(Failure::failed(failure)),
             _ => unreachable!("a put that was taken has an outcome"),
         }
@@ -64,7 +64,7 @@ pub fn put(target: &Target, files: &[PathBuf], first: Option<u64>) -> Result<Sta
 }
 
 /// Prints the id of a block that was stored. Where that is not possible nothing else says which it is.
-fn say(id: u64, others: &[PathBuf]) -> Result<(), Failure> {
+fn print_id(id: u64, others: &[PathBuf]) -> Result<(), Failure> {
     output::write_out(&format!("{id}\n")).map_err(|error| {
         let others = match others {
             [] => String::new(),
@@ -212,7 +212,7 @@ pub fn list(target: &Target, format: Format) -> Result<Status, Failure> {
             let rows: Vec<Value> = rows
                 .map(|[id, bytes, lane, unit]| json!({ "id": id, "length_bytes": bytes, "lane": lane, "unit": unit }))
                 .collect();
-            let damaged = blocks.damaged().map(|address| located(&blocks, address));
+            let damaged = blocks.damaged().map(|address| unit_row(&blocks, address));
             json(&json!({
                 "schema": "flashlane.blocks/1",
                 "verdict": verdict.text,
@@ -224,7 +224,7 @@ pub fn list(target: &Target, format: Format) -> Result<Status, Failure> {
     };
     print(&text)?;
     if format == Format::Csv && !verdict.is_sound {
-        tell(&verdict.text);
+        notify(&verdict.text);
     }
     Ok(Status::Done)
 }
@@ -256,7 +256,7 @@ pub fn remove(target: &Target, ids: &[u64], damaged: bool) -> Result<Status, Fai
         let kept: Vec<String> = kept.iter().map(|(id, reason)| format!("{id} ({reason})")).collect();
         let deleted = if deleted.is_empty() { "none".to_owned() } else { deleted.join(", ") };
         let units = if damaged { "; damaged units are left as they are" } else { "" };
-        tell(&format!("not deleted: {}; deleted: {deleted}{units}", kept.join(", ")));
+        notify(&format!("not deleted: {}; deleted: {deleted}{units}", kept.join(", ")));
         blocks.settle();
         return Ok(Status::Failed);
     }
@@ -265,7 +265,7 @@ pub fn remove(target: &Target, ids: &[u64], damaged: bool) -> Result<Status, Fai
         let discarded = blocks.discard_damaged();
         let kept = blocks.damaged().count();
         // Where it ends early, too, some are gone.
-        tell(&format!("damaged units erased: {}", before - kept));
+        notify(&format!("damaged units erased: {}", before - kept));
         discarded.map_err(Failure::failed)?;
         if kept > 0 {
             return Err(Failure::failed(anyhow!("damaged units that could not be erased: {kept}")));

@@ -1,9 +1,9 @@
 //! The device below the blocks: opened for reading only where nothing has to be written.
 
-use crate::begin::{consent, create};
 use crate::device::{self as devices, OpenedBytes, Opening};
 use crate::failure::{Failure, Status};
 use crate::options::SafetyOptions;
+use crate::preflight::{consent, create};
 use anyhow::anyhow;
 use flashlane_base::Seed;
 use flashlane_block::{BlockOptions, Blocks, FormatError, Layout, OpenError as BlockOpenError};
@@ -30,7 +30,7 @@ pub fn open_with(target: &Target, access: BlockAccess, options: BlockOptions) ->
 
 /// What a repair may overwrite.
 #[derive(Clone, Copy, Debug)]
-pub struct Repairing<'a> {
+pub struct RepairOptions<'a> {
     /// Other data over the lanes' records.
     pub overwrite: bool,
     /// A device that looks used, by its path.
@@ -38,7 +38,7 @@ pub struct Repairing<'a> {
 }
 
 /// Opens them once their lanes are repaired.
-pub fn open_repaired(target: &Target, repair: Repairing<'_>) -> Result<AnyBlocks, Failure> {
+pub fn open_repaired(target: &Target, repair: RepairOptions<'_>) -> Result<AnyBlocks, Failure> {
     let options = OpenOptions::new();
     let options = repair.really.map_or(options.clone(), |path| options.really(path));
     options.open_blocks_repaired(target, repair.overwrite).map_err(|error| not_opened(target, error))
@@ -46,7 +46,7 @@ pub fn open_repaired(target: &Target, repair: Repairing<'_>) -> Result<AnyBlocks
 
 /// Why a device that looks used is not written to by commands that open blocks, and what to do. `--really` belongs to the
 /// repair alone.
-fn looks_used(target: &Target, error: &flashlane_host::OpenError) -> Option<Failure> {
+fn used_device_refusal(target: &Target, error: &flashlane_host::OpenError) -> Option<Failure> {
     let flashlane_host::OpenError::Refused { path, findings, .. } = error else { return None };
     let is_used = |finding: &Finding| !matches!(finding, Finding::Signature(_));
     let advice = if findings.iter().any(is_used) {
@@ -63,7 +63,7 @@ fn looks_used(target: &Target, error: &flashlane_host::OpenError) -> Option<Fail
 
 fn not_opened(target: &Target, error: BlocksError) -> Failure {
     if let BlocksError::Device(OpenError::Real { error, .. }) = &error
-        && let Some(refusal) = looks_used(target, error)
+        && let Some(refusal) = used_device_refusal(target, error)
     {
         return refusal;
     }

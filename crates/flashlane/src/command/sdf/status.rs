@@ -1,6 +1,6 @@
 //! How the device stands: after formatting, on request, and after reading everything.
 
-use super::device::{Repairing, format as format_device, open, open_repaired, open_with};
+use super::device::{RepairOptions, format as format_device, open, open_repaired, open_with};
 use super::verdict::{Checked, Unreadable, Verdict, counted, end_named};
 use crate::failure::{Failure, Status};
 use crate::options::{OutputOptions, SafetyOptions};
@@ -20,9 +20,9 @@ const GETS_PER_LANE: usize = 2;
 
 /// Formats, and shows what was made.
 pub fn format(target: &Target, output: &OutputOptions, safety: &SafetyOptions) -> Result<Status, Failure> {
-    output::prepare_beside(output, target)?;
+    output::prepare_for_device(output, target)?;
     let (blocks, _, division) = format_device(target, safety, None, BlockOptions::default(), &|_, _| Ok(()))?;
-    let mut result = described(&blocks);
+    let mut result = status_result(&blocks);
     let shape = format!("{} lanes, units of {}", result.device.lanes, exact_bytes(result.device.unit_bytes));
     result.division = Some(match division {
         Division::Kept => format!("kept as it was: {shape}"),
@@ -34,15 +34,15 @@ pub fn format(target: &Target, output: &OutputOptions, safety: &SafetyOptions) -
 
 /// Shows how it stands.
 pub fn status(target: &Target, output: &OutputOptions) -> Result<Status, Failure> {
-    output::prepare_beside(output, target)?;
+    output::prepare_for_device(output, target)?;
     let blocks = open(target, BlockAccess::Read)?;
-    let mut result = described(&blocks);
-    judge(&mut result, &Verdict::new(target, &blocks, None));
+    let mut result = status_result(&blocks);
+    add_verdict(&mut result, &Verdict::new(target, &blocks, None));
     output::deliver(output, &output::value(&result, target)?, None)?;
     Ok(Status::Done)
 }
 
-fn judge(result: &mut SdfResult, verdict: &Verdict) {
+fn add_verdict(result: &mut SdfResult, verdict: &Verdict) {
     result.verdict = Some(verdict.text.clone());
     result.sound = Some(verdict.is_sound);
 }
@@ -50,10 +50,10 @@ fn judge(result: &mut SdfResult, verdict: &Verdict) {
 /// Reads every block, after a repair where one is asked for.
 pub fn fsck(
     target: &Target,
-    repair: Option<Repairing<'_>>,
+    repair: Option<RepairOptions<'_>>,
     output: &OutputOptions,
 ) -> Result<Status, Failure> {
-    output::prepare_beside(output, target)?;
+    output::prepare_for_device(output, target)?;
     if let Some(repair) = repair {
         let mut blocks = open_repaired(target, repair)?;
         blocks.repair(repair.overwrite).map_err(Failure::failed)?;
@@ -103,24 +103,24 @@ pub fn fsck(
             Some(places) => format!("{failure}; {places}"),
             None => failure.to_string(),
         };
-        unreadable.push(UnreadableRow { unit: located(&blocks, info.address), id: Some(info.id), reason });
+        unreadable.push(UnreadableRow { unit: unit_row(&blocks, info.address), id: Some(info.id), reason });
         damaged_blocks.push(block);
     }
     drop(meter);
-    let mut result = described(&blocks);
+    let mut result = status_result(&blocks);
     // A unit whose block cannot be read is damaged too.
     for block in &unreadable {
         result.units_damaged += 1;
         result.lanes[block.unit.lane as usize].units_damaged += 1;
     }
     unreadable.extend(blocks.damaged().map(|address| UnreadableRow {
-        unit: located(&blocks, address),
+        unit: unit_row(&blocks, address),
         id: None,
         reason: "what the unit holds cannot be told".into(),
     }));
     let read = Checked { blocks: checked, unreadable: damaged_blocks, is_partial: partial.is_some() };
     let verdict = Verdict::new(target, &blocks, Some(&read));
-    judge(&mut result, &verdict);
+    add_verdict(&mut result, &verdict);
     result.blocks_checked = Some(checked);
     result.unreadable = Some(unreadable);
     result.partial = partial.map(str::to_owned);
@@ -181,14 +181,14 @@ const REPAIRS: [(&str, &str, &str); 5] = [
 ];
 
 /// A unit, and the bytes of its lane that it takes.
-pub fn located(blocks: &AnyBlocks, address: UnitAddress) -> UnitRow {
+pub fn unit_row(blocks: &AnyBlocks, address: UnitAddress) -> UnitRow {
     let bytes = blocks.unit_bytes(address);
     let length_bytes = bytes.end - bytes.start;
     UnitRow { lane: address.lane, unit: address.unit, offset_bytes: bytes.start, length_bytes }
 }
 
 /// What can be told without reading blocks.
-pub fn described(blocks: &AnyBlocks) -> SdfResult {
+pub fn status_result(blocks: &AnyBlocks) -> SdfResult {
     let status = blocks.status();
     let layout = status.layout;
     let profile = blocks.device().profile();

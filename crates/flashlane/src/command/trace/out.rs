@@ -1,6 +1,6 @@
 //! Where a trace is written, and as what: looked at before anything is read or recorded, for a slip must not cost that.
 
-use crate::failure::{Failure, tell};
+use crate::failure::{Failure, notify};
 use crate::output;
 use crate::progress::metered;
 use anyhow::anyhow;
@@ -43,7 +43,7 @@ pub(super) fn format(
 }
 
 /// Begins the file or standard output.
-pub(super) fn begin(out: &Path, force: bool) -> Result<Output, Failure> {
+pub(super) fn create(out: &Path, force: bool) -> Result<Output, Failure> {
     Output::create(out, force).map_err(|error| match error {
         WriteError::Exists { .. } => Failure::unusable(anyhow!("{error}: --force overwrites it")),
         error => Failure::unusable(error),
@@ -71,7 +71,7 @@ pub(super) fn write(
 }
 
 /// What was written; nothing where whoever was to read it has seen enough (`| head`), which is no error.
-pub(super) fn unless_closed<T>(written: Result<T, WriteError>) -> Result<Option<T>, Failure> {
+pub(super) fn ignore_closed_pipe<T>(written: Result<T, WriteError>) -> Result<Option<T>, Failure> {
     match written {
         Err(error) if error.is_closed_pipe() => Ok(None),
         written => written.map(Some).map_err(Failure::failed),
@@ -87,7 +87,7 @@ pub(super) fn losses(written: &Written, separator: &str) -> String {
 }
 
 /// Why there is no file: of all requests none could be written.
-pub(super) fn nothing(source: &str, format: &Format, written: &Written, out: &Path) -> Failure {
+pub(super) fn nothing_written(source: &str, format: &Format, written: &Written, out: &Path) -> Failure {
     Failure::failed(anyhow!(
         "no request of {source} can be written as {}{}; there is nothing to put into '{}'",
         format.name,
@@ -97,10 +97,10 @@ pub(super) fn nothing(source: &str, format: &Format, written: &Written, out: &Pa
 }
 
 /// Says what was written to `out`: on standard error where the trace itself is on standard output.
-pub(super) fn say(out: &Path, text: &str) -> Result<(), Failure> {
+pub(super) fn print_summary(out: &Path, text: &str) -> Result<(), Failure> {
     let text = format!("{}: {text}", output_name(out));
     if is_standard_output(out) {
-        tell(&text);
+        notify(&text);
         return Ok(());
     }
     output::print(&format!("{text}\n"))
@@ -142,10 +142,10 @@ mod tests {
     #[test]
     fn a_reader_that_has_seen_enough_is_no_error_and_any_other_end_is() {
         let failed = |kind: io::ErrorKind| {
-            unless_closed::<()>(Err(WriteError::File { name: "-".into(), source: kind.into() }))
+            ignore_closed_pipe::<()>(Err(WriteError::File { name: "-".into(), source: kind.into() }))
         };
         assert_eq!(failed(io::ErrorKind::BrokenPipe).unwrap(), None);
         assert!(failed(io::ErrorKind::StorageFull).is_err());
-        assert_eq!(unless_closed(Ok(1)).unwrap(), Some(1));
+        assert_eq!(ignore_closed_pipe(Ok(1)).unwrap(), Some(1));
     }
 }

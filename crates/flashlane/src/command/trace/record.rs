@@ -1,7 +1,7 @@
 //! `flashlane trace record`: what a block device is asked, while a program runs or for a time.
 
 use super::out;
-use crate::failure::{Failure, Status, tell};
+use crate::failure::{Failure, Status, notify};
 use anyhow::anyhow;
 use flashlane_base::Duration;
 use flashlane_base::units::parse_duration;
@@ -52,18 +52,18 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let Arguments { device, out, force, .. } = arguments;
     let raw = Format::named(RAW).map_err(Failure::unusable)?;
     let format = out::format(out, arguments.to.as_deref(), Some(raw))?;
-    let file = out::begin(out, *force)?;
-    let recorder = Recorder::find(device).map_err(unrecorded)?;
+    let file = out::create(out, *force)?;
+    let recorder = Recorder::find(device).map_err(record_failure)?;
     let until = match (arguments.time, &arguments.command[..]) {
         (Some(time), _) => Until::Elapsed(time),
         (None, []) => {
-            tell(&format!("recording {} until Ctrl-C", device.display()));
+            notify(&format!("recording {} until Ctrl-C", device.display()));
             Until::Interrupted
         }
         (None, command) => Until::Exited(command.to_vec()),
     };
     let folder = folder(out);
-    let recorded = recorder.record(&until, folder).map_err(unrecorded)?;
+    let recorded = recorder.record(&until, folder).map_err(record_failure)?;
     let Recorded { lost_events, took, ended, records_itself, .. } = recorded;
     let written = if format.name == RAW {
         copy(recorded.events, device, file, out)?
@@ -72,27 +72,29 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     };
     if let Some(written) = written {
         let device = device.display();
-        out::say(out, &format!("{written} requests of {device} in {took}, as {}", format.name))?;
+        out::print_summary(out, &format!("{written} requests of {device} in {took}, as {}", format.name))?;
     }
     if lost_events > 0 {
-        tell(&format!("{lost_events} events were lost: the processors were too busy to fetch them in time"));
+        notify(&format!(
+            "{lost_events} events were lost: the processors were too busy to fetch them in time"
+        ));
     }
     if records_itself {
-        tell(&format!(
+        notify(&format!(
             "'{}' lies on {}: what was kept there meanwhile is in the trace",
             folder.display(),
             device.display()
         ));
     }
-    let Some(cut) = cut_short(ended, &until) else { return Ok(Status::Done) };
-    tell(&match written {
+    let Some(cut) = early_end(ended, &until) else { return Ok(Status::Done) };
+    notify(&match written {
         Some(_) => format!("{cut}; what was recorded until then is written"),
         None => cut,
     });
     Ok(Status::Failed)
 }
 
-fn unrecorded(error: RecordError) -> Failure {
+fn record_failure(error: RecordError) -> Failure {
     match error {
         RecordError::NotFound { .. } | RecordError::NotBlockDevice { .. } | RecordError::Command { .. } => {
             Failure::unusable(error)
@@ -107,7 +109,7 @@ fn folder(out: &Path) -> &Path {
 }
 
 /// Why the recording is not what was asked for, if it is not.
-fn cut_short(ended: Ended, until: &Until) -> Option<String> {
+fn early_end(ended: Ended, until: &Until) -> Option<String> {
     match (ended, until) {
         (Ended::Interrupted, Until::Elapsed(_) | Until::Exited(_)) => Some("interrupted".into()),
         (Ended::Exited(status), _) if !status.success() => {
@@ -117,19 +119,19 @@ fn cut_short(ended: Ended, until: &Until) -> Option<String> {
     }
 }
 
-fn nothing(device: &Path) -> Failure {
+fn no_requests(device: &Path) -> Failure {
     Failure::failed(RecordError::Nothing { path: device.into() })
 }
 
 /// Writes what was recorded as it is: how many requests; nothing if nobody reads it any more.
 fn copy(events: Events, device: &Path, mut file: Output, out: &Path) -> Result<Option<u64>, Failure> {
     let failed = |source| WriteError::File { name: output_name(out), source };
-    let mut events = Ending { input: events, error: None };
+    let mut events = CaptureReader { input: events, error: None };
     let copied = io::copy(&mut events, &mut file).map_err(failed);
-    let Ending { input: events, error } = events;
+    let CaptureReader { input: events, error } = events;
     // Completions of what was under way before are no request.
     let written = copied.and_then(|_| if events.requests() > 0 { file.close() } else { Ok(()) });
-    if out::unless_closed(written)?.is_none() {
+    if out::ignore_closed_pipe(written)?.is_none() {
         return Ok(None);
     }
     if let Some(error) = error {
@@ -139,21 +141,21 @@ fn copy(events: Events, device: &Path, mut file: Output, out: &Path) -> Result<O
         )));
     }
     if events.requests() == 0 {
-        return Err(nothing(device));
+        return Err(no_requests(device));
     }
     if events.skipped_bytes() > 0 {
-        tell(&format!("{} bytes of other tracing were left out", events.skipped_bytes()));
+        notify(&format!("{} bytes of other tracing were left out", events.skipped_bytes()));
     }
     Ok(Some(events.requests()))
 }
 
 /// Ends where reading fails, and keeps why: what fails beside it is writing.
-struct Ending<R> {
+struct CaptureReader<R> {
     input: R,
     error: Option<io::Error>,
 }
 
-impl<R: Read> Read for Ending<R> {
+impl<R: Read> Read for CaptureReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.input.read(buffer) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => {
@@ -176,24 +178,29 @@ fn convert(
     let options = OpenOptions { format: Some(RAW), every_device: true, ..OpenOptions::default() };
     let mut trace =
         Trace::from_reader(events, &device.display().to_string(), &options).map_err(|error| match error {
-            OpenError::Read { source: ReadError::Nothing { .. }, .. } => nothing(device),
+            OpenError::Read { source: ReadError::Nothing { .. }, .. } => no_requests(device),
             error => Failure::failed(error),
         })?;
     let writer = Writer::new(format, file).map_err(Failure::unusable)?;
     let what = format!("writing the recording as {}", format.name);
-    let Some(written) = out::unless_closed(out::write(&mut trace, what, |record| record, writer, out))?
+    let Some(written) = out::ignore_closed_pipe(out::write(&mut trace, what, |record| record, writer, out))?
     else {
         return Ok(None);
     };
     for doubt in trace.summary().doubts() {
-        tell(&doubt.to_string());
+        notify(&doubt.to_string());
     }
     trace.finish().map_err(Failure::failed)?;
     if written.records == 0 {
-        return Err(out::nothing(&format!("the recording of {}", device.display()), format, &written, out));
+        return Err(out::nothing_written(
+            &format!("the recording of {}", device.display()),
+            format,
+            &written,
+            out,
+        ));
     }
     if !written.losses.is_empty() {
-        tell(&format!("as {}{}", format.name, out::losses(&written, "; ")));
+        notify(&format!("as {}{}", format.name, out::losses(&written, "; ")));
     }
     Ok(Some(written.records))
 }
@@ -208,12 +215,12 @@ mod tests {
     fn what_is_not_as_it_was_asked_for_is_told_with_why() {
         let program = Until::Exited(vec!["true".into()]);
         let exited = |raw| Ended::Exited(ExitStatus::from_raw(raw));
-        assert_eq!(cut_short(exited(0), &program), None);
-        assert!(cut_short(exited(1 << 8), &program).unwrap().contains("exit status: 1"));
-        assert_eq!(cut_short(Ended::Interrupted, &program).unwrap(), "interrupted");
-        assert!(cut_short(Ended::Interrupted, &Until::Elapsed(Duration::from_s(1))).is_some());
-        assert_eq!(cut_short(Ended::Interrupted, &Until::Interrupted), None);
-        assert_eq!(cut_short(Ended::Elapsed, &Until::Elapsed(Duration::from_s(1))), None);
+        assert_eq!(early_end(exited(0), &program), None);
+        assert!(early_end(exited(1 << 8), &program).unwrap().contains("exit status: 1"));
+        assert_eq!(early_end(Ended::Interrupted, &program).unwrap(), "interrupted");
+        assert!(early_end(Ended::Interrupted, &Until::Elapsed(Duration::from_s(1))).is_some());
+        assert_eq!(early_end(Ended::Interrupted, &Until::Interrupted), None);
+        assert_eq!(early_end(Ended::Elapsed, &Until::Elapsed(Duration::from_s(1))), None);
     }
 
     #[test]
@@ -231,7 +238,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_no_error_of_writing() {
         let failing = io::Cursor::new(b"some").chain(Failing);
-        let mut events = Ending { input: failing, error: None };
+        let mut events = CaptureReader { input: failing, error: None };
         let mut written = Vec::new();
         io::copy(&mut events, &mut written).unwrap();
         assert_eq!((written.as_slice(), events.error.unwrap().to_string().as_str()), (&b"some"[..], "torn"));

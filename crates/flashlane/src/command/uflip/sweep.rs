@@ -26,7 +26,7 @@ impl sweep::Experiment for Experiment<'_> {
         "uflip"
     }
 
-    fn word(&self) -> &'static str {
+    fn key_prefix(&self) -> &'static str {
         "uflip"
     }
 
@@ -79,8 +79,8 @@ impl sweep::Experiment for Experiment<'_> {
     }
 
     fn measure(&self, target: &Target, seed: &Seed, watch: Watch<'_>) -> Result<Value, Failure> {
-        let mut told = |progress: &Progress| watch(Some(progress.share));
-        let (outcome, _) = self.0.measure(target, *seed, None, &mut told)?;
+        let mut report = |progress: &Progress| watch(Some(progress.share));
+        let (outcome, _) = self.0.measure(target, *seed, None, &mut report)?;
         serde_json::to_value(&outcome.result).map_err(Failure::failed)
     }
 }

@@ -4,14 +4,14 @@ use crate::failure::Failure;
 use crate::options::{OutputOptions, SafetyOptions};
 use crate::output;
 use crate::progress::Meter;
-use crate::refusal::instead_of;
+use crate::refusal::suggest_for;
 use anyhow::anyhow;
 use flashlane_base::units::format_bytes;
 use flashlane_open::{Real, Target};
 
 /// All of it, in the order in which a refusal leaves nothing behind. `writes` is what would write, where that needs
 /// leave, and what to do instead.
-pub fn begin(
+pub fn preflight(
     target: &Target,
     safety: &SafetyOptions,
     out: &OutputOptions,
@@ -20,7 +20,7 @@ pub fn begin(
     if let Some((what, alternative)) = writes {
         consent(target, safety, &what, alternative)?;
     }
-    output::prepare_beside(out, target)?;
+    output::prepare_for_device(out, target)?;
     create(target, safety)
 }
 
@@ -37,7 +37,7 @@ pub fn consent(
     };
     let path = real.path();
     if !path.exists() {
-        let error = anyhow!("'{}' does not exist{}", path.display(), instead_of(path));
+        let error = anyhow!("'{}' does not exist{}", path.display(), suggest_for(path));
         return Err(Failure::unusable(error.context(format!("{what} cannot begin"))));
     }
     Err(Failure::unusable(anyhow!(

@@ -1,7 +1,7 @@
 //! How a trace is replayed: as it is typed, and what that comes to.
 
 use crate::failure::Failure;
-use crate::options::some;
+use crate::options::positive_count;
 use anyhow::anyhow;
 use clap::ValueEnum;
 use flashlane_base::Seed;
@@ -10,7 +10,7 @@ use flashlane_measure::{Beyond, Pace, ReplayOptions, Unaligned};
 
 /// The options, each of which a sweep may set.
 #[derive(Clone, Copy, Debug, clap::Args)]
-pub(super) struct HowOptions {
+pub(super) struct PlanOptions {
     /// What decides when a request is issued
     #[arg(long, value_enum, default_value_t, value_name = "PACE")]
     pub(super) pace: PaceName,
@@ -27,7 +27,7 @@ pub(super) struct HowOptions {
     #[arg(long, value_enum, default_value_t, value_name = "WAY")]
     pub(super) unaligned: UnalignedName,
     /// Replay only the first N requests of the trace
-    #[arg(long, value_name = "N", value_parser = some)]
+    #[arg(long, value_name = "N", value_parser = positive_count)]
     pub(super) limit: Option<u64>,
 }
 
@@ -79,16 +79,16 @@ pub(super) fn depth(text: &str) -> Result<u32, String> {
 
 /// What the options come to.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct How {
+pub(super) struct ReplayPlan {
     pub(super) options: ReplayOptions,
     pub(super) limit: Option<u64>,
     /// Requests in flight in a closed loop, where that was told.
     pub(super) depth: Option<u32>,
 }
 
-impl HowOptions {
+impl PlanOptions {
     /// What is asked for, checked as far as it can be without the device and the trace.
-    pub(super) fn checked(&self, seed: Seed) -> Result<How, Failure> {
+    pub(super) fn checked(&self, seed: Seed) -> Result<ReplayPlan, Failure> {
         let speed = self.speed.unwrap_or(1.0);
         let pace = match (self.pace, self.speed, self.depth) {
             (PaceName::Closed, Some(speed), _) => {
@@ -115,13 +115,13 @@ impl HowOptions {
             UnalignedName::Refuse => Unaligned::Refuse,
         };
         let options = ReplayOptions { pace, beyond, unaligned, seed };
-        Ok(How { options, limit: self.limit, depth: self.depth })
+        Ok(ReplayPlan { options, limit: self.limit, depth: self.depth })
     }
 }
 
-impl How {
+impl ReplayPlan {
     /// The most requests that are taken from the trace.
-    pub(super) fn most(&self) -> usize {
+    pub(super) fn max_requests(&self) -> usize {
         self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
     }
 }
