@@ -1,7 +1,7 @@
 //! Errors of a study.
 
 use flashlane_measure::Interruption;
-use flashlane_sim::ConfigError;
+use flashlane_sim::{ConfigError, MakeError};
 
 /// A study failed.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +42,9 @@ pub enum FigureError {
     /// The drive's profile refuses the study's settings.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A drive cannot be made.
+    #[error(transparent)]
+    Make(MakeError),
     /// A trace cannot be opened.
     #[error(transparent)]
     Trace(#[from] flashlane_trace::OpenError),

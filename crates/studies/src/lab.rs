@@ -6,7 +6,7 @@ use flashlane_device::Device;
 use flashlane_measure::{Interruption, Replay, ReplayOptions, replay};
 use flashlane_probe::bench::Bench;
 use flashlane_result::Warning;
-use flashlane_sim::{Drive, DriveConfig, profile};
+use flashlane_sim::{Drive, DriveConfig, MakeError, profile};
 use flashlane_sweep::Store;
 use flashlane_trace::{OpenOptions, Record};
 use serde::de::DeserializeOwned;
@@ -54,24 +54,67 @@ pub(crate) type Shared = BTreeMap<&'static str, Value>;
 pub(crate) struct Lab<'a> {
     options: Options<'a>,
     shared: &'a Shared,
+    /// How long the measurement takes, relative to others.
+    weight: u32,
+    part: Option<Part>,
     /// Called with the share of the measurement that is done.
     watch: &'a mut dyn FnMut(f64) -> ControlFlow<()>,
+}
+
+/// The part of a measurement that is being made.
+#[derive(Clone, Copy)]
+struct Part {
+    /// The weight of the parts before.
+    before: u32,
+    weight: u32,
 }
 
 impl<'a> Lab<'a> {
     pub(crate) fn new(
         options: Options<'a>,
         shared: &'a Shared,
+        weight: u32,
         watch: &'a mut dyn FnMut(f64) -> ControlFlow<()>,
     ) -> Self {
-        Self { options, shared, watch }
+        Self { options, shared, weight, part: None, watch }
     }
 
     /// A lab without shared measurements that is never stopped.
     #[cfg(test)]
     pub(crate) fn alone() -> Lab<'static> {
         let watch = Box::leak(Box::new(|_| ControlFlow::Continue(())));
-        Lab::new(Options::default(), Box::leak(Box::default()), watch)
+        Lab::new(Options::default(), Box::leak(Box::default()), u32::MAX, watch)
+    }
+
+    /// Begins the next part of the measurement, which takes `weight` of its weight; the parts before are done.
+    pub(crate) fn part(&mut self, weight: u32) -> &mut Self {
+        let before = self.part.map_or(0, |part| part.before + part.weight);
+        assert!(before + weight <= self.weight, "the parts take more than the measurement's {}", self.weight);
+        self.part = Some(Part { before, weight });
+        self
+    }
+
+    /// Whether the parts that were begun are all of the measurement.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.part.is_none_or(|part| part.before + part.weight == self.weight)
+    }
+
+    /// Says which share of the part is done. Of a measurement without parts it is not known.
+    pub(crate) fn advance(&mut self, share: f64) -> Result<(), Interruption> {
+        let Part { before, weight } = self.part.unwrap_or(Part { before: 0, weight: 0 });
+        let done = f64::from(before) + share.clamp(0.0, 1.0) * f64::from(weight);
+        match (self.watch)(done / f64::from(self.weight)) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Interruption::Stopped),
+        }
+    }
+
+    /// The same, for those who are told whether to go on.
+    fn control(&mut self, share: f64) -> ControlFlow<()> {
+        match self.advance(share) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
     }
 
     /// Returns the result of a shared measurement.
@@ -97,12 +140,10 @@ impl<'a> Lab<'a> {
         experiment: impl FnOnce(&mut Bench<'_>) -> Result<T, Interruption>,
     ) -> Result<T, FigureError> {
         let mut drive = self.drive(profile, overrides)?;
-        let watch = &mut *self.watch;
-        let mut stop = || watch(0.0).is_break();
-        if stop() {
-            return Err(Interruption::Stopped.into());
-        }
-        Ok(experiment(&mut Bench::new(&mut drive, self.options.seed, &mut stop))?)
+        self.advance(0.0)?;
+        let seed = self.options.seed;
+        let mut stop = || self.advance(0.0).is_err();
+        Ok(experiment(&mut Bench::new(&mut drive, seed, &mut stop))?)
     }
 
     /// Returns a fresh device of `profile`, with `overrides` of its settings, for experiments that a [`Bench`] does not
@@ -112,10 +153,14 @@ impl<'a> Lab<'a> {
         profile: &str,
         overrides: &[(&str, &str)],
     ) -> Result<Box<dyn Device>, FigureError> {
-        if (self.watch)(0.0).is_break() {
-            return Err(Interruption::Stopped.into());
-        }
-        Ok(flashlane_sim::device(&profile_with(profile, overrides)?, self.options.seed, profile.into()))
+        let config = profile_with(profile, overrides)?;
+        let seed = self.options.seed;
+        let mut watch = || self.control(0.0);
+        let made = flashlane_sim::device_watched(&config, seed, profile.into(), &mut watch);
+        made.map_err(|error| match error {
+            MakeError::Stopped => Interruption::Stopped.into(),
+            error => FigureError::Make(error),
+        })
     }
 
     /// Replays `records` on a fresh drive of `profile`, with `overrides` of its settings.
@@ -127,7 +172,9 @@ impl<'a> Lab<'a> {
         how: &ReplayOptions,
     ) -> Result<Replay, FigureError> {
         let mut drive = self.drive(profile, overrides)?;
-        let mut watch = |_: &flashlane_measure::Progress| (self.watch)(0.0);
+        let records = records.into_iter();
+        let all = records.size_hint().1.unwrap_or(usize::MAX).max(1) as f64;
+        let mut watch = |progress: &flashlane_measure::Progress| self.control(progress.requests as f64 / all);
         let options = flashlane_measure::Options { watch: Some(&mut watch), ..Default::default() };
         let replay = replay(&mut drive, records, how, options)?;
         match replay.partial {
@@ -143,9 +190,12 @@ impl<'a> Lab<'a> {
         options: flashlane_uflip::Options<'_>,
     ) -> Result<flashlane_uflip::Outcome, FigureError> {
         let mut drive = self.drive(profile, &[])?;
-        let mut watch = |progress: &flashlane_uflip::Progress| (self.watch)(progress.share);
-        let options =
-            flashlane_uflip::Options { seed: self.options.seed, watch: Some(&mut watch), ..options };
+        let seed = self.options.seed;
+        if self.part.is_none() {
+            self.part(self.weight);
+        }
+        let mut watch = |progress: &flashlane_uflip::Progress| self.control(progress.share);
+        let options = flashlane_uflip::Options { seed, watch: Some(&mut watch), ..options };
         Ok(flashlane_uflip::uflip(&mut drive, options)?)
     }
 
@@ -171,8 +221,9 @@ impl<'a> Lab<'a> {
 
     fn drive(&mut self, profile: &str, overrides: &[(&str, &str)]) -> Result<Drive, FigureError> {
         let config = profile_with(profile, overrides)?;
-        let mut watch = || (self.watch)(0.0);
-        let drive = Drive::watched(&config, self.options.seed, &mut watch);
+        let seed = self.options.seed;
+        let mut watch = || self.control(0.0);
+        let drive = Drive::watched(&config, seed, &mut watch);
         drive.ok_or_else(|| Interruption::Stopped.into())
     }
 }

@@ -39,6 +39,9 @@ pub struct FigureStudy {
     pub id: &'static str,
     /// The paper's claim, with its section.
     pub claim: &'static str,
+    /// How long it takes, relative to the others: the weights of the parts that it begins. Where it begins none, nothing is
+    /// known of how far it has come until it ends.
+    pub(crate) weight: u32,
     pub(crate) measure: fn(&mut Lab<'_>) -> Result<Outcome, FigureError>,
 }
 
@@ -77,7 +80,8 @@ pub fn run(paper: &str, figure: Option<&str>, options: Options<'_>) -> Result<St
         })?;
     let figures = study.choose(figure)?;
     let shared: Vec<_> = study.shared_by(figures).map(SharedMeasurement::task).collect();
-    let weight = shared.iter().map(|task| task.weight).sum::<u32>() + figures.len() as u32;
+    let weight = shared.iter().map(|task| task.weight).sum::<u32>()
+        + figures.iter().map(|figure| figure.weight).sum::<u32>();
     let workers = Workers::new(study.paper, options, weight);
     let failed = |figure| {
         move |source: FigureError| StudyError::Figure { paper: study.paper, figure, source: source.into() }
@@ -134,7 +138,7 @@ fn unless_stopped<T>(measured: Result<T, FigureError>) -> Result<Option<T>, Figu
 
 impl FigureStudy {
     fn task(&self) -> Task<Outcome> {
-        Task { name: self.id, weight: 1, measure: self.measure }
+        Task { name: self.id, weight: self.weight, measure: self.measure }
     }
 }
 

@@ -96,7 +96,9 @@ impl<'a> Workers<'a> {
         if watch(0.0).is_break() {
             return Err(Interruption::Stopped.into());
         }
-        let result = (task.measure)(&mut Lab::new(self.options, shared, &mut watch))?;
+        let mut lab = Lab::new(self.options, shared, task.weight, &mut watch);
+        let result = (task.measure)(&mut lab)?;
+        debug_assert!(lab.is_whole(), "the parts of {} are less than its weight", task.name);
         _ = self.advance(task.name, task.weight, &mut done, 1.0);
         self.save(task.name, &result);
         Ok(result)

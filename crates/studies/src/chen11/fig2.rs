@@ -12,6 +12,7 @@ use flashlane_result::{Axis, Figure, Mark, Series};
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig2",
     claim: "Section 4.2: reads of 2 to 8 sectors dip every 8 sectors, a chunk of 4 KB; those of 1 sector are flat",
+    weight: 1,
     measure,
 };
 

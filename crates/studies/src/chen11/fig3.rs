@@ -11,6 +11,7 @@ use flashlane_result::{Axis, Figure, Mark, Series};
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig3",
     claim: "Section 4.3: with 2 jobs the bandwidth dips from 40 to 33 MB/s every 10 chunks, ten domains; with 4 jobs two sub-domains show",
+    weight: 1,
     measure,
 };
 

@@ -18,6 +18,7 @@ use flashlane_workload::Access;
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig4",
     claim: "Section 4.4: after a randomised overwrite the dips are gone by address (I) and back by order of writing (II): write-order mapping",
+    weight: 1,
     measure,
 };
 

@@ -10,6 +10,7 @@ use flashlane_workload::{Job, Mix, Pattern};
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig5",
     claim: "Section 5.1: parallelism brings small random reads 7.2 times the bandwidth; random reads then equal sequential ones; writes do not care for their pattern and outrun reads",
+    weight: 1,
     measure,
 };
 

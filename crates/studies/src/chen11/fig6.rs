@@ -12,6 +12,7 @@ use flashlane_workload::{Job, Mix, Pattern};
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig6",
     claim: "Section 5.3: two sequential readers defeat the readahead, 4 KB falls by 43% from 65 to 37 MB/s; more jobs and larger requests make up for it",
+    weight: 1,
     measure,
 };
 

@@ -15,6 +15,7 @@ use flashlane_workload::Access;
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig7",
     claim: "Section 5.4: reads of one domain take as long as those of ten with 1 job, and 4.2 times as long (3 against 0.7 ms) with 32",
+    weight: 1,
     measure,
 };
 

@@ -10,6 +10,7 @@ use flashlane_workload::{Job, Mix, Pattern};
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "table2",
     claim: "Section 5.2: sequential reads and writes together fall short of the sum of both; beside random reads writes fall by a factor of 4.5",
+    weight: 1,
     measure,
 };
 

@@ -14,6 +14,7 @@ use flashlane_trace::Record;
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "others",
     claim: "Other packages, pages, blocks, times, reserves and ways to clean than the extension's own (ruan12, Section III.B), for which nothing is published: beside a plain model of it, whose means of what is published stand first; with --traces DIR under its traces, too",
+    weight: 1,
     measure,
 };
 

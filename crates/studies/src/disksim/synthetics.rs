@@ -11,6 +11,7 @@ use flashlane_measure::ReplayOptions;
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "synthetic",
     claim: "The extension's synthetic workloads (ruan12, Section III.B): means of 250,000 and 5,000,000 requests in open loop",
+    weight: 1,
     measure,
 };
 

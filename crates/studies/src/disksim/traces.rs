@@ -9,6 +9,7 @@ use flashlane_measure::ReplayOptions;
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "traces",
     claim: "The extension's IOzone and PostMark traces (ruan12, Section III.B), open loop; with --traces DIR that has them",
+    weight: 1,
     measure,
 };
 

@@ -16,6 +16,7 @@ use crate::{FigureError, row};
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "drains",
     claim: "Section II: parallel keeps every package busy in almost every drain, lru by chance only",
+    weight: 1,
     measure,
 };
 

@@ -11,6 +11,7 @@ use flashlane_trace::Record;
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "erases",
     claim: "Section VI: rewriting in the buffer saves erases; counted here, 64 MB against 1 MB, by parallel",
+    weight: 1,
     measure,
 };
 

@@ -25,6 +25,7 @@ use flashlane_result::{Axis, Figure, Series, Warning};
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig3",
     claim: "Section IV.B: buffers of 1 to 64 MB: parallel gains most with small ones and little with large ones; with large ones lru is better for PostMark. Half the buffer leaves at once by parallel, an eighth as many pages, those of one list, by lru. IOzone and PostMark with --traces DIR",
+    weight: 1,
     measure,
 };
 

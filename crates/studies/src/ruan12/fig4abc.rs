@@ -22,6 +22,7 @@ use flashlane_trace::Record;
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig4abc",
     claim: "Section IV.B: 8 to 512 pages of each package at once, 64 MB: small files fare worse the more they are, large ones best with 128. The copies, recorded on a faster drive, arrive no sooner than a disk of 2011 reads them, at 100 MB/s",
+    weight: 1,
     measure,
 };
 

@@ -29,6 +29,7 @@ use flashlane_result::Warning;
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig4e",
     claim: "Section IV.B: random writes, 1 MB: parallel takes up to 84% off the mean response time; with eight packages no more than 7/8 can be had. Requests as for fig4d. By lru an eighth as many pages leave at once: those of one list",
+    weight: 1,
     measure,
 };
 

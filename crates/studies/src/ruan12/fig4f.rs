@@ -18,6 +18,7 @@ use flashlane_result::Warning;
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig4f",
     claim: "Section IV.B: 1 MB: 27% less mean response time for IOzone and about 45% for PostMark; with --traces DIR, where DIR has the traces of DiskSim's SSD extension; by lru an eighth as many pages leave at once: those of one list",
+    weight: 1,
     measure,
 };
 

@@ -15,6 +15,7 @@ use crate::{FigureError, row};
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "idle",
     claim: "Section VI: good moments to drain are to be found. Here: once nothing has been asked for 1 ms, and so few pages at once that no read waits longer than 1 ms for them; 64 MB, by parallel",
+    weight: 1,
     measure,
 };
 

@@ -10,6 +10,7 @@ use flashlane_sim::profile::load;
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "capacity",
     claim: "Section 1: the SDF gives 99% of the flash to user data, a conventional drive 50-70% for the sake of over-provisioning and parity. Bad blocks are there at their factory rate",
+    weight: 1,
     measure,
 };
 

@@ -1,6 +1,7 @@
 //! Clients that each wait for one access before they begin the next: the paper's threads with one channel each, and
 //! equally one thread with as many requests in flight.
 
+use crate::lab::Lab;
 use flashlane_base::{Duration, Instant};
 use flashlane_device::{Device, Lane, Request, SubmitError};
 use flashlane_measure::Interruption;
@@ -28,8 +29,12 @@ pub(super) struct Run {
     pub(super) done: Vec<Done>,
 }
 
+/// Accesses from one progress report to the next.
+const STEP: usize = 64;
+
 /// Runs `accesses` by `clients` clients; `next` returns the next access of a client.
 pub(super) fn run(
+    lab: &mut Lab<'_>,
     device: &mut dyn Device,
     clients: u32,
     accesses: u64,
@@ -65,6 +70,9 @@ pub(super) fn run(
             } else {
                 let bytes = turn.access.length_bytes;
                 run.done.push(Done { bytes, began, ended: completion.completed });
+                if run.done.len().is_multiple_of(STEP) {
+                    lab.advance(run.done.len() as f64 / accesses as f64)?;
+                }
                 if left == 0 {
                     None
                 } else {

@@ -99,6 +99,7 @@ pub(super) fn places() -> Random {
 
 /// Runs accesses of a conventional drive at random places.
 pub(super) fn random(
+    lab: &mut Lab<'_>,
     device: &mut dyn Device,
     depth: u32,
     bytes: u64,
@@ -107,7 +108,7 @@ pub(super) fn random(
     access: fn(u64, u64) -> Access,
 ) -> Result<Run, FigureError> {
     let count = device.profile().capacity_bytes / bytes;
-    Ok(run(device, depth, accesses, |_, _| Turn {
+    Ok(run(lab, device, depth, accesses, |_, _| Turn {
         lane: 0,
         erases: false,
         access: access(places.below(count) * bytes, bytes),
@@ -120,10 +121,16 @@ pub(super) fn random(
 /// overwrites and are written once, the simplest reading: a row's value is that of the first pass alone. The pass
 /// itself removes that state, so that throughput depends on the amount written. No amount is chosen to fit the answer;
 /// the second pass, with little GC, is only drawn.
-pub(super) fn passes(device: &mut dyn Device, depth: u32, bytes: u64) -> Result<[Run; 2], FigureError> {
+pub(super) fn passes(
+    lab: &mut Lab<'_>,
+    device: &mut dyn Device,
+    depth: u32,
+    bytes: u64,
+    weights: [u32; 2],
+) -> Result<[Run; 2], FigureError> {
     let accesses = device.profile().capacity_bytes / bytes;
-    let mut pass = || sequential(device, depth, bytes, accesses, Access::write);
-    Ok([pass()?, pass()?])
+    let mut pass = |weight| sequential(lab.part(weight), device, depth, bytes, accesses, Access::write);
+    Ok([pass(weights[0])?, pass(weights[1])?])
 }
 
 /// Draws the throughput over both passes of conventional drives.
@@ -155,6 +162,7 @@ pub(super) fn course(id: &str, title: &str, drives: &[(&str, [Run; 2])]) -> Figu
 
 /// Runs sequential accesses of a conventional drive, from its beginning, wrapping around.
 pub(super) fn sequential(
+    lab: &mut Lab<'_>,
     device: &mut dyn Device,
     depth: u32,
     bytes: u64,
@@ -163,7 +171,7 @@ pub(super) fn sequential(
 ) -> Result<Run, FigureError> {
     let places = device.profile().capacity_bytes / bytes;
     let mut at = 0;
-    Ok(run(device, depth, accesses, |_, _| {
+    Ok(run(lab, device, depth, accesses, |_, _| {
         at += 1;
         Turn { lane: 0, erases: false, access: access((at - 1) % places * bytes, bytes) }
     })?)
@@ -184,6 +192,7 @@ pub(super) enum OnChannel {
 
 /// Runs a thread on each of this number of channels of the SDF.
 pub(super) fn on_channels(
+    lab: &mut Lab<'_>,
     device: &mut dyn Device,
     channels: u32,
     work: OnChannel,
@@ -194,7 +203,7 @@ pub(super) fn on_channels(
     let mut randoms: Vec<Random> =
         (0..channels).map(|lane| Seed(1).derive_nth("sdf14 channel", lane.into()).source()).collect();
     let mut next_unit = vec![0; channels as usize];
-    Ok(run(device, channels, accesses, |client, device| {
+    Ok(run(lab, device, channels, accesses, |client, device| {
         let random = &mut randoms[client as usize];
         let at = &mut next_unit[client as usize];
         let (erases, access) = match work {

@@ -1,13 +1,16 @@
 //! The quick form of the fast figures, and the arithmetic.
 
 use super::clients::{Done, Run};
-use super::drives::{GEN3, INTEL, MEMBLAZE, MIB, course, passes};
+use super::drives::{GEN3, INTEL, MEMBLAZE, MIB, course, passes, sequential};
 use super::fig7::r_squared;
-use crate::lab::Lab;
-use crate::{Options, StudyResult, run};
+use crate::lab::{Lab, Shared};
+use crate::{FigureError, Options, StudyResult, run};
 use flashlane_base::Instant;
+use flashlane_measure::Interruption;
 use flashlane_sim::Geometry;
 use flashlane_sim::profile::load;
+use flashlane_workload::Access;
+use std::ops::ControlFlow;
 
 fn quick(figure: &str) -> StudyResult {
     run("sdf14", Some(figure), Options { quick: true, ..Options::default() }).unwrap().result
@@ -63,13 +66,42 @@ fn course_has_the_throughput_of_each_part() {
 #[test]
 fn each_pass_writes_the_whole_drive() {
     let mut device = INTEL.with(&mut Lab::alone(), 64, 0.20, "fresh").unwrap();
-    let [first, second] = passes(&mut *device, INTEL.depth, 8 * MIB).unwrap();
+    let [first, second] = passes(&mut Lab::alone(), &mut *device, INTEL.depth, 8 * MIB, [1, 1]).unwrap();
     for pass in [&first, &second] {
         let bytes: u64 = pass.done.iter().map(|done| done.bytes).sum();
         assert_eq!(bytes, device.profile().capacity_bytes);
     }
     let ended = first.done.iter().map(|done| done.ended).max();
     assert!(ended <= second.done.iter().map(|done| done.began).min());
+}
+
+#[test]
+fn progress_moves_within_a_pass_and_from_part_to_part() {
+    let shares = std::cell::RefCell::new(Vec::new());
+    let mut watch = |share| {
+        shares.borrow_mut().push(share);
+        ControlFlow::Continue(())
+    };
+    let shared = Shared::new();
+    let mut lab = Lab::new(Options::default(), &shared, 8, &mut watch);
+    let mut device = INTEL.with(lab.part(2), 64, 0.20, "fresh").unwrap();
+    passes(&mut lab, &mut *device, INTEL.depth, MIB, [3, 3]).unwrap();
+    assert!(lab.is_whole());
+    let shares = shares.into_inner();
+    assert!(shares.is_sorted() && shares.iter().all(|share| (0.0..=1.0).contains(share)), "{shares:?}");
+    let steps = |from: f64, to: f64| shares.iter().filter(|&&share| from < share && share < to).count();
+    assert!(steps(0.25, 0.625) > 20 && steps(0.625, 1.0) > 20, "{shares:?}");
+}
+
+#[test]
+fn measurement_ends_within_a_pass_that_is_stopped() {
+    let mut watch = |share| if share > 0.5 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let shared = Shared::new();
+    let mut lab = Lab::new(Options::default(), &shared, 1, &mut watch);
+    let mut device = INTEL.with(&mut lab, 64, 0.20, "fresh").unwrap();
+    let all = device.profile().capacity_bytes / MIB;
+    let run = sequential(lab.part(1), &mut *device, INTEL.depth, MIB, all, Access::write);
+    assert!(matches!(run, Err(FigureError::Interrupted(Interruption::Stopped))));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use flashlane_uflip::{Baseline, Benchmark};
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "alignment",
     claim: "Section 5.2: on the Samsung drive random writes that are not aligned to 16 KB take 32 ms instead of 18",
+    weight: 1,
     measure,
 };
 

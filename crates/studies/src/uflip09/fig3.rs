@@ -10,6 +10,7 @@ use flashlane_uflip::Baseline;
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig3",
     claim: "Sections 4.2 and 5.1: on the Mtron drive some 125 random writes of 0.4 ms, then an oscillation up to 27 ms whose period is short",
+    weight: 1,
     measure,
 };
 

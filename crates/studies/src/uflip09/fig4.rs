@@ -9,6 +9,7 @@ use flashlane_uflip::Baseline;
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig4",
     claim: "Section 5.1: on the Kingston DTI stick sequential writes have no start-up, and a period of about 128 I/Os",
+    weight: 1,
     measure,
 };
 

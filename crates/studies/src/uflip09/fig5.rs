@@ -8,6 +8,7 @@ use crate::{FigureError, row};
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig5",
     claim: "Section 5.1: on the Mtron drive about 3,000 sequential reads (2.5 s) are disturbed behind a batch of random writes; on drives that reclaim while they write none",
+    weight: 1,
     measure,
 };
 

@@ -9,6 +9,7 @@ use flashlane_uflip::{Baseline, Benchmark};
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig7",
     claim: "Section 5.2: on the Kingston DTI stick sequential writes smaller than 32 KB cost significantly more than those of 32 KB; random writes take some 260 ms whatever their size",
+    weight: 1,
     measure,
 };
 

@@ -10,6 +10,7 @@ use flashlane_uflip::{Baseline, Benchmark};
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "fig8",
     claim: "Section 5.2: random writes within a small area cost nearly what sequential ones do, on Samsung, Memoright and Mtron drives, and far more over a large one",
+    weight: 1,
     measure,
 };
 

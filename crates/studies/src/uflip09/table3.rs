@@ -12,6 +12,7 @@ use flashlane_result::uflip::{Characteristics, Effect, Reach};
 pub(super) const FIGURE: FigureStudy = FigureStudy {
     id: "table3",
     claim: "Section 5.2: a few numbers tell a high-end drive from a low-end one: the four baselines, what a pause, an area, partitions and the order of writes do",
+    weight: 1,
     measure,
 };
 
