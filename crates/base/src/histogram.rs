@@ -6,6 +6,15 @@
 
 use crate::time::Duration;
 
+/// Requests that lie beyond a percentile where it is shown: with fewer it is hardly more than one of them.
+pub const BEYOND: u64 = 10;
+
+/// The number of requests of which [`BEYOND`] lie beyond the quantile `q` (0 to 1, in steps of 0.0001).
+pub fn requests_needed(q: f64) -> u64 {
+    let beyond = ((1.0 - q) * 10_000.0).round().max(1.0) as u64;
+    (10_000 * BEYOND).div_ceil(beyond)
+}
+
 /// Latencies, recorded one by one in constant memory.
 #[derive(Clone, Debug)]
 pub struct Histogram {

@@ -8,7 +8,7 @@ pub mod random;
 pub mod time;
 pub mod units;
 
-pub use histogram::{Histogram, Latency};
+pub use histogram::{BEYOND, Histogram, Latency, requests_needed};
 pub use operation::Operation;
 pub use random::{Random, Seed};
 pub use time::{Duration, Instant};

@@ -8,8 +8,8 @@ use crate::statistics::steady_state::Window;
 use crate::{Interruption, JobRun, Misread, Preconditioned, Refusal, Run};
 pub(crate) use flash::about_flash;
 pub use flash::never_written_share;
-use flashlane_base::Duration;
 use flashlane_base::units::{exact_bytes, format_bytes};
+use flashlane_base::{BEYOND, Duration, requests_needed};
 use load::overloaded;
 
 /// A reason not to take a result at face value.
@@ -71,7 +71,9 @@ pub enum Doubt {
         slope: f64,
     },
     /// So few requests that the tail says nothing.
-    #[error("only {requests} requests were measured: a 99.9th percentile needs at least {needed}")]
+    #[error(
+        "only {requests} requests were measured: a 99th percentile needs at least {needed}, of which {BEYOND} lie beyond it"
+    )]
     TooFewRequests {
         /// How many there were.
         requests: u64,
@@ -269,8 +271,6 @@ fn percent(share: f64) -> String {
     if percent < 1.0 { format!("{percent:.2}%") } else { format!("{percent:.0}%") }
 }
 
-/// A 99.9th percentile with at least one request beyond it.
-const REQUESTS_NEEDED: u64 = 1000;
 /// From here on an interval is called wide.
 const WIDE: f64 = 0.05;
 /// An access that waited for more than this share of the run, because earlier ones held it up, says that the device is
@@ -317,8 +317,9 @@ pub(crate) fn about_the_end(partial: Option<Interruption>, failed: u64, requests
     if failed > 0 {
         doubts.push(Doubt::Failed { requests: failed });
     }
-    if requests < REQUESTS_NEEDED {
-        doubts.push(Doubt::TooFewRequests { requests, needed: REQUESTS_NEEDED });
+    let needed = requests_needed(0.99);
+    if requests < needed {
+        doubts.push(Doubt::TooFewRequests { requests, needed });
     }
     doubts
 }

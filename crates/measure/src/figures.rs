@@ -1,8 +1,8 @@
 //! What a report draws of a run: how latencies are distributed, and how they went over time.
 
 use crate::Run;
-use flashlane_base::Histogram;
 use flashlane_base::units::format_bytes;
+use flashlane_base::{Histogram, requests_needed};
 use flashlane_result::run::plural;
 use flashlane_result::{Axis, Figure, Mark, Series};
 
@@ -46,8 +46,10 @@ pub(crate) fn distribution<'a>(
         y: Axis::linear("requests", "%"),
         series: series.collect(),
         marks: marks
-            .map(|(label, q)| Mark { x: all.quantile_ns(q).max(1.0) / 1e3, y: None, label: label.into() })
-            .into(),
+            .iter()
+            .filter(|(_, q)| *q <= 0.5 || all.len() >= requests_needed(*q))
+            .map(|&(label, q)| Mark { x: all.quantile_ns(q).max(1.0) / 1e3, y: None, label: label.into() })
+            .collect(),
         caption: format!("{} requests, {BINS} bins a decade; {} moved.", all.len(), format_bytes(bytes)),
     }
 }

@@ -7,8 +7,8 @@ use crate::load::Load;
 use crate::measured::Measured;
 use crate::options::Medium;
 use crate::state::State;
-use flashlane_base::Duration;
 use flashlane_base::units::{format_bytes, format_rate};
+use flashlane_base::{Duration, requests_needed};
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{Advice, Finding, ProbeResult, Rate, Recommendation, Status, Writes};
 use std::collections::BTreeMap;
@@ -178,7 +178,7 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
     let size = format_bytes(point.request_bytes);
     let mut text = format!("{title}: {size} at a time, {} in flight: ", at_least(point));
     let rate = format_rate(point.rate.bandwidth_bytes_per_s);
-    let latencies = format!("p50 {}, p99 {}", latency(point.rate.p50_ns), latency(point.rate.p99_ns));
+    let latencies = percentiles(&point.rate);
     match &point.writes {
         None => text += &format!("{rate}, {latencies}"),
         Some(writes) => {
@@ -197,10 +197,9 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
             };
             if let Some(worn) = &writes.fragmented {
                 text += &format!(
-                    "; {} (p50 {}, p99 {}) {} once the drive is fragmented",
+                    "; {} ({}) {} once the drive is fragmented",
                     format_rate(worn.bandwidth_bytes_per_s),
-                    latency(worn.p50_ns),
-                    latency(worn.p99_ns),
+                    percentiles(worn),
                     if worn.steady { "sustained" } else { "and not steady" },
                 );
             }
@@ -210,6 +209,12 @@ fn of_load(load: &str, title: &str, point: &Recommendation) -> Advice {
         text += "; more may be better";
     }
     Advice { about: load.into(), text, evidence: point.reason.clone() }
+}
+
+/// Returns the median latency, and the 99th percentile where enough requests lie beyond it.
+fn percentiles(rate: &Rate) -> String {
+    let p50 = format!("p50 {}", latency(rate.p50_ns));
+    if rate.requests < requests_needed(0.99) { p50 } else { format!("{p50}, p99 {}", latency(rate.p99_ns)) }
 }
 
 /// Returns the alignment for requests: the page, else the chunk.

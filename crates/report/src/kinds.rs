@@ -10,6 +10,7 @@ mod score;
 mod sdf;
 mod study;
 mod sweep;
+mod tail;
 mod trace;
 mod uflip;
 mod uflip_plan;

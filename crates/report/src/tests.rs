@@ -84,3 +84,33 @@ fn points_without_a_coordinate_are_not_drawn() {
     let report = Report::read(run).unwrap();
     assert_eq!(report.document.figures[0].series[0].points, [(2.0, 3.0)]);
 }
+
+#[test]
+fn percentile_with_few_requests_beyond_it_is_not_shown() {
+    let mut run = run();
+    run["latency_ns"]["p90"] = 9e3.into();
+    run["latency_ns"]["p99"] = 77e6.into();
+    run["operations"] = json!({
+        "read": { "requests": 999, "iops": 1.0, "latency_ns": run["latency_ns"] },
+        "write": { "requests": 1, "iops": 1.0, "latency_ns": run["latency_ns"] },
+    });
+    run["jobs"] = json!([{ "name": "few", "workload": "random-read", "requests": 999, "iops": 1.0,
+        "bandwidth_bytes_per_s": 1.0, "latency_ns": run["latency_ns"] }]);
+    let with = |requests: u64| {
+        let mut run = run.clone();
+        run["requests"] = requests.into();
+        let words = text(run.clone(), 100).split_whitespace().collect::<Vec<_>>().join(" ");
+        (words, csv(run))
+    };
+    let (few, enough) = (with(999), with(1000));
+    assert!(!few.0.contains("77 ms"), "{}", few.0);
+    // Of the table's row, and of the job.
+    assert_eq!(few.0.matches("shown from 1,000 requests on, where 10 lie beyond it").count(), 2, "{}", few.0);
+    assert!(few.1.contains("\r\np90,9000.0,9000.0,\r\n") && few.1.contains("\r\np99,,,\r\n"), "{}", few.1);
+    assert!(enough.1.contains("\r\np99,77000000.0,,\r\n"), "{}", enough.1);
+    assert_eq!(enough.0.matches("77 ms").count(), 1, "of all requests, and of no operation: {}", enough.0);
+    run["requests"] = 999.into();
+    let report = Report::read(run).unwrap();
+    let fact = report.document.facts.iter().find(|fact| fact.label == "p99").expect("a page begins with it");
+    assert_eq!(fact.value, "– (shown from 1,000 requests on, where 10 lie beyond it)");
+}

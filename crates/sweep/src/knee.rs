@@ -6,6 +6,7 @@
 //! quotient of throughput and latency; on a drive with many channels that depth gives far too little throughput.)
 
 use crate::grid::{DEPTHS, Grid, SEED};
+use flashlane_base::requests_needed;
 use flashlane_result::sweep::{Knee, PointRow};
 use serde_json::{Map, Value};
 
@@ -55,7 +56,8 @@ fn knee(key: &str, point: Map<String, Value>, curve: &[(f64, &PointRow)]) -> Opt
     let highest = measured.iter().map(|(_, iops)| *iops).fold(0.0, f64::max);
     let &(depth, iops) = measured.iter().find(|(_, iops)| *iops >= ENOUGH * highest)?;
     let is_at_edge = measured.last().is_some_and(|(last, _)| *last == depth);
-    let p99_ns = mean(depth, &|row| row.measures.p99_ns);
+    let is_known = |row: &PointRow| row.measures.requests.is_some_and(|n| n >= requests_needed(0.99));
+    let p99_ns = mean(depth, &|row| row.measures.p99_ns.filter(|_| is_known(row)));
     Some(Knee {
         key: key.into(),
         point,

@@ -1,5 +1,6 @@
 //! `flashlane.probe/1`: what is inside a drive, how sure that is, and what to do with it.
 
+use super::tail::{shown, with_reason};
 use super::{Kind, document, named, part_table, scalar};
 use crate::document::{Advice, Cell, Column, Document, Fact, Row, Table, Tone};
 use crate::wording::{exact, percent, plain_name, plain_value};
@@ -119,11 +120,12 @@ fn recommendation(result: &ProbeResult) -> Option<Table> {
             ("bandwidth_bytes_per_s", scalar(point.rate.bandwidth_bytes_per_s)),
             ("iops", scalar(point.rate.iops)),
             ("p50_ns", scalar(point.rate.p50_ns)),
-            ("p99_ns", scalar(point.rate.p99_ns)),
+            ("p99_ns", scalar(shown("p99", point.rate.p99_ns, point.rate.requests))),
         ]);
         (plain_name(load), fields)
     };
     let table =
         part_table("Recommendation", Column::left("For", "work"), result.recommendation.iter().map(numbers))?;
+    let table = with_reason(table, result.recommendation.values().map(|point| point.rate.requests));
     Some(table.beside(["bandwidth"]))
 }

@@ -3,6 +3,7 @@
 use super::run::{
     counter_table, device_table, happened, harness, latency_table, mean, mean_flush, time_cell,
 };
+use super::tail::{p99_fact, shown, why_not, with_reason};
 use super::{Kind, caution, document, fact, field_table, fields, named, part_table, scalar};
 use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table};
 use crate::wording::{number, plain_value, time_ns};
@@ -21,17 +22,18 @@ fn of(result: &ReplayResult) -> Document {
         fact("asked_bandwidth_bytes_per_s", "The trace asks for", asked),
         Some(mean(latency, result.confidence)),
         mean_flush(&result.operations),
-        Some(Fact::new("p99", time_ns(latency.p99))),
+        Some(p99_fact("p99", latency, result.requests)),
         Some(Fact::new("Longest", time_ns(latency.max))),
         fact("requests", "Requests", result.requests),
         fact("elapsed_s", "Elapsed", result.elapsed_s),
-        result.lateness_ns.map(|late| Fact::new("Submitted late, p99", time_ns(late.p99))),
+        result.lateness_ns.map(|late| p99_fact("Submitted late, p99", &late, result.requests)),
         harness(result.harness_ns_per_request, "a request"),
     ];
     let slowest = (1..).zip(&result.slowest).map(|(place, slow)| (format!("{place}"), fields(slow)));
     let tables = [
         Some(
-            latency_table(latency, &result.operations).beside(["latency-distribution", "latency-over-time"]),
+            latency_table(latency, result.requests, &result.operations)
+                .beside(["latency-distribution", "latency-over-time"]),
         ),
         compared(result),
         part_table("Slowest requests", Column::right("Place", "place"), slowest),
@@ -81,10 +83,13 @@ fn compared(result: &ReplayResult) -> Option<Table> {
     ];
     let row = |(key, words, latency): (&str, &str, Option<Latency>)| {
         let Latency { mean, p50, p99, max, .. } = latency?;
-        let cells = [mean, p50, p99, max].map(|ns| time_cell(Some(ns)));
+        let cells = [Some(mean), Some(p50), shown("p99", p99, result.requests), Some(max)].map(time_cell);
         Some(Row::new([Cell::exact(words, key)].into_iter().chain(cells).collect()))
     };
-    let rows = subjects.into_iter().filter_map(row).collect();
+    let mut rows: Vec<Row> = subjects.into_iter().filter_map(row).collect();
+    if let Some(row) = rows.first_mut().filter(|_| !why_not("p99", result.requests).is_empty()) {
+        row.note = format!("p99 is {}", why_not("p99", result.requests));
+    }
     let columns = vec![
         Column::left("Latency", "latency"),
         Column::right("Mean", "mean"),
@@ -107,7 +112,7 @@ fn over_time(OverTimeRow { slice_s, slices }: &OverTimeRow) -> Option<Table> {
             ("iops", scalar(slice.iops)),
             ("bandwidth_bytes_per_s", scalar(slice.bandwidth_bytes_per_s)),
             ("mean_ns", scalar(slice.mean_ns)),
-            ("p99_ns", scalar(slice.p99_ns)),
+            ("p99_ns", scalar(slice.p99_ns.and_then(|p99| shown("p99", p99, slice.requests)))),
             ("max_ns", scalar(slice.max_ns)),
         ]);
         (plain_value("from_s", &scalar(slice.from_s)), fields)
@@ -117,7 +122,8 @@ fn over_time(OverTimeRow { slice_s, slices }: &OverTimeRow) -> Option<Table> {
         1 => format!("Over time, {width} each"),
         step => format!("Over time, {width} each, one of every {step}"),
     };
-    part_table(&title, Column::right("From", "from_s"), slices.iter().step_by(step).map(row))
+    let table = part_table(&title, Column::right("From", "from_s"), slices.iter().step_by(step).map(row))?;
+    Some(with_reason(table, slices.iter().step_by(step).map(|slice| slice.requests)))
 }
 
 /// How the trace fitted the device; what did not happen is left out.

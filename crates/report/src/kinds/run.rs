@@ -1,5 +1,6 @@
 //! `flashlane.run/1`: one workload on one device.
 
+use super::tail::{p99_fact, shown, why_not, with_reason};
 use super::{Kind, Number, caution, document, fact, field_table, fields, named, part_table, scalar, verdict};
 use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table};
 use crate::wording::{capitalised, exact, number, time_ns};
@@ -33,20 +34,22 @@ fn of(result: &RunResult) -> Document {
         fact("bandwidth_bytes_per_s", "Bandwidth", result.bandwidth_bytes_per_s),
         Some(mean(latency, result.confidence)),
         mean_flush(&result.operations),
-        Some(Fact::new("p99", time_ns(latency.p99))),
+        Some(p99_fact("p99", latency, result.requests)),
         fact("requests", "Requests", result.requests),
         fact("elapsed_s", "Elapsed", result.elapsed_s),
         harness(result.harness_ns_per_request, "a request"),
     ];
     let tables = [
         Some(
-            latency_table(latency, &result.operations).beside(["latency-distribution", "latency-over-time"]),
+            latency_table(latency, result.requests, &result.operations)
+                .beside(["latency-distribution", "latency-over-time"]),
         ),
         counter_table(&result.device.counters),
         device_table(&result.device),
         result.precondition.as_ref().and_then(|done| field_table("Preconditioning", &fields(done))),
         result.verified.as_ref().and_then(verified),
-        part_table("Jobs", Column::left("Job", "job"), result.jobs.iter().map(job)),
+        part_table("Jobs", Column::left("Job", "job"), result.jobs.iter().map(job))
+            .map(|table| with_reason(table, result.jobs.iter().map(|job| job.requests))),
     ];
     Document {
         kind: "Run",
@@ -82,9 +85,9 @@ fn job(job: &JobRow) -> (String, Map<String, Value>) {
         ("offered_iops", scalar(job.offered_iops)),
         ("lag_ns", scalar(job.lag_ns)),
         ("mean_ns", scalar(job.latency_ns.mean)),
-        ("p99_ns", scalar(job.latency_ns.p99)),
+        ("p99_ns", scalar(shown("p99", job.latency_ns.p99, job.requests))),
     ]);
-    fields.retain(|_, value| !value.is_null());
+    fields.retain(|name, value| !value.is_null() || name == "p99_ns");
     (job.name.clone(), fields)
 }
 
@@ -141,22 +144,31 @@ pub(super) fn happened(mut counts: Map<String, Value>) -> Map<String, Value> {
 const FLUSH: &str = "flush";
 
 /// All accesses, and each operation beside them where there are several; flushes, which are none, always by themselves.
-pub(super) fn latency_table(latency: &Latency, operations: &BTreeMap<String, OperationRow>) -> Table {
+pub(super) fn latency_table(
+    latency: &Latency,
+    requests: u64,
+    operations: &BTreeMap<String, OperationRow>,
+) -> Table {
     let has_several = operations.len() > 1;
     let all = match (has_several, operations.contains_key(FLUSH)) {
         (false, _) => "Latency",
         (true, true) => "All but flushes",
         (true, false) => "All",
     };
-    let mut subjects = vec![(all.to_owned(), "latency_ns".to_owned(), latency)];
+    let mut subjects = vec![(all.to_owned(), "latency_ns".to_owned(), latency, requests)];
     for (name, operation) in operations.iter().filter(|_| has_several) {
-        subjects.push((capitalised(&plural(name)), format!("{name}_ns"), &operation.latency_ns));
+        let title = capitalised(&plural(name));
+        subjects.push((title, format!("{name}_ns"), &operation.latency_ns, operation.requests));
     }
     let row = |&(key, words, statistic): &(&str, &str, fn(&Latency) -> f64)| {
-        let cells = subjects.iter().map(|(_, _, latency)| time_cell(Some(statistic(latency))));
-        Row::new(std::iter::once(Cell::exact(words, key)).chain(cells).collect())
+        let cells = subjects
+            .iter()
+            .map(|(_, _, latency, requests)| time_cell(shown(key, statistic(latency), *requests)));
+        let fewest = subjects.iter().map(|(.., requests)| *requests).min().unwrap_or(0);
+        let cells = std::iter::once(Cell::exact(words, key)).chain(cells).collect();
+        Row { note: why_not(key, fewest), ..Row::new(cells) }
     };
-    let columns = subjects.iter().map(|(title, key, _)| Column::right(title, key));
+    let columns = subjects.iter().map(|(title, key, ..)| Column::right(title, key));
     Table {
         title: "Latency".into(),
         columns: std::iter::once(Column::left("Statistic", "statistic")).chain(columns).collect(),

@@ -1,5 +1,6 @@
 //! `flashlane.runs/1`: runs that were made in turn on one device.
 
+use super::tail::{shown, with_reason};
 use super::{Kind, caution, document, named, part_table, scalar, verdict};
 use crate::document::{Column, Document};
 use flashlane_result::run::{RUNS_SCHEMA, RunResult, RunsResult};
@@ -15,6 +16,7 @@ fn of(result: &RunsResult) -> Document {
         caution: caution(&result.warnings),
         title: result.device.clone(),
         tables: part_table("Runs, one after the other", Column::left("Run", "run"), runs)
+            .map(|table| with_reason(table, result.runs.iter().map(|run| run.requests)))
             .into_iter()
             .collect(),
         ..Document::default()
@@ -30,7 +32,7 @@ fn run((nth, run): (usize, &RunResult)) -> (String, Map<String, Value>) {
         ("iops", scalar(run.iops)),
         ("bandwidth_bytes_per_s", scalar(run.bandwidth_bytes_per_s)),
         ("mean_ns", scalar(run.latency_ns.mean)),
-        ("p99_ns", scalar(run.latency_ns.p99)),
+        ("p99_ns", scalar(shown("p99", run.latency_ns.p99, run.requests))),
     ]);
     (format!("{nth}: {}", jobs.join(", ")), fields)
 }

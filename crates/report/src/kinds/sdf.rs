@@ -1,5 +1,6 @@
 //! `flashlane.sdf/1` and `flashlane.sdf_bench/1`: a device that holds blocks, and how fast puts and gets of them are.
 
+use super::tail::{shown, with_reason};
 use super::{Kind, cell, document, fact, field_table, fields, named, part_table, scalar};
 use crate::document::{Column, Document, Fact, Row, Table, Tone};
 use crate::wording::{capitalised, plain_value};
@@ -104,13 +105,14 @@ fn bench(result: &SdfBenchResult) -> Document {
             ("elapsed_s", scalar(phase.elapsed_s)),
             ("bandwidth_bytes_per_s", scalar(phase.bandwidth_bytes_per_s)),
             ("mean_ns", scalar(phase.latency_ns.mean)),
-            ("p99_ns", scalar(phase.latency_ns.p99)),
+            ("p99_ns", scalar(shown("p99", phase.latency_ns.p99, phase.requests))),
             ("max_ns", scalar(phase.latency_ns.max)),
         ]);
         (name(phase), fields)
     });
     let tables = [
-        part_table("Puts and gets", Column::left("", "operation"), phases),
+        part_table("Puts and gets", Column::left("", "operation"), phases)
+            .map(|table| with_reason(table, result.phases.iter().map(|phase| phase.requests))),
         field_table("Device", &fields(&result.device)),
         field_table(
             "Layout",

@@ -2,6 +2,7 @@
 
 mod verdict;
 
+use super::tail::{shown, with_reason};
 use super::{Kind, document, scalar};
 use crate::document::{Cell, Column, Document, Fact, Row, Table, Tone};
 use crate::wording::{exact, plain_value};
@@ -98,6 +99,8 @@ fn table(result: &SweepResult) -> Table {
     let row = |row: &PointRow| {
         let measure_cell = |measure: &&Measure| {
             let value = (measure.value)(&row.measures);
+            let requests = row.measures.requests.unwrap_or(u64::MAX);
+            let value = shown(measure.field, value, requests).unwrap_or_default();
             let shown = plain_value(measure.field, &value);
             let half_width = row.half_widths.get(measure.field).filter(|_| measure.field == compared_by);
             let shown = match half_width.zip(value.as_f64()) {
@@ -116,12 +119,17 @@ fn table(result: &SweepResult) -> Table {
         cells.extend(measures.iter().map(measure_cell));
         Row { cells, note: row.reason.clone().unwrap_or_default(), ..Row::default() }
     };
-    Table {
+    let table = Table {
         title: "Points".into(),
         columns,
         rows: rows.iter().map(row).collect(),
         note_key: if with_status { "reason" } else { "" },
         ..Table::default()
+    };
+    // Where rows have reasons of their own the column is for these.
+    match with_status {
+        true => table,
+        false => with_reason(table, rows.iter().map(|row| row.measures.requests.unwrap_or(u64::MAX))),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `flashlane.trace/1`: what a recorded trace holds.
 
 use super::run::time_cell;
+use super::tail::{shown, why_not};
 use super::{Kind, Number, cell, document, fact, field_table, fields, named, part_table, scalar};
 use crate::document::{Cell, Column, Document, Row, Table};
 use crate::wording::capitalised;
@@ -87,8 +88,10 @@ fn time_table(result: &TraceResult) -> Table {
     let took = result.took_ns.map(|took| ("Response time", "took_ns", took));
     let subjects: Vec<_> = [between].into_iter().chain(took).collect();
     let row = |&(key, words, statistic): &(&str, &str, fn(&Latency) -> f64)| {
-        let cells = subjects.iter().map(|(.., times)| time_cell(Some(statistic(times))));
-        Row::new(std::iter::once(Cell::exact(words, key)).chain(cells).collect())
+        let cells =
+            subjects.iter().map(|(.., times)| time_cell(shown(key, statistic(times), result.requests)));
+        let cells = std::iter::once(Cell::exact(words, key)).chain(cells).collect();
+        Row { note: why_not(key, result.requests), ..Row::new(cells) }
     };
     let columns = subjects.iter().map(|(title, key, _)| Column::right(title, key));
     Table {

@@ -1,0 +1,64 @@
+//! Percentiles that rest on too few requests are not shown: JSON has them all the same.
+
+use crate::document::{Fact, Table};
+use crate::wording::{plain_value, time_ns};
+use flashlane_base::{BEYOND, Latency, requests_needed};
+
+/// The requests from which on the percentile of this field is shown; 0 of what is no percentile of the tail.
+fn needed(key: &str) -> u64 {
+    match key.strip_suffix("_ns").unwrap_or(key) {
+        "p90" => requests_needed(0.9),
+        "p99" => requests_needed(0.99),
+        "p999" => requests_needed(0.999),
+        "p9999" => requests_needed(0.9999),
+        _ => 0,
+    }
+}
+
+/// The statistic of this field, unless it is a percentile that too few requests lie beyond.
+pub(super) fn shown<T>(key: &str, value: T, requests: u64) -> Option<T> {
+    (requests >= needed(key)).then_some(value)
+}
+
+/// Why the percentile of this field is not shown; empty where it is.
+pub(super) fn why_not(key: &str, requests: u64) -> String {
+    let needed = needed(key);
+    if requests >= needed {
+        return String::new();
+    }
+    format!("shown from {} requests on, where {BEYOND} lie beyond it", plain_value("", &needed.into()))
+}
+
+/// The 99th percentile as one of the first numbers.
+pub(super) fn p99_fact(label: &str, latency: &Latency, requests: u64) -> Fact {
+    let why_not = why_not("p99", requests);
+    let value = if why_not.is_empty() { time_ns(latency.p99) } else { format!("– ({why_not})") };
+    Fact::new(label, value)
+}
+
+/// Says below the first row with too few requests why it has no p99. `requests` are those of the rows.
+pub(super) fn with_reason(mut table: Table, requests: impl Iterator<Item = u64>) -> Table {
+    let lacks = |requests: &u64| *requests < needed("p99");
+    if let Some((row, requests)) = table.rows.iter_mut().zip(requests).find(|(_, requests)| lacks(requests))
+        && row.note.is_empty()
+    {
+        row.note = format!("p99 is {}", why_not("p99", requests));
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentile_is_shown_once_ten_requests_lie_beyond_it() {
+        for (key, needed) in
+            [("mean", 0), ("p50", 0), ("p90", 100), ("p99_ns", 1000), ("p999", 10_000), ("p9999", 100_000)]
+        {
+            assert_eq!(shown(key, 1.0, needed), Some(1.0), "{key}");
+            assert_eq!(needed > 0, needed > 0 && shown(key, 1.0, needed - 1).is_none(), "{key}");
+        }
+        assert_eq!(why_not("p999", 9999), "shown from 10,000 requests on, where 10 lie beyond it");
+    }
+}
