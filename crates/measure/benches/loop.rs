@@ -1,7 +1,8 @@
-//! What the harness itself costs, one line a figure: `cargo bench -p flashlane-measure`.
+//! Cost of the harness: `cargo bench -p flashlane-measure`.
 //!
-//! Each figure is the best of several rounds, in wall-clock nanoseconds an access or request: the machine can only
-//! add to it. Against the null device, what is left after its own cost is generator, loop, histogram and sampling.
+//! Each figure is the best of several rounds, in wall-clock nanoseconds per access or request, since the machine can
+//! only add to the cost. Against the null device, the rest after its own cost is generator, loop, histogram and
+//! sampling.
 
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{Device, NullDevice, Request};
@@ -13,7 +14,7 @@ const CAPACITY_BYTES: u64 = 32 << 30;
 const DEPTH: u32 = 32;
 
 fn main() {
-    // Cargo says so when it benchmarks; without it this is a test.
+    // Cargo passes `--bench` to benchmarks; without it this is a test.
     let small = !std::env::args().any(|arg| arg == "--bench");
     let requests: u64 = if small { 1_000 } else { 2_000_000 };
     let rounds = if small { 1 } else { 7 };
@@ -53,7 +54,7 @@ fn main() {
     }
 }
 
-/// The null device's own part, driven as barely as can be.
+/// Drives the null device directly, for its own cost.
 fn null_device(requests: u64) {
     let mut device = NullDevice::new(CAPACITY_BYTES);
     let mut completions = Vec::new();

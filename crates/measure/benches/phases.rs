@@ -1,4 +1,4 @@
-//! How long finding the phases of a run takes: `cargo bench -p flashlane-measure --bench phases`.
+//! Time to find the phases of a run: `cargo bench -p flashlane-measure --bench phases`.
 //!
 //! 100,000 I/Os with a start-up of 3,000 and a period of 1,000, and as many without any order, in milliseconds of
 //! wall-clock time, the best of several rounds.
@@ -8,7 +8,7 @@ use flashlane_measure::statistics::phases::Phases;
 use std::hint::black_box;
 
 fn main() {
-    // Cargo says so when it benchmarks; without it this is a test.
+    // Cargo passes `--bench` to benchmarks; without it this is a test.
     let small = !std::env::args().any(|arg| arg == "--bench");
     let (requests, rounds) = if small { (10_000, 1) } else { (100_000, 7) };
     let mut random = Seed(1).source();

@@ -1,4 +1,4 @@
-//! A plain list of accesses, so many in flight at a time: the entry for probes and studies.
+//! Drives a plain list of accesses at a fixed depth, for probes and studies.
 
 use crate::engine::{Client, Task, drive};
 use crate::{Interruption, MeasureError};
@@ -6,16 +6,15 @@ use flashlane_base::{Duration, Instant};
 use flashlane_device::{Completion, Device};
 use flashlane_workload::Access;
 
-/// Drives `accesses` in their order, `depth` of them in flight at a time, and hands every completion to `each`
-/// (its `submitted` is when the request was due, also where the device was full then). Returns the device time from
-/// the first submission to the last completion.
+/// Drives `accesses` in order with `depth` in flight, and passes each completion to `each` (its `submitted` includes
+/// the wait for a full device). Returns the device time from the first submission to the last completion.
 ///
 /// # Errors
-/// [`MeasureError::Interrupted`] where a request is refused or fails, or the device stalls; what completed before
-/// was handed to `each`.
+/// [`MeasureError::Interrupted`] where a request is refused or fails, or the device stalls; earlier completions were
+/// passed to `each`.
 ///
 /// # Panics
-/// Where `depth` is zero.
+/// If `depth` is zero.
 pub fn closed_loop<D, I, F>(
     device: &mut D,
     accesses: I,
@@ -30,7 +29,7 @@ where
     watched_loop(device, accesses, depth, each, || false)
 }
 
-/// The same; `stopped` is asked now and then whether to stop, which is [`Interruption::Stopped`].
+/// Like [`closed_loop`]; where `stopped` returns true, it ends with [`Interruption::Stopped`].
 pub(crate) fn watched_loop<D, I, F, S>(
     device: &mut D,
     accesses: I,

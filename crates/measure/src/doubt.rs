@@ -1,4 +1,4 @@
-//! Doubts about a result: typed, computed once, carried with the result wherever it is shown.
+//! Doubts: typed warnings about a result, computed once and kept with it.
 
 mod flash;
 mod load;
@@ -12,16 +12,16 @@ use flashlane_base::units::{exact_bytes, format_bytes};
 use flashlane_base::{BEYOND, Duration, requests_needed};
 use load::overloaded;
 
-/// A reason not to take a result at face value.
+/// A warning about a result.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Doubt {
-    /// The run ended before its end.
+    /// The run ended early.
     #[error("the result is partial: {0}")]
     Partial(Interruption),
-    /// What was read back is not what was written.
+    /// Data read is not the data written.
     #[error("{}", verify::mismatches(*units, *unit_bytes, first))]
     Mismatches {
-        /// How many.
+        /// Units that failed verification.
         units: u64,
         /// Bytes of a unit.
         unit_bytes: u64,
@@ -31,11 +31,11 @@ pub enum Doubt {
     /// Nothing was verified.
     #[error("verify checked nothing: {}", verify::why_nothing(*has_writes))]
     NothingVerified {
-        /// Whether the workload writes.
+        /// Whether the workload has writes.
         has_writes: bool,
     },
-    /// Requests failed or never came back.
-    #[error("{requests} requests failed or never came back; they are in no other number")]
+    /// Requests failed or never completed.
+    #[error("{requests} requests failed or never completed; no other number includes them")]
     Failed {
         /// How many.
         requests: u64,
@@ -49,11 +49,11 @@ pub enum Doubt {
     RateNotKept {
         /// The job's name.
         job: String,
-        /// The rate that was asked for.
+        /// The rate requested.
         offered_per_s: f64,
-        /// The one that was reached, warm-up included.
+        /// The rate achieved, warm-up included.
         achieved_per_s: f64,
-        /// How long the last access that was issued had waited.
+        /// How long the last issued access had waited.
         lag: Duration,
     },
     /// Preconditioning ended without a steady state.
@@ -63,29 +63,29 @@ pub enum Doubt {
         excursion * 100.0, slope * 100.0
     )]
     NotSteady {
-        /// Rounds that were made.
+        /// Number of rounds.
         rounds: usize,
         /// Highest minus lowest of the last five, as a share of their average.
         excursion: f64,
-        /// Their drift, as a share of the average; signed.
+        /// Their drift, as a signed share of the average.
         slope: f64,
     },
-    /// So few requests that the tail says nothing.
+    /// Too few requests for the tail percentiles.
     #[error(
         "only {requests} requests were measured: a 99th percentile needs at least {needed}, of which {BEYOND} lie beyond it"
     )]
     TooFewRequests {
-        /// How many there were.
+        /// Requests measured.
         requests: u64,
-        /// How many are needed.
+        /// Requests needed.
         needed: u64,
     },
-    /// The confidence interval that was to end the run was not reached.
+    /// The confidence interval that ends the run was not reached.
     #[error("the mean latency is known to ±{:.2}%, not to the ±{:.2}% asked for", reached * 100.0, wanted * 100.0)]
     ConfidenceNotReached {
         /// Share of the mean, to each side.
         reached: f64,
-        /// Share asked for.
+        /// Share requested.
         wanted: f64,
     },
     /// The mean latency is not well known.
@@ -94,7 +94,7 @@ pub enum Doubt {
         /// Share of the mean, to each side.
         relative: f64,
     },
-    /// Latencies depend on each other over longer than the run can judge.
+    /// Latencies are correlated over too large a part of the run.
     #[error("latencies are correlated over long stretches: the confidence interval is too narrow")]
     Correlated,
     /// The latency changed during the run.
@@ -105,7 +105,7 @@ pub enum Doubt {
     Unsteady {
         /// Highest minus lowest part, as a share of the average.
         excursion: f64,
-        /// Drift over the run, as a share of the average; signed.
+        /// Drift over the run, as a signed share of the average.
         slope: f64,
     },
     /// More requests in flight than the device takes.
@@ -118,7 +118,7 @@ pub enum Doubt {
         /// The device's depth.
         depth: u32,
     },
-    /// What was read had mostly never been written, and the drive answered without its flash.
+    /// Most pages read had never been written, and the drive answered without its flash.
     #[error(
         "{:.0}% of the pages read had never been written: the drive answered without its flash; begin with a full \
          one, by the setting initial.state=full",
@@ -128,7 +128,7 @@ pub enum Doubt {
         /// Their share of all pages read, 0 to 1.
         share: f64,
     },
-    /// Settings changed the flash and left the capacity.
+    /// Settings changed the flash but not the capacity.
     #[error(
         "settings changed the flash and left the capacity of {}: over-provisioning is {:.0}%, not the profile's {:.1}%; \
          set over_provisioning={:.1}% to keep that, or capacity to mean this",
@@ -137,43 +137,43 @@ pub enum Doubt {
     OverProvisioningChanged {
         /// The drive's capacity.
         capacity_bytes: u64,
-        /// Flash beyond it, as a share of it.
+        /// Flash beyond the capacity, as a share of it.
         share: f64,
-        /// The same of the profile without these settings.
+        /// The same share without these settings.
         profile_share: f64,
     },
-    /// The drive wrote and never had to clean.
+    /// The drive wrote and erased no block.
     #[error("nothing was cleaned: {}", flash::why_nothing_cleaned(*written_pages, *was_written))]
     NothingCleaned {
-        /// Whether the drive was full, had been preconditioned, or had cleaned, before measuring began.
+        /// Whether the drive was full, had been preconditioned, or had erased blocks, before measuring began.
         was_written: bool,
         /// Pages that the host wrote.
         written_pages: u64,
     },
-    /// What left the write buffer mostly left it for flushes.
+    /// Flushes drained most pages from the write buffer.
     #[error(
         "flushes drained the write buffer: {flushed_pages} of the {drained_pages} pages that left it did so because the \
          host waited for one of {flushes} flushes, so that its size and policy hardly mattered"
     )]
     FlushesDrainedBuffer {
-        /// Pages that left for a flush.
+        /// Pages drained by flushes.
         flushed_pages: u64,
-        /// All pages that left.
+        /// All pages drained.
         drained_pages: u64,
-        /// The flushes.
+        /// Number of flushes.
         flushes: u64,
     },
-    /// A trace asks for more than the drive gives, and the queue before it grows to the end.
+    /// A trace requires more throughput than the drive sustains, and its queue grows to the end.
     #[error("{}", overloaded(asked, sustained, *speed))]
     Overloaded {
-        /// What the trace asks for.
+        /// Throughput that the trace requires.
         asked: Throughput,
-        /// What the drive did.
+        /// Throughput of the drive.
         sustained: Throughput,
-        /// At how many times the recorded speed the drive would have kept up.
+        /// Multiple of the recorded speed that the drive would have sustained.
         speed: f64,
     },
-    /// Requests of a trace were left out, because the device cannot be asked for them.
+    /// Requests of a trace were left out because the device refuses them.
     #[error(
         "{requests} of {records} requests of the trace ({}) were left out, and no number has them; the first: {first}",
         percent(*requests as f64 / *records as f64)
@@ -181,7 +181,7 @@ pub enum Doubt {
     LeftOut {
         /// How many.
         requests: u64,
-        /// How many the trace has, as far as it was replayed.
+        /// Requests of the trace, as far as it was replayed.
         records: u64,
         /// The first of them.
         first: Refusal,
@@ -207,13 +207,13 @@ pub enum Doubt {
         /// How many.
         requests: u64,
     },
-    /// Requests of a trace were left out, because they were of no length.
-    #[error("{requests} requests of the trace were of no length and were left out")]
+    /// Requests of a trace were left out because their length is zero.
+    #[error("{requests} requests of the trace have a length of zero and were left out")]
     ZeroLength {
         /// How many.
         requests: u64,
     },
-    /// Requests of a trace stand behind later ones.
+    /// Requests of a trace follow requests with later time stamps.
     #[error(
         "time runs backwards in the trace: {requests} requests have an earlier time stamp than one before them, and \
          arrived together with it"
@@ -222,7 +222,7 @@ pub enum Doubt {
         /// How many.
         requests: u64,
     },
-    /// Pauses were kept of requests whose duration was not recorded.
+    /// Pauses include the durations of requests where these were not recorded.
     #[error(
         "the recording does not say how long {requests} of {of} requests took: the time from one of these to the next \
          request was taken for a pause, although part of it is its duration"
@@ -230,7 +230,7 @@ pub enum Doubt {
     Untimed {
         /// How many.
         requests: u64,
-        /// Of how many.
+        /// Requests replayed.
         of: u64,
     },
     /// The replay submitted requests late.
@@ -239,46 +239,45 @@ pub enum Doubt {
          device had room, against a p50 latency of {median}"
     )]
     LateSubmission {
-        /// The lateness that 99% of the requests did not exceed.
+        /// The 99th percentile of the lateness.
         p99: Duration,
         /// The median latency.
         median: Duration,
     },
-    /// Not every request was kept.
+    /// Only some of the requests were kept as samples.
     #[error(
-        "{kept} of {requests} requests were kept as samples, drawn evenly; all other numbers are of all requests"
+        "{kept} of {requests} requests were kept as samples, drawn evenly; all other numbers include all requests"
     )]
     SamplesDrawn {
-        /// Kept.
+        /// Requests kept.
         kept: u64,
-        /// Measured.
+        /// Requests measured.
         requests: u64,
     },
 }
 
-/// Requests and bytes a second.
+/// Requests and bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Throughput {
-    /// Requests a second.
+    /// Requests per second.
     pub iops: f64,
-    /// Bytes read and written a second.
+    /// Bytes read and written per second.
     pub bandwidth_bytes_per_s: f64,
 }
 
-/// A share in percent: two digits below one, so that few is not none.
+/// Formats a share in percent, with two decimals below 1% so that a small share is not shown as 0%.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent < 1.0 { format!("{percent:.2}%") } else { format!("{percent:.0}%") }
 }
 
-/// From here on an interval is called wide.
+/// Relative half width from which an interval is reported as wide.
 const WIDE: f64 = 0.05;
-/// An access that waited for more than this share of the run, because earlier ones held it up, says that the device is
-/// slower than the rate by as much.
+/// A rate is not kept where the last access waited for more than this share of the run.
 const LAG_MAX: f64 = 0.05;
 
 impl Doubt {
-    /// A short, stable name for programs.
+    /// Returns a short, stable name for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Partial(_) => "partial",
@@ -310,8 +309,7 @@ impl Doubt {
     }
 }
 
-/// That the measurement ended early, that requests failed, and that they were few: the gravest, of a run and a replay
-/// alike.
+/// Returns the gravest doubts, shared by runs and replays: an early end, failed requests, too few requests.
 pub(crate) fn about_the_end(partial: Option<Interruption>, failed: u64, requests: u64) -> Vec<Doubt> {
     let mut doubts: Vec<Doubt> = partial.map(Doubt::Partial).into_iter().collect();
     if failed > 0 {
@@ -324,13 +322,13 @@ pub(crate) fn about_the_end(partial: Option<Interruption>, failed: u64, requests
     doubts
 }
 
-/// That samples are a draw.
+/// Reports samples that are not all requests.
 pub(crate) fn about_samples(kept: usize, requests: u64) -> Option<Doubt> {
     let kept = kept as u64;
     (kept > 0 && kept < requests).then_some(Doubt::SamplesDrawn { kept, requests })
 }
 
-/// That a device was not steady.
+/// Reports preconditioning without a steady state.
 fn doubt_about_precondition(done: &Preconditioned) -> Option<Doubt> {
     let window = done.window.filter(|window| !window.is_steady())?;
     let Window { excursion, slope, .. } = window;
@@ -338,7 +336,7 @@ fn doubt_about_precondition(done: &Preconditioned) -> Option<Doubt> {
 }
 
 impl Run {
-    /// What there is to doubt, gravest first.
+    /// Returns the doubts about the result, gravest first.
     pub fn doubts(&self) -> Vec<Doubt> {
         let mut doubts = self.doubts_about_rates();
         doubts.extend(self.doubt_about_verify());
@@ -363,7 +361,7 @@ impl Run {
         doubts
     }
 
-    /// That rates are not kept: the last access had waited for a good part of the run.
+    /// Reports jobs whose rate was not kept.
     fn doubts_about_rates(&self) -> Vec<Doubt> {
         let doubt = |job: &JobRun| {
             let lag = job.lag.filter(|lag| lag.last.as_s_f64() > LAG_MAX * self.elapsed.as_s_f64())?;

@@ -1,13 +1,12 @@
 //! The loop: a fixed number of slots, each with one request in flight, waiting, thinking, or free.
 //!
-//! A slot's index is its request's id, so a completion finds its request by one index and nothing is allocated once
-//! the loop runs. What a device does not take because it is full waits here in order; the wait is part of the
-//! latency, as it is where an operating system queues for a drive.
+//! A slot's index is its request's id, so a completion finds its request by one index and nothing is allocated once the
+//! loop runs. A request that the full device refuses waits here in order; the wait is part of the latency, as in an
+//! operating system's queue.
 //!
-//! The loop is closed where a client keeps its slots busy by itself (a completion brings the next access), and open
-//! where accesses arrive at times of their own ([`Client::arrival`]). An open loop needs no queue either, however far
-//! its device lags behind: with as many slots as the device takes requests, the access that is next in order stays
-//! with the client until a slot is free, and is due since it arrived.
+//! The loop is closed where each completion triggers the slot's next access, and open where accesses have arrival times
+//! ([`Client::arrival`]). An open loop needs no queue, however far its device lags: with as many slots as the device
+//! takes requests, the next access stays with the client until a slot is free, and its latency counts from its arrival.
 
 use crate::Interruption;
 use flashlane_base::{Duration, Instant};
@@ -16,13 +15,13 @@ use flashlane_workload::Access;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// What a slot is to do.
+/// The next request of a slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Task {
     pub(crate) access: Access,
-    /// Writes only: complete when the bytes are on flash.
+    /// Writes only: complete when the data is on flash.
     pub(crate) durable: bool,
-    /// Since when it is due; `Instant::FAR` where that is when it is issued.
+    /// When its latency begins; `Instant::FAR` for the time of issue.
     pub(crate) due: Instant,
 }
 
@@ -33,25 +32,25 @@ impl From<Access> for Task {
     }
 }
 
-/// Decides what each slot does next and hears how it ended.
+/// Supplies requests and receives their outcomes.
 pub(crate) trait Client<D: ?Sized> {
-    /// When the next access arrives by itself, to be taken by any free slot; `None` where none does, or not before a
+    /// Returns the arrival time of the next access, for any free slot; `None` where there is none, or none before a
     /// completion.
     fn arrival(&self) -> Option<Instant> {
         None
     }
 
-    /// When `slot` is to be asked for its first task; at once unless it says otherwise.
+    /// Returns when `slot` asks for its first task; `None` for at once.
     fn begins(&self, _slot: u32) -> Option<Instant> {
         None
     }
 
-    /// The next task of `slot`; where there is none now, the slot is free from then on. A client that knows what
-    /// comes after may let the device expect it.
+    /// Returns the next task of `slot`; `None` frees the slot. A client that knows later accesses can call
+    /// [`Device::prefetch`] for them.
     fn next(&mut self, slot: u32, device: &D) -> Option<Task>;
 
-    /// The access of `slot` succeeded; it was due at `due`. The answer is the pause before the slot is asked for its
-    /// next; `None` frees it.
+    /// The access of `slot` succeeded; its latency began at `due`. Returns the pause before the slot asks for its next
+    /// task; `None` frees the slot.
     fn done(
         &mut self,
         slot: u32,
@@ -61,12 +60,14 @@ pub(crate) trait Client<D: ?Sized> {
         device: &D,
     ) -> Option<Duration>;
 
-    /// The device refused the access of `slot`, for another reason than being full. Whether to go on without it.
+    /// The device refused the access of `slot` for another reason than being full. Returns whether to continue without
+    /// it.
     fn refused(&mut self, _slot: u32, _access: &Access, _error: SubmitError, _device: &D) -> bool {
         false
     }
 
-    /// Asked now and then, between completions: whether to stop. A simulated device is left with what is in flight then.
+    /// Called at intervals, between completions: returns whether to stop. Requests in flight are then drained, except
+    /// on a simulated device.
     fn stopped(&mut self) -> bool {
         false
     }
@@ -75,27 +76,27 @@ pub(crate) trait Client<D: ?Sized> {
 /// How a loop ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ending {
-    /// Why before all slots retired.
+    /// Why the loop ended early.
     pub(crate) interruption: Option<Interruption>,
     /// Requests that waited because the device was full.
     pub(crate) waited: u64,
-    /// Requests that failed or never came back.
+    /// Requests that failed or never completed.
     pub(crate) failed: u64,
 }
 
-/// How often in a row a device may return nothing, its clock standing still, before it counts as stalled.
+/// Successive empty reaps with the device's clock standing still before the device counts as stalled.
 const PATIENCE: u32 = 16;
 
-/// Most work on a simulated device between two questions whether to stop (a few milliseconds): one for each turn of the
-/// loop, and one for each [`ASK_BYTES`] that it moved.
+/// Most work on a simulated device between two calls of [`Client::stopped`] (a few milliseconds): one unit per turn of
+/// the loop, and one per [`STOP_CHECK_BYTES`] transferred.
 const ASK_EVERY: u64 = 256;
 const ASK_BYTES: u64 = 64 << 10;
 
-/// How long a real device may idle towards the next access between two such questions.
+/// Longest idle time on a real device between two calls of [`Client::stopped`].
 const NAP: Duration = Duration::from_ms(100);
 
-/// Drives `slots` requests at a time until all slots are free and nothing arrives any more, or something ends it.
-/// Drains what is in flight, except where a simulated device's client stops.
+/// Drives up to `slots` requests at a time until all slots are free and no arrival is left, or an interruption. Drains
+/// requests in flight, except where the client of a simulated device stops.
 pub(crate) fn drive<D, C>(device: &mut D, slots: u32, client: &mut C) -> Ending
 where
     D: Device + ?Sized,
@@ -112,28 +113,28 @@ where
     engine.ending
 }
 
-/// What became of a request.
+/// Result of a submission.
 enum Submitted {
     Taken,
     /// The device is full.
     Full,
-    /// The device will not have it: the slot is to do something else, or the loop ends.
+    /// The device refuses the request: the slot takes another, or the loop ends.
     Refused,
 }
 
 struct Engine<'a, D: ?Sized, C> {
     device: &'a mut D,
     client: &'a mut C,
-    /// By slot: what is in flight or waits.
+    /// By slot: the task in flight or waiting.
     tasks: Vec<Task>,
     /// Slots without a task.
     free: Vec<u32>,
     in_flight: u64,
-    /// Slots whose request the full device has not taken yet, first come first.
+    /// Slots whose request the full device has not taken yet, first come, first served.
     waiting: VecDeque<u32>,
-    /// Slots that think, soonest first.
+    /// Slots that pause, with the ends of their pauses, soonest first.
     thinking: BinaryHeap<Reverse<(Instant, u32)>>,
-    /// Bytes completed since the client was last asked whether to stop.
+    /// Bytes completed since the last call of [`Client::stopped`].
     moved_bytes: u64,
     ending: Ending,
 }
@@ -155,7 +156,7 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
 
     fn run(&mut self) {
         let simulated = self.device.profile().simulated;
-        // The first requests of a large simulated drive touch its tables for the first time and take long.
+        // The first requests of a large simulated drive fault its tables in and take long.
         let mut ask_every = 1;
         let mut turns = 0;
         let mut fruitless = 0;
@@ -189,7 +190,7 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
                 if self.ending.interruption.is_none() && self.client.stopped() {
                     self.interrupt(Interruption::Stopped);
                     if simulated {
-                        // Large requests take long to simulate, and a simulated device needs no answer.
+                        // Large requests take long to simulate, and a simulated device needs no draining.
                         return;
                     }
                 }
@@ -197,14 +198,14 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
         }
     }
 
-    /// Issues what is due and says when the next is.
+    /// Issues the requests that are due, and returns when the next is.
     #[inline]
     fn wake(&mut self) -> Instant {
         let soonest = if self.thinking.is_empty() { Instant::FAR } else { self.rouse() };
         soonest.min(self.admit())
     }
 
-    /// Issues for slots that have thought long enough.
+    /// Issues for slots whose pause has ended, and returns when the next pause ends.
     fn rouse(&mut self) -> Instant {
         let now = self.device.now();
         while let Some(&Reverse((due, slot))) = self.thinking.peek() {
@@ -217,7 +218,7 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
         Instant::FAR
     }
 
-    /// Issues what has arrived, as far as slots are free.
+    /// Issues accesses that have arrived while slots are free, and returns the next arrival time.
     #[inline]
     fn admit(&mut self) -> Instant {
         while let Some(arrival) = self.client.arrival() {
@@ -289,7 +290,7 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
         self.ending.waited += 1;
     }
 
-    /// Hands over what waits, as far as the device takes it.
+    /// Submits waiting requests until the device is full.
     #[cold]
     fn release(&mut self) {
         while let Some(&slot) = self.waiting.front() {
@@ -297,7 +298,7 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
             if matches!(submitted, Submitted::Full) {
                 return;
             }
-            // An interruption during the submission has emptied the queue.
+            // An interruption in `submit` has emptied the queue.
             self.waiting.pop_front();
             if matches!(submitted, Submitted::Refused) {
                 self.issue(slot);
@@ -333,7 +334,7 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
         }
     }
 
-    /// Notes the first reason to end; from here on nothing is issued, only drained.
+    /// Records the first reason to end; from here on requests are only drained.
     #[cold]
     fn interrupt(&mut self, reason: Interruption) {
         self.ending.interruption.get_or_insert(reason);

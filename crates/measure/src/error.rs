@@ -1,16 +1,16 @@
-//! Why a measurement could not begin, and why one ended early.
+//! Errors that prevent a measurement or end it early.
 
 use flashlane_base::units::exact_bytes;
 use flashlane_device::{Failure, SubmitError};
 use flashlane_workload::{Access, Unfit};
 
-/// Why there is no measurement.
+/// Error of a measurement.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MeasureError {
-    /// The workload does not fit the device; nothing was submitted.
+    /// The workload does not fit the device; no request was submitted.
     #[error("the workload does not fit device '{device}': {unfit}")]
     Unfit {
-        /// What the device is called.
+        /// Name of the device.
         device: String,
         /// The field that does not fit.
         unfit: Unfit,
@@ -20,10 +20,10 @@ pub enum MeasureError {
     Interrupted(#[from] Interruption),
 }
 
-/// Why driving a device ended before all was done. What was measured until then stands.
+/// Why a measurement ended early. Results until then are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Interruption {
-    /// The caller asked for it.
+    /// The caller stopped the run.
     #[error("stopped on request")]
     Stopped,
     /// A request failed.
@@ -31,10 +31,10 @@ pub enum Interruption {
     Failed {
         /// The request.
         access: Access,
-        /// How it failed.
+        /// The device's failure.
         failure: Failure,
     },
-    /// The device did not take a request.
+    /// The device refused a request.
     #[error("the {} was refused: {error}", access_words(access))]
     Refused {
         /// The request.
@@ -42,15 +42,15 @@ pub enum Interruption {
         /// The device's refusal.
         error: SubmitError,
     },
-    /// Requests are in flight, but the device neither completes one nor lets time pass.
+    /// Requests are in flight, but none completes and the device's clock stands still.
     #[error("the device no longer answers: {in_flight} requests are in flight and none completes")]
     Stalled {
-        /// Requests that never came back.
+        /// Requests that never completed.
         in_flight: u64,
     },
 }
 
-/// An access as refusals and failures name it: `read of 4 KiB at offset 1537 KiB`; a flush has no place.
+/// Formats an access for refusals and failures: `read of 4 KiB at offset 1537 KiB`; a flush has no offset.
 pub(crate) fn access_words(access: &Access) -> String {
     match access.length_bytes {
         0 => access.operation.to_string(),

@@ -1,4 +1,4 @@
-//! What a report draws of a run: how latencies are distributed, and how they went over time.
+//! Figures of a run: distribution of latencies, and latency over time.
 
 use crate::Run;
 use flashlane_base::units::format_bytes;
@@ -6,14 +6,14 @@ use flashlane_base::{Histogram, requests_needed};
 use flashlane_result::run::plural;
 use flashlane_result::{Axis, Figure, Mark, Series};
 
-/// Bins a decade of latency.
+/// Bins per decade of latency.
 const BINS: f64 = 20.0;
-/// Single requests drawn in one figure.
+/// Samples drawn in one figure.
 const POINTS: usize = 2_000;
 /// Intervals for which the slowest request is drawn.
 const INTERVALS: usize = 200;
 
-/// The figures of a run; none where nothing was measured.
+/// Returns the figures of a run; none where no request was measured.
 pub fn of(run: &Run) -> Vec<Figure> {
     if run.requests == 0 {
         return Vec::new();
@@ -26,7 +26,7 @@ pub fn of(run: &Run) -> Vec<Figure> {
         .collect()
 }
 
-/// How the latencies of all requests are distributed, by operation.
+/// Draws the distribution of latencies by operation.
 pub(crate) fn distribution<'a>(
     operations: impl Iterator<Item = (&'a str, &'a Histogram)>,
     all: &Histogram,
@@ -54,7 +54,7 @@ pub(crate) fn distribution<'a>(
     }
 }
 
-/// Percent of `requests` in each bin, from the first bin that is not empty to the last, with an empty one around.
+/// Returns the percentage of `requests` in each bin, with an empty bin at both ends.
 fn bins(histogram: &Histogram, requests: u64) -> Vec<(f64, f64)> {
     let bin = |ns: u64| ((ns.max(1) as f64).log10() * BINS).floor() as i64;
     let mut counts: Vec<(i64, u64)> = Vec::new();

@@ -1,10 +1,9 @@
-//! The loop that drives a device, and the statistics of what came back.
+//! The measurement loop, and statistics over its completions.
 //!
-//! [`run`] drives a [`flashlane_workload::Workload`] and keeps histograms, counters and samples ([`run_verified`] also
-//! checks the bytes); [`replay`] does so
-//! with recorded requests, at their time stamps or otherwise; [`closed_loop`] drives a plain list of accesses and hands
-//! every completion to a closure. All share one loop, whose own cost is what `cargo bench -p flashlane-measure` prints. [`schema`] turns what
-//! came of it into the types of `flashlane_result`.
+//! [`run`] drives a [`flashlane_workload::Workload`] and keeps histograms, counters and samples; [`run_verified`] also
+//! checks the data. [`replay`] does so with recorded requests, at their time stamps or at another pace. [`closed_loop`]
+//! drives a plain list of accesses and passes each completion to a closure. All share one loop, whose cost `cargo bench
+//! -p flashlane-measure` prints. [`schema`] converts the results to the types of `flashlane_result`.
 
 mod closed_loop;
 mod doubt;

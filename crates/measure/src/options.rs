@@ -1,16 +1,16 @@
-//! How a run is observed; nothing here changes what is measured.
+//! Options for observing a run; none changes the measurement.
 
 use flashlane_base::Duration;
 use std::ops::ControlFlow;
 
-/// Called now and then during a run; [`ControlFlow::Break`] ends it, and what was measured stands.
+/// Called at intervals during a run; [`ControlFlow::Break`] ends it, and the measurements until then are kept.
 pub type Watch<'a> = &'a mut dyn FnMut(&Progress) -> ControlFlow<()>;
 
-/// How a run is observed.
+/// Options for observing a run.
 pub struct Options<'a> {
-    /// At most this many single requests are kept, drawn evenly from all; zero keeps none.
+    /// Most requests kept as samples, drawn evenly from all; zero keeps none.
     pub samples: usize,
-    /// Progress and the way to stop.
+    /// Receives the progress and can stop the run.
     pub watch: Option<Watch<'a>>,
 }
 
@@ -21,23 +21,24 @@ impl Default for Options<'_> {
     }
 }
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Progress {
     /// Requests measured.
     pub requests: u64,
-    /// Requests after which the run stops, where it does by count.
+    /// Requests after which the run stops, if any.
     pub requests_wanted: Option<u64>,
     /// Device time since measuring began.
     pub elapsed: Duration,
-    /// Device time after which the run stops, where it does by time.
+    /// Device time after which the run stops, if any.
     pub time_wanted: Option<Duration>,
-    /// Whether this is of the writes before measuring ([`flashlane_workload::Precondition`]).
+    /// Whether this is the progress of preconditioning ([`flashlane_workload::Precondition`]).
     pub preconditions: bool,
 }
 
 impl Progress {
-    /// The share done, 0 to 1, by whichever end is nearer; `None` where only a confidence interval ends the run.
+    /// Returns the share done, 0 to 1, the larger by count and by time; `None` where only a confidence interval ends
+    /// the run.
     pub fn share(&self) -> Option<f64> {
         let by_count = self.requests_wanted.map(|n| self.requests as f64 / n.max(1) as f64);
         let by_time = self.time_wanted.map(|t| self.elapsed.as_ns() as f64 / t.as_ns().max(1) as f64);

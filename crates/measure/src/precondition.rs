@@ -1,12 +1,12 @@
-//! Preconditioning as SNIA's *Solid State Storage Performance Test Specification* (2.0.2, sections 3 and 7) has it, so
-//! that a drive is measured as long use leaves it.
+//! Preconditioning by SNIA's *Solid State Storage Performance Test Specification* (2.0.2, sections 3 and 7), so that a
+//! drive is measured in the state that long use leaves it in.
 //!
 //! First twice the capacity is written sequentially (workload-independent preconditioning), then the workload's own
-//! writes are made in rounds until five rounds in a row meet the rule for a steady state, or 25 were made. A round lasts
-//! a minute of the device's time, as there, but ends with a quarter of the capacity where that comes sooner: a simulated
-//! drive, or a small one, would otherwise be written over many times in its first round.
+//! writes run in rounds until five successive rounds meet the rule for a steady state, or for 25 rounds. A round lasts
+//! a minute of device time, as in the specification, but ends after a quarter of the capacity where that is sooner:
+//! otherwise a simulated or small drive would be overwritten many times in its first round.
 //!
-//! Where the workload only reads, the writes are random ones of its first job's size over the whole device.
+//! For a workload that only reads, the writes are random, of its first job's size, over the whole device.
 
 use crate::engine::drive;
 use crate::recorder::Recorder;
@@ -16,39 +16,39 @@ use flashlane_base::{Duration, Operation};
 use flashlane_device::{Device, Profile};
 use flashlane_workload::{Job, Mix, Pattern, Stop, Workload};
 
-/// What was written before measuring.
+/// Result of preconditioning.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Preconditioned {
-    /// Bytes that were written sequentially.
+    /// Bytes written sequentially.
     pub sequential_bytes: u64,
-    /// Bytes that were then written as the workload does.
+    /// Bytes then written by the workload's own writes.
     pub written_bytes: u64,
-    /// Writes a second in each round of these.
+    /// Writes per second in each round.
     pub rounds: Vec<f64>,
-    /// How the last five rounds stand; `None` for fewer.
+    /// Variation of the last five rounds; `None` for fewer.
     pub window: Option<Window>,
 }
 
 impl Preconditioned {
-    /// Whether the last five rounds meet the rule.
+    /// Returns whether the last five rounds meet the rule.
     pub fn is_steady(&self) -> bool {
         self.window.is_some_and(|window| window.is_steady())
     }
 }
 
-/// How often the capacity is written sequentially.
+/// Number of sequential passes over the capacity.
 const FILLS: u64 = 2;
-/// Size and depth of these writes: SNIA's 128 KiB, and as many as keep a drive busy.
+/// Size (SNIA's 128 KiB) and depth of these writes.
 const FILL_BYTES: u64 = 128 << 10;
 const FILL_DEPTH: u32 = 32;
-/// A round, …
+/// Length of a round, …
 const ROUND: Duration = Duration::from_s(60);
-/// … unless this part of the capacity is written sooner.
+/// … which ends early after one part in this many of the capacity.
 const ROUND_PART: u64 = 4;
 /// Depth of the writes for a workload that only reads.
 const DEPTH: u32 = 32;
 
-/// Preconditions `device` for `workload`; where that ends early, also why.
+/// Preconditions `device` for `workload`; also returns why it ended early, if it did.
 pub(crate) fn steady<D: Device + ?Sized>(
     device: &mut D,
     workload: &Workload,
@@ -90,7 +90,7 @@ pub(crate) fn steady<D: Device + ?Sized>(
     (done, None)
 }
 
-/// The jobs of `workload` that write, writing only and without pauses; random writes where there is none.
+/// Returns the jobs of `workload` that write, without their reads and pauses; a random writer where there are none.
 fn own_writes(workload: &Workload, profile: &Profile) -> Vec<Job> {
     let plain = |job: &Job| Job {
         mix: Mix::WRITE,
@@ -112,7 +112,7 @@ fn own_writes(workload: &Workload, profile: &Profile) -> Vec<Job> {
     vec![Job::new("precondition", Pattern::Random, Mix::WRITE, size).depth(DEPTH)]
 }
 
-/// Writes without keeping more than their number and the time they took.
+/// Runs `workload`. Returns the number of requests and the time they took.
 fn write<D: Device + ?Sized>(
     device: &mut D,
     workload: &Workload,

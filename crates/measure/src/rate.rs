@@ -2,7 +2,7 @@
 
 use flashlane_base::Duration;
 
-/// `count` a second; a duration of zero counts as one nanosecond.
+/// Returns `count` per second; a duration of zero counts as one nanosecond.
 pub(crate) fn per_second(count: u64, elapsed: Duration) -> f64 {
     count as f64 * 1e9 / elapsed.as_ns().max(1) as f64
 }

@@ -1,4 +1,4 @@
-//! What a run notes of each completion.
+//! The client of a run: issues its requests and records completions.
 
 use crate::engine::{Client, Task};
 use crate::options::{Options, Progress, Watch};
@@ -11,7 +11,7 @@ use flashlane_workload::{Access, Generator, Job, Turns, Workload};
 /// Histograms kept for each job: reads, writes, trims and flushes.
 pub(crate) const KINDS: usize = 4;
 
-/// The histogram of an operation among its job's.
+/// Returns the index of an operation's histogram among those of its job.
 pub(crate) fn kind(operation: Operation) -> usize {
     match operation {
         Operation::Read => 0,
@@ -23,12 +23,12 @@ pub(crate) fn kind(operation: Operation) -> usize {
 
 pub(crate) struct Recorder<'a> {
     jobs: Vec<Source>,
-    /// By job: what it has beside its accesses. Looked at for [`Slot::special`] slots only.
+    /// By job; used for [`Slot::special`] slots only.
     terms: Vec<Terms>,
     slots: Vec<Slot>,
-    /// By slot, for those that are special.
+    /// By slot; used for [`Slot::special`] slots only.
     claims: Vec<Claim>,
-    /// Of the slots from `shared_from` on, the last ones: whose access is next.
+    /// Which job's access is next in the slots from `shared_from` on.
     turns: Option<Turns>,
     shared_from: u32,
     /// Requests still to be issued.
@@ -37,7 +37,7 @@ pub(crate) struct Recorder<'a> {
     time: Option<Duration>,
     confidence: Option<f64>,
     requests: Option<u64>,
-    /// Nothing is issued from here on.
+    /// No request is issued from here on.
     deadline: Instant,
     ended: bool,
     watch: Option<Watch<'a>>,
@@ -46,7 +46,7 @@ pub(crate) struct Recorder<'a> {
     pub(crate) last: Instant,
     pub(crate) measured: u64,
     pub(crate) before: Counters,
-    /// By job and kind; made on first use, because one is a third of a megabyte.
+    /// By job and kind; allocated on first use, because one takes a third of a megabyte.
     pub(crate) histograms: Vec<Option<Box<Histogram>>>,
     pub(crate) batches: BatchMeans,
     pub(crate) samples: Samples,
@@ -54,7 +54,7 @@ pub(crate) struct Recorder<'a> {
 
 #[derive(Clone, Copy)]
 struct Slot {
-    /// Whose access it has or had.
+    /// The job of its current or last access.
     job: u32,
     /// Whether its job has terms, or takes turns.
     special: bool,
@@ -62,12 +62,12 @@ struct Slot {
 
 struct Source {
     generator: Generator,
-    /// Accesses drawn before their turn, a ring, so that the device can be told what to expect.
+    /// Ring of accesses generated ahead, for [`Device::prefetch`].
     ahead: [Access; AHEAD],
     turn: usize,
 }
 
-/// Accesses drawn ahead: at 100 ns a simulated request enough to hide an access to memory.
+/// Accesses generated ahead: at 100 ns per simulated request enough to hide a memory access.
 const AHEAD: usize = 4;
 
 impl Source {
@@ -86,8 +86,8 @@ impl Source {
     }
 }
 
-/// The same access without the padding behind its fields. Where two paths meet, the compiler keeps padding on the stack
-/// in stores that overlap, and each load from there waits for both: 5 ns a request.
+/// Copies an access without the padding behind its fields. Where two paths meet, the compiler keeps padding on the
+/// stack in stores that overlap, and each load from there waits for both: 5 ns per request.
 #[inline(always)]
 fn by_field(access: Access) -> Access {
     let Access { operation, offset_bytes, length_bytes } = access;
@@ -138,7 +138,7 @@ impl<'a> Recorder<'a> {
         self.slots.len() as u32
     }
 
-    /// Measuring begins.
+    /// Begins measuring at `now`.
     fn start<D: Device + ?Sized>(&mut self, now: Instant, device: &D) {
         self.started = now;
         self.last = now;
@@ -146,7 +146,7 @@ impl<'a> Recorder<'a> {
         self.before = device.counters();
     }
 
-    /// The next task of a slot that has terms, or is shared.
+    /// Returns the next task of a special slot.
     #[inline(never)]
     fn next_special<D: Device + ?Sized>(&mut self, slot: u32, device: &D) -> Option<Task> {
         let job = self.slots[slot as usize].job;
@@ -168,7 +168,7 @@ impl<'a> Recorder<'a> {
         Some(Task { access, durable, due })
     }
 
-    /// A request of a slot that has terms, or is shared, completed.
+    /// Handles the completion of a special slot.
     #[inline(never)]
     fn done_special<D: Device + ?Sized>(
         &mut self,
@@ -186,7 +186,7 @@ impl<'a> Recorder<'a> {
         self.accessed(job, access, due, completed, pause, device)
     }
 
-    /// A flush completed: no access, so it counts in its own numbers only.
+    /// Handles the completion of a flush, which is counted apart from accesses.
     fn flushed(&mut self, slot: u32, access: &Access, due: Instant, completed: Instant) -> Option<Duration> {
         let job = self.slots[slot as usize].job;
         if self.warmup_left == 0 {
@@ -198,7 +198,7 @@ impl<'a> Recorder<'a> {
         (completed + pause < self.deadline).then_some(pause)
     }
 
-    /// An access completed: counts it, and returns the pause unless the run is over by then.
+    /// Counts a completed access. Returns the pause, or `None` where the run ends before its end.
     #[inline]
     fn accessed<D: Device + ?Sized>(
         &mut self,
@@ -248,12 +248,12 @@ impl<'a> Recorder<'a> {
         });
     }
 
-    /// What became of the rate of each job, in their order.
+    /// Returns how well each job kept its rate.
     pub(crate) fn lags(&self) -> Vec<Option<Lag>> {
         self.terms.iter().map(|terms| terms.lag(self.last)).collect()
     }
 
-    /// A batch is full: narrow enough?
+    /// Ends the run where the confidence interval is narrow enough; called for each full batch.
     #[cold]
     fn judge(&mut self) {
         let (Some(wanted), Some(confidence)) = (self.confidence, self.batches.confidence()) else { return };
@@ -261,10 +261,9 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// The slots of all jobs in their order, and behind them those of the stream that jobs share: from which one on.
+/// Returns the slots of all jobs, then those of the stream that jobs share, and the index of the first of these.
 ///
-/// Accesses that arrive at a rate wait for a slot, so that more of these than the device takes requests would only move
-/// the wait.
+/// A job with a rate gets no more slots than the device takes requests: its accesses wait for a slot anyway.
 fn slots(jobs: &[Job], device_depth: u32) -> (Vec<Slot>, u32) {
     let of = |(index, job): (u32, &Job)| {
         let depth = if job.rate.is_some() { job.depth.min(device_depth) } else { job.depth };
@@ -286,7 +285,7 @@ impl<D: Device + ?Sized> Client<D> for Recorder<'_> {
     fn next(&mut self, slot: u32, device: &D) -> Option<Task> {
         let Slot { job, special } = self.slots[slot as usize];
         if special {
-            // By field, so that a task of the other path stays in registers: the function called writes to memory.
+            // Copied by field, so that tasks of the other path stay in registers: the function called writes to memory.
             let Task { access, durable, due } = self.next_special(slot, device)?;
             return Some(Task { access: by_field(access), durable, due });
         }

@@ -1,9 +1,9 @@
-//! A recorded trace on a device, from the first request to the numbers.
+//! Replays a recorded trace on a device and collects the result.
 //!
-//! A latency counts from when a request was meant to arrive (Tene's "coordinated omission": a loop that waits for a
-//! slow device before it issues the next request also stops measuring how slow it is). In front of the device stands
-//! a queue without bound, first come first served: what has arrived while the device was full waits there, and the
-//! wait is part of its latency. How long the device itself took is kept beside it.
+//! Latency counts from a request's intended arrival (Tene's "coordinated omission": a loop that waits for a slow device
+//! before it issues the next request also stops measuring how slow it is). An unbounded first-come-first-served queue
+//! precedes the device: requests that arrive while the device is full wait there, and the wait is part of their
+//! latency. The device's own latency is recorded too.
 
 mod client;
 mod doubts;
@@ -27,82 +27,82 @@ use flashlane_base::{Duration, Histogram};
 use flashlane_device::{Counters, Device, Profile};
 use flashlane_trace::Record;
 
-/// Why there is no replay; nothing was submitted.
+/// Error of a replay; no request was submitted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ReplayError {
-    /// There is no such pace.
+    /// The pace is invalid.
     #[error(transparent)]
     Pace(#[from] PaceError),
-    /// Not one request of the trace can be asked of the device.
+    /// The device refuses every request of the trace.
     #[error(
         "of the {records} requests of the trace, none can be replayed on device '{device}'{}",
         .first.map_or(String::new(), |first| format!("; {first}"))
     )]
     Nothing {
-        /// What the device is called.
+        /// Name of the device.
         device: String,
-        /// Requests that the trace has.
+        /// Requests of the trace.
         records: u64,
-        /// The first that the device cannot be asked for.
+        /// The first refused request.
         first: Option<Refusal>,
     },
 }
 
-/// What came of a replay.
+/// Result of a replay.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// The device.
+    /// Profile of the device.
     pub profile: Profile,
     /// How it was replayed.
     pub options: ReplayOptions,
-    /// How the trace's records fitted the device.
+    /// Changes that fitted the trace to the device.
     pub fitted: Fitted,
     /// Requests measured: reads, writes and trims.
     pub requests: u64,
     /// Flushes, which are in [`latencies`](Self::latencies) and [`elapsed`](Self::elapsed) and in no other number.
     pub flushes: u64,
-    /// Bytes that reads and writes moved.
+    /// Bytes that reads and writes transferred.
     pub bytes: u64,
     /// Device time from the first arrival to the last completion.
     pub elapsed: Duration,
-    /// From the first request to the last in the recording, as far as it was replayed.
+    /// Recorded time from the first request to the last, as far as it was replayed.
     pub recorded_span: Duration,
-    /// From arrival to completion, by operation.
+    /// Latencies from arrival to completion, by operation.
     pub latencies: ByOperation,
-    /// From submission to completion: without the wait for a full device.
+    /// Latencies from submission to completion, without the wait for a full device.
     pub device_latencies: Histogram,
-    /// On a real device, except in a closed loop: by how much the replay itself was late to submit a request that
-    /// had arrived and that the device had room for. On a simulated device there is no such thing.
+    /// On a real device, except in a closed loop: how late the replay submitted requests that had arrived and for which
+    /// the device had room. `None` on a simulated device.
     pub lateness: Option<Box<Histogram>>,
-    /// How long the same requests took in the recording, those of which it says so.
+    /// Recorded durations of the same requests, where the trace has them.
     pub recorded: Option<Box<Histogram>>,
     /// Latency and throughput over time, by the time of completion.
     pub over_time: OverTime,
-    /// The slowest requests, the very slowest first.
+    /// The slowest requests, slowest first.
     pub slowest: Vec<Slow>,
-    /// What the device counted meanwhile.
+    /// The device's counters over that time.
     pub counters: Counters,
-    /// The confidence interval of the mean latency; `None` for under 512 requests.
+    /// Confidence interval of the mean latency; `None` for under 512 requests.
     pub confidence: Option<Confidence>,
-    /// Single requests, in the order of their arrival: all, or an even draw. Their job is 0.
+    /// Single requests, in the order of their arrival: all, or an even sample. Their job is 0.
     pub samples: Vec<Sample>,
     /// Requests that waited because the device was full; the wait is in their latency.
     pub waited: u64,
-    /// Requests that failed or never came back.
+    /// Requests that failed or never completed.
     pub failed: u64,
-    /// Why the replay ended before its end.
+    /// Why the replay ended early, if it did.
     pub partial: Option<Interruption>,
 }
 
-/// Replays `records` on lane 0 of `device`, as `how` says; `options` say how it is observed.
+/// Replays `records` on lane 0 of `device` with `how`; `options` are for observing it.
 ///
-/// The trace is read as it is replayed, in memory that does not grow with it. A device that fails, vanishes or stalls,
-/// and a watch that breaks off, end the replay early: the result holds what was measured until then, and
-/// [`Replay::partial`] says why.
+/// The trace is read during the replay, in constant memory. The replay ends early where the device fails, disappears or
+/// stalls, or where the watch breaks off: the result holds the measurements until then, and [`Replay::partial`] the
+/// reason.
 ///
 /// # Errors
-/// [`ReplayError::Pace`] where the pace cannot be, and [`ReplayError::Nothing`] where not one request of the
-/// trace can be asked of the device; nothing was submitted then.
+/// [`ReplayError::Pace`] where the pace is invalid, and [`ReplayError::Nothing`] where the device refuses every request
+/// of the trace; no request was submitted.
 pub fn replay<D, I>(
     device: &mut D,
     records: I,
@@ -156,30 +156,31 @@ where
 }
 
 impl Replay {
-    /// The mean latency in nanoseconds, from the exact sum over all requests; zero where there were none.
+    /// Returns the mean latency in nanoseconds, from the exact sum over all requests; zero without requests.
     pub fn mean_latency_ns(&self) -> f64 {
         self.latencies.all().mean_ns()
     }
 
-    /// Requests a second of device time. A replay of no time at all counts as one nanosecond.
+    /// Requests per second of device time. A duration of zero counts as one nanosecond.
     pub fn iops(&self) -> f64 {
         self.per_second(self.requests)
     }
 
-    /// Bytes a second of device time, likewise.
+    /// Bytes per second of device time, likewise.
     pub fn bandwidth_bytes_per_s(&self) -> f64 {
         self.per_second(self.bytes)
     }
 
-    /// How long the requests arrive: the recorded time at the replay's speed; none where time stamps are not looked at,
-    /// or are all the same.
+    /// Returns the time over which requests arrive: the recorded span at the replay's speed; `None` where the pace
+    /// ignores time stamps, or all are equal.
     pub(crate) fn asked_for(&self) -> Option<Duration> {
         let Pace::Open { speed } = self.options.pace else { return None };
         let ns = self.recorded_span.as_ns() as f64 / speed;
         (ns >= 1.0).then(|| Duration::from_ns(ns as u64))
     }
 
-    /// What the trace asks for at its time stamps, of the requests that were measured; none as above.
+    /// Returns the throughput that the trace requires at its time stamps, over the requests measured; `None` where the
+    /// pace ignores time stamps, or all are equal.
     pub fn asked(&self) -> Option<Throughput> {
         let time = self.asked_for()?;
         let (requests, bytes) = (self.requests, self.bytes);

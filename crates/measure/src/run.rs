@@ -1,8 +1,8 @@
-//! A workload on a device, from the first request to the numbers.
+//! Runs a workload on a device and collects the result.
 //!
-//! What counts: the first `warmup_requests` completions are ignored, and measuring begins with the last of them
-//! (without a warm-up, with the first submission). Exactly `requests` more are issued and all of them are measured;
-//! a run that stops by time or confidence issues nothing from then on and measures what was in flight. Elapsed is
+//! The first `warmup_requests` completions are not counted, and measuring begins with the last of them (without a
+//! warm-up, with the first submission). Then exactly `requests` more are issued, and all of them are counted; a run
+//! that stops by time or confidence issues no more requests from then on and counts those in flight. Elapsed time is
 //! the device time to the last completion.
 
 use crate::closed_loop::watched_loop;
@@ -20,47 +20,47 @@ use flashlane_base::{Duration, Histogram, Operation};
 use flashlane_device::{Counters, DataDevice, Device, Profile};
 use flashlane_workload::{Limits, Unfit, Workload};
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// The device.
+    /// Profile of the device.
     pub profile: Profile,
-    /// What was asked of it.
+    /// The workload that was run.
     pub workload: Workload,
-    /// What each job met, in the workload's order.
+    /// Results by job, in the workload's order.
     pub jobs: Vec<JobRun>,
     /// Requests measured.
     pub requests: u64,
     /// Device time from the beginning of measuring to the last completion.
     pub elapsed: Duration,
-    /// What the device counted meanwhile.
+    /// The device's counters over that time.
     pub counters: Counters,
-    /// The confidence interval of the mean latency over all jobs; `None` for under 512 requests.
+    /// Confidence interval of the mean latency over all jobs; `None` for under 512 requests.
     pub confidence: Option<Confidence>,
-    /// How the mean latency went over five equal parts of the run; `None` likewise.
+    /// Variation of the mean latency over five equal parts of the run; `None` for under 512 requests.
     pub steadiness: Option<Window>,
-    /// Single requests, in the order of their submission: all, or an even draw.
+    /// Single requests, in the order of their submission: all, or an even sample.
     pub samples: Vec<Sample>,
     /// Requests that waited because the device was full; the wait is in their latency.
     pub waited: u64,
-    /// Requests that failed or never came back.
+    /// Requests that failed or never completed.
     pub failed: u64,
-    /// What was written before measuring, where the workload asks for it.
+    /// Result of preconditioning, where the workload requires it.
     pub precondition: Option<Preconditioned>,
-    /// Whether the drive had been preconditioned, or had cleaned, before measuring began.
+    /// Whether the drive had been preconditioned, or had erased blocks, before measuring began.
     pub was_written: bool,
-    /// What was checked, where the workload asks for it.
+    /// Result of verification, where the workload requires it.
     pub verified: Option<Verified>,
-    /// Why the run ended before its end.
+    /// Why the run ended early, if it did.
     pub partial: Option<Interruption>,
 }
 
-/// What one job met.
+/// Result of a job.
 #[derive(Clone, Debug, Default)]
 pub struct JobRun {
-    /// Its name.
+    /// Name of the job.
     pub name: String,
-    /// Bytes an access.
+    /// Bytes per access.
     pub size_bytes: u64,
     /// Latencies of its reads.
     pub reads: Option<Box<Histogram>>,
@@ -68,13 +68,13 @@ pub struct JobRun {
     pub writes: Option<Box<Histogram>>,
     /// Latencies of its trims.
     pub trims: Option<Box<Histogram>>,
-    /// Latencies of its flushes, which are no accesses and in no other number.
+    /// Latencies of its flushes, which are not accesses and in no other number.
     pub flushes: Option<Box<Histogram>>,
-    /// How its rate was kept, where it has one.
+    /// How well it kept its rate, where it has one.
     pub lag: Option<Lag>,
 }
 
-/// The numbers of a device that a workload must fit.
+/// Returns the limits of a device that a workload must fit.
 pub fn limits(profile: &Profile) -> Limits {
     Limits {
         capacity_bytes: profile.capacity_bytes,
@@ -88,8 +88,8 @@ pub fn limits(profile: &Profile) -> Limits {
 
 /// Runs `workload` on lane 0 of `device`.
 ///
-/// A device that fails, vanishes or stalls, and a watch that breaks off, end the run early: the result holds what
-/// was measured until then, and [`Run::partial`] says why.
+/// The run ends early where the device fails, disappears or stalls, or where the watch breaks off: the result holds the
+/// measurements until then, and [`Run::partial`] the reason.
 ///
 /// # Errors
 /// [`MeasureError::Unfit`] where the workload does not fit the device; nothing was submitted then.
@@ -103,9 +103,9 @@ pub fn run<D: Device + ?Sized>(
     Ok(Run { precondition, ..measured(device, workload, options, ended) })
 }
 
-/// The same on a device that keeps bytes, for a workload that verifies: writes carry headers, reads check them, and what
-/// was written is read back at the end, after measuring. What does not match is counted in [`Verified::mismatches`]; the
-/// run goes on.
+/// Like [`run`], for a workload that verifies, on a device that stores data: writes carry headers, reads check them,
+/// and all written units are read back after measuring. [`Verified::mismatches`] counts the failures, which do not end
+/// the run.
 ///
 /// # Errors
 /// As [`run`].
@@ -147,11 +147,11 @@ pub fn run_verified<D: DataDevice + ?Sized>(
     Ok(run)
 }
 
-/// Requests in flight while what was written is read back.
+/// Requests in flight during the read-back.
 const READ_BACK_DEPTH: u32 = 32;
 
-/// Checks whether `workload` can run on a device with this profile; `keeps_bytes` says whether what is written to it can
-/// be read back, which a workload that verifies needs. [`run`] and [`run_verified`] begin with it.
+/// Checks that `workload` can run on a device with this profile; `keeps_bytes` says whether data written to it can be
+/// read back, as a workload that verifies requires. [`run`] and [`run_verified`] begin with it.
 ///
 /// # Errors
 /// [`MeasureError::Unfit`] with the first field that does not fit.
@@ -166,18 +166,18 @@ pub fn check(workload: &Workload, profile: &Profile, keeps_bytes: bool) -> Resul
     unfit.map_err(|unfit| MeasureError::Unfit { device: profile.name.clone(), unfit })
 }
 
-/// What a workload would have to be for its writes to be verified, where they cannot be.
+/// Returns the rule that `workload` breaks where its writes cannot be verified.
 fn unverifiable(workload: &Workload, profile: &Profile) -> Option<String> {
     if unit_bytes(workload, profile) < UNIT_MIN_BYTES {
         Some(format!("writes of multiples of at least {UNIT_MIN_BYTES} B, which hold a header"))
     } else if workload.jobs.iter().any(|job| job.mix.changes() == Some(Operation::Trim)) {
-        Some("no trims: what a trimmed place reads as is the drive's choice".into())
+        Some("no trims: the content of a trimmed range is up to the drive".into())
     } else {
         None
     }
 }
 
-/// Preconditions the device where the workload asks for it; where that ended early, also why.
+/// Preconditions the device where the workload requires it; also returns why that ended early, if it did.
 fn preconditioned<D: Device + ?Sized>(
     device: &mut D,
     workload: &Workload,
@@ -190,7 +190,7 @@ fn preconditioned<D: Device + ?Sized>(
     (Some(done), ended)
 }
 
-/// Drives the workload, unless something has `ended` the run before, and notes what came of it.
+/// Drives the workload, unless the run has already `ended`, and collects the result.
 fn measured<D: Device + ?Sized>(
     device: &mut D,
     workload: &Workload,
@@ -231,7 +231,7 @@ fn measured<D: Device + ?Sized>(
 }
 
 impl JobRun {
-    /// All its latencies.
+    /// Latencies of its reads, writes and trims.
     pub fn latencies(&self) -> Histogram {
         merge(self.kinds())
     }
@@ -241,7 +241,7 @@ impl JobRun {
         self.kinds().map(Histogram::len).sum()
     }
 
-    /// Bytes that its reads and writes moved.
+    /// Bytes that its reads and writes transferred.
     pub fn bytes(&self) -> u64 {
         let moved = [&self.reads, &self.writes].into_iter().flatten().map(|h| h.len()).sum::<u64>();
         moved.saturating_mul(self.size_bytes)
@@ -253,12 +253,12 @@ impl JobRun {
 }
 
 impl Run {
-    /// The latencies of all jobs.
+    /// Returns the latencies of all jobs.
     pub fn latencies(&self) -> Histogram {
         merge(self.jobs.iter().flat_map(JobRun::kinds))
     }
 
-    /// The latencies of all jobs by operation (`read`, `write`, `trim`, `flush`); only operations that occurred.
+    /// Returns the latencies of all jobs by operation (`read`, `write`, `trim`, `flush`), for operations that occurred.
     pub fn operations(&self) -> Vec<(&'static str, Histogram)> {
         let of = |kind: fn(&JobRun) -> Option<&Histogram>| merge(self.jobs.iter().filter_map(kind));
         let all = [
@@ -270,17 +270,17 @@ impl Run {
         all.into_iter().filter(|(_, histogram)| !histogram.is_empty()).collect()
     }
 
-    /// Bytes that reads and writes moved.
+    /// Bytes that reads and writes transferred.
     pub fn bytes(&self) -> u64 {
         self.jobs.iter().map(JobRun::bytes).sum()
     }
 
-    /// Requests a second of device time. A run of no time at all counts as one nanosecond.
+    /// Requests per second of device time. A duration of zero counts as one nanosecond.
     pub fn iops(&self) -> f64 {
         self.per_second(self.requests)
     }
 
-    /// Bytes a second of device time, likewise.
+    /// Bytes per second of device time, likewise.
     pub fn bandwidth_bytes_per_s(&self) -> f64 {
         self.per_second(self.bytes())
     }

@@ -1,4 +1,4 @@
-//! How runs and replays become results: `flashlane.run/1` here, `flashlane.replay/1` with what they have in common.
+//! Converts runs to results, `flashlane.run/1`, with helpers shared with replays.
 
 use crate::rate::per_second;
 use crate::statistics::Confidence;
@@ -44,7 +44,7 @@ impl From<&Doubt> for Warning {
     }
 }
 
-/// A device with what it counted.
+/// Converts a device and its counters.
 pub fn device_row(profile: &Profile, counters: &Counters) -> DeviceRow {
     DeviceRow {
         name: profile.name.clone(),
@@ -103,7 +103,7 @@ impl From<&Run> for RunResult {
     }
 }
 
-/// Each operation's share of what was measured over `elapsed`.
+/// Returns the results by operation over `elapsed`.
 pub(crate) fn operations<'a>(
     latencies: impl Iterator<Item = (&'a str, &'a Histogram)>,
     elapsed: Duration,

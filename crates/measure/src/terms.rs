@@ -1,15 +1,14 @@
-//! What a job has beside its accesses: pauses, a rate, flushes, durable writes, an end of its own.
+//! Timing and limits of a job: pauses, a rate, flushes, durable writes, its own number of accesses.
 //!
-//! A rate needs no queue. Each slot that is free *claims* the next arrival and sleeps until then; one that becomes free
-//! late claims an arrival in the past and goes on at once. So arrivals are served in their order, each as soon as a slot
-//! is free, and latency counts from the arrival: what a slow device holds up is in the latency of all that wait for it
-//! (no coordinated omission).
+//! A rate needs no queue. Each free slot *claims* the next arrival and sleeps until then; a slot that becomes free late
+//! claims an arrival in the past and issues at once. So arrivals are served in order, each as soon as a slot is free,
+//! and latency counts from the arrival: it includes the wait for a slow device (no coordinated omission).
 
 use crate::rate::per_second;
 use flashlane_base::{Duration, Instant, Operation, Random, Seed};
 use flashlane_workload::{Access, Arrivals, Job, Rate};
 
-/// What a job has beside its accesses.
+/// Timing and limits of a job.
 pub(crate) struct Terms {
     think: Duration,
     burst: u32,
@@ -17,40 +16,40 @@ pub(crate) struct Terms {
     /// Writes from one flush to the next; zero for none.
     flush_every: u32,
     since_flush: u32,
-    /// Accesses that are left.
+    /// Accesses still to be issued.
     left: u64,
     arrivals: Option<Arriving>,
-    /// Of the access that was issued last: how long it had waited for a slot.
+    /// How long the last issued access had waited for a slot.
     lag: Duration,
-    /// Accesses completed at a rate.
+    /// Completed accesses of a job with a rate.
     completed: u64,
 }
 
-/// What a slot keeps for its job.
+/// State of a slot.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Claim {
-    /// The arrival that it serves next, of a job with a rate.
+    /// Its next arrival, for a job with a rate.
     arrival: Instant,
     /// Accesses completed since the last pause.
     since_pause: u32,
 }
 
-/// How a job with a rate came along.
+/// How well a job kept its rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lag {
-    /// The rate that was asked for.
+    /// The rate requested.
     pub offered_per_s: f64,
-    /// The one that was reached, counted from the job's first arrival, warm-up included.
+    /// The rate achieved, counted from the job's first arrival, warm-up included.
     pub achieved_per_s: f64,
-    /// How long the last access that was issued had waited for a slot.
+    /// How long the last issued access had waited for a slot.
     pub last: Duration,
 }
 
-/// The arrivals of a rate.
+/// Generator of arrival times.
 struct Arriving {
     rate: Rate,
     started: Instant,
-    /// Since `started`, of the next arrival.
+    /// Time of the next arrival, from `started`.
     next_ns: f64,
     count: u64,
     random: Random,
@@ -62,7 +61,7 @@ impl Arriving {
         let at = self.started + Duration::from_ns(self.next_ns as u64);
         self.count += 1;
         self.next_ns = match self.rate.arrivals {
-            // From the count: a sum would drift.
+            // Computed from the count: a sum would drift.
             Arrivals::Constant => self.count as f64 * gap_ns,
             Arrivals::Poisson => self.next_ns + self.random.exponential(gap_ns),
         };
@@ -71,7 +70,7 @@ impl Arriving {
 }
 
 impl Terms {
-    /// Whether a job has any.
+    /// Returns whether a job has any of these.
     pub(crate) fn has(job: &Job) -> bool {
         !job.think.is_zero()
             || job.rate.is_some()
@@ -80,7 +79,7 @@ impl Terms {
             || job.accesses.is_some()
     }
 
-    /// Those of `job`, whose arrivals begin at `started`.
+    /// Creates the terms of `job`, with arrivals from `started` on.
     pub(crate) fn new(job: &Job, seed: Seed, started: Instant) -> Self {
         let seed = seed.derive("workload").derive(&job.name).derive("arrivals");
         let arrivals =
@@ -98,18 +97,18 @@ impl Terms {
         }
     }
 
-    /// What a slot begins with.
+    /// Returns the initial state of a slot.
     pub(crate) fn claim(&mut self) -> Claim {
         let arrival = self.arrivals.as_mut().map_or(Instant::ZERO, Arriving::next);
         Claim { arrival, since_pause: 0 }
     }
 
-    /// When a slot begins, where that is not at once.
+    /// Returns when a slot issues its first access; `None` for at once.
     pub(crate) fn begins(&self, claim: &Claim) -> Option<Instant> {
         self.arrivals.as_ref().map(|_| claim.arrival)
     }
 
-    /// Whether a flush is the next request.
+    /// Returns whether the next request is a flush, which then counts as issued.
     pub(crate) fn takes_flush(&mut self) -> bool {
         let due = self.flush_every > 0 && self.since_flush >= self.flush_every;
         if due {
@@ -118,14 +117,14 @@ impl Terms {
         due
     }
 
-    /// Whether the job has another access.
+    /// Returns whether the job has another access, which then counts as issued.
     pub(crate) fn takes_access(&mut self) -> bool {
         let more = self.left > 0;
         self.left = self.left.saturating_sub(1);
         more
     }
 
-    /// An access is issued: whether it is durable, and since when it is due.
+    /// Records the issue of an access. Returns whether it is durable, and when its latency begins.
     pub(crate) fn issued(&mut self, access: &Access, claim: &Claim, now: Instant) -> (bool, Instant) {
         let writes = access.operation == Operation::Write;
         self.since_flush += u32::from(writes && self.flush_every > 0);
@@ -138,8 +137,8 @@ impl Terms {
         (self.durable && writes, due)
     }
 
-    /// An access completed: how long its slot is to pause. The pause comes each time, or at the end of a burst; at a
-    /// rate it lasts until the next arrival.
+    /// Records the completion of an access. Returns how long its slot pauses: after each access, or at the end of a
+    /// burst; with a rate until the next arrival.
     pub(crate) fn pause(&mut self, claim: &mut Claim, completed: Instant) -> Duration {
         if let Some(arrivals) = &mut self.arrivals {
             self.completed += 1;
@@ -157,15 +156,15 @@ impl Terms {
         self.think
     }
 
-    /// A flush completed: the slot goes on to what it claimed before it.
+    /// Returns the pause after a flush: until the arrival that the slot had claimed.
     pub(crate) fn after_flush(&self, claim: &Claim, completed: Instant) -> Duration {
         if self.arrivals.is_some() { claim.arrival.since(completed) } else { Duration::ZERO }
     }
 
-    /// How a rate came along until the last completion.
+    /// Returns how well the rate was kept until `until`.
     pub(crate) fn lag(&self, until: Instant) -> Option<Lag> {
         let arrivals = self.arrivals.as_ref()?;
-        // What waits when measuring begins has arrived before: only from the first arrival on do both numbers match.
+        // Accesses that wait when measuring begins arrived earlier, so that both rates count from the first arrival.
         let achieved_per_s = per_second(self.completed, until.since(arrivals.started));
         Some(Lag { offered_per_s: arrivals.rate.per_second, achieved_per_s, last: self.lag })
     }

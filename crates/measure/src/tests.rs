@@ -1,4 +1,4 @@
-//! The loop against scripted devices, and results against what the script says.
+//! The loop against scripted devices with known results.
 
 use crate::{Doubt, Interruption, JobRun, MeasureError, Options, Progress, Run, closed_loop, run};
 use flashlane_base::{Duration, Instant, Operation};
@@ -8,20 +8,20 @@ use flashlane_workload::{Access, Job, Mix, Pattern, Stop, Workload};
 use proptest::prelude::*;
 use std::ops::ControlFlow;
 
-/// A device with `servers` independent servers, each request taking `service`; it can fail in scripted ways.
+/// A device with `servers` independent servers that take `service` per request; it can fail in scripted ways.
 pub(crate) struct Scripted {
     pub(crate) profile: Profile,
     now: Instant,
     service: Duration,
-    /// By how much each request takes longer than the one before.
+    /// Factor by which each request takes longer than the one before.
     slows: f64,
     free: Vec<Instant>,
     in_flight: Vec<Completion>,
     pub(crate) log: Vec<Request>,
-    /// When each was submitted.
+    /// Submission time of each request.
     pub(crate) times: Vec<Instant>,
     pub(crate) most_in_flight: usize,
-    /// From this request on …
+    /// The first request that breaks.
     breaks_at: usize,
     how: Break,
 }
@@ -30,9 +30,9 @@ pub(crate) struct Scripted {
 pub(crate) enum Break {
     Never,
     Fails,
-    /// Refuses everything and never completes what it has.
+    /// Refuses requests and completes none.
     Vanishes,
-    /// Takes everything and completes nothing.
+    /// Accepts requests and completes none.
     Hangs,
 }
 
@@ -182,7 +182,7 @@ fn a_failure_ends_the_run_and_keeps_what_was_measured() {
     // The device broke with the 1001st request; by the time its failure is seen, seven more are in flight.
     assert_eq!(result.requests, 1000);
     assert_eq!(result.failed, 8);
-    assert_eq!(device.in_flight.len(), 0, "what was in flight is drained");
+    assert_eq!(device.in_flight.len(), 0, "requests in flight are drained");
     let result = RunResult::from(&result);
     assert!(result.partial.is_some_and(|reason| reason.contains("uncorrectable")));
     assert_eq!(result.warnings[0].code, "partial");
@@ -289,7 +289,7 @@ fn each_of_those_in_flight_counts_its_own_burst() {
     let result = measure(&mut device, &Workload::single(job, 8));
     let times: Vec<u64> = device.times.iter().map(|time| time.as_ns() / 1000).collect();
     assert_eq!(times, [0, 0, 100, 100, 200, 200, 1300, 1300]);
-    assert_eq!(result.latencies().latency().max, 100_000.0, "a pause is no latency");
+    assert_eq!(result.latencies().latency().max, 100_000.0, "a pause is not latency");
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn jobs_that_take_turns_share_one_stream() {
     assert_eq!(device.most_in_flight, 2);
     let stream: Vec<_> = device.log.iter().filter(|r| r.operation != Operation::Trim).collect();
     let places: Vec<u64> = stream.iter().map(|request| request.offset_bytes / 4096).collect();
-    assert_eq!(places, [0, 1, 2, 256, 3, 4, 5, 257, 6, 7], "each goes on where it was");
+    assert_eq!(places, [0, 1, 2, 256, 3, 4, 5, 257, 6, 7], "each continues where it was");
     assert!(stream.iter().all(|r| (r.operation == Operation::Write) == (r.offset_bytes >= 1 << 20)));
     assert_eq!(result.jobs.iter().map(JobRun::requests).collect::<Vec<_>>(), [8, 1, 2]);
 }
@@ -325,7 +325,7 @@ fn jobs_are_told_apart_and_operations_too() {
     assert_eq!(result.jobs[1].requests(), 2000);
     let trims = result.operations().iter().find(|(name, _)| *name == "trim").map_or(0, |(_, h)| h.len());
     assert!((900..1100).contains(&trims), "{trims}");
-    assert_eq!(result.bytes(), (8000 - trims) * 4096, "a trim moves nothing");
+    assert_eq!(result.bytes(), (8000 - trims) * 4096, "a trim transfers no data");
     assert_eq!(result.jobs[0].writes.as_deref().map(|h| h.len()), None);
 }
 
@@ -344,7 +344,7 @@ fn a_narrow_interval_ends_the_run() {
     let mut device = Scripted::new(32, 4, 100);
     let stop = Stop { confidence: Some(0.01), ..Stop::after(100_000) };
     let result = measure(&mut device, &Workload::new(vec![random_read(4)], stop));
-    // Constant latencies: the first interval there is, after 32 batches of 16, is narrow enough.
+    // Constant latencies: the first interval, after 32 batches of 16, is narrow enough.
     assert!((512..=516).contains(&result.requests), "{}", result.requests);
     assert_eq!(result.partial, None);
 }
@@ -389,7 +389,7 @@ fn figures_hold_all_requests_in_few_points() {
 }
 
 proptest! {
-    /// Each access starts when the one before ends, and later by the pause where a burst has ended.
+    /// Each access starts when the one before ends, and after a burst later by the pause.
     #[test]
     fn bursts_are_apart_by_the_pause(n in 1..60_u64, think_us in 0..500_u64, burst in 1..12_u32) {
         let mut device = Scripted::new(32, 4, 100);
@@ -401,7 +401,7 @@ proptest! {
         prop_assert_eq!(&device.times, &expected);
     }
 
-    /// Whatever the depths: every request of a list is driven once, in order, never more at a time than asked.
+    /// At any depths, every access of a list is driven once, in order, within the depth.
     #[test]
     fn a_closed_loop_drives_each_access_once_in_order(
         n in 0..200_u64, depth in 1..20_u32, device_depth in 1..20_u32, servers in 1..6_usize,

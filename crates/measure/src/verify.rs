@@ -1,14 +1,12 @@
-//! Bytes that check themselves: a device over one that keeps bytes, which writes a header into every unit and checks it
-//! in what is read.
+//! Data verification: a device layer that writes a header into each unit and checks the headers of units read.
 //!
-//! A unit's header says for which offset it was written, by which run, and as which write (its *generation*, counted in
-//! the order of submission); a CRC-32C covers the whole unit. So a unit that was lost, torn, written elsewhere or left
-//! in an older state is found, also where the device reports success.
+//! A unit's header contains its offset, the run, and the number of the write (its *generation*, in the order of
+//! submission); a CRC-32C covers the whole unit. This detects lost, torn, misplaced and stale units, also where the
+//! device reports success.
 //!
-//! Which generations a read may find: writes that are in flight together may take effect in either order. When a write
-//! completes, everything that was submitted before the oldest write then in flight with it is superseded; a read must
-//! not find anything older than what was superseded when it was submitted. Units that the run has not written are not
-//! checked.
+//! Writes in flight together may take effect in either order. When a write completes, all writes to the unit that were
+//! submitted before the oldest write then in flight with it are superseded; a read must not return a write that was
+//! superseded when the read was submitted. Units that the run has not written are not checked.
 
 use flashlane_base::units::exact_bytes;
 use flashlane_base::{Instant, Operation, Seed};
@@ -16,88 +14,88 @@ use flashlane_device::{Buffer, Completion, Counters, DataDevice, Device, Profile
 use flashlane_workload::{Access, Job, Pattern, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is wrong with a unit that was read.
+/// Why a unit fails verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Mismatch {
     /// No header, or bytes that do not match its checksum.
     #[error("no valid header, or bytes that do not match its checksum")]
     Garbled,
-    /// The header of another place.
+    /// The header has another offset.
     #[error("bytes that were written for offset {}", exact_bytes(*written_for_bytes))]
     Misplaced {
-        /// That place.
+        /// The offset in the header.
         written_for_bytes: u64,
     },
-    /// An earlier state.
+    /// A superseded write.
     #[error("bytes of write {found}, which write {superseded_by} had superseded")]
     Stale {
-        /// The write that they are of, counted from 1.
+        /// The write in the header, counted from 1.
         found: u64,
-        /// The oldest that could be there.
+        /// The oldest valid write.
         superseded_by: u64,
     },
-    /// The header of another run, or of a write that was never made.
+    /// The header is of another run, or of a write that was never submitted.
     #[error("bytes of another run")]
     Foreign,
 }
 
-/// A place whose bytes are not what was written there.
+/// A unit that failed verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at offset {}: {mismatch}", exact_bytes(*offset_bytes))]
 pub struct Misread {
-    /// The first byte of the unit.
+    /// Offset of the unit.
     pub offset_bytes: u64,
-    /// What is wrong with it.
+    /// Why it failed.
     pub mismatch: Mismatch,
 }
 
-/// What was checked.
+/// Result of verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Bytes of each header and what it covers.
+    /// Size of a unit.
     pub unit_bytes: u64,
-    /// Bytes that were read and checked while it was measured.
+    /// Bytes read and checked during the measurement.
     pub checked_bytes: u64,
-    /// Bytes that were read and not checked, because the run had not written them.
+    /// Bytes read but not checked, because the run had not written them.
     pub unchecked_bytes: u64,
-    /// Bytes that were read back and checked at the end.
+    /// Bytes read back and checked at the end.
     pub read_back_bytes: u64,
-    /// Units that were found to hold something else than what was written, each counted once.
+    /// Units that failed verification, each counted once.
     pub mismatches: u64,
-    /// The first of these, in the order in which they were found.
+    /// The first of these, in order of detection.
     pub first_mismatches: Vec<Misread>,
 }
 
 impl Verified {
-    /// Whether not one byte was checked.
+    /// Returns whether no byte was checked.
     pub fn checked_nothing(&self) -> bool {
         self.checked_bytes + self.read_back_bytes == 0
     }
 }
 
-/// Mismatches that are named.
+/// Mismatches listed in the result.
 const NAMED: usize = 5;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"FLverify");
 const HEADER_BYTES: usize = 40;
 /// The smallest unit that holds a header.
 pub(crate) const UNIT_MIN_BYTES: u64 = 64;
-/// Units whose generations are kept together.
+/// Units per block of the generation table.
 const CHUNK: u64 = 512;
-/// The longest read of the end.
+/// Longest read of the read-back.
 const READ_BACK_BYTES: u64 = 128 << 10;
 
 pub(crate) struct Verifying<'a, D: ?Sized> {
     device: &'a mut D,
-    /// Of this run.
+    /// Identifies this run in headers.
     tag: u64,
-    /// Of the last write.
+    /// Generation of the last write.
     generation: u64,
-    /// By unit, in chunks: the oldest generation that may be read; zero where the run has not written.
+    /// By unit, in chunks: the oldest valid generation; zero where the run has not written.
     oldest: BTreeMap<u64, Box<[u64]>>,
-    /// By unit: generations in flight, in their order.
+    /// By unit: generations in flight, oldest first.
     in_flight: BTreeMap<u64, Vec<u64>>,
-    /// By request.
+    /// Requests in flight, by id.
     pending: BTreeMap<u64, Pending>,
     spare: Vec<Buffer>,
     pub(crate) verified: Verified,
@@ -108,13 +106,13 @@ pub(crate) struct Verifying<'a, D: ?Sized> {
 /// A request in flight.
 struct Pending {
     request: Request,
-    /// Of a write: its generation.
+    /// Generation of a write.
     generation: u64,
-    /// Of a read: what may be found, by unit. Of a write: the oldest in flight with it, by unit.
+    /// By unit: for a read the oldest valid generation, for a write the oldest in flight with it.
     oldest: Vec<u64>,
 }
 
-/// Units that every write of `workload` is made of: as large as can be, since each costs a header and a check.
+/// Returns the largest unit that divides all writes of `workload`: each unit costs a header and a check.
 pub(crate) fn unit_bytes(workload: &Workload, profile: &Profile) -> u64 {
     let writes = workload.jobs.iter().filter(|job| job.mix.changes() == Some(Operation::Write));
     let unit = |job: &Job| match job.pattern {
@@ -127,7 +125,7 @@ pub(crate) fn unit_bytes(workload: &Workload, profile: &Profile) -> u64 {
     writes.map(unit).reduce(divisor).unwrap_or(profile.write_unit_bytes)
 }
 
-/// The greatest that divides both.
+/// Returns the greatest common divisor.
 fn divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { divisor(b, a % b) }
 }
@@ -147,7 +145,7 @@ impl<'a, D: DataDevice + ?Sized> Verifying<'a, D> {
         }
     }
 
-    /// Reads of all that the run has written, in pieces.
+    /// Returns reads of all units that the run has written.
     pub(crate) fn written(&self) -> Vec<Access> {
         let unit = self.verified.unit_bytes;
         let most = (READ_BACK_BYTES / unit).max(1) * unit;
@@ -173,7 +171,7 @@ impl<'a, D: DataDevice + ?Sized> Verifying<'a, D> {
         self.oldest.get(&(unit / CHUNK)).map_or(0, |chunk| chunk[(unit % CHUNK) as usize])
     }
 
-    /// The units that lie within a request.
+    /// Returns the units that lie wholly within a request.
     fn units(&self, request: &Request) -> std::ops::Range<u64> {
         let unit = self.verified.unit_bytes;
         let end = (request.offset_bytes + request.length_bytes) / unit;
@@ -199,7 +197,7 @@ impl<'a, D: DataDevice + ?Sized> Verifying<'a, D> {
         }
     }
 
-    /// Checks one unit that was read; `oldest` is what it may be at least.
+    /// Checks a unit that was read; `oldest` is its oldest valid generation.
     fn check(&self, piece: &mut [u8], offset: u64, oldest: u64) -> Result<(), Mismatch> {
         let word = |at: usize| piece[at..at + 8].try_into().map(u64::from_le_bytes).unwrap_or_default();
         let [magic, tag, written_for_bytes, found] = [word(0), word(8), word(16), word(24)];
@@ -246,7 +244,7 @@ impl<'a, D: DataDevice + ?Sized> Verifying<'a, D> {
         }
     }
 
-    /// Checks each unit of a read that the run has written. What does not match is noted, and does not end the run.
+    /// Checks each unit of a read that the run has written. A mismatch is recorded and does not end the run.
     fn check_read(&mut self, pending: &Pending, buffer: &mut Buffer) {
         let unit_bytes = self.verified.unit_bytes;
         let mut checked = 0;

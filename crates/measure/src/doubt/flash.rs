@@ -1,9 +1,9 @@
-//! Doubts that only a simulated drive can raise: how much flash it has, and what did not happen on it.
+//! Doubts about simulated drives: over-provisioning, unwritten pages, no GC, flushes.
 
 use super::Doubt;
 use flashlane_device::{Counters, Profile};
 
-/// What a simulated drive knows of its flash.
+/// Returns the doubts about a drive's flash.
 pub(crate) fn about_flash(profile: &Profile, counters: &Counters, was_written: bool) -> Vec<Doubt> {
     let cleaned = nothing_cleaned(counters, was_written || profile.begins_written);
     [over_provisioning(profile), not_written(counters), cleaned, flushes_drained(counters)]
@@ -12,10 +12,10 @@ pub(crate) fn about_flash(profile: &Profile, counters: &Counters, was_written: b
         .collect()
 }
 
-/// From this change of over-provisioning on cleaning costs notably more or less.
+/// Change of over-provisioning from which the cost of GC differs notably.
 const OVER_PROVISIONING_MATTERS: f64 = 0.03;
 
-/// That settings changed the flash behind the capacity.
+/// Reports settings that changed the flash but not the capacity.
 fn over_provisioning(profile: &Profile) -> Option<Doubt> {
     let flash = profile.over_provisioning?;
     let profile_share = flash.profile_share?;
@@ -28,8 +28,8 @@ fn over_provisioning(profile: &Profile) -> Option<Doubt> {
     )
 }
 
-/// The share of the pages read that had never been written, 0 to 1; `None` where the device does not count, or nothing
-/// was read.
+/// Returns the share of the pages read that had never been written, 0 to 1; `None` where the device does not count
+/// them, or no page was read.
 pub fn never_written_share(counters: &Counters) -> Option<f64> {
     let read = counters.get("host_pages_read").filter(|&pages| pages > 0)?;
     let answered = ["flash_pages_read", "buffer_read_hits", "readahead_page_hits"];
@@ -37,26 +37,26 @@ pub fn never_written_share(counters: &Counters) -> Option<f64> {
     Some(read.saturating_sub(answered) as f64 / read as f64)
 }
 
-/// That most of what was read had never been written.
+/// Reports that most pages read had never been written.
 fn not_written(counters: &Counters) -> Option<Doubt> {
     let share = never_written_share(counters)?;
     (share > 0.5).then_some(Doubt::NotWritten { share })
 }
 
-/// From this share of all pages on writes are part of what was measured.
+/// Share of all pages from which writes matter.
 const WRITES_MATTER: f64 = 0.01;
 
-/// That the drive wrote and never cleaned.
+/// Reports that the drive wrote and erased no block.
 fn nothing_cleaned(counters: &Counters, was_written: bool) -> Option<Doubt> {
     let written = counters.get(Counters::HOST_PAGES_WRITTEN).filter(|&pages| pages > 0)?;
     let read = counters.get("host_pages_read").unwrap_or(0);
-    // Only a drive that cleans has the first of these.
+    // Only drives with GC have the first counter.
     let nothing = counters.get("pages_moved_by_cleaning")? == 0 && counters.get("blocks_erased")? == 0;
     let matters = written as f64 >= WRITES_MATTER * (read + written) as f64;
     (nothing && matters).then_some(Doubt::NothingCleaned { was_written, written_pages: written })
 }
 
-/// What it means that nothing was cleaned, and what to do.
+/// Formats the consequence of a run without GC, and what to do.
 pub(super) fn why_nothing_cleaned(pages: u64, was_written: bool) -> String {
     let what = format!(
         "{pages} pages were written and no block was erased, so that these are the times of a drive with"
@@ -72,7 +72,7 @@ pub(super) fn why_nothing_cleaned(pages: u64, was_written: bool) -> String {
     }
 }
 
-/// That flushes emptied the write buffer, rather than its policy.
+/// Reports that flushes, not its policy, drained the write buffer.
 fn flushes_drained(counters: &Counters) -> Option<Doubt> {
     let (drained_pages, flushed_pages) =
         (counters.get("buffer_pages_drained")?, counters.get("buffer_pages_drained_flush")?);

@@ -1,4 +1,4 @@
-//! What a replay asks and what the drive gives, in words.
+//! Message for a drive that does not sustain a trace.
 
 use super::Throughput;
 
@@ -8,7 +8,7 @@ pub(super) fn overloaded(asked: &Throughput, sustained: &Throughput, speed: f64)
         rate if rate < 10e6 => format!("{:.2} MB/s ({:.0} requests/s)", rate / 1e6, throughput.iops),
         rate => format!("{:.0} MB/s ({:.0} requests/s)", rate / 1e6, throughput.iops),
     };
-    // A little slower than what was just reached, in two digits.
+    // A little below the sustained speed, with two digits.
     let speed = speed * 0.9;
     let step = 10_f64.powf(speed.log10().floor() - 1.0);
     let places = (1.0 - speed.log10().floor()).max(0.0) as usize;

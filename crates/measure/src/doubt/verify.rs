@@ -1,4 +1,4 @@
-//! What a verified run found wrong, and that it could check nothing.
+//! Doubts about verification: mismatches, or no data checked.
 
 use super::Doubt;
 use crate::{Misread, Run};
@@ -6,7 +6,7 @@ use flashlane_base::units::exact_bytes;
 use flashlane_workload::Job;
 
 impl Run {
-    /// That what was read is not what was written, or that nothing could be checked.
+    /// Reports mismatches, or that no data was checked.
     pub(super) fn doubt_about_verify(&self) -> Option<Doubt> {
         let verified = self.verified.as_ref()?;
         if verified.mismatches > 0 {

@@ -1,4 +1,4 @@
-//! What is written before measuring, on a scripted device.
+//! Preconditioning on a scripted device.
 
 use crate::tests::Scripted;
 use crate::{Doubt, Interruption, Options, Run, run};
@@ -28,7 +28,7 @@ fn the_capacity_is_written_twice_and_then_as_the_workload_does() {
     assert_eq!(rest.len(), 5 * 2048 + 10);
     assert!(rest.iter().all(|request| request.length_bytes == 8192 && request.offset_bytes < 32 << 20));
     assert_eq!(result.requests, 10);
-    assert_eq!(result.counters.get("requests_taken"), Some(10), "only what was measured counts");
+    assert_eq!(result.counters.get("requests_taken"), Some(10), "only measured requests count");
     let row = RunResult::from(&result).precondition.expect("it was asked for");
     assert!(row.steady && row.rounds_iops.len() == 5);
 }

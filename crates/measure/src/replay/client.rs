@@ -1,4 +1,4 @@
-//! The replay as the loop sees it: which request is next, when it arrives, and what came of it.
+//! The client of a replay: issues the trace's requests and records completions.
 
 use super::fit::{Fit, LONGEST};
 use super::options::{Pace, ReplayOptions};
@@ -13,8 +13,8 @@ use flashlane_trace::Record;
 use flashlane_workload::Access;
 use std::collections::VecDeque;
 
-/// Requests drawn from the trace before their turn, so that the device can be told what to expect: at 100 ns a
-/// simulated request enough to hide an access to memory.
+/// Requests read ahead from the trace, for [`Device::prefetch`]: at 100 ns per simulated request enough to hide a
+/// memory access.
 const AHEAD: usize = 4;
 
 pub(super) struct Replayer<'a, I> {
@@ -25,11 +25,11 @@ pub(super) struct Replayer<'a, I> {
     ahead: VecDeque<Next>,
     slots: Vec<Slot>,
     in_flight: usize,
-    /// Until when all slots were last taken.
+    /// When a slot last became free after all were in use.
     full_until: Instant,
-    /// Requests that arrived while all slots were taken.
+    /// Requests that arrived while all slots were in use.
     pub(super) waited: u64,
-    /// Whether the replay's own lateness counts: on a device whose time is real, where requests have a time.
+    /// Whether the replay's own lateness is measured: on real devices, where requests have arrival times.
     lateness: bool,
     pub(super) recording: Recording,
     watch: Option<Watch<'a>>,
@@ -37,11 +37,11 @@ pub(super) struct Replayer<'a, I> {
 
 /// When the next request arrives.
 enum Timing {
-    /// At its own time.
+    /// At its time stamp.
     Open { started: Instant },
-    /// When it is asked for.
+    /// When a slot is free.
     Closed,
-    /// A pause after another one completed.
+    /// A recorded pause after another one completed.
     Think(Box<Thinking>),
 }
 
@@ -50,17 +50,17 @@ enum Timing {
 struct Next {
     access: Access,
     durable: bool,
-    /// How long after the first request it came, on the recorded clock.
+    /// Arrival on the recorded clock, since the first request.
     came: Duration,
     took: Option<Duration>,
-    /// Its place in the trace, from 1.
+    /// Position in the trace, from 1.
     number: u64,
 }
 
-/// What is remembered of a request in flight.
+/// State of a request in flight.
 #[derive(Clone, Copy, Default)]
 struct Slot {
-    /// Since when it could be submitted.
+    /// When it could have been submitted.
     eligible: Instant,
     turn: Turn,
     took: Option<Duration>,
@@ -99,7 +99,7 @@ impl<'a, I: Iterator<Item = Record>> Replayer<'a, I> {
         replayer
     }
 
-    /// Draws requests from the trace until enough are ahead.
+    /// Reads requests from the trace until enough are ahead.
     #[inline]
     fn draw<D: Device + ?Sized>(&mut self, device: &D) {
         while self.ahead.len() < AHEAD {
@@ -119,7 +119,7 @@ impl<'a, I: Iterator<Item = Record>> Replayer<'a, I> {
         }
     }
 
-    /// There is another request at the head.
+    /// Passes the new next request to the timing.
     #[inline]
     fn face(&mut self) {
         if let (Timing::Think(thinking), Some(next)) = (&mut self.timing, self.ahead.front()) {
@@ -137,7 +137,7 @@ impl<'a, I: Iterator<Item = Record>> Replayer<'a, I> {
         }
     }
 
-    /// The request of `slot` is over.
+    /// Frees the request of `slot`.
     #[inline]
     fn leave(&mut self, slot: u32, at: Instant) {
         if self.in_flight == self.slots.len() {
@@ -194,7 +194,7 @@ impl<D: Device + ?Sized, I: Iterator<Item = Record>> Client<D> for Replayer<'_, 
     }
 
     fn refused(&mut self, slot: u32, access: &Access, error: SubmitError, device: &D) -> bool {
-        // Anything else is no matter of this request alone.
+        // Other errors are not caused by this request alone.
         let leave_out = matches!(
             error,
             SubmitError::Unsupported { .. } | SubmitError::Rule { .. } | SubmitError::TooLong { .. }

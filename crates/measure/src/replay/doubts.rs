@@ -1,29 +1,29 @@
-//! What there is to doubt in a replay.
+//! Doubts about a replay.
 
 use super::{Fitted, Pace, Replay};
 use crate::doubt::{Doubt, Throughput, about_flash, about_samples, about_the_end};
 use crate::statistics::Slice;
 use flashlane_base::Duration;
 
-/// The share of a trace from which on what was left out makes it another one.
+/// Share of left out requests from which the trace is no longer the same.
 const LEFT_OUT_MATTERS: f64 = 0.01;
 
-/// The share of the median latency from which the replay's own lateness is said.
+/// Share of the median latency from which the replay's own lateness is reported.
 const LATE: f64 = 0.1;
 
-/// By how much longer than the trace a replay lasts, as a share, from which on the drive does not keep up …
+/// A drive is overloaded if the replay exceeds the trace's duration by this share, …
 const LATER: f64 = 0.05;
-/// … if at the trace's end this share of all requests still waits, …
+/// … if at the trace's end this share of all requests is still waiting, …
 const SHARE_BEHIND: f64 = 0.05;
-/// … and more than the few that a drive has in flight anyway.
+/// … and more requests than drives usually have in flight.
 const BEHIND_LEAST: f64 = 33.0;
 
 impl Replay {
-    /// What there is to doubt, gravest first. The means of a trace are exact, and none of it is a steady state: an
-    /// interval that is wide, or a latency that drifts, is no doubt here.
+    /// Returns the doubts, gravest first. A trace is not a sample of a steady state: a wide interval or a drifting
+    /// latency is not a doubt here.
     pub fn doubts(&self) -> Vec<Doubt> {
         let mut doubts = about_the_end(self.partial, self.failed, self.requests);
-        // Why it ended early comes before all else, and then what all its latencies mean.
+        // An early end comes first, then doubts about all latencies.
         let first = usize::from(self.partial.is_some());
         let fitted = &self.fitted;
         let mostly = fitted.refused as f64 >= LEFT_OUT_MATTERS * fitted.records as f64;
@@ -41,14 +41,14 @@ impl Replay {
         doubts
     }
 
-    /// That requests were left out.
+    /// Reports requests that were left out.
     fn doubt_about_left_out(&self) -> Option<Doubt> {
         let Fitted { refused, records, .. } = self.fitted;
         let first = *self.fitted.first_refused.first()?;
         Some(Doubt::LeftOut { requests: refused, records, first })
     }
 
-    /// What was changed in the trace so that it fits the device.
+    /// Reports changes to requests so that they fit the device.
     fn doubts_about_fit(&self) -> impl Iterator<Item = Doubt> {
         let fitted = &self.fitted;
         let where_any = |requests: u64, doubt: Doubt| (requests > 0).then_some(doubt);
@@ -66,8 +66,8 @@ impl Replay {
         doubts.into_iter().flatten()
     }
 
-    /// That the drive cannot keep up with the trace's time stamps: it needed longer than the trace lasts, and at the
-    /// trace's end many requests still waited.
+    /// Reports that the drive does not sustain the trace's time stamps: the replay lasted longer than the trace, and
+    /// many requests were still waiting at the trace's end.
     fn doubt_about_load(&self) -> Option<Doubt> {
         let asked_for = self.asked_for()?;
         let late = self.elapsed.as_s_f64() / asked_for.as_s_f64() - 1.0;
@@ -81,8 +81,8 @@ impl Replay {
         Some(Doubt::Overloaded { asked: self.asked()?, sustained, speed: speed / (1.0 + late) })
     }
 
-    /// Requests that completed later than so long after the first arrival; of a slice of time that lies on both sides,
-    /// its share.
+    /// Returns the number of requests that completed later than `time` after the first arrival; a slice of time that
+    /// contains the limit counts in proportion.
     fn completed_after(&self, time: Duration) -> f64 {
         let width = self.over_time.width().as_s_f64();
         let after = |(slice, at): (&Slice, u32)| {

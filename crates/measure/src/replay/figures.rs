@@ -1,11 +1,11 @@
-//! What a report draws of a replay: latency and throughput over its time, and how latencies are distributed.
+//! Figures of a replay: latency and throughput over time, and the distribution of latencies.
 
 use super::Replay;
 use crate::figures::distribution;
 use flashlane_result::replay::SliceRow;
 use flashlane_result::{Axis, Figure, Series};
 
-/// The figures of a replay; none where nothing was measured.
+/// Returns the figures of a replay; none where no request was measured.
 pub(super) fn of(replay: &Replay, slices: &[SliceRow]) -> Vec<Figure> {
     if replay.requests == 0 {
         return Vec::new();
@@ -19,7 +19,7 @@ pub(super) fn of(replay: &Replay, slices: &[SliceRow]) -> Vec<Figure> {
     ]
 }
 
-/// A curve over the slices; where a slice has no value, there is no point.
+/// Draws a curve over the slices that have a value.
 fn curve(
     name: &str,
     replay: &Replay,

@@ -1,4 +1,4 @@
-//! From what was recorded on one device to what another can be asked: nothing is bent that is not counted.
+//! Fits recorded requests to another device, and counts each change.
 
 use super::options::{Beyond, ReplayOptions, Unaligned};
 use crate::error::access_words;
@@ -7,22 +7,22 @@ use flashlane_device::{Lane, Profile, Request, RequestId, SubmitError};
 use flashlane_trace::Record;
 use flashlane_workload::Access;
 
-/// How the records of a trace fitted the device.
+/// Counts of changes that fitted a trace to the device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fitted {
     /// Records taken from the trace.
     pub records: u64,
-    /// Requests left out because they were of no length.
+    /// Requests left out because their length is zero.
     pub zero_length: u64,
     /// Requests moved to lie within the device.
     pub folded: u64,
     /// Requests widened to the device's units.
     pub widened: u64,
-    /// Requests left out because the device cannot be asked for them.
+    /// Requests left out because the device refuses them.
     pub refused: u64,
     /// The first of these.
     pub first_refused: Vec<Refusal>,
-    /// Requests whose time stamp lies before that of the request before them, and which so arrived together with it.
+    /// Requests with a time stamp before that of the request before them, replayed together with it.
     pub backwards: u64,
     /// Requests, in a think-time replay, whose duration was not recorded.
     pub untimed: u64,
@@ -32,35 +32,35 @@ pub struct Fitted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("request {number}, the {}: {reason}", access_words(access))]
 pub struct Refusal {
-    /// Its place in the trace, from 1.
+    /// Position in the trace, from 1.
     pub number: u64,
-    /// What it asked for.
+    /// The request.
     pub access: Access,
-    /// Why the device cannot be asked for it.
+    /// Why the device refuses it.
     pub reason: Unfitting,
 }
 
 /// Why a request of a trace cannot be replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfitting {
-    /// By the device's rules.
+    /// The device refuses it.
     #[error(transparent)]
     Device(#[from] SubmitError),
     /// The replay would last longer than the clock can count.
     #[error("it comes {after} after the first one, and a replay ends after {LONGEST}")]
     Late {
-        /// How long after the first request of the trace, at the speed of the replay.
+        /// Arrival after the first request, at the speed of the replay.
         after: Duration,
     },
 }
 
-/// Refusals that are named.
+/// Refusals listed in the result.
 const NAMED: usize = 5;
 
-/// The longest that a replay may last: a quarter of the clock (146 years).
+/// Longest replay: a quarter of the clock's range (146 years).
 pub(super) const LONGEST: Duration = Duration::from_ns(1 << 62);
 
-/// Fits records to a device, one after the other.
+/// Fits records to a device one by one.
 pub(super) struct Fit {
     profile: Profile,
     beyond: Beyond,
@@ -74,7 +74,7 @@ impl Fit {
         Self { profile, beyond: options.beyond, unaligned: options.unaligned, fitted }
     }
 
-    /// The request that a record stands for; `None` where it is left out.
+    /// Returns the request of a record; `None` where it is left out.
     #[inline]
     pub(super) fn fit(&mut self, record: &Record) -> Option<Access> {
         self.fitted.records += 1;
@@ -96,14 +96,14 @@ impl Fit {
     #[cold]
     fn bend(&mut self, asked: Access, mut error: SubmitError) -> Option<Access> {
         let (mut access, mut folded, mut widened) = (asked, false, false);
-        // Once folded and widened it lies within the device, on its units: there is no third turn.
+        // A folded and widened request fits, so there are at most two iterations.
         loop {
             match error {
                 SubmitError::OutOfRange { capacity_bytes, .. }
                     if !folded && self.beyond == Beyond::Fold && access.length_bytes <= capacity_bytes =>
                 {
                     folded = true;
-                    // One request stays one: what would reach over the end ends at it.
+                    // A request is not split: one that would exceed the end is moved to end there.
                     access.offset_bytes %= capacity_bytes;
                     access.offset_bytes = access.offset_bytes.min(capacity_bytes - access.length_bytes);
                 }
@@ -130,7 +130,7 @@ impl Fit {
         Some(access)
     }
 
-    /// Notes that request `number` is left out.
+    /// Counts request `number` as left out.
     #[cold]
     pub(super) fn refuse(&mut self, number: u64, access: Access, reason: Unfitting) {
         self.fitted.refused += 1;

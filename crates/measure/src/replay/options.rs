@@ -5,86 +5,83 @@ use flashlane_base::Seed;
 /// How a trace is replayed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReplayOptions {
-    /// What decides when a request is issued.
+    /// When requests are issued.
     pub pace: Pace,
-    /// What becomes of requests that reach beyond the device's end.
+    /// Handling of requests beyond the device's end.
     pub beyond: Beyond,
-    /// What becomes of requests that do not begin and end on the device's units.
+    /// Handling of requests that are not aligned to the device's units.
     pub unaligned: Unaligned,
-    /// The root of the randomness by which samples are drawn.
+    /// Seed for drawing samples.
     pub seed: Seed,
 }
 
-/// What decides when a request is issued.
+/// When requests are issued.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// Its time stamp, whatever the device does: the replayed time runs `speed` times as fast as the recorded. What
-    /// the device cannot take yet waits in order, and is late since its time stamp.
+    /// At their time stamps, `speed` times as fast as recorded. Requests that the full device cannot take wait in
+    /// order, and their latency counts from their time stamp.
     Open {
         /// Above zero; 1 is as recorded.
         speed: f64,
     },
-    /// The completions before it: so many requests are in flight at a time. Time stamps are not looked at.
+    /// On completions: `depth` requests are in flight, and time stamps are ignored.
     Closed {
         /// Requests in flight, at least 1.
         depth: u32,
     },
-    /// Both: a request comes as long after a completion as it came in the recording, after the completion that was
-    /// then the last before it. Requests keep their order. One whose duration was not recorded counts as completed
-    /// when it was issued, so that the time between two such requests is taken for the second one's pause.
+    /// A recorded pause after a completion: the last one recorded before the request. Requests keep their order. A
+    /// request without a recorded duration counts as completed when it was issued, so that the time between two such
+    /// requests counts as the second one's pause.
     Think {
-        /// Above zero: pauses last so much less.
+        /// Above zero: pauses are divided by it.
         speed: f64,
     },
 }
 
-/// What becomes of requests that reach beyond the device's end.
+/// Handling of requests beyond the device's end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Beyond {
-    /// They are left out, counted, and the first ones named.
+    /// They are left out and counted, and the first ones listed.
     #[default]
     Refuse,
-    /// Their offset is taken modulo the device's capacity; where the request then still reaches beyond the end, it is
-    /// moved to end there. One that is longer than the device is left out.
+    /// Their offset is taken modulo the device's capacity; a request that still exceeds the end is moved to end there.
+    /// One longer than the device is left out.
     Fold,
 }
 
-/// What becomes of requests that do not begin and end on the device's units.
+/// Handling of requests that are not aligned to the device's units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unaligned {
-    /// They are widened to whole units, as an operating system would, except that what a write adds is not read
+    /// They are widened to whole units, as by an operating system, but without reading the bytes added to a write
     /// first.
     #[default]
     Widen,
-    /// They are left out, counted, and the first ones named.
+    /// They are left out and counted, and the first ones listed.
     Refuse,
 }
 
-/// Why a pace cannot be.
+/// Error of an invalid pace.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum PaceError {
-    /// The speed is none.
-    #[error("a speed of {given} cannot be had: it is a number above 0, and 1 is as recorded")]
+    /// The speed is invalid.
+    #[error("a speed of {given} is invalid: allowed are numbers above 0, where 1 is as recorded")]
     Speed {
-        /// What was given.
+        /// The value given.
         given: f64,
     },
-    /// The depth is none.
-    #[error(
-        "a depth of {given} cannot be had: 1 to {MOST_IN_FLIGHT} requests are in flight in a closed loop"
-    )]
+    /// The depth is invalid.
+    #[error("a depth of {given} is invalid: allowed are 1 to {MOST_IN_FLIGHT} requests in flight")]
     Depth {
-        /// What was given.
+        /// The value given.
         given: u32,
     },
 }
 
-/// The most requests in flight, as many as the deepest queue of NVMe holds. A device that takes more is not given
-/// more.
+/// Most requests in flight, also on deeper devices: the depth of the deepest NVMe queue.
 pub const MOST_IN_FLIGHT: u32 = 1 << 16;
 
 impl Default for ReplayOptions {
-    /// At the time stamps as recorded; what lies beyond the end is left out, what is unaligned is widened.
+    /// At recorded speed; requests beyond the end are left out, unaligned ones widened.
     fn default() -> Self {
         Self {
             pace: Pace::Open { speed: 1.0 },
@@ -105,10 +102,10 @@ impl Pace {
         }
     }
 
-    /// Whether there is such a pace.
+    /// Checks the pace.
     ///
     /// # Errors
-    /// [`PaceError`] names the number that cannot be.
+    /// [`PaceError`] contains the invalid number.
     pub fn check(self) -> Result<(), PaceError> {
         match self {
             Self::Open { speed } | Self::Think { speed } if !(speed.is_finite() && speed > 0.0) => {

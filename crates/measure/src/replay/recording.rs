@@ -1,11 +1,12 @@
-//! What a replay notes of each completion.
+//! Records the completions of a replay.
 
 use crate::statistics::{BatchMeans, OverTime, Sample, Samples};
 use flashlane_base::{Duration, Histogram, Instant, Operation, Random};
 use flashlane_device::Completion;
 use flashlane_workload::Access;
 
-/// Latencies by operation, in the order of [`Operation`]; made on first use, because one is a third of a megabyte.
+/// Latencies by operation, in the order of [`Operation`]; allocated on first use, because one takes a third of a
+/// megabyte.
 #[derive(Clone, Debug, Default)]
 pub struct ByOperation([Option<Box<Histogram>>; OPERATIONS.len()]);
 
@@ -18,17 +19,17 @@ impl ByOperation {
         self.0[operation as usize].get_or_insert_with(Box::default).record(latency);
     }
 
-    /// The latencies of one operation; `None` where it did not occur.
+    /// Returns the latencies of one operation; `None` where it did not occur.
     pub fn of(&self, operation: Operation) -> Option<&Histogram> {
         self.0[operation as usize].as_deref()
     }
 
-    /// The operations that occurred, with their latencies.
+    /// Returns the operations that occurred, with their latencies.
     pub fn iter(&self) -> impl Iterator<Item = (Operation, &Histogram)> {
         OPERATIONS.into_iter().filter_map(|operation| Some((operation, self.of(operation)?)))
     }
 
-    /// The latencies of all accesses: of every operation but flushes.
+    /// Returns the latencies of all operations except flushes.
     pub fn all(&self) -> Histogram {
         let mut all = Histogram::new();
         let accesses = self.iter().filter(|(operation, _)| *operation != Operation::Flush);
@@ -40,28 +41,28 @@ impl ByOperation {
 /// One of the slowest requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slow {
-    /// From its arrival to its completion.
+    /// Time from arrival to completion.
     pub latency: Duration,
-    /// From its submission to its completion.
+    /// Time from submission to completion.
     pub device_latency: Duration,
-    /// When it arrived, since the replay began.
+    /// Arrival, since the replay began.
     pub arrived: Duration,
-    /// What it was.
+    /// The request.
     pub access: Access,
 }
 
-/// Requests that are kept as the slowest.
+/// Number of slowest requests kept.
 const SLOWEST: usize = 10;
 
 /// A finished request.
 pub(super) struct Finished<'a> {
     pub access: &'a Access,
-    /// When it arrived.
+    /// Its arrival.
     pub due: Instant,
     pub completion: &'a Completion,
-    /// Since when it could have been submitted, where the replay's own lateness counts.
+    /// When it could have been submitted, where the replay's own lateness is measured.
     pub eligible: Option<Instant>,
-    /// How long it took when it was recorded.
+    /// Recorded duration.
     pub took: Option<Duration>,
 }
 
@@ -79,7 +80,7 @@ pub(super) struct Recording {
     pub over_time: OverTime,
     pub batches: BatchMeans,
     pub samples: Samples,
-    /// The very slowest first; among equals, who completed first.
+    /// The slowest first; among equals, the first completed.
     pub slowest: Vec<Slow>,
 }
 
@@ -131,7 +132,7 @@ impl Recording {
         }
     }
 
-    /// Counts a read, write or trim; a flush, which is no access, is in its own latencies only, as in a run.
+    /// Counts a read, write or trim. Flushes have only latencies, as in a run.
     #[inline]
     fn note_access(&mut self, finished: &Finished<'_>, latency: Duration) {
         let Finished { access, completion, .. } = *finished;

@@ -1,4 +1,4 @@
-//! How a replay becomes its result, `flashlane.replay/1`.
+//! Converts a replay to its result, `flashlane.replay/1`.
 
 use super::{Pace, Replay, figures};
 use crate::rate::per_second;
@@ -69,7 +69,7 @@ fn fitted(replay: &Replay) -> FittedRow {
 
 fn slices(replay: &Replay) -> Vec<SliceRow> {
     let (width, all) = (replay.over_time.width(), replay.over_time.slices());
-    // The last of several is only partly filled; a rate over that part would be a spike.
+    // The last of several slices is only partly filled; a rate over that part would be a spike.
     let lasts = if all.len() == 1 { replay.elapsed } else { width };
     let row = |(slice, at): (&crate::statistics::Slice, u64)| {
         let from = width * at;

@@ -1,4 +1,4 @@
-//! Replays against drives that can be worked out by hand, and against a model.
+//! Replays against drives with known service times, and against a model.
 
 use super::*;
 use crate::tests::Scripted;
@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 
 const SECTOR: u64 = 512;
 
-/// A read of one sector, so many microseconds into the trace.
+/// A read of one sector, `at_us` into the trace.
 fn read(at_us: u64, sector: u64) -> Record {
     Record {
         at: Instant::from_ns(at_us * 1_000),
@@ -60,7 +60,7 @@ fn in_an_open_loop_what_waits_for_a_full_device_is_late_since_its_time_stamp() {
     assert_eq!((result.requests, result.waited, device.most_in_flight), (5, 2, 2));
     assert_eq!(result.elapsed, Duration::from_us(1100));
     assert_eq!(result.counters.get("requests_taken"), Some(5));
-    assert_eq!(result.lateness.map(|h| h.len()), None, "a simulated device is asked in time");
+    assert_eq!(result.lateness.map(|h| h.len()), None, "a simulated device has no lateness");
     let slowest: Vec<u64> = result.slowest.iter().map(|slow| slow.latency.as_ns() / 1_000).collect();
     assert_eq!(slowest, [370, 280, 190, 100, 100]);
     assert_eq!(result.slowest[0].arrived, Duration::from_us(30));
@@ -99,7 +99,7 @@ fn a_closed_loop_keeps_its_depth_in_flight_and_does_not_look_at_the_time() {
     assert_eq!((result.fitted.backwards, result.waited), (0, 0));
     let order: Vec<u64> = device.log.iter().map(|request| request.offset_bytes / SECTOR).collect();
     assert_eq!(order, (0..400).collect::<Vec<_>>());
-    // More than the device takes: the rest waits, and that counts.
+    // At a depth above the device's, the rest waits, and latency includes the wait.
     let mut device = Scripted::new(4, 4, 100);
     let records: Vec<Record> = (0..400).map(|i| read(0, i)).collect();
     let result = replayed(&mut device, records, &paced(Pace::Closed { depth: 8 }));
@@ -116,7 +116,7 @@ fn thinking_keeps_the_pause_after_the_completion_that_came_before() {
         || vec![took(read(0, 0), 40), took(read(50, 1), 30), took(read(50, 2), 50), took(read(100, 3), 9)];
     let mut device = Scripted::new(8, 8, 200);
     let result = replayed(&mut device, records(), &paced(Pace::Think { speed: 1.0 }));
-    // Request 3 came at 100, when both had completed, the later of them just then.
+    // Request 3 arrived at 100, when both had completed, the later of them at that time.
     assert_eq!(submissions_us(&device), [0, 210, 210, 410]);
     assert_eq!(latencies_us(&result), [200; 4]);
     assert_eq!((result.fitted.untimed, result.waited), (0, 0));
@@ -128,8 +128,8 @@ fn thinking_keeps_the_pause_after_the_completion_that_came_before() {
 
 #[test]
 fn thinking_waits_for_the_very_request_that_was_waited_for() {
-    // Request 2 came 5 after request 1, while request 0 was still going on; in the replay one server takes them in
-    // their order, so that 1 ends at 200.
+    // Request 2 arrived 5 after request 1 completed, while request 0 was still in flight; in the replay one server
+    // takes them in order, so that 1 ends at 200.
     let records = vec![took(read(0, 0), 1000), took(read(10, 1), 20), took(read(35, 2), 10)];
     let mut device = Scripted::new(8, 1, 100);
     replayed(&mut device, records, &paced(Pace::Think { speed: 1.0 }));
@@ -138,8 +138,8 @@ fn thinking_waits_for_the_very_request_that_was_waited_for() {
 
 #[test]
 fn thinking_keeps_the_order_of_the_trace_and_counts_from_when_a_request_could_come() {
-    // Request 3 came 5 after request 0 was over, and request 2 before that, 1 after request 1. In the replay request 0
-    // is over first: 5 after it, at 105, request 2 is still to come.
+    // Request 3 arrived 5 after request 0 completed, and request 2 before that, 1 after request 1. In the replay
+    // request 0 completes first: 5 after it, at 105, request 2 has not been issued.
     let records =
         vec![took(read(0, 0), 105), took(read(1, 1), 99), took(read(101, 2), 50), took(read(110, 3), 9)];
     let mut device = Scripted::new(8, 1, 100);
@@ -215,7 +215,7 @@ fn what_lies_beyond_the_end_is_refused_or_folded_and_what_is_unaligned_widened_o
     assert!(words.starts_with("request 2, the read of 512 B at offset 1 GiB: "), "{words}");
 
     let (taken, fitted) = go(Beyond::Fold, Unaligned::Refuse);
-    // What would still reach beyond the end is moved to end there.
+    // A folded request that still exceeds the end is moved to end there.
     let last = (capacity - 1024, 1024);
     assert_eq!(taken, [(capacity - 512, 512), (0, 512), (4096, 1024), last, last]);
     assert_eq!((fitted.refused, fitted.widened, fitted.folded), (4, 0, 4));
@@ -226,7 +226,8 @@ fn what_lies_beyond_the_end_is_refused_or_folded_and_what_is_unaligned_widened_o
 }
 
 proptest! {
-    /// Modulo the capacity, or ending at it: what is folded keeps its length, and nothing else is moved.
+    /// Folded requests keep their length and start at their offset modulo the capacity, or end at the capacity; other
+    /// requests do not move.
     #[test]
     fn a_folded_request_is_one_request_of_its_length_within_the_device(
         asked in prop::collection::vec((0_u64..1 << 24, 1_u64..1 << 13), 1..40)
@@ -282,7 +283,7 @@ fn a_request_after_the_end_of_time_is_left_out() {
     assert!(matches!(result.fitted.first_refused[0].reason, Unfitting::Late { .. }));
 }
 
-/// A device whose time is real, and which wakes its caller up 7 us late; it has no trims.
+/// A real device that wakes its caller 7 us late, and has no trims.
 struct Oversleeping(Scripted);
 
 impl Device for Oversleeping {
@@ -314,7 +315,7 @@ impl Oversleeping {
 #[test]
 fn on_a_real_device_the_replays_own_lateness_is_measured_and_doubted() {
     let mut device = Oversleeping::new(1, 1, 20);
-    // The third waits for the second, and is submitted as soon as that is done: that is not the replay's lateness.
+    // The third waits for the second and is submitted at its completion, so that it is not late.
     let records = [read(0, 0), read(1000, 1), read(1010, 2), read(2000, 3)];
     let result = replay(&mut device, records, &ReplayOptions::default(), Options::default()).unwrap();
     assert_eq!(submissions_us(&device.0), [0, 1007, 1027, 2007]);
@@ -327,7 +328,7 @@ fn on_a_real_device_the_replays_own_lateness_is_measured_and_doubted() {
     let mut device = Oversleeping::new(1, 1, 20);
     let closed = paced(Pace::Closed { depth: 1 });
     let result = replay(&mut device, [read(0, 0), read(0, 1)], &closed, Options::default()).unwrap();
-    assert!(result.lateness.is_none(), "nothing has a time there");
+    assert!(result.lateness.is_none(), "requests have no arrival time there");
 }
 
 #[test]
@@ -399,7 +400,7 @@ fn the_result_has_all_of_it_and_can_be_read_again() {
     assert_eq!(serde_json::from_str::<ReplayResult>(&json).unwrap(), result);
 }
 
-/// As in a run: one definition of what a request is.
+/// As in a run.
 #[test]
 fn flushes_are_in_no_number_but_their_own() {
     let flush = |at| Record { operation: Operation::Flush, length_bytes: 0, ..read(at, 0) };
@@ -453,7 +454,7 @@ fn a_null_device_takes_everything_in_time() {
 
 proptest! {
     /// One server, first come first served, with room for `depth`: requests are submitted in order, each when it has
-    /// arrived and there is room, and take their turn.
+    /// arrived and there is room.
     #[test]
     fn an_open_loop_is_a_queue_first_come_first_served(
         gaps in prop::collection::vec(0..300_u64, 1..200), depth in 1..8_u32, service in 1..200_u64,
@@ -483,12 +484,12 @@ proptest! {
         let late = arrivals.iter().zip(&submitted).filter(|(at, submitted)| **submitted > *at - first).count();
         prop_assert_eq!(result.waited, late as u64);
         prop_assert!(device.most_in_flight <= depth as usize);
-        // And again the same.
+        // A second replay gives the same result.
         let again = replayed(&mut Scripted::new(depth, 1, service), records, &ReplayOptions::default());
         prop_assert_eq!(again.samples, result.samples);
     }
 
-    /// Whatever the pace and the recording: each request is replayed once, in order.
+    /// At any pace and recording, each request is replayed once, in order.
     #[test]
     fn each_request_is_replayed_once_in_order(
         requests in prop::collection::vec((0..300_u64, prop::option::of(0..500_u64)), 1..100),
@@ -522,7 +523,8 @@ fn codes(replay: &Replay) -> Vec<&'static str> {
 
 #[test]
 fn a_drive_that_cannot_keep_up_is_told_first() {
-    // One server of 100 us is asked every 50 us: it sustains half, and at the end half of the requests wait.
+    // One server of 100 us gets a request every 50 us: it sustains half the rate, and at the end half of the requests
+    // wait.
     let records: Vec<Record> = (0..2000).map(|n| read(n * 50, n)).collect();
     let overloaded = replayed(&mut Scripted::new(4, 1, 100), records.clone(), &ReplayOptions::default());
     assert_eq!(codes(&overloaded)[0], "overloaded");
@@ -534,12 +536,12 @@ fn a_drive_that_cannot_keep_up_is_told_first() {
     for part in ["asks 10 MB/s (20010 requests/s)", "sustains 5.12 MB/s", "--speed 0.4", "--pace think"] {
         assert!(message.contains(part), "{message}");
     }
-    // At the speed that it names, and with the paces.
+    // At the suggested speed, and with the suggested paces.
     for pace in [Pace::Open { speed: 0.45 }, Pace::Think { speed: 1.0 }, Pace::Closed { depth: 4 }] {
         let replay = replayed(&mut Scripted::new(4, 1, 100), records.clone(), &paced(pace));
         assert!(!codes(&replay).contains(&"overloaded"), "{pace:?}");
     }
-    // The same where the drive takes all of it, and queues it itself.
+    // The same where the drive queues all requests itself.
     let deep = replayed(&mut Scripted::new(4096, 1, 100), records, &ReplayOptions::default());
     assert_eq!(codes(&deep)[0], "overloaded");
 }
@@ -552,7 +554,7 @@ fn a_burst_that_the_drive_recovers_from_is_no_overload() {
     let replay = replayed(&mut Scripted::new(4, 1, 100), bursts, &ReplayOptions::default());
     assert!(replay.waited > 250, "{}", replay.waited);
     assert!(!codes(&replay).contains(&"overloaded"));
-    // Requests that all come at once have no rate.
+    // Requests that all arrive at once have no rate.
     let at_once = replayed(&mut Scripted::new(4, 1, 100), vec![read(5, 0); 500], &ReplayOptions::default());
     assert!(!codes(&at_once).contains(&"overloaded"));
     assert_eq!(at_once.asked(), None);

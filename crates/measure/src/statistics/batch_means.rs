@@ -21,7 +21,7 @@ pub struct Confidence {
     pub mean_ns: f64,
     /// Half the width of the 95% confidence interval, in nanoseconds.
     pub half_width_ns: f64,
-    /// Batches it stands on.
+    /// Number of batches.
     pub batches: u32,
     /// Whether neighbouring batches are still correlated: the interval is then too narrow.
     pub correlated: bool,
@@ -44,12 +44,12 @@ pub struct BatchMeans {
 }
 
 impl BatchMeans {
-    /// Nothing collected.
+    /// Creates an empty collector.
     pub fn new() -> Self {
         Self { sums_ns: Vec::with_capacity(BATCHES), sum_ns: 0, count: 0, length: FIRST_LENGTH }
     }
 
-    /// Adds one latency; true where that filled a batch, so that the interval has changed.
+    /// Adds a latency. Returns whether it completed a batch, which changes the interval.
     #[inline]
     pub fn record(&mut self, latency: Duration) -> bool {
         self.sum_ns = self.sum_ns.saturating_add(latency.as_ns());
@@ -73,8 +73,8 @@ impl BatchMeans {
         }
     }
 
-    /// The mean latency in nanoseconds in five equal parts of the run, for the rule of
-    /// [`super::steady_state`]; `None` before half the batches are full.
+    /// Returns the mean latency in nanoseconds in five equal parts of the run, for the rule of [`super::steady_state`];
+    /// `None` before half the batches are full.
     pub fn rounds(&self) -> Option<[f64; steady_state::ROUNDS]> {
         let batches = self.sums_ns.len() / steady_state::ROUNDS;
         if self.sums_ns.len() < BATCHES / 2 {
@@ -90,7 +90,7 @@ impl BatchMeans {
         Some(std::array::from_fn(round))
     }
 
-    /// The interval; `None` before half the batches are full.
+    /// Returns the interval; `None` before half the batches are full.
     pub fn confidence(&self) -> Option<Confidence> {
         let n = self.sums_ns.len();
         if n < BATCHES / 2 {

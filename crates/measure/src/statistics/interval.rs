@@ -1,9 +1,9 @@
-//! Student's t, by which the mean of few independent values has an interval.
+//! Student's t, for confidence intervals of means of few independent values.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// How many standard errors of the mean an interval of this two-sided `level` reaches to each side, with so many degrees
-/// of freedom. Requires: a level between 0 and 1, and at least one degree of freedom.
+/// Returns the half width of the two-sided confidence interval at `level`, in standard errors of the mean, for
+/// `freedom` degrees of freedom. Requires: a level between 0 and 1, and at least one degree of freedom.
 pub fn student_t(level: f64, freedom: u64) -> f64 {
     let t = StudentsT::new(0.0, 1.0, freedom as f64).expect("at least one degree of freedom");
     t.inverse_cdf(0.5 + level / 2.0)

@@ -1,11 +1,11 @@
-//! How latency and throughput went over time, in bounded memory and without knowing beforehand how long it takes.
+//! Latency and throughput over time, in bounded memory for a run of unknown length.
 //!
-//! Time is cut into slices of equal width. When there are too many, each two neighbours become one and the width
-//! doubles. Quantiles of a slice come from a coarse histogram, at most 6.25% too long; all else is exact.
+//! Time is cut into slices of equal width. When there are too many, pairs of neighbours are merged and the width
+//! doubles. Quantiles of a slice come from a coarse histogram, at most 6.25% too high; all else is exact.
 
 use flashlane_base::{Duration, Histogram};
 
-/// Slices before neighbours are merged: with fewer than half as many, a curve over them is still smooth.
+/// Slices before neighbours are merged: a curve over half as many is still smooth.
 const SLICES: usize = 256;
 /// Width of the first slices.
 const FIRST_WIDTH: Duration = Duration::from_ms(1);
@@ -15,27 +15,28 @@ const FIRST_WIDTH: Duration = Duration::from_ms(1);
 pub struct OverTime {
     width: Duration,
     slices: Vec<Slice>,
-    /// The slice of the latest completion and when it ends, so that most need no division.
+    /// The slice of the latest completion and its end, so that most completions need no division.
     current: usize,
     current_end_ns: u64,
 }
 
-/// What completed within one slice of time.
+/// Completions within one slice of time.
 #[derive(Clone, Debug, Default)]
 pub struct Slice {
-    /// Latencies; coarse, and absent where nothing completed.
+    /// Latencies, in a coarse histogram; `None` where no request completed.
     pub latencies: Option<Box<Histogram>>,
-    /// Bytes that the requests moved.
+    /// Bytes that the requests transferred.
     pub bytes: u64,
 }
 
 impl OverTime {
-    /// Nothing collected.
+    /// Creates an empty collector.
     pub fn new() -> Self {
         Self { width: FIRST_WIDTH, slices: Vec::new(), current: 0, current_end_ns: 0 }
     }
 
-    /// Adds a request that completed `at` after the beginning; completions come in the order of their times.
+    /// Adds a request that completed `at` after the beginning. The caller guarantees that completions come in the order
+    /// of their times.
     #[inline]
     pub fn record(&mut self, at: Duration, latency: Duration, bytes: u64) {
         if at.as_ns() >= self.current_end_ns {

@@ -1,17 +1,17 @@
-//! The two phases of a run: how long it starts up, and after how many I/Os the running phase repeats itself.
+//! The two phases of a run: its start-up, and the running phase with its period.
 //!
-//! A drive that has a buffer or erased blocks in store is cheap to write until they are used up (the start-up phase),
-//! and from then on oscillates between cheap and expensive I/Os (the running phase). A mean says something only if the
-//! first is left out and the second holds several periods (Bouganim, Jonsson, Bonnet: "uFLIP: Understanding Flash IO
-//! Patterns", CIDR 2009, section 4.2, which read both off a plot and left finding them automatically to others).
+//! A drive with a buffer or spare erased blocks is cheap to write until they are used up (the start-up phase), and from
+//! then on oscillates between cheap and expensive I/Os (the running phase). A mean is valid only without the first and
+//! over several periods of the second (Bouganim, Jonsson, Bonnet: "uFLIP: Understanding Flash IO Patterns", CIDR 2009,
+//! section 4.2, which read both off a plot and left their detection to others).
 //!
-//! [`Phases::of`] finds both in the response times of one long run, in the order of submission, and [`counts`] what
-//! follows for the runs to be measured: uFLIP's `IOIgnore` and `IOCount`. Neither phase is made up: irregular expensive
-//! I/Os are no period, and a run that is alike from its first I/O on has a start-up of none.
+//! [`Phases::of`] finds both in the response times of one long run, in the order of submission, and [`counts`] derives
+//! the lengths of later runs: uFLIP's `IOIgnore` and `IOCount`. Irregular expensive I/Os are not a period, and a run
+//! that does not change from its first I/O on has no start-up.
 //!
-//! The end of the start-up shows in two ways, which are joined here: by the distribution of response times
-//! (`change`), and by the rhythm of the running phase (`periodicity`), which is missing before (`carried_back`).
-//! SNIA's rule for steady state is applied to the same series, to be compared.
+//! Two methods find the end of the start-up, and are combined here: the distribution of response times (`change`), and
+//! the period of the running phase (`periodicity`), which is missing before (`carried_back`). SNIA's rule for steady
+//! state is applied to the same series for comparison.
 //!
 //! Cost: a sort and some transforms; `cargo bench -p flashlane-measure --bench phases` says how long they take.
 
@@ -36,62 +36,62 @@ use periodicity::{Rhythm, Search};
 pub struct Phases {
     /// I/Os of the run.
     pub requests: usize,
-    /// The phase before the running one.
+    /// The start-up phase.
     pub startup: Startup,
     /// The mean response time of the running phase, in nanoseconds.
     pub running_mean_ns: f64,
-    /// After how many I/Os the running phase repeats itself; `None` where it does not.
+    /// Period of the running phase; `None` where it has none.
     pub period: Option<Period>,
-    /// Since when SNIA's rule calls the same run steady; `None` where it never does, or the run is too short.
+    /// Where SNIA's rule calls the run steady; `None` where it never does, or the run is too short.
     pub snia: Option<Steady>,
-    /// What there is to doubt.
+    /// Doubts about the phases.
     pub doubts: Vec<PhaseDoubt>,
 }
 
 /// The start-up phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Startup {
-    /// I/Os before the running phase: 0 where the run is alike from its beginning.
+    /// I/Os before the running phase; 0 without a start-up.
     pub requests: usize,
     /// Their mean response time in nanoseconds; `None` where there are none.
     pub mean_ns: Option<f64>,
-    /// What it was recognised by; `None` where there is none.
+    /// How it was recognised; `None` without a start-up.
     pub evidence: Option<Evidence>,
 }
 
-/// What a start-up was recognised by.
+/// How a start-up was recognised.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Evidence {
     /// Its response times have another distribution.
     Distribution {
-        /// How far its distribution is from that of the running phase, in multiples of what chance and the most
-        /// unlike stretch of its length within the running phase reach: at least 3.
+        /// Divergence from the distribution of the running phase, in multiples of the greatest divergence by chance or
+        /// of a stretch of its length within the running phase: at least 3.
         clarity: f64,
     },
-    /// It lacks the rhythm of the running phase.
+    /// It lacks the period of the running phase.
     Rhythm,
 }
 
 /// The period of the running phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Period {
-    /// I/Os from one round to the next: at least 2.
+    /// Length in I/Os, at least 2.
     pub requests: usize,
-    /// The share of the variation of (logarithmic) response times that comes round again, above 0 to 1.
+    /// Share of the variation of (logarithmic) response times that is periodic, above 0 to 1.
     pub strength: f64,
-    /// Of that, the share that still does so two periods later, 0 to 1: near 1 for a period that is strictly kept.
+    /// Share of the strength that remains two periods later, 0 to 1: near 1 for a regular period.
     pub coherence: f64,
-    /// How many periods the running phase of this run holds.
+    /// Number of periods in the running phase.
     pub cycles: f64,
 }
 
-/// Fewer I/Os tell nothing about phases.
+/// Fewest I/Os in which phases can be found.
 pub const LEAST_REQUESTS: usize = 256;
 
 impl Phases {
     /// Finds the phases of a run from its response times in nanoseconds, in the order of submission.
     ///
-    /// A run of less than [`LEAST_REQUESTS`] gets neither start-up nor period, and a doubt.
+    /// A run of less than [`LEAST_REQUESTS`] gets neither start-up nor period, but a doubt.
     pub fn of(latencies_ns: &[u64]) -> Self {
         let requests = latencies_ns.len();
         let mut doubts = Vec::new();
@@ -116,7 +116,7 @@ impl Phases {
     }
 }
 
-/// The end of the start-up by either of its signs.
+/// Combines both methods of finding the end of the start-up.
 fn join(
     beginning: Beginning,
     rhythm: Option<Rhythm>,
@@ -129,7 +129,7 @@ fn join(
     };
     let Some(rhythm) = rhythm else { return by_distribution };
     match carried_back::sets_in(logs, &rhythm, settled) {
-        // The rhythm is seen to begin with one of its rounds only: within that, the distribution knows better.
+        // The start of the rhythm is known to a period; within a period, the distribution is more exact.
         Some(at) if by_distribution.0 as f64 + rhythm.period <= at as f64 => (at, Some(Evidence::Rhythm)),
         _ => by_distribution,
     }

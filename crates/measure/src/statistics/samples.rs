@@ -1,28 +1,28 @@
-//! Single requests in bounded memory: all of a short run, an even draw of a long one.
+//! Samples of single requests in bounded memory: all of a short run, an even sample of a long one.
 //!
-//! The run is cut into windows of equal length and one request of each is kept, chosen at random: a drive's behaviour
-//! is periodic in its channels and stripes, and a fixed step would beat with it. When the room is full, one of each
-//! two neighbours goes, by a coin, and the windows double. Against a reservoir (Vitter 1985) this spreads the samples
-//! evenly over time, and costs one comparison a request instead of two logarithms a replacement.
+//! The run is cut into windows of equal length and one random request of each is kept: a drive's behaviour is periodic
+//! in its channels and stripes, and a fixed step would alias with it. When the memory is full, one of each two
+//! neighbours is dropped at random, and the windows double. Compared to a reservoir (Vitter 1985) this spreads the
+//! samples evenly over time, and costs one comparison per request instead of two logarithms per replacement.
 
 use flashlane_base::{Operation, Random};
 
-/// One request as it was measured.
+/// One measured request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// When it was due, in nanoseconds since measuring began (zero for one that was in flight then).
+    /// When its latency began, in nanoseconds since measuring began (zero for one already in flight).
     pub submitted_ns: u64,
-    /// How long it took, in nanoseconds.
+    /// Latency in nanoseconds.
     pub latency_ns: u64,
-    /// First byte on the device.
+    /// Offset on the device.
     pub offset_bytes: u64,
-    /// The job, by its index in the workload.
+    /// Index of its job in the workload.
     pub job: u32,
-    /// What it did.
+    /// Operation of the request.
     pub operation: Operation,
 }
 
-/// Keeps all requests while there is room, then an even draw.
+/// Keeps all requests while there is room, then an even sample.
 #[derive(Clone, Debug)]
 pub struct Samples {
     kept: Vec<Sample>,
@@ -30,14 +30,14 @@ pub struct Samples {
     seen: u64,
     /// The number of the next request to keep.
     next: u64,
-    /// The first request beyond the window in which `next` lies.
+    /// Number of the first request beyond the window of `next`.
     window_end: u64,
     window: u64,
     random: Random,
 }
 
 impl Samples {
-    /// Room for `room` samples (for an odd number, one fewer).
+    /// Creates a collector of up to `room` samples (for an odd number, one fewer).
     pub fn new(room: usize, random: Random) -> Self {
         let room = room & !1;
         let next = if room == 0 { u64::MAX } else { 0 };
@@ -57,7 +57,7 @@ impl Samples {
         if self.kept.len() == self.room {
             let half = self.window;
             self.halve();
-            // The window that this request was to stand for has doubled too: by a coin, one of its other half does.
+            // The window of this request has doubled: with probability 1/2 its second half supplies the sample.
             let stays = self.random.below(2) == 0;
             self.next = self.window_end + self.random.below(half);
             self.window_end += half;
@@ -78,12 +78,12 @@ impl Samples {
         self.window *= 2;
     }
 
-    /// How many requests were offered.
+    /// Number of requests offered.
     pub fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// The samples kept, in the order of their submission.
+    /// Returns the samples kept, in the order of their submission.
     pub fn into_samples(mut self) -> Vec<Sample> {
         self.kept.sort_by_key(|s| (s.submitted_ns, s.latency_ns, s.job, s.offset_bytes));
         self.kept

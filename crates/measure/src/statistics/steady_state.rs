@@ -8,19 +8,19 @@ pub const EXCURSION_MAX: f64 = 0.20;
 /// Largest change of the fitted line over the window, as a share of the average.
 pub const SLOPE_MAX: f64 = 0.10;
 
-/// How the last five rounds stand.
+/// Variation of the last five rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// Their average.
+    /// Average of the rounds.
     pub average: f64,
     /// Highest minus lowest, as a share of the average.
     pub excursion: f64,
-    /// Change of the least-squares line from the first to the last round, as a share of the average; signed.
+    /// Change of the least-squares line from the first to the last round, as a signed share of the average.
     pub slope: f64,
 }
 
 impl Window {
-    /// The last five of `rounds` (one measured value a round); `None` with fewer, or an average that is not positive.
+    /// Takes the last five of `rounds` (one value per round); `None` with fewer, or an average that is not positive.
     pub fn of(rounds: &[f64]) -> Option<Self> {
         let window = rounds.last_chunk::<ROUNDS>()?;
         let average = window.iter().sum::<f64>() / ROUNDS as f64;
@@ -40,28 +40,28 @@ impl Window {
         Some(Self { average, excursion: (highest - lowest) / average, slope: change / average })
     }
 
-    /// Whether the rule is met.
+    /// Returns whether the rule is met.
     pub fn is_steady(&self) -> bool {
         self.excursion <= EXCURSION_MAX && self.slope.abs() <= SLOPE_MAX
     }
 }
 
-/// Rounds after which the rule gives up.
+/// Most rounds tried.
 pub const ROUNDS_MAX: usize = 25;
 
-/// Since when a run is steady.
+/// Start of the steady state of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steady {
-    /// The first I/O of the first five rounds that meet the rule.
+    /// First I/O of the first five rounds that meet the rule.
     pub from: usize,
-    /// These rounds, of response times in nanoseconds.
+    /// These rounds, with response times in nanoseconds.
     pub window: Window,
 }
 
-/// Applies the rule to the response times of a run, cut into [`ROUNDS_MAX`] rounds of as many I/Os each: where it is
-/// first met. `None` where it never is, or where there are fewer I/Os than rounds.
+/// Finds where a run, cut into [`ROUNDS_MAX`] rounds of equal length, first meets the rule. `None` where it never does,
+/// or has fewer I/Os than rounds.
 ///
-/// SNIA's rounds are minutes of a test that ends when the rule is met; over a run that was made, they are its parts.
+/// SNIA's rounds are minutes of a test that ends when the rule is met; here they are parts of a complete run.
 pub fn since(latencies_ns: &[u64]) -> Option<Steady> {
     let length = latencies_ns.len() / ROUNDS_MAX;
     if length == 0 {

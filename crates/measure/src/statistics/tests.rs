@@ -24,7 +24,7 @@ fn an_interval_is_students_over_the_batches() {
     assert_eq!(record((0..511).map(|_| 5)).confidence(), None);
 }
 
-/// Latencies with a slow random walk about 10,000 ns: neighbours are alike over some thousand requests.
+/// Latencies with a slow random walk around 10,000 ns, correlated over some thousand requests.
 fn autocorrelated(seed: u64, n: usize) -> impl Iterator<Item = u64> {
     let mut random = Seed(seed).source();
     let mut state = 0.0;
@@ -138,7 +138,7 @@ fn slices_of_time_hold_everything_however_long_it_takes() {
         assert_eq!((latencies.len(), slice.bytes), (count, bytes), "slice {n}");
         assert_eq!(latencies.mean_ns(), sum as f64 / count as f64);
     }
-    // A gap of an hour, and of as long as there is.
+    // A gap of an hour, and of nearly the longest time.
     over_time.record(Duration::from_s(3600), latency(0), 0);
     over_time.record(Duration::from_ns(1 << 62), latency(0), 0);
     assert!(over_time.slices().len() <= 256);

@@ -1,4 +1,4 @@
-//! Rates, flushes, durable writes and ends of jobs, against the log of a scripted device.
+//! Rates, flushes, durable writes and access limits of jobs, against the log of a scripted device.
 
 use crate::doubt::about_flash;
 use crate::tests::Scripted;
@@ -31,7 +31,7 @@ fn poisson_arrivals_have_their_mean_and_spread() {
     let gaps: Vec<f64> = device.times.windows(2).map(|two| two[1].since(two[0]).as_us_f64()).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
     let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
-    // Of exponential gaps the deviation is the mean; its own error over 20,000 is below 1%.
+    // The deviation of exponential gaps equals their mean; its error over 20,000 is below 1%.
     assert!((mean - 10.0).abs() < 0.3, "{mean}");
     assert!((variance.sqrt() / mean - 1.0).abs() < 0.05, "{variance}");
 }
@@ -51,13 +51,13 @@ fn latency_counts_from_the_arrival() {
             panic!("depth {depth}: {:?}", result.doubts());
         };
         assert_eq!((offered_per_s, achieved_per_s), (20_000.0, 10_000.0));
-        assert_eq!(result.waited, 0, "what waits for a slot has not been refused by the device");
+        assert_eq!(result.waited, 0, "a request that waits for a slot was not refused by the device");
         let row = RunResult::from(&result);
         assert_eq!((row.offered_iops, row.jobs[0].offered_iops), (Some(20_000.0), Some(20_000.0)));
     }
 }
 
-/// The first accesses measured arrived during the warm-up: what completes is counted from there too.
+/// The first accesses measured arrived during the warm-up, so that both rates count from there.
 #[test]
 fn a_rate_is_compared_over_the_warm_up_too() {
     let mut device = Scripted::new(4, 1, 100);
@@ -156,7 +156,7 @@ fn each_job_ends_after_its_own_accesses() {
     assert_eq!(result.partial, None);
 }
 
-/// What has no terms takes the same requests at the same times beside a job that has.
+/// A job without terms issues the same requests at the same times beside a job with terms.
 #[test]
 fn pauses_are_as_they_were() {
     let mut device = Scripted::new(8, 8, 10);

@@ -1,4 +1,4 @@
-//! Verified runs on a device that keeps bytes and can be made to lose them.
+//! Verified runs on a device that stores data and can lose it.
 
 use crate::tests::Scripted;
 use crate::{Interruption, MeasureError, Mismatch, Options, Progress, Run, run, run_verified};
@@ -9,7 +9,7 @@ use flashlane_workload::Workload;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// Bytes over a scripted device: writes take effect when they complete, reads see what is there then.
+/// Data over a scripted device: writes take effect when they complete, and reads return the data of that time.
 struct Bytes {
     inner: Scripted,
     bytes: Vec<u8>,
@@ -22,13 +22,13 @@ struct Bytes {
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     None,
-    /// This write never reaches the medium.
+    /// This write is lost.
     Loses(u64),
-    /// Neither this write nor any after it does.
+    /// This write and all later ones are lost.
     LosesFrom(u64),
-    /// Of this write only the first sector does.
+    /// Only the first sector of this write is stored.
     Tears(u64),
-    /// This write lands 1 MiB behind its place, too.
+    /// This write is also stored 1 MiB further on.
     Strays(u64),
 }
 
@@ -114,7 +114,7 @@ fn mismatch(run: &Run) -> Option<Mismatch> {
     run.verified.as_ref()?.first_mismatches.first().map(|misread| misread.mismatch)
 }
 
-/// Also where writes to one place overlap in time, and where jobs have different sizes and places.
+/// Includes concurrent writes to the same unit, and jobs with different sizes and areas.
 #[test]
 fn nothing_is_found_where_nothing_is_wrong() {
     for text in [
@@ -161,7 +161,7 @@ fn what_was_lost_torn_or_astray_is_found() {
     assert_eq!(first.to_string(), "at offset 960 KiB: bytes that were written for offset 4032 KiB");
 }
 
-/// It is not partial: all is measured, all is checked, and each unit is counted once.
+/// The run is not partial, and each unit is counted once.
 #[test]
 fn a_run_with_mismatches_goes_on_and_counts_them() {
     let early = verified(Fault::Loses(1), "mixed,reads=50%,area=4k,requests=1000,verify");
@@ -214,7 +214,8 @@ fn a_device_without_bytes_is_refused() {
 #[test]
 fn a_watch_can_stop_the_read_back() {
     let workload = Workload::parse("random-write,verify,size=4k,requests=2000").unwrap();
-    // A real device's loop asks after every completion: once when the last write is done, then while it reads back.
+    // On a real device the watch is called after every completion: at the end of the last write, then during the
+    // read-back.
     let mut device = Bytes::new(Fault::None);
     device.inner.profile.simulated = false;
     let mut asked_at_end = 0;

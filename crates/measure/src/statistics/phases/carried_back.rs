@@ -1,27 +1,27 @@
-//! A known rhythm, carried back to the beginning of the run: where it sets in.
+//! Finds where a known period sets in, by extrapolating it back to the beginning of the run.
 //!
-//! Where one I/O in a thousand is expensive, three thousand cheap ones are nothing unusual; where *every* thousandth
-//! is, they are a start-up. The mean period of the running phase is laid over the run, round by round, each round
-//! beginning with the first expensive I/O behind the longest cheap stretch; the start-up are the rounds that lack what
-//! the others have.
+//! Where one I/O in a thousand is expensive on average, three thousand cheap ones are not unusual; where *every*
+//! thousandth is, they are a start-up. The mean period of the running phase is laid over the run, round by round, each
+//! round beginning with the first expensive I/O after the longest cheap stretch; the start-up is the rounds that do not
+//! fit the mean one.
 //!
 //! Cost: two passes.
 
 use super::periodicity::Rhythm;
 
-/// Rounds from which the mean one is made: few enough that a period that is not quite kept stays in step.
+/// Rounds averaged to the mean round: few enough that a slightly irregular period stays in phase.
 const ROUNDS: f64 = 256.0;
-/// That it sets in late by chance must be less probable than exp(-CLEARLY).
+/// The probability that it sets in late by chance must be below exp(-CLEARLY).
 const CLEARLY: f64 = 7.0;
 
-/// The first I/O from which on the rhythm is there; `None` where it is from the first round on. `settled` is an I/O
-/// from which on, mostly, it is known to be.
+/// Returns the first I/O of the rhythm; `None` where it is there from the first round on. From I/O `settled` on it is
+/// known to be there.
 pub(super) fn sets_in(logs: &[f64], rhythm: &Rhythm, settled: usize) -> Option<usize> {
     let blocks: Vec<f64> =
         logs.chunks_exact(rhythm.block).map(|block| block.iter().sum::<f64>() / block.len() as f64).collect();
     let round = Round::new(&blocks, rhythm.period / rhythm.block as f64, settled / rhythm.block);
     let fits: Vec<f64> = round.fits(&blocks);
-    // The later half is running: how much do its rounds differ?
+    // Variance of the rounds in the later half, which is the running phase.
     let later = &fits[fits.len() / 2..];
     let spread = later.iter().map(|fit| (fit - 1.0).powi(2)).sum::<f64>() / later.len().max(1) as f64;
     let (mut sum, mut lowest, mut first) = (0.0, 0.0, 0);
@@ -31,7 +31,7 @@ pub(super) fn sets_in(logs: &[f64], rhythm: &Rhythm, settled: usize) -> Option<u
             (lowest, first) = (sum, i + 1);
         }
     }
-    // A walk with steps of mean 1/2 and this spread comes so low with probability exp(-depth / spread).
+    // A random walk with steps of mean 1/2 and this variance goes this low with probability exp(-depth / spread).
     if -lowest < (CLEARLY * spread).max(0.25) {
         return None;
     }
@@ -42,9 +42,9 @@ pub(super) fn sets_in(logs: &[f64], rhythm: &Rhythm, settled: usize) -> Option<u
 /// The mean round.
 struct Round {
     period: f64,
-    /// The mean of each place in it, less the mean of all.
+    /// Mean of each position in the round, less the overall mean.
     shape: Vec<f64>,
-    /// Where it begins, in blocks.
+    /// Start of the first round, in blocks.
     begins: f64,
 }
 
@@ -65,14 +65,14 @@ impl Round {
         Self { period, shape: shape.iter().map(|value| value - mean).collect(), begins }
     }
 
-    /// The block with which the round of this number begins.
+    /// Returns the first block of round `round`.
     fn start(&self, round: usize) -> Option<usize> {
         let start = round as f64 * self.period + self.begins;
-        // A whole number that rounding has lifted is still itself.
+        // Tolerates whole numbers that rounding errors have raised.
         start.is_finite().then(|| (start - 1e-6).ceil() as usize)
     }
 
-    /// How well each round fits: 1 where it is as the mean one, 0 where it is flat.
+    /// Returns how well each round fits: 1 where it equals the mean round, 0 where it is flat.
     fn fits(&self, blocks: &[f64]) -> Vec<f64> {
         let full: f64 = self.shape.iter().map(|value| value * value).sum();
         let bounds = (0..).map_while(|round| self.start(round).filter(|&start| start < blocks.len()));
@@ -86,13 +86,13 @@ impl Round {
     }
 }
 
-/// The place of a block in its round.
+/// Returns the position of a block in its round.
 #[inline]
 fn place(block: usize, period: f64, places: usize) -> usize {
     ((block as f64 % period * places as f64 / period) as usize).min(places - 1)
 }
 
-/// The first expensive place behind the longest stretch of cheap ones, in a circle.
+/// Returns the first expensive position after the longest cyclic stretch of cheap ones.
 fn behind_longest_cheap(shape: &[f64]) -> usize {
     let highest = shape.iter().copied().fold(f64::MIN, f64::max);
     let lowest = shape.iter().copied().fold(f64::MAX, f64::min);
@@ -111,7 +111,7 @@ fn behind_longest_cheap(shape: &[f64]) -> usize {
     behind
 }
 
-/// The first expensive I/O in the block at `from` or beside it.
+/// Returns the first expensive I/O in the block at `from` or a neighbouring one.
 fn first_expensive(logs: &[f64], from: usize, block: usize) -> usize {
     let start = from.saturating_sub(block);
     let near = &logs[start..(from + 2 * block).min(logs.len())];

@@ -1,50 +1,48 @@
-//! Where the running phase begins, as far as the distribution of response times tells.
+//! Finds the end of the start-up from the distribution of response times.
 //!
-//! What the later half of a run does is taken for its running phase, and the start-up is the prefix that is least
-//! likely to have come from it: the place is sought that gives the greatest likelihood ratio between the prefix's own
-//! distribution and the running phase's. Distributions are counts between quantiles that lie denser towards both ends
-//! (Haynes, Fearnhead, Eckley: "A computationally efficient nonparametric approach for changepoint detection",
-//! Statistics and Computing 2017, section 3.1), so that neither the scale nor heavy tails matter, and one expensive I/O
-//! in a thousand is still seen.
+//! The later half of a run is assumed to be its running phase, and the start-up is the prefix that is least likely to
+//! come from it: the prefix with the greatest likelihood ratio between its own distribution and the running phase's.
+//! Distributions are counts between quantiles that lie denser towards both ends (Haynes, Fearnhead, Eckley: "A
+//! computationally efficient nonparametric approach for changepoint detection", Statistics and Computing 2017, section
+//! 3.1), so that neither the scale nor heavy tails matter, and one expensive I/O in a thousand is still detected.
 //!
-//! I/Os are not independent: a stretch of a slow oscillation is as unlikely as a start-up. So the prefix has to
-//! diverge more from the running phase than any stretch of the same length within the running phase does from the rest
-//! of it. Long prefixes leave few such stretches, so stretches of a quarter of the length are looked at, too:
-//! what diverges by chance does so by four times as much over a quarter of the length.
+//! I/Os are not independent: a stretch of a slow oscillation is as unlikely as a start-up. So the prefix must diverge
+//! more from the running phase than any stretch of the same length within the running phase diverges from the rest of
+//! it. Long prefixes leave few such stretches, so stretches of a quarter of the length are compared too, at a quarter
+//! of their divergence: random divergence is four times as large over a quarter of the length.
 //!
 //! Cost: sorting once, then a constant number of passes.
 
 use std::ops::Range;
 
-/// How the beginning of a run stands to the rest of it.
+/// Comparison of the beginning of a run with the rest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Beginning {
-    /// It is like the rest.
+    /// The beginning does not differ.
     Alike,
-    /// The I/Os before this one are not, and it is where they end.
+    /// The I/Os before `at` differ.
     Until { at: usize, clarity: f64 },
-    /// It differs, but where is not to be said: response times drift from one to the other.
+    /// The beginning differs but has no clear end: response times drift.
     Gradual,
-    /// It differs, and goes over into the rest too near the middle of the run to tell what the rest is.
+    /// The beginning differs, but ends too near the middle of the run to know the running phase.
     Open,
 }
 
-/// A prefix must diverge so many times as much as any stretch of its length in the running phase, or as chance.
+/// Factor by which a prefix must diverge more than any stretch of its length in the running phase, and than chance.
 const CLEARLY: f64 = 3.0;
-/// The later part of a start-up must tell for it, an I/O, at least this share of what all of it does.
+/// The last quarter of a start-up must have at least this share of its mean evidence per I/O.
 const ABRUPT: f64 = 0.5;
-/// What costs within this share of the running phase is part of it.
+/// Means within this share of the running phase's belong to it.
 const SETTLED: f64 = 0.1;
-/// Fewer I/Os are not looked at again by themselves.
+/// Shorter prefixes are not searched again.
 const LEAST_LOOKED_AT: usize = 64;
-/// A start-up that ends beyond this share of the run leaves too little to call the rest of it running.
+/// Share of the run beyond which the end of a start-up leaves too little running phase.
 const OPEN_FROM: f64 = 0.45;
 
-/// Looks for the end of the start-up in the earlier half of `latencies_ns`. Requires: at least 16 of them.
+/// Searches the earlier half of `latencies_ns` for the end of the start-up. Requires: at least 16 values.
 ///
-/// A long run can show more than one change: behind the start-up's end, another to something that costs nearly the same
-/// and was going on for long. What tells more of the two is then the later one, since it has more I/Os to tell it; so
-/// what was found is looked at again by itself.
+/// A long run can have a second change after the start-up's end, to a state of nearly the same cost. The later change
+/// has more I/Os before it and so the greater likelihood ratio; therefore the prefix found is searched again.
 pub(super) fn find(latencies_ns: &[u64]) -> Beginning {
     let found = first_change(latencies_ns);
     let Beginning::Until { at, .. } = found else { return found };
@@ -87,7 +85,7 @@ fn first_change(latencies_ns: &[u64]) -> Beginning {
     Beginning::Until { at, clarity }
 }
 
-/// Each response time's bin, and how many bins there are.
+/// Returns the bin of each response time, and the number of bins.
 fn binned(latencies_ns: &[u64]) -> (Vec<u8>, usize) {
     let mut sorted = latencies_ns.to_vec();
     sorted.sort_unstable();
@@ -106,14 +104,14 @@ fn binned(latencies_ns: &[u64]) -> (Vec<u8>, usize) {
     (bins, edges.len() + 1)
 }
 
-/// How likely each bin is.
+/// Likelihood of each bin.
 struct Likelihood {
     /// The negative logarithm of each bin's share.
     surprises: Vec<f64>,
 }
 
 impl Likelihood {
-    /// As counted in `bins`, with half a count more for each: what was not seen yet may still come.
+    /// Estimates it from `bins`, with half a count added to each bin so that none is impossible.
     fn of(bins: &[u8], count: usize) -> Self {
         let mut counts = vec![0.5; count];
         bins.iter().for_each(|&bin| counts[usize::from(bin)] += 1.0);
@@ -126,8 +124,8 @@ impl Likelihood {
         self.surprises[usize::from(bin)]
     }
 
-    /// Tells `each` of every prefix of `bins`: its length, and the logarithm of the likelihood ratio between its own
-    /// distribution and this one.
+    /// Calls `each` for every prefix of `bins`, with its length and the logarithm of the likelihood ratio between its
+    /// own distribution and this one.
     fn walk(&self, bins: &[u8], mut each: impl FnMut(usize, f64)) {
         let mut counts = vec![0_u32; self.surprises.len()];
         let (mut surprise, mut own) = (0.0, 0.0);
@@ -142,7 +140,7 @@ impl Likelihood {
     }
 }
 
-/// How much more the first `at` diverge from the rest than any stretch of the rest does.
+/// Returns how much more the first `at` diverge from the rest than any stretch of the rest does.
 fn clarity(bins: &[u8], at: usize, count: usize) -> f64 {
     let (startup, running) = (Counts::of(&bins[..at], count), Counts::of(&bins[at..], count));
     let usual = |length: usize| {
@@ -156,7 +154,7 @@ fn clarity(bins: &[u8], at: usize, count: usize) -> f64 {
     startup.divergence(&running) / most.max(chance)
 }
 
-/// How often each bin was met.
+/// Number of values in each bin.
 struct Counts {
     of_bins: Vec<u32>,
     sum: u32,
@@ -174,14 +172,14 @@ impl Counts {
         Self { of_bins, sum: self.sum - part.sum }
     }
 
-    /// The I/Os that a comparison with `other` stands on.
+    /// Effective sample size of a comparison with `other`.
     fn weight(&self, other: &Self) -> f64 {
         let (a, b) = (f64::from(self.sum), f64::from(other.sum));
         a * b / (a + b)
     }
 
-    /// The logarithm of the likelihood ratio between two distributions and one, an I/O that it stands on; infinite
-    /// where there is nothing to compare with.
+    /// Returns the logarithm of the likelihood ratio between two distributions and one, per effective sample; infinite
+    /// where either is empty.
     fn divergence(&self, other: &Self) -> f64 {
         let parts = self.of_bins.iter().zip(&other.of_bins);
         let gain: f64 = parts.map(|(&a, &b)| x_log_x(a) + x_log_x(b) - x_log_x(a + b)).sum();

@@ -1,38 +1,38 @@
-//! What the phases of a long run mean for those to come: uFLIP's `IOIgnore` and `IOCount` (section 4.2).
+//! Lengths of later runs, from the phases of a long one: uFLIP's `IOIgnore` and `IOCount` (section 4.2).
 
 use super::Phases;
 use crate::statistics::BatchMeans;
 use flashlane_base::Duration;
 
-/// How many I/Os to make, and how many of these to leave out of the summary.
+/// Number of I/Os of a run, and how many of these its summary ignores.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counts {
-    /// I/Os at the beginning that are not counted: the start-up with a tenth and a period more, 0 where there is none.
+    /// I/Os ignored at the beginning: the start-up plus a tenth and a period; 0 without a start-up.
     pub io_ignore: usize,
-    /// I/Os in all, those included; the others are a whole number of periods.
+    /// All I/Os of the run; those not ignored are a whole number of periods.
     pub io_count: usize,
     /// Half the width of the 95% confidence interval of the mean over the I/Os counted, as a share of that mean;
     /// `None` where the run is too short for one.
     pub relative_half_width: Option<f64>,
-    /// Whether that is within the bound. Where it is not, `io_count` is an estimate from how the interval shrinks.
+    /// Whether that is within the bound. If not, `io_count` is an estimate from how the interval shrinks.
     pub reached: bool,
 }
 
-/// Periods that a run holds at least.
+/// Fewest periods counted.
 const LEAST_PERIODS: usize = 10;
-/// I/Os that it counts at least: fewer give no interval.
+/// Fewest I/Os counted: fewer give no interval.
 const LEAST_COUNTED: usize = 512;
-/// Where batches are still correlated their interval is too narrow, though hardly by more than this.
+/// Assumed limit of the factor by which the interval of correlated batches is too narrow.
 const CORRELATED: f64 = 4.0;
-/// A start-up is ignored with this share more, which is how closely it is known.
+/// Added share of the start-up to ignore: its end is known this closely.
 const MARGIN: f64 = 0.1;
 
-/// The counts for runs like the one that `phases` was found in, so that the confidence interval of their mean is within
-/// `bound` (a share of the mean, above 0) to either side.
+/// Returns counts for runs like the one in which `phases` was found, so that the confidence interval of their mean is
+/// within `bound` (a share of the mean, above 0) to either side.
 ///
-/// The running phase of `latencies_ns` is read as if it were measured: first ten periods (and 512 I/Os), then twice as
-/// many, and so on until the interval is narrow enough and its batches are independent, or so narrow that they need not
-/// be. Doubling asks so seldom that an interval which is narrow by chance hardly ever ends it.
+/// Takes the first ten periods (at least 512 I/Os) of the running phase of `latencies_ns`, then twice as many, and so
+/// on until the interval is narrow enough and its batches are independent, or so narrow that they need not be. With
+/// doubling there are so few checks that an interval narrow by chance hardly ever ends the search.
 pub fn counts(latencies_ns: &[u64], phases: &Phases, bound: f64) -> Counts {
     let period = phases.period.map_or(1, |period| period.requests);
     let whole = |counted: usize| counted.div_ceil(period).saturating_mul(period);
@@ -60,8 +60,8 @@ pub fn counts(latencies_ns: &[u64], phases: &Phases, bound: f64) -> Counts {
         }
         wanted = wanted.saturating_mul(2);
     }
-    // The interval shrinks as the square root of the number; correlated batches have to become longer first, at least
-    // twice as long.
+    // The interval shrinks with the square root of the number of I/Os; correlated batches must first become longer, at
+    // least twice as long.
     let factor = last.map_or(1.0, |relative| (relative / bound).powi(2).max(2.0));
     let estimate = (recorded as f64 * factor).min(usize::MAX as f64 / 4.0) as usize;
     let io_count =

@@ -1,4 +1,4 @@
-//! What there is to doubt about phases that were found, or not found.
+//! Doubts about phases that were found, or not found.
 
 use super::change::Beginning;
 use super::periodicity::{LEAST_CYCLES, Search};
@@ -7,44 +7,44 @@ use flashlane_result::Warning;
 /// A doubt about [`super::Phases`].
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum PhaseDoubt {
-    /// Too few I/Os to tell anything.
-    #[error("{requests} I/Os tell nothing about start-up and period; at least {needed} are needed")]
+    /// Too few I/Os to find phases.
+    #[error("{requests} I/Os are too few to find start-up and period; at least {needed} are needed")]
     TooFew {
         /// I/Os of the run.
         requests: usize,
-        /// The least that is looked at.
+        /// I/Os needed.
         needed: usize,
     },
-    /// The run began otherwise than it went on, and did so until about its middle or longer.
+    /// The beginning of the run differs from the rest up to about the middle or beyond.
     #[error(
         "the start-up takes about half of the run or longer: it is not known when it ends, and was taken for none; a \
          longer run shows it"
     )]
     StartupOpen,
-    /// The run began otherwise than it went on, but changed little by little.
-    #[error("response times drift instead of changing at one place: no end of a start-up can be named")]
+    /// The beginning of the run differs from the rest, but changes gradually.
+    #[error("response times drift instead of changing at one place: the start-up has no definite end")]
     Gradual,
-    /// Something seems to come round again that is too long for this run.
+    /// There may be a period that is too long for this run.
     #[error(
-        "every {requests} I/Os or so the running phase seems to repeat itself, but the run holds less than {needed} \
-         such periods, and none was taken for found; a longer run shows it"
+        "the running phase seems to repeat itself about every {requests} I/Os, but the run holds less than {needed} \
+         such periods, and the result has no period; measure a longer run"
     )]
     FewPeriods {
-        /// I/Os after which it seems to.
+        /// I/Os of the suspected period.
         requests: usize,
-        /// Periods that a run must hold.
+        /// Periods needed.
         needed: usize,
     },
-    /// A period that was found is not strictly kept.
-    #[error("the period is kept only roughly: two rounds later {:.0}% of the likeness are left", coherence * 100.0)]
+    /// The period found is irregular.
+    #[error("the period is irregular: two periods later {:.0}% of the autocorrelation remain", coherence * 100.0)]
     Loose {
-        /// The share of the likeness that is left.
+        /// Share of the autocorrelation that remains.
         coherence: f64,
     },
 }
 
 impl PhaseDoubt {
-    /// A short, stable name for programs.
+    /// Returns a short, stable name for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::TooFew { .. } => "too-few-for-phases",
@@ -62,10 +62,10 @@ impl From<&PhaseDoubt> for Warning {
     }
 }
 
-/// Below this coherence a period is called loose.
+/// Coherence below which a period is irregular.
 const LOOSE: f64 = 0.9;
 
-/// What there is to doubt, gravest first.
+/// Returns the doubts, gravest first.
 pub(super) fn about(beginning: Beginning, search: Search) -> Vec<PhaseDoubt> {
     let of_startup = match beginning {
         Beginning::Open => Some(PhaseDoubt::StartupOpen),

@@ -1,62 +1,61 @@
-//! Whether response times come round again, and after how many I/Os.
+//! Finds the period of response times.
 //!
-//! A period is a shift at which the series is more like itself than at the shifts around it, and at twice and three
-//! times of which it is nearly as much so. The second is what tells a period from a mean distance: where expensive I/Os
-//! come after about so many others, give or take, the shifted series part more with every round, as the square root of
-//! their number, until nothing is left of the likeness.
+//! A period is a shift at which the autocorrelation is higher than at the shifts around it, and nearly as high at two
+//! and three times the shift. The second condition distinguishes a period from a mean distance: where expensive I/Os
+//! follow at varying distances, the shifted series diverge with every round, as the square root of the number of
+//! rounds, until no correlation remains.
 //!
-//! "Nearly as much" has to allow for a period that is kept to within a few percent. So the series is looked at as
-//! it is and, where that shows nothing, in blocks of 2, 4, 8 … I/Os, at shifts of 16 to 32 blocks.
+//! A period may vary by a few percent. So the series is analysed first I/O by I/O and, where that finds no period, in
+//! blocks of 2, 4, 8 … I/Os, at shifts of 16 to 32 blocks.
 //!
-//! Response times are compared by their logarithms: they lie between microseconds and seconds.
+//! The series are logarithms of response times, which range from microseconds to seconds.
 //!
 //! Cost: that of the correlation, twice over all block lengths.
 
 use super::correlation::correlation;
 
-/// A rhythm that was found.
+/// A period that was found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Rhythm {
-    /// I/Os from one occurrence to the next, on average.
+    /// Mean length in I/Os.
     pub(super) period: f64,
-    /// The I/Os of a block in which it was seen.
+    /// I/Os per block of the series in which it was found.
     pub(super) block: usize,
-    /// The share of the variation that comes round again.
+    /// Share of the variation that is periodic.
     pub(super) strength: f64,
-    /// Of that, the share that still does so two periods later.
+    /// Share of the strength that remains two periods later.
     pub(super) coherence: f64,
 }
 
-/// What came of the search.
+/// Result of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Search {
-    /// A period.
+    /// A period was found.
     Found(Rhythm),
-    /// None.
+    /// There is no period.
     Nothing,
-    /// Something seems to come round, after so many I/Os, but the run holds too few rounds of it to tell.
+    /// There may be a period of this many I/Os, but the run holds too few of them to tell.
     TooShort(usize),
 }
 
-/// The run must hold so many periods.
+/// Fewest periods in a run.
 pub(super) const LEAST_CYCLES: usize = 5;
-/// Less than this share of the variation is no period that anybody would care for.
+/// Least strength of a period.
 const WEAKEST: f64 = 0.1;
-/// Standard errors above nothing.
+/// Least strength in standard errors.
 const CLEARLY: f64 = 4.0;
-/// So many expensive I/Os at least must be followed by another just one period later.
+/// Fewest expensive I/Os that must be followed by another one period later.
 const LEAST_PAIRS: f64 = 6.0;
-/// What must be left of the likeness two periods later. A distance that is kept only on average leaves less than
-/// 1/sqrt(3) of it.
+/// Least coherence. A distance that is regular only on average leaves less than 1/sqrt(3).
 const COHERENT: f64 = 0.7;
-/// Of several shifts the least is taken that is so nearly as strong as the strongest: the others are its multiples.
+/// The shortest shift with this share of the greatest strength is the period: longer ones are its multiples.
 const AS_STRONG: f64 = 0.9;
-/// The shifts that are looked at in blocks, in blocks.
+/// Shifts searched in a series of blocks, in blocks.
 const SHIFTS: (usize, usize) = (16, 32);
-/// A likeness that is too long to be followed is worth a doubt from here on.
+/// Strength from which a period too long for the run is reported.
 const SUSPICIOUS: f64 = 0.5;
 
-/// Looks for a period in `logs`, logarithms of response times.
+/// Searches `logs`, logarithms of response times, for a period.
 pub(super) fn find(logs: &[f64]) -> Search {
     let mut blocks = logs.to_vec();
     let mut block = 1;
@@ -77,14 +76,14 @@ pub(super) fn find(logs: &[f64]) -> Search {
     suspicion.map_or(Search::Nothing, Search::TooShort)
 }
 
-/// The likeness of a series to itself, by shift.
+/// Autocorrelation of a series, by shift.
 struct Likeness {
     by_shift: Vec<f64>,
     /// Sums of `by_shift` up to each shift.
     sums: Vec<f64>,
     /// Sums of the squares up to each shift.
     squares: Vec<f64>,
-    /// How many values of the series its variation is made of: few where few are far from the others.
+    /// Effective number of values that make up the variance.
     values: f64,
 }
 
@@ -95,27 +94,27 @@ impl Likeness {
         Self { sums: up_to(&by_shift), squares: up_to(&squares), by_shift, values }
     }
 
-    /// Less than this may be chance at `shift`: the standard error of a correlation where the series is as much like
-    /// itself around it as up to half of it (Bartlett), and a few values that happen to be so far apart.
+    /// Returns the least strength that is not chance at `shift`: the standard error of an autocorrelation with the
+    /// values found up to half the shift (Bartlett), and a few outliers at this distance by chance.
     fn floor(&self, shift: usize) -> f64 {
         let neighbours = 2.0 * self.squares[shift / 2 + 1] - 1.0;
         let series = self.by_shift.len() as f64 * 4.0 / 3.0;
         WEAKEST.max(CLEARLY * (neighbours / series).sqrt()).max(LEAST_PAIRS / self.values)
     }
 
-    /// How much more alike the series is at `shift` than on average over one `period` around it: what only drifts
-    /// or comes in stretches is as much alike there.
+    /// Returns the autocorrelation at `shift`, less its average over one `period` around it, which removes drift and
+    /// slow changes.
     fn peak(&self, shift: usize, period: usize) -> f64 {
         let (from, to) = (shift - period / 2, shift + period / 2);
         let mut sum = self.sums[to + 1] - self.sums[from];
         if period.is_multiple_of(2) {
-            // Both ends are the same place of the period.
+            // Both ends are the same position in the period.
             sum -= (self.by_shift[from] + self.by_shift[to]) / 2.0;
         }
         self.by_shift[shift] - sum / period as f64
     }
 
-    /// The strength of a period of `shift`, and its coherence.
+    /// Returns the strength and coherence of a period of `shift`.
     fn judge(&self, shift: usize) -> (f64, f64) {
         let strength = self.peak(shift, shift);
         // A period need not be a whole number of I/Os.
@@ -140,12 +139,12 @@ impl Likeness {
             .collect();
         let strongest = accepted.iter().map(|&(_, strength)| strength).reduce(f64::max)?;
         let (first, _) = *accepted.iter().find(|(_, strength)| *strength >= AS_STRONG * strongest)?;
-        // The top of a broad peak may have noise on its slope.
+        // Noise on the slope of a broad peak can be a local maximum.
         let near = accepted.iter().filter(|(shift, _)| *shift <= first + first / 4);
         near.max_by(|a, b| a.1.total_cmp(&b.1)).map(|&(shift, _)| shift)
     }
 
-    /// The mean distance, from as many rounds later as the likeness lasts.
+    /// Refines the period from as many rounds as the correlation lasts.
     fn refine(&self, shift: usize) -> f64 {
         let strength = self.peak(shift, shift);
         let mut period = shift as f64;
@@ -161,7 +160,7 @@ impl Likeness {
         period
     }
 
-    /// A shift beyond those of which enough rounds are there, at which the series is very much alike.
+    /// Returns a strongly correlated shift that is too long for enough rounds.
     fn suspicion(&self) -> Option<usize> {
         let m = self.by_shift.len() * 4 / 3;
         let candidates = m / LEAST_CYCLES..(m / 2).min(self.by_shift.len().saturating_sub(1));
@@ -172,7 +171,7 @@ impl Likeness {
     }
 }
 
-/// The sums of the first none, one, two … `values`.
+/// Returns the sums of the first 0, 1, 2 … `values`.
 fn up_to(values: &[f64]) -> Vec<f64> {
     let mut sum = 0.0;
     let sums = values.iter().map(|value| {

@@ -1,15 +1,15 @@
-//! The plot by which a reader checks the phases: uFLIP's figures 3 and 4.
+//! Plot of the phases: uFLIP's figures 3 and 4.
 
 use super::Phases;
 use flashlane_result::{Axis, Figure, Mark, Series};
 
-/// I/Os that are drawn one by one, and points of a curve.
+/// Most single I/Os drawn, and points of a curve.
 const POINTS: usize = 2000;
-/// Periods that are marked.
+/// Periods marked.
 const MARKED: usize = 4;
 
-/// Draws the response times of a run with its running averages, with and without the start-up, and marks where the
-/// start-up ends and the first periods behind it. `id` and `title` are the figure's.
+/// Draws the response times of a run with its running averages, with and without the start-up, and marks the end of the
+/// start-up and the first periods after it. `id` and `title` are the figure's.
 pub fn plot(id: &str, title: &str, latencies_ns: &[u64], phases: &Phases) -> Figure {
     let startup = phases.startup.requests;
     let mut series = vec![
@@ -72,12 +72,13 @@ fn caption(phases: &Phases) -> String {
     format!("{startup}; the running phase, {:.3} ms on average, {period}.", phases.running_mean_ns / 1e6)
 }
 
-/// Single response times: the start-up and the first periods where there is room for them, else an even draw.
+/// Returns single response times: of the start-up and the first periods where these fit, else the greatest of each
+/// part.
 fn beginning(latencies_ns: &[u64], phases: &Phases) -> Vec<(f64, f64)> {
     let shown =
         phases.startup.requests + (MARKED + 1) * phases.period.map_or(POINTS, |period| period.requests);
     let shown = shown.max(POINTS).min(latencies_ns.len());
-    // An expensive I/O among cheap ones must not fall through: of each part, the most expensive one.
+    // The greatest of each part, so that an expensive I/O among cheap ones is not lost.
     let step = shown.div_ceil(POINTS).max(1);
     let parts = latencies_ns[..shown].chunks(step).enumerate();
     let dearest = parts.filter_map(|(part, chunk)| {
@@ -87,7 +88,7 @@ fn beginning(latencies_ns: &[u64], phases: &Phases) -> Vec<(f64, f64)> {
     dearest.collect()
 }
 
-/// The mean of all from the `from`-th on up to so many, at places that are even on a logarithmic axis.
+/// Returns the means of all I/Os since `from`, at points spaced evenly on a logarithmic axis.
 fn running_average(latencies_ns: &[u64], from: usize) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     let (mut sum, mut next) = (0.0, 1.0);

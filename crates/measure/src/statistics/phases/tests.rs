@@ -1,4 +1,4 @@
-//! Phases of series whose phases are known because they were made so.
+//! Phases of generated series, whose phases are known.
 
 use super::{Evidence, PhaseDoubt, Phases, counts, plot};
 use flashlane_base::{Random, Seed};
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 const CHEAP: f64 = 400e3;
 const EXPENSIVE: f64 = 27e6;
 
-/// A series with `noise` (a share) about what `of` says of each I/O.
+/// Generates a series with `noise` (a share) around the values of `of`.
 fn series(n: usize, noise: f64, seed: u64, mut of: impl FnMut(usize, &mut Random) -> f64) -> Vec<u64> {
     let mut random = Seed(seed).source();
     let mut one = |i| {
@@ -44,7 +44,7 @@ fn the_papers_two_devices() {
 
 #[test]
 fn a_later_change_to_nearly_the_same_is_not_the_end_of_the_start_up() {
-    // Behind the cheap writes one in three is expensive, and from the 3,500th on a few more, of other lengths.
+    // After the cheap writes one in three is expensive, and from the 3,500th on a few more, of other durations.
     let latencies = series(8_192, 0.05, 3, |i, random| match i {
         0..400 => CHEAP,
         400..3_500 if random.chance(0.33) => EXPENSIVE,
@@ -58,14 +58,14 @@ fn a_later_change_to_nearly_the_same_is_not_the_end_of_the_start_up() {
 
 #[test]
 fn a_start_up_that_only_the_rhythm_shows() {
-    // Five expensive I/Os are missing: by their number alone that would be nothing unusual.
+    // Five expensive I/Os are missing, which by number alone is not unusual.
     let phases = Phases::of(&two_phases(40_000, 5_000, 1_000, 1, 0.05, 3));
     assert_eq!(
         (phases.startup.requests, phases.startup.evidence),
         (5_000, Some(Evidence::Rhythm)),
         "{phases:?}"
     );
-    // A start-up that the distribution shows needs no rhythm.
+    // A start-up that the distribution shows needs no period.
     let irregular =
         series(
             20_000,
@@ -123,7 +123,7 @@ fn what_is_alike_throughout_has_no_phases() {
     }
 }
 
-/// What wanders without a goal looks different at its beginning once in a while: hardly ever is that called a start-up.
+/// A random walk rarely begins differently enough to have a start-up.
 #[test]
 fn what_wanders_has_no_phases() {
     let invented = (0..100).filter(|&seed| {
@@ -207,7 +207,7 @@ fn counts_cover_the_start_up_and_whole_periods() {
     assert!(counted.io_count - counted.io_ignore >= 1_000);
     let close = of(1e-9);
     assert!(!close.reached && close.io_count > latencies.len(), "{close:?}");
-    // Irregular: the narrower the bound, the more it takes, as the square.
+    // Irregular: the count grows with the square of the bound's inverse.
     let irregular = series(200_000, 0.0, 12, |_, random| if random.chance(0.1) { EXPENSIVE } else { CHEAP });
     let phases = Phases::of(&irregular);
     let wide = counts(&irregular, &phases, 0.2);
@@ -234,7 +234,7 @@ fn the_plot_shows_what_was_found() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Whatever the phases, they are found, in any unit of time.
+    /// Generated phases are found, in any unit of time.
     #[test]
     fn what_was_put_in_comes_out(
         startup in prop_oneof![Just(0), 100..6_000_usize],
@@ -246,7 +246,7 @@ proptest! {
         seed in 0..1_000_u64,
     ) {
         let dear = ((period as f64 * share) as usize).max(1);
-        // A start-up that is no longer than the cheap part of a round cannot be told from one.
+        // A start-up no longer than the cheap part of a period cannot be recognised.
         prop_assume!(startup == 0 || startup > period + period / 10);
         let latencies = series(32_768, noise, seed, |i, _| {
             let expensive = i >= startup && (i - startup) % period < dear;
@@ -257,7 +257,7 @@ proptest! {
         prop_assert!(within_a_tenth(phases.startup.requests, startup), "{phases:?}");
     }
 
-    /// Any numbers at all give phases that fit them.
+    /// Any numbers give phases within the run.
     #[test]
     fn no_series_is_refused(latencies in prop::collection::vec(any::<u64>(), 0..600)) {
         let phases = Phases::of(&latencies);
