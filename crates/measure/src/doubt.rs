@@ -131,7 +131,7 @@ pub enum Doubt {
     /// Settings changed the flash but not the capacity.
     #[error(
         "settings changed the flash and left the capacity of {}: over-provisioning is {:.0}%, not the profile's {:.1}%; \
-         set over_provisioning={:.1}% to keep that, or capacity to mean this",
+         set over_provisioning={:.1}% to keep the profile's, or capacity to confirm this one",
         format_bytes(*capacity_bytes), share * 100.0, profile_share * 100.0, profile_share * 100.0
     )]
     OverProvisioningChanged {
@@ -175,7 +175,7 @@ pub enum Doubt {
     },
     /// Requests of a trace were left out because the device refuses them.
     #[error(
-        "{requests} of {records} requests of the trace ({}) were left out, and no number has them; the first: {first}",
+        "{requests} of {records} requests of the trace ({}) were left out of all numbers; the first: {first}",
         percent(*requests as f64 / *records as f64)
     )]
     LeftOut {
@@ -200,8 +200,8 @@ pub enum Doubt {
     },
     /// Requests of a trace were widened to the device's units.
     #[error(
-        "{requests} requests of the trace were widened to whole units of the device; what a write so adds was not \
-         read first"
+        "{requests} requests of the trace were widened to whole units of the device; the bytes added to \
+         a write were not read first"
     )]
     Widened {
         /// How many.
@@ -216,7 +216,7 @@ pub enum Doubt {
     /// Requests of a trace follow requests with later time stamps.
     #[error(
         "time runs backwards in the trace: {requests} requests have an earlier time stamp than one before them, and \
-         arrived together with it"
+         were replayed together with it"
     )]
     TimeBackwards {
         /// How many.
@@ -225,7 +225,7 @@ pub enum Doubt {
     /// Pauses include the durations of requests where these were not recorded.
     #[error(
         "the recording does not say how long {requests} of {of} requests took: the time from one of these to the next \
-         request was taken for a pause, although part of it is its duration"
+         request was replayed as a pause, although it includes the duration"
     )]
     Untimed {
         /// How many.

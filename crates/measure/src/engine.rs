@@ -1,4 +1,4 @@
-//! The loop: a fixed number of slots, each with one request in flight, waiting, thinking, or free.
+//! The loop: a fixed number of slots, each with one request in flight, waiting, paused, or free.
 //!
 //! A slot's index is its request's id, so a completion finds its request by one index and nothing is allocated once the
 //! loop runs. A request that the full device refuses waits here in order; the wait is part of the latency, as in an
@@ -85,15 +85,15 @@ pub(crate) struct Ending {
 }
 
 /// Successive empty reaps with the device's clock standing still before the device counts as stalled.
-const PATIENCE: u32 = 16;
+const EMPTY_REAPS_MAX: u32 = 16;
 
 /// Most work on a simulated device between two calls of [`Client::stopped`] (a few milliseconds): one unit per turn of
 /// the loop, and one per [`STOP_CHECK_BYTES`] transferred.
-const ASK_EVERY: u64 = 256;
-const ASK_BYTES: u64 = 64 << 10;
+const STOP_CHECK_WORK: u64 = 256;
+const STOP_CHECK_BYTES: u64 = 64 << 10;
 
 /// Longest idle time on a real device between two calls of [`Client::stopped`].
-const NAP: Duration = Duration::from_ms(100);
+const IDLE_MAX: Duration = Duration::from_ms(100);
 
 /// Drives up to `slots` requests at a time until all slots are free and no arrival is left, or an interruption. Drains
 /// requests in flight, except where the client of a simulated device stops.
@@ -105,7 +105,7 @@ where
     let mut engine = Engine::new(device, slots, client);
     for slot in 0..slots {
         match engine.client.begins(slot) {
-            Some(at) => engine.think(slot, at),
+            Some(at) => engine.pause(slot, at),
             None => engine.issue(slot),
         }
     }
@@ -133,7 +133,7 @@ struct Engine<'a, D: ?Sized, C> {
     /// Slots whose request the full device has not taken yet, first come, first served.
     waiting: VecDeque<u32>,
     /// Slots that pause, with the ends of their pauses, soonest first.
-    thinking: BinaryHeap<Reverse<(Instant, u32)>>,
+    paused: BinaryHeap<Reverse<(Instant, u32)>>,
     /// Bytes completed since the last call of [`Client::stopped`].
     moved_bytes: u64,
     ending: Ending,
@@ -148,7 +148,7 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
             free: Vec::with_capacity(slots as usize),
             in_flight: 0,
             waiting: VecDeque::new(),
-            thinking: BinaryHeap::new(),
+            paused: BinaryHeap::new(),
             moved_bytes: 0,
             ending: Ending::default(),
         }
@@ -157,36 +157,36 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
     fn run(&mut self) {
         let simulated = self.device.profile().simulated;
         // The first requests of a large simulated drive fault its tables in and take long.
-        let mut ask_every = 1;
+        let mut check_after = 1;
         let mut turns = 0;
-        let mut fruitless = 0;
+        let mut empty_reaps = 0;
         let mut completions = Vec::new();
         loop {
-            let mut until = self.wake();
+            let mut until = self.issue_due();
             if self.in_flight == 0 && until == Instant::FAR {
                 return;
             }
-            let before = (until != Instant::FAR || fruitless > 0).then(|| self.device.now());
+            let before = (until != Instant::FAR || empty_reaps > 0).then(|| self.device.now());
             if let Some(now) = before.filter(|_| !simulated && until != Instant::FAR) {
-                until = until.min(now + NAP);
+                until = until.min(now + IDLE_MAX);
             }
             self.device.reap(until, &mut completions);
             if completions.is_empty() {
-                fruitless = if before == Some(self.device.now()) { fruitless + 1 } else { 1 };
-                if fruitless > PATIENCE {
+                empty_reaps = if before == Some(self.device.now()) { empty_reaps + 1 } else { 1 };
+                if empty_reaps > EMPTY_REAPS_MAX {
                     self.stall();
                     return;
                 }
             } else {
-                fruitless = 0;
+                empty_reaps = 0;
                 for completion in completions.drain(..) {
                     self.complete(completion);
                 }
             }
             turns += 1;
-            if turns + self.moved_bytes / ASK_BYTES >= ask_every {
+            if turns + self.moved_bytes / STOP_CHECK_BYTES >= check_after {
                 (turns, self.moved_bytes) = (0, 0);
-                ask_every = if simulated { ASK_EVERY.min(2 * ask_every) } else { 1 };
+                check_after = if simulated { STOP_CHECK_WORK.min(2 * check_after) } else { 1 };
                 if self.ending.interruption.is_none() && self.client.stopped() {
                     self.interrupt(Interruption::Stopped);
                     if simulated {
@@ -200,19 +200,19 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
 
     /// Issues the requests that are due, and returns when the next is.
     #[inline]
-    fn wake(&mut self) -> Instant {
-        let soonest = if self.thinking.is_empty() { Instant::FAR } else { self.rouse() };
-        soonest.min(self.admit())
+    fn issue_due(&mut self) -> Instant {
+        let soonest = if self.paused.is_empty() { Instant::FAR } else { self.issue_paused() };
+        soonest.min(self.issue_arrived())
     }
 
     /// Issues for slots whose pause has ended, and returns when the next pause ends.
-    fn rouse(&mut self) -> Instant {
+    fn issue_paused(&mut self) -> Instant {
         let now = self.device.now();
-        while let Some(&Reverse((due, slot))) = self.thinking.peek() {
+        while let Some(&Reverse((due, slot))) = self.paused.peek() {
             if due > now {
                 return due;
             }
-            self.thinking.pop();
+            self.paused.pop();
             self.issue(slot);
         }
         Instant::FAR
@@ -220,7 +220,7 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
 
     /// Issues accesses that have arrived while slots are free, and returns the next arrival time.
     #[inline]
-    fn admit(&mut self) -> Instant {
+    fn issue_arrived(&mut self) -> Instant {
         while let Some(arrival) = self.client.arrival() {
             if self.free.is_empty() || self.ending.interruption.is_some() {
                 break;
@@ -245,11 +245,11 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
             };
             self.tasks[slot as usize] = task;
             if !self.waiting.is_empty() {
-                return self.hold(slot);
+                return self.enqueue(slot);
             }
             match self.submit(slot) {
                 Submitted::Taken => return,
-                Submitted::Full => return self.hold(slot),
+                Submitted::Full => return self.enqueue(slot),
                 Submitted::Refused => {}
             }
         }
@@ -283,7 +283,7 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
     }
 
     #[cold]
-    fn hold(&mut self, slot: u32) {
+    fn enqueue(&mut self, slot: u32) {
         let task = &mut self.tasks[slot as usize];
         task.due = task.due.min(self.device.now());
         self.waiting.push_back(slot);
@@ -292,7 +292,7 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
 
     /// Submits waiting requests until the device is full.
     #[cold]
-    fn release(&mut self) {
+    fn submit_waiting(&mut self) {
         while let Some(&slot) = self.waiting.front() {
             let submitted = self.submit(slot);
             if matches!(submitted, Submitted::Full) {
@@ -313,7 +313,7 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
         self.in_flight -= 1;
         self.moved_bytes += access.length_bytes;
         if !self.waiting.is_empty() {
-            self.release();
+            self.submit_waiting();
         }
         if let Err(failure) = completion.outcome {
             self.ending.failed += 1;
@@ -323,14 +323,14 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
         let due = due.min(completion.submitted);
         match self.client.done(slot, &access, due, &completion, self.device) {
             Some(Duration::ZERO) => self.issue(slot),
-            Some(think) => self.think(slot, completion.completed + think),
+            Some(pause) => self.pause(slot, completion.completed + pause),
             None => self.free.push(slot),
         }
     }
 
-    fn think(&mut self, slot: u32, due: Instant) {
+    fn pause(&mut self, slot: u32, due: Instant) {
         if self.ending.interruption.is_none() {
-            self.thinking.push(Reverse((due, slot)));
+            self.paused.push(Reverse((due, slot)));
         }
     }
 
@@ -339,7 +339,7 @@ impl<'a, D: Device + ?Sized, C: Client<D>> Engine<'a, D, C> {
     fn interrupt(&mut self, reason: Interruption) {
         self.ending.interruption.get_or_insert(reason);
         self.waiting.clear();
-        self.thinking.clear();
+        self.paused.clear();
     }
 
     #[cold]

@@ -221,7 +221,7 @@ impl<'a> Recorder<'a> {
         self.last = self.last.max(completed);
         self.record(job, access, latency);
         if self.batches.record(latency) {
-            self.judge();
+            self.check_confidence();
         }
         self.offer(job, access, due, latency);
         (completed + pause < self.deadline).then_some(pause)
@@ -255,7 +255,7 @@ impl<'a> Recorder<'a> {
 
     /// Ends the run where the confidence interval is narrow enough; called for each full batch.
     #[cold]
-    fn judge(&mut self) {
+    fn check_confidence(&mut self) {
         let (Some(wanted), Some(confidence)) = (self.confidence, self.batches.confidence()) else { return };
         self.ended |= !confidence.correlated && confidence.relative() <= wanted;
     }

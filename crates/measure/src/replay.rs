@@ -173,7 +173,7 @@ impl Replay {
 
     /// Returns the time over which requests arrive: the recorded span at the replay's speed; `None` where the pace
     /// ignores time stamps, or all are equal.
-    pub(crate) fn asked_for(&self) -> Option<Duration> {
+    pub(crate) fn arrival_span(&self) -> Option<Duration> {
         let Pace::Open { speed } = self.options.pace else { return None };
         let ns = self.recorded_span.as_ns() as f64 / speed;
         (ns >= 1.0).then(|| Duration::from_ns(ns as u64))
@@ -182,7 +182,7 @@ impl Replay {
     /// Returns the throughput that the trace requires at its time stamps, over the requests measured; `None` where the
     /// pace ignores time stamps, or all are equal.
     pub fn asked(&self) -> Option<Throughput> {
-        let time = self.asked_for()?;
+        let time = self.arrival_span()?;
         let (requests, bytes) = (self.requests, self.bytes);
         Some(Throughput { iops: per_second(requests, time), bandwidth_bytes_per_s: per_second(bytes, time) })
     }

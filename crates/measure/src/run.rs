@@ -92,7 +92,7 @@ pub fn limits(profile: &Profile) -> Limits {
 /// measurements until then, and [`Run::partial`] the reason.
 ///
 /// # Errors
-/// [`MeasureError::Unfit`] where the workload does not fit the device; nothing was submitted then.
+/// [`MeasureError::Unfit`] where the workload does not fit the device; no request was submitted.
 pub fn run<D: Device + ?Sized>(
     device: &mut D,
     workload: &Workload,
@@ -127,7 +127,7 @@ pub fn run_verified<D: DataDevice + ?Sized>(
     };
     let checked_bytes = verifying.verified.checked_bytes;
     if run.partial.is_none() {
-        let written = verifying.written();
+        let read_back = verifying.read_back();
         let depth = profile.depth.min(READ_BACK_DEPTH);
         let done = Progress {
             requests: run.requests,
@@ -137,8 +137,8 @@ pub fn run_verified<D: DataDevice + ?Sized>(
             preconditions: false,
         };
         let stopped = || watch.as_mut().is_some_and(|watch| watch(&done).is_break());
-        let read_back = watched_loop(&mut verifying, written, depth, |_, _| {}, stopped);
-        if let Err(MeasureError::Interrupted(reason)) = read_back {
+        let ended = watched_loop(&mut verifying, read_back, depth, |_, _| {}, stopped);
+        if let Err(MeasureError::Interrupted(reason)) = ended {
             run.partial = Some(reason);
         }
     }

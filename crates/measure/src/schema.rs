@@ -89,7 +89,7 @@ impl From<&Run> for RunResult {
                 .jobs
                 .iter()
                 .zip(&run.workload.jobs)
-                .map(|(job, asked)| job_row(run, job, asked))
+                .map(|(job, workload)| job_row(run, job, workload))
                 .collect(),
             offered_iops: run.jobs.iter().map(|job| Some(job.lag?.offered_per_s)).sum(),
             precondition: run.precondition.as_ref().map(PreconditionRow::from),
@@ -116,10 +116,10 @@ pub(crate) fn operations<'a>(
     latencies.map(row).collect()
 }
 
-fn job_row(run: &Run, job: &JobRun, asked: &flashlane_workload::Job) -> JobRow {
+fn job_row(run: &Run, job: &JobRun, workload: &flashlane_workload::Job) -> JobRow {
     JobRow {
         name: job.name.clone(),
-        workload: asked.to_string(),
+        workload: workload.to_string(),
         requests: job.requests(),
         iops: run.per_second(job.requests()),
         bandwidth_bytes_per_s: run.per_second(job.bytes()),

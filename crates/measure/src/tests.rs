@@ -140,7 +140,7 @@ fn measure(device: &mut Scripted, workload: &Workload) -> Run {
 }
 
 #[test]
-fn throughput_and_latency_are_what_the_script_says() {
+fn throughput_and_latency_match_the_script() {
     let mut device = Scripted::new(32, 4, 100);
     let result = measure(&mut device, &Workload::single(random_read(8), 4000));
     assert_eq!((result.requests, device.log.len()), (4000, 4000));
@@ -157,7 +157,7 @@ fn throughput_and_latency_are_what_the_script_says() {
 }
 
 #[test]
-fn a_full_device_makes_requests_wait_and_the_wait_counts() {
+fn latency_includes_the_wait_for_a_full_device() {
     let mut device = Scripted::new(4, 4, 100);
     let result = measure(&mut device, &Workload::single(random_read(8), 4000));
     assert_eq!(device.most_in_flight, 4);
@@ -168,14 +168,14 @@ fn a_full_device_makes_requests_wait_and_the_wait_counts() {
 }
 
 #[test]
-fn a_device_that_is_never_ready_ends_the_run() {
+fn always_full_device_ends_the_run() {
     let mut device = Scripted::new(0, 4, 100);
     let result = measure(&mut device, &Workload::single(random_read(8), 10));
     assert!(matches!(result.partial, Some(Interruption::Refused { error: SubmitError::Full { .. }, .. })));
 }
 
 #[test]
-fn a_failure_ends_the_run_and_keeps_what_was_measured() {
+fn failure_ends_the_run_and_keeps_its_results() {
     let mut device = Scripted::new(32, 4, 100).breaking(1000, Break::Fails);
     let result = measure(&mut device, &Workload::single(random_read(8), 4000));
     assert!(matches!(result.partial, Some(Interruption::Failed { failure: Failure::Unreadable, .. })));
@@ -189,9 +189,9 @@ fn a_failure_ends_the_run_and_keeps_what_was_measured() {
 }
 
 #[test]
-fn a_device_that_vanishes_or_hangs_ends_the_run() {
-    let mut gone = Scripted::new(32, 4, 100).breaking(1000, Break::Vanishes);
-    let result = measure(&mut gone, &Workload::single(random_read(8), 4000));
+fn lost_or_hung_device_ends_the_run() {
+    let mut lost = Scripted::new(32, 4, 100).breaking(1000, Break::Vanishes);
+    let result = measure(&mut lost, &Workload::single(random_read(8), 4000));
     assert!(matches!(result.partial, Some(Interruption::Refused { error: SubmitError::DeviceLost, .. })));
     assert_eq!((result.requests, result.failed), (993, 7));
     let mut hung = Scripted::new(32, 4, 100).breaking(1000, Break::Hangs);
@@ -206,7 +206,7 @@ fn a_device_that_vanishes_or_hangs_ends_the_run() {
 }
 
 #[test]
-fn a_watch_sees_progress_and_can_stop() {
+fn watch_sees_progress_and_stops_the_run() {
     let mut device = Scripted::new(32, 4, 100);
     device.profile.simulated = false;
     let mut last = Progress::default();
@@ -224,24 +224,24 @@ fn a_watch_sees_progress_and_can_stop() {
 }
 
 #[test]
-fn a_watch_is_asked_by_the_work_that_was_done() {
-    let asked = |size_bytes, requests| {
-        let mut asked = 0;
+fn watch_is_called_in_proportion_to_work() {
+    let calls = |size_bytes, requests| {
+        let mut calls = 0;
         let mut watch = |_: &Progress| {
-            asked += 1;
+            calls += 1;
             ControlFlow::Continue(())
         };
         let job = Job::new("a", Pattern::Random, Mix::READ, size_bytes).depth(8);
         let options = Options { samples: 0, watch: Some(&mut watch) };
         run(&mut Scripted::new(32, 4, 100), &Workload::single(job, requests), options).unwrap();
-        asked
+        calls
     };
-    let often = [asked(4096, 4096), asked(1 << 20, 160), asked(512 << 20, 16)];
+    let often = [calls(4096, 4096), calls(1 << 20, 160), calls(512 << 20, 16)];
     assert!(often[0] >= 4 && often[1] >= 8 && often[2] >= 4, "{often:?}");
 }
 
 #[test]
-fn stopping_a_simulated_device_does_not_wait_for_it() {
+fn stop_does_not_drain_a_simulated_device() {
     let mut stop = |_: &Progress| ControlFlow::Break(());
     let job = Job::new("a", Pattern::Random, Mix::READ, 512 << 20).depth(8);
     let options = Options { samples: 0, watch: Some(&mut stop) };
@@ -250,7 +250,7 @@ fn stopping_a_simulated_device_does_not_wait_for_it() {
 }
 
 #[test]
-fn warm_up_is_left_out_of_everything() {
+fn warm_up_is_not_counted() {
     let mut device = Scripted::new(32, 4, 100);
     let workload = Workload::single(random_read(4), 400).warmup(400);
     let result = measure(&mut device, &workload);
@@ -262,7 +262,7 @@ fn warm_up_is_left_out_of_everything() {
 }
 
 #[test]
-fn a_run_stops_by_time() {
+fn run_stops_by_time() {
     let mut device = Scripted::new(32, 4, 100);
     let workload = Workload::new(vec![random_read(4)], Stop::at(Duration::from_ms(10)));
     let result = measure(&mut device, &workload);
@@ -271,7 +271,7 @@ fn a_run_stops_by_time() {
 }
 
 #[test]
-fn thinking_jobs_leave_the_device_idle() {
+fn think_time_leaves_the_device_idle() {
     let mut device = Scripted::new(32, 4, 100);
     let job = random_read(1).think(Duration::from_us(300));
     let result = measure(&mut device, &Workload::single(job.clone(), 100));
@@ -283,7 +283,7 @@ fn thinking_jobs_leave_the_device_idle() {
 }
 
 #[test]
-fn each_of_those_in_flight_counts_its_own_burst() {
+fn each_slot_counts_its_own_burst() {
     let mut device = Scripted::new(32, 4, 100);
     let job = random_read(2).think(Duration::from_us(1000)).burst(3);
     let result = measure(&mut device, &Workload::single(job, 8));
@@ -293,7 +293,7 @@ fn each_of_those_in_flight_counts_its_own_burst() {
 }
 
 #[test]
-fn jobs_that_take_turns_share_one_stream() {
+fn jobs_with_turns_share_one_stream() {
     let mut device = Scripted::new(32, 4, 100);
     let sequential =
         |name: &str, mix, from| Job::new(name, Pattern::Sequential, mix, 4096).area(from, 1 << 20);
@@ -314,7 +314,7 @@ fn jobs_that_take_turns_share_one_stream() {
 }
 
 #[test]
-fn jobs_are_told_apart_and_operations_too() {
+fn results_are_separate_by_job_and_operation() {
     let mut device = Scripted::new(64, 4, 100);
     let jobs = vec![
         Job { name: "reads".into(), ..random_read(6) },
@@ -330,7 +330,7 @@ fn jobs_are_told_apart_and_operations_too() {
 }
 
 #[test]
-fn a_workload_that_does_not_fit_submits_nothing() {
+fn unfit_workload_submits_no_request() {
     let mut device = Scripted::new(32, 4, 100);
     device.profile.read_only = true;
     let writes = Job::new("writes", Pattern::Sequential, Mix::WRITE, 4096);
@@ -340,7 +340,7 @@ fn a_workload_that_does_not_fit_submits_nothing() {
 }
 
 #[test]
-fn a_narrow_interval_ends_the_run() {
+fn narrow_interval_ends_the_run() {
     let mut device = Scripted::new(32, 4, 100);
     let stop = Stop { confidence: Some(0.01), ..Stop::after(100_000) };
     let result = measure(&mut device, &Workload::new(vec![random_read(4)], stop));
@@ -350,7 +350,7 @@ fn a_narrow_interval_ends_the_run() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_requests() {
+fn same_seed_gives_same_requests() {
     let log = |seed| {
         let mut device = Scripted::new(32, 4, 100);
         let workload = Workload::parse(&format!("mixed,depth=8,requests=500,seed={seed}")).unwrap();
@@ -362,7 +362,7 @@ fn the_same_seed_gives_the_same_requests() {
 }
 
 #[test]
-fn the_result_has_the_contracts_fields_and_no_infinity() {
+fn result_json_has_all_fields_and_finite_numbers() {
     let workload = Workload::parse("mixed,requests=3,depth=3").unwrap();
     let result = run(&mut NullDevice::new(1 << 20), &workload, Options::default()).unwrap();
     let json = serde_json::to_string(&RunResult::from(&result)).unwrap();
@@ -379,7 +379,7 @@ fn the_result_has_the_contracts_fields_and_no_infinity() {
 }
 
 #[test]
-fn figures_hold_all_requests_in_few_points() {
+fn figures_cover_all_requests_in_few_points() {
     let mut device = Scripted::new(32, 4, 100);
     let result = measure(&mut device, &Workload::single(random_read(8), 20_000));
     let [distribution, over_time] = &crate::figures::of(&result)[..] else { panic!("two figures") };
@@ -391,7 +391,7 @@ fn figures_hold_all_requests_in_few_points() {
 proptest! {
     /// Each access starts when the one before ends, and after a burst later by the pause.
     #[test]
-    fn bursts_are_apart_by_the_pause(n in 1..60_u64, think_us in 0..500_u64, burst in 1..12_u32) {
+    fn bursts_are_separated_by_the_pause(n in 1..60_u64, think_us in 0..500_u64, burst in 1..12_u32) {
         let mut device = Scripted::new(32, 4, 100);
         let job = random_read(1).think(Duration::from_us(think_us)).burst(burst);
         measure(&mut device, &Workload::single(job, n));
@@ -403,7 +403,7 @@ proptest! {
 
     /// At any depths, every access of a list is driven once, in order, within the depth.
     #[test]
-    fn a_closed_loop_drives_each_access_once_in_order(
+    fn closed_loop_drives_each_access_once_in_order(
         n in 0..200_u64, depth in 1..20_u32, device_depth in 1..20_u32, servers in 1..6_usize,
     ) {
         let mut device = Scripted::new(device_depth, servers, 10);

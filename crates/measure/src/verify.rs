@@ -119,15 +119,15 @@ pub(crate) fn unit_bytes(workload: &Workload, profile: &Profile) -> u64 {
         Pattern::Ordered { .. } | Pattern::List(_) => profile.write_unit_bytes,
         _ => {
             let align = job.align_bytes.unwrap_or(job.size_bytes);
-            [job.area_offset_bytes, job.shift_bytes, align].into_iter().fold(job.size_bytes, divisor)
+            [job.area_offset_bytes, job.shift_bytes, align].into_iter().fold(job.size_bytes, common_divisor)
         }
     };
-    writes.map(unit).reduce(divisor).unwrap_or(profile.write_unit_bytes)
+    writes.map(unit).reduce(common_divisor).unwrap_or(profile.write_unit_bytes)
 }
 
-/// Returns the greatest common divisor.
-fn divisor(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { divisor(b, a % b) }
+/// Returns the greatest common common_divisor.
+fn common_divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
 impl<'a, D: DataDevice + ?Sized> Verifying<'a, D> {
@@ -146,9 +146,9 @@ impl<'a, D: DataDevice + ?Sized> Verifying<'a, D> {
     }
 
     /// Returns reads of all units that the run has written.
-    pub(crate) fn written(&self) -> Vec<Access> {
+    pub(crate) fn read_back(&self) -> Vec<Access> {
         let unit = self.verified.unit_bytes;
-        let most = (READ_BACK_BYTES / unit).max(1) * unit;
+        let length_max = (READ_BACK_BYTES / unit).max(1) * unit;
         let mut reads: Vec<Access> = Vec::new();
         for (chunk, generations) in &self.oldest {
             for (index, _) in (0..).zip(generations).filter(|(_, oldest)| **oldest > 0) {
@@ -156,7 +156,7 @@ impl<'a, D: DataDevice + ?Sized> Verifying<'a, D> {
                 match reads.last_mut() {
                     Some(last)
                         if last.offset_bytes + last.length_bytes == offset_bytes
-                            && last.length_bytes < most =>
+                            && last.length_bytes < length_max =>
                     {
                         last.length_bytes += unit;
                     }
@@ -215,16 +215,16 @@ impl<'a, D: DataDevice + ?Sized> Verifying<'a, D> {
         if found < oldest { Err(Mismatch::Stale { found, superseded_by: oldest }) } else { Ok(()) }
     }
 
-    fn ended(&mut self, completion: &Completion) {
+    fn completed(&mut self, completion: &Completion) {
         let Some(pending) = self.pending.remove(&completion.id.0) else { return };
         let buffer = self.device.take_buffer(completion.id);
         let units = self.units(&pending.request);
         match pending.request.operation {
             Operation::Write => {
                 for (unit, oldest) in units.zip(pending.oldest) {
-                    if let Some(flying) = self.in_flight.get_mut(&unit) {
-                        flying.retain(|&generation| generation != pending.generation);
-                        if flying.is_empty() {
+                    if let Some(generations) = self.in_flight.get_mut(&unit) {
+                        generations.retain(|&generation| generation != pending.generation);
+                        if generations.is_empty() {
                             self.in_flight.remove(&unit);
                         }
                     }
@@ -303,9 +303,9 @@ impl<D: DataDevice + ?Sized> Device for Verifying<'_, D> {
             self.generation = generation;
             units
                 .map(|unit| {
-                    let flying = self.in_flight.entry(unit).or_default();
-                    flying.push(generation);
-                    flying[0]
+                    let generations = self.in_flight.entry(unit).or_default();
+                    generations.push(generation);
+                    generations[0]
                 })
                 .collect()
         } else {
@@ -319,7 +319,7 @@ impl<D: DataDevice + ?Sized> Device for Verifying<'_, D> {
         let first = out.len();
         self.device.reap(until, out);
         for completion in &out[first..] {
-            self.ended(completion);
+            self.completed(completion);
         }
     }
 

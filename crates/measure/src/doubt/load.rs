@@ -3,7 +3,7 @@
 use super::Throughput;
 
 pub(super) fn overloaded(asked: &Throughput, sustained: &Throughput, speed: f64) -> String {
-    let say = |throughput: &Throughput| match throughput.bandwidth_bytes_per_s {
+    let format_rate = |throughput: &Throughput| match throughput.bandwidth_bytes_per_s {
         0.0 => format!("{:.0} requests/s", throughput.iops),
         rate if rate < 10e6 => format!("{:.2} MB/s ({:.0} requests/s)", rate / 1e6, throughput.iops),
         rate => format!("{:.0} MB/s ({:.0} requests/s)", rate / 1e6, throughput.iops),
@@ -11,13 +11,13 @@ pub(super) fn overloaded(asked: &Throughput, sustained: &Throughput, speed: f64)
     // A little below the sustained speed, with two digits.
     let speed = speed * 0.9;
     let step = 10_f64.powf(speed.log10().floor() - 1.0);
-    let places = (1.0 - speed.log10().floor()).max(0.0) as usize;
+    let decimals = (1.0 - speed.log10().floor()).max(0.0) as usize;
     let speed = (speed / step).floor() * step;
     format!(
-        "the drive cannot keep up: the trace asks {} of a drive that sustains {}, and the queue grows to the end, so that \
-         latencies are mostly waiting; try --speed {speed:.places$}, or --pace think or --pace closed, where requests wait \
-         for the drive",
-        say(asked),
-        say(sustained)
+        "the drive cannot keep up: the trace asks {} of a drive that sustains {}, and the queue grows to the end, so \
+         that latencies are mostly waiting time; try --speed {speed:.decimals$}, or --pace think or --pace closed, \
+         where requests wait for the drive",
+        format_rate(asked),
+        format_rate(sustained)
     )
 }

@@ -23,16 +23,16 @@ impl Run {
 
 pub(super) fn mismatches(units: u64, unit_bytes: u64, first: &[Misread]) -> String {
     let unit = exact_bytes(unit_bytes);
-    let places: Vec<String> = first.iter().map(ToString::to_string).collect();
-    let (what, places) = match units {
-        1 => (format!("a unit of {unit} does"), places.join("; ")),
-        _ if first.len() as u64 == units => (format!("{units} units of {unit} do"), places.join("; ")),
+    let misreads: Vec<String> = first.iter().map(ToString::to_string).collect();
+    let (what, misreads) = match units {
+        1 => (format!("a unit of {unit} does"), misreads.join("; ")),
+        _ if first.len() as u64 == units => (format!("{units} units of {unit} do"), misreads.join("; ")),
         _ => (
             format!("{units} units of {unit} do"),
-            format!("the first {}: {}", places.len(), places.join("; ")),
+            format!("the first {}: {}", misreads.len(), misreads.join("; ")),
         ),
     };
-    format!("verification failed: {what} not hold what the run wrote there: {places}")
+    format!("verification failed: {what} not hold what the run wrote there: {misreads}")
 }
 
 pub(super) fn why_nothing(has_writes: bool) -> &'static str {

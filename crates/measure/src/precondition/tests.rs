@@ -14,7 +14,7 @@ fn preconditioned(device: &mut Scripted, text: &str) -> Run {
 }
 
 #[test]
-fn the_capacity_is_written_twice_and_then_as_the_workload_does() {
+fn preconditioning_fills_twice_then_runs_own_writes() {
     let mut device = Scripted::new(8, 1, 10);
     let result =
         preconditioned(&mut device, "random-write,size=8k,area=32MiB,requests=10,precondition=steady");
@@ -34,7 +34,7 @@ fn the_capacity_is_written_twice_and_then_as_the_workload_does() {
 }
 
 #[test]
-fn a_workload_of_reads_is_preconditioned_with_random_writes() {
+fn read_workload_is_preconditioned_with_random_writes() {
     let mut device = Scripted::new(8, 8, 10);
     let result = preconditioned(&mut device, "random-read,requests=10,precondition=steady,think=1ms");
     let writes = device.log.iter().filter(|request| request.operation == Operation::Write).count();
@@ -43,7 +43,7 @@ fn a_workload_of_reads_is_preconditioned_with_random_writes() {
 }
 
 #[test]
-fn a_device_that_does_not_settle_is_reported() {
+fn unsteady_device_is_reported() {
     // A round of 512 writes makes it 5% slower, five rounds 20% and more.
     let mut device = Scripted::new(8, 1, 10).slowing(1.0001);
     let result = preconditioned(&mut device, "random-write,size=32k,requests=10,precondition=steady");
@@ -54,7 +54,7 @@ fn a_device_that_does_not_settle_is_reported() {
 }
 
 #[test]
-fn preconditioning_can_be_stopped() {
+fn watch_stops_preconditioning() {
     let mut device = Scripted::new(8, 8, 10);
     device.profile.capacity_bytes = 4 << 30;
     let workload = Workload::parse("random-write,precondition=steady").unwrap();

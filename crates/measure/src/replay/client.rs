@@ -51,7 +51,7 @@ struct Next {
     access: Access,
     durable: bool,
     /// Arrival on the recorded clock, since the first request.
-    came: Duration,
+    recorded_at: Duration,
     took: Option<Duration>,
     /// Position in the trace, from 1.
     number: u64,
@@ -94,19 +94,19 @@ impl<'a, I: Iterator<Item = Record>> Replayer<'a, I> {
             recording: Recording::new(started, options.samples, how.seed.derive("samples").source()),
             watch: options.watch,
         };
-        replayer.draw(device);
-        replayer.face();
+        replayer.read_ahead(device);
+        replayer.set_next();
         replayer
     }
 
     /// Reads requests from the trace until enough are ahead.
     #[inline]
-    fn draw<D: Device + ?Sized>(&mut self, device: &D) {
+    fn read_ahead<D: Device + ?Sized>(&mut self, device: &D) {
         while self.ahead.len() < AHEAD {
             let Some(record) = self.records.next() else { return };
-            let came = self.clock.since_first(record.at);
+            let recorded_at = self.clock.since_first(record.at);
             let Some(access) = self.fit.fit(&record) else { continue };
-            let (number, after) = (self.fit.fitted.records, self.clock.scaled(came));
+            let (number, after) = (self.fit.fitted.records, self.clock.scaled(recorded_at));
             if after > LONGEST && !matches!(self.timing, Timing::Closed) {
                 self.fit.refuse(number, access, super::Unfitting::Late { after });
                 continue;
@@ -115,15 +115,15 @@ impl<'a, I: Iterator<Item = Record>> Replayer<'a, I> {
                 device.prefetch(access.offset_bytes, access.length_bytes);
             }
             let durable = record.durable && access.operation == Operation::Write;
-            self.ahead.push_back(Next { access, durable, came, took: record.took, number });
+            self.ahead.push_back(Next { access, durable, recorded_at, took: record.took, number });
         }
     }
 
     /// Passes the new next request to the timing.
     #[inline]
-    fn face(&mut self) {
+    fn set_next(&mut self) {
         if let (Timing::Think(thinking), Some(next)) = (&mut self.timing, self.ahead.front()) {
-            thinking.expect(next.came, &self.clock);
+            thinking.set_next(next.recorded_at, &self.clock);
         }
     }
 
@@ -131,7 +131,7 @@ impl<'a, I: Iterator<Item = Record>> Replayer<'a, I> {
     fn due(&self) -> Option<Instant> {
         let next = self.ahead.front()?;
         match &self.timing {
-            Timing::Open { started } => Some(*started + self.clock.scaled(next.came)),
+            Timing::Open { started } => Some(*started + self.clock.scaled(next.recorded_at)),
             Timing::Closed => None,
             Timing::Think(thinking) => thinking.arrival(),
         }
@@ -139,7 +139,7 @@ impl<'a, I: Iterator<Item = Record>> Replayer<'a, I> {
 
     /// Frees the request of `slot`.
     #[inline]
-    fn leave(&mut self, slot: u32, at: Instant) {
+    fn retire(&mut self, slot: u32, at: Instant) {
         if self.in_flight == self.slots.len() {
             self.full_until = at;
         }
@@ -162,8 +162,8 @@ impl<D: Device + ?Sized, I: Iterator<Item = Record>> Client<D> for Replayer<'_, 
             Timing::Closed => Instant::FAR,
             _ => self.due().filter(|due| *due <= device.now())?,
         };
-        let Next { access, durable, came, took, number } = *self.ahead.front()?;
-        let turn = (came + took.unwrap_or(Duration::ZERO), number);
+        let Next { access, durable, recorded_at, took, number } = *self.ahead.front()?;
+        let turn = (recorded_at + took.unwrap_or(Duration::ZERO), number);
         if let Timing::Think(thinking) = &mut self.timing {
             thinking.issued(turn);
             self.fit.fitted.untimed += u64::from(took.is_none());
@@ -172,8 +172,8 @@ impl<D: Device + ?Sized, I: Iterator<Item = Record>> Client<D> for Replayer<'_, 
         self.waited += u64::from(due < self.full_until);
         self.in_flight += 1;
         self.ahead.pop_front();
-        self.draw(device);
-        self.face();
+        self.read_ahead(device);
+        self.set_next();
         Some(Task { access, durable, due })
     }
 
@@ -186,10 +186,10 @@ impl<D: Device + ?Sized, I: Iterator<Item = Record>> Client<D> for Replayer<'_, 
         completion: &Completion,
         _device: &D,
     ) -> Option<Duration> {
-        self.leave(slot, completion.completed);
+        self.retire(slot, completion.completed);
         let Slot { eligible, took, .. } = self.slots[slot as usize];
         let eligible = self.lateness.then_some(eligible);
-        self.recording.note(&Finished { access, due, completion, eligible, took });
+        self.recording.record(&Finished { access, due, completion, eligible, took });
         Some(Duration::ZERO)
     }
 
@@ -202,7 +202,7 @@ impl<D: Device + ?Sized, I: Iterator<Item = Record>> Client<D> for Replayer<'_, 
         if leave_out {
             let (_, number) = self.slots[slot as usize].turn;
             self.fit.refuse(number, *access, error.into());
-            self.leave(slot, device.now());
+            self.retire(slot, device.now());
         }
         leave_out
     }

@@ -51,14 +51,14 @@ impl Replay {
     /// Reports changes to requests so that they fit the device.
     fn doubts_about_fit(&self) -> impl Iterator<Item = Doubt> {
         let fitted = &self.fitted;
-        let where_any = |requests: u64, doubt: Doubt| (requests > 0).then_some(doubt);
+        let if_any = |requests: u64, doubt: Doubt| (requests > 0).then_some(doubt);
         let capacity_bytes = self.profile.capacity_bytes;
         let doubts = [
-            where_any(fitted.folded, Doubt::Folded { requests: fitted.folded, capacity_bytes }),
-            where_any(fitted.widened, Doubt::Widened { requests: fitted.widened }),
-            where_any(fitted.zero_length, Doubt::ZeroLength { requests: fitted.zero_length }),
-            where_any(fitted.backwards, Doubt::TimeBackwards { requests: fitted.backwards }),
-            where_any(
+            if_any(fitted.folded, Doubt::Folded { requests: fitted.folded, capacity_bytes }),
+            if_any(fitted.widened, Doubt::Widened { requests: fitted.widened }),
+            if_any(fitted.zero_length, Doubt::ZeroLength { requests: fitted.zero_length }),
+            if_any(fitted.backwards, Doubt::TimeBackwards { requests: fitted.backwards }),
+            if_any(
                 fitted.untimed,
                 Doubt::Untimed { requests: fitted.untimed, of: self.requests + self.flushes },
             ),
@@ -69,9 +69,9 @@ impl Replay {
     /// Reports that the drive does not sustain the trace's time stamps: the replay lasted longer than the trace, and
     /// many requests were still waiting at the trace's end.
     fn doubt_about_load(&self) -> Option<Doubt> {
-        let asked_for = self.asked_for()?;
-        let late = self.elapsed.as_s_f64() / asked_for.as_s_f64() - 1.0;
-        let behind = self.completed_after(asked_for);
+        let arrival_span = self.arrival_span()?;
+        let late = self.elapsed.as_s_f64() / arrival_span.as_s_f64() - 1.0;
+        let behind = self.completed_after(arrival_span);
         let many = (SHARE_BEHIND * self.requests as f64).max(BEHIND_LEAST);
         if late < LATER || behind < many {
             return None;

@@ -89,13 +89,13 @@ impl Fit {
         let access = Access { operation, offset_bytes, length_bytes };
         match self.profile.check(&request(access)) {
             Ok(()) => Some(access),
-            Err(error) => self.bend(access, error),
+            Err(error) => self.adjust(access, error),
         }
     }
 
     #[cold]
-    fn bend(&mut self, asked: Access, mut error: SubmitError) -> Option<Access> {
-        let (mut access, mut folded, mut widened) = (asked, false, false);
+    fn adjust(&mut self, recorded: Access, mut error: SubmitError) -> Option<Access> {
+        let (mut access, mut folded, mut widened) = (recorded, false, false);
         // A folded and widened request fits, so there are at most two iterations.
         loop {
             match error {
@@ -116,7 +116,7 @@ impl Fit {
                     access.length_bytes = end - access.offset_bytes;
                 }
                 error => {
-                    self.refuse(self.fitted.records, asked, error.into());
+                    self.refuse(self.fitted.records, recorded, error.into());
                     return None;
                 }
             }

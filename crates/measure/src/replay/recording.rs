@@ -104,7 +104,7 @@ impl Recording {
     }
 
     #[inline]
-    pub fn note(&mut self, finished: &Finished<'_>) {
+    pub fn record(&mut self, finished: &Finished<'_>) {
         let Finished { access, due, completion, .. } = *finished;
         let latency = completion.completed.since(due);
         self.last = self.last.max(completion.completed);
@@ -112,7 +112,7 @@ impl Recording {
         if access.operation == Operation::Flush {
             self.flushes += 1;
         } else {
-            self.note_access(finished, latency);
+            self.record_access(finished, latency);
         }
         let started = self.started;
         self.samples.offer(|| Sample {
@@ -134,7 +134,7 @@ impl Recording {
 
     /// Counts a read, write or trim. Flushes have only latencies, as in a run.
     #[inline]
-    fn note_access(&mut self, finished: &Finished<'_>, latency: Duration) {
+    fn record_access(&mut self, finished: &Finished<'_>, latency: Duration) {
         let Finished { access, completion, .. } = *finished;
         let moves = matches!(access.operation, Operation::Read | Operation::Write);
         let bytes = if moves { access.length_bytes } else { 0 };

@@ -48,7 +48,7 @@ fn submissions_us(device: &Scripted) -> Vec<u64> {
 }
 
 #[test]
-fn in_an_open_loop_what_waits_for_a_full_device_is_late_since_its_time_stamp() {
+fn open_loop_latency_counts_from_the_time_stamp() {
     // One server of 100 us, and room for two: the third request waits outside, and its wait counts.
     let mut device = Scripted::new(2, 1, 100);
     let records = vec![read(0, 0), read(10, 1), read(20, 2), read(30, 3), read(1000, 4)];
@@ -68,7 +68,7 @@ fn in_an_open_loop_what_waits_for_a_full_device_is_late_since_its_time_stamp() {
 }
 
 #[test]
-fn a_trace_begins_with_its_first_request_and_runs_at_the_speed_asked_for() {
+fn trace_starts_at_its_first_request_and_scales_by_speed() {
     for (speed, expected) in [(1.0, [0, 500, 2000]), (2.0, [0, 250, 1000]), (0.5, [0, 1000, 4000])] {
         let mut device = Scripted::new(8, 1, 100);
         let records = vec![read(7_000, 0), read(7_500, 1), read(9_000, 2)];
@@ -79,7 +79,7 @@ fn a_trace_begins_with_its_first_request_and_runs_at_the_speed_asked_for() {
 }
 
 #[test]
-fn time_that_runs_backwards_stands_still_and_is_counted() {
+fn backward_time_stamps_are_clamped_and_counted() {
     let mut device = Scripted::new(8, 8, 100);
     let records = vec![read(50, 0), read(90, 1), read(60, 2), read(40, 3), read(95, 4)];
     let result = replayed(&mut device, records, &ReplayOptions::default());
@@ -90,7 +90,7 @@ fn time_that_runs_backwards_stands_still_and_is_counted() {
 }
 
 #[test]
-fn a_closed_loop_keeps_its_depth_in_flight_and_does_not_look_at_the_time() {
+fn closed_loop_keeps_its_depth_and_ignores_time_stamps() {
     let mut device = Scripted::new(32, 4, 100);
     let records: Vec<Record> = (0..400).map(|i| read((i * 7919) % 1000, i)).collect();
     let result = replayed(&mut device, records, &paced(Pace::Closed { depth: 8 }));
@@ -109,7 +109,7 @@ fn a_closed_loop_keeps_its_depth_in_flight_and_does_not_look_at_the_time() {
 }
 
 #[test]
-fn thinking_keeps_the_pause_after_the_completion_that_came_before() {
+fn thinking_keeps_the_pause_after_the_last_completion() {
     // Recorded: 0 to 40; then, 10 after that, two at a time (50 to 80 and 50 to 100); then one 20 after the first of
     // these two.
     let records =
@@ -127,7 +127,7 @@ fn thinking_keeps_the_pause_after_the_completion_that_came_before() {
 }
 
 #[test]
-fn thinking_waits_for_the_very_request_that_was_waited_for() {
+fn thinking_waits_for_the_recorded_predecessor() {
     // Request 2 arrived 5 after request 1 completed, while request 0 was still in flight; in the replay one server
     // takes them in order, so that 1 ends at 200.
     let records = vec![took(read(0, 0), 1000), took(read(10, 1), 20), took(read(35, 2), 10)];
@@ -137,7 +137,7 @@ fn thinking_waits_for_the_very_request_that_was_waited_for() {
 }
 
 #[test]
-fn thinking_keeps_the_order_of_the_trace_and_counts_from_when_a_request_could_come() {
+fn thinking_keeps_order_and_counts_from_possible_arrival() {
     // Request 3 arrived 5 after request 0 completed, and request 2 before that, 1 after request 1. In the replay
     // request 0 completes first: 5 after it, at 105, request 2 has not been issued.
     let records =
@@ -149,7 +149,7 @@ fn thinking_keeps_the_order_of_the_trace_and_counts_from_when_a_request_could_co
 }
 
 #[test]
-fn without_recorded_durations_the_time_between_requests_is_the_pause() {
+fn requests_without_durations_pause_for_the_whole_gap() {
     let mut device = Scripted::new(8, 8, 200);
     let records = vec![read(0, 0), read(30, 1), read(30, 2), read(100, 3)];
     let result = replayed(&mut device, records, &paced(Pace::Think { speed: 1.0 }));
@@ -158,7 +158,7 @@ fn without_recorded_durations_the_time_between_requests_is_the_pause() {
 }
 
 #[test]
-fn every_operation_is_replayed_as_it_was_recorded() {
+fn every_operation_is_replayed_as_recorded() {
     use Operation::{Erase, Flush, Read, Trim, Write};
     let of = |operation, length_bytes, durable| Record { operation, length_bytes, durable, ..read(0, 8) };
     let records = vec![
@@ -183,7 +183,7 @@ fn every_operation_is_replayed_as_it_was_recorded() {
 }
 
 #[test]
-fn what_lies_beyond_the_end_is_refused_or_folded_and_what_is_unaligned_widened_or_refused() {
+fn unfit_requests_are_refused_folded_or_widened() {
     let capacity = 1 << 30;
     let at = |offset_bytes, length_bytes| Record { offset_bytes, length_bytes, ..read(0, 0) };
     let records = || {
@@ -199,14 +199,14 @@ fn what_lies_beyond_the_end_is_refused_or_folded_and_what_is_unaligned_widened_o
             at(capacity + 1000, 100),
         ]
     };
-    let go = |beyond, unaligned| {
+    let fitted_with = |beyond, unaligned| {
         let mut device = Scripted::new(32, 1, 1);
         let how = ReplayOptions { beyond, unaligned, ..ReplayOptions::default() };
         let fitted = replayed(&mut device, records(), &how).fitted;
         let taken: Vec<_> = device.log.iter().map(|r| (r.offset_bytes, r.length_bytes)).collect();
         (taken, fitted)
     };
-    let (taken, fitted) = go(Beyond::Refuse, Unaligned::Widen);
+    let (taken, fitted) = fitted_with(Beyond::Refuse, Unaligned::Widen);
     assert_eq!(taken, [(capacity - 512, 512), (512, 512), (512, 1024)]);
     assert_eq!((fitted.refused, fitted.widened, fitted.folded, fitted.records), (6, 2, 0, 9));
     let named: Vec<u64> = fitted.first_refused.iter().map(|refusal| refusal.number).collect();
@@ -214,13 +214,13 @@ fn what_lies_beyond_the_end_is_refused_or_folded_and_what_is_unaligned_widened_o
     let words = fitted.first_refused[0].to_string();
     assert!(words.starts_with("request 2, the read of 512 B at offset 1 GiB: "), "{words}");
 
-    let (taken, fitted) = go(Beyond::Fold, Unaligned::Refuse);
+    let (taken, fitted) = fitted_with(Beyond::Fold, Unaligned::Refuse);
     // A folded request that still exceeds the end is moved to end there.
     let last = (capacity - 1024, 1024);
     assert_eq!(taken, [(capacity - 512, 512), (0, 512), (4096, 1024), last, last]);
     assert_eq!((fitted.refused, fitted.widened, fitted.folded), (4, 0, 4));
 
-    let (taken, fitted) = go(Beyond::Fold, Unaligned::Widen);
+    let (taken, fitted) = fitted_with(Beyond::Fold, Unaligned::Widen);
     assert_eq!(taken[4..], [last, (512, 512), (512, 1024), (512, 1024)]);
     assert_eq!((fitted.refused, fitted.widened, fitted.folded), (1, 3, 5));
 }
@@ -229,7 +229,7 @@ proptest! {
     /// Folded requests keep their length and start at their offset modulo the capacity, or end at the capacity; other
     /// requests do not move.
     #[test]
-    fn a_folded_request_is_one_request_of_its_length_within_the_device(
+    fn folded_request_keeps_its_length_within_the_device(
         asked in prop::collection::vec((0_u64..1 << 24, 1_u64..1 << 13), 1..40)
     ) {
         let capacity = 1_u64 << 30;
@@ -260,7 +260,7 @@ proptest! {
 }
 
 #[test]
-fn a_trace_of_nothing_that_can_be_asked_is_an_error() {
+fn trace_without_replayable_requests_is_refused() {
     let mut device = Scripted::new(8, 1, 100);
     let error = replay(&mut device, [read(0, 1 << 40)], &ReplayOptions::default(), Options::default());
     let error = error.unwrap_err().to_string();
@@ -275,7 +275,7 @@ fn a_trace_of_nothing_that_can_be_asked_is_an_error() {
 }
 
 #[test]
-fn a_request_after_the_end_of_time_is_left_out() {
+fn request_beyond_the_clock_range_is_left_out() {
     let mut device = Scripted::new(8, 1, 100);
     let late = Record { at: Instant::from_ns(u64::MAX - 1), ..read(0, 1) };
     let result = replayed(&mut device, vec![read(0, 0), late], &ReplayOptions::default());
@@ -313,7 +313,7 @@ impl Oversleeping {
 }
 
 #[test]
-fn on_a_real_device_the_replays_own_lateness_is_measured_and_doubted() {
+fn lateness_is_measured_and_reported_on_real_devices() {
     let mut device = Oversleeping::new(1, 1, 20);
     // The third waits for the second and is submitted at its completion, so that it is not late.
     let records = [read(0, 0), read(1000, 1), read(1010, 2), read(2000, 3)];
@@ -332,7 +332,7 @@ fn on_a_real_device_the_replays_own_lateness_is_measured_and_doubted() {
 }
 
 #[test]
-fn what_a_device_turns_out_not_to_have_is_left_out() {
+fn operation_the_device_refuses_is_left_out() {
     let trim = |at| Record { operation: Operation::Trim, ..read(at, 0) };
     for pace in [Pace::Open { speed: 1.0 }, Pace::Think { speed: 1.0 }, Pace::Closed { depth: 2 }] {
         let mut device = Oversleeping::new(1, 1, 20);
@@ -344,7 +344,7 @@ fn what_a_device_turns_out_not_to_have_is_left_out() {
 }
 
 #[test]
-fn a_long_gap_can_be_broken_off() {
+fn watch_stops_a_replay_in_a_long_gap() {
     let mut device = Oversleeping::new(8, 1, 20);
     let mut asked = 0;
     let mut watch = |_: &Progress| {
@@ -359,7 +359,7 @@ fn a_long_gap_can_be_broken_off() {
 }
 
 #[test]
-fn a_device_that_fails_leaves_what_was_measured() {
+fn failing_device_keeps_earlier_results() {
     let mut device = Scripted::new(8, 1, 100).breaking(5, crate::tests::Break::Fails);
     let records: Vec<Record> = (0..100).map(|i| read(i * 1000, i)).collect();
     let result = replayed(&mut device, records, &ReplayOptions::default());
@@ -369,7 +369,7 @@ fn a_device_that_fails_leaves_what_was_measured() {
 }
 
 #[test]
-fn the_result_has_all_of_it_and_can_be_read_again() {
+fn result_is_complete_and_survives_json() {
     let mut device = Scripted::new(2, 1, 100);
     let mut records: Vec<Record> = (0..5000).map(|i| took(read(i * 90, i), 50)).collect();
     records.push(Record { operation: Operation::Flush, length_bytes: 0, ..read(600_000, 0) });
@@ -402,7 +402,7 @@ fn the_result_has_all_of_it_and_can_be_read_again() {
 
 /// As in a run.
 #[test]
-fn flushes_are_in_no_number_but_their_own() {
+fn flushes_are_counted_only_as_flushes() {
     let flush = |at| Record { operation: Operation::Flush, length_bytes: 0, ..read(at, 0) };
     let accesses: Vec<Record> = (0..600).map(|i| took(read(i * 1000, i), 50)).collect();
     let with: Vec<Record> =
@@ -424,7 +424,7 @@ fn flushes_are_in_no_number_but_their_own() {
 }
 
 #[test]
-fn a_trace_that_was_mostly_left_out_says_so_first() {
+fn mostly_left_out_trace_is_the_first_doubt() {
     let first = |left_out: u64| {
         let place = |i| if i < left_out { 1 << 40 } else { i };
         let records = (0..2000).map(|i| read(i * 10, place(i))).collect();
@@ -444,7 +444,7 @@ fn a_trace_that_was_mostly_left_out_says_so_first() {
 }
 
 #[test]
-fn a_null_device_takes_everything_in_time() {
+fn null_device_replays_without_waiting() {
     let mut device = NullDevice::new(1 << 30);
     let records = (0..10_000).map(|i| read(i, i));
     let result = replay(&mut device, records, &ReplayOptions::default(), Options::default()).unwrap();
@@ -456,7 +456,7 @@ proptest! {
     /// One server, first come first served, with room for `depth`: requests are submitted in order, each when it has
     /// arrived and there is room.
     #[test]
-    fn an_open_loop_is_a_queue_first_come_first_served(
+    fn open_loop_is_a_first_come_first_served_queue(
         gaps in prop::collection::vec(0..300_u64, 1..200), depth in 1..8_u32, service in 1..200_u64,
     ) {
         let arrivals: Vec<u64> = gaps.iter().scan(0, |at, gap| { *at += gap; Some(*at) }).collect();
@@ -522,7 +522,7 @@ fn codes(replay: &Replay) -> Vec<&'static str> {
 }
 
 #[test]
-fn a_drive_that_cannot_keep_up_is_told_first() {
+fn overload_is_the_first_doubt() {
     // One server of 100 us gets a request every 50 us: it sustains half the rate, and at the end half of the requests
     // wait.
     let records: Vec<Record> = (0..2000).map(|n| read(n * 50, n)).collect();
@@ -547,7 +547,7 @@ fn a_drive_that_cannot_keep_up_is_told_first() {
 }
 
 #[test]
-fn a_burst_that_the_drive_recovers_from_is_no_overload() {
+fn burst_the_drive_recovers_from_is_not_overload() {
     let burst = |at_us: u64| (0..300).map(move |n| read(at_us + n, n));
     let calm = |from_us: u64| (0..300).map(move |n| read(from_us + n * 200, n));
     let bursts: Vec<Record> = calm(0).chain(burst(100_000)).chain(calm(200_000)).collect();

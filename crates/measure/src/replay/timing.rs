@@ -59,7 +59,7 @@ pub(super) struct Thinking {
     pause: Duration,
     /// Issued requests that had not completed in the recording when the next one arrived, in the order of recorded
     /// completion, with their completions in the replay.
-    under_way: BTreeMap<Turn, Option<Instant>>,
+    uncompleted: BTreeMap<Turn, Option<Instant>>,
     /// Requests keep their order: none arrives before this.
     last_arrival: Instant,
 }
@@ -70,17 +70,17 @@ impl Thinking {
             anchor: (Duration::ZERO, 0),
             anchor_completed: Some(start),
             pause: Duration::ZERO,
-            under_way: BTreeMap::new(),
+            uncompleted: BTreeMap::new(),
             last_arrival: start,
         }
     }
 
     /// Sets the next request, which arrived `recorded_at` after the first in the recording.
-    pub(super) fn expect(&mut self, came: Duration, clock: &Clock) {
-        while let Some(first) = self.under_way.first_entry().filter(|first| first.key().0 <= came) {
+    pub(super) fn set_next(&mut self, recorded_at: Duration, clock: &Clock) {
+        while let Some(first) = self.uncompleted.first_entry().filter(|first| first.key().0 <= recorded_at) {
             (self.anchor, self.anchor_completed) = first.remove_entry();
         }
-        self.pause = clock.scaled(came.saturating_sub(self.anchor.0));
+        self.pause = clock.scaled(recorded_at.saturating_sub(self.anchor.0));
     }
 
     /// Returns when it arrives; `None` until that is known.
@@ -92,14 +92,14 @@ impl Thinking {
     /// Records that the next request was issued; `turn` is its recorded completion.
     pub(super) fn issued(&mut self, turn: Turn) {
         self.last_arrival = self.arrival().unwrap_or(self.last_arrival);
-        self.under_way.insert(turn, None);
+        self.uncompleted.insert(turn, None);
     }
 
     /// Records that the request with this turn completed in the replay.
     pub(super) fn completed(&mut self, turn: Turn, at: Instant) {
         if turn == self.anchor {
             self.anchor_completed = Some(at);
-        } else if let Some(completed) = self.under_way.get_mut(&turn) {
+        } else if let Some(completed) = self.uncompleted.get_mut(&turn) {
             *completed = Some(at);
         }
     }

@@ -14,7 +14,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_the_tables() {
+    fn quantiles_match_published_tables() {
         for (level, freedom, table) in
             [(0.95, 1, 12.706), (0.95, 4, 2.776), (0.99, 4, 4.604), (0.999, 9, 4.781), (0.95, 1000, 1.962)]
         {

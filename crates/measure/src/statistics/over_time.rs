@@ -50,7 +50,7 @@ impl OverTime {
     #[cold]
     fn advance(&mut self, at: Duration) {
         while at.as_ns() / self.width.as_ns() >= SLICES as u64 {
-            self.halve();
+            self.merge_pairs();
         }
         self.current = (at.as_ns() / self.width.as_ns()) as usize;
         self.current_end_ns = (self.current as u64 + 1).saturating_mul(self.width.as_ns());
@@ -59,11 +59,11 @@ impl OverTime {
         }
     }
 
-    fn halve(&mut self) {
+    fn merge_pairs(&mut self) {
         let mut rest = std::mem::take(&mut self.slices).into_iter();
         while let Some(mut slice) = rest.next() {
             if let Some(next) = rest.next() {
-                slice.absorb(next);
+                slice.merge(next);
             }
             self.slices.push(slice);
         }
@@ -82,7 +82,7 @@ impl OverTime {
 }
 
 impl Slice {
-    fn absorb(&mut self, next: Self) {
+    fn merge(&mut self, next: Self) {
         self.bytes += next.bytes;
         match (&mut self.latencies, next.latencies) {
             (Some(latencies), Some(more)) => latencies.merge(&more),

@@ -105,7 +105,7 @@ impl Phases {
             let settled = if let Beginning::Until { at, .. } = beginning { at } else { 0 };
             let search = periodicity::find(&logs[settled..]);
             let rhythm = if let Search::Found(rhythm) = search { Some(rhythm) } else { None };
-            (startup.requests, startup.evidence) = join(beginning, rhythm, &logs, settled);
+            (startup.requests, startup.evidence) = startup_end(beginning, rhythm, &logs, settled);
             period = rhythm.map(|rhythm| Period::of(rhythm, requests - startup.requests));
             doubts.extend(doubt::about(beginning, search));
         }
@@ -117,7 +117,7 @@ impl Phases {
 }
 
 /// Combines both methods of finding the end of the start-up.
-fn join(
+fn startup_end(
     beginning: Beginning,
     rhythm: Option<Rhythm>,
     logs: &[f64],

@@ -58,10 +58,10 @@ impl Samples {
             let half = self.window;
             self.halve();
             // The window of this request has doubled: with probability 1/2 its second half supplies the sample.
-            let stays = self.random.below(2) == 0;
+            let is_kept = self.random.below(2) == 0;
             self.next = self.window_end + self.random.below(half);
             self.window_end += half;
-            if !stays {
+            if !is_kept {
                 return;
             }
         }

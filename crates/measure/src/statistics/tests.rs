@@ -13,7 +13,7 @@ fn record(latencies: impl Iterator<Item = u64>) -> BatchMeans {
 }
 
 #[test]
-fn an_interval_is_students_over_the_batches() {
+fn interval_is_students_over_batch_means() {
     // 32 batches of 16, alternately of 1,000 and 3,000 ns: mean 2,000, sample deviation sqrt(32/31) * 1,000,
     // Student's quantile for 31 degrees of freedom 2.03951.
     let batches = record((0..512).map(|i| if (i / 16) % 2 == 0 { 1_000 } else { 3_000 }));
@@ -35,7 +35,7 @@ fn autocorrelated(seed: u64, n: usize) -> impl Iterator<Item = u64> {
 }
 
 #[test]
-fn autocorrelated_latencies_are_not_taken_for_independent_ones() {
+fn interval_covers_the_mean_of_autocorrelated_latencies() {
     let (mut covered, mut trusted, mut naive_covered) = (0, 0, 0);
     for seed in 0..100 {
         let latencies: Vec<u64> = autocorrelated(seed, 200_000).collect();
@@ -60,7 +60,7 @@ fn autocorrelated_latencies_are_not_taken_for_independent_ones() {
 }
 
 #[test]
-fn rounds_follow_a_drift() {
+fn rounds_show_a_drift() {
     let rounds = record(10_000..30_000).rounds().unwrap();
     assert!(rounds.windows(2).all(|w| w[1] > w[0]), "{rounds:?}");
     assert!(!Window::of(&rounds).unwrap().is_steady());
@@ -68,7 +68,7 @@ fn rounds_follow_a_drift() {
 }
 
 #[test]
-fn the_window_rule_is_snias() {
+fn window_rule_matches_snia() {
     let window = |rounds: [f64; 5]| Window::of(&rounds).unwrap();
     let w = window([90.0, 95.0, 100.0, 105.0, 110.0]);
     assert!((w.average - 100.0).abs() < 1e-9);
@@ -90,7 +90,7 @@ fn sample(ns: u64) -> Sample {
 }
 
 #[test]
-fn samples_are_all_of_few_requests_and_an_even_draw_of_many() {
+fn samples_keep_few_requests_and_draw_many_evenly() {
     let draw = |room, n: u64, seed| {
         let mut samples = Samples::new(room, Seed(seed).source());
         (0..n).for_each(|i| samples.offer(|| sample(i)));
@@ -116,7 +116,7 @@ fn samples_are_all_of_few_requests_and_an_even_draw_of_many() {
 }
 
 #[test]
-fn slices_of_time_hold_everything_however_long_it_takes() {
+fn slices_count_every_request_of_long_runs() {
     let mut over_time = OverTime::new();
     let at = |i: u64| Duration::from_us(i * i / 10);
     let latency = |i: u64| Duration::from_us(100 + i % 7);

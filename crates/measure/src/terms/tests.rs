@@ -59,7 +59,7 @@ fn latency_counts_from_the_arrival() {
 
 /// The first accesses measured arrived during the warm-up, so that both rates count from there.
 #[test]
-fn a_rate_is_compared_over_the_warm_up_too() {
+fn rate_comparison_includes_the_warm_up() {
     let mut device = Scripted::new(4, 1, 100);
     let result = measure(&mut device, "random-read,rate=20k/s,depth=4,warmup=50,requests=50");
     let lag = result.jobs[0].lag.expect("a rate");
@@ -67,7 +67,7 @@ fn a_rate_is_compared_over_the_warm_up_too() {
 }
 
 #[test]
-fn nothing_cleaned_says_what_helps() {
+fn nothing_cleaned_suggests_a_remedy() {
     let said = |was_written| Doubt::NothingCleaned { was_written, written_pages: 9 }.to_string();
     assert!(said(false).contains("initial.state=full"), "{}", said(false));
     assert!(!said(true).contains("initial.state") && said(true).contains("too few"), "{}", said(true));
@@ -84,7 +84,7 @@ fn nothing_cleaned_says_what_helps() {
 }
 
 #[test]
-fn jobs_with_and_without_a_rate_run_side_by_side() {
+fn jobs_with_and_without_a_rate_run_concurrently() {
     let mut device = Scripted::new(16, 16, 100);
     let result = measure(&mut device, "random-read,rate=1000/s,time=1s + random-write,depth=2");
     assert_eq!(result.jobs[0].requests(), 1000);
@@ -93,7 +93,7 @@ fn jobs_with_and_without_a_rate_run_side_by_side() {
 }
 
 #[test]
-fn a_flush_follows_every_so_many_writes() {
+fn flush_follows_each_group_of_writes() {
     let mut device = Scripted::new(4, 1, 10);
     let result = measure(&mut device, "sequential-write,fsync=3,requests=9");
     let flushes: Vec<bool> = device.log.iter().map(|request| request.operation == Operation::Flush).collect();
@@ -127,7 +127,7 @@ fn flushes_count_the_writes_of_a_mix_and_of_all_slots() {
 }
 
 #[test]
-fn a_flush_at_a_rate_costs_no_arrival() {
+fn flush_at_a_rate_takes_no_arrival() {
     let mut device = Scripted::new(8, 8, 10);
     let result = measure(&mut device, "random-write,rate=1000/s,fsync=1,requests=20");
     let writes = device.log.iter().zip(&device.times);
@@ -140,7 +140,7 @@ fn a_flush_at_a_rate_costs_no_arrival() {
 }
 
 #[test]
-fn fua_makes_writes_durable_and_no_reads() {
+fn fua_makes_only_writes_durable() {
     let mut device = Scripted::new(8, 8, 10);
     measure(&mut device, "mixed,fua,requests=1k");
     for request in &device.log {
@@ -158,7 +158,7 @@ fn each_job_ends_after_its_own_accesses() {
 
 /// A job without terms issues the same requests at the same times beside a job with terms.
 #[test]
-fn pauses_are_as_they_were() {
+fn think_time_pauses_after_each_burst() {
     let mut device = Scripted::new(8, 8, 10);
     measure(&mut device, "random-read,think=90us,burst=2,requests=6");
     let times: Vec<u64> = device.times.iter().map(|at| at.as_ns() / 1000).collect();

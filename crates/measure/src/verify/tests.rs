@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 struct Bytes {
     inner: Scripted,
     bytes: Vec<u8>,
-    flying: BTreeMap<u64, (Request, Buffer)>,
+    in_flight: BTreeMap<u64, (Request, Buffer)>,
     returned: BTreeMap<u64, Buffer>,
     writes: u64,
     fault: Fault,
@@ -39,7 +39,7 @@ impl Bytes {
         Self {
             bytes: vec![0; 4 << 20],
             inner,
-            flying: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             returned: BTreeMap::new(),
             writes: 0,
             fault,
@@ -47,7 +47,7 @@ impl Bytes {
     }
 
     fn finish(&mut self, id: u64) {
-        let Some((request, mut buffer)) = self.flying.remove(&id) else { return };
+        let Some((request, mut buffer)) = self.in_flight.remove(&id) else { return };
         let at = request.offset_bytes as usize;
         let span = at..at + buffer.len();
         if request.operation == Operation::Read {
@@ -96,7 +96,7 @@ impl DataDevice for Bytes {
         if let Err(error) = self.inner.submit(request) {
             return Err((error, buffer));
         }
-        self.flying.insert(request.id.0, (request, buffer));
+        self.in_flight.insert(request.id.0, (request, buffer));
         Ok(())
     }
     fn take_buffer(&mut self, id: RequestId) -> Option<Buffer> {
@@ -116,7 +116,7 @@ fn mismatch(run: &Run) -> Option<Mismatch> {
 
 /// Includes concurrent writes to the same unit, and jobs with different sizes and areas.
 #[test]
-fn nothing_is_found_where_nothing_is_wrong() {
+fn correct_device_has_no_mismatches() {
     for text in [
         "sequential-write,size=64k,depth=4,requests=64,verify",
         "mixed,reads=50%,depth=8,requests=20k,area=64k,verify",
@@ -144,7 +144,7 @@ fn nothing_is_found_where_nothing_is_wrong() {
 }
 
 #[test]
-fn what_was_lost_torn_or_astray_is_found() {
+fn lost_torn_and_misplaced_writes_are_detected() {
     let twice = "sequential-write,size=64k,requests=128,verify";
     let lost = mismatch(&verified(Fault::Loses(100), twice));
     assert_eq!(lost, Some(Mismatch::Stale { found: 36, superseded_by: 100 }));
@@ -163,7 +163,7 @@ fn what_was_lost_torn_or_astray_is_found() {
 
 /// The run is not partial, and each unit is counted once.
 #[test]
-fn a_run_with_mismatches_goes_on_and_counts_them() {
+fn run_with_mismatches_continues_and_counts_them() {
     let early = verified(Fault::Loses(1), "mixed,reads=50%,area=4k,requests=1000,verify");
     assert_eq!((early.requests, early.partial), (1000, None));
     let seen = early.verified.as_ref().unwrap();
@@ -185,7 +185,7 @@ fn a_run_with_mismatches_goes_on_and_counts_them() {
 }
 
 #[test]
-fn a_run_that_could_check_nothing_says_so_first() {
+fn run_without_checked_data_has_that_doubt_first() {
     for (text, reason) in [
         ("random-read,requests=2000,verify", "the workload only reads"),
         ("random-write,requests=1,size=64k,verify", ""),
@@ -199,7 +199,7 @@ fn a_run_that_could_check_nothing_says_so_first() {
 }
 
 #[test]
-fn a_device_without_bytes_is_refused() {
+fn device_without_data_is_refused() {
     let workload = Workload::parse("random-write,verify").unwrap();
     let Err(MeasureError::Unfit { unfit, .. }) =
         run(&mut Scripted::new(1, 1, 1), &workload, Options::default())
@@ -212,16 +212,16 @@ fn a_device_without_bytes_is_refused() {
 }
 
 #[test]
-fn a_watch_can_stop_the_read_back() {
+fn watch_stops_the_read_back() {
     let workload = Workload::parse("random-write,verify,size=4k,requests=2000").unwrap();
     // On a real device the watch is called after every completion: at the end of the last write, then during the
     // read-back.
     let mut device = Bytes::new(Fault::None);
     device.inner.profile.simulated = false;
-    let mut asked_at_end = 0;
+    let mut calls_at_end = 0;
     let mut watch = |progress: &Progress| {
-        asked_at_end += u32::from(progress.requests == 2000);
-        if asked_at_end < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        calls_at_end += u32::from(progress.requests == 2000);
+        if calls_at_end < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
     let options = Options { samples: 0, watch: Some(&mut watch) };
     let run = run_verified(&mut device, &workload, options).unwrap();

@@ -61,7 +61,7 @@ impl Round {
         let shape: Vec<f64> =
             sums.iter().zip(&counts).map(|(sum, &count)| sum / f64::from(count.max(1))).collect();
         let mean = shape.iter().sum::<f64>() / places as f64;
-        let begins = behind_longest_cheap(&shape) as f64 * period / places as f64;
+        let begins = after_longest_cheap(&shape) as f64 * period / places as f64;
         Self { period, shape: shape.iter().map(|value| value - mean).collect(), begins }
     }
 
@@ -93,22 +93,22 @@ fn place(block: usize, period: f64, places: usize) -> usize {
 }
 
 /// Returns the first expensive position after the longest cyclic stretch of cheap ones.
-fn behind_longest_cheap(shape: &[f64]) -> usize {
+fn after_longest_cheap(shape: &[f64]) -> usize {
     let highest = shape.iter().copied().fold(f64::MIN, f64::max);
     let lowest = shape.iter().copied().fold(f64::MAX, f64::min);
     let expensive = |place: usize| shape[place % shape.len()] > (highest + lowest) / 2.0;
-    let (mut run, mut longest, mut behind) = (0, 0, 0);
+    let (mut run, mut longest, mut after) = (0, 0, 0);
     for place in 0..2 * shape.len() {
         if expensive(place) {
             if run > longest {
-                (longest, behind) = (run, place % shape.len());
+                (longest, after) = (run, place % shape.len());
             }
             run = 0;
         } else {
             run += 1;
         }
     }
-    behind
+    after
 }
 
 /// Returns the first expensive I/O in the block at `from` or a neighbouring one.

@@ -35,7 +35,7 @@ const ABRUPT: f64 = 0.5;
 /// Means within this share of the running phase's belong to it.
 const SETTLED: f64 = 0.1;
 /// Shorter prefixes are not searched again.
-const LEAST_LOOKED_AT: usize = 64;
+const SEARCHED_MIN: usize = 64;
 /// Share of the run beyond which the end of a start-up leaves too little running phase.
 const OPEN_FROM: f64 = 0.45;
 
@@ -46,7 +46,7 @@ const OPEN_FROM: f64 = 0.45;
 pub(super) fn find(latencies_ns: &[u64]) -> Beginning {
     let found = first_change(latencies_ns);
     let Beginning::Until { at, .. } = found else { return found };
-    let earlier = if at < LEAST_LOOKED_AT { Beginning::Alike } else { find(&latencies_ns[..at]) };
+    let earlier = if at < SEARCHED_MIN { Beginning::Alike } else { find(&latencies_ns[..at]) };
     let Beginning::Until { at: earlier_at, .. } = earlier else { return found };
     let mean = |part: &[u64]| part.iter().map(|&ns| ns as f64).sum::<f64>() / part.len() as f64;
     let (between, behind) = (mean(&latencies_ns[earlier_at..at]), mean(&latencies_ns[at..]));
@@ -58,7 +58,7 @@ fn first_change(latencies_ns: &[u64]) -> Beginning {
     let half = bins.len() / 2;
     let running = Likelihood::of(&bins[half..], count);
     let mut best = (0.0, 0);
-    running.walk(&bins[..half], |length, ratio| {
+    running.for_each_prefix(&bins[..half], |length, ratio| {
         if ratio > best.0 {
             best = (ratio, length);
         }
@@ -75,11 +75,11 @@ fn first_change(latencies_ns: &[u64]) -> Beginning {
         return Beginning::Open;
     }
     let startup = Likelihood::of(&bins[..at], count);
-    let tells = |range: Range<usize>| {
+    let evidence = |range: Range<usize>| {
         let length = range.len().max(1) as f64;
         bins[range].iter().map(|&bin| running.surprise(bin) - startup.surprise(bin)).sum::<f64>() / length
     };
-    if tells(at - at.div_ceil(4)..at) < ABRUPT * tells(0..at) {
+    if evidence(at - at.div_ceil(4)..at) < ABRUPT * evidence(0..at) {
         return Beginning::Gradual;
     }
     Beginning::Until { at, clarity }
@@ -126,7 +126,7 @@ impl Likelihood {
 
     /// Calls `each` for every prefix of `bins`, with its length and the logarithm of the likelihood ratio between its
     /// own distribution and this one.
-    fn walk(&self, bins: &[u8], mut each: impl FnMut(usize, f64)) {
+    fn for_each_prefix(&self, bins: &[u8], mut each: impl FnMut(usize, f64)) {
         let mut counts = vec![0_u32; self.surprises.len()];
         let (mut surprise, mut own) = (0.0, 0.0);
         for (i, &bin) in bins.iter().enumerate() {

@@ -17,8 +17,8 @@ pub enum PhaseDoubt {
     },
     /// The beginning of the run differs from the rest up to about the middle or beyond.
     #[error(
-        "the start-up takes about half of the run or longer: it is not known when it ends, and was taken for none; a \
-         longer run shows it"
+        "the start-up takes about half of the run or longer: its end is unknown, and the result has no start-up; \
+         measure a longer run"
     )]
     StartupOpen,
     /// The beginning of the run differs from the rest, but changes gradually.

@@ -61,15 +61,15 @@ pub(super) fn find(logs: &[f64]) -> Search {
     let mut block = 1;
     let mut suspicion = None;
     while blocks.len() >= LEAST_CYCLES * SHIFTS.0 {
-        let likeness = Likeness::new(&blocks);
+        let autocorrelation = Autocorrelation::new(&blocks);
         let most = blocks.len() / LEAST_CYCLES;
         let (least, most) = if block == 1 { (2, most) } else { (SHIFTS.0, most.min(SHIFTS.1)) };
-        if let Some(shift) = likeness.best(least, most) {
-            let (strength, coherence) = likeness.judge(shift);
-            let period = likeness.refine(shift) * block as f64;
+        if let Some(shift) = autocorrelation.best(least, most) {
+            let (strength, coherence) = autocorrelation.strength_and_coherence(shift);
+            let period = autocorrelation.refine(shift) * block as f64;
             return Search::Found(Rhythm { period, block, strength, coherence });
         }
-        suspicion = suspicion.or_else(|| likeness.suspicion().map(|shift| shift * block));
+        suspicion = suspicion.or_else(|| autocorrelation.suspicion().map(|shift| shift * block));
         blocks = blocks.chunks_exact(2).map(|pair| (pair[0] + pair[1]) / 2.0).collect();
         block *= 2;
     }
@@ -77,7 +77,7 @@ pub(super) fn find(logs: &[f64]) -> Search {
 }
 
 /// Autocorrelation of a series, by shift.
-struct Likeness {
+struct Autocorrelation {
     by_shift: Vec<f64>,
     /// Sums of `by_shift` up to each shift.
     sums: Vec<f64>,
@@ -87,11 +87,11 @@ struct Likeness {
     values: f64,
 }
 
-impl Likeness {
+impl Autocorrelation {
     fn new(series: &[f64]) -> Self {
         let (by_shift, values) = correlation(series);
         let squares: Vec<f64> = by_shift.iter().map(|r| r * r).collect();
-        Self { sums: up_to(&by_shift), squares: up_to(&squares), by_shift, values }
+        Self { sums: prefix_sums(&by_shift), squares: prefix_sums(&squares), by_shift, values }
     }
 
     /// Returns the least strength that is not chance at `shift`: the standard error of an autocorrelation with the
@@ -115,7 +115,7 @@ impl Likeness {
     }
 
     /// Returns the strength and coherence of a period of `shift`.
-    fn judge(&self, shift: usize) -> (f64, f64) {
+    fn strength_and_coherence(&self, shift: usize) -> (f64, f64) {
         let strength = self.peak(shift, shift);
         // A period need not be a whole number of I/Os.
         let again = |times: usize| {
@@ -133,7 +133,7 @@ impl Likeness {
         let accepted: Vec<(usize, f64)> = (least..=most)
             .filter(|&shift| r[shift] >= r[shift - 1] && r[shift] >= r[shift + 1])
             .filter_map(|shift| {
-                let (strength, coherence) = self.judge(shift);
+                let (strength, coherence) = self.strength_and_coherence(shift);
                 (strength >= self.floor(shift) && coherence >= COHERENT).then_some((shift, strength))
             })
             .collect();
@@ -172,7 +172,7 @@ impl Likeness {
 }
 
 /// Returns the sums of the first 0, 1, 2 … `values`.
-fn up_to(values: &[f64]) -> Vec<f64> {
+fn prefix_sums(values: &[f64]) -> Vec<f64> {
     let mut sum = 0.0;
     let sums = values.iter().map(|value| {
         sum += value;

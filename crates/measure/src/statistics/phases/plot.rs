@@ -81,11 +81,11 @@ fn beginning(latencies_ns: &[u64], phases: &Phases) -> Vec<(f64, f64)> {
     // The greatest of each part, so that an expensive I/O among cheap ones is not lost.
     let step = shown.div_ceil(POINTS).max(1);
     let parts = latencies_ns[..shown].chunks(step).enumerate();
-    let dearest = parts.filter_map(|(part, chunk)| {
+    let greatest = parts.filter_map(|(part, chunk)| {
         let (i, ns) = chunk.iter().enumerate().max_by_key(|(_, ns)| **ns)?;
         Some(((part * step + i + 1) as f64, *ns as f64 / 1e3))
     });
-    dearest.collect()
+    greatest.collect()
 }
 
 /// Returns the means of all I/Os since `from`, at points spaced evenly on a logarithmic axis.

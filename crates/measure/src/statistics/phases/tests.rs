@@ -19,9 +19,16 @@ fn series(n: usize, noise: f64, seed: u64, mut of: impl FnMut(usize, &mut Random
 }
 
 /// A start-up, then `dear` expensive I/Os at the beginning of each period.
-fn two_phases(n: usize, startup: usize, period: usize, dear: usize, noise: f64, seed: u64) -> Vec<u64> {
+fn two_phases(
+    n: usize,
+    startup: usize,
+    period: usize,
+    expensive_count: usize,
+    noise: f64,
+    seed: u64,
+) -> Vec<u64> {
     series(n, noise, seed, |i, _| {
-        let expensive = i >= startup && (i - startup) % period < dear;
+        let expensive = i >= startup && (i - startup) % period < expensive_count;
         if expensive { EXPENSIVE } else { CHEAP }
     })
 }
@@ -31,7 +38,7 @@ fn within_a_tenth(found: usize, truth: usize) -> bool {
 }
 
 #[test]
-fn the_papers_two_devices() {
+fn phases_match_the_papers_two_devices() {
     // Mtron: 125 cheap writes, then every eighth is expensive. Kingston DTI: no start-up, every 128 I/Os.
     let mtron = Phases::of(&two_phases(4_000, 125, 8, 1, 0.05, 1));
     assert_eq!((mtron.startup.requests, mtron.period.unwrap().requests), (125, 8), "{mtron:?}");
@@ -43,7 +50,7 @@ fn the_papers_two_devices() {
 }
 
 #[test]
-fn a_later_change_to_nearly_the_same_is_not_the_end_of_the_start_up() {
+fn later_change_to_similar_cost_does_not_end_start_up() {
     // After the cheap writes one in three is expensive, and from the 3,500th on a few more, of other durations.
     let latencies = series(8_192, 0.05, 3, |i, random| match i {
         0..400 => CHEAP,
@@ -57,7 +64,7 @@ fn a_later_change_to_nearly_the_same_is_not_the_end_of_the_start_up() {
 }
 
 #[test]
-fn a_start_up_that_only_the_rhythm_shows() {
+fn missing_period_reveals_a_start_up() {
     // Five expensive I/Os are missing, which by number alone is not unusual.
     let phases = Phases::of(&two_phases(40_000, 5_000, 1_000, 1, 0.05, 3));
     assert_eq!(
@@ -81,7 +88,7 @@ fn a_start_up_that_only_the_rhythm_shows() {
 }
 
 #[test]
-fn a_mean_distance_is_no_period() {
+fn mean_distance_is_not_a_period() {
     for seed in 0..20 {
         // Between 60 and 140 I/Os apart, and any distance at all.
         let mut next = 100;
@@ -94,10 +101,10 @@ fn a_mean_distance_is_no_period() {
         });
         let any = series(20_000, 0.02, seed, |_, random| if random.chance(0.01) { EXPENSIVE } else { CHEAP });
         // Stretches of random length, now cheap and now expensive.
-        let mut dear = false;
+        let mut is_expensive = false;
         let stretches = series(20_000, 0.1, seed, |_, random| {
-            dear ^= random.chance(0.01);
-            if dear { EXPENSIVE } else { CHEAP }
+            is_expensive ^= random.chance(0.01);
+            if is_expensive { EXPENSIVE } else { CHEAP }
         });
         for (name, latencies) in [("apart", apart), ("any", any), ("stretches", stretches)] {
             let phases = Phases::of(&latencies);
@@ -107,7 +114,7 @@ fn a_mean_distance_is_no_period() {
 }
 
 #[test]
-fn what_is_alike_throughout_has_no_phases() {
+fn uniform_heavy_tailed_and_drifting_series_have_no_phases() {
     for seed in 0..20 {
         let uniform = series(20_000, 0.2, seed, |_, _| CHEAP);
         let heavy = series(20_000, 0.0, seed, |_, random| CHEAP / (1.0 - random.unit()));
@@ -125,7 +132,7 @@ fn what_is_alike_throughout_has_no_phases() {
 
 /// A random walk rarely begins differently enough to have a start-up.
 #[test]
-fn what_wanders_has_no_phases() {
+fn random_walk_rarely_has_a_start_up() {
     let invented = (0..100).filter(|&seed| {
         let mut state: f64 = 0.0;
         let phases = Phases::of(&series(20_000, 0.01, seed, |_, random| {
@@ -139,7 +146,7 @@ fn what_wanders_has_no_phases() {
 }
 
 #[test]
-fn drift_and_outliers_hide_nothing() {
+fn phases_are_found_despite_drift_and_outliers() {
     let drifting = series(40_000, 0.1, 5, |i, random| {
         let base = if i >= 3_000 && i % 300 < 20 { 3.0 * CHEAP } else { CHEAP };
         // One in five hundred takes up to a second, whatever it does.
@@ -152,7 +159,7 @@ fn drift_and_outliers_hide_nothing() {
 }
 
 #[test]
-fn a_rhythm_in_a_rhythm_gives_the_longer() {
+fn nested_periods_give_the_longer_one() {
     let nested = series(30_000, 0.05, 6, |i, _| match i {
         _ if i % 1_024 < 8 => EXPENSIVE,
         _ if i % 8 == 3 => 2.0 * CHEAP,
@@ -162,7 +169,7 @@ fn a_rhythm_in_a_rhythm_gives_the_longer() {
 }
 
 #[test]
-fn a_period_that_is_kept_roughly_is_found_and_doubted() {
+fn irregular_period_is_found_with_less_coherence() {
     // Each round is 1,000 I/Os, up to 30 more or fewer.
     let mut next = 0;
     let rough = series(60_000, 0.05, 7, |i, random| {
@@ -177,7 +184,7 @@ fn a_period_that_is_kept_roughly_is_found_and_doubted() {
 }
 
 #[test]
-fn a_run_that_is_too_short_says_so() {
+fn short_run_has_a_doubt() {
     let codes = |latencies: &[u64]| -> Vec<&str> {
         Phases::of(latencies).doubts.iter().map(PhaseDoubt::code).collect()
     };
@@ -189,7 +196,7 @@ fn a_run_that_is_too_short_says_so() {
 }
 
 #[test]
-fn snia_calls_a_run_steady_from_the_round_behind_its_start_up() {
+fn snia_steady_state_begins_after_the_start_up() {
     let phases = Phases::of(&two_phases(50_000, 5_000, 10, 1, 0.05, 10));
     // 25 rounds of 2,000: the third is half start-up.
     assert_eq!(phases.snia.unwrap().from, 6_000, "{:?}", phases.snia);
@@ -197,7 +204,7 @@ fn snia_calls_a_run_steady_from_the_round_behind_its_start_up() {
 }
 
 #[test]
-fn counts_cover_the_start_up_and_whole_periods() {
+fn counts_ignore_start_up_and_cover_whole_periods() {
     let latencies = two_phases(100_000, 1_000, 100, 10, 0.05, 11);
     let phases = Phases::of(&latencies);
     let of = |bound| counts(&latencies, &phases, bound);
@@ -219,7 +226,7 @@ fn counts_cover_the_start_up_and_whole_periods() {
 }
 
 #[test]
-fn the_plot_shows_what_was_found() {
+fn plot_marks_start_up_and_periods() {
     let latencies = two_phases(4_000, 125, 8, 1, 0.05, 1);
     let figure = plot("phases-rw", "Random writes", &latencies, &Phases::of(&latencies));
     let marks: Vec<f64> = figure.marks.iter().map(|mark| mark.x).collect();
@@ -236,7 +243,7 @@ proptest! {
 
     /// Generated phases are found, in any unit of time.
     #[test]
-    fn what_was_put_in_comes_out(
+    fn generated_phases_are_found(
         startup in prop_oneof![Just(0), 100..6_000_usize],
         period in 4..800_usize,
         share in 0.0..0.7_f64,
@@ -245,11 +252,11 @@ proptest! {
         noise in 0.0..0.2_f64,
         seed in 0..1_000_u64,
     ) {
-        let dear = ((period as f64 * share) as usize).max(1);
+        let expensive_count = ((period as f64 * share) as usize).max(1);
         // A start-up no longer than the cheap part of a period cannot be recognised.
         prop_assume!(startup == 0 || startup > period + period / 10);
         let latencies = series(32_768, noise, seed, |i, _| {
-            let expensive = i >= startup && (i - startup) % period < dear;
+            let expensive = i >= startup && (i - startup) % period < expensive_count;
             if expensive { cheap * ratio } else { cheap }
         });
         let phases = Phases::of(&latencies);
@@ -259,7 +266,7 @@ proptest! {
 
     /// Any numbers give phases within the run.
     #[test]
-    fn no_series_is_refused(latencies in prop::collection::vec(any::<u64>(), 0..600)) {
+    fn any_series_gives_valid_phases(latencies in prop::collection::vec(any::<u64>(), 0..600)) {
         let phases = Phases::of(&latencies);
         prop_assert!(phases.startup.requests <= latencies.len() / 2);
         prop_assert!(phases.period.is_none_or(|period| period.requests >= 2 && period.strength > 0.0));
