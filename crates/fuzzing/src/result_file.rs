@@ -5,7 +5,7 @@
 //! and what stands there instead.
 
 use crate::Target;
-use flashlane_report::{Report, Shown, page};
+use flashlane_report::{PageInput, Report, page};
 use serde_json::{Value, json};
 
 pub(crate) const TARGET: Target = Target {
@@ -40,7 +40,7 @@ fn body(data: &[u8]) {
         assert!(!shown.contains(|c: char| c.is_control() && c != '\n'), "{shown:?}");
     }
     report.csv();
-    let drawn = page(&[Shown { report: &report, samples: None }]);
+    let drawn = page(&[PageInput { report: &report, samples: None }]);
     assert!(drawn.ends_with("</html>\n"));
 }
 

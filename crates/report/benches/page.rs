@@ -10,7 +10,7 @@ mod browser;
 mod uflip;
 
 use browser::Browser;
-use flashlane_report::{Shown, write_page};
+use flashlane_report::{PageInput, write_page};
 use std::path::Path;
 
 /// Single requests of a full run.
@@ -26,7 +26,8 @@ fn main() {
     let (result, samples) = uflip::synthetic("sim:made-up", requests, 1);
     let scratch = tempfile::tempdir().expect("a directory");
     let dir = kept.map_or(scratch.path(), Path::new);
-    let page = write_page(dir, false, &[Shown { report: &result, samples: Some(&samples) }]).expect("a page");
+    let page =
+        write_page(dir, false, &[PageInput { report: &result, samples: Some(&samples) }]).expect("a page");
     let bytes = page.metadata().expect("a file").len();
     println!("page-size: {:.2} MB ({} single requests in noise)", bytes as f64 / 1e6, samples.len());
     if !quick {
@@ -46,9 +47,9 @@ fn watch(page: &Path) {
     let ready = "performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd";
     println!("page-ready: {:.2} s until its plots answer", browser.value(ready).as_f64().unwrap() / 1e3);
     browser.place(".detail");
-    browser.until("Boolean(document.querySelector('.singles').dataset.brushed)");
+    browser.until("Boolean(document.querySelector('.samples').dataset.brushed)");
     let zoom = format!(
-        "(() => {{ const {{ plot }} = document.querySelector('.singles').explorer, all = plot.full.x[1]; \
+        "(() => {{ const {{ plot }} = document.querySelector('.samples').explorer, all = plot.full.x[1]; \
          const begin = performance.now(); for (let n = 1; n <= {ZOOMS}; n++) {{ \
          plot.view = {{ x: [n * all / 100, all - n * all / 100], y: null }}; plot.redraw(); }} \
          return (performance.now() - begin) / {ZOOMS}; }})()"
@@ -56,7 +57,7 @@ fn watch(page: &Path) {
     println!("page-zoom: {:.1} ms a step", browser.value(&zoom).as_f64().unwrap());
     // The largest run that a page may have: all requests in one.
     let large = format!(
-        "(() => {{ const s = document.querySelector('.singles').explorer, {{ plot }} = s; \
+        "(() => {{ const s = document.querySelector('.samples').explorer, {{ plot }} = s; \
          const codes = new Uint16Array(1e6).map((_, n) => 12000 + (n * 7919) % 3000); \
          plot.model.run.codes = codes; plot.model.stops = codes; plot.full = {{ x: [0, 999999], y: null }}; \
          const begin = performance.now(); for (let n = 1; n <= {ZOOMS}; n++) {{ \

@@ -4,7 +4,7 @@
 //! number is worded and rounded in one place.
 
 use crate::Samples;
-use crate::singles::{Run, Singles};
+use crate::sample_runs::{Run, SampleRuns};
 use flashlane_result::{Figure, Warning};
 
 /// A result in words, tables and figures.
@@ -61,12 +61,12 @@ pub(crate) enum Requests {
 
 impl Requests {
     /// The single requests among `samples`; none where they hold something else.
-    pub fn of(&self, samples: &Samples) -> Option<Singles> {
+    pub fn of(&self, samples: &Samples) -> Option<SampleRuns> {
         let column = |name| samples.u64(name);
         match self {
             Self::Other => None,
             Self::OverTime => {
-                Singles::over_time(column("submitted_ns")?, column("latency_ns")?, column("operation")?)
+                SampleRuns::over_time(column("submitted_ns")?, column("latency_ns")?, column("operation")?)
             }
             Self::ByRun { levels, runs } => {
                 let mut runs = runs.clone();
@@ -75,7 +75,7 @@ impl Requests {
                 }
                 runs.retain(|run| !run.latency_ns.is_empty());
                 let levels = levels.map(str::to_owned).to_vec();
-                (!runs.is_empty()).then(|| Singles {
+                (!runs.is_empty()).then(|| SampleRuns {
                     levels,
                     counted: "I/O",
                     kinds: vec!["I/Os"],

@@ -17,7 +17,7 @@ mod uflip_plan;
 
 use crate::ReportError;
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
-use crate::wording::{capitalised, exact, plain_name, plain_value};
+use crate::format::{capitalised, exact, plain_name, plain_value};
 use flashlane_result::{Common, ReadError, Warning};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

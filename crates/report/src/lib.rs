@@ -7,15 +7,15 @@
 mod csv;
 mod directory;
 mod document;
+mod format;
 mod kinds;
 mod page;
+mod sample_runs;
 mod samples;
-mod singles;
 mod svg;
 #[cfg(test)]
 mod tests;
 mod text;
-mod wording;
 mod write;
 
 pub use csv::csv_line;
@@ -142,7 +142,7 @@ impl Report {
 
 /// A result to be shown on a page.
 #[derive(Clone, Copy, Debug)]
-pub struct Shown<'a> {
+pub struct PageInput<'a> {
     /// The result.
     pub report: &'a Report,
     /// Its single requests, which the page can then explore.
@@ -150,11 +150,11 @@ pub struct Shown<'a> {
 }
 
 /// One or several results as one HTML page that needs nothing else, not even a network.
-pub fn page(results: &[Shown<'_>]) -> String {
-    page::render(&results.iter().map(sheet).collect::<Vec<_>>())
+pub fn page(results: &[PageInput<'_>]) -> String {
+    page::render(&results.iter().map(section).collect::<Vec<_>>())
 }
 
-fn sheet<'a>(shown: &Shown<'a>) -> page::Sheet<'a> {
+fn section<'a>(shown: &PageInput<'a>) -> page::Section<'a> {
     let document = &shown.report.document;
-    page::Sheet { document, singles: shown.samples.and_then(|samples| document.requests.of(samples)) }
+    page::Section { document, samples: shown.samples.and_then(|samples| document.requests.of(samples)) }
 }

@@ -7,14 +7,14 @@
 
 mod comparison;
 mod figure;
+mod samples;
 mod section;
-mod singles;
 mod table;
 
 use crate::document::{Document, Tone};
-use crate::singles::Singles;
+use crate::format::capitalised;
+use crate::sample_runs::SampleRuns;
 use crate::svg::{self, escape};
-use crate::wording::capitalised;
 
 const STYLE: &str = include_str!("page/page.css");
 /// In the order in which one uses the other.
@@ -26,9 +26,9 @@ const SCRIPT: &str = concat!(
     include_str!("page/script/plot.js"),
     include_str!("page/script/gestures.js"),
     include_str!("page/script/figure.js"),
-    include_str!("page/script/singles.js"),
-    include_str!("page/script/cloud.js"),
-    include_str!("page/script/strip.js"),
+    include_str!("page/script/sample_runs.js"),
+    include_str!("page/script/scatter_plot.js"),
+    include_str!("page/script/overview.js"),
     include_str!("page/script/choice.js"),
     include_str!("page/script/explorer.js"),
     include_str!("page/script/start.js"),
@@ -38,29 +38,29 @@ const SCRIPT: &str = concat!(
 pub(crate) const TITLE_END: &str = " – Flashlane</title>";
 
 /// A result to be drawn.
-pub(crate) struct Sheet<'a> {
+pub(crate) struct Section<'a> {
     pub document: &'a Document,
-    pub singles: Option<Singles>,
+    pub samples: Option<SampleRuns>,
 }
 
 /// The page of the results, one after the other; several are listed and compared at the top.
-pub(crate) fn render(sheets: &[Sheet<'_>]) -> String {
-    let title = match sheets {
+pub(crate) fn render(sections: &[Section<'_>]) -> String {
+    let title = match sections {
         [] => "Nothing to report".into(),
-        [Sheet { document, .. }] => format!("{}: {}", document.kind, document.title),
+        [Section { document, .. }] => format!("{}: {}", document.kind, document.title),
         several => format!("{} results", several.len()),
     };
     let mut main = String::new();
-    if sheets.len() != 1 {
-        let documents: Vec<&Document> = sheets.iter().map(|sheet| sheet.document).collect();
+    if sections.len() != 1 {
+        let documents: Vec<&Document> = sections.iter().map(|section| section.document).collect();
         main += &format!("<header class=\"top\"><h1>{}</h1></header>\n", escape(&title));
         main += &comparison::render(&documents);
     }
     let mut blocks = String::new();
-    for (at, sheet) in sheets.iter().enumerate() {
-        let packed = sheet.singles.as_ref().map(Singles::pack);
-        main += &section::render(sheet, packed.as_ref(), at);
-        blocks += &packed.as_ref().map_or_else(String::new, |packed| singles::blocks(packed, at));
+    for (at, section) in sections.iter().enumerate() {
+        let packed = section.samples.as_ref().map(SampleRuns::pack);
+        main += &section::render(section, packed.as_ref(), at);
+        blocks += &packed.as_ref().map_or_else(String::new, |packed| samples::blocks(packed, at));
     }
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

@@ -5,7 +5,7 @@
 //! `directory` says which files those are; all others stay as they are.
 
 use crate::directory::{Directory, PAGE, RESULT, SAMPLES, figure_file};
-use crate::{Report, ReportError, Samples, Shown, page, svg};
+use crate::{PageInput, Report, ReportError, Samples, page, svg};
 use flashlane_files::WholeFile;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -69,7 +69,7 @@ pub fn write_all(
     for (name, figure) in figures {
         files.put(&name, |out| out.write_all(svg(figure).as_bytes()))?;
     }
-    files.put(PAGE, |out| out.write_all(page(&[Shown { report, samples }]).as_bytes()))?;
+    files.put(PAGE, |out| out.write_all(page(&[PageInput { report, samples }]).as_bytes()))?;
     if !stale.is_empty() {
         for name in stale {
             // Where it stays, it stays: it is on no list any more.
@@ -87,7 +87,7 @@ pub fn write_all(
 ///
 /// # Errors
 /// As [`write_all`].
-pub fn write_page(dir: &Path, force: bool, results: &[Shown<'_>]) -> Result<PathBuf, ReportError> {
+pub fn write_page(dir: &Path, force: bool, results: &[PageInput<'_>]) -> Result<PathBuf, ReportError> {
     let mut files = Files::begin(dir, force)?;
     files.put(PAGE, |out| out.write_all(page(results).as_bytes()))?;
     Ok(dir.join(PAGE))

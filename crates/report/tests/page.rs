@@ -6,7 +6,7 @@ mod browser;
 mod uflip;
 
 use browser::Browser;
-use flashlane_report::{Report, Samples, Shown, write_page};
+use flashlane_report::{PageInput, Report, Samples, write_page};
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ struct Page {
     file: PathBuf,
 }
 
-fn page(shown: &[Shown<'_>]) -> Page {
+fn page(shown: &[PageInput<'_>]) -> Page {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join(format!("{}.html", dir.path().file_name().unwrap().to_str().unwrap()));
     fs::rename(write_page(dir.path(), false, shown).unwrap(), &file).unwrap();
@@ -31,7 +31,7 @@ fn fixture(name: &str) -> Report {
 }
 
 /// A browser on a desk's screen with these results open in it; none where there is no browser.
-fn opened(shown: &[Shown<'_>]) -> Option<(Browser, Page)> {
+fn opened(shown: &[PageInput<'_>]) -> Option<(Browser, Page)> {
     let mut browser = Browser::start(&browser::find()?);
     browser.resize(1280, 900, false);
     let page = page(shown);
@@ -39,8 +39,8 @@ fn opened(shown: &[Shown<'_>]) -> Option<(Browser, Page)> {
     Some((browser, page))
 }
 
-fn only(report: &Report) -> [Shown<'_>; 1] {
-    [Shown { report, samples: None }]
+fn only(report: &Report) -> [PageInput<'_>; 1] {
+    [PageInput { report, samples: None }]
 }
 
 /// A thousand reads and writes at known times, the 700th a second long.
@@ -64,7 +64,7 @@ fn every_plot_of_every_kind_renders_and_nothing_is_asked_of_a_network() {
     for (report, samples) in results.iter().zip([None, Some(&requests()), None, Some(&made_up_samples)]) {
         for (width, mobile) in [(1280, false), (390, true)] {
             browser.resize(width, 800, mobile);
-            let page = page(&[Shown { report, samples }]);
+            let page = page(&[PageInput { report, samples }]);
             browser.open(&page.file);
             let kind = &report.json()["schema"];
             let figures = report.json()["figures"].as_array().unwrap().len();
@@ -77,9 +77,9 @@ fn every_plot_of_every_kind_renders_and_nothing_is_asked_of_a_network() {
                 "{kind} is wider than {width}"
             );
             if samples.is_some() {
-                browser.place("section.singles");
-                browser.until("Boolean(document.querySelector('.singles').dataset.brushed)");
-                let painted = "(() => { const c = document.querySelector('.cloud'); \
+                browser.place("section.samples");
+                browser.until("Boolean(document.querySelector('.samples').dataset.brushed)");
+                let painted = "(() => { const c = document.querySelector('.scatter'); \
                      const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let n = 0; \
                      for (let at = 3; at < d.length; at += 4) n += d[at] > 0; return n; })()";
                 assert!(
@@ -195,52 +195,52 @@ fn a_legend_hides_a_curve_and_an_axis_changes_its_scale() {
 #[test]
 fn single_requests_are_brushed_and_their_distribution_follows() {
     let (result, samples) = (fixture("run"), requests());
-    let Some((mut browser, _page)) = opened(&[Shown { report: &result, samples: Some(&samples) }]) else {
+    let Some((mut browser, _page)) = opened(&[PageInput { report: &result, samples: Some(&samples) }]) else {
         return;
     };
     browser.place(".detail");
-    browser.until("document.querySelector('.singles').dataset.brushed === '0-1000'");
+    browser.until("document.querySelector('.samples').dataset.brushed === '0-1000'");
     let numbers = "document.querySelector('.numbers').textContent";
     let all = browser.value(numbers);
     // Reads are the even ones, so the slow one is among them.
     assert!(all.as_str().unwrap().contains("reads500") && all.as_str().unwrap().contains("1 s"), "{all}");
     let [x, y, width, _] = browser.place(".detail");
     browser.drag((x - width / 2.0 + 100.0, y), (x, y + 4.0));
-    browser.until("document.querySelector('.singles').dataset.brushed !== '0-1000'");
+    browser.until("document.querySelector('.samples').dataset.brushed !== '0-1000'");
     let part = browser.value(numbers);
     assert!(!part.as_str().unwrap().contains("1 s"), "the slow one is not in view: {part}");
-    let slow = "(() => { const s = document.querySelector('.singles').explorer; \
-                return s.singles.times[s.plot.model.run.codes[700]]; })()";
+    let slow = "(() => { const s = document.querySelector('.samples').explorer; \
+                return s.samples.times[s.plot.model.run.codes[700]]; })()";
     let ns = browser.value(slow).as_f64().unwrap();
     assert!((ns - 1e9).abs() <= 0.0005 * 1e9, "{ns}");
     browser.click(".all");
-    browser.until("document.querySelector('.singles').dataset.brushed === '0-1000'");
+    browser.until("document.querySelector('.samples').dataset.brushed === '0-1000'");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
 #[test]
 fn a_run_is_chosen_by_its_name_and_drawn_whole() {
     let (result, samples) = uflip::synthetic("sim:made-up", 60_000, 2);
-    let Some((mut browser, _page)) = opened(&[Shown { report: &result, samples: Some(&samples) }]) else {
+    let Some((mut browser, _page)) = opened(&[PageInput { report: &result, samples: Some(&samples) }]) else {
         return;
     };
     browser.place(".detail");
-    browser.until("Boolean(document.querySelector('.singles').dataset.brushed)");
+    browser.until("Boolean(document.querySelector('.samples').dataset.brushed)");
     let choose = "(() => { const [benchmark, , value] = document.querySelectorAll('.choice select'); \
                   benchmark.value = 'Order'; benchmark.dispatchEvent(new Event('change')); \
                   const baseline = document.querySelectorAll('.choice select')[1]; \
                   baseline.value = 'RW'; baseline.dispatchEvent(new Event('change')); return 0; })()";
     browser.value(choose);
-    let name = "(() => { const s = document.querySelector('.singles'); return s.explorer.singles.runs[s.dataset.run].name; })()";
+    let name = "(() => { const s = document.querySelector('.samples'); return s.explorer.samples.runs[s.dataset.run].name; })()";
     browser.until(&format!("{name}[1] === 'RW'"));
     assert_eq!(browser.value(name), json!(["Order", "RW", "Incr 1", "1"]));
-    let at = browser.value("Number(document.querySelector('.singles').dataset.run)").as_u64().unwrap();
+    let at = browser.value("Number(document.querySelector('.samples').dataset.run)").as_u64().unwrap();
     let row = &result.json()["runs"][at as usize];
     let (first, count) =
         (row["first_sample"].as_u64().unwrap() as usize, row["samples"].as_u64().unwrap() as usize);
     let wanted = &samples.u64("latency_ns").unwrap()[first..first + count];
-    let script = "(() => { const s = document.querySelector('.singles').explorer; \
-                  return [...s.plot.model.run.codes].map((code) => s.singles.times[code]); })()";
+    let script = "(() => { const s = document.querySelector('.samples').explorer; \
+                  return [...s.plot.model.run.codes].map((code) => s.samples.times[code]); })()";
     let found: Vec<f64> = serde_json::from_value(browser.value(script)).unwrap();
     assert_eq!(found.len(), wanted.len());
     for (found, wanted) in found.iter().zip(wanted) {
@@ -255,9 +255,9 @@ fn results_compare_in_one_table_and_on_the_same_axes() {
     let (b, b_samples) = uflip::synthetic("sim:other", 9_000, 2);
     let run = fixture("run");
     let shown = [
-        Shown { report: &a, samples: Some(&a_samples) },
-        Shown { report: &b, samples: Some(&b_samples) },
-        Shown { report: &run, samples: None },
+        PageInput { report: &a, samples: Some(&a_samples) },
+        PageInput { report: &b, samples: Some(&b_samples) },
+        PageInput { report: &run, samples: None },
     ];
     let Some((mut browser, _page)) = opened(&shown) else { return };
     let rows = "[...document.querySelector('main>section table').tBodies[0].rows].map((row) => row.cells[0].textContent)";
@@ -271,7 +271,7 @@ fn results_compare_in_one_table_and_on_the_same_axes() {
     let first = view(&mut browser, "#c1-1 .plot").expect("the first is zoomed");
     assert_eq!(view(&mut browser, "#c1-2 .plot"), Some(first));
     // A run is chosen in each result by itself.
-    assert_eq!(browser.value("document.querySelectorAll('section.singles').length"), json!(2));
+    assert_eq!(browser.value("document.querySelectorAll('section.samples').length"), json!(2));
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 

@@ -1,6 +1,6 @@
 //! Whole results, as the fixtures hold them, through every way of showing.
 
-use flashlane_report::{Report, ReportError, Samples, Shown};
+use flashlane_report::{PageInput, Report, ReportError, Samples};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,8 @@ fn write_all(dir: &Path, result: &Value, samples: Option<&Samples>) -> Result<Ve
 
 fn page(results: &[Value]) -> String {
     let reports: Vec<Report> = results.iter().map(|result| Report::read(result.clone()).unwrap()).collect();
-    let shown: Vec<Shown<'_>> = reports.iter().map(|report| Shown { report, samples: None }).collect();
+    let shown: Vec<PageInput<'_>> =
+        reports.iter().map(|report| PageInput { report, samples: None }).collect();
     flashlane_report::page(&shown)
 }
 

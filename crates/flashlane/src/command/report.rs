@@ -5,7 +5,7 @@ use crate::input::{RESULT_BYTES, read_text};
 use crate::options::OutputOptions;
 use crate::output;
 use anyhow::anyhow;
-use flashlane_report::{Report, Samples, Shown};
+use flashlane_report::{PageInput, Report, Samples};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -42,8 +42,8 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     output::print(&results.iter().map(text).collect::<Vec<_>>().join("\n"))?;
     if let Some(dir) = &arguments.output.out {
         let both = results.iter().zip(&samples);
-        let shown: Vec<Shown<'_>> =
-            both.map(|((_, report), samples)| Shown { report, samples: samples.as_ref() }).collect();
+        let shown: Vec<PageInput<'_>> =
+            both.map(|((_, report), samples)| PageInput { report, samples: samples.as_ref() }).collect();
         flashlane_report::write_page(dir, arguments.output.force, &shown).map_err(Failure::failed)?;
     }
     Ok(Status::Done)

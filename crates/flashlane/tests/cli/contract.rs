@@ -184,7 +184,7 @@ fn out_keeps_all_that_a_report_needs() {
     assert_eq!(printed.matches("Run: sim:ssd-s").count(), 2);
     let page = fs::read_to_string(again.join("report.html")).unwrap();
     assert!(page.contains("</html>"));
-    assert_eq!(page.matches("class=\"singles").count(), 2, "the requests beside each result are on the page");
+    assert_eq!(page.matches("class=\"samples").count(), 2, "the requests beside each result are on the page");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::tail::{shown, with_reason};
 use super::{Kind, document, named, part_table, scalar};
 use crate::document::{Advice, Cell, Column, Document, Fact, Row, Table, Tone};
-use crate::wording::{exact, percent, plain_name, plain_value};
+use crate::format::{exact, percent, plain_name, plain_value};
 use flashlane_result::feature::Feature;
 use flashlane_result::probe::{Finding, PROBE_SCHEMA, ProbeResult, Recommendation, Status};
 use serde_json::{Map, Value};

@@ -6,7 +6,7 @@ use super::run::{
 use super::tail::{p99_fact, shown, why_not, with_reason};
 use super::{Kind, caution, document, fact, field_table, fields, named, part_table, scalar};
 use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table};
-use crate::wording::{number, plain_value, time_ns};
+use crate::format::{number, plain_value, time_ns};
 use flashlane_base::Latency;
 use flashlane_result::replay::{OverTimeRow, REPLAY_SCHEMA, ReplayResult, SliceRow};
 

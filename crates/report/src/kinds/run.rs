@@ -3,7 +3,7 @@
 use super::tail::{p99_fact, shown, why_not, with_reason};
 use super::{Kind, Number, caution, document, fact, field_table, fields, named, part_table, scalar, verdict};
 use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table};
-use crate::wording::{capitalised, exact, number, time_ns};
+use crate::format::{capitalised, exact, number, time_ns};
 use flashlane_base::Latency;
 use flashlane_result::run::{
     ConfidenceRow, CounterRow, DeviceRow, JobRow, OperationRow, RUN_SCHEMA, RunResult, VerifiedRow, plural,

@@ -2,7 +2,7 @@
 
 use super::{Kind, cell, document};
 use crate::document::{Cell, Column, Document, Row, Table, Tone};
-use crate::wording::{percent, plain_value};
+use crate::format::{percent, plain_value};
 use flashlane_result::score::{Mistake, SCORE_SCHEMA, Score, Tally};
 
 pub(super) const KIND: Kind = Kind { schema: SCORE_SCHEMA, read: |json| document(json, of) };

@@ -3,7 +3,7 @@
 use super::tail::{shown, with_reason};
 use super::{Kind, cell, document, fact, field_table, fields, named, part_table, scalar};
 use crate::document::{Column, Document, Fact, Row, Table, Tone};
-use crate::wording::{capitalised, plain_value};
+use crate::format::{capitalised, plain_value};
 use flashlane_result::sdf::{
     LaneRow, PhaseRow, SDF_BENCH_SCHEMA, SDF_SCHEMA, SdfBenchResult, SdfResult, UnreadableRow,
 };

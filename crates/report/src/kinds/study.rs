@@ -2,7 +2,7 @@
 
 use super::{Kind, cell, document};
 use crate::document::{Cell, Column, Document, Row, Table, Tone};
-use crate::wording::unit;
+use crate::format::unit;
 use flashlane_result::study::{self, STUDY_SCHEMA, StudyResult, Verdict};
 
 pub(super) const KIND: Kind = Kind { schema: STUDY_SCHEMA, read: |json| document(json, of) };

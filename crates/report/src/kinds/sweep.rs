@@ -5,7 +5,7 @@ mod verdict;
 use super::tail::{shown, with_reason};
 use super::{Kind, document, scalar};
 use crate::document::{Cell, Column, Document, Fact, Row, Table, Tone};
-use crate::wording::{exact, plain_value};
+use crate::format::{exact, plain_value};
 use flashlane_result::sweep::{Measures, PointRow, PointStatus, SWEEP_SCHEMA, SweepResult};
 use serde_json::{Map, Value};
 

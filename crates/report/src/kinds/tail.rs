@@ -1,7 +1,7 @@
 //! Percentiles that rest on too few requests are not shown: JSON has them all the same.
 
 use crate::document::{Fact, Table};
-use crate::wording::{plain_value, time_ns};
+use crate::format::{plain_value, time_ns};
 use flashlane_base::{BEYOND, Latency, requests_needed};
 
 /// The requests from which on the percentile of this field is shown; 0 of what is no percentile of the tail.

@@ -4,7 +4,7 @@ use super::run::time_cell;
 use super::tail::{shown, why_not};
 use super::{Kind, Number, cell, document, fact, field_table, fields, named, part_table, scalar};
 use crate::document::{Cell, Column, Document, Row, Table};
-use crate::wording::capitalised;
+use crate::format::capitalised;
 use flashlane_base::Latency;
 use flashlane_result::trace::{RefusalRow, SizeRow, TRACE_SCHEMA, TraceDeviceRow, TraceResult};
 

@@ -3,8 +3,8 @@
 use super::run::{device_table, harness};
 use super::{Kind, cell, document, fact, field_table, fields, part_table, scalar};
 use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table, Tone};
-use crate::singles::Run;
-use crate::wording::{capitalised, exact, number, percent, plain_value, time_ns};
+use crate::format::{capitalised, exact, number, percent, plain_value, time_ns};
+use crate::sample_runs::Run;
 use flashlane_base::units::format_bytes;
 use flashlane_result::uflip::{
     BaselinePhases, Benchmark, Characteristics, Hint, RunRow, UFLIP_SCHEMA, UflipResult, Verdict,
@@ -323,9 +323,9 @@ mod tests {
             .and_then(|samples| samples.with_u64("latency_ns", vec![5, 6, 7]))
             .unwrap();
         let report = Report::read(result()).unwrap();
-        let singles = report.document.requests.of(&samples).unwrap();
+        let samples = report.document.requests.of(&samples).unwrap();
         let runs: Vec<(&str, &[u64])> =
-            singles.runs.iter().map(|run| (run.name[2].as_str(), &run.latency_ns[..])).collect();
+            samples.runs.iter().map(|run| (run.name[2].as_str(), &run.latency_ns[..])).collect();
         assert_eq!(runs, [("IOSize 512 B", &[6][..]), ("IOSize 1 KiB", &[5, 7][..])]);
         let stray =
             Samples::new().with_u64("run", vec![9]).and_then(|s| s.with_u64("latency_ns", vec![1])).unwrap();

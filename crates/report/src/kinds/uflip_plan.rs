@@ -2,7 +2,7 @@
 
 use super::{Kind, Number, cell, document, fact, scalar};
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
-use crate::wording::{capitalised, number, percent, time_ns};
+use crate::format::{capitalised, number, percent, time_ns};
 use flashlane_result::uflip_plan::{Estimate, UFLIP_PLAN_SCHEMA, UflipPlan};
 
 pub(super) const KIND: Kind = Kind { schema: UFLIP_PLAN_SCHEMA, read: |json| document(json, of) };

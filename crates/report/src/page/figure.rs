@@ -1,11 +1,11 @@
 //! A figure on the page: two drawings, a legend of buttons, and its points for the script.
 
+use crate::format::{capitalised, unit};
 use crate::svg::{
     Frame, Plot, caption, class, content, dash_lengths, escape, is_bars, is_bytes, spacing, swatch,
     worth_a_legend,
 };
 use crate::svg::{Scale, Spacing};
-use crate::wording::{capitalised, unit};
 use flashlane_result::{Axis, Figure, Series};
 use serde_json::json;
 

@@ -1,18 +1,18 @@
 //! One result on the page: its answer, then its tables with the figures that belong to them, then its single
 //! requests, then the tables that only complete it.
 
-use super::{Sheet, paragraph, sentence};
-use super::{figure, singles, table, toned};
+use super::{Section, paragraph, sentence};
+use super::{figure, samples, table, toned};
 use crate::document::{Advice, Document, Fact, Table, belongs};
-use crate::singles::Packed;
+use crate::sample_runs::Packed;
 use crate::svg::escape;
 
 /// More figures than this stand below their table: beside it they would be a column.
 const BESIDE: usize = 2;
 
 /// The result at `at` of the page, from 0.
-pub(super) fn render(sheet: &Sheet<'_>, packed: Option<&Packed>, at: usize) -> String {
-    let document = &sheet.document;
+pub(super) fn render(section: &Section<'_>, packed: Option<&Packed>, at: usize) -> String {
+    let document = &section.document;
     let mut out = format!("<article id=\"result-{}\">\n<header class=\"top\">", at + 1);
     out += &format!("<p class=\"kind\">{}</p><h1>{}</h1>", document.kind, escape(&document.title));
     out += &paragraph("lead", &document.subtitle);
@@ -43,8 +43,8 @@ pub(super) fn render(sheet: &Sheet<'_>, packed: Option<&Packed>, at: usize) -> S
     let with_figures = document.tables.iter().rposition(|table| layout.has_figures(table));
     let (first, rest) = document.tables.split_at(with_figures.map_or(0, |last| last + 1));
     out += &layout.tables(first);
-    if let (Some(singles), Some(packed)) = (&sheet.singles, packed) {
-        out += &singles::render(singles, packed, at);
+    if let (Some(samples), Some(packed)) = (&section.samples, packed) {
+        out += &samples::render(samples, packed, at);
     }
     out += &layout.tables(rest);
     out += &layout.unclaimed();

@@ -4,7 +4,7 @@
 
 use super::lettering::{escape, width};
 use super::palette::class;
-use crate::wording::{capitalised, number, time_ns, unit};
+use crate::format::{capitalised, number, time_ns, unit};
 use flashlane_result::Figure;
 
 /// Height of a bar, and of the gap between groups.

@@ -1,4 +1,4 @@
-//! Marked places: dashed lines with their labels in a strip above the plot, rings with labels beside them.
+//! Marked places: dashed lines with their labels above the plot, rings with labels beside them.
 
 use super::lettering::{escape, width};
 use super::scale::Scale;
@@ -18,11 +18,11 @@ struct Label<'a> {
 }
 
 /// The labels of the vertical marks, placed side by side where they fit.
-pub(super) struct Strip<'a> {
+pub(super) struct MarkLabels<'a> {
     labels: Vec<Label<'a>>,
 }
 
-impl<'a> Strip<'a> {
+impl<'a> MarkLabels<'a> {
     /// Places the labels; `edges` are the leftmost and rightmost pixels that text may use.
     pub fn new(marks: &'a [Mark], x: &Scale, edges: (f64, f64)) -> Self {
         let mut placed: Vec<(f64, &str)> = marks
@@ -44,7 +44,7 @@ impl<'a> Strip<'a> {
         Self { labels }
     }
 
-    /// How much room the strip takes.
+    /// How much room the labels take.
     pub fn height(&self) -> f64 {
         self.labels.iter().map(|label| label.line + 1).max().unwrap_or(0) as f64 * LINE
     }

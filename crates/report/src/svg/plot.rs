@@ -1,11 +1,11 @@
 //! The plot itself: grid, axes, curves, marks, within a frame of a given size.
 
 use super::lettering::{escape, width};
-use super::marks::{self, Strip};
+use super::marks::{self, MarkLabels};
 use super::palette::{class, dashes};
 use super::scale::{Scale, Spacing, Tick, is_bytes, spacing};
 use super::thin;
-use crate::wording::{capitalised, unit};
+use crate::format::{capitalised, unit};
 use flashlane_result::{Axis, Figure, Series};
 
 /// Text on the axes, in pixels.
@@ -13,7 +13,7 @@ const SIZE: f64 = 12.0;
 /// Lines with this many points or fewer are drawn whole.
 const WHOLE_LINE: usize = 1500;
 /// Most single points of one series.
-const CLOUD: usize = 3000;
+const SCATTER_POINTS: usize = 3000;
 /// Up to here single points are hollow rings; beyond, dots.
 const RINGS: usize = 120;
 /// Where the points of a line are this far apart, in pixels, they are shown on it.
@@ -34,7 +34,7 @@ pub(crate) struct Plot<'a> {
     pub y: Scale,
     x_ticks: Vec<Tick>,
     y_ticks: Vec<Tick>,
-    strip: Strip<'a>,
+    mark_labels: MarkLabels<'a>,
 }
 
 impl<'a> Plot<'a> {
@@ -71,9 +71,9 @@ impl<'a> Plot<'a> {
         if !figure.x.log && xs().all(|value| value.fract() == 0.0) {
             x_ticks.retain(|tick| tick.value.fract() == 0.0);
         }
-        let strip = Strip::new(&figure.marks, &x, (left, frame.width));
-        let y = y.between(bottom, 26.0 + strip.height());
-        Self { figure, frame, x, y, x_ticks, y_ticks, strip }
+        let mark_labels = MarkLabels::new(&figure.marks, &x, (left, frame.width));
+        let y = y.between(bottom, 26.0 + mark_labels.height());
+        Self { figure, frame, x, y, x_ticks, y_ticks, mark_labels }
     }
 
     /// The plot as the content of an SVG element of the frame's size.
@@ -83,7 +83,7 @@ impl<'a> Plot<'a> {
         out +=
             &format!("<path class=\"axis\" d=\"M{:.1} {:.1}H{:.1}\"/>", self.x.from, self.y.from, self.x.to);
         out += &self.names();
-        out += &self.strip.draw(self.y.to);
+        out += &self.mark_labels.draw(self.y.to);
         let curves: Vec<String> = (0..self.figure.series.len()).map(|at| self.curve(at)).collect();
         out += &curves.concat();
         out += &marks::spots(&self.figure.marks, &self.x, &self.y, &self.places());
@@ -232,7 +232,7 @@ fn thinned(series: &Series, pieces: &[Vec<(usize, (f64, f64))>]) -> Vec<Vec<(usi
     if series.scatter {
         let all: Vec<(usize, (f64, f64))> = pieces.concat();
         let places: Vec<(f64, f64)> = all.iter().map(|point| point.1).collect();
-        return vec![thin::cloud(&places, CLOUD).into_iter().map(|at| all[at]).collect()];
+        return vec![thin::scatter(&places, SCATTER_POINTS).into_iter().map(|at| all[at]).collect()];
     }
     let thin_line = |piece: &Vec<(usize, (f64, f64))>| {
         let places: Vec<(f64, f64)> = piece.iter().map(|point| point.1).collect();

@@ -25,7 +25,7 @@ pub(crate) fn line(points: &[(f64, f64)], enough: usize) -> Vec<usize> {
 }
 
 /// Of single points on the paper, one for each cell of a grid, coarsened until at most `enough` are left.
-pub(crate) fn cloud(points: &[(f64, f64)], enough: usize) -> Vec<usize> {
+pub(crate) fn scatter(points: &[(f64, f64)], enough: usize) -> Vec<usize> {
     let mut kept: Vec<usize> = (0..points.len()).collect();
     let mut cell = 1.0;
     while kept.len() > enough {
@@ -57,8 +57,8 @@ mod tests {
     #[test]
     fn a_thinned_cloud_is_no_larger_than_asked() {
         let points: Vec<(f64, f64)> = (0..50_000).map(|n| (f64::from(n % 701), f64::from(n % 311))).collect();
-        assert!((500..=4000).contains(&cloud(&points, 4000).len()));
-        assert_eq!(cloud(&points[..10], 4000).len(), 10);
-        assert_eq!(cloud(&vec![(1.0, 1.0); 5000], 4000), [0]);
+        assert!((500..=4000).contains(&scatter(&points, 4000).len()));
+        assert_eq!(scatter(&points[..10], 4000).len(), 10);
+        assert_eq!(scatter(&vec![(1.0, 1.0); 5000], 4000), [0]);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{MEASURES, scalar, settings};
 use crate::document::{Cell, Tone};
-use crate::wording::{capitalised, exact, plain_value, time_ns};
+use crate::format::{capitalised, exact, plain_value, time_ns};
 use flashlane_result::sweep::{
     Compared, Comparison, Knee, PointRow, PointStatus, Standing, SweepResult, Verdict,
 };

@@ -1,19 +1,19 @@
 // The run that is looked at: a list for each level of its name, each offering what the ones before it leave.
 
 class Choice {
-  constructor(bar, singles, chosen) {
-    Object.assign(this, { singles, chosen, at: 0 });
-    this.lists = singles.levels.map((title, level) => {
+  constructor(bar, samples, chosen) {
+    Object.assign(this, { samples, chosen, at: 0 });
+    this.lists = samples.levels.map((title, level) => {
       const label = element(bar, "label", {}, title);
       const list = element(label, "select", {});
       list.addEventListener("change", () => this.#pick(level));
       return list;
     });
-    if (singles.runs.length > 1) {
+    if (samples.runs.length > 1) {
       for (const [text, by, words] of [["‹", -1, "The run before"], ["›", 1, "The next run"]]) {
         const button = element(bar, "button", { type: "button", title: words }, text);
         button.setAttribute("aria-label", words);
-        button.addEventListener("click", () => this.#open(clamp(this.at + by, 0, singles.runs.length - 1)));
+        button.addEventListener("click", () => this.#open(clamp(this.at + by, 0, samples.runs.length - 1)));
       }
     }
     this.#offer();
@@ -35,16 +35,16 @@ class Choice {
       return same > level ? 100 * same + others : -1;
     };
     let best = this.at, most = -1;
-    this.singles.runs.forEach((run, at) => {
+    this.samples.runs.forEach((run, at) => {
       if (agree(run) > most) [best, most] = [at, agree(run)];
     });
     this.#open(best);
   }
 
   #offer() {
-    const { name } = this.singles.runs[this.at];
+    const { name } = this.samples.runs[this.at];
     this.lists.forEach((list, level) => {
-      const fits = this.singles.runs.filter((run) => name.slice(0, level).every((part, n) => run.name[n] === part));
+      const fits = this.samples.runs.filter((run) => name.slice(0, level).every((part, n) => run.name[n] === part));
       const offered = [...new Set(fits.map((run) => run.name[level]))];
       list.replaceChildren(...offered.map((text) => element(null, "option", { value: text, selected: text === name[level] }, text)));
     });

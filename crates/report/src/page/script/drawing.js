@@ -13,9 +13,9 @@ function layout(model, range, frame) {
   const yTicks = ticks(y, model.y, 36);
   const left = Math.min(Math.max(18, ...yTicks.map((tick) => textWidth(tick.label))) + 12, frame.width / 3);
   const X = new Scale(model.x.log, ...range.x, Math.ceil(left), frame.width - 16);
-  const strip = labels(model.marks, X, frame.width);
-  const Y = new Scale(model.y.log, ...range.y, bottom, 26 + LINE * Math.max(0, ...strip.map((label) => label.line + 1)));
-  return { X, Y, yTicks, xTicks: ticks(X, model.x, model.x.bytes ? 56 : 44), strip };
+  const markLabels = labels(model.marks, X, frame.width);
+  const Y = new Scale(model.y.log, ...range.y, bottom, 26 + LINE * Math.max(0, ...markLabels.map((label) => label.line + 1)));
+  return { X, Y, yTicks, xTicks: ticks(X, model.x, model.x.bytes ? 56 : 44), markLabels };
 }
 
 // The labels of vertical marks in view, side by side where they fit.
@@ -34,7 +34,7 @@ function labels(marks, X, width) {
 }
 
 function drawing(model, plan, frame, clip) {
-  const { X, Y, xTicks, yTicks, strip } = plan;
+  const { X, Y, xTicks, yTicks, markLabels } = plan;
   const at = (n) => n.toFixed(1);
   const text = (x, y, anchor, content, kind = "") =>
     content ? `<text${kind && ` class="${kind}"`} x="${at(x)}" y="${at(y)}" text-anchor="${anchor}">${escaped(content)}</text>` : "";
@@ -61,7 +61,7 @@ function drawing(model, plan, frame, clip) {
   out += `<path class="axis" d="M${at(X.from)} ${at(Y.from)}H${at(X.to)}"/>`;
   out += text(0, 12, "start", name(model.y, yTicks), "name");
   out += text((X.from + X.to) / 2, frame.height - 4, "middle", name(model.x, xTicks), "name");
-  for (const label of strip) out += text(label.centre, Y.to - 5 - label.line * LINE, "middle", label.text);
+  for (const label of markLabels) out += text(label.centre, Y.to - 5 - label.line * LINE, "middle", label.text);
   out += `<clipPath id="${clip}"><rect x="${at(X.from - 1)}" y="${at(Y.to - 3)}" width="${at(X.to - X.from + 4)}" height="${at(Y.from - Y.to + 6)}"/></clipPath>`;
   out += `<g clip-path="url(#${clip})">${model.draw(X, Y)}</g>`;
   for (const mark of model.marks) {

@@ -7,14 +7,14 @@ const BINS = 60;
 class Explorer {
   constructor(section) {
     this.section = section;
-    this.singles = new Singles(section);
+    this.samples = new SampleRuns(section);
     const find = (name) => section.querySelector(`.${name}`);
     Object.assign(this, { body: find("explored"), state: find("state"), all: find("all"), numbers: find("numbers") });
-    this.canvas = find("cloud");
+    this.canvas = find("scatter");
     this.detail = this.#plotFrame(find("detail"), 360);
-    this.strip = new Strip(find("strip"), (range) => this.plot.show(range));
+    this.overview = new Overview(find("overview"), (range) => this.plot.show(range));
     [this.histogram, this.tail] = ["histogram", "tail"].map((name) => this.#plotFrame(find(name), 290));
-    this.choice = new Choice(find("choice"), this.singles, (at) => this.open(at));
+    this.choice = new Choice(find("choice"), this.samples, (at) => this.open(at));
     this.ends = section.querySelectorAll(".ends input");
     for (const end of this.ends) end.addEventListener("change", () => this.#typed());
     this.all.addEventListener("click", () => this.plot?.show(null));
@@ -42,14 +42,14 @@ class Explorer {
     if (!this.plot || this.detail.box.clientWidth === this.detail.frame.width) return;
     for (const d of [this.detail, this.histogram, this.tail]) this.#fit(d);
     this.plot.redraw();
-    this.strip.draw(this.detail.plan.X);
+    this.overview.draw(this.detail.plan.X);
   }
 
   async open(at) {
     this.opening = at;
     let run;
     try {
-      run = await this.singles.run(at);
+      run = await this.samples.run(at);
     } catch (error) {
       this.state.textContent = `The samples could not be unpacked: ${error.message}`;
       return;
@@ -57,25 +57,25 @@ class Explorer {
     // Another may have been chosen meanwhile.
     if (this.opening !== at) return;
     for (const d of [this.detail, this.histogram, this.tail]) this.#fit(d);
-    const cloud = new Cloud(this.canvas, this.singles, run);
+    const scatter = new ScatterPlot(this.canvas, this.samples, run);
     const keep = this.plot;
     if (keep) {
-      if (keep.model.y.log === false) cloud.y.log = false;
-      cloud.hidden = keep.model.hidden;
-      keep.model = cloud;
-      keep.full = { x: cloud.full, y: null };
+      if (keep.model.y.log === false) scatter.y.log = false;
+      scatter.hidden = keep.model.hidden;
+      keep.model = scatter;
+      keep.full = { x: scatter.full, y: null };
       keep.view = { x: null, y: null };
       keep.hide();
       keep.redraw();
     } else {
-      this.plot = new Plot(this.detail.box, cloud, [this.detail], { x: cloud.full, y: null });
+      this.plot = new Plot(this.detail.box, scatter, [this.detail], { x: scatter.full, y: null });
       this.plot.box.addEventListener("viewed", () => this.#viewed());
       legend(this.section, this.plot);
       tools(this.detail.box.parentElement, this.plot);
       this.plot.redraw();
     }
-    this.strip.open(cloud, this.detail.plan.X);
-    this.section.querySelector(".measured").hidden = !cloud.marks.length;
+    this.overview.open(scatter, this.detail.plan.X);
+    this.section.querySelector(".measured").hidden = !scatter.marks.length;
     this.section.dataset.run = at;
   }
 
@@ -90,10 +90,10 @@ class Explorer {
     else this.#viewed();
   }
 
-  // What follows the view: the strip, the ends in figures, and a moment later the distribution.
+  // What follows the view: the overview, the ends in figures, and a moment later the distribution.
   #viewed() {
     const { view, full, model } = this.plot, range = view.x || full.x;
-    this.strip.show(view.x);
+    this.overview.show(view.x);
     this.ends.forEach((end, n) => {
       end.value = model.timed ? Number(range[n].toPrecision(7)) : Math.round(range[n]);
     });
@@ -103,33 +103,33 @@ class Explorer {
 
   // Counts by code: exact for what the page carries, and quick for millions.
   #distribute() {
-    const { model, view } = this.plot, { run, singles } = model, [from, to] = model.within(view.x);
-    const kinds = singles.kinds.map((kind) => ({ ...kind, counts: new Uint32Array(65536), requests: 0, sum: 0 }));
+    const { model, view } = this.plot, { run, samples } = model, [from, to] = model.within(view.x);
+    const kinds = samples.kinds.map((kind) => ({ ...kind, counts: new Uint32Array(65536), requests: 0, sum: 0 }));
     for (let at = from; at < to; at++) {
       const code = run.codes[at], kind = kinds[run.kinds ? run.kinds[at] : 0];
       kind.counts[code]++;
       kind.requests++;
-      kind.sum += singles.times[code];
+      kind.sum += samples.times[code];
     }
     const present = kinds.filter((kind, n) => kind.requests && !model.hidden.has(n));
     const all = present.reduce((sum, kind) => sum + kind.requests, 0);
     this.#tell(present, all, run.codes.length);
-    this.#draw(this.histogram, { label: "Requests", unit: "%", log: false }, present.map((kind) => ({ ...kind, points: bins(kind, all, singles.times) })));
-    this.#draw(this.tail, { label: "Took longer", unit: "%", log: true }, present.map((kind) => ({ ...kind, points: beyond(kind, singles.times) })));
+    this.#draw(this.histogram, { label: "Requests", unit: "%", log: false }, present.map((kind) => ({ ...kind, points: bins(kind, all, samples.times) })));
+    this.#draw(this.tail, { label: "Took longer", unit: "%", log: true }, present.map((kind) => ({ ...kind, points: beyond(kind, samples.times) })));
     this.section.dataset.brushed = `${from}-${to}`;
   }
 
   #tell(present, all, whole) {
-    const { singles } = this;
+    const { samples } = this;
     const what = all === whole ? `all ${number(all)}` : `${number(all)} of ${number(whole)}`;
     this.state.textContent = `In view: ${what} requests.`;
     const heads = ["", "Requests", "Shortest", "Mean", ...QUANTILES.map(([words]) => words)];
     const row = (kind) => [
       kind.name,
       number(kind.requests),
-      time(singles.times[kind.counts.findIndex((count) => count)]),
+      time(samples.times[kind.counts.findIndex((count) => count)]),
       time(kind.sum / kind.requests),
-      ...QUANTILES.map(([, q]) => time(singles.times[quantile(kind, q)])),
+      ...QUANTILES.map(([, q]) => time(samples.times[quantile(kind, q)])),
     ];
     const rows = present.map(row);
     this.numbers.replaceChildren();

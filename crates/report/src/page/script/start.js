@@ -1,7 +1,7 @@
 // The page is complete without scripts, but for single requests; with them its plots answer.
 
 figures();
-for (const section of document.querySelectorAll("section.singles")) {
+for (const section of document.querySelectorAll("section.samples")) {
   // Unpacking and drawing wait until somebody comes near.
   new IntersectionObserver(([seen], observer) => {
     if (!seen.isIntersecting) return;

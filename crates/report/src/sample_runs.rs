@@ -17,7 +17,7 @@ const BLOCK: usize = 1 << 18;
 
 /// Single requests of a result, in runs to choose from.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Singles {
+pub(crate) struct SampleRuns {
     /// What the parts of a run's name are; empty where there is one run.
     pub levels: Vec<String>,
     /// What a request is called: `I/O`.
@@ -59,7 +59,7 @@ pub(crate) struct Place {
     pub tick_ns: u64,
 }
 
-impl Singles {
+impl SampleRuns {
     /// One run of requests of several kinds, put in order of submission; none where there are none or an operation is
     /// unknown.
     pub fn over_time(submitted_ns: &[u64], latency_ns: &[u64], operation: &[u64]) -> Option<Self> {
@@ -172,8 +172,8 @@ mod tests {
         ) {
             submitted_ns.sort_unstable();
             let count = submitted_ns.len();
-            let singles = Singles::over_time(&submitted_ns, &vec![1000; count], &vec![kind; count]).unwrap();
-            let packed = singles.pack();
+            let samples = SampleRuns::over_time(&submitted_ns, &vec![1000; count], &vec![kind; count]).unwrap();
+            let packed = samples.pack();
             let bytes = inflated(&packed.blocks[0].1);
             prop_assert_eq!(bytes.len(), 7 * count);
             let tick_ns = packed.places[0].tick_ns;
@@ -192,7 +192,7 @@ mod tests {
     fn runs_share_a_block_until_it_is_full() {
         let run = |count: usize| Run { latency_ns: vec![5; count], ..Run::default() };
         let runs = vec![run(10), run(0), run(BLOCK - 10), run(1), run(2 * BLOCK), run(3)];
-        let packed = Singles { runs, kinds: vec!["I/Os"], ..Singles::default() }.pack();
+        let packed = SampleRuns { runs, kinds: vec!["I/Os"], ..SampleRuns::default() }.pack();
         let places: Vec<_> = packed.places.iter().map(|place| (place.block, place.first)).collect();
         assert_eq!(places, [(0, 0), (0, 10), (0, 10), (1, 0), (2, 0), (3, 0)]);
         let sizes: Vec<usize> = packed.blocks.iter().map(|block| block.0).collect();
@@ -202,10 +202,10 @@ mod tests {
 
     #[test]
     fn requests_are_put_in_order_and_unknown_operations_refused() {
-        assert!(Singles::over_time(&[], &[], &[]).is_none());
-        assert!(Singles::over_time(&[1, 2], &[1, 1], &[0, 9]).is_none());
-        let singles = Singles::over_time(&[20, 10], &[7, 8], &[0, 1]).unwrap();
-        let run = &singles.runs[0];
+        assert!(SampleRuns::over_time(&[], &[], &[]).is_none());
+        assert!(SampleRuns::over_time(&[1, 2], &[1, 1], &[0, 9]).is_none());
+        let samples = SampleRuns::over_time(&[20, 10], &[7, 8], &[0, 1]).unwrap();
+        let run = &samples.runs[0];
         assert_eq!(
             (&run.latency_ns[..], &run.submitted_ns[..], &run.kind[..]),
             (&[8, 7][..], &[0, 10][..], &[1, 0][..])

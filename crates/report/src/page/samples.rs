@@ -1,19 +1,19 @@
 //! Single requests on the page: the frame that the script fills, and the packed requests.
 
-use crate::singles::{Packed, STEP, Singles};
+use crate::sample_runs::{Packed, STEP, SampleRuns};
 use crate::svg::escape;
 use serde_json::json;
 
 /// The section, with everything that the script needs but the blocks.
-pub(super) fn render(singles: &Singles, packed: &Packed, at: usize) -> String {
+pub(super) fn render(samples: &SampleRuns, packed: &Packed, at: usize) -> String {
     let percent = 50.0 * (STEP - 1.0);
-    let mut out = String::from("<section class=\"singles wide\"><h2>Single requests</h2>\n");
+    let mut out = String::from("<section class=\"samples wide\"><h2>Single requests</h2>\n");
     out += "<noscript><p class=\"lead\">They are drawn by the page's script, which does not run here.</p></noscript>\n";
     out += "<div class=\"card explored\"><div class=\"choice\"></div>\n";
-    out += &legend(singles);
+    out += &legend(samples);
     out += "<div class=\"part\"><div class=\"plot detail\" tabindex=\"0\" role=\"group\" \
-            aria-label=\"Response time of every request\"><canvas class=\"cloud\"></canvas></div></div>\n\
-            <div class=\"strip\" aria-hidden=\"true\"></div>\n\
+            aria-label=\"Response time of every request\"><canvas class=\"scatter\"></canvas></div></div>\n\
+            <div class=\"overview\" aria-hidden=\"true\"></div>\n\
             <div class=\"ends\"><label>From <input type=\"number\" step=\"any\"></label>\
             <label>to <input type=\"number\" step=\"any\"></label>\
             <button type=\"button\" class=\"all\">Whole run</button>\
@@ -31,7 +31,7 @@ pub(super) fn render(singles: &Singles, packed: &Packed, at: usize) -> String {
          {percent:.2}% of those measured.</p></div>\n"
     );
     out += &format!("<script type=\"application/json\" class=\"runs\" data-blocks=\"{}\">", at + 1);
-    out + &super::script_text(&index(singles, packed)) + "</script>\n</section>\n"
+    out + &super::script_text(&index(samples, packed)) + "</script>\n</section>\n"
 }
 
 /// The blocks, which stand at the page's end so that nothing waits for them.
@@ -42,11 +42,11 @@ pub(super) fn blocks(packed: &Packed, at: usize) -> String {
     packed.blocks.iter().map(block).collect()
 }
 
-fn legend(singles: &Singles) -> String {
-    if singles.kinds.len() < 2 {
+fn legend(samples: &SampleRuns) -> String {
+    if samples.kinds.len() < 2 {
         return String::new();
     }
-    let is_present = |code: usize| singles.runs.iter().any(|run| run.kind.contains(&(code as u8)));
+    let is_present = |code: usize| samples.runs.iter().any(|run| run.kind.contains(&(code as u8)));
     let entry = |(code, name): (usize, &&str)| {
         format!(
             "<li><button type=\"button\" aria-pressed=\"true\" data-series=\"{code}\">\
@@ -55,13 +55,13 @@ fn legend(singles: &Singles) -> String {
         )
     };
     let entries: String =
-        singles.kinds.iter().enumerate().filter(|(code, _)| is_present(*code)).map(entry).collect();
+        samples.kinds.iter().enumerate().filter(|(code, _)| is_present(*code)).map(entry).collect();
     format!("<ul class=\"legend\" aria-label=\"Operations\">{entries}</ul>\n")
 }
 
 /// What there is, and where it lies in the blocks.
-fn index(singles: &Singles, packed: &Packed) -> String {
-    let runs: Vec<_> = singles
+fn index(samples: &SampleRuns, packed: &Packed) -> String {
+    let runs: Vec<_> = samples
         .runs
         .iter()
         .zip(&packed.places)
@@ -74,8 +74,8 @@ fn index(singles: &Singles, packed: &Packed) -> String {
         .collect();
     let kind = |(code, name): (usize, &&str)| json!({ "name": name, "class": format!("s s{code}") });
     json!({
-        "step": STEP, "levels": singles.levels, "counted": singles.counted, "timed": singles.is_timed,
-        "kinds": singles.kinds.iter().enumerate().map(kind).collect::<Vec<_>>(),
+        "step": STEP, "levels": samples.levels, "counted": samples.counted, "timed": samples.is_timed,
+        "kinds": samples.kinds.iter().enumerate().map(kind).collect::<Vec<_>>(),
         "sizes": packed.blocks.iter().map(|block| block.0).collect::<Vec<_>>(), "runs": runs,
     })
     .to_string()

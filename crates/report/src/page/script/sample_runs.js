@@ -1,7 +1,7 @@
 // Single requests as the page carries them: response times on a logarithmic scale in 16 bits, in byte planes,
-// deflated, in base64 (page/singles.rs writes them). A block is unpacked when a run in it is first looked at.
+// deflated, in base64 (page/samples.rs writes them). A block is unpacked when a run in it is first looked at.
 
-class Singles {
+class SampleRuns {
   constructor(section) {
     Object.assign(this, JSON.parse(section.querySelector("script.runs").textContent));
     this.blocks = document.querySelectorAll(`script[data-of="${section.querySelector("script.runs").dataset.blocks}"]`);

@@ -4,14 +4,14 @@
 const LARGE = 1200;
 const MIDDLE = 40000;
 
-class Cloud {
-  constructor(canvas, singles, run) {
-    Object.assign(this, { canvas, singles, run, marks: [], hidden: new Set() });
+class ScatterPlot {
+  constructor(canvas, samples, run) {
+    Object.assign(this, { canvas, samples, run, marks: [], hidden: new Set() });
     const { codes, times } = run;
     this.timed = Boolean(times);
-    this.x = this.timed ? { label: "Submitted after", unit: "s", log: false } : { label: singles.counted, unit: "", log: false, whole: true };
+    this.x = this.timed ? { label: "Submitted after", unit: "s", log: false } : { label: samples.counted, unit: "", log: false, whole: true };
     this.y = { label: "Response time", unit: "ms", log: true };
-    this.ms = singles.times.map((ns) => ns / 1e6);
+    this.ms = samples.times.map((ns) => ns / 1e6);
     this.stops = { length: codes.length };
     this.least = this.timed ? 1e-9 : 3;
     if (run.ignored > 0 && run.ignored < codes.length) this.marks.push({ x: this.place(run.ignored), label: "measured from here" });
@@ -87,7 +87,7 @@ class Cloud {
     }
     const [from, to] = this.within([X.low, X.high]), count = to - from;
     const size = Math.max(1, Math.round(ratio * (count <= LARGE ? 4 : count <= MIDDLE ? 2 : 1.4)));
-    const kinds = this.singles.kinds.length, layers = Array.from({ length: kinds }, () => null);
+    const kinds = this.samples.kinds.length, layers = Array.from({ length: kinds }, () => null);
     const { codes, times, kinds: kind } = run, hidden = layers.map((_, k) => this.hidden.has(k)), scale = ((X.to - X.from) / (X.high - X.low)) * ratio;
     const start = X.from * ratio - X.low * scale - size / 2, rise = size / 2;
     for (let at = from; at < to; at++) {
@@ -111,7 +111,7 @@ class Cloud {
     const context = this.canvas.getContext("2d"), image = context.createImageData(wide, high), { data } = image;
     // One alone must be seen; of many the number shows.
     const one = count <= LARGE ? 230 : count <= MIDDLE ? 180 : 140;
-    const colours = this.singles.kinds.map((kind) => colourOf(kind.class));
+    const colours = this.samples.kinds.map((kind) => colourOf(kind.class));
     const most = new Uint16Array(wide * high);
     layers.forEach((layer, kind) => {
       if (!layer) return;
@@ -144,8 +144,8 @@ class Cloud {
   }
 
   read(at) {
-    const { run, singles } = this, ns = singles.times[run.codes[at]], kind = singles.kinds[run.kinds ? run.kinds[at] : 0];
-    const heading = this.timed ? `${time(run.times[at] * 1e9)} after the first` : `${singles.counted} ${number(at)}`;
+    const { run, samples } = this, ns = samples.times[run.codes[at]], kind = samples.kinds[run.kinds ? run.kinds[at] : 0];
+    const heading = this.timed ? `${time(run.times[at] * 1e9)} after the first` : `${samples.counted} ${number(at)}`;
     return { x: this.place(at), heading, rows: [{ class: kind.class, name: kind.name, text: time(ns), y: ns / 1e6 }] };
   }
 }
