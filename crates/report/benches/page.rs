@@ -1,8 +1,7 @@
-//! How large the page of a full uFLIP result is, how soon its first plot shows, and how fluid zooming is.
+//! Size of the page of a full uFLIP result, time to its first plot, and time per zoom step.
 //!
-//! `cargo bench -p flashlane-report --bench page`, with `-- DIR` to keep the page; `cargo test` makes a small one, so
-//! that it cannot rot. What a browser does is measured where there is one, in wall-clock time: it is what a reader
-//! waits.
+//! `cargo bench -p flashlane-report --bench page`, with `-- DIR` to keep the page; `cargo test` runs it on a small
+//! page. Browser figures need a Chromium, and are wall-clock times, as a reader waits.
 
 #[path = "../tests/support/browser.rs"]
 mod browser;
@@ -13,9 +12,9 @@ use browser::Browser;
 use flashlane_report::{PageInput, write_page};
 use std::path::Path;
 
-/// Single requests of a full run.
+/// Samples of a full run.
 const REQUESTS: usize = 3_000_000;
-/// Steps of zooming that are timed.
+/// Zoom steps timed.
 const ZOOMS: u32 = 40;
 
 fn main() {
@@ -39,7 +38,7 @@ fn watch(page: &Path) {
     let Some(program) = browser::find() else { return };
     let mut browser = Browser::start(&program);
     browser.resize(1280, 900, false);
-    // The first page of a new browser waits for the browser.
+    // The first page of a new browser also waits for its start.
     browser.open(page);
     browser.open(page);
     let paint = "performance.getEntriesByName('first-contentful-paint')[0].startTime";
@@ -55,7 +54,7 @@ fn watch(page: &Path) {
          return (performance.now() - begin) / {ZOOMS}; }})()"
     );
     println!("page-zoom: {:.1} ms a step", browser.value(&zoom).as_f64().unwrap());
-    // The largest run that a page may have: all requests in one.
+    // The worst case of a page: all requests in one run.
     let large = format!(
         "(() => {{ const s = document.querySelector('.samples').explorer, {{ plot }} = s; \
          const codes = new Uint16Array(1e6).map((_, n) => 12000 + (n * 7919) % 3000); \

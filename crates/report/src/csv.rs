@@ -1,8 +1,8 @@
-//! CSV (RFC 4180), and a document's main table in it: values exact and named as in the result.
+//! CSV (RFC 4180) of a document's main table, with the exact values and the names of the result.
 
 use crate::document::{Document, Table};
 
-/// The first table; empty where there is none.
+/// Returns the first table as CSV; empty without tables.
 pub(crate) fn render(document: &Document) -> String {
     document.tables.first().map(render_table).unwrap_or_default()
 }
@@ -17,7 +17,7 @@ fn render_table(table: &Table) -> String {
     out
 }
 
-/// A line of CSV with its end; fields are quoted where they need it.
+/// Returns a line of CSV with its line end; fields are quoted where necessary.
 pub fn csv_line<'a>(fields: impl IntoIterator<Item = &'a str>) -> String {
     let fields: Vec<String> = fields.into_iter().map(quoted).collect();
     fields.join(",") + "\r\n"

@@ -1,10 +1,10 @@
-//! The directory of a result: which files in it are a result's own, and may be replaced.
+//! Output directory of a result, and ownership of the files in it: only owned files are replaced.
 //!
-//! `result.json` lists the files of its result. Those are replaced where they are regular files, and no others; symbolic
-//! links are never followed. A page without a result (of several results side by side) owns itself only. A result from
-//! before there were lists owns nothing, because a file of its names may be the user's.
+//! `result.json` lists the files of its result. Only those are replaced, and only where they are regular files;
+//! symbolic links are never followed. A page without a result (which compares several) owns only itself. A result of a
+//! version without lists owns no files, because a file with such a name may be the user's.
 //!
-//! With `force`, any regular file of a result's names may be replaced.
+//! With `force`, any regular file with the name of a result's file may be replaced.
 
 use crate::{ReportError, page};
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ pub(crate) const RESULT: &str = "result.json";
 pub(crate) const PAGE: &str = "report.html";
 pub(crate) const SAMPLES: &str = "samples.parquet";
 
-/// What a stopped benchmark and a stopped sweep leave to go on from.
+/// Files from which a stopped benchmark or sweep continues.
 const JOURNAL: &str = "uflip.journal";
 const JOURNAL_BEGINS: &[u8] = b"{\"uflip\":";
 const POINTS: &str = "points";
@@ -26,7 +26,7 @@ pub(crate) struct Directory<'a> {
     dir: &'a Path,
     force: bool,
     holds: Holds,
-    /// Names of files that belong to what it holds.
+    /// Names of the files owned.
     listed: BTreeSet<String>,
 }
 
@@ -34,15 +34,15 @@ pub(crate) struct Directory<'a> {
 enum Holds {
     /// A result with a list of its files.
     Result,
-    /// A result without one.
+    /// A result without a list.
     OldResult,
-    /// A page, and no result.
+    /// A page without a result.
     Page,
-    /// Neither.
+    /// Neither result nor page.
     NoResult,
 }
 
-/// The beginning of a result that says whose it is.
+/// Fields that identify a result of Flashlane.
 #[derive(serde::Deserialize)]
 struct Head {
     schema: String,
@@ -51,16 +51,16 @@ struct Head {
 }
 
 impl<'a> Directory<'a> {
-    /// Reads what `dir` holds; nothing where it is not there.
+    /// Reads the content of `dir`, which may be missing.
     ///
     /// # Errors
-    /// [`ReportError::Foreign`] where a `result.json` or `report.html` of another program is there.
+    /// [`ReportError::NotRegular`] where `result.json` or `report.html` is not a regular file.
     pub(crate) fn open(dir: &'a Path, force: bool) -> Result<Self, ReportError> {
         let mut listed = BTreeSet::new();
         let head = regular(&dir.join(RESULT))?.and_then(head);
         let holds = match head {
             Some(Head { files: Some(files), .. }) => {
-                // A name in the list cannot lead out of the directory.
+                // A listed name cannot lead out of the directory.
                 listed.extend(files.into_iter().filter(|name| is_a_results(name)));
                 listed.insert(RESULT.to_owned());
                 Holds::Result
@@ -75,8 +75,8 @@ impl<'a> Directory<'a> {
         Ok(Self { dir, force, holds, listed })
     }
 
-    /// Checks that a result may be written here: the directory is missing, empty, a result's, or that of a stopped sweep
-    /// or benchmark.
+    /// Checks that a result may be written here: the directory is missing, empty, or of a result, a stopped sweep or a
+    /// stopped benchmark.
     pub(crate) fn check(&self) -> Result<(), ReportError> {
         for name in [RESULT, PAGE, SAMPLES] {
             self.check_name(name)?;
@@ -93,7 +93,7 @@ impl<'a> Directory<'a> {
         }
     }
 
-    /// Checks that a file of this name may be written, and reports whether it replaces one.
+    /// Checks that a file of this name may be written. Returns whether it replaces one.
     pub(crate) fn check_name(&self, name: &str) -> Result<bool, ReportError> {
         let path = self.dir.join(name);
         match path.symlink_metadata() {
@@ -105,13 +105,13 @@ impl<'a> Directory<'a> {
         }
     }
 
-    /// Files of the earlier result whose names the new one does not have.
+    /// Returns the files of the earlier result that are not among the new ones.
     pub(crate) fn stale(&self, new: &[String]) -> Vec<String> {
         let is_stale = |name: &&String| !new.contains(name) && self.check_name(name).is_ok_and(|there| there);
         self.listed.iter().filter(is_stale).cloned().collect()
     }
 
-    /// From now on a file of this name is the result's own.
+    /// Adds a file to those owned.
     pub(crate) fn owns(&mut self, name: &str) {
         self.listed.insert(name.to_owned());
     }
@@ -120,7 +120,7 @@ impl<'a> Directory<'a> {
         self.dir.join(name)
     }
 
-    /// Whether it is what an earlier command of ours left before there was a result.
+    /// Returns whether an unfinished command left this file or folder.
     fn is_left_over(&self, name: &str) -> bool {
         let path = self.dir.join(name);
         match name {
@@ -131,7 +131,7 @@ impl<'a> Directory<'a> {
     }
 }
 
-/// Whether a result can have a file of this name.
+/// Returns whether a result can have a file of this name.
 fn is_a_results(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let figure =
@@ -139,12 +139,12 @@ fn is_a_results(name: &str) -> bool {
     figure || [RESULT, PAGE, SAMPLES].contains(&name)
 }
 
-/// A file that a killed program did not finish.
+/// Returns whether this is an unfinished file of a killed program.
 fn is_part(name: &str) -> bool {
     name.starts_with(".flashlane-") && name.ends_with(".part")
 }
 
-/// Whether all that lies in a folder are a sweep's points: each file's name ends with its fingerprint.
+/// Returns whether a folder holds only points of a sweep: their names end with a fingerprint.
 fn holds_points(folder: &Path) -> bool {
     let is_point = |name: &str| {
         let end = name.strip_suffix(".json").and_then(|stem| stem.rsplit_once('-'));
@@ -160,7 +160,7 @@ fn holds_points(folder: &Path) -> bool {
     })
 }
 
-/// The file, where it is a regular one; nothing where there is none. Anything else is refused: opening a pipe would wait.
+/// Opens a regular file; `None` where there is no file. Others are refused: opening a pipe would block.
 fn regular(path: &Path) -> Result<Option<File>, ReportError> {
     match path.symlink_metadata() {
         Err(_) => Ok(None),
@@ -174,14 +174,14 @@ fn exists(path: &Path) -> bool {
 }
 
 fn head(file: File) -> Option<Head> {
-    /// More than any result has.
+    /// Limit above the size of any result.
     const BYTES: u64 = 1 << 30;
     let head: Head = serde_json::from_reader(BufReader::new(file.take(BYTES))).ok()?;
     head.schema.starts_with("flashlane.").then_some(head)
 }
 
 fn is_page(file: File) -> bool {
-    /// More than the longest title.
+    /// Limit above the length of any title.
     const BYTES: u64 = 1 << 16;
     let mut begin = Vec::new();
     let read = file.take(BYTES).read_to_end(&mut begin);
@@ -193,15 +193,15 @@ fn begins(file: File, with: &[u8]) -> bool {
     file.take(with.len() as u64).read_to_end(&mut begin).is_ok() && begin == with
 }
 
-/// A file name from a figure's id: nothing in it can leave the directory, hide the file, or meet another figure's or
-/// a file for which `is_free` is false.
+/// Returns a file name for a figure's id that stays in the directory, is not hidden, and differs from other figures'
+/// names and from names for which `is_free` is false.
 pub(crate) fn figure_file(id: &str, taken: &mut BTreeSet<String>, is_free: impl Fn(&str) -> bool) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
     let stem: String = id.trim_start_matches('.').chars().map(safe).take(100).collect();
     let stem = if stem.is_empty() { "figure".to_owned() } else { stem };
     let candidates = std::iter::once(stem.clone()).chain((2..).map(|n| format!("{stem}-{n}")));
     let mut files = candidates.map(|stem| format!("{stem}.svg"));
-    // Some file systems do not tell upper case from lower.
+    // Some file systems ignore case.
     let free = files.find(|name| is_free(name) && taken.insert(name.to_lowercase()));
     free.expect("there are more numbers than files")
 }

@@ -1,7 +1,7 @@
-//! What a result says, free of how it is shown.
+//! The content of a result, independent of the output format.
 //!
-//! A kind of result is turned into a [`Document`] once; terminal, CSV and page are drawn from that, so that a
-//! number is worded and rounded in one place.
+//! A kind of result is converted to a [`Document`] once; terminal, CSV and page are rendered from that, so that a
+//! number is formatted in one place.
 
 use crate::Samples;
 use crate::sample_runs::{Run, SampleRuns};
@@ -10,49 +10,49 @@ use flashlane_result::{Figure, Warning};
 /// A result in words, tables and figures.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Document {
-    /// What was done: `Probe`.
+    /// Name of the kind: `Probe`.
     pub kind: &'static str,
-    /// Whether what was looked at is sound, and what to do where it is not; it comes before all else.
+    /// Problems of the data checked, and what to do about them; shown first.
     pub verdict: String,
-    /// What it was done to: the device, the paper.
+    /// The subject: device or paper.
     pub title: String,
-    /// One line about how.
+    /// One line about the method.
     pub subtitle: String,
-    /// What has to be known before any number is read, where there is such a thing.
+    /// A warning that concerns all numbers, if any.
     pub caution: String,
-    /// What to do, in one line; it comes before all else.
+    /// The main recommendation, in one line.
     pub headline: String,
-    /// What to do, each with its evidence, below that line.
+    /// Further recommendations, each with its evidence.
     pub advice: Vec<Advice>,
-    /// The answer in a sentence, where there is one.
+    /// The result in a sentence, if possible.
     pub summary: String,
-    /// The few numbers to see first.
+    /// The main numbers.
     pub facts: Vec<Fact>,
     /// The tables; the first is the main one.
     pub tables: Vec<Table>,
     /// The plots.
     pub figures: Vec<Figure>,
-    /// The ids of those that a page shows first, above the numbers: where the picture is the answer.
+    /// Ids of the figures that a page shows above the numbers.
     pub leading: Vec<String>,
     /// Doubts about the result.
     pub warnings: Vec<Warning>,
-    /// Why the result is incomplete, where it is.
+    /// Why the result is incomplete, if it is.
     pub partial: Option<String>,
-    /// What its samples are, where a page can explore them.
+    /// Structure of the samples, if a page can explore them.
     pub requests: Requests,
 }
 
-/// What the samples of a result are.
+/// Structure of the samples of a result.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Requests {
-    /// None, or nothing that a page explores.
+    /// No samples, or none that a page explores.
     #[default]
     Other,
     /// Requests over time, by operation.
     OverTime,
     /// Requests by their run.
     ByRun {
-        /// What the parts of a run's name are.
+        /// Titles of the parts of a run's name.
         levels: [&'static str; 4],
         /// The runs, without their requests.
         runs: Vec<Run>,
@@ -60,7 +60,7 @@ pub(crate) enum Requests {
 }
 
 impl Requests {
-    /// The single requests among `samples`; none where they hold something else.
+    /// Takes the requests from `samples`; `None` where these have another structure.
     pub fn of(&self, samples: &Samples) -> Option<SampleRuns> {
         let column = |name| samples.u64(name);
         match self {
@@ -87,17 +87,17 @@ impl Requests {
     }
 }
 
-/// A sentence on what to do.
+/// A recommendation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Advice {
     pub text: String,
-    /// What it rests on.
+    /// Measurements that support it.
     pub evidence: String,
-    /// The command that measures it once more; may be empty.
+    /// The command that measures it again; may be empty.
     pub command: String,
 }
 
-/// A number to see first.
+/// A main number.
 #[derive(Clone, Debug)]
 pub(crate) struct Fact {
     pub label: String,
@@ -113,11 +113,11 @@ pub(crate) struct Table {
     pub rows: Vec<Row>,
     /// The CSV name of the rows' notes; notes are dropped from CSV where it is empty.
     pub note_key: &'static str,
-    /// The figures that belong beside it on a page: those of this id, and those whose id goes on with `-`.
+    /// Ids of figures shown beside it on a page; `fig3` includes ids that begin with `fig3-`.
     pub figures: Vec<String>,
-    /// A terminal goes without it: what it says is a plot there, or on the page.
+    /// Shown on pages only.
     pub is_for_page: bool,
-    /// Its rows stand for themselves: those of several results are one table where they are compared.
+    /// Rows of several results can be joined to one table for comparison.
     pub is_comparable: bool,
 }
 
@@ -128,20 +128,20 @@ pub(crate) struct Column {
     pub title: String,
     /// As programs read it: the CSV header.
     pub key: String,
-    /// Numbers stand to the right.
+    /// Right-aligned, for numbers.
     pub right: bool,
-    /// As the first column: its values are headings over the rows that share them, though not in CSV.
+    /// For the first column: values are headings over the rows that share them, except in CSV.
     pub grouped: bool,
-    /// A terminal leaves it out where the table would be too wide.
+    /// Omitted on a terminal where the table would be too wide.
     pub is_detail: bool,
 }
 
-/// A row, with a remark below it where there is one.
+/// A row, with an optional note below it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Row {
     pub cells: Vec<Cell>,
     pub note: String,
-    /// The ids of the figures that it rests on; a page links to them.
+    /// Ids of the figures that support it; a page links to them.
     pub figures: Vec<String>,
 }
 
@@ -150,12 +150,12 @@ pub(crate) struct Row {
 pub(crate) struct Cell {
     /// As people read it.
     pub text: String,
-    /// As programs read it, where that differs.
+    /// For programs, where that differs.
     pub exact: Option<String>,
     pub tone: Tone,
 }
 
-/// What a value means for the reader. Never the only carrier of the meaning: the words say it too.
+/// Judgement of a value. The text conveys it too.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) enum Tone {
     #[default]
@@ -214,29 +214,29 @@ impl Cell {
 }
 
 impl Table {
-    /// With these figures beside it.
+    /// Adds figures beside the table.
     pub fn beside<S: Into<String>>(self, figures: impl IntoIterator<Item = S>) -> Self {
         Self { figures: figures.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// Whether a figure stands beside it.
+    /// Returns whether a figure is shown beside the table.
     pub fn claims(&self, figure: &str) -> bool {
         self.figures.iter().any(|claim| belongs(figure, claim))
     }
 
-    /// Whether the first column names groups of rows.
+    /// Returns whether the first column names groups of rows.
     pub fn grouped(&self) -> bool {
         self.columns.first().is_some_and(|column| column.grouped)
     }
 
-    /// The name of the group that begins with row `row`, if one does.
+    /// Returns the name of the group that begins with row `row`, if one does.
     pub fn group_begun(&self, row: usize) -> Option<&str> {
         let name = |row: usize| self.rows[row].cells[0].text.as_str();
         (self.grouped() && (row == 0 || name(row) != name(row - 1))).then(|| name(row))
     }
 }
 
-/// Whether a figure is the one of this id, or one of several of it: `fig3-2jobs` of `fig3`.
+/// Returns whether a figure has this id or a variant of it: `fig3-2jobs` of `fig3`.
 pub(crate) fn belongs(figure: &str, claim: &str) -> bool {
     figure.strip_prefix(claim).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
 }

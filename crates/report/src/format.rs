@@ -1,13 +1,13 @@
-//! Names and numbers as people read them.
+//! Formats names and numbers for readers.
 //!
-//! Names in a result carry their unit as a suffix (`chunk_size_bytes`, `elapsed_s`), so the name alone says how
-//! its value is to be shown.
+//! Names in a result have their unit as a suffix (`chunk_size_bytes`, `elapsed_s`), which determines the format of the
+//! value.
 
 use flashlane_base::Duration;
 use flashlane_base::units::{format_bytes, format_rate};
 use serde_json::Value;
 
-/// How the suffix of a name says that its value is to be shown.
+/// Unit of a value, from the suffix of its name.
 #[derive(Clone, Copy, PartialEq)]
 enum Unit {
     Bytes,
@@ -18,7 +18,7 @@ enum Unit {
     Plain,
 }
 
-// The longer suffix first: `_bytes_per_s` also ends in `_s`.
+// Longer suffixes first: `_bytes_per_s` also ends in `_s`.
 const SUFFIXES: &[(&str, Unit)] = &[
     ("_bytes_per_s", Unit::BytesPerSecond),
     ("_bytes", Unit::Bytes),
@@ -34,10 +34,10 @@ fn unit_of(name: &str) -> (&str, Unit) {
         .unwrap_or((name, Unit::Plain))
 }
 
-/// Names that are spelled otherwise than their words say.
+/// Names with an irregular spelling.
 const SPELLINGS: &[(&str, &str)] = &[("over_provisioning", "Over-provisioning"), ("p99", "p99")];
 
-/// `chunk_size_bytes` as `Chunk size`; the unit is shown with the value.
+/// Formats `chunk_size_bytes` as `Chunk size`; the unit is shown with the value.
 pub(crate) fn plain_name(name: &str) -> String {
     let (stem, _) = unit_of(name);
     if let Some((_, spelling)) = SPELLINGS.iter().find(|(known, _)| *known == stem) {
@@ -58,7 +58,7 @@ pub(crate) fn plain_name(name: &str) -> String {
     capitalised(&words.join(" "))
 }
 
-/// The first letter in upper case.
+/// Puts the first letter in upper case.
 pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters
@@ -66,7 +66,7 @@ pub(crate) fn capitalised(text: &str) -> String {
         .map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + letters.as_str())
 }
 
-/// A value as its name says it is to be shown; structures as compact JSON.
+/// Formats a value by the unit of its name; structures as compact JSON.
 pub(crate) fn plain_value(name: &str, value: &Value) -> String {
     match value {
         Value::Null => "–".into(),
@@ -93,7 +93,7 @@ fn with_unit(name: &str, value: f64) -> String {
     }
 }
 
-/// A value as programs read it: text bare, everything else as JSON writes it, nothing for null.
+/// Formats a value for programs: text without quotes, others as JSON, null as empty.
 pub(crate) fn exact(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -102,7 +102,7 @@ pub(crate) fn exact(value: &Value) -> String {
     }
 }
 
-/// Nanoseconds in the unit that suits them; below one nanosecond and beyond a day as plain numbers.
+/// Formats nanoseconds in a suitable unit; below one nanosecond and above a day in seconds.
 pub(crate) fn time_ns(ns: f64) -> String {
     if ns == 0.0 || (1.0..8.64e13).contains(&ns) {
         Duration::from_ns(ns.round() as u64).to_string()
@@ -111,15 +111,15 @@ pub(crate) fn time_ns(ns: f64) -> String {
     }
 }
 
-/// A unit as print has it; in a result's axes it is a name for programs, `us`.
+/// Returns the printed form of a unit; results have `us` for programs.
 pub(crate) fn unit(unit: &str) -> &str {
     if unit == "us" { "µs" } else { unit }
 }
 
-/// A share between 0 and 1 as percent.
+/// Formats a share between 0 and 1 in percent.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    // Almost sure is not sure, and almost never is not never.
+    // Values near 0% or 100% are not rounded to them.
     if share < 1.0 && percent > 99.5 {
         format!("{:.1}%", percent.min(99.9))
     } else if share > 0.0 && percent < 0.5 {
@@ -129,7 +129,7 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// Four significant digits, thousands set apart.
+/// Formats a number with four significant digits and thousands separators.
 pub(crate) fn number(value: f64) -> String {
     if !value.is_finite() {
         return "–".into();
@@ -147,7 +147,7 @@ pub(crate) fn number(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A whole number with its thousands set apart by commas.
+/// Formats a whole number with thousands separators.
 fn thousands(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::new();

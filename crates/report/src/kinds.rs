@@ -1,6 +1,6 @@
-//! The kinds of result, one a file; a new kind is one file and one line of [`KINDS`].
+//! The kinds of result, a file each; a new kind is one file and one line of [`KINDS`].
 //!
-//! A kind reads its JSON into its type once ([`read`]); its document is made of that type's fields.
+//! [`read`] parses the JSON into the type of its kind once; the document uses that type's fields.
 
 mod probe;
 mod replay;
@@ -22,16 +22,16 @@ use flashlane_result::{Common, ReadError, Warning};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// A kind of result: the schema it carries and how it becomes a document.
+/// A kind of result: its schema and its conversion to a document.
 pub(crate) struct Kind {
     pub schema: &'static str,
     pub read: fn(&Value) -> Result<Document, ReadError>,
 }
 
-/// A number of a `T` as a table shows it: the field's name, its title, and its value.
+/// A number of a `T` in a table: the field's name, its title, and its value.
 type Number<T, V> = (&'static str, &'static str, fn(&T) -> V);
 
-/// Every kind of result there is.
+/// All kinds of result.
 pub(crate) const KINDS: &[Kind] = &[
     probe::KIND,
     run::KIND,
@@ -47,14 +47,14 @@ pub(crate) const KINDS: &[Kind] = &[
     sdf::BENCH,
 ];
 
-/// What tells the kind of a result.
+/// The field that identifies the kind of a result.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
     schema: Value,
 }
 
-/// The document of a result.
+/// Converts a result to a document.
 pub(crate) fn read(json: &Value) -> Result<Document, ReportError> {
     let Head { schema } = flashlane_result::read(json)?;
     match KINDS.iter().find(|kind| schema == kind.schema) {
@@ -68,7 +68,7 @@ pub(crate) fn read(json: &Value) -> Result<Document, ReportError> {
     }
 }
 
-/// Reads a result of type `T`. `document` fills in what is particular to the kind; the rest is the same for all.
+/// Reads a result of type `T`. `document` converts the fields of the kind; the common ones are added here.
 fn document<T: flashlane_result::Kind>(
     json: &Value,
     document: fn(&T) -> Document,
@@ -76,7 +76,7 @@ fn document<T: flashlane_result::Kind>(
     let result: T = flashlane_result::read(json)?;
     let mut document = document(&result);
     let Common { warnings, partial, figures, machine } = result.common();
-    // Of a real device only: the drive below the path and the system above it.
+    // For real devices only: the drive and the system.
     document.tables.extend(machine.and_then(|machine| field_table("Machine", &fields(machine))));
     document.partial = partial.map(str::to_owned);
     document.warnings = warnings.to_vec();
@@ -84,17 +84,17 @@ fn document<T: flashlane_result::Kind>(
     Ok(document)
 }
 
-/// Warnings that say what was checked: whether a run that verifies is sound.
+/// Warnings about verification.
 const VERDICTS: [&str; 2] = ["verification-failed", "nothing-verified"];
-/// Warnings without which no number can be read: where they lead the list, they stand before the numbers.
+/// Warnings that concern all numbers: where they lead the list, they are shown before the numbers.
 const CAUTIONS: [&str; 3] = ["left-out", "overloaded", "rate-not-kept"];
 
-/// Whether what a run verified is sound; empty where it is, or where it verifies nothing.
+/// Returns the warning about verification; empty where it succeeded or was not requested.
 fn verdict(warnings: &[Warning]) -> String {
     warnings.iter().find(|warning| VERDICTS.contains(&&*warning.code)).map(sentence_of).unwrap_or_default()
 }
 
-/// What the leading warnings say of all numbers; how the measurement ended and what was verified are said elsewhere.
+/// Returns the leading warnings that concern all numbers; an early end and verification are shown elsewhere.
 fn caution(warnings: &[Warning]) -> String {
     let said = |code: &str| VERDICTS.contains(&code) || matches!(code, "partial" | "trace-incomplete");
     let leading = warnings.iter().skip_while(|warning| said(&warning.code));
@@ -102,17 +102,17 @@ fn caution(warnings: &[Warning]) -> String {
     leading.map(sentence_of).collect::<Vec<_>>().join(" ")
 }
 
-/// A warning's message as a sentence.
+/// Formats a warning's message as a sentence.
 fn sentence_of(warning: &Warning) -> String {
     if warning.message.is_empty() { String::new() } else { capitalised(&warning.message) + "." }
 }
 
-/// A single value as JSON has it.
+/// Converts a value to JSON.
 fn scalar(value: impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// A part of a result field by field, for a table that shows all of it; a field that is not known is `null`.
+/// Returns all fields of a part of a result; unknown ones are `null`.
 fn fields(part: &impl Serialize) -> Map<String, Value> {
     match scalar(part) {
         Value::Object(fields) => fields,
@@ -120,7 +120,7 @@ fn fields(part: &impl Serialize) -> Map<String, Value> {
     }
 }
 
-/// The fields of these names, in this order; a table shows one that is not known as such.
+/// Returns fields with these names, in this order.
 fn named<const N: usize>(values: [(&str, Value); N]) -> Map<String, Value> {
     values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
@@ -133,13 +133,13 @@ fn is_plain(value: &Value) -> bool {
     }
 }
 
-/// A cell with a value whose name says how it is shown.
+/// Returns a cell with a value; its name determines the format.
 fn cell(name: &str, value: impl Serialize) -> Cell {
     let value = scalar(value);
     Cell::exact(plain_value(name, &value), exact(&value))
 }
 
-/// The plain fields, one a row, in plain words; none where there are none.
+/// Returns a table with a row for each plain field; `None` without such fields.
 fn field_table(title: &str, fields: &Map<String, Value>) -> Option<Table> {
     let rows: Vec<Row> = fields
         .iter()
@@ -150,7 +150,7 @@ fn field_table(title: &str, fields: &Map<String, Value>) -> Option<Table> {
     (!rows.is_empty()).then(|| Table { title: title.into(), columns, rows, ..Table::default() })
 }
 
-/// Parts with like fields, one a row under `first`; columns are all plain fields that any of them has.
+/// Returns a table with a row for each part, labelled in column `first`; the columns are all plain fields of any part.
 fn part_table(
     title: &str,
     first: Column,
@@ -181,7 +181,7 @@ fn part_table(
     (!rows.is_empty()).then(|| Table { title: title.into(), columns, rows, ..Table::default() })
 }
 
-/// A fact whose name says how its value is shown; none where it is not known.
+/// Returns a fact; its name determines the format. `None` for an unknown value.
 fn fact(name: &str, label: &str, value: impl Serialize) -> Option<Fact> {
     let value = scalar(value);
     (!value.is_null()).then(|| Fact::new(label, plain_value(name, &value)))

@@ -1,8 +1,8 @@
-//! From a result to what people see: terminal, CSV, SVG, one self-contained page.
+//! Renders results for a terminal, as CSV, as SVG, and as one self-contained page.
 //!
-//! A result is JSON (`flashlane.probe/1`, `flashlane.run/1`, `flashlane.study/1` …) and complete: nothing is run
-//! here. [`Report::read`] reads it once into the types of `flashlane_result` and makes one document of it (`kinds`);
-//! each way of showing draws any document.
+//! A result is JSON (`flashlane.probe/1`, `flashlane.run/1`, `flashlane.study/1` …) and complete. [`Report::read`]
+//! reads it once into the types of `flashlane_result` and converts it to one document (`kinds`), which all output
+//! formats render.
 
 mod csv;
 mod directory;
@@ -29,58 +29,58 @@ use serde_json::Value;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a result could not be shown or kept.
+/// Error of reading, rendering or writing a result.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The result is of no kind that is known here.
+    /// The schema of the result is unknown.
     #[error("the schema {given} is not known; known are {known}")]
     Schema {
-        /// The schema as the result gives it, quoted; or that there is none.
+        /// The quoted schema of the result, or a note that it has none.
         given: String,
-        /// The schemas that can be shown.
+        /// The known schemas.
         known: String,
     },
-    /// A field of the result is missing, or something else than its schema says.
+    /// A field of the result is missing or contradicts the schema.
     #[error(transparent)]
     Field(#[from] ReadError),
-    /// A column of samples does not fit.
+    /// A column of samples is invalid.
     #[error("the sample column '{name}' is refused: {reason}")]
     Column {
-        /// Its name.
+        /// Name of the column.
         name: String,
-        /// What is wrong with it.
+        /// Why it is refused.
         reason: String,
     },
     /// Samples could not be read back.
     #[error("cannot read the samples '{}': {reason}", path.display())]
     Read {
-        /// Their file.
+        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Why it cannot be read.
         reason: String,
     },
-    /// A file that belongs to no result has the name of a result's.
-    #[error("'{}' is there already and belongs to no result of Flashlane: it is not overwritten", path.display())]
+    /// A file that does not belong to a result has the name of a result's file.
+    #[error("'{}' exists and does not belong to a result of Flashlane: it is not overwritten", path.display())]
     Foreign {
         /// Which one.
         path: PathBuf,
     },
     /// A link, directory, pipe or device has the name of a result's file.
-    #[error("'{}' is there already and not a regular file: links are not followed, and nothing is written to it", path.display())]
+    #[error("'{}' exists and is not a regular file: links are not followed, and it is not overwritten", path.display())]
     NotRegular {
         /// Which one.
         path: PathBuf,
     },
-    /// A directory holds other things than a result.
+    /// A directory holds other files than a result's.
     #[error("'{}' holds '{found}', which is not part of a result of Flashlane", dir.display())]
     NotAResults {
         /// Which one.
         dir: PathBuf,
-        /// The first such thing.
+        /// The first such file.
         found: String,
     },
-    /// A file may be that of an earlier result, which does not list its files.
-    #[error("'{}' is there already, beside a result that does not list its files: it is not overwritten", path.display())]
+    /// A file may belong to an earlier result, which does not list its files.
+    #[error("'{}' exists beside a result that does not list its files: it is not overwritten", path.display())]
     OldResult {
         /// Which one.
         path: PathBuf,
@@ -90,11 +90,11 @@ pub enum ReportError {
     Write {
         /// Which one.
         path: PathBuf,
-        /// What was being done to it.
+        /// The operation that failed.
         doing: &'static str,
-        /// The files of this result that were complete by then.
+        /// Files of this result that were complete before.
         written: Vec<PathBuf>,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: io::Error,
     },
 }
@@ -118,38 +118,38 @@ impl Report {
     /// Reads a result.
     ///
     /// # Errors
-    /// [`ReportError::Schema`] where it is of no kind that can be shown, with those that can; [`ReportError::Field`] with
-    /// the first field that is not as its schema says.
+    /// [`ReportError::Schema`] where its schema is unknown; [`ReportError::Field`] with the first field that
+    /// contradicts the schema.
     pub fn read(json: Value) -> Result<Self, ReportError> {
         Ok(Self { document: kinds::read(&json)?, json })
     }
 
-    /// The result as it was given.
+    /// Returns the result as given.
     pub fn json(&self) -> &Value {
         &self.json
     }
 
-    /// The result as plain text for a terminal of `width` cells. Never coloured.
+    /// Renders plain text without colours for a terminal of `width` cells.
     pub fn text(&self, width: usize) -> String {
         text::render(&self.document, width)
     }
 
-    /// The result's main table as CSV: findings, latency statistics, rows of a study.
+    /// Renders the result's main table as CSV: findings, latency statistics, rows of a study.
     pub fn csv(&self) -> String {
         csv::render(&self.document)
     }
 }
 
-/// A result to be shown on a page.
+/// A result for a page.
 #[derive(Clone, Copy, Debug)]
 pub struct PageInput<'a> {
     /// The result.
     pub report: &'a Report,
-    /// Its single requests, which the page can then explore.
+    /// Its samples, if the page should show them.
     pub samples: Option<&'a Samples>,
 }
 
-/// One or several results as one HTML page that needs nothing else, not even a network.
+/// Renders results as one self-contained HTML page that needs no network.
 pub fn page(results: &[PageInput<'_>]) -> String {
     page::render(&results.iter().map(section).collect::<Vec<_>>())
 }

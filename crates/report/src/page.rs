@@ -1,9 +1,8 @@
-//! One self-contained page: works from a file, offline, and, but for single requests, without scripts.
+//! One self-contained page: works from a file, offline, and, except for samples, without scripts.
 //!
-//! Every figure is drawn twice, for a desk and for a phone, because a scaled picture has unreadable letters;
-//! the style shows the one that fits. The script (`script/`, a file an idea, joined into one) adds what paper cannot:
-//! values at the pointer, zoom, curves that can be hidden, and the single requests with their distributions. A
-//! content policy in the page forbids it any network.
+//! Every figure is drawn for a desktop and for a phone, because letters in a scaled picture are unreadable; the style
+//! shows the one that fits. The script (`script/`, joined into one) adds values at the pointer, zoom, curves that can
+//! be hidden, and the samples with their distributions. A content security policy forbids any network access.
 
 mod comparison;
 mod figure;
@@ -17,7 +16,7 @@ use crate::sample_runs::SampleRuns;
 use crate::svg::{self, escape};
 
 const STYLE: &str = include_str!("page/page.css");
-/// In the order in which one uses the other.
+/// In the order of their dependencies.
 const SCRIPT: &str = concat!(
     include_str!("page/script/number.js"),
     include_str!("page/script/scale.js"),
@@ -34,16 +33,16 @@ const SCRIPT: &str = concat!(
     include_str!("page/script/start.js"),
 );
 
-/// What the title of every page of ours ends in.
+/// End of the title of every page, by which a page is recognised.
 pub(crate) const TITLE_END: &str = " – Flashlane</title>";
 
-/// A result to be drawn.
+/// A result to render.
 pub(crate) struct Section<'a> {
     pub document: &'a Document,
     pub samples: Option<SampleRuns>,
 }
 
-/// The page of the results, one after the other; several are listed and compared at the top.
+/// Renders the page of the results, one after the other; several are listed and compared at the top.
 pub(crate) fn render(sections: &[Section<'_>]) -> String {
     let title = match sections {
         [] => "Nothing to report".into(),
@@ -85,7 +84,7 @@ fn sentence(text: &str) -> String {
     if text.ends_with(['.', '!', '?']) { text } else { text + "." }
 }
 
-/// Specs and workloads have no spaces: they may be broken after their commas.
+/// Specs and workloads have no spaces: allows line breaks after commas.
 fn breakable(text: &str) -> String {
     escape(text).replace(',', ",<wbr>")
 }
@@ -100,7 +99,7 @@ fn toned(text: &str, tone: Tone) -> String {
     }
 }
 
-/// JSON inside a script element: a name in it may hold `</script>`.
+/// Escapes JSON for a script element: a name in it may contain `</script>`.
 fn script_text(json: &str) -> String {
     json.replace('<', "\\u003c")
 }

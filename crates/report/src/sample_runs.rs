@@ -1,67 +1,67 @@
-//! Single requests, packed so that a page can carry millions of them.
+//! Samples in runs, packed so that a page can hold millions.
 //!
-//! A response time is kept as a power of [`STEP`], in 16 bits that reach from 1 ns to centuries: at most half a step,
-//! 0.05%, from what was measured, which is less than a screen shows. Runs lie one after the other in blocks; in a block
-//! the low bytes of all codes come first, then the high ones, then operations and times where there are such, since
-//! like bytes deflate best side by side. Cost: a byte or two a request.
+//! A response time is stored as a power of [`STEP`], in 16 bits that range from 1 ns to centuries, with an error of at
+//! most half a step, 0.05%, which is less than a screen shows. Runs follow each other in blocks; a block has first the
+//! low bytes of all codes, then the high ones, then operations and times if any, since similar bytes deflate best
+//! together. Cost: a byte or two per request.
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use std::io::Write;
 
-/// From one code to the next.
+/// Ratio of successive codes.
 pub(crate) const STEP: f64 = 1.001;
 
-/// Requests that are deflated, and unpacked by the page, together; a longer run is alone.
+/// Requests per block; a longer run has its own block.
 const BLOCK: usize = 1 << 18;
 
-/// Single requests of a result, in runs to choose from.
+/// Samples of a result, by run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SampleRuns {
-    /// What the parts of a run's name are; empty where there is one run.
+    /// Titles of the parts of a run's name; empty for a single run.
     pub levels: Vec<String>,
-    /// What a request is called: `I/O`.
+    /// Name of a request: `I/O`.
     pub counted: &'static str,
     /// The kinds of request, by their code.
     pub kinds: Vec<&'static str>,
     pub runs: Vec<Run>,
-    /// Whether requests have times; else they are known by their number in the run.
+    /// Whether requests have times; otherwise they are numbered.
     pub is_timed: bool,
 }
 
 /// The requests of one run, in order of submission.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
-    /// A part for each level.
+    /// One part for each level.
     pub name: Vec<String>,
-    /// How many at the beginning were not counted.
+    /// Requests at the beginning that were not counted.
     pub ignored: u64,
     pub latency_ns: Vec<u64>,
-    /// When each was submitted, where that was kept.
+    /// Submission times, if recorded.
     pub submitted_ns: Vec<u64>,
-    /// Of which kind each is; empty where there is one kind.
+    /// Kind of each request; empty with a single kind.
     pub kind: Vec<u8>,
 }
 
-/// Runs as a page carries them.
+/// Runs in the format of a page.
 pub(crate) struct Packed {
-    /// Where each run lies.
+    /// Position of each run.
     pub places: Vec<Place>,
-    /// Deflated, with the requests in each.
+    /// Deflated blocks, with their numbers of requests.
     pub blocks: Vec<(usize, Vec<u8>)>,
 }
 
-/// Where a run lies: its block, the requests of the block before it, and what its times count.
+/// Position of a run: its block and the requests before it in the block.
 pub(crate) struct Place {
     pub block: usize,
     pub first: usize,
-    /// Nanoseconds of one step of its times.
+    /// Unit of its times, in nanoseconds.
     pub tick_ns: u64,
 }
 
 impl SampleRuns {
-    /// One run of requests of several kinds, put in order of submission; none where there are none or an operation is
-    /// unknown.
+    /// Creates one run of several kinds of requests, sorted by submission; `None` without requests, or with an unknown
+    /// operation.
     pub fn over_time(submitted_ns: &[u64], latency_ns: &[u64], operation: &[u64]) -> Option<Self> {
         let kinds = vec!["reads", "writes", "trims", "flushes"];
         let is_known = |&code: &u64| (code as usize) < kinds.len();
@@ -80,7 +80,7 @@ impl SampleRuns {
         Some(Self { counted: "Request", kinds, runs: vec![run], is_timed: true, ..Self::default() })
     }
 
-    /// Deflates the runs, in their order.
+    /// Packs the runs into deflated blocks.
     pub fn pack(&self) -> Packed {
         let mut packed = Packed { places: Vec::new(), blocks: Vec::new() };
         let mut begun = 0;
@@ -121,7 +121,7 @@ impl SampleRuns {
     }
 }
 
-/// 0 for a response in no time, else one more than the number of steps above 1 ns.
+/// Returns 0 for a response time of zero, else 1 plus the number of steps above 1 ns.
 fn code(ns: u64) -> u16 {
     if ns == 0 { 0 } else { ((ns as f64).ln() / STEP.ln()).round() as u16 + 1 }
 }
@@ -130,7 +130,7 @@ fn plane<T: Copy>(values: &[T], byte: impl Fn(T) -> u8) -> Vec<u8> {
     values.iter().map(|value| byte(*value)).collect()
 }
 
-/// From each time to the next, in ticks, rounded so that errors do not add up.
+/// Returns the differences of successive times in ticks, rounded so that errors do not accumulate.
 fn deltas(run: &Run, tick_ns: u64) -> impl Iterator<Item = u32> {
     let mut last = 0;
     run.submitted_ns.iter().map(move |at| {
@@ -148,7 +148,7 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Read;
 
-    /// As the page does it.
+    /// Decodes as the page does.
     fn time_ns(code: u16) -> f64 {
         if code == 0 { 0.0 } else { STEP.powi(i32::from(code) - 1) }
     }

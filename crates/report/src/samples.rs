@@ -1,8 +1,8 @@
-//! Single samples as a Parquet file.
+//! Samples as a Parquet file.
 //!
-//! Parquet rather than compressed CSV: the types survive, pandas, DuckDB and Polars read it directly, and with
-//! deltas and Snappy a million latencies take 2 to 4 MB. The crate is used without Arrow, which keeps its build
-//! to some ten seconds.
+//! Parquet rather than compressed CSV: types are preserved, pandas, DuckDB and Polars read it directly, and with deltas
+//! and Snappy a million latencies take 2 to 4 MB. The crate is used without Arrow, which keeps its build at some ten
+//! seconds.
 
 use crate::ReportError;
 use parquet::basic::{Compression, Encoding};
@@ -18,10 +18,10 @@ use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows that are compressed and indexed together.
+/// Rows compressed and indexed together.
 const ROWS_A_GROUP: usize = 1 << 20;
 
-/// What was recorded of every request: named columns of one length.
+/// Data of each request: named columns of one length.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Samples {
     columns: Vec<(String, Values)>,
@@ -32,7 +32,7 @@ pub struct Samples {
 pub enum Values {
     /// Whole numbers: times in ns, offsets and lengths in bytes.
     U64(Vec<u64>),
-    /// Anything else.
+    /// Other numbers.
     F64(Vec<f64>),
 }
 
@@ -46,7 +46,7 @@ impl Values {
 }
 
 impl Samples {
-    /// Samples without columns.
+    /// Creates samples without columns.
     pub fn new() -> Self {
         Self::default()
     }
@@ -54,8 +54,8 @@ impl Samples {
     /// Adds a column of whole numbers.
     ///
     /// # Errors
-    /// [`ReportError::Column`] where the name is taken, or is not made of letters, digits and `_`, or the length
-    /// differs from that of the columns before.
+    /// [`ReportError::Column`] where the name exists, or has characters other than letters, digits and `_`, or the
+    /// length differs from that of earlier columns.
     pub fn with_u64(self, name: &str, values: Vec<u64>) -> Result<Self, ReportError> {
         self.with(name, Values::U64(values))
     }
@@ -72,10 +72,10 @@ impl Samples {
         let refuse = |reason: String| Err(ReportError::Column { name: name.to_owned(), reason });
         let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(word) {
-            return refuse("a name is made of letters, digits and '_' and begins with no digit".into());
+            return refuse("allowed are letters, digits and '_', with no digit first".into());
         }
         if self.columns.iter().any(|(other, _)| other == name) {
-            return refuse("there is a column of this name already".into());
+            return refuse("a column of this name exists".into());
         }
         if let Some((other, first)) = self.columns.first().filter(|(_, first)| first.len() != values.len()) {
             return refuse(format!("it has {} values, '{other}' has {}", values.len(), first.len()));
@@ -84,17 +84,17 @@ impl Samples {
         Ok(self)
     }
 
-    /// How many samples there are.
+    /// Number of samples.
     pub fn len(&self) -> usize {
         self.columns.first().map_or(0, |(_, values)| values.len())
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no samples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The column of whole numbers of this name; none where there is no such column.
+    /// Returns the column of whole numbers of this name; `None` where there is no such column.
     pub fn u64(&self, name: &str) -> Option<&[u64]> {
         self.columns.iter().find_map(|(other, values)| match values {
             Values::U64(values) if other == name => Some(&values[..]),
@@ -102,7 +102,7 @@ impl Samples {
         })
     }
 
-    /// The samples that [`write_all`](crate::write_all) left in `path`; none where there is no such file.
+    /// Reads the samples that [`write_all`](crate::write_all) wrote to `path`; `None` where there is no such file.
     ///
     /// # Errors
     /// [`ReportError::Read`] where the file cannot be read, is not Parquet, or has columns of other types.
@@ -130,7 +130,7 @@ impl Samples {
         Ok(samples)
     }
 
-    /// Writes all as one Parquet file.
+    /// Writes one Parquet file.
     pub(crate) fn write(&self, out: impl Write + Send) -> io::Result<()> {
         let fields: String = self.columns.iter().map(|(name, values)| field(name, values)).collect();
         let schema =
@@ -166,7 +166,7 @@ fn field(name: &str, values: &Values) -> String {
     }
 }
 
-/// Adds the values of a column in one group of rows.
+/// Appends the values of a column in one row group.
 fn read_column(
     group: &dyn RowGroupReader,
     at: usize,
@@ -188,7 +188,7 @@ fn read_column(
             let Values::F64(values) = values else { return Err(parquet_error("a column changes its type")) };
             column.read_records(rows, None, None, values)?.1
         }
-        _ => return Err(parquet_error("a column is neither of whole numbers nor of floating-point ones")),
+        _ => return Err(parquet_error("a column has neither whole nor floating-point numbers")),
     };
     if read == rows { Ok(()) } else { Err(parquet_error("a column is shorter than its group of rows")) }
 }
@@ -206,7 +206,7 @@ fn write_column<W: Write + Send>(
     let mut column = group.next_column()?.expect("the schema has a field for every column");
     match values {
         Values::U64(values) => {
-            // The format stores unsigned numbers in the bits of signed ones.
+            // The format stores unsigned numbers as the bits of signed ones.
             let bits: Vec<i64> = values[start..end].iter().map(|value| *value as i64).collect();
             column.typed::<Int64Type>().write_batch(&bits, None, None)?;
         }

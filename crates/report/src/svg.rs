@@ -1,9 +1,8 @@
-//! Figures as SVG, written by hand: one curve one path, text as text, colours by class.
+//! Figures as SVG, generated directly: a path per curve, text as text, colours by class.
 //!
-//! The plot follows the reader's light or dark setting by CSS inside the file, without variables, which many
-//! viewers outside browsers do not know. Colours are Okabe and Ito's, lightened for the dark setting; a
-//! series past the seventh is dashed. The legend stands above the plot, marks' labels in a strip over it, so
-//! that neither covers a curve.
+//! The plot follows the reader's light or dark setting by CSS inside the file, without CSS variables, which many
+//! viewers other than browsers do not support. Colours are Okabe and Ito's, lightened for the dark setting; series
+//! after the seventh are dashed. The legend and the marks' labels are above the plot, so that they cover no curve.
 
 mod bars;
 mod lettering;
@@ -29,12 +28,12 @@ const WIDTH: f64 = 760.0;
 const MARGIN: f64 = 20.0;
 const PLOT_HEIGHT: f64 = 400.0;
 
-/// A figure as a file of its own: title, legend, plot and caption.
+/// Renders a figure as a file: title, legend, plot and caption.
 pub fn svg(figure: &Figure) -> String {
     svg_of_width(figure, WIDTH)
 }
 
-/// The same, drawn for a place of this width in pixels: letters keep their size, and fewer ticks are labelled.
+/// Like [`svg`], for a width in pixels: letters keep their size, and fewer ticks are labelled.
 pub fn svg_of_width(figure: &Figure, width: f64) -> String {
     let inner = width - 2.0 * MARGIN;
     let plot_height = PLOT_HEIGHT.min(0.6 * width);
@@ -65,7 +64,7 @@ pub fn svg_of_width(figure: &Figure, width: f64) -> String {
     )
 }
 
-/// A figure as the content of an SVG element, and the height that it needs: that of the frame, but for bars.
+/// Renders a figure as the content of an SVG element. Returns its height too: that of the frame, except for bars.
 pub(crate) fn content(figure: &Figure, frame: Frame) -> (String, f64) {
     if is_bars(figure) {
         (bars::draw(figure, frame.width), bars::height(figure))
@@ -74,7 +73,7 @@ pub(crate) fn content(figure: &Figure, frame: Frame) -> (String, f64) {
     }
 }
 
-/// What is written below a figure: its caption, and what could not be drawn.
+/// Returns the caption of a figure, with the number of points that cannot be drawn.
 pub(crate) fn caption(figure: &Figure) -> String {
     let shown = |point: &&(f64, f64)| {
         scale::drawable(point.0, figure.x.log) && scale::drawable(point.1, figure.y.log)
@@ -90,7 +89,7 @@ pub(crate) fn caption(figure: &Figure) -> String {
     format!("{}{note}", figure.caption).trim().to_owned()
 }
 
-/// Swatches and names in as many rows as they need; returns the next free height.
+/// Draws swatches and names in as many rows as needed. Returns the next free height.
 fn push_legend(body: &mut String, figure: &Figure, top: f64, most: f64) -> f64 {
     let (mut x, mut y) = (0.0, top + 14.0);
     for (at, series) in figure.series.iter().enumerate() {

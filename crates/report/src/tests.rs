@@ -1,4 +1,4 @@
-//! Results from files: what is refused, and helpers of the kinds' own tests.
+//! Refusal of invalid results, and helpers for the kinds' tests.
 
 use crate::Report;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ fn refusal(json: Value) -> String {
     Report::read(json).unwrap_err().to_string()
 }
 
-/// A run with all that it has to have.
+/// Returns a run with all required fields.
 fn run() -> Value {
     let latency = json!({ "min": 1.0, "mean": 1.0, "stddev": 0.0, "p50": 1.0, "p90": 1.0, "p99": 1.0, "p999": 1.0,
         "max": 1.0 });

@@ -1,22 +1,22 @@
-//! A document on a terminal: aligned tables in plain text, no colour, so that a pipe gets what a person sees.
+//! Renders a document for a terminal: aligned tables in plain text, without colour, so that a pipe gets the same text.
 //!
-//! Long text is wrapped, in tables where it costs the fewest lines; numbers are never cut. Columns are
-//! counted in terminal cells, not in bytes.
+//! Long text is wrapped, in tables where it needs the fewest lines; numbers are never cut. Widths are in terminal
+//! cells, not bytes.
 
 use crate::document::{Column, Document, Table};
 use unicode_width::UnicodeWidthStr;
 
-/// Between two columns.
+/// Cells between two columns.
 const GAP: usize = 2;
-/// A column of text is not made narrower than this, even if the table then is too wide.
+/// Least width of a text column, even if the table then is too wide.
 const NARROWEST: usize = 8;
-/// After these a word that is longer than its line is broken.
+/// Characters after which a word longer than its line is broken.
 const BREAKS: [char; 3] = [',', '/', '-'];
 const INDENT: usize = 4;
-/// Below a table whose details had no room.
+/// Note below a table with omitted details.
 const MORE: &str = "There are more columns on a wider terminal, on the page of --out, and in CSV.";
 
-/// The document, in lines of at most `width` terminal cells wherever its words allow.
+/// Renders the document, in lines of at most `width` terminal cells unless a word is longer.
 pub(crate) fn render(document: &Document, width: usize) -> String {
     let width = width.max(NARROWEST + INDENT);
     let mut out = Vec::new();
@@ -55,7 +55,7 @@ pub(crate) fn render(document: &Document, width: usize) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What to do, before what was found.
+/// Renders the advice, which precedes the findings.
 fn push_advice(out: &mut Vec<String>, document: &Document, width: usize) {
     if !document.headline.is_empty() {
         out.push(String::new());
@@ -70,7 +70,7 @@ fn push_advice(out: &mut Vec<String>, document: &Document, width: usize) {
     }
 }
 
-/// The facts that the main table does not have as rows.
+/// Renders the facts that are not rows of the main table.
 fn push_facts(out: &mut Vec<String>, document: &Document) {
     let told = |label: &str| {
         let rows = document.tables.first().map_or(&[][..], |table| &table.rows);
@@ -88,7 +88,7 @@ fn push_facts(out: &mut Vec<String>, document: &Document) {
 fn push_table(out: &mut Vec<String>, table: &Table, width: usize) {
     let whole = table;
     let table = &without_details(table, width);
-    // A first column of groups becomes headings: the others need its room.
+    // A first column of groups becomes headings, to save its width.
     let first = usize::from(table.grouped());
     let columns = &table.columns[first..];
     let widths = column_widths(table, first, width);
@@ -111,7 +111,7 @@ fn push_table(out: &mut Vec<String>, table: &Table, width: usize) {
     }
 }
 
-/// The table without as many of its details, from the last one on, as it is too wide by.
+/// Removes detail columns, last first, until the table fits.
 fn without_details(table: &Table, width: usize) -> Table {
     let mut table = table.clone();
     loop {
@@ -132,8 +132,8 @@ fn without_details(table: &Table, width: usize) -> Table {
     }
 }
 
-/// Each column from `first` on as wide as its widest cell; where that is too much, the column gives way whose
-/// wrapping costs the table the fewest lines.
+/// Returns the widths of the columns from `first` on: that of the widest cell, reduced where wrapping adds the fewest
+/// lines until the table fits.
 fn column_widths(table: &Table, first: usize, width: usize) -> Vec<usize> {
     let columns: Vec<Vec<&str>> = (first..table.columns.len())
         .map(|at| {
@@ -171,19 +171,19 @@ fn column_widths(table: &Table, first: usize, width: usize) -> Vec<usize> {
     widths
 }
 
-/// The least width of a text: its longest word, or the longest part of one that [`pieces`] can make.
+/// Returns the least width of a text: its longest word, or part of one from [`pieces`].
 fn narrowest_text(cell: &str) -> usize {
     let parts = cell.split_whitespace().flat_map(|word| word.split_inclusive(BREAKS));
-    // Wrapped specs would be hard to read in less.
+    // Specs wrapped narrower would be hard to read.
     parts.map(UnicodeWidthStr::width).max().unwrap_or(0).max(cell.width().min(NARROWEST))
 }
 
-/// The least width among numbers: a number is never cut, only words that stand in its place.
+/// Returns the least width of a cell in a column of numbers: only words are wrapped.
 fn narrowest_number(cell: &str) -> usize {
     if cell.starts_with(char::is_alphabetic) { narrowest_text(cell) } else { cell.width() }
 }
 
-/// How far the lines of a cell after its first are set in.
+/// Returns the indentation of the lines of a cell after its first.
 fn indent(right: bool, width: usize) -> usize {
     if right || width < 2 * NARROWEST { 0 } else { 2 }
 }
@@ -212,12 +212,12 @@ fn push_wrapped(out: &mut Vec<String>, text: &str, width: usize, indent: usize) 
     }
 }
 
-/// Control characters would move the cursor, or do worse, on a terminal.
+/// Replaces control characters, which could control the terminal.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Lines of at most `width` cells, those after the first indented.
+/// Wraps text into lines of at most `width` cells, those after the first indented.
 fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let text = one_line(text);
     let leading = text.len() - text.trim_start().len();
@@ -238,8 +238,8 @@ fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     lines
 }
 
-/// A word, or one that is longer than a line in pieces that fit, best after a comma, slash or
-/// hyphen; with each whether it begins the word.
+/// Splits a word longer than a line into pieces that fit, after commas, slashes or hyphens; also returns whether each
+/// piece begins the word.
 fn pieces(word: &str, width: usize) -> Vec<(String, bool)> {
     if word.width() <= width {
         return vec![(word.to_owned(), true)];

@@ -1,8 +1,8 @@
-//! A result as files in a directory: `result.json`, `samples.parquet`, one SVG a figure, `report.html`.
+//! Writes a result to a directory: `result.json`, `samples.parquet`, an SVG per figure, `report.html`.
 //!
-//! After a crash every file is the old one or the new one, never half of it. `result.json` comes first and lists all
-//! files; what can be drawn again comes last. Files of an earlier result that the new one does not have are removed.
-//! `directory` says which files those are; all others stay as they are.
+//! After a crash every file is either the old or the new one. `result.json` is written first and lists all files; files
+//! that can be rendered again are last. Files of an earlier result that the new one does not have are removed.
+//! `directory` decides which files those are; all others remain.
 
 use crate::directory::{Directory, PAGE, RESULT, SAMPLES, figure_file};
 use crate::{PageInput, Report, ReportError, Samples, page, svg};
@@ -16,16 +16,17 @@ use std::path::{Path, PathBuf};
 /// The field of `result.json` that lists the files of the result.
 pub(crate) const FILES: &str = "files";
 
-/// Checks that a result may be written to `dir`, which is there: that it is empty, a result's, or that of a stopped sweep
-/// or benchmark, and takes files. `force` allows other directories, and files of a result's names to be replaced.
+/// Checks that a result may be written to the existing directory `dir`: it is writable, and empty or of a result, a
+/// stopped sweep or a stopped benchmark. `force` allows other directories, and replacing files with the names of a
+/// result's.
 ///
 /// # Errors
-/// [`ReportError::NotAResults`], [`ReportError::Foreign`] and [`ReportError::NotRegular`] with what is there,
-/// [`ReportError::Write`] where no file can be made.
+/// [`ReportError::NotAResults`], [`ReportError::OldResult`], [`ReportError::Foreign`] and [`ReportError::NotRegular`]
+/// with the file found, [`ReportError::Write`] where no file can be created.
 pub fn check_place(dir: &Path, force: bool) -> Result<(), ReportError> {
     Directory::open(dir, force)?.check()?;
     let path = dir.join(RESULT);
-    // Nothing is left of a file that is only begun.
+    // An uncommitted file is removed.
     match WholeFile::begin(&path) {
         Ok(_) => Ok(()),
         Err(source) => {
@@ -34,12 +35,13 @@ pub fn check_place(dir: &Path, force: bool) -> Result<(), ReportError> {
     }
 }
 
-/// Writes everything that a result can be shown as into `dir`, which is made where it is missing, and says which
-/// files those are. Files that an earlier result lists are replaced; with `force`, all of the same names.
+/// Writes all files of a result into `dir`, which is created if missing, and returns their paths. Files that an earlier
+/// result lists are replaced; with `force`, all with the same names.
 ///
 /// # Errors
-/// [`ReportError::Foreign`] and [`ReportError::NotRegular`] where another file stands in the way (see [`check_place`]),
-/// and [`ReportError::Write`] where the directory or a file cannot be written; the files before it stay.
+/// [`ReportError::Foreign`] and [`ReportError::NotRegular`] where another file has a result's name (see
+/// [`check_place`]), and [`ReportError::Write`] where the directory or a file cannot be written; files written before
+/// remain.
 pub fn write_all(
     dir: &Path,
     force: bool,
@@ -49,7 +51,7 @@ pub fn write_all(
     let mut files = Files::begin(dir, force)?;
     let (mut taken, mut names) = (BTreeSet::new(), vec![RESULT.to_owned(), PAGE.to_owned()]);
     names.extend(samples.map(|_| SAMPLES.to_owned()));
-    // Before the first file is there.
+    // All names are checked before the first file is written.
     names.iter().try_for_each(|name| files.directory.check_name(name).map(drop))?;
     let is_free = |name: &str| files.directory.check_name(name).is_ok();
     let figures: Vec<_> = report
@@ -61,7 +63,7 @@ pub fn write_all(
     names.extend(figures.iter().map(|(name, _)| name.clone()));
     let stale = files.directory.stale(&names);
 
-    // Wherever this ends, no file of ours is on no list.
+    // Even after an interruption each of our files is on a list.
     files.put_result(report.json(), names.iter().chain(&stale))?;
     if let Some(samples) = samples {
         files.put(SAMPLES, |out| samples.write(out))?;
@@ -72,7 +74,7 @@ pub fn write_all(
     files.put(PAGE, |out| out.write_all(page(&[PageInput { report, samples }]).as_bytes()))?;
     if !stale.is_empty() {
         for name in stale {
-            // Where it stays, it stays: it is on no list any more.
+            // A file that cannot be removed remains, and is no longer listed.
             let _ = fs::remove_file(files.directory.path(&name));
         }
         files.written.remove(0);
@@ -82,8 +84,8 @@ pub fn write_all(
     Ok(files.written)
 }
 
-/// Writes one page that shows `results` side by side, as `report.html` in `dir`, which is made where it is missing,
-/// and says where that is.
+/// Writes one page that compares `results`, as `report.html` in `dir`, which is created if missing, and returns its
+/// path.
 ///
 /// # Errors
 /// As [`write_all`].
@@ -100,7 +102,7 @@ struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// In a directory that is there from now on.
+    /// Creates the directory if missing, and reads its content.
     fn begin(dir: &'a Path, force: bool) -> Result<Self, ReportError> {
         fs::create_dir_all(dir).map_err(|source| ReportError::Write {
             path: dir.to_owned(),
@@ -142,7 +144,7 @@ impl<'a> Files<'a> {
             write(&mut out)?;
             let whole = out.into_inner().map_err(io::IntoInnerError::into_error)?;
             doing = "putting the file in its place";
-            // One that came meanwhile is somebody's.
+            // A file that appeared meanwhile is the user's.
             if replaces { whole.replace() } else { whole.create_new() }
         });
         match outcome {

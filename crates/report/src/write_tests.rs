@@ -51,7 +51,7 @@ fn a_result_replaces_the_files_that_the_earlier_one_lists() {
     fs::write(dir.path().join("notes.txt"), "mine").unwrap();
     check_place(dir.path(), false).unwrap();
     let written = write_all(dir.path(), false, &figure_result(&["b", "c"]), None).unwrap();
-    // What the new one does not have is gone: it would be taken for a part of it.
+    // Files that the new result does not have are removed: they would be mistaken for its files.
     assert_eq!(names(dir.path()), ["b.svg", "c.svg", "notes.txt", "report.html", "result.json"]);
     assert_eq!(listed(dir.path()), ["b.svg", "c.svg", "report.html", "result.json"]);
     assert_eq!(written.len(), 4);
@@ -67,7 +67,7 @@ fn files_of_the_user_are_not_replaced_beside_a_result() {
     assert!(matches!(&error, ReportError::Foreign { path } if path.ends_with(SAMPLES)), "{error}");
     let error = write_all(dir.path(), false, &figure_result(&["a"]), Some(&some_samples())).unwrap_err();
     assert!(matches!(&error, ReportError::Foreign { path } if path.ends_with(SAMPLES)), "{error}");
-    // A figure has another name then: a long run is not lost for it.
+    // A figure gets another name, so that a long run is not lost.
     write_all(dir.path(), false, &figure_result(&["a", "b"]), None).unwrap();
     assert_eq!(listed(dir.path()), ["a.svg", "b-2.svg", "report.html", "result.json"]);
     for name in ["b.svg", SAMPLES] {
@@ -94,7 +94,7 @@ fn links_are_never_followed() {
             assert_eq!(fs::read_to_string(&precious).unwrap(), "mine", "{name}");
             assert!(dir.path().join(name).symlink_metadata().unwrap().is_symlink(), "{name}");
             if name == "a.svg" {
-                // It gets another name.
+                // The figure gets another name.
                 assert!(checked.is_ok() && written.is_ok() && dir.path().join("a-2.svg").exists());
             } else {
                 for error in [checked.unwrap_err(), written.unwrap_err()] {
@@ -168,7 +168,7 @@ fn a_directory_that_takes_no_files_is_refused_before_there_is_a_result() {
     assert!(matches!(&error, ReportError::Write { path, .. } if path.ends_with("result.json")), "{error}");
     let dir = tempfile::tempdir().unwrap();
     check_place(dir.path(), false).unwrap();
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left of the trial");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "the check leaves no file");
 }
 
 #[test]
@@ -203,6 +203,6 @@ fn a_full_disk_is_told_with_its_path_and_leaves_the_old_file_whole() {
     assert_eq!(written, &[dir.path().join("a")]);
     assert_eq!(source.kind(), io::ErrorKind::StorageFull);
     assert_eq!(fs::read_to_string(dir.path().join("b")).unwrap(), "old");
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "no part is left behind");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "no partial file remains");
     assert!(error.to_string().contains("already written"), "{error}");
 }

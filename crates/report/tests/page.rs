@@ -1,4 +1,4 @@
-//! The page in a real browser: what it draws, what it answers, and that it asks for nothing.
+//! The page in a real browser: its drawings, its reactions, and the absence of network requests.
 
 #[path = "support/browser.rs"]
 mod browser;
@@ -12,7 +12,7 @@ use std::fs;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// A page in a directory of its own, under a name that tells it from the one before.
+/// A page in its own directory, with a unique name.
 struct Page {
     _dir: TempDir,
     file: PathBuf,
@@ -30,7 +30,7 @@ fn fixture(name: &str) -> Report {
     Report::read(serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()).unwrap()
 }
 
-/// A browser on a desk's screen with these results open in it; none where there is no browser.
+/// Opens these results in a browser at desktop size; `None` without a browser.
 fn opened(shown: &[PageInput<'_>]) -> Option<(Browser, Page)> {
     let mut browser = Browser::start(&browser::find()?);
     browser.resize(1280, 900, false);
@@ -43,7 +43,7 @@ fn only(report: &Report) -> [PageInput<'_>; 1] {
     [PageInput { report, samples: None }]
 }
 
-/// A thousand reads and writes at known times, the 700th a second long.
+/// A thousand reads and writes at known times; the 700th takes a second.
 fn requests() -> Samples {
     let latency = |at: u64| if at == 700 { 1_000_000_000 } else { 100_000 + 100 * at };
     Samples::new()
@@ -92,9 +92,9 @@ fn every_plot_of_every_kind_renders_and_nothing_is_asked_of_a_network() {
     }
 }
 
-/// The range of the horizontal axis that a plot shows.
+/// Returns the range of the horizontal axis in view.
 fn view(browser: &mut Browser, selector: &str) -> Option<(f64, f64)> {
-    // What was asked for is drawn with the next frame.
+    // Changes are drawn with the next frame.
     browser.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))");
     serde_json::from_value(browser.value(&format!("document.querySelector({}).plot.view.x", json!(selector))))
         .unwrap()
@@ -116,7 +116,7 @@ fn dragging_zooms_and_a_double_click_or_a_button_shows_everything_again() {
     assert_ne!(browser.value("document.querySelector('#f1-1 .plot>svg').innerHTML"), before);
     let ticks = "document.querySelectorAll('#f1-1 .plot>svg.wide text').length > 5";
     assert_eq!(browser.value(ticks), json!(true), "the axes have their ticks");
-    // Curves end at the plot's edge, in whichever drawing is shown.
+    // Curves are clipped at the plot's edge in both drawings.
     let clips = "[...document.querySelectorAll('#f1-1 clipPath')].map((clip) => clip.id)";
     let clips: Vec<String> = serde_json::from_value(browser.value(clips)).unwrap();
     assert!(clips.len() == 2 && clips[0] != clips[1], "{clips:?}");
@@ -202,7 +202,7 @@ fn single_requests_are_brushed_and_their_distribution_follows() {
     browser.until("document.querySelector('.samples').dataset.brushed === '0-1000'");
     let numbers = "document.querySelector('.numbers').textContent";
     let all = browser.value(numbers);
-    // Reads are the even ones, so the slow one is among them.
+    // Even requests are reads, so the slow one is a read.
     assert!(all.as_str().unwrap().contains("reads500") && all.as_str().unwrap().contains("1 s"), "{all}");
     let [x, y, width, _] = browser.place(".detail");
     browser.drag((x - width / 2.0 + 100.0, y), (x, y + 4.0));
@@ -262,7 +262,7 @@ fn results_compare_in_one_table_and_on_the_same_axes() {
     let Some((mut browser, _page)) = opened(&shown) else { return };
     let rows = "[...document.querySelector('main>section table').tBodies[0].rows].map((row) => row.cells[0].textContent)";
     assert_eq!(browser.value(rows), json!(["sim:one", "sim:other"]));
-    // Eight curves are a tangle: the plots stand beside each other, on the same axes, and are zoomed together.
+    // With eight curves the plots are next to each other, on the same axes, and zoomed together.
     let axes = "[1, 2].map((n) => document.querySelector(`#c1-${n} svg`).dataset.x + document.querySelector(`#c1-${n} svg`).dataset.y)";
     let axes = browser.value(axes);
     assert_eq!(axes[0], axes[1]);
@@ -270,7 +270,7 @@ fn results_compare_in_one_table_and_on_the_same_axes() {
     browser.drag((x, y), (x + width / 4.0, y));
     let first = view(&mut browser, "#c1-1 .plot").expect("the first is zoomed");
     assert_eq!(view(&mut browser, "#c1-2 .plot"), Some(first));
-    // A run is chosen in each result by itself.
+    // Each result has its own choice of run.
     assert_eq!(browser.value("document.querySelectorAll('section.samples').length"), json!(2));
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }

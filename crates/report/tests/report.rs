@@ -1,4 +1,4 @@
-//! Whole results, as the fixtures hold them, through every way of showing.
+//! Complete results from fixtures in every output format.
 
 use flashlane_report::{PageInput, Report, ReportError, Samples};
 use serde_json::{Value, json};
@@ -139,7 +139,7 @@ fn csv_keeps_the_names_and_the_exact_values_of_the_result() {
 fn the_page_is_small_and_needs_nothing_else() {
     let html = page(&fixtures());
     assert!(html.len() < 1_000_000, "{}", html.len());
-    // The name of what the script draws, and its clips.
+    // Allows the SVG namespace and clip paths.
     let html = html.replace("http://www.w3.org/2000/svg", "").replace("url(#", "");
     for outside in ["http://", "https://", "src=", "<link", "@import", "url("] {
         assert!(!html.contains(outside), "{outside}");
@@ -164,7 +164,7 @@ fn text_in_a_result_never_becomes_markup() {
     probe["figures"][0]["series"][0]["name"] = json!(evil);
     let page = page(&[probe]);
     assert!(!page.contains("<img"), "markup came through");
-    // The script, and one block of data a figure.
+    // The script, and one data element per figure.
     assert_eq!(page.matches("</script>").count(), 1 + 5);
 }
 
@@ -215,7 +215,7 @@ fn a_plot_of_the_user_keeps_its_name_and_a_page_stops_a_result_before_its_first_
     let dir = tempfile::tempdir().unwrap();
     let theirs = dir.path().join(plot.file_name().unwrap());
     fs::write(&theirs, "mine").unwrap();
-    // What the first try left behind must not make the file ours for the second.
+    // Files of the first write must not make the user's file ours.
     for _ in 0..2 {
         let ours = write_all(dir.path(), &fixture("run"), None).unwrap().swap_remove(1);
         assert_ne!(ours, theirs);

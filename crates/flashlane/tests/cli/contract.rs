@@ -193,7 +193,7 @@ fn a_result_takes_the_place_of_an_earlier_one_and_of_no_other_file() {
     let file = dir.path().join("result.json");
     let arguments = ["run", "sim:ssd-s", "random-read,requests=100", "--out", text(dir.path())];
     fs::write(&file, "precious\n").unwrap();
-    refused(2, &arguments, &["result.json' is there already", "empty or new directory", "--force"]);
+    refused(2, &arguments, &["result.json' exists", "empty or new directory", "--force"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), "precious\n");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     fs::remove_file(&file).unwrap();
@@ -204,7 +204,7 @@ fn a_result_takes_the_place_of_an_earlier_one_and_of_no_other_file() {
     // Nor is a file, behind a link, that is none.
     fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink("/dev/full", &file).unwrap();
-    refused(2, &arguments, &["result.json' is there already"]);
+    refused(2, &arguments, &["result.json' exists"]);
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn a_directory_with_other_content_is_refused_unless_forced() {
     fs::create_dir(dir.path().join(".git")).unwrap();
     fs::write(dir.path().join("samples.parquet"), "mine").unwrap();
     let arguments = ["run", "sim:ssd-s", "random-read,requests=100", "--out", text(dir.path())];
-    refused(2, &arguments, &["samples.parquet' is there already", "--force to replace it"]);
+    refused(2, &arguments, &["samples.parquet' exists", "--force to replace it"]);
     fs::remove_file(dir.path().join("samples.parquet")).unwrap();
     refused(2, &arguments, &["holds '.git'", "--force to write into this one"]);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
@@ -228,7 +228,7 @@ fn a_directory_with_other_content_is_refused_unless_forced() {
     refused(
         2,
         &[&arguments[..], &["--force"]].concat(),
-        &["samples.parquet' is there already", "links are not followed"],
+        &["samples.parquet' exists", "links are not followed"],
     );
     assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
 }

@@ -1,4 +1,4 @@
-//! `flashlane.probe/1`: what is inside a drive, how sure that is, and what to do with it.
+//! `flashlane.probe/1`: structure of a drive, with confidences and recommendations.
 
 use super::tail::{shown, with_reason};
 use super::{Kind, document, named, part_table, scalar};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 pub(super) const KIND: Kind = Kind { schema: PROBE_SCHEMA, read: |json| document(json, of) };
 
-/// The figures that show a finding.
+/// Returns the ids of the figures that show a finding.
 fn shown_by(feature: Feature) -> &'static [&'static str] {
     match feature {
         Feature::ChunkSize => &["chunk-size"],
@@ -28,7 +28,7 @@ fn shown_by(feature: Feature) -> &'static [&'static str] {
     }
 }
 
-/// The findings that make the portrait.
+/// Number of findings shown as facts.
 const FACTS: usize = 7;
 
 fn of(result: &ProbeResult) -> Document {
@@ -45,7 +45,7 @@ fn of(result: &ProbeResult) -> Document {
     let advice = result.advice.iter().map(|advice| Advice {
         text: advice.text.clone(),
         evidence: advice.evidence.clone(),
-        // Advice on a load comes with the command that measures it once more.
+        // Advice on a workload includes the command that measures it again.
         command: result
             .recommendation
             .get(&advice.about)
@@ -111,7 +111,7 @@ fn finding_table(findings: &[(Feature, &Finding)]) -> Table {
     }
 }
 
-/// The numbers of each load; the rest is in its advice.
+/// Returns the numbers of each recommended workload.
 fn recommendation(result: &ProbeResult) -> Option<Table> {
     let numbers = |(load, point): (&String, &Recommendation)| -> (String, Map<String, Value>) {
         let fields = named([

@@ -55,7 +55,7 @@ fn of(result: &ReplayResult) -> Document {
     }
 }
 
-/// The trace, and what decided when a request was issued.
+/// Formats the trace and the pace.
 fn subtitle(result: &ReplayResult) -> String {
     let speed = match result.speed {
         Some(speed) if speed != 1.0 => format!(", {} times as fast as recorded", number(speed)),
@@ -73,7 +73,7 @@ fn subtitle(result: &ReplayResult) -> String {
     }
 }
 
-/// The latency beside what it is made of and what was recorded.
+/// Compares the latency with its parts and the recorded one.
 fn compared(result: &ReplayResult) -> Option<Table> {
     let subjects = [
         ("latency_ns", "From arrival", Some(result.latency_ns)),
@@ -100,10 +100,10 @@ fn compared(result: &ReplayResult) -> Option<Table> {
     Some(Table { title: "Where the time goes".into(), columns, rows, ..Table::default() })
 }
 
-/// The most rows of the table over time; the plots have every slice.
+/// Most rows of the table over time; the plots include every slice.
 const ROWS: usize = 16;
 
-/// Every so many of the slices.
+/// Returns a table with up to [`ROWS`] of the slices, evenly spaced.
 fn over_time(OverTimeRow { slice_s, slices }: &OverTimeRow) -> Option<Table> {
     let step = slices.len().div_ceil(ROWS).max(1);
     let row = |slice: &SliceRow| {
@@ -126,7 +126,7 @@ fn over_time(OverTimeRow { slice_s, slices }: &OverTimeRow) -> Option<Table> {
     Some(with_reason(table, slices.iter().step_by(step).map(|slice| slice.requests)))
 }
 
-/// How the trace fitted the device; what did not happen is left out.
+/// Returns the changes that fitted the trace to the device, without zero counts.
 fn fitted(result: &ReplayResult) -> Option<Table> {
     let of = &result.fitted;
     let mut fields = happened(named([

@@ -64,18 +64,18 @@ fn of(result: &RunResult) -> Document {
     }
 }
 
-/// The mean latency, with how well it is known where that was worked out.
+/// Returns the mean latency, with its confidence interval where known.
 pub(super) fn mean(latency: &Latency, confidence: Option<ConfidenceRow>) -> Fact {
     let mut text = time_ns(latency.mean);
     if let Some(confidence) = confidence.filter(|_| latency.mean > 0.0) {
         let percent = 100.0 * confidence.half_width_ns / latency.mean;
-        // Two digits: the interval is no better known than that.
+        // Two digits: the interval is not more exact than that.
         text += &format!(" ±{}%", number(format!("{percent:.1e}").parse().unwrap_or(percent)));
     }
     Fact::new("Mean latency", text)
 }
 
-/// A job's own fields and the two latencies to tell it by; what it was asked is said once above.
+/// Returns a job's fields with its mean and p99 latency.
 fn job(job: &JobRow) -> (String, Map<String, Value>) {
     let mut fields = named([
         ("workload", scalar(&job.workload)),
@@ -91,25 +91,25 @@ fn job(job: &JobRow) -> (String, Map<String, Value>) {
     (job.name.clone(), fields)
 }
 
-/// The mean latency of flushes, which are in none of the other numbers.
+/// Returns the mean latency of flushes, which no other number includes.
 pub(super) fn mean_flush(operations: &BTreeMap<String, OperationRow>) -> Option<Fact> {
     let flush = operations.get(FLUSH)?;
     Some(Fact::new("Mean of flushes", time_ns(flush.latency_ns.mean)))
 }
 
-/// What measuring costs, of a real device.
+/// Returns the cost of measuring a real device.
 pub(super) fn harness(ns: Option<f64>, each: &str) -> Option<Fact> {
     ns.map(|ns| Fact::new("Measuring costs", format!("{} {each}", time_ns(ns))))
 }
 
-/// The device without its name, which is the title.
+/// Returns the device's fields, without the name, which is the title.
 pub(super) fn device_table(device: &DeviceRow) -> Option<Table> {
     let mut fields = named([
         ("capacity_bytes", scalar(device.capacity_bytes)),
         ("over_provisioning_share", scalar(device.over_provisioning_share)),
         ("read_unit_bytes", scalar(device.read_unit_bytes)),
         ("write_unit_bytes", scalar(device.write_unit_bytes)),
-        // Beside a workload's own depth it must not be taken for that.
+        // Named so that it is not confused with the workload's depth.
         ("depth_limit", scalar(device.depth)),
         ("simulated", scalar(device.simulated)),
     ]);
@@ -117,7 +117,7 @@ pub(super) fn device_table(device: &DeviceRow) -> Option<Table> {
     field_table("Device", &fields)
 }
 
-/// What was checked of what was written.
+/// Returns the results of verification.
 fn verified(of: &VerifiedRow) -> Option<Table> {
     let fields = named([
         ("units_that_do_not_match", scalar(of.mismatches)),
@@ -129,12 +129,12 @@ fn verified(of: &VerifiedRow) -> Option<Table> {
     field_table("Verification", &fields)
 }
 
-/// What the device counted.
+/// Returns the device's counters.
 pub(super) fn counter_table(counters: &CounterRow) -> Option<Table> {
     field_table("Device counters", &happened(fields(counters)))
 }
 
-/// Counts without those of what never happened.
+/// Removes zero and unknown counts.
 pub(super) fn happened(mut counts: Map<String, Value>) -> Map<String, Value> {
     counts.retain(|_, value| !value.is_null() && value.as_f64() != Some(0.0));
     counts
@@ -143,7 +143,7 @@ pub(super) fn happened(mut counts: Map<String, Value>) -> Map<String, Value> {
 /// The name of flushes among operations.
 const FLUSH: &str = "flush";
 
-/// All accesses, and each operation beside them where there are several; flushes, which are none, always by themselves.
+/// Returns the latency of all accesses, and of each operation where there are several. Flushes are not accesses.
 pub(super) fn latency_table(
     latency: &Latency,
     requests: u64,
@@ -177,7 +177,7 @@ pub(super) fn latency_table(
     }
 }
 
-/// A time, where it is known.
+/// Returns a cell with a time, which may be unknown.
 pub(super) fn time_cell(ns: Option<f64>) -> Cell {
     Cell::exact(ns.map_or_else(|| "–".into(), time_ns), exact(&scalar(ns)))
 }

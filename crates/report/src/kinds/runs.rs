@@ -1,4 +1,4 @@
-//! `flashlane.runs/1`: runs that were made in turn on one device.
+//! `flashlane.runs/1`: several runs, one after the other, on one device.
 
 use super::tail::{shown, with_reason};
 use super::{Kind, caution, document, named, part_table, scalar, verdict};
@@ -23,7 +23,7 @@ fn of(result: &RunsResult) -> Document {
     }
 }
 
-/// A run by its number and jobs, and the numbers to tell it by.
+/// Returns a run's label, from its number and jobs, and its main numbers.
 fn run((nth, run): (usize, &RunResult)) -> (String, Map<String, Value>) {
     let jobs: Vec<&str> = run.jobs.iter().map(|job| job.name.as_str()).collect();
     let fields = named([

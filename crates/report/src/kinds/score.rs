@@ -1,4 +1,4 @@
-//! `flashlane.score/1`: how often the probe is right about drives whose inside is known.
+//! `flashlane.score/1`: accuracy of the probe on drives of known structure.
 
 use super::{Kind, cell, document};
 use crate::document::{Cell, Column, Document, Row, Table, Tone};

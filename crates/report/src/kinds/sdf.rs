@@ -1,4 +1,4 @@
-//! `flashlane.sdf/1` and `flashlane.sdf_bench/1`: a device that holds blocks, and how fast puts and gets of them are.
+//! `flashlane.sdf/1` and `flashlane.sdf_bench/1`: a device that stores blocks, and the speed of puts and gets.
 
 use super::tail::{shown, with_reason};
 use super::{Kind, cell, document, fact, field_table, fields, named, part_table, scalar};
@@ -47,7 +47,7 @@ fn status(result: &SdfResult) -> Document {
     }
 }
 
-/// A count that is best zero.
+/// Returns a count, shown as bad unless zero.
 fn bad(name: &str, label: &str, count: u64) -> Option<Fact> {
     let tone = if count == 0 { Tone::Plain } else { Tone::Bad };
     fact(name, label, count).map(|fact| fact.tone(tone))
@@ -68,7 +68,7 @@ fn lane(lane: &LaneRow) -> (String, Map<String, Value>) {
     (plain_value("lane", &lane.lane.into()), fields)
 }
 
-/// What a check found; for programs also where it found nothing.
+/// Returns the unreadable blocks that a check found; may be empty.
 fn unreadable(blocks: &[UnreadableRow]) -> Table {
     let row = |block: &UnreadableRow| {
         Row::new(vec![

@@ -1,4 +1,4 @@
-//! `flashlane.study/1`: a paper's numbers, published beside measured.
+//! `flashlane.study/1`: a paper's published numbers and measured ones.
 
 use super::{Kind, cell, document};
 use crate::document::{Cell, Column, Document, Row, Table, Tone};
@@ -57,7 +57,7 @@ fn row_table(rows: &[study::Row]) -> Table {
     }
 }
 
-/// `at least 1`, `at most 2` and `3.5 to 5.5` in signs: the column is narrow and the quantity beside it is not.
+/// Abbreviates `at least 1`, `at most 2` and `3.5 to 5.5` with signs, for the narrow column.
 fn in_signs(tolerance: &str) -> String {
     tolerance.replace("at least ", "≥ ").replace("at most ", "≤ ").replace(" to ", "–")
 }

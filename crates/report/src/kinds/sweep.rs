@@ -11,12 +11,12 @@ use serde_json::{Map, Value};
 
 pub(super) const KIND: Kind = Kind { schema: SWEEP_SCHEMA, read: |json| document(json, of) };
 
-/// A measure that is shown.
+/// A measure in the table.
 struct Measure {
-    /// The field of a row that it is.
+    /// Its field in a row.
     field: &'static str,
     title: &'static str,
-    /// Whether a narrow terminal can do without.
+    /// Whether a narrow terminal omits it.
     is_detail: bool,
     value: fn(&Measures) -> Value,
 }
@@ -70,14 +70,14 @@ fn of(result: &SweepResult) -> Document {
     }
 }
 
-/// The settings of a point in one line.
+/// Formats the settings of a point in one line.
 fn settings(point: &Map<String, Value>) -> String {
     point.iter().map(|(key, value)| format!("{key}={}", exact(value))).collect::<Vec<_>>().join(",")
 }
 
 fn table(result: &SweepResult) -> Table {
     let rows = &result.rows;
-    // What no point has is not shown: flash counts of a real drive, hits where there is no buffer.
+    // Measures without any value are omitted, such as flash counters of a real drive.
     let has = |measure: &&Measure| rows.iter().any(|row| !(measure.value)(&row.measures).is_null());
     let measures: Vec<&Measure> = MEASURES.iter().filter(has).collect();
     let with_status = rows.iter().any(|row| row.status != PointStatus::Measured);

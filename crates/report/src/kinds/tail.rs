@@ -1,10 +1,10 @@
-//! Percentiles that rest on too few requests are not shown: JSON has them all the same.
+//! Hides percentiles with too few requests beyond them; JSON includes them.
 
 use crate::document::{Fact, Table};
 use crate::format::{plain_value, time_ns};
 use flashlane_base::{BEYOND, Latency, requests_needed};
 
-/// The requests from which on the percentile of this field is shown; 0 of what is no percentile of the tail.
+/// Returns the fewest requests for which the percentile of this field is shown; 0 for other fields.
 fn needed(key: &str) -> u64 {
     match key.strip_suffix("_ns").unwrap_or(key) {
         "p90" => requests_needed(0.9),
@@ -15,12 +15,12 @@ fn needed(key: &str) -> u64 {
     }
 }
 
-/// The statistic of this field, unless it is a percentile that too few requests lie beyond.
+/// Returns the statistic of this field; `None` for a percentile with too few requests beyond it.
 pub(super) fn shown<T>(key: &str, value: T, requests: u64) -> Option<T> {
     (requests >= needed(key)).then_some(value)
 }
 
-/// Why the percentile of this field is not shown; empty where it is.
+/// Returns why the percentile of this field is not shown; empty where it is.
 pub(super) fn why_not(key: &str, requests: u64) -> String {
     let needed = needed(key);
     if requests >= needed {
@@ -29,14 +29,14 @@ pub(super) fn why_not(key: &str, requests: u64) -> String {
     format!("shown from {} requests on, where {BEYOND} lie beyond it", plain_value("", &needed.into()))
 }
 
-/// The 99th percentile as one of the first numbers.
+/// Returns the 99th percentile as a fact.
 pub(super) fn p99_fact(label: &str, latency: &Latency, requests: u64) -> Fact {
     let why_not = why_not("p99", requests);
     let value = if why_not.is_empty() { time_ns(latency.p99) } else { format!("– ({why_not})") };
     Fact::new(label, value)
 }
 
-/// Says below the first row with too few requests why it has no p99. `requests` are those of the rows.
+/// Adds a note to the first row with too few requests for a p99. `requests` are those of the rows.
 pub(super) fn with_reason(mut table: Table, requests: impl Iterator<Item = u64>) -> Table {
     let lacks = |requests: &u64| *requests < needed("p99");
     if let Some((row, requests)) = table.rows.iter_mut().zip(requests).find(|(_, requests)| lacks(requests))

@@ -1,4 +1,4 @@
-//! `flashlane.trace/1`: what a recorded trace holds.
+//! `flashlane.trace/1`: statistics of a recorded trace.
 
 use super::run::time_cell;
 use super::tail::{shown, why_not};
@@ -45,7 +45,8 @@ fn of(result: &TraceResult) -> Document {
         refusal_table(&result.refusals),
     ];
     let compression = result.compression.iter().map(|name| format!(", compressed with {name}"));
-    // How its numbers are to be read: a wrong guess would be off by a factor of a thousand, or reads be writes.
+    // Shows how numbers were interpreted: a wrong guess would change times by a factor of 1000, or swap reads and
+    // writes.
     let time_unit = result.time_unit.iter().map(|unit| format!("; time: {unit}"));
     let codes = result.codes.iter().map(|codes| format!("; {codes}"));
     Document {
@@ -82,7 +83,7 @@ fn size_table(sizes: &[SizeRow]) -> Table {
     }
 }
 
-/// Times from request to request, and, where they were recorded, those that requests took.
+/// Returns the times between requests, and the response times where recorded.
 fn time_table(result: &TraceResult) -> Table {
     let between = ("Between requests", "between_ns", result.between_ns);
     let took = result.took_ns.map(|took| ("Response time", "took_ns", took));

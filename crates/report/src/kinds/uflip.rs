@@ -1,4 +1,4 @@
-//! `flashlane.uflip/1`: the nine micro-benchmarks of uFLIP (CIDR 2009) on one device, with what they say of it.
+//! `flashlane.uflip/1`: results of the nine micro-benchmarks of uFLIP (CIDR 2009) on one device.
 
 use super::run::{device_table, harness};
 use super::{Kind, cell, document, fact, field_table, fields, part_table, scalar};
@@ -16,7 +16,7 @@ pub(super) const KIND: Kind = Kind { schema: UFLIP_SCHEMA, read: |json| document
 /// A column of the key characteristics: title, CSV key and value.
 type Characteristic = (&'static str, &'static str, fn(&Characteristics) -> Value);
 
-/// The key characteristics, in the order and the words of the paper's Table 3.
+/// The key characteristics, with the order and titles of the paper's Table 3.
 const CHARACTERISTICS: &[Characteristic] = &[
     ("SR", "sr_ms", |row| scalar(row.sr_ms)),
     ("RR", "rr_ms", |row| scalar(row.rr_ms)),
@@ -71,7 +71,7 @@ fn of(result: &UflipResult) -> Document {
     }
 }
 
-/// How many of the hints the device keeps.
+/// Counts the hints that hold for the device.
 fn summary(hints: &[Hint]) -> String {
     let of = |verdict| hints.iter().filter(|hint| hint.verdict == verdict).count();
     if hints.is_empty() {
@@ -84,7 +84,7 @@ fn summary(hints: &[Hint]) -> String {
     format!("{kept} of {all} design hints hold for this device{}.", others.collect::<String>())
 }
 
-/// The row that the paper gives each device; results that are compared have their rows under each other.
+/// Returns the device's row of the paper's Table 3; rows of several results are joined for comparison.
 fn characteristics(result: &UflipResult) -> Table {
     let found = &result.characteristics;
     let cell = |(at, (_, _, value)): (usize, &Characteristic)| {
@@ -109,7 +109,7 @@ fn characteristics(result: &UflipResult) -> Table {
     }
 }
 
-/// The paper's design hints, each with the figures that it stands or falls with.
+/// Returns the paper's design hints, with the figures that support or contradict them.
 fn hints(hints: &[Hint]) -> Option<Table> {
     let row = |hint: &Hint| Row {
         cells: vec![
@@ -135,7 +135,7 @@ fn hints(hints: &[Hint]) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// How each baseline begins and repeats, with the long runs that show it.
+/// Returns the start-up and period of each baseline, with the figures of the long runs.
 fn phases(phases: &[BaselinePhases]) -> Option<Table> {
     let row = |phase: &BaselinePhases| {
         Row::new(vec![
@@ -161,9 +161,10 @@ fn phases(phases: &[BaselinePhases]) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// A table a micro-benchmark: its parameter's values down, the baselines across, mean response times in the cells.
+/// Returns a table for each micro-benchmark: a row for each value, a column for each baseline, with mean response
+/// times.
 fn benchmarks(runs: &[RunRow]) -> Vec<Table> {
-    // The long runs of the methodology belong to none.
+    // The long runs of the methodology have no benchmark.
     let benchmarks = firsts(runs.iter().filter_map(|run| run.benchmark));
     let table = |&benchmark: &Benchmark| {
         let of_it: Vec<&RunRow> = runs.iter().filter(|run| run.benchmark == Some(benchmark)).collect();
@@ -198,7 +199,7 @@ fn benchmark_table(benchmark: Benchmark, runs: &[&RunRow]) -> Table {
     .beside([benchmark.name()])
 }
 
-/// The mean of the repetitions, and how far apart they are where that shows.
+/// Returns the mean of the repetitions, with half their range if at least 0.5%.
 fn means(repetitions: &[f64]) -> Cell {
     if repetitions.is_empty() {
         return Cell::text("–");
@@ -211,7 +212,7 @@ fn means(repetitions: &[f64]) -> Cell {
     Cell::exact(format!("{}{spread}", time_ns(mean)), mean.to_string())
 }
 
-/// A run's parameter with its unit.
+/// Formats a run's parameter with its unit.
 fn value(run: &RunRow) -> String {
     let plain = || plain_value("", &run.value.into());
     match (u64::try_from(run.value), run.unit.as_str()) {
@@ -222,7 +223,7 @@ fn value(run: &RunRow) -> String {
     }
 }
 
-/// Each once, in the order of their first appearance.
+/// Removes duplicates, in order of first appearance.
 fn firsts<T: PartialEq>(names: impl Iterator<Item = T>) -> Vec<T> {
     let mut firsts = Vec::new();
     for name in names {
@@ -233,9 +234,9 @@ fn firsts<T: PartialEq>(names: impl Iterator<Item = T>) -> Vec<T> {
     firsts
 }
 
-/// A run by its name; its requests are among the samples.
+/// Returns a run with its name; its requests come from the samples.
 fn run(run: &RunRow) -> Run {
-    // The long runs of the methodology vary nothing.
+    // The long runs of the methodology vary no parameter.
     let (benchmark, parameter) = match run.benchmark {
         Some(benchmark) => (capitalised(benchmark.name()), format!("{} {}", run.parameter, value(run))),
         None => ("Methodology".into(), capitalised(&run.parameter)),

@@ -1,4 +1,4 @@
-//! `flashlane.uflip-plan/1`: what uFLIP would do to a device.
+//! `flashlane.uflip-plan/1`: the I/O that uFLIP would issue to a device.
 
 use super::{Kind, Number, cell, document, fact, scalar};
 use crate::document::{Cell, Column, Document, Fact, Row, Table};
@@ -7,7 +7,7 @@ use flashlane_result::uflip_plan::{Estimate, UFLIP_PLAN_SCHEMA, UflipPlan};
 
 pub(super) const KIND: Kind = Kind { schema: UFLIP_PLAN_SCHEMA, read: |json| document(json, of) };
 
-/// What is counted of each micro-benchmark: field, title and value.
+/// Columns for each micro-benchmark: field, title and value.
 const COUNTS: &[Number<Estimate, u64>] = &[
     ("runs", "Runs", |estimate| estimate.runs),
     ("ios", "I/Os", |estimate| estimate.ios),

@@ -1,17 +1,17 @@
-//! Several results on one page: a list of them, their rows and facts side by side, and their like plots over each
-//! other, or beside each other on the same axes where that would be a tangle.
+//! Comparison of several results on one page: a list, their rows and facts side by side, and corresponding plots
+//! overlaid, or next to each other on the same axes where there are too many curves.
 
 use super::{figure, table};
 use crate::document::{Cell, Column, Document, Row, Table};
 use crate::svg::escape;
 use flashlane_result::{Axis, Figure, Series};
 
-/// Curves that can be told apart in one plot, each in a colour of its own.
+/// Most curves in one plot: each needs its own colour.
 const CURVES: usize = 7;
-/// A longer name is cut in legends and titles; the list has it whole.
+/// Longest name in legends and titles; the list has the whole name.
 const NAME: usize = 32;
 
-/// The list and everything that can be compared.
+/// Renders the list and the comparisons.
 pub(super) fn render(documents: &[&Document]) -> String {
     let kinds = groups(documents, |a, b| a.kind == b.kind);
     let rows: String = kinds.iter().map(|alike| comparable(documents, alike)).collect();
@@ -19,7 +19,7 @@ pub(super) fn render(documents: &[&Document]) -> String {
     contents(documents) + &rows + &facts + &plots(documents)
 }
 
-/// Links to the results, each with its answer.
+/// Renders links to the results, each with its summary.
 fn contents(documents: &[&Document]) -> String {
     let entry = |(at, document): (usize, &&Document)| {
         let (kind, name) = (document.kind, escape(&name(document)));
@@ -30,7 +30,7 @@ fn contents(documents: &[&Document]) -> String {
     format!("<nav aria-label=\"Results\"><ol>\n{entries}</ol></nav>\n")
 }
 
-/// The places of those that are alike, in groups of at least two.
+/// Returns the positions of equal elements, in groups of at least two.
 fn groups<T>(all: &[T], alike: impl Fn(&T, &T) -> bool) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (at, one) in all.iter().enumerate() {
@@ -43,7 +43,7 @@ fn groups<T>(all: &[T], alike: impl Fn(&T, &T) -> bool) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The rows that stand for themselves, of all results of a kind, as one table.
+/// Joins the comparable tables of all results of a kind.
 fn comparable(documents: &[&Document], alike: &[usize]) -> String {
     let of = |document: &Document| document.tables.iter().find(|table| table.is_comparable).cloned();
     let mut tables = alike.iter().filter_map(|&at| of(documents[at]));
@@ -53,7 +53,7 @@ fn comparable(documents: &[&Document], alike: &[usize]) -> String {
     titled(&all)
 }
 
-/// The facts of like documents: a fact a row, a document a column.
+/// Renders the facts of documents of a kind: a row per fact, a column per document.
 fn side_by_side(documents: &[&Document], alike: &[usize]) -> String {
     let documents: Vec<&Document> = alike.iter().map(|&at| documents[at]).collect();
     let mut labels: Vec<&str> = Vec::new();
@@ -83,7 +83,7 @@ fn side_by_side(documents: &[&Document], alike: &[usize]) -> String {
     })
 }
 
-/// A kind's name where it does not begin a sentence; uFLIP's is a name.
+/// Returns a kind's name for use within a sentence; uFLIP keeps its case.
 fn within_a_sentence(kind: &str) -> String {
     if kind.starts_with(char::is_lowercase) { kind.to_owned() } else { kind.to_lowercase() }
 }
@@ -93,7 +93,7 @@ fn titled(all: &Table) -> String {
     format!("<section><h2>{}</h2>\n{content}</section>\n", escape(&all.title))
 }
 
-/// The figures that several results have on like axes, whatever their kinds.
+/// Renders the figures that several results share, with the same axes.
 fn plots(documents: &[&Document]) -> String {
     let all: Vec<(usize, &Figure)> = documents
         .iter()
@@ -122,7 +122,7 @@ fn plots(documents: &[&Document]) -> String {
     format!("<section class=\"compared\"><h2>Plots side by side</h2>\n{drawn}</section>\n")
 }
 
-/// One plot with the curves of all. Marks are left to the results' own plots.
+/// Returns one plot with all curves. Marks are shown only in the results' own plots.
 fn over_each_other(members: &[(String, &Figure)]) -> Figure {
     let curves = |(name, figure): &(String, &Figure)| -> Vec<Series> {
         let is_only = figure.series.len() == 1;
@@ -140,7 +140,7 @@ fn over_each_other(members: &[(String, &Figure)]) -> Figure {
     }
 }
 
-/// A plot each, all with one range of both axes, which are zoomed together.
+/// Renders a plot for each, with the same range of both axes, zoomed together.
 fn beside_each_other(members: &[(String, &Figure)], id: &str) -> String {
     let figures: Vec<&Figure> = members.iter().map(|(_, figure)| *figure).collect();
     let group = figure::Group { name: id, members: &figures };
@@ -152,7 +152,7 @@ fn beside_each_other(members: &[(String, &Figure)], id: &str) -> String {
     format!("<h3>{}</h3>\n<div class=\"figures\">\n{drawn}</div>\n", escape(&members[0].1.title))
 }
 
-/// What tells a document from others of its kind.
+/// Returns a name that distinguishes a document from others of its kind.
 fn name(document: &Document) -> String {
     match document.subtitle.as_str() {
         workload if document.kind == "Run" && !workload.is_empty() => {
@@ -162,7 +162,7 @@ fn name(document: &Document) -> String {
     }
 }
 
-/// Its number in the list, and as much of its device as there is room for.
+/// Returns its number in the list and its title, cut to [`NAME`].
 fn short_name(documents: &[&Document], at: usize) -> String {
     let name = &documents[at].title;
     let cut: String = name.chars().take(NAME).collect();

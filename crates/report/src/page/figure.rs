@@ -1,4 +1,4 @@
-//! A figure on the page: two drawings, a legend of buttons, and its points for the script.
+//! A figure on the page: two drawings, a legend of buttons, and its data for the script.
 
 use crate::format::{capitalised, unit};
 use crate::svg::{
@@ -9,26 +9,26 @@ use crate::svg::{Scale, Spacing};
 use flashlane_result::{Axis, Figure, Series};
 use serde_json::json;
 
-/// For a desk, beside another figure or above it.
+/// For a desktop screen.
 const WIDE: Frame = Frame { width: 560.0, height: 350.0 };
-/// For a phone, at its own size.
+/// For a phone.
 const NARROW: Frame = Frame { width: 340.0, height: 290.0 };
-/// For choosing the points that go along: what shows when a wide drawing is zoomed a few times.
+/// For selecting the points in the data: enough for zooming into a wide drawing.
 const ENLARGED: Frame = Frame { width: 4480.0, height: 2800.0 };
 
-/// Figures that show one range of common axes.
+/// Figures with the same range of both axes.
 pub(super) struct Group<'a> {
-    /// Its name on the page; empty for a figure of its own.
+    /// Name on the page; empty for a single figure.
     pub name: &'a str,
     pub members: &'a [&'a Figure],
 }
 
 impl Group<'_> {
-    /// A figure of its own.
+    /// A single figure.
     pub const ALONE: Self = Group { name: "", members: &[] };
 }
 
-/// The figure as HTML; `id` is its own on the page.
+/// Renders the figure as HTML; `id` is unique on the page.
 pub(super) fn render(figure: &Figure, id: &str, group: &Group<'_>) -> String {
     let group_name =
         if group.name.is_empty() { String::new() } else { format!(" data-group=\"{}\"", escape(group.name)) };
@@ -55,7 +55,7 @@ fn below(figure: &Figure) -> String {
     format!("<figcaption>{}</figcaption>\n</figure>\n", escape(&caption))
 }
 
-/// Bars, which say their values themselves: there is nothing to zoom or to read out.
+/// Renders bars, which show their values and cannot be zoomed.
 fn bars(figure: &Figure) -> String {
     let drawing = |(name, frame): (&str, Frame)| {
         let (drawn, height) = content(figure, frame);
@@ -73,7 +73,7 @@ fn legend(figure: &Figure) -> String {
     if !worth_a_legend(figure) {
         return String::new();
     }
-    // Curves can be hidden; bars stand still.
+    // Curves can be hidden, bars cannot.
     let state = if is_bars(figure) { " disabled" } else { " aria-pressed=\"true\"" };
     let entry = |(at, series): (usize, &Series)| {
         format!(
@@ -87,7 +87,7 @@ fn legend(figure: &Figure) -> String {
     format!("<ul class=\"legend\" aria-label=\"Curves\">{entries}</ul>\n")
 }
 
-/// The scales go along, so that the script can find values under the pointer.
+/// Renders a drawing with its scales, so that the script can find values at the pointer.
 fn drawing(plot: &Plot<'_>, frame: Frame, name: &str, figure: &Figure) -> String {
     let scale = |scale: &Scale| json!([scale.log, scale.low, scale.high, scale.from, scale.to]).to_string();
     format!(
@@ -101,7 +101,7 @@ fn drawing(plot: &Plot<'_>, frame: Frame, name: &str, figure: &Figure) -> String
     )
 }
 
-/// What the script needs to know of a figure: axes, curves with their points, marks.
+/// Renders the data for the script: axes, curves with their points, marks.
 fn points(figure: &Figure, plot: &Plot<'_>) -> String {
     let all = || figure.series.iter().flat_map(|series| &series.points);
     let axis = |axis: &Axis, values: &mut dyn Iterator<Item = f64>, only_bytes: bool| {
@@ -136,7 +136,7 @@ fn points(figure: &Figure, plot: &Plot<'_>) -> String {
     format!("<script type=\"application/json\">{}</script>\n", super::script_text(&data))
 }
 
-/// Eight significant digits are more than a curve shows, however far it is zoomed.
+/// Rounds to eight significant digits, enough at any zoom.
 fn short(value: f64) -> f64 {
     format!("{value:.7e}").parse().unwrap_or(value)
 }

@@ -1,10 +1,10 @@
-//! Single requests on the page: the frame that the script fills, and the packed requests.
+//! Samples on the page: the elements that the script fills, and the packed samples.
 
 use crate::sample_runs::{Packed, STEP, SampleRuns};
 use crate::svg::escape;
 use serde_json::json;
 
-/// The section, with everything that the script needs but the blocks.
+/// Renders the section, with the script's data except the blocks.
 pub(super) fn render(samples: &SampleRuns, packed: &Packed, at: usize) -> String {
     let percent = 50.0 * (STEP - 1.0);
     let mut out = String::from("<section class=\"samples wide\"><h2>Single requests</h2>\n");
@@ -34,7 +34,7 @@ pub(super) fn render(samples: &SampleRuns, packed: &Packed, at: usize) -> String
     out + &super::script_text(&index(samples, packed)) + "</script>\n</section>\n"
 }
 
-/// The blocks, which stand at the page's end so that nothing waits for them.
+/// Renders the blocks, at the page's end so that they delay no other content.
 pub(super) fn blocks(packed: &Packed, at: usize) -> String {
     let block = |(_, bytes): &(usize, Vec<u8>)| {
         format!("<script type=\"text/plain\" data-of=\"{}\">{}</script>\n", at + 1, base64(bytes))
@@ -59,7 +59,7 @@ fn legend(samples: &SampleRuns) -> String {
     format!("<ul class=\"legend\" aria-label=\"Operations\">{entries}</ul>\n")
 }
 
-/// What there is, and where it lies in the blocks.
+/// Returns the list of runs with their positions in the blocks.
 fn index(samples: &SampleRuns, packed: &Packed) -> String {
     let runs: Vec<_> = samples
         .runs
@@ -81,7 +81,7 @@ fn index(samples: &SampleRuns, packed: &Packed) -> String {
     .to_string()
 }
 
-/// RFC 4648, with padding.
+/// Encodes as of RFC 4648, with padding.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);

@@ -1,5 +1,4 @@
-//! One result on the page: its answer, then its tables with the figures that belong to them, then its single
-//! requests, then the tables that only complete it.
+//! One result on the page: its summary, its tables with their figures, its samples, then the remaining tables.
 
 use super::{Section, paragraph, sentence};
 use super::{figure, samples, table, toned};
@@ -7,10 +6,10 @@ use crate::document::{Advice, Document, Fact, Table, belongs};
 use crate::sample_runs::Packed;
 use crate::svg::escape;
 
-/// More figures than this stand below their table: beside it they would be a column.
+/// Most figures beside a table; more are shown below it.
 const BESIDE: usize = 2;
 
-/// The result at `at` of the page, from 0.
+/// Renders result `at` of the page, from 0.
 pub(super) fn render(section: &Section<'_>, packed: Option<&Packed>, at: usize) -> String {
     let document = &section.document;
     let mut out = format!("<article id=\"result-{}\">\n<header class=\"top\">", at + 1);
@@ -51,7 +50,7 @@ pub(super) fn render(section: &Section<'_>, packed: Option<&Packed>, at: usize) 
     out + "</article>\n"
 }
 
-/// Where the figures of a document go.
+/// Places the figures of a document.
 struct Layout<'a> {
     document: &'a Document,
     at: usize,
@@ -62,12 +61,12 @@ impl<'a> Layout<'a> {
         Self { document, at }
     }
 
-    /// The figure's own name on the page.
+    /// Returns the figure's unique name on the page.
     fn anchor(&self, number: usize) -> String {
         format!("f{}-{}", self.at + 1, number + 1)
     }
 
-    /// The figures, each with its number, that `wanted` says by their id.
+    /// Renders the figures whose id is `wanted`.
     fn figures(&self, wanted: impl Fn(&str) -> bool) -> String {
         let chosen = self.document.figures.iter().enumerate().filter(|(_, figure)| wanted(&figure.id));
         let drawn: String = chosen
@@ -76,7 +75,7 @@ impl<'a> Layout<'a> {
         if drawn.is_empty() { drawn } else { format!("<div class=\"figures\">\n{drawn}</div>\n") }
     }
 
-    /// The figures that come first.
+    /// Renders the figures shown first.
     fn leading(&self) -> String {
         match self.figures(|id| self.leads(id)) {
             none if none.is_empty() => none,
@@ -88,18 +87,18 @@ impl<'a> Layout<'a> {
         self.document.leading.iter().any(|leading| belongs(id, leading))
     }
 
-    /// Where a row's figure is, and its title.
+    /// Returns the anchors and titles of a row's figure.
     fn links(&self, id: &str) -> Vec<(String, String)> {
         let all = self.document.figures.iter().enumerate();
         let meant = all.filter(|(_, figure)| belongs(&figure.id, id));
         meant.map(|(number, figure)| (self.anchor(number), figure.title.clone())).collect()
     }
 
-    /// The groups of a table that figures belong to: those of `fig3` beside its rows.
+    /// Returns the groups of a table that have figures: `fig3` for figures `fig3…`.
     fn groups(&self, table: &Table) -> Vec<&'a str> {
         let names = (0..table.rows.len()).filter_map(|row| table.group_begun(row));
         let has = |name: &&str| self.document.figures.iter().any(|figure| belongs(&figure.id, name));
-        // A name of the document, which outlives the table of this borrow.
+        // Takes the name from the document, which outlives the borrowed table.
         names.filter(has).filter_map(|name| self.own(name)).collect()
     }
 
@@ -141,7 +140,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// A grouped table as one for each group, with the group's figures.
+    /// Renders a grouped table as one table per group, with the group's figures.
     fn in_pieces(&self, table: &Table) -> String {
         let mut pieces: Vec<Table> = Vec::new();
         for (position, row) in table.rows.iter().enumerate() {
@@ -153,7 +152,7 @@ impl<'a> Layout<'a> {
         }
         let piece = |piece: &mut Table| {
             let group = std::mem::take(&mut piece.title);
-            // The heading says the group.
+            // The group is in the heading.
             piece.columns.remove(0);
             piece.rows.iter_mut().for_each(|row| drop(row.cells.remove(0)));
             piece.title.clone_from(&group);
@@ -167,7 +166,7 @@ impl<'a> Layout<'a> {
         pieces.iter_mut().map(piece).collect()
     }
 
-    /// The figures that no table has claimed.
+    /// Renders the figures that belong to no table.
     fn unclaimed(&self) -> String {
         let tables = &self.document.tables;
         let groups: Vec<&str> = tables.iter().flat_map(|table| self.groups(table)).collect();
@@ -183,7 +182,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// What to do, before what was found.
+/// Renders the advice, which precedes the findings.
 fn advice(document: &Document) -> String {
     if document.headline.is_empty() && document.advice.is_empty() {
         return String::new();

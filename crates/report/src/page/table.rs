@@ -4,7 +4,7 @@ use super::{sentence, toned};
 use crate::document::{Column, Row, Table};
 use crate::svg::escape;
 
-/// The table without its title; `links` are the places on the page of a row's figures: where, and what is there.
+/// Renders the table without its title; `links` returns the anchors and titles of a row's figures.
 pub(super) fn render(table: &Table, links: &dyn Fn(&str) -> Vec<(String, String)>) -> String {
     let title = escape(&table.title);
     let first = usize::from(table.grouped());
@@ -36,7 +36,7 @@ pub(super) fn render(table: &Table, links: &dyn Fn(&str) -> Vec<(String, String)
     out + "</tbody></table></div>\n"
 }
 
-/// The remark below a row, with links to the figures that it rests on.
+/// Renders the note below a row, with links to its figures.
 fn note(row: &Row, links: &dyn Fn(&str) -> Vec<(String, String)>) -> String {
     let mut places: Vec<(String, String)> = row.figures.iter().flat_map(|id| links(id)).collect();
     places.dedup();

@@ -1,6 +1,7 @@
-//! A figure over names as horizontal bars: names to the left, each bar's value behind it, its interval upon it.
+//! Horizontal bars for a figure over names: the name on the left, the value after the bar, the interval on it.
 //!
-//! Bars begin at zero, so that their lengths compare as their values do. Several series make a group of bars a name.
+//! Bars begin at zero, so that their lengths are proportional to their values. Several series give a group of bars per
+//! name.
 
 use super::lettering::{escape, width};
 use super::palette::class;
@@ -10,22 +11,22 @@ use flashlane_result::Figure;
 /// Height of a bar, and of the gap between groups.
 const BAR: f64 = 18.0;
 const GAP: f64 = 12.0;
-/// Text of names and values, in pixels.
+/// Font size of names and values, in pixels.
 const SIZE: f64 = 12.0;
 const TOP: f64 = 26.0;
 
-/// Whether a figure is drawn so.
+/// Returns whether a figure is drawn as bars.
 pub(crate) fn is_bars(figure: &Figure) -> bool {
     !figure.x.names.is_empty()
 }
 
-/// The height that the bars of a figure need.
+/// Returns the height of the bars of a figure.
 pub(crate) fn height(figure: &Figure) -> f64 {
     let groups = figure.x.names.len() as f64;
     TOP + groups * (figure.series.len() as f64 * BAR + GAP) + 8.0
 }
 
-/// The bars as the content of an SVG element of this width.
+/// Draws the bars as the content of an SVG element `wide` pixels wide.
 pub(crate) fn draw(figure: &Figure, wide: f64) -> String {
     let names = &figure.x.names;
     let left = names.iter().map(|name| width(name, SIZE)).fold(0.0, f64::max).min(wide / 3.0) + 10.0;
@@ -46,7 +47,7 @@ pub(crate) fn draw(figure: &Figure, wide: f64) -> String {
     let most =
         all().map(|(value, interval)| interval.map_or(value, |(_, to)| to.max(value))).fold(0.0, f64::max);
     let scale = (wide - left - labels - 14.0).max(20.0) / most.max(f64::MIN_POSITIVE);
-    // Each bar says its unit.
+    // The unit is shown at each bar.
     let mut out =
         format!("<text class=\"name\" x=\"0\" y=\"12\">{}</text>", escape(&capitalised(&figure.y.label)));
     for (at, name) in names.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! Text in XML: escaping, and how wide it will be in the reader's sans-serif font.
+//! Text in XML: escaping, and estimated width in a sans-serif font.
 
 use unicode_width::UnicodeWidthChar;
 
-/// Text as XML and HTML take it, in content and in quoted attributes. Characters that XML cannot hold become
-/// the replacement character.
+/// Escapes text for XML and HTML, in content and quoted attributes. Characters that XML does not allow become the
+/// replacement character.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
@@ -22,7 +22,7 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// About how wide `text` is in a sans-serif font of `size` pixels. Rather too much than too little.
+/// Estimates the width of `text` in a sans-serif font of `size` pixels, rather too large than too small.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
     let em = |character: char| match character {
         'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' => 0.29,
@@ -35,7 +35,7 @@ pub(crate) fn width(text: &str, size: f64) -> f64 {
     size * text.chars().map(em).sum::<f64>()
 }
 
-/// `text` in lines of at most `most` pixels; a longer word stands alone.
+/// Breaks `text` into lines of at most `most` pixels; a longer word gets its own line.
 pub(crate) fn wrap(text: &str, size: f64, most: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

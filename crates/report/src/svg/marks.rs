@@ -1,4 +1,4 @@
-//! Marked places: dashed lines with their labels above the plot, rings with labels beside them.
+//! Marks: dashed lines with labels above the plot, and rings with labels beside them.
 
 use super::lettering::{escape, width};
 use super::scale::Scale;
@@ -7,17 +7,17 @@ use flashlane_result::Mark;
 const SIZE: f64 = 12.0;
 /// Height of a line of labels.
 pub(super) const LINE: f64 = 16.0;
-/// Labels that find no room in so many lines are left to the mark's tooltip.
+/// Lines of labels; labels that do not fit are only in the mark's tooltip.
 const LINES: usize = 2;
 
-/// A label above the plot: its mark, its line (0 lies on the plot) and its centre.
+/// A label above the plot, with its line (0 is nearest to the plot) and centre.
 struct Label<'a> {
     text: &'a str,
     line: usize,
     centre: f64,
 }
 
-/// The labels of the vertical marks, placed side by side where they fit.
+/// Labels of the vertical marks, side by side where they fit.
 pub(super) struct MarkLabels<'a> {
     labels: Vec<Label<'a>>,
 }
@@ -44,12 +44,12 @@ impl<'a> MarkLabels<'a> {
         Self { labels }
     }
 
-    /// How much room the labels take.
+    /// Returns the height of the labels.
     pub fn height(&self) -> f64 {
         self.labels.iter().map(|label| label.line + 1).max().unwrap_or(0) as f64 * LINE
     }
 
-    /// The labels, above a plot that begins at `top`.
+    /// Draws the labels above a plot that begins at `top`.
     pub fn draw(&self, top: f64) -> String {
         let one = |label: &Label| {
             let y = top - 5.0 - label.line as f64 * LINE;
@@ -63,7 +63,7 @@ impl<'a> MarkLabels<'a> {
     }
 }
 
-/// The dashed lines; behind the curves.
+/// Draws the dashed lines, which are behind the curves.
 pub(super) fn lines(marks: &[Mark], x: &Scale, y: &Scale) -> String {
     let line = |mark: &Mark| {
         let place = x.place(mark.x).filter(|_| mark.y.is_none())?;
@@ -77,8 +77,8 @@ pub(super) fn lines(marks: &[Mark], x: &Scale, y: &Scale) -> String {
     marks.iter().filter_map(line).collect()
 }
 
-/// The rings and their labels; before the curves. A label stands where it covers the fewest of the `curves`'
-/// places, and is left to the tooltip where it would cover another label.
+/// Draws the rings and their labels, in front of the curves. A label goes where it covers the fewest points of
+/// `curves`, and is only in the tooltip where it would cover another label.
 pub(super) fn spots(marks: &[Mark], x: &Scale, y: &Scale, curves: &[(f64, f64)]) -> String {
     let mut out = String::new();
     let mut used: Vec<Room> = Vec::new();
@@ -116,7 +116,7 @@ pub(super) fn spots(marks: &[Mark], x: &Scale, y: &Scale, curves: &[(f64, f64)])
     out
 }
 
-/// The room of a label.
+/// Rectangle of a label.
 #[derive(Clone, Copy)]
 struct Room {
     left: f64,

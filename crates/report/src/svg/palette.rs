@@ -1,12 +1,12 @@
-//! Which colour a series gets, and its swatch in a legend.
+//! Colours of series, and swatches in legends.
 
 use flashlane_result::{Figure, Series};
 
-/// As many as there are `.s0`, `.s1`, … in the style.
+/// Number of classes `.s0`, `.s1`, … in the style.
 const COLOURS: usize = 7;
 
-/// The place of each series in the palette. Published points take the colour of the measured curve that they
-/// belong to: the one with the same name apart from the words that tell published from measured.
+/// Returns the palette index of each series. Published points get the colour of the measured curve with the same name,
+/// apart from the words for published and measured.
 fn slots(figure: &Figure) -> Vec<usize> {
     let mut taken: Vec<(String, bool)> = Vec::new();
     let mut slots = Vec::new();
@@ -32,12 +32,12 @@ fn subject(series: &Series) -> String {
         .join(" ")
 }
 
-/// The classes of a series: its colour.
+/// Returns the CSS classes of a series, for its colour.
 pub(crate) fn class(figure: &Figure, at: usize) -> String {
     format!("s s{}", slots(figure)[at] % COLOURS)
 }
 
-/// The dashes of a series whose colour is in use already; none for the first seven.
+/// Returns the dashes of a series whose colour is already used; none for the first seven.
 pub(crate) fn dash_lengths(figure: &Figure, at: usize) -> &'static str {
     match slots(figure)[at] / COLOURS {
         0 => "",
@@ -46,7 +46,7 @@ pub(crate) fn dash_lengths(figure: &Figure, at: usize) -> &'static str {
     }
 }
 
-/// The same as an attribute.
+/// Returns the dashes as an attribute.
 pub(super) fn dashes(figure: &Figure, at: usize) -> String {
     match dash_lengths(figure, at) {
         "" => String::new(),
@@ -54,7 +54,7 @@ pub(super) fn dashes(figure: &Figure, at: usize) -> String {
     }
 }
 
-/// A short piece of the series' curve, 24 pixels wide about the height zero.
+/// Draws a short piece of the series' curve, 24 pixels wide and centred at height zero.
 pub(crate) fn swatch(figure: &Figure, at: usize) -> String {
     let class = class(figure, at);
     if figure.series[at].scatter {
@@ -67,7 +67,7 @@ pub(crate) fn swatch(figure: &Figure, at: usize) -> String {
     }
 }
 
-/// A legend of one entry that repeats the vertical axis says nothing.
+/// Returns whether a legend is needed: not for one entry that repeats the vertical axis.
 pub(crate) fn worth_a_legend(figure: &Figure) -> bool {
     match figure.series.as_slice() {
         [] => false,

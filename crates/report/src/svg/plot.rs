@@ -1,4 +1,4 @@
-//! The plot itself: grid, axes, curves, marks, within a frame of a given size.
+//! The plot: grid, axes, curves and marks in a frame of a given size.
 
 use super::lettering::{escape, width};
 use super::marks::{self, MarkLabels};
@@ -8,18 +8,18 @@ use super::thin;
 use crate::format::{capitalised, unit};
 use flashlane_result::{Axis, Figure, Series};
 
-/// Text on the axes, in pixels.
+/// Font size of the axes, in pixels.
 const SIZE: f64 = 12.0;
 /// Lines with this many points or fewer are drawn whole.
 const WHOLE_LINE: usize = 1500;
-/// Most single points of one series.
+/// Most single points drawn for one series.
 const SCATTER_POINTS: usize = 3000;
-/// Up to here single points are hollow rings; beyond, dots.
+/// Most single points drawn as hollow rings; more are drawn as dots.
 const RINGS: usize = 120;
-/// Where the points of a line are this far apart, in pixels, they are shown on it.
+/// Distance in pixels from which the points of a line are shown on it.
 const DOTS_APART: f64 = 6.0;
 
-/// The room a plot has, in pixels.
+/// Size of a plot in pixels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     pub width: f64,
@@ -43,7 +43,7 @@ impl<'a> Plot<'a> {
         Self::among(figure, &[], frame)
     }
 
-    /// The same with axes that have room for `others` too.
+    /// Lays out axes and labels, with axes that include `others` too.
     pub fn among(figure: &'a Figure, others: &[&Figure], frame: Frame) -> Self {
         let all = || std::iter::once(figure).chain(others.iter().copied());
         let points = || all().flat_map(|figure| &figure.series).flat_map(|series| &series.points);
@@ -58,7 +58,7 @@ impl<'a> Plot<'a> {
         let bottom = frame.height - 42.0;
         let y = Scale::over(ys(), figure.y.log, true).between(bottom, 26.0);
         let y_spacing = spacing(&figure.y, ys());
-        // Bytes are the only values whose ticks belong at powers of two when they are the outcome.
+        // On the vertical axis only byte counts get ticks at powers of two.
         let y_spacing = if is_bytes(&figure.y) { y_spacing } else { Spacing::Decimal };
         let y_ticks = y.ticks(&figure.y, y_spacing, 36.0);
 
@@ -67,7 +67,7 @@ impl<'a> Plot<'a> {
         let x = Scale::over(xs(), figure.x.log, false).between(left, frame.width - 16.0);
         let apart = if is_bytes(&figure.x) { 56.0 } else { 40.0 };
         let mut x_ticks = x.ticks(&figure.x, spacing(&figure.x, points().map(|point| point.0)), apart);
-        // Between two whole jobs or streams there is none.
+        // Whole numbers, such as jobs or streams, get no ticks in between.
         if !figure.x.log && xs().all(|value| value.fract() == 0.0) {
             x_ticks.retain(|tick| tick.value.fract() == 0.0);
         }
@@ -76,7 +76,7 @@ impl<'a> Plot<'a> {
         Self { figure, frame, x, y, x_ticks, y_ticks, mark_labels }
     }
 
-    /// The plot as the content of an SVG element of the frame's size.
+    /// Draws the plot as the content of an SVG element of the frame's size.
     pub fn draw(&self) -> String {
         let mut out = self.grid();
         out += &marks::lines(&self.figure.marks, &self.x, &self.y);
@@ -108,7 +108,7 @@ impl<'a> Plot<'a> {
             let class = if tick.label.is_empty() { "minor" } else { "grid" };
             out += &format!("<path class=\"{class}\" d=\"M{x:.1} {:.1}V{:.1}\"/>", self.y.from, self.y.to);
             let half = width(&tick.label, SIZE) / 2.0;
-            // A tick without a label takes no room from those that have one.
+            // A tick without a label needs no room.
             if !tick.label.is_empty() && x - half >= free {
                 let centre = x.min(self.frame.width - half);
                 out += &label(centre, self.y.from + 17.0, "middle", &tick.label);
@@ -120,7 +120,7 @@ impl<'a> Plot<'a> {
 
     fn names(&self) -> String {
         let name = |axis: &Axis, ticks: &[Tick]| {
-            // Ticks in KiB say the unit themselves.
+            // Ticks in KiB contain the unit.
             let told = is_bytes(axis) && ticks.iter().any(|tick| tick.label.ends_with('B'));
             let label = capitalised(&axis.label);
             match unit(&axis.unit) {
@@ -144,7 +144,7 @@ impl<'a> Plot<'a> {
             )
     }
 
-    /// The points of a series on the paper with their places in it, broken where a point cannot be shown.
+    /// Returns the points of a series in pixels, with their indices, split where a point cannot be drawn.
     fn on_paper(&self, series: &Series) -> Vec<Vec<(usize, (f64, f64))>> {
         let places: Vec<_> = series
             .points
@@ -159,7 +159,7 @@ impl<'a> Plot<'a> {
             .collect()
     }
 
-    /// Places that the curves cover, some pixels apart.
+    /// Returns points that the curves cover, some pixels apart.
     fn places(&self) -> Vec<(f64, f64)> {
         let mut places = Vec::new();
         for piece in self.figure.series.iter().flat_map(|series| thinned(series, &self.on_paper(series))) {
@@ -174,7 +174,7 @@ impl<'a> Plot<'a> {
         places
     }
 
-    /// The points that are drawn, by their place in the series.
+    /// Returns the indices of the points that are drawn.
     pub fn shown(&self, series: &Series) -> Vec<usize> {
         let pieces = self.on_paper(series);
         thinned(series, &pieces).into_iter().flatten().map(|point| point.0).collect()
@@ -212,11 +212,11 @@ impl<'a> Plot<'a> {
         out + "</g>"
     }
 
-    /// The intervals of a series: thin lines with ends, over the curve's points.
+    /// Draws the intervals of a series as thin lines with ends, over the curve's points.
     fn intervals(&self, series: &Series) -> String {
         let one = |(point, (from, to)): (&(f64, f64), &(f64, f64))| {
             let x = self.x.place(point.0)?;
-            // An end that a logarithmic axis does not have is the axis' own.
+            // An end that a logarithmic axis cannot show is at the axis.
             let (from, to) = (self.y.place(*from).unwrap_or(self.y.from), self.y.place(*to)?);
             let (left, right) = (x - 4.0, x + 4.0);
             Some(format!(
@@ -247,7 +247,7 @@ fn line(points: impl Iterator<Item = (f64, f64)>) -> String {
     points.enumerate().map(step).collect()
 }
 
-/// Lines of no length: with round ends they are dots, at a third of the bytes of circles.
+/// Draws lines of length zero, which with round ends are dots, in a third of the bytes of circles.
 fn dots(points: impl Iterator<Item = (f64, f64)>) -> String {
     points.map(|(x, y)| format!("M{x:.1} {y:.1}h0")).collect()
 }

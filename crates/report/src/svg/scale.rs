@@ -1,47 +1,47 @@
-//! From a value to a place on the paper, linear or logarithmic, with ticks at 1, 2 and 5 or at powers of two.
+//! Scales from values to pixels, linear or logarithmic, with ticks at 1, 2 and 5 or at powers of two.
 
 use flashlane_result::Axis;
 
-/// Beyond these a sum or product of two values could leave the numbers.
+/// Limits beyond which a sum or product of two values could overflow.
 const LARGEST: f64 = 1e100;
 const SMALLEST_ON_LOG: f64 = 1e-100;
 
-/// The values an axis shows and where on the paper they lie.
+/// Range of values of an axis, and its pixels.
 #[derive(Clone, Debug)]
 pub(crate) struct Scale {
     pub log: bool,
-    /// The least and greatest value shown; on a logarithmic axis both are above zero.
+    /// The least and greatest value shown; above zero on a logarithmic axis.
     pub low: f64,
     pub high: f64,
-    /// Where on the paper, in pixels, `low` and `high` lie.
+    /// Pixels of `low` and `high`.
     pub from: f64,
     pub to: f64,
 }
 
-/// How the values of an axis are spaced, hence where its ticks belong.
+/// Spacing of the values of an axis, which determines its ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Spacing {
     /// At 1, 2 and 5 times a power of ten.
     Decimal,
-    /// At powers of two, or at multiples of one: sizes, sectors, queue depths.
+    /// At powers of two or their multiples: sizes, sectors, queue depths.
     Binary,
 }
 
-/// A tick: its value and its label, which is empty on a minor one.
+/// A tick with its value and label; minor ticks have an empty label.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tick {
     pub value: f64,
     pub label: String,
 }
 
-/// Whether a value can be shown on such an axis.
+/// Returns whether a value can be drawn on such an axis.
 pub(crate) fn drawable(value: f64, log: bool) -> bool {
     value.abs() <= LARGEST && (!log || value >= SMALLEST_ON_LOG)
 }
 
 impl Scale {
-    /// A scale over all of `values`, which may be empty or all alike; `roomy` leaves space about the curve and
-    /// begins at zero where that does not flatten it.
+    /// Creates a scale over `values`, which may be empty or equal; `roomy` leaves space around the curve and begins at
+    /// zero unless that flattens the curve.
     pub fn over(values: impl Iterator<Item = f64>, log: bool, roomy: bool) -> Self {
         let (mut low, mut high) = values
             .filter(|value| drawable(*value, log))
@@ -57,12 +57,12 @@ impl Scale {
         Self { log, low, high, from: 0.0, to: 1.0 }
     }
 
-    /// The same scale between two places on the paper.
+    /// Sets the pixels of both ends.
     pub fn between(self, from: f64, to: f64) -> Self {
         Self { from, to, ..self }
     }
 
-    /// Where `value` lies; none where it cannot be shown.
+    /// Returns the pixel of `value`; `None` where it cannot be drawn.
     pub fn place(&self, value: f64) -> Option<f64> {
         if !drawable(value, self.log) {
             return None;
@@ -75,10 +75,10 @@ impl Scale {
         Some(self.from + share * (self.to - self.from))
     }
 
-    /// Ticks at least `apart` pixels from each other; on a logarithmic axis with minor ones between.
+    /// Returns ticks at least `apart` pixels from each other; on a logarithmic axis with minor ones between.
     pub fn ticks(&self, axis: &Axis, spacing: Spacing, apart: f64) -> Vec<Tick> {
         let most = ((self.to - self.from).abs() / apart).clamp(1.0, 40.0);
-        // Ticks a step apart share one suffix; others have each their own.
+        // Evenly spaced ticks share one suffix; others have their own.
         let largest = self.low.abs().max(self.high.abs());
         let name = |value: f64, step: f64| {
             let like = if step == 0.0 { value.abs() } else { largest };
@@ -99,7 +99,7 @@ impl Scale {
         }
     }
 
-    /// Decades where there are many; 1, 2 and 5 in each where there are few; plain steps within one.
+    /// Returns ticks at decades over a wide range, at 1, 2 and 5 over some decades, and in even steps within one.
     fn log_ticks(&self, most: f64, name: impl Fn(f64, f64) -> Tick) -> Vec<Tick> {
         let decades = self.high.log10() - self.low.log10();
         if decades < 0.7 {
@@ -129,10 +129,10 @@ impl Scale {
 }
 
 fn around(low: f64, high: f64, roomy: bool) -> (f64, f64) {
-    // Below this a value is as good as zero, and spans could vanish.
+    // Smaller values count as zero, because their span could underflow.
     let (low, high) = if low.abs().max(high.abs()) < 1e-100 { (0.0, 0.0) } else { (low, high) };
     let span = high - low;
-    // Differences in the last digits are noise of the arithmetic.
+    // Differences in the last digits are rounding errors.
     if span <= 1e-9 * low.abs().max(high.abs()) {
         return match low {
             0.0 => (0.0, 1.0),
@@ -159,7 +159,7 @@ fn around_log(low: f64, high: f64, roomy: bool) -> (f64, f64) {
     (low / space, high * space)
 }
 
-/// The least pleasant step that gives at most `most` ticks over `span`.
+/// Returns the least round step that gives at most `most` ticks over `span`.
 fn step(span: f64, most: f64, spacing: Spacing) -> f64 {
     let least = span / most;
     if spacing == Spacing::Binary && least > 0.5 {
@@ -180,8 +180,8 @@ fn multiples(low: f64, high: f64, step: f64) -> Vec<f64> {
     (0..count).map(|n| (first + n as f64) * step + 0.0).collect()
 }
 
-/// A value as its tick shows it; `step` is the distance to the next one, zero where distances differ; the suffix
-/// is that of a value as large as `like`.
+/// Formats the label of a tick; `step` is the distance to the next one, zero where distances differ; the suffix is that
+/// of a value as large as `like`.
 fn label(value: f64, step: f64, like: f64, bytes: bool) -> String {
     if bytes && (1.0..=1e15).contains(&value) {
         return flashlane_base::units::format_bytes(value as u64);
@@ -200,19 +200,19 @@ fn label(value: f64, step: f64, like: f64, bytes: bool) -> String {
         _ => (1.0, ""),
     };
     let step = if step == 0.0 { value.abs() } else { step } / scale;
-    // One digit more than the step's first one, so that steps of 2.5 or of 15 read right.
+    // One more digit than the step's first, for steps such as 2.5 or 15.
     let digits = (1.0 - step.log10().floor()).clamp(0.0, 9.0) as usize;
     let text = format!("{:.digits$}", value / scale);
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     format!("{text}{suffix}")
 }
 
-/// Whether an axis counts bytes one by one.
+/// Returns whether the unit of an axis is the byte.
 pub(crate) fn is_bytes(axis: &Axis) -> bool {
     matches!(axis.unit.as_str(), "B" | "byte" | "bytes")
 }
 
-/// How the values of an axis are spaced: binary where they are powers of two, or run to one, or count bytes.
+/// Returns the spacing of values: binary where they are powers of two, whole numbers from zero up to one, or bytes.
 pub(crate) fn spacing(axis: &Axis, values: impl Iterator<Item = f64>) -> Spacing {
     let power = |value: f64| {
         (1.0..=1e15).contains(&value) && value.fract() == 0.0 && (value as u64).is_power_of_two()

@@ -1,4 +1,4 @@
-//! Any figure, however odd, becomes well-formed SVG whose every coordinate is a number.
+//! Any figure gives well-formed SVG with numbers for coordinates.
 
 use super::*;
 use flashlane_result::{Axis, Mark, Series};
@@ -58,7 +58,7 @@ fn figure() -> impl Strategy<Value = Figure> {
     )
 }
 
-/// Parses the drawing and checks that no number in it went astray.
+/// Parses the drawing and checks that its coordinates are numbers.
 fn check(svg: &str) {
     let document = roxmltree::Document::parse(svg).unwrap_or_else(|error| panic!("{error}\n{svg}"));
     for node in document.descendants() {

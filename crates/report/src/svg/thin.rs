@@ -1,7 +1,7 @@
-//! Fewer points where the paper cannot show more, without changing the picture.
+//! Reduces points without a visible change of the picture.
 
-/// Of a line's points on the paper, those to keep: within each column of pixels the first, lowest, highest and
-/// last, which covers the same pixels as all of them. Cost: one pass.
+/// Returns the indices of the points of a line to keep: the first, lowest, highest and last in each column of pixels,
+/// which cover the same pixels as all of them. Cost: one pass.
 pub(crate) fn line(points: &[(f64, f64)], enough: usize) -> Vec<usize> {
     if points.len() <= enough {
         return (0..points.len()).collect();
@@ -24,7 +24,8 @@ pub(crate) fn line(points: &[(f64, f64)], enough: usize) -> Vec<usize> {
     kept
 }
 
-/// Of single points on the paper, one for each cell of a grid, coarsened until at most `enough` are left.
+/// Returns the indices of single points to keep: one for each cell of a grid, coarsened until at most `enough` are
+/// left.
 pub(crate) fn scatter(points: &[(f64, f64)], enough: usize) -> Vec<usize> {
     let mut kept: Vec<usize> = (0..points.len()).collect();
     let mut cell = 1.0;

@@ -1,7 +1,7 @@
-//! A headless Chromium, driven over a pipe: the DevTools protocol is JSON with a zero byte between messages, so that
-//! neither a client nor a socket is needed.
+//! Drives a headless Chromium over a pipe: the DevTools protocol is JSON with a zero byte between messages, so that it
+//! needs neither a client library nor a socket.
 
-#![allow(dead_code, reason = "each of its users needs a part of it")]
+#![allow(dead_code, reason = "each user needs only a part")]
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write, stderr};
@@ -10,13 +10,13 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Where one is looked for, besides the path in `CHROMIUM`.
+/// Program names tried, unless `CHROMIUM` has a path.
 const NAMES: &[&str] = &["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
-/// How often a condition is looked at before it is given up, with a pause between.
+/// Number of checks of a condition before it fails, and the pause between them.
 const PATIENCE: u32 = 1200;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The browser to test with. That there is none is said, so that a test that did not run is seen.
+/// Finds the browser to test with, and reports on standard error if there is none, so that skipped tests are visible.
 pub fn find() -> Option<PathBuf> {
     let named = std::env::var_os("CHROMIUM").map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -24,7 +24,7 @@ pub fn find() -> Option<PathBuf> {
         .flat_map(|dir| NAMES.iter().map(move |name| dir.join(name)).collect::<Vec<_>>());
     let found = named.or_else(|| places.find(|place| place.is_file()));
     if found.is_none() {
-        // Past the test runner, which shows nothing of a test that passes.
+        // Bypasses the test runner, which hides the output of passing tests.
         let _ = writeln!(
             stderr(),
             "skipped: there is no Chromium (none of {NAMES:?} in PATH, and CHROMIUM names none)"
@@ -33,23 +33,23 @@ pub fn find() -> Option<PathBuf> {
     found
 }
 
-/// A browser with one tab. It ends when this is dropped.
+/// A browser with one tab, closed on drop.
 pub struct Browser {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
     session: String,
     last: u64,
-    /// What came without being asked for: console messages, exceptions, requests.
+    /// Events: console messages, exceptions, requests.
     pub events: Vec<Value>,
     _profile: tempfile::TempDir,
 }
 
 impl Browser {
-    /// Starts it with an empty profile.
+    /// Starts the browser with an empty profile.
     pub fn start(program: &Path) -> Self {
         let profile = tempfile::tempdir().expect("a directory for the profile");
-        // It reads from descriptor 3 and writes to 4; a shell puts our pipes there.
+        // The browser reads from descriptor 3 and writes to 4; a shell connects our pipes to these.
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$0\" \"$@\" 3<&0 4>&1 1>&2"])
             .arg(program)
@@ -81,7 +81,7 @@ impl Browser {
         browser
     }
 
-    /// Asks something of it and waits for the answer.
+    /// Calls a method and waits for its result.
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.last += 1;
         let mut message = json!({ "id": self.last, "method": method, "params": parameters });
@@ -102,7 +102,7 @@ impl Browser {
         }
     }
 
-    /// The tab's size, as a desk's or a phone's screen.
+    /// Sets the tab's size, of a desktop or a phone.
     pub fn resize(&mut self, width: u32, height: u32, mobile: bool) {
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile });
         self.call("Emulation.setDeviceMetricsOverride", metrics);
@@ -117,7 +117,7 @@ impl Browser {
         self.until(&format!("location.pathname.endsWith('/{name}') && document.readyState === 'complete'"));
     }
 
-    /// The value of an expression, awaited where it is a promise.
+    /// Evaluates an expression, and awaits it if it is a promise.
     pub fn value(&mut self, expression: &str) -> Value {
         let asked = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let answer = self.call("Runtime.evaluate", asked);
@@ -129,7 +129,7 @@ impl Browser {
     #[allow(clippy::disallowed_methods, reason = "the browser has a clock of its own")]
     pub fn until(&mut self, expression: &str) {
         for _ in 0..PATIENCE {
-            // While a page comes in there may be nothing to ask yet.
+            // A loading page may not have the elements yet.
             let asked = json!({ "expression": expression, "returnByValue": true });
             if self.call("Runtime.evaluate", asked)["result"]["value"] == true {
                 return;
@@ -139,7 +139,7 @@ impl Browser {
         panic!("this never came true: {expression}");
     }
 
-    /// Where the middle of an element is on the screen, after it has been scrolled there, and its size.
+    /// Scrolls an element into view. Returns its centre and size on the screen.
     pub fn place(&mut self, selector: &str) -> [f64; 4] {
         let script = format!(
             "(() => {{ const e = document.querySelector({}); e.scrollIntoView({{ block: 'center', behavior: 'instant' }}); \
@@ -155,7 +155,7 @@ impl Browser {
         self.call("Input.dispatchMouseEvent", event);
     }
 
-    /// Drags from one place to another.
+    /// Drags the mouse from one point to another.
     pub fn drag(&mut self, from: (f64, f64), to: (f64, f64)) {
         self.mouse("mouseMoved", from.0, from.1);
         self.mouse("mousePressed", from.0, from.1);
@@ -174,21 +174,22 @@ impl Browser {
         self.mouse("mouseReleased", x, y);
     }
 
-    /// Fingers on the screen; none lifts them.
+    /// Dispatches a touch event; no points lift all fingers.
     pub fn fingers(&mut self, kind: &str, points: &[(f64, f64)]) {
         let points: Vec<Value> =
             points.iter().enumerate().map(|(id, (x, y))| json!({ "x": x, "y": y, "id": id })).collect();
         self.call("Input.dispatchTouchEvent", json!({ "type": kind, "touchPoints": points }));
     }
 
-    /// A key by its name, or a character.
+    /// Presses a key, by its name or character.
     pub fn key(&mut self, key: &str) {
         for kind in ["keyDown", "keyUp"] {
             self.call("Input.dispatchKeyEvent", json!({ "type": kind, "key": key }));
         }
     }
 
-    /// Everything that a page should never cause: errors on the console, exceptions, requests of other than files.
+    /// Returns events that a page must not cause: errors on the console, exceptions, requests for other than local
+    /// files.
     pub fn complaints(&mut self) -> Vec<String> {
         self.value("0");
         let is_one = |event: &&Value| match event["method"].as_str().unwrap_or_default() {
@@ -209,7 +210,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.to.write_all(b"{\"id\":0,\"method\":\"Browser.close\"}\0");
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! A uFLIP result of any size, made up: the shape of a full run without the hours of one.
+//! A synthetic uFLIP result of any size, with the structure of a full run.
 
 use flashlane_base::Seed;
 use flashlane_report::{Report, Samples};
@@ -22,8 +22,8 @@ const BENCHMARKS: &[(&str, &str, &str, u64, f64)] = &[
 ];
 const REPETITIONS: u64 = 3;
 
-/// A result named `device` with about `requests` single requests, and these. Response times spread by a tenth, every
-/// hundredth is ten times as long, and one request of each run takes a second: what must not be lost.
+/// Returns a result of `device` with about `requests` requests, and its samples. Response times vary by a tenth, one in
+/// a hundred is ten times as long, and one request of each run takes a second.
 pub fn synthetic(device: &str, requests: usize, seed: u64) -> (Report, Samples) {
     let mut random = Seed(seed).derive("synthetic-uflip").source();
     let mut unit = move || random.unit();

@@ -1,4 +1,4 @@
-//! What a sweep found, in a sentence: which points differ, and the knee of a depth. `docs/sweeps.md` has the rules.
+//! The result of a sweep in a sentence: which points differ, and the knee of a depth. `docs/sweeps.md` has the rules.
 
 use super::{MEASURES, scalar, settings};
 use crate::document::{Cell, Tone};
@@ -8,10 +8,10 @@ use flashlane_result::sweep::{
 };
 use serde_json::json;
 
-/// Points that are named one by one; of more, the number.
+/// Most points named one by one; beyond that, some and the number of the others.
 const NAMED: usize = 4;
 
-/// The sentences.
+/// Returns the sentences.
 pub(super) fn summary(result: &SweepResult) -> String {
     let has_numbers = |row: &PointRow| matches!(row.status, PointStatus::Measured | PointStatus::Partial);
     if !result.rows.iter().any(has_numbers) {
@@ -26,7 +26,7 @@ pub(super) fn summary(result: &SweepResult) -> String {
     if knees.is_empty() {
         return differences;
     }
-    // A knee of points that do not differ is chance.
+    // A knee among points that do not differ is random.
     let none = verdict(result) == Some(Verdict::NoDifference);
     let first = none.then_some(differences).filter(|text| !text.is_empty());
     first.into_iter().chain(knees).collect::<Vec<_>>().join(" ")
@@ -36,7 +36,7 @@ fn verdict(result: &SweepResult) -> Option<Verdict> {
     result.comparison.as_ref().map(|comparison| comparison.verdict)
 }
 
-/// Which points differ by the metric that they were compared by.
+/// Says which points differ by the metric compared.
 fn compared(comparison: &Comparison, rows: &[PointRow]) -> Option<String> {
     let (title, field) = (&comparison.title, comparison.field.as_str());
     let standing = |wanted: Standing| {
@@ -105,15 +105,15 @@ fn compared(comparison: &Comparison, rows: &[PointRow]) -> Option<String> {
     })
 }
 
-/// From this difference on a factor says more than a percentage.
+/// Difference from which it is shown as a factor, not a percentage.
 const FACTOR_FROM: f64 = 10.0;
 
-/// A difference as a factor of the best, where it is so large that a percentage says little.
+/// Formats a large difference as a factor of the best.
 fn factor(difference: f64) -> Option<String> {
     (difference >= FACTOR_FROM).then(|| format!("x {}", plain_value("", &json!((1.0 + difference).round()))))
 }
 
-/// By how much points are worse, from the least to the most of them.
+/// Formats the range by which points are worse.
 fn by(least: f64, most: f64) -> String {
     match (factor(least), factor(most)) {
         (Some(least), Some(most)) if least == most => most,
@@ -124,7 +124,7 @@ fn by(least: f64, most: f64) -> String {
     }
 }
 
-/// How far means lie apart.
+/// Formats the difference of means.
 fn apart(difference: f64) -> String {
     factor(difference).unwrap_or_else(|| format!("{} apart", share(difference)))
 }
@@ -137,7 +137,7 @@ fn list(names: &[String]) -> String {
     }
 }
 
-/// Where more depth gains little.
+/// Describes the depth beyond which more gains little.
 fn knee(knee: &Knee) -> String {
     let point = settings(&knee.point);
     let of = if point.is_empty() { String::new() } else { format!("With {point}: ") };
@@ -154,7 +154,7 @@ fn knee(knee: &Knee) -> String {
     )
 }
 
-/// A share in percent, in as many digits as it has meaning.
+/// Formats a share in percent, with more digits below 10%.
 pub(super) fn share(share: f64) -> String {
     match share * 100.0 {
         percent if percent < 0.005 => "0%".into(),
@@ -164,7 +164,7 @@ pub(super) fn share(share: f64) -> String {
     }
 }
 
-/// How a row compares with the best: by how much more or less it has than that.
+/// Formats how a row compares with the best.
 pub(super) fn standing(result: &SweepResult, row: &PointRow) -> Cell {
     let Some(Compared { standing, difference, .. }) = row.compared else {
         return Cell::text("–").tone(Tone::Muted);
@@ -174,7 +174,7 @@ pub(super) fn standing(result: &SweepResult, row: &PointRow) -> Cell {
     let difference = factor(difference).unwrap_or_else(|| format!("{sign}{}", share(difference)));
     let name = exact(&scalar(standing));
     match (standing, verdict(result)) {
-        // Where nothing differs there is no best.
+        // Without differences there is no best point.
         (Standing::Best | Standing::NoDifference, Some(Verdict::NoDifference)) => {
             Cell::exact("no difference", name).tone(Tone::Muted)
         }
@@ -259,7 +259,7 @@ mod tests {
             "The knee is at a depth of 16: 81,920 requests a second, p99 410 µs, 97% of the best measured."
         );
         assert!(said(true).contains("more may be better"), "{}", said(true));
-        // Where the points do not differ, that comes first.
+        // The summary begins with the absence of a difference.
         let alike = json!({ "point": {}, "status": "measured", "reason": null, "iops": 1e4,
             "compared": { "standing": "best", "difference": 0.0, "half_width": null } });
         let knee = json!({ "key": "workload.depth", "point": {}, "depth": 1.0, "iops": 1e4, "share": 1.0,

@@ -1,4 +1,4 @@
-// The run that is looked at: a list for each level of its name, each offering what the ones before it leave.
+// Selects a run: a list for each level of its name, with the values that the lists before it allow.
 
 class Choice {
   constructor(bar, samples, chosen) {
@@ -25,7 +25,7 @@ class Choice {
     this.chosen(at);
   }
 
-  // The run that agrees with the lists up to the changed one, and with as many of the others as it can.
+  // Opens the run that matches the lists up to the changed one, and most of the others.
   #pick(level) {
     const wanted = this.lists.map((list) => list.value);
     const agree = (run) => {

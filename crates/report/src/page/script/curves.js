@@ -1,15 +1,15 @@
-// The curves of a figure: what of them lies in a range, their paths, and the values at a place.
+// The curves of a figure: their range, their paths, and their values at a position.
 
-// Points of one series in view beyond which only what the paper can show is drawn.
+// Most points of a series in view that are drawn without thinning.
 const ENOUGH = 1500;
-// Up to here single points are hollow rings; beyond, dots.
+// Most single points drawn as hollow rings; more are drawn as dots.
 const RINGS = 120;
 
 class Curves {
   constructor({ x, y, series, marks }) {
     Object.assign(this, { x, y, series, marks: marks || [] });
     this.hidden = new Set();
-    // The first of several at one x is the one that is told.
+    // Of several points at one x the first is read out.
     for (const s of series) s.sorted = s.points.slice().sort((a, b) => a[0] - b[0]);
     this.#collect();
   }
@@ -24,7 +24,7 @@ class Curves {
     this.stops = [...new Set(shown.flatMap((s) => s.sorted.map((p) => p[0])))].sort((a, b) => a - b);
   }
 
-  // The least and greatest values in a range of the horizontal axis, or in all of it.
+  // Returns the least and greatest values in a range of the horizontal axis, or in all of it.
   heights(range) {
     let low = Infinity, high = -Infinity;
     this.series.forEach((s, at) => {
@@ -39,7 +39,7 @@ class Curves {
     return [low, high];
   }
 
-  // The range of the horizontal axis after a change from or to logarithmic.
+  // Returns the range of the horizontal axis after a change from or to a logarithmic scale.
   widths() {
     const xs = this.series.flatMap((s) => s.points.map((p) => p[0])).concat(this.marks.map((m) => m.x));
     const shown = xs.filter((x) => drawable(x, this.x.log));
@@ -53,7 +53,7 @@ class Curves {
   #curve(s, at, X, Y) {
     const paper = s.points.filter(([x, y]) => drawable(x, X.log) && drawable(y, Y.log)).map(([x, y]) => [X.place(x), Y.place(y)]);
     const inside = ([x]) => x >= X.from - 1 && x <= X.to + 1;
-    // A line also needs the points on either side of the view.
+    // A line also needs the next point on either side of the view.
     let seen = paper.filter((p, n) => inside(p) || (!s.scatter && ((paper[n - 1] && inside(paper[n - 1])) || (paper[n + 1] && inside(paper[n + 1])) || straddles(p, paper[n + 1], X))));
     seen = thinned(seen, s.scatter);
     if (!seen.length) return "";
@@ -72,7 +72,7 @@ class Curves {
     return `${begin}${path(2, line, dash)}${dotted}${this.#intervals(s, X, Y)}</g>`;
   }
 
-  // Thin lines with ends, over the points.
+  // Draws the intervals as thin lines with ends, over the points.
   #intervals(s, X, Y) {
     const one = ([from, to], n) => {
       const [at] = s.points[n];
@@ -84,7 +84,7 @@ class Curves {
     return d && `<path stroke-width="1.2" d="${d}"/>`;
   }
 
-  // Position among the stops that lies nearest.
+  // Returns the index of the nearest stop.
   nearest(X, px) {
     const where = (at) => X.place(this.stops[at]);
     let low = 0, high = this.stops.length - 1;
@@ -96,7 +96,7 @@ class Curves {
     return low > 0 && px - where(low - 1) < where(low) - px ? low - 1 : low;
   }
 
-  // What there is to say at a stop: where, a heading, and a row a series.
+  // Returns the read-out at a stop: its position, a heading, and a row per series.
   read(at, X) {
     const value = this.stops[at], px = X.place(value);
     const unit = (axis, v) => (axis.bytes ? bytes(v) : number(v) + (axis.unit && ` ${axis.unit}`));
@@ -104,7 +104,7 @@ class Curves {
     this.series.forEach((s, n) => {
       if (this.hidden.has(n) || !s.sorted.length) return;
       const near = nearestPoint(s.sorted, value);
-      // A series without a point here says nothing here.
+      // A series without a point here has no row.
       if (Math.abs(X.place(near[0]) - px) > 2) return;
       rows.push({ class: s.class, name: s.name || this.y.label, text: unit(this.y, near[1]), y: near[1] });
     });
@@ -124,8 +124,8 @@ function nearestPoint(sorted, x) {
   return low > 0 && x - sorted[low - 1][0] < sorted[low][0] - x ? sorted[low - 1] : sorted[low];
 }
 
-// Of points on the paper what covers the same pixels: of a line the first, lowest, highest and last in each column,
-// of single points one a pixel.
+// Thins points without a visible change: of a line the first, lowest, highest and last in each column of pixels, of
+// single points one per pixel.
 function thinned(points, scatter) {
   if (points.length <= ENOUGH) return points;
   if (scatter) {

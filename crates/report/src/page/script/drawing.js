@@ -1,4 +1,4 @@
-// A plot as the content of an SVG element: grid, axes, marks and curves, laid out as svg/plot.rs does.
+// Draws a plot as the content of an SVG element: grid, axes, marks and curves, laid out as in svg/plot.rs.
 
 const ruler = document.createElement("canvas").getContext("2d");
 ruler.font = "12px system-ui, sans-serif";
@@ -6,7 +6,7 @@ const textWidth = (text) => ruler.measureText(text).width;
 
 const LINE = 16;
 
-// Where things are for a range of both axes in a frame.
+// Lays out a plot for a range of both axes in a frame.
 function layout(model, range, frame) {
   const bottom = frame.height - 42;
   const y = new Scale(model.y.log, ...range.y, bottom, 26);
@@ -18,7 +18,7 @@ function layout(model, range, frame) {
   return { X, Y, yTicks, xTicks: ticks(X, model.x, model.x.bytes ? 56 : 44), markLabels };
 }
 
-// The labels of vertical marks in view, side by side where they fit.
+// Places the labels of vertical marks in view, side by side where they fit.
 function labels(marks, X, width) {
   const ends = [-Infinity, -Infinity], placed = [];
   const inView = marks.filter((mark) => mark.y === undefined && mark.label && mark.x >= X.low && mark.x <= X.high);
@@ -74,7 +74,7 @@ function drawing(model, plan, frame, clip) {
   return out;
 }
 
-// The axis' name; ticks in KiB say the unit themselves.
+// Returns the axis' name, with the unit unless the ticks contain it (KiB).
 function name(axis, ticks) {
   const told = axis.bytes && ticks.some((tick) => tick.label.endsWith("B"));
   return axis.unit && !told ? `${axis.label} (${axis.unit})` : axis.label;

@@ -1,7 +1,7 @@
-// A run is chosen, its single requests are drawn, a part is brushed, and that part's distribution is told.
+// Explores samples: draws the chosen run, and the distribution of the part selected.
 
 const QUANTILES = [["p50", 0.5], ["p90", 0.9], ["p99", 0.99], ["p99.9", 0.999], ["Longest", 1]];
-// Bins of the histogram over the brushed part's range.
+// Bins of the histogram over the range of the part selected.
 const BINS = 60;
 
 class Explorer {
@@ -54,7 +54,7 @@ class Explorer {
       this.state.textContent = `The samples could not be unpacked: ${error.message}`;
       return;
     }
-    // Another may have been chosen meanwhile.
+    // Another run may have been chosen meanwhile.
     if (this.opening !== at) return;
     for (const d of [this.detail, this.histogram, this.tail]) this.#fit(d);
     const scatter = new ScatterPlot(this.canvas, this.samples, run);
@@ -90,7 +90,7 @@ class Explorer {
     else this.#viewed();
   }
 
-  // What follows the view: the overview, the ends in figures, and a moment later the distribution.
+  // Updates the overview, the inputs of the range, and after a delay the distribution.
   #viewed() {
     const { view, full, model } = this.plot, range = view.x || full.x;
     this.overview.show(view.x);
@@ -101,7 +101,7 @@ class Explorer {
     this.later = setTimeout(() => this.#distribute(), 60);
   }
 
-  // Counts by code: exact for what the page carries, and quick for millions.
+  // Counts by code: exact for the codes in the page, and fast for millions.
   #distribute() {
     const { model, view } = this.plot, { run, samples } = model, [from, to] = model.within(view.x);
     const kinds = samples.kinds.map((kind) => ({ ...kind, counts: new Uint32Array(65536), requests: 0, sum: 0 }));
@@ -155,7 +155,7 @@ class Explorer {
   }
 }
 
-// The code below or at which a share of the requests lies.
+// Returns the code at or below which a share of the requests lies.
 function quantile(kind, share) {
   const wanted = Math.max(1, Math.ceil(share * kind.requests));
   let seen = 0;
@@ -168,7 +168,7 @@ const codesOf = (kind) => {
   return codes;
 };
 
-// Percent of all requests in each of equal steps on a logarithmic axis, as outlines of bars.
+// Returns the percentage of all requests in equal steps of a logarithmic axis, as outlines of bars.
 function bins(kind, all, times) {
   const codes = codesOf(kind);
   if (!codes.length) return [];
@@ -185,7 +185,7 @@ function bins(kind, all, times) {
   return points.concat([[ms(sums.length), 0]]);
 }
 
-// Percent of a kind's requests that took longer than each response time.
+// Returns the percentage of a kind's requests that took longer than each response time.
 function beyond(kind, times) {
   let left = kind.requests;
   const points = [];

@@ -1,9 +1,9 @@
-// The page's figures: what the server drew becomes a plot that answers.
+// The page's figures: makes the drawings interactive.
 
 function figures() {
   const groups = new Map();
   for (const figure of document.querySelectorAll("figure[id]")) {
-    // Bars have no range to be zoomed.
+    // Bars cannot be zoomed.
     if (figure.querySelector(".still")) continue;
     const box = figure.querySelector(".plot"), data = JSON.parse(figure.querySelector("script").textContent);
     const drawings = [...box.querySelectorAll("svg.chart")].map((svg) => {
@@ -32,7 +32,7 @@ function legend(figure, plot) {
   }
 }
 
-// A button for each axis, and one that shows everything again.
+// Adds a button for each axis, and one that shows everything.
 function tools(figure, plot) {
   const bar = element(null, "div", { className: "tools" });
   plot.box.before(bar);

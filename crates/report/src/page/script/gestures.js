@@ -1,12 +1,13 @@
-// Mouse, fingers and keys on a plot.
+// Mouse, touch and keys on a plot.
 //
-// Mouse: dragging brushes a part to see (sideways only, or a box), with Shift it moves the view; Ctrl and the wheel
-// zoom; a double click shows everything. Fingers: two zoom, one moves what is zoomed and reads what is not, and the
-// page still scrolls up and down. Keys: arrows read, + and - zoom, Shift with arrows moves, Escape shows everything.
+// Mouse: dragging selects a part to zoom into (horizontal, or a box), with Shift it moves the view; Ctrl and the wheel
+// zoom; a double click shows everything. Touch: two fingers zoom, one moves a zoomed plot and reads values in others,
+// and the page still scrolls vertically. Keys: arrows read values, + and - zoom, Shift with arrows moves, Escape shows
+// everything.
 
 // A drag shorter than this is a click.
 const SLIP = 6;
-// A drag that is no higher than this says nothing of heights.
+// A drag lower than this selects no vertical range.
 const FLAT = 28;
 
 class Gestures {
@@ -26,7 +27,7 @@ class Gestures {
     on("blur", () => plot.hide());
   }
 
-  // A place on the screen as a place in the drawing.
+  // Converts a point on the screen to one in the drawing.
   #place(event) {
     const { svg, frame } = this.plot.drawing;
     const area = svg.getBoundingClientRect(), ratio = frame.width / area.width;
@@ -51,7 +52,7 @@ class Gestures {
     try {
       this.plot.box.setPointerCapture(event.pointerId);
     } catch {
-      // A pointer that is gone already needs no capture.
+      // A pointer that has left needs no capture.
     }
   }
 
@@ -90,7 +91,7 @@ class Gestures {
     this.#band();
   }
 
-  // The part being brushed.
+  // Draws the selection.
   #band(from, to) {
     const { svg, plan } = this.plot.drawing;
     svg.querySelector(".brush")?.remove();
@@ -104,7 +105,7 @@ class Gestures {
   }
 
   #wheel(event) {
-    // Without Ctrl the wheel is the page's. A pinch on a touchpad comes as a wheel with Ctrl.
+    // Without Ctrl the wheel scrolls the page. A touchpad pinch is a wheel event with Ctrl.
     if (!event.ctrlKey) return;
     event.preventDefault();
     this.plot.zoom(2 ** (-event.deltaY / 120), this.#place(event).x);

@@ -1,4 +1,4 @@
-// Numbers and times as people read them.
+// Formats numbers and times for readers.
 
 const number = (v) =>
   v !== 0 && (Math.abs(v) < 1e-4 || Math.abs(v) >= 1e15)

@@ -1,4 +1,4 @@
-// The whole run in small under the plot, with the part in view, which can be moved, made wider, or drawn anew.
+// Overview of the whole run below the plot, with the part in view, which can be moved, resized or redrawn.
 
 const OVERVIEW_HEIGHT = 48;
 
@@ -18,7 +18,7 @@ class Overview {
     this.draw(above);
   }
 
-  // Under the scale of the plot above it.
+  // Draws the overview, aligned with the plot above.
   draw(above) {
     if (!this.scatter) return;
     this.box.style.marginLeft = `${above.from}px`;

@@ -1,14 +1,14 @@
-// One plot on the page: what of it is in view, and the read-out at the pointer or the arrow keys.
+// One plot on the page: the range in view, and the read-out at the pointer or by the arrow keys.
 //
-// A model says what is drawn: its axes, marks, `heights(range)`, `draw(X, Y)`, `nearest`, `read`; one that paints on
-// a canvas has a `paint` too. Drawings are the same plot in several frames, of which the style shows one.
+// A model supplies the content: axes, marks, `heights(range)`, `draw(X, Y)`, `nearest`, `read`; one that uses a canvas
+// has `paint` too. Drawings are the same plot in several frames, of which the style shows one.
 
 class Plot {
   static #count = 0;
 
   constructor(box, model, drawings, full) {
     Object.assign(this, { box, model, drawings, full });
-    // Plots in a group show one range.
+    // Plots in a group share one range.
     this.group = [this];
     this.view = { x: null, y: null };
     this.at = -1;
@@ -27,7 +27,7 @@ class Plot {
     return this.drawings.find((d) => d.svg.getBoundingClientRect().width > 0) || this.drawings[0];
   }
 
-  // The horizontal scale of what is to be seen, which may not be drawn yet.
+  // The horizontal scale of the range in view, which may not be drawn yet.
   get X() {
     const { from, to } = this.drawing.plan.X;
     return new Scale(this.model.x.log, ...(this.view.x || this.full.x), from, to);
@@ -37,7 +37,7 @@ class Plot {
     return Boolean(this.view.x || this.view.y);
   }
 
-  // Shows a range, null for all of it; a height that is left open follows what is in view.
+  // Shows a range, null for all; a null vertical range fits the values in view.
   show(x, y = null) {
     for (const plot of this.group) {
       plot.view = { x, y };
@@ -71,7 +71,7 @@ class Plot {
         for (const at of model.hidden) for (const curve of d.svg.querySelectorAll(`[data-series="${at}"]`)) curve.classList.add("off");
       } else {
         d.plan = layout(model, ranges, d.frame);
-        // A name of its own for each: one that is not shown clips by its own size.
+        // Each drawing needs its own clip path: a hidden one clips by its own size.
         d.svg.innerHTML = drawing(model, d.plan, d.frame, `${this.clip}-${at}`);
       }
       model.paint?.(d.plan, d.frame);
@@ -79,20 +79,20 @@ class Plot {
     this.box.dispatchEvent(new CustomEvent("viewed"));
   }
 
-  // A curve more or less.
+  // Shows or hides a curve.
   toggle(at) {
     this.hide();
     this.model.toggle(at);
     this.redraw();
   }
 
-  // An axis to a logarithmic scale and back.
+  // Toggles an axis between linear and logarithmic.
   setLog(axis, log) {
     for (const plot of this.group) plot.model[axis].log = log;
     const widths = this.group.map((plot) => plot.model.widths());
     const x = [Math.min(...widths.map((w) => w[0])), Math.max(...widths.map((w) => w[1]))];
     for (const plot of this.group) {
-      // What the page came with is not this any more.
+      // The drawing in the page has another scale.
       plot.changed = true;
       plot.full = { x: axis === "x" ? x : plot.full.x, y: null };
     }
@@ -105,7 +105,7 @@ class Plot {
     for (const d of this.drawings) d.svg.querySelector(".guide")?.remove();
   }
 
-  // The read-out at a stop of the model.
+  // Shows the read-out at a stop of the model.
   tell(at) {
     const { plan, svg, frame } = this.drawing;
     if (!this.model.stops.length || !plan) return this.hide();
@@ -135,7 +135,7 @@ class Plot {
     this.tip.style.transform = `translate(${clamp(left, 0, Math.max(0, room))}px,${plan.Y.to * ratio}px)`;
   }
 
-  // One stop further, into view where that is another part.
+  // Moves by one stop, and into view.
   step(to) {
     const { X } = this.drawing.plan;
     if (this.at < 0 && this.view.x) to = this.model.nearest(X, to < 0 || to >= this.model.stops.length ? X.to : X.from, null);
@@ -149,7 +149,7 @@ class Plot {
     this.tell(at);
   }
 
-  // Shows the part between two places of the drawing.
+  // Shows the range between two points of the drawing.
   brush(x0, x1, y0, y1) {
     const { X } = this, { Y } = this.drawing.plan, inside = (x) => clamp(x, X.from, X.to);
     const x = x0 === undefined ? this.view.x : X.range(inside(Math.min(x0, x1)), inside(Math.max(x0, x1)), this.full.x);
@@ -162,7 +162,7 @@ class Plot {
     return x && x[1] - x[0] < least && !this.model.x.log ? [(x[0] + x[1] - least) / 2, (x[0] + x[1] + least) / 2] : x;
   }
 
-  // Larger or smaller about a place of the drawing.
+  // Zooms around a point of the drawing.
   zoom(factor, about) {
     const { X } = this;
     about ??= (X.from + X.to) / 2;

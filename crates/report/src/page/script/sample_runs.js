@@ -1,12 +1,12 @@
-// Single requests as the page carries them: response times on a logarithmic scale in 16 bits, in byte planes,
-// deflated, in base64 (page/samples.rs writes them). A block is unpacked when a run in it is first looked at.
+// Samples in the page: response times on a logarithmic scale in 16 bits, in byte planes, deflated, in base64 (written
+// by page/samples.rs and sample_runs.rs). A block is unpacked when one of its runs is first opened.
 
 class SampleRuns {
   constructor(section) {
     Object.assign(this, JSON.parse(section.querySelector("script.runs").textContent));
     this.blocks = document.querySelectorAll(`script[data-of="${section.querySelector("script.runs").dataset.blocks}"]`);
     this.unpacked = new Map();
-    // The response time of each code, in ns: 0, then a step up each.
+    // Response time of each code, in ns: 0, then a factor of `step` each.
     this.times = new Float64Array(65536).map((_, code) => (code ? this.step ** (code - 1) : 0));
   }
 
@@ -15,7 +15,7 @@ class SampleRuns {
     const packed = new Uint8Array(text.length);
     for (let n = 0; n < text.length; n++) packed[n] = text.charCodeAt(n);
     const inflate = new DecompressionStream("deflate"), writer = inflate.writable.getWriter();
-    // What is wrong with them is told where they are read.
+    // Errors are reported where the data is read.
     writer.write(packed).catch(() => {});
     writer.close().catch(() => {});
     const planes = this.timed ? 7 : this.kinds.length > 1 ? 3 : 2;
@@ -28,11 +28,11 @@ class SampleRuns {
     }
   }
 
-  // A run: codes of its response times, and times and kinds of its requests where they were kept.
+  // Returns a run: codes of its response times, and times and kinds of its requests if recorded.
   async run(at) {
     const run = this.runs[at], { block, first, count } = run;
     if (!this.unpacked.has(block)) {
-      // What was looked at a while ago is unpacked again.
+      // Only the last blocks stay unpacked.
       if (this.unpacked.size > 7) this.unpacked.delete(this.unpacked.keys().next().value);
       this.unpacked.set(block, this.#block(block));
     }

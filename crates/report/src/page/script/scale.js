@@ -1,4 +1,4 @@
-// From a value to a place on the paper and back, and where the ticks belong: as svg/scale.rs, for ranges chosen here.
+// Scales between values and pixels, and ticks: as svg/scale.rs, for the ranges in view.
 
 class Scale {
   constructor(log, low, high, from, to) {
@@ -19,7 +19,7 @@ class Scale {
     return this.log ? this.low * (this.high / this.low) ** share : this.low + share * (this.high - this.low);
   }
 
-  // The range that lies between two places, kept within another range without losing its width on the paper.
+  // Returns the range between two pixels, moved into another range without a change of its width in pixels.
   range(from, to, within) {
     const whole = new Scale(this.log, within[0], within[1], this.place(within[0]), this.place(within[1]));
     if (Math.abs(to - from) >= Math.abs(whole.to - whole.from)) return null;
@@ -31,7 +31,7 @@ class Scale {
 
 const drawable = (value, log) => Math.abs(value) <= 1e100 && (!log || value >= 1e-100);
 
-// A range about values, beginning at zero where that does not flatten the curve.
+// Returns a range around values that begins at zero unless that flattens the curve.
 function roomy(low, high, log) {
   if (!(low <= high)) return log ? [1, 10] : [0, 1];
   if (log) {
@@ -46,7 +46,7 @@ function roomy(low, high, log) {
   return [from && from - space, to && to + space];
 }
 
-// The least pleasant step that gives at most `most` ticks over `span`.
+// Returns the least round step that gives at most `most` ticks over `span`.
 function pleasant(span, most, binary) {
   const least = span / most;
   if (binary && least > 0.5) return 2 ** Math.ceil(Math.log2(least));
@@ -90,7 +90,7 @@ function ticks(scale, axis, apart) {
   return all;
 }
 
-// A value as its tick shows it; `step` is the distance to the next one, zero where distances differ.
+// Formats the label of a tick; `step` is the distance to the next one, zero where distances differ.
 function label(value, step, like, isBytes) {
   if (isBytes && value >= 1 && value <= 1e15) return bytes(value);
   const size = Math.max(Math.abs(value), step);

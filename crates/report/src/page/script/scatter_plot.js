@@ -1,6 +1,6 @@
-// The single requests of a run as a plot: every one in view has its place on a canvas, however many there are.
+// Scatter plot of the samples of a run, on a canvas: every sample in view is drawn.
 
-// With so many in view each is a ring's worth of pixels, with more a few, with many one.
+// Up to this many samples in view are drawn as large points, up to MIDDLE as medium ones, more as single pixels.
 const LARGE = 1200;
 const MIDDLE = 40000;
 
@@ -17,7 +17,7 @@ class ScatterPlot {
     if (run.ignored > 0 && run.ignored < codes.length) this.marks.push({ x: this.place(run.ignored), label: "measured from here" });
   }
 
-  // Where request `at` lies on the horizontal axis.
+  // Horizontal value of request `at`.
   place(at) {
     return this.timed ? this.run.times[at] : at;
   }
@@ -31,7 +31,7 @@ class ScatterPlot {
     return [0, this.full[1]];
   }
 
-  // The first request at or after a value of the horizontal axis.
+  // Index of the first request at or after a horizontal value.
   index(x) {
     const { times, codes } = this.run;
     if (!times) return clamp(Math.ceil(x), 0, codes.length);
@@ -44,7 +44,7 @@ class ScatterPlot {
     return low;
   }
 
-  // The requests in a range: from, and up to but without.
+  // Indices of the requests in a range: first, and end (exclusive).
   within(range) {
     if (!range) return [0, this.run.codes.length];
     const end = this.index(range[1]);
@@ -76,7 +76,7 @@ class ScatterPlot {
     return "";
   }
 
-  // Counts the requests on each pixel, then colours the pixels: no outlier is lost, and where many lie it is darker.
+  // Counts the requests on each pixel, then colours the pixels: no outlier is lost, and dense areas are darker.
   paint({ X, Y }, frame) {
     const { canvas, run } = this, ratio = devicePixelRatio || 1;
     const wide = (canvas.width = Math.round(frame.width * ratio)), high = (canvas.height = Math.round(frame.height * ratio));
@@ -106,10 +106,10 @@ class ScatterPlot {
   }
 
   #colour(layers, wide, high, count) {
-    // Not laid out yet, or not on paper.
+    // Not laid out yet, or being printed.
     if (!(wide > 0 && high > 0)) return;
     const context = this.canvas.getContext("2d"), image = context.createImageData(wide, high), { data } = image;
-    // One alone must be seen; of many the number shows.
+    // A single request must be visible; with many the density is.
     const one = count <= LARGE ? 230 : count <= MIDDLE ? 180 : 140;
     const colours = this.samples.kinds.map((kind) => colourOf(kind.class));
     const most = new Uint16Array(wide * high);
@@ -118,7 +118,7 @@ class ScatterPlot {
       const [r, g, b] = colours[kind];
       for (let pixel = 0; pixel < layer.length; pixel++) {
         const hits = layer[pixel];
-        // A pixel has the colour of those it has most of; of equals, every other one.
+        // A pixel has the colour of its most frequent kind; equal kinds alternate.
         if (!hits || hits < most[pixel] || (hits === most[pixel] && (pixel + Math.floor(pixel / wide)) % 2)) continue;
         most[pixel] = hits;
         const at = pixel * 4;
@@ -150,7 +150,7 @@ class ScatterPlot {
   }
 }
 
-// A series' colour as the style has it now.
+// The current colour of a series in the style.
 function colourOf(name) {
   const probe = element(document.body, "i", { className: name });
   const colour = getComputedStyle(probe).color.match(/[\d.]+/g).map(Number);

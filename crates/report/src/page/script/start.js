@@ -1,8 +1,8 @@
-// The page is complete without scripts, but for single requests; with them its plots answer.
+// Starts the script: plots react to the reader, and samples are drawn. The rest of the page needs no script.
 
 figures();
 for (const section of document.querySelectorAll("section.samples")) {
-  // Unpacking and drawing wait until somebody comes near.
+  // Samples are unpacked and drawn when the reader scrolls near them.
   new IntersectionObserver(([seen], observer) => {
     if (!seen.isIntersecting) return;
     observer.disconnect();
