@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_needs_quotes_gets_them() {
+    fn only_special_fields_are_quoted() {
         assert_eq!(
             csv_line(["plain", "a,b", "say \"so\"", "", " x"]),
             "plain,\"a,b\",\"say \"\"so\"\"\",,\" x\"\r\n"

@@ -61,7 +61,7 @@ impl<'a> Directory<'a> {
         let holds = match head {
             Some(Head { files: Some(files), .. }) => {
                 // A listed name cannot lead out of the directory.
-                listed.extend(files.into_iter().filter(|name| is_a_results(name)));
+                listed.extend(files.into_iter().filter(|name| is_result_file(name)));
                 listed.insert(RESULT.to_owned());
                 Holds::Result
             }
@@ -112,7 +112,7 @@ impl<'a> Directory<'a> {
     }
 
     /// Adds a file to those owned.
-    pub(crate) fn owns(&mut self, name: &str) {
+    pub(crate) fn own(&mut self, name: &str) {
         self.listed.insert(name.to_owned());
     }
 
@@ -132,7 +132,7 @@ impl<'a> Directory<'a> {
 }
 
 /// Returns whether a result can have a file of this name.
-fn is_a_results(name: &str) -> bool {
+fn is_result_file(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let figure =
         name.strip_suffix(".svg").is_some_and(|stem| !stem.starts_with('.') && stem.chars().all(plain));

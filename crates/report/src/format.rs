@@ -166,7 +166,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_name_says_how_its_value_is_shown() {
+    fn suffix_of_a_name_determines_the_format() {
         for (name, value, words, shown) in [
             ("chunk_size_bytes", json!(4096), "Chunk size", "4 KiB"),
             ("highest_bytes", json!(3_900_000_000_000_000_000_u64), "Highest", "3.38 EiB"),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_one_is_a_hundred_percent() {
+    fn only_one_is_a_hundred_percent() {
         assert_eq!(percent(1.0), "100%");
         assert_eq!(percent(0.9999), "99.9%");
         assert_eq!(percent(0.98), "98%");

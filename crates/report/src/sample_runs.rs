@@ -161,13 +161,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_code_is_within_a_twentieth_of_a_percent(ns in prop_oneof![any::<u64>(), 0..10_000_000_u64]) {
+        fn code_error_is_below_a_twentieth_of_a_percent(ns in prop_oneof![any::<u64>(), 0..10_000_000_u64]) {
             let back = time_ns(code(ns));
             prop_assert!((back - ns as f64).abs() <= 0.000_5 * ns as f64, "{ns} {back}");
         }
 
         #[test]
-        fn a_block_gives_back_times_and_kinds(
+        fn block_preserves_times_and_kinds(
             mut submitted_ns in prop::collection::vec(0..u64::MAX / 2, 1..200), kind in 0..4_u64,
         ) {
             submitted_ns.sort_unstable();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_put_in_order_and_unknown_operations_refused() {
+    fn requests_are_sorted_and_unknown_operations_refused() {
         assert!(SampleRuns::over_time(&[], &[], &[]).is_none());
         assert!(SampleRuns::over_time(&[1, 2], &[1, 1], &[0, 9]).is_none());
         let samples = SampleRuns::over_time(&[20, 10], &[7, 8], &[0, 1]).unwrap();

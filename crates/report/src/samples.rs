@@ -224,7 +224,7 @@ mod tests {
     use parquet::record::RowAccessor;
 
     #[test]
-    fn what_is_written_can_be_read_again() {
+    fn written_samples_are_read_back() {
         let samples = Samples::new()
             .with_u64("latency_ns", vec![1, u64::MAX, 25_000])
             .and_then(|samples| samples.with_f64("share", vec![0.5, -1.0, f64::INFINITY]))
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_of_several_groups_are_read_whole_and_a_damaged_file_is_refused() {
+    fn several_row_groups_are_read_and_damage_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("samples.parquet");
         assert_eq!(Samples::read(&path).unwrap(), None);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn no_samples_are_a_valid_file() {
+    fn file_without_samples_is_valid() {
         let mut bytes = Vec::new();
         Samples::new().with_u64("latency_ns", vec![]).unwrap().write(&mut bytes).unwrap();
         let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_do_not_fit_are_refused_by_name() {
+    fn invalid_column_is_refused_by_name() {
         let samples = || Samples::new().with_u64("a", vec![1, 2]).unwrap();
         for (name, values) in
             [("b", vec![1]), ("a", vec![1, 2]), ("", vec![1, 2]), ("b;c", vec![1, 2]), ("1", vec![1, 2])]

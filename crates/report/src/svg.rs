@@ -14,7 +14,7 @@ mod thin;
 
 pub(crate) use bars::is_bars;
 pub(crate) use lettering::escape;
-pub(crate) use palette::{class, dash_lengths, swatch, worth_a_legend};
+pub(crate) use palette::{class, dash_lengths, needs_legend, swatch};
 pub(crate) use plot::{Frame, Plot};
 pub(crate) use scale::{Scale, Spacing, is_bytes, spacing};
 
@@ -44,7 +44,7 @@ pub fn svg_of_width(figure: &Figure, width: f64) -> String {
         body += &text("title", MARGIN, y, &line);
     }
     y += 10.0;
-    if worth_a_legend(figure) {
+    if needs_legend(figure) {
         y = push_legend(&mut body, figure, y, inner);
     }
     let (drawn, height) = content(figure, Frame { width: inner, height: plot_height });

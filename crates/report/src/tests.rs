@@ -30,7 +30,7 @@ fn run() -> Value {
 }
 
 #[test]
-fn a_field_of_another_structure_is_refused_by_name() {
+fn field_of_wrong_type_is_refused_by_name() {
     let with = |field: &str, value: Value| {
         let mut run = run();
         run[field] = value;
@@ -61,7 +61,7 @@ fn a_field_of_another_structure_is_refused_by_name() {
 }
 
 #[test]
-fn a_result_without_its_fields_is_refused_by_the_first() {
+fn missing_field_is_refused() {
     for schema in crate::kinds::KINDS.iter().map(|kind| kind.schema) {
         let error = refusal(json!({ "schema": schema }));
         assert!(error.ends_with(" is missing"), "{schema}: {error}");
@@ -69,7 +69,7 @@ fn a_result_without_its_fields_is_refused_by_the_first() {
 }
 
 #[test]
-fn a_result_of_an_unknown_kind_is_refused_with_those_that_are_known() {
+fn unknown_schema_is_refused_with_the_known_ones() {
     let error = refusal(json!({ "schema": "flashlane.dream/7", "answer": 42 }));
     assert!(error.contains("dream/7") && error.contains("flashlane.probe/1"), "{error}");
     assert!(refusal(json!({})).contains("the schema of the result is missing"));

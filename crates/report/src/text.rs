@@ -72,11 +72,11 @@ fn push_advice(out: &mut Vec<String>, document: &Document, width: usize) {
 
 /// Renders the facts that are not rows of the main table.
 fn push_facts(out: &mut Vec<String>, document: &Document) {
-    let told = |label: &str| {
+    let is_in_table = |label: &str| {
         let rows = document.tables.first().map_or(&[][..], |table| &table.rows);
         rows.iter().any(|row| row.cells.first().is_some_and(|cell| cell.text == label))
     };
-    let facts: Vec<_> = document.facts.iter().filter(|fact| !told(&fact.label)).collect();
+    let facts: Vec<_> = document.facts.iter().filter(|fact| !is_in_table(&fact.label)).collect();
     let width = facts.iter().map(|fact| fact.label.width()).max().unwrap_or_default();
     out.extend((!facts.is_empty()).then(String::new));
     for fact in facts {
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_keep_to_the_width_and_align_by_terminal_cells() {
+    fn tables_fit_the_width_and_align_by_terminal_cells() {
         let mut lines = Vec::new();
         push_table(&mut lines, &table(), 24);
         assert!(lines.iter().all(|line| line.width() <= 24), "{lines:#?}");
@@ -286,13 +286,13 @@ mod tests {
     }
 
     #[test]
-    fn a_long_word_breaks_where_a_reader_would() {
+    fn long_word_breaks_after_commas() {
         let lines = wrap("see random-read,size=4k,depth=32,area=1GiB there", 24, 2);
         assert_eq!(lines, ["see random-read,size=4k,", "  depth=32,area=1GiB", "  there"]);
     }
 
     #[test]
-    fn escape_sequences_do_not_reach_the_terminal() {
+    fn escape_sequences_are_removed() {
         let hostile = "\x1b[31mred\r";
         let mut tables = vec![table()];
         tables[0].title = hostile.into();

@@ -127,7 +127,7 @@ impl<'a> Files<'a> {
             serde_json::to_writer_pretty(&mut *out, &listed)?;
             out.write_all(b"\n")
         })?;
-        self.directory.owns(RESULT);
+        self.directory.own(RESULT);
         Ok(())
     }
 

@@ -30,7 +30,7 @@ fn listed(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_figure_cannot_leave_the_directory_or_meet_another() {
+fn figure_names_are_unique_and_within_the_directory() {
     let mut taken = BTreeSet::new();
     let mut name = |id: &str| figure_file(id, &mut taken, |_| true);
     assert_eq!(name("fig3-2jobs"), "fig3-2jobs.svg");
@@ -42,7 +42,7 @@ fn a_figure_cannot_leave_the_directory_or_meet_another() {
 }
 
 #[test]
-fn a_result_replaces_the_files_that_the_earlier_one_lists() {
+fn result_replaces_the_files_of_the_earlier_one() {
     let dir = tempfile::tempdir().unwrap();
     check_place(dir.path(), false).unwrap();
     write_all(dir.path(), false, &figure_result(&["a", "b"]), Some(&some_samples())).unwrap();
@@ -79,7 +79,7 @@ fn files_of_the_user_are_not_replaced_beside_a_result() {
 }
 
 #[test]
-fn links_are_never_followed() {
+fn links_are_not_followed() {
     let other = tempfile::tempdir().unwrap();
     let precious = other.path().join("precious");
     fs::write(&precious, "mine").unwrap();
@@ -109,7 +109,7 @@ fn links_are_never_followed() {
 }
 
 #[test]
-fn a_directory_with_other_content_is_refused_unless_forced() {
+fn directory_with_other_files_is_refused_unless_forced() {
     for name in ["README.md", ".git", "samples.parquet", "a.svg", RESULT, PAGE, "uflip.journal", "points"] {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(name), "mine").unwrap();
@@ -125,7 +125,7 @@ fn a_directory_with_other_content_is_refused_unless_forced() {
 }
 
 #[test]
-fn what_a_stopped_command_left_is_gone_on_from() {
+fn directory_of_a_stopped_command_is_accepted() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("uflip.journal"), "{\"uflip\":1}\n").unwrap();
     fs::write(dir.path().join(".flashlane-x.part"), "half").unwrap();
@@ -139,7 +139,7 @@ fn what_a_stopped_command_left_is_gone_on_from() {
 }
 
 #[test]
-fn a_result_without_a_list_owns_nothing() {
+fn result_without_a_list_owns_no_files() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join(RESULT), "{\"schema\": \"flashlane.run/1\"}").unwrap();
     let error = check_place(dir.path(), false).unwrap_err();
@@ -148,7 +148,7 @@ fn a_result_without_a_list_owns_nothing() {
 }
 
 #[test]
-fn a_list_names_no_file_elsewhere() {
+fn list_cannot_name_files_elsewhere() {
     let root = tempfile::tempdir().unwrap();
     let dir = root.path().join("dir");
     fs::create_dir(&dir).unwrap();
@@ -163,7 +163,7 @@ fn a_list_names_no_file_elsewhere() {
 }
 
 #[test]
-fn a_directory_that_takes_no_files_is_refused_before_there_is_a_result() {
+fn unwritable_directory_is_refused_by_the_check() {
     let error = check_place(Path::new("/proc"), true).unwrap_err();
     assert!(matches!(&error, ReportError::Write { path, .. } if path.ends_with("result.json")), "{error}");
     let dir = tempfile::tempdir().unwrap();
@@ -172,7 +172,7 @@ fn a_directory_that_takes_no_files_is_refused_before_there_is_a_result() {
 }
 
 #[test]
-fn a_file_that_comes_while_ours_is_written_is_left() {
+fn file_that_appears_during_a_write_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path().join("a");
     let mut files = Files::begin(dir.path(), false).unwrap();
@@ -187,7 +187,7 @@ fn a_file_that_comes_while_ours_is_written_is_left() {
 }
 
 #[test]
-fn a_full_disk_is_told_with_its_path_and_leaves_the_old_file_whole() {
+fn full_disk_is_reported_and_keeps_the_old_file() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("b"), "old").unwrap();
     let mut files = Files::begin(dir.path(), true).unwrap();

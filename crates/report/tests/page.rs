@@ -56,7 +56,7 @@ fn requests() -> Samples {
 }
 
 #[test]
-fn every_plot_of_every_kind_renders_and_nothing_is_asked_of_a_network() {
+fn every_plot_renders_without_network_requests() {
     let Some(program) = browser::find() else { return };
     let mut browser = Browser::start(&program);
     let (made_up, made_up_samples) = uflip::synthetic("sim:made-up", 20_000, 1);
@@ -101,7 +101,7 @@ fn view(browser: &mut Browser, selector: &str) -> Option<(f64, f64)> {
 }
 
 #[test]
-fn dragging_zooms_and_a_double_click_or_a_button_shows_everything_again() {
+fn dragging_zooms_and_a_button_resets_the_view() {
     let result = fixture("probe");
     let Some((mut browser, _page)) = opened(&only(&result)) else { return };
     let plot = "#f1-1 .plot";
@@ -132,7 +132,7 @@ fn dragging_zooms_and_a_double_click_or_a_button_shows_everything_again() {
 }
 
 #[test]
-fn keys_read_zoom_move_and_leave() {
+fn keys_read_values_zoom_and_reset() {
     let result = fixture("probe");
     let Some((mut browser, _page)) = opened(&only(&result)) else { return };
     let plot = "#f1-1 .plot";
@@ -140,8 +140,8 @@ fn keys_read_zoom_move_and_leave() {
     browser.key("ArrowRight");
     browser.key("ArrowRight");
     let tip = "document.querySelector('#f1-1 .tip:not([hidden])')?.textContent ?? ''";
-    let told = browser.value(tip);
-    assert!(told.as_str().unwrap().contains("sector"), "{told}");
+    let shown_value = browser.value(tip);
+    assert!(shown_value.as_str().unwrap().contains("sector"), "{shown_value}");
     browser.key("+");
     let near = view(&mut browser, plot).expect("+ zooms");
     browser.key("+");
@@ -154,7 +154,7 @@ fn keys_read_zoom_move_and_leave() {
 }
 
 #[test]
-fn two_fingers_zoom_and_one_moves() {
+fn two_fingers_zoom_and_one_pans() {
     let result = fixture("probe");
     let Some((mut browser, _page)) = opened(&only(&result)) else { return };
     browser.resize(390, 800, true);
@@ -176,7 +176,7 @@ fn two_fingers_zoom_and_one_moves() {
 }
 
 #[test]
-fn a_legend_hides_a_curve_and_an_axis_changes_its_scale() {
+fn legend_hides_curves_and_button_changes_the_scale() {
     let result = fixture("probe");
     let Some((mut browser, _page)) = opened(&only(&result)) else { return };
     browser.click("#f1-1 .legend button");
@@ -193,7 +193,7 @@ fn a_legend_hides_a_curve_and_an_axis_changes_its_scale() {
 }
 
 #[test]
-fn single_requests_are_brushed_and_their_distribution_follows() {
+fn distribution_follows_the_brushed_samples() {
     let (result, samples) = (fixture("run"), requests());
     let Some((mut browser, _page)) = opened(&[PageInput { report: &result, samples: Some(&samples) }]) else {
         return;
@@ -219,7 +219,7 @@ fn single_requests_are_brushed_and_their_distribution_follows() {
 }
 
 #[test]
-fn a_run_is_chosen_by_its_name_and_drawn_whole() {
+fn chosen_run_is_drawn_completely() {
     let (result, samples) = uflip::synthetic("sim:made-up", 60_000, 2);
     let Some((mut browser, _page)) = opened(&[PageInput { report: &result, samples: Some(&samples) }]) else {
         return;
@@ -250,7 +250,7 @@ fn a_run_is_chosen_by_its_name_and_drawn_whole() {
 }
 
 #[test]
-fn results_compare_in_one_table_and_on_the_same_axes() {
+fn results_share_one_table_and_axes() {
     let (a, a_samples) = uflip::synthetic("sim:one", 9_000, 1);
     let (b, b_samples) = uflip::synthetic("sim:other", 9_000, 2);
     let run = fixture("run");
@@ -276,7 +276,7 @@ fn results_compare_in_one_table_and_on_the_same_axes() {
 }
 
 #[test]
-fn a_page_without_scripts_has_its_plots() {
+fn page_without_scripts_has_its_plots() {
     let Some(program) = browser::find() else { return };
     let mut browser = Browser::start(&program);
     browser.call("Emulation.setScriptExecutionDisabled", json!({ "value": true }));

@@ -34,7 +34,7 @@ fn fixtures() -> [Value; 3] {
 }
 
 #[test]
-fn a_probe_reads_plainly_and_admits_what_it_does_not_know() {
+fn probe_text_lists_findings_and_unknowns() {
     let text = text(&fixture("probe"), 80);
     for expected in [
         "Probe: sim:ssd-s",
@@ -58,7 +58,7 @@ fn a_probe_reads_plainly_and_admits_what_it_does_not_know() {
 }
 
 #[test]
-fn a_probe_says_first_what_to_do_and_why() {
+fn probe_shows_advice_before_findings() {
     let mut probe = fixture("probe");
     probe["headline"] = json!("Use 32 or more requests in flight; 16 KiB aligned to 16 KiB");
     probe["advice"] = json!([
@@ -89,7 +89,7 @@ fn a_probe_says_first_what_to_do_and_why() {
 }
 
 #[test]
-fn a_study_says_how_much_of_it_was_reproduced() {
+fn study_counts_missed_quantities() {
     let study = fixture("study");
     let text = text(&study, 80);
     let missed = study["rows"].as_array().unwrap().iter().filter(|row| row["verdict"] == "missed").count();
@@ -98,7 +98,7 @@ fn a_study_says_how_much_of_it_was_reproduced() {
 }
 
 #[test]
-fn a_run_shows_its_tail_and_that_it_is_partial() {
+fn run_shows_tail_latency_and_partial_state() {
     let text = text(&fixture("run"), 80);
     for expected in [
         "Partial result: interrupted",
@@ -115,13 +115,13 @@ fn a_run_shows_its_tail_and_that_it_is_partial() {
 }
 
 #[test]
-fn the_run_fixture_is_a_run_result() {
+fn run_fixture_is_a_run_result() {
     let run: flashlane_result::run::RunResult = serde_json::from_value(fixture("run")).unwrap();
     assert_eq!(run.figures.len(), 3);
 }
 
 #[test]
-fn csv_keeps_the_names_and_the_exact_values_of_the_result() {
+fn csv_has_the_names_and_exact_values_of_the_result() {
     let probe = csv(&fixture("probe"));
     assert!(
         probe.starts_with("name,value,status,confidence,evidence\r\nchunk_size_bytes,4096,found,0.998,"),
@@ -136,7 +136,7 @@ fn csv_keeps_the_names_and_the_exact_values_of_the_result() {
 }
 
 #[test]
-fn the_page_is_small_and_needs_nothing_else() {
+fn page_is_small_and_self_contained() {
     let html = page(&fixtures());
     assert!(html.len() < 1_000_000, "{}", html.len());
     // Allows the SVG namespace and clip paths.
@@ -153,7 +153,7 @@ fn the_page_is_small_and_needs_nothing_else() {
 }
 
 #[test]
-fn text_in_a_result_never_becomes_markup() {
+fn text_in_a_result_is_escaped() {
     let evil = "</script><img src=x onerror=alert(1)>";
     let mut probe = fixture("probe");
     probe["device"]["name"] = json!(evil);
@@ -169,7 +169,7 @@ fn text_in_a_result_never_becomes_markup() {
 }
 
 #[test]
-fn everything_is_written_and_what_is_not_ours_is_left_alone() {
+fn all_files_are_written_and_others_are_kept() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("new/out");
     let samples = Samples::new().with_u64("latency_ns", (0..1000).collect()).unwrap();
@@ -200,7 +200,7 @@ fn everything_is_written_and_what_is_not_ours_is_left_alone() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_made_is_named() {
+fn directory_that_cannot_be_created_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, "mine").unwrap();
@@ -209,7 +209,7 @@ fn a_directory_that_cannot_be_made_is_named() {
 }
 
 #[test]
-fn a_plot_of_the_user_keeps_its_name_and_a_page_stops_a_result_before_its_first_file() {
+fn files_of_the_user_are_never_replaced() {
     let elsewhere = tempfile::tempdir().unwrap();
     let plot = write_all(elsewhere.path(), &fixture("run"), None).unwrap().swap_remove(1);
     let dir = tempfile::tempdir().unwrap();

@@ -1,8 +1,6 @@
 //! `flashlane.replay/1`: a recorded trace on one device.
 
-use super::run::{
-    counter_table, device_table, happened, harness, latency_table, mean, mean_flush, time_cell,
-};
+use super::run::{counter_table, device_table, harness, latency_table, mean, mean_flush, nonzero, time_cell};
 use super::tail::{p99_fact, shown, why_not, with_reason};
 use super::{Kind, caution, document, fact, field_table, fields, named, part_table, scalar};
 use crate::document::{Cell, Column, Document, Fact, Requests, Row, Table};
@@ -129,7 +127,7 @@ fn over_time(OverTimeRow { slice_s, slices }: &OverTimeRow) -> Option<Table> {
 /// Returns the changes that fitted the trace to the device, without zero counts.
 fn fitted(result: &ReplayResult) -> Option<Table> {
     let of = &result.fitted;
-    let mut fields = happened(named([
+    let mut fields = nonzero(named([
         ("records", scalar(of.records)),
         ("zero_length", scalar(of.zero_length)),
         ("left_out", scalar(of.left_out)),

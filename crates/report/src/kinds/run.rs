@@ -131,11 +131,11 @@ fn verified(of: &VerifiedRow) -> Option<Table> {
 
 /// Returns the device's counters.
 pub(super) fn counter_table(counters: &CounterRow) -> Option<Table> {
-    field_table("Device counters", &happened(fields(counters)))
+    field_table("Device counters", &nonzero(fields(counters)))
 }
 
 /// Removes zero and unknown counts.
-pub(super) fn happened(mut counts: Map<String, Value>) -> Map<String, Value> {
+pub(super) fn nonzero(mut counts: Map<String, Value>) -> Map<String, Value> {
     counts.retain(|_, value| !value.is_null() && value.as_f64() != Some(0.0));
     counts
 }

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_point_keeps_its_reason_and_the_others_their_numbers() {
+    fn failed_point_shows_its_reason_beside_measured_ones() {
         let text = text(result(), 120);
         for part in ["Sweep: sim:x", "FAILED", "    too small", "Of these measured"] {
             assert!(text.contains(part), "{part}\n{text}");
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_goes_without_details() {
+    fn narrow_terminal_omits_details() {
         assert!(text(result(), 80).contains("p50"));
         let narrow = text(result(), 36);
         assert!(!narrow.contains("p50") && narrow.contains("Mean"), "{narrow}");

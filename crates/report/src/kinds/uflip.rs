@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_row_keeps_the_papers_notation_and_csv_the_numbers() {
+    fn row_has_the_papers_notation_and_csv_has_numbers() {
         let text = text(result(), 120);
         for part in [
             "uFLIP: sim:mtron-like",
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_micro_benchmark_has_its_parameter_down_and_its_baselines_across() {
+    fn benchmark_table_has_values_by_baselines() {
         let result: UflipResult = flashlane_result::read(&result()).unwrap();
         let tables = benchmarks(&result.runs);
         let cells: Vec<Vec<&str>> = tables[0]
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn single_requests_go_to_their_runs() {
+    fn samples_are_assigned_to_their_runs() {
         let samples = Samples::new()
             .with_u64("run", vec![2, 0, 2])
             .and_then(|samples| samples.with_u64("latency_ns", vec![5, 6, 7]))

@@ -56,7 +56,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_plan_says_what_it_would_cost() {
+    fn plan_shows_its_cost() {
         let counts = json!({ "runs": 3, "ios": 300, "read_bytes": 0, "written_bytes": 1 << 20, "enforcements": 0,
             "paused_ns": 0 });
         let mut order = counts.clone();

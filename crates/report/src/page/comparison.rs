@@ -14,8 +14,8 @@ const NAME: usize = 32;
 /// Renders the list and the comparisons.
 pub(super) fn render(documents: &[&Document]) -> String {
     let kinds = groups(documents, |a, b| a.kind == b.kind);
-    let rows: String = kinds.iter().map(|alike| comparable(documents, alike)).collect();
-    let facts: String = kinds.iter().map(|alike| side_by_side(documents, alike)).collect();
+    let rows: String = kinds.iter().map(|same_kind| comparable(documents, same_kind)).collect();
+    let facts: String = kinds.iter().map(|same_kind| side_by_side(documents, same_kind)).collect();
     contents(documents) + &rows + &facts + &plots(documents)
 }
 
@@ -31,10 +31,10 @@ fn contents(documents: &[&Document]) -> String {
 }
 
 /// Returns the positions of equal elements, in groups of at least two.
-fn groups<T>(all: &[T], alike: impl Fn(&T, &T) -> bool) -> Vec<Vec<usize>> {
+fn groups<T>(all: &[T], is_same: impl Fn(&T, &T) -> bool) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (at, one) in all.iter().enumerate() {
-        match groups.iter_mut().find(|group| alike(&all[group[0]], one)) {
+        match groups.iter_mut().find(|group| is_same(&all[group[0]], one)) {
             Some(group) => group.push(at),
             None => groups.push(vec![at]),
         }
@@ -44,9 +44,9 @@ fn groups<T>(all: &[T], alike: impl Fn(&T, &T) -> bool) -> Vec<Vec<usize>> {
 }
 
 /// Joins the comparable tables of all results of a kind.
-fn comparable(documents: &[&Document], alike: &[usize]) -> String {
+fn comparable(documents: &[&Document], same_kind: &[usize]) -> String {
     let of = |document: &Document| document.tables.iter().find(|table| table.is_comparable).cloned();
-    let mut tables = alike.iter().filter_map(|&at| of(documents[at]));
+    let mut tables = same_kind.iter().filter_map(|&at| of(documents[at]));
     let Some(mut all) = tables.next() else { return String::new() };
     all.rows
         .extend(tables.filter(|table| table.columns.len() == all.columns.len()).flat_map(|table| table.rows));
@@ -54,8 +54,8 @@ fn comparable(documents: &[&Document], alike: &[usize]) -> String {
 }
 
 /// Renders the facts of documents of a kind: a row per fact, a column per document.
-fn side_by_side(documents: &[&Document], alike: &[usize]) -> String {
-    let documents: Vec<&Document> = alike.iter().map(|&at| documents[at]).collect();
+fn side_by_side(documents: &[&Document], same_kind: &[usize]) -> String {
+    let documents: Vec<&Document> = same_kind.iter().map(|&at| documents[at]).collect();
     let mut labels: Vec<&str> = Vec::new();
     for fact in documents.iter().flat_map(|document| &document.facts) {
         if !labels.contains(&fact.label.as_str()) {
@@ -101,19 +101,19 @@ fn plots(documents: &[&Document]) -> String {
         .flat_map(|(at, document)| document.figures.iter().map(move |figure| (at, figure)))
         .collect();
     let same = |a: &Axis, b: &Axis| (&a.unit, a.log) == (&b.unit, b.log);
-    let alike = |a: &(usize, &Figure), b: &(usize, &Figure)| {
+    let is_same = |a: &(usize, &Figure), b: &(usize, &Figure)| {
         a.1.id == b.1.id && same(&a.1.x, &b.1.x) && same(&a.1.y, &b.1.y)
     };
     let mut drawn = String::new();
-    for (number, group) in groups(&all, alike).into_iter().enumerate() {
+    for (number, group) in groups(&all, is_same).into_iter().enumerate() {
         let members: Vec<(String, &Figure)> =
             group.iter().map(|&at| all[at]).map(|(at, figure)| (short_name(documents, at), figure)).collect();
         let id = format!("c{}", number + 1);
         drawn += &if members.iter().map(|(_, figure)| figure.series.len()).sum::<usize>() <= CURVES {
-            let over = over_each_other(&members);
+            let over = overlaid(&members);
             format!("<div class=\"figures\">{}</div>\n", figure::render(&over, &id, &figure::Group::ALONE))
         } else {
-            beside_each_other(&members, &id)
+            next_to_each_other(&members, &id)
         };
     }
     if drawn.is_empty() {
@@ -123,7 +123,7 @@ fn plots(documents: &[&Document]) -> String {
 }
 
 /// Returns one plot with all curves. Marks are shown only in the results' own plots.
-fn over_each_other(members: &[(String, &Figure)]) -> Figure {
+fn overlaid(members: &[(String, &Figure)]) -> Figure {
     let curves = |(name, figure): &(String, &Figure)| -> Vec<Series> {
         let is_only = figure.series.len() == 1;
         let named = |series: &Series| Series {
@@ -141,7 +141,7 @@ fn over_each_other(members: &[(String, &Figure)]) -> Figure {
 }
 
 /// Renders a plot for each, with the same range of both axes, zoomed together.
-fn beside_each_other(members: &[(String, &Figure)], id: &str) -> String {
+fn next_to_each_other(members: &[(String, &Figure)], id: &str) -> String {
     let figures: Vec<&Figure> = members.iter().map(|(_, figure)| *figure).collect();
     let group = figure::Group { name: id, members: &figures };
     let one = |(at, (name, figure)): (usize, &(String, &Figure))| {

@@ -2,8 +2,8 @@
 
 use crate::format::{capitalised, unit};
 use crate::svg::{
-    Frame, Plot, caption, class, content, dash_lengths, escape, is_bars, is_bytes, spacing, swatch,
-    worth_a_legend,
+    Frame, Plot, caption, class, content, dash_lengths, escape, is_bars, is_bytes, needs_legend, spacing,
+    swatch,
 };
 use crate::svg::{Scale, Spacing};
 use flashlane_result::{Axis, Figure, Series};
@@ -70,7 +70,7 @@ fn bars(figure: &Figure) -> String {
 }
 
 fn legend(figure: &Figure) -> String {
-    if !worth_a_legend(figure) {
+    if !needs_legend(figure) {
         return String::new();
     }
     // Curves can be hidden, bars cannot.

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base64_is_that_of_the_standard() {
+    fn base64_matches_rfc_4648() {
         for (text, expected) in [
             ("", ""),
             ("f", "Zg=="),

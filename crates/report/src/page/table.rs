@@ -38,10 +38,10 @@ pub(super) fn render(table: &Table, links: &dyn Fn(&str) -> Vec<(String, String)
 
 /// Renders the note below a row, with links to its figures.
 fn note(row: &Row, links: &dyn Fn(&str) -> Vec<(String, String)>) -> String {
-    let mut places: Vec<(String, String)> = row.figures.iter().flat_map(|id| links(id)).collect();
-    places.dedup();
+    let mut anchors: Vec<(String, String)> = row.figures.iter().flat_map(|id| links(id)).collect();
+    anchors.dedup();
     let link = |(at, title): &(String, String)| format!("<a href=\"#{at}\">{}</a>", escape(title));
-    let links: Vec<String> = places.iter().map(link).collect();
+    let links: Vec<String> = anchors.iter().map(link).collect();
     let text = if row.note.is_empty() { String::new() } else { escape(&sentence(&row.note)) };
     match (text.is_empty(), links.is_empty()) {
         (_, true) => text,

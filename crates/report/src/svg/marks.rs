@@ -81,7 +81,7 @@ pub(super) fn lines(marks: &[Mark], x: &Scale, y: &Scale) -> String {
 /// `curves`, and is only in the tooltip where it would cover another label.
 pub(super) fn spots(marks: &[Mark], x: &Scale, y: &Scale, curves: &[(f64, f64)]) -> String {
     let mut out = String::new();
-    let mut used: Vec<Room> = Vec::new();
+    let mut used: Vec<Rectangle> = Vec::new();
     for mark in marks {
         let Some((left, top)) = mark.y.and_then(|value| Some((x.place(mark.x)?, y.place(value)?))) else {
             continue;
@@ -91,8 +91,8 @@ pub(super) fn spots(marks: &[Mark], x: &Scale, y: &Scale, curves: &[(f64, f64)])
             escape(&mark.label)
         );
         let (wide, beside) = (width(&mark.label, SIZE), 11.0);
-        let at = |left: f64, top: f64| Room { left, top, right: left + wide, bottom: top + LINE };
-        let within = |room: &Room| {
+        let at = |left: f64, top: f64| Rectangle { left, top, right: left + wide, bottom: top + LINE };
+        let within = |room: &Rectangle| {
             room.left >= x.from && room.right <= x.to && room.top >= y.to && room.bottom <= y.from
         };
         let room = [
@@ -102,8 +102,8 @@ pub(super) fn spots(marks: &[Mark], x: &Scale, y: &Scale, curves: &[(f64, f64)])
             at(left - wide / 2.0, top + 9.0),
         ]
         .into_iter()
-        .filter(|room| within(room) && !used.iter().any(|other| room.meets(other)))
-        .min_by_key(|room| curves.iter().filter(|point| room.holds(**point)).count());
+        .filter(|room| within(room) && !used.iter().any(|other| room.overlaps(other)))
+        .min_by_key(|room| curves.iter().filter(|point| room.contains(**point)).count());
         if let Some(room) = room.filter(|_| !mark.label.is_empty()) {
             let (left, top) = (room.left, room.bottom - 4.0);
             out += &format!(
@@ -118,22 +118,22 @@ pub(super) fn spots(marks: &[Mark], x: &Scale, y: &Scale, curves: &[(f64, f64)])
 
 /// Rectangle of a label.
 #[derive(Clone, Copy)]
-struct Room {
+struct Rectangle {
     left: f64,
     top: f64,
     right: f64,
     bottom: f64,
 }
 
-impl Room {
-    fn meets(&self, other: &Self) -> bool {
+impl Rectangle {
+    fn overlaps(&self, other: &Self) -> bool {
         self.left < other.right
             && other.left < self.right
             && self.top < other.bottom
             && other.top < self.bottom
     }
 
-    fn holds(&self, (x, y): (f64, f64)) -> bool {
+    fn contains(&self, (x, y): (f64, f64)) -> bool {
         (self.left..self.right).contains(&x) && (self.top..self.bottom).contains(&y)
     }
 }

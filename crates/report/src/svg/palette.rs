@@ -68,7 +68,7 @@ pub(crate) fn swatch(figure: &Figure, at: usize) -> String {
 }
 
 /// Returns whether a legend is needed: not for one entry that repeats the vertical axis.
-pub(crate) fn worth_a_legend(figure: &Figure) -> bool {
+pub(crate) fn needs_legend(figure: &Figure) -> bool {
     match figure.series.as_slice() {
         [] => false,
         [one] => !one.name.is_empty() && !one.name.eq_ignore_ascii_case(&figure.y.label),

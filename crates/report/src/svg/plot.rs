@@ -121,10 +121,10 @@ impl<'a> Plot<'a> {
     fn names(&self) -> String {
         let name = |axis: &Axis, ticks: &[Tick]| {
             // Ticks in KiB contain the unit.
-            let told = is_bytes(axis) && ticks.iter().any(|tick| tick.label.ends_with('B'));
+            let unit_in_ticks = is_bytes(axis) && ticks.iter().any(|tick| tick.label.ends_with('B'));
             let label = capitalised(&axis.label);
             match unit(&axis.unit) {
-                _ if told => label,
+                _ if unit_in_ticks => label,
                 "" => label,
                 unit => format!("{label} ({unit})"),
             }
@@ -145,7 +145,7 @@ impl<'a> Plot<'a> {
     }
 
     /// Returns the points of a series in pixels, with their indices, split where a point cannot be drawn.
-    fn on_paper(&self, series: &Series) -> Vec<Vec<(usize, (f64, f64))>> {
+    fn in_pixels(&self, series: &Series) -> Vec<Vec<(usize, (f64, f64))>> {
         let places: Vec<_> = series
             .points
             .iter()
@@ -162,7 +162,7 @@ impl<'a> Plot<'a> {
     /// Returns points that the curves cover, some pixels apart.
     fn places(&self) -> Vec<(f64, f64)> {
         let mut places = Vec::new();
-        for piece in self.figure.series.iter().flat_map(|series| thinned(series, &self.on_paper(series))) {
+        for piece in self.figure.series.iter().flat_map(|series| thinned(series, &self.in_pixels(series))) {
             places.extend(piece.first().map(|point| point.1));
             for pair in piece.windows(2) {
                 let ((x0, y0), (x1, y1)) = (pair[0].1, pair[1].1);
@@ -176,13 +176,13 @@ impl<'a> Plot<'a> {
 
     /// Returns the indices of the points that are drawn.
     pub fn shown(&self, series: &Series) -> Vec<usize> {
-        let pieces = self.on_paper(series);
+        let pieces = self.in_pixels(series);
         thinned(series, &pieces).into_iter().flatten().map(|point| point.0).collect()
     }
 
     fn curve(&self, at: usize) -> String {
         let series = &self.figure.series[at];
-        let pieces = thinned(series, &self.on_paper(series));
+        let pieces = thinned(series, &self.in_pixels(series));
         let points = || pieces.iter().flatten().map(|point| point.1);
         let count = points().count();
         if count == 0 {

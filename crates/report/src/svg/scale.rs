@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn linear_ticks_stand_at_one_two_and_five() {
+    fn linear_ticks_are_at_one_two_and_five() {
         let axis = Axis::linear("x", "us");
         assert_eq!(
             labels(&over(0.0, 40.0, false), &axis, Spacing::Decimal, 60.0),
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn logarithmic_ticks_follow_the_room() {
+    fn logarithmic_ticks_depend_on_range_and_distance() {
         let axis = Axis::log("latency", "us");
         assert_eq!(
             labels(&over(1.0, 100.0, true), &axis, Spacing::Decimal, 80.0),
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scale_starts_at_zero_unless_that_flattens_the_curve() {
+    fn scale_starts_at_zero_unless_that_flattens_the_curve() {
         assert_eq!(Scale::over([50.0, 130.0].into_iter(), false, true).low, 0.0);
         assert!(Scale::over([33.0, 40.0].into_iter(), false, true).low > 30.0);
         assert_eq!(Scale::over([5.0].into_iter(), false, true).low, 0.0);

@@ -101,7 +101,7 @@ fn curve(points: Vec<(f64, f64)>) -> Figure {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_said() {
+fn caption_counts_points_that_cannot_be_drawn() {
     let mut figure = curve(vec![(0.0, 1.0), (1.0, 0.0), (2.0, -3.0), (3.0, 4.0)]);
     assert_eq!(caption(&figure), "");
     figure.y.log = true;
@@ -110,14 +110,14 @@ fn what_cannot_be_drawn_is_said() {
 }
 
 #[test]
-fn a_gap_breaks_the_line() {
+fn gap_breaks_the_line() {
     let svg = svg(&curve(vec![(0.0, 1.0), (1.0, 2.0), (2.0, f64::NAN), (3.0, 4.0), (4.0, 5.0)]));
     let path = svg.split("stroke-width=\"2\" d=\"").nth(1).unwrap().split('"').next().unwrap();
     assert_eq!((path.matches('M').count(), path.matches('L').count()), (2, 2), "{path}");
 }
 
 #[test]
-fn a_million_samples_stay_a_small_picture() {
+fn million_samples_give_a_small_picture() {
     let points: Vec<(f64, f64)> =
         (0..1_000_000_u32).map(|n| (f64::from(n), f64::from(n % 100_003 * 7919 % 1009))).collect();
     let mut figure = curve(points);
@@ -146,7 +146,7 @@ fn published_points_take_the_colour_of_their_curve() {
 }
 
 #[test]
-fn marks_stand_over_the_plot_and_are_labelled_once_each() {
+fn each_mark_is_labelled_once() {
     let mut figure = curve((0..=64).map(|n| (f64::from(n), 100.0)).collect());
     figure.marks =
         (1..8).map(|n| Mark { x: f64::from(8 * n), y: None, label: format!("{}", 8 * n) }).collect();
@@ -157,7 +157,7 @@ fn marks_stand_over_the_plot_and_are_labelled_once_each() {
 }
 
 #[test]
-fn ticks_between_the_labelled_ones_take_no_label_away() {
+fn minor_ticks_do_not_displace_labels() {
     let mut figure = curve(vec![(1.0, 1.0), (4000.0, 2.0)]);
     figure.x.log = true;
     let drawn = Plot::new(&figure, Frame { width: 340.0, height: 290.0 }).draw();

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thinned_line_keeps_its_ends_and_its_peak() {
+    fn thinned_line_keeps_its_ends_and_peak() {
         let mut points: Vec<(f64, f64)> =
             (0..100_000).map(|n| (f64::from(n) / 200.0, f64::from(n % 7))).collect();
         points[54_321].1 = 1000.0;
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thinned_cloud_is_no_larger_than_asked() {
+    fn thinned_scatter_is_within_the_limit() {
         let points: Vec<(f64, f64)> = (0..50_000).map(|n| (f64::from(n % 701), f64::from(n % 311))).collect();
         assert!((500..=4000).contains(&scatter(&points, 4000).len()));
         assert_eq!(scatter(&points[..10], 4000).len(), 10);

@@ -13,8 +13,8 @@ use std::time::Duration;
 /// Program names tried, unless `CHROMIUM` has a path.
 const NAMES: &[&str] = &["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"];
 /// Number of checks of a condition before it fails, and the pause between them.
-const PATIENCE: u32 = 1200;
-const PAUSE: Duration = Duration::from_millis(50);
+const CHECKS: u32 = 1200;
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Finds the browser to test with, and reports on standard error if there is none, so that skipped tests are visible.
 pub fn find() -> Option<PathBuf> {
@@ -119,8 +119,8 @@ impl Browser {
 
     /// Evaluates an expression, and awaits it if it is a promise.
     pub fn value(&mut self, expression: &str) -> Value {
-        let asked = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
-        let answer = self.call("Runtime.evaluate", asked);
+        let parameters = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
+        let answer = self.call("Runtime.evaluate", parameters);
         assert!(answer["exceptionDetails"].is_null(), "{expression}: {}", answer["exceptionDetails"]);
         answer["result"]["value"].clone()
     }
@@ -128,13 +128,13 @@ impl Browser {
     /// Waits until an expression is true.
     #[allow(clippy::disallowed_methods, reason = "the browser has a clock of its own")]
     pub fn until(&mut self, expression: &str) {
-        for _ in 0..PATIENCE {
+        for _ in 0..CHECKS {
             // A loading page may not have the elements yet.
-            let asked = json!({ "expression": expression, "returnByValue": true });
-            if self.call("Runtime.evaluate", asked)["result"]["value"] == true {
+            let parameters = json!({ "expression": expression, "returnByValue": true });
+            if self.call("Runtime.evaluate", parameters)["result"]["value"] == true {
                 return;
             }
-            sleep(PAUSE);
+            sleep(CHECK_INTERVAL);
         }
         panic!("this never came true: {expression}");
     }

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_difference_makes_a_winner() {
+    fn summary_names_a_best_point_only_by_difference() {
         let text = said("one-best", &[("worse", 0.12), ("best", 0.0), ("worse", 0.5)]);
         assert_eq!(text, "Mean latency is best with policy=b: 125 µs; the others are 12% to 50% worse.");
         let text = said("no-difference", &[("best", 0.0), ("no-difference", 0.0), ("no-difference", 0.002)]);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_knee_is_named_and_an_edge_is_none() {
+    fn knee_at_the_edge_is_reported_as_open() {
         let row = json!({ "point": {}, "status": "measured", "reason": null, "mean_ns": 1.0 });
         let said = |is_at_edge: bool| {
             let knee = json!({ "key": "workload.depth", "point": {}, "depth": 16.0, "iops": 81_920.0, "share": 0.97,
