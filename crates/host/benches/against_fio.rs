@@ -1,17 +1,16 @@
-//! 4 KB random reads at depth 32 on a file, with every latency recorded, against fio's io_uring engine on the same
-//! file in alternating runs. Prints one line: the median ratio of the pairs, and the medians of both.
+//! Compares 4 KB random reads at depth 32 on a file, with every latency recorded, with fio's io_uring engine on the
+//! same file in alternating runs. Prints one line: the median ratio of the pairs, and both medians.
 //!
-//! | variable | means | unless set |
+//! | variable | meaning | default |
 //! | --- | --- | --- |
-//! | `FLASHLANE_BENCH_DIR` | where the file is made | the directory for temporary files |
-//! | `FLASHLANE_BENCH_SIZE` | the file's size | `1GiB` |
+//! | `FLASHLANE_BENCH_DIR` | folder of the file | the directory for temporary files |
+//! | `FLASHLANE_BENCH_SIZE` | size of the file | `1GiB` |
 //! | `FLASHLANE_BENCH_PAIRS` | alternating pairs of runs | `5` |
 //! | `FLASHLANE_BENCH_TIME` | length of a run | `5s` |
 //! | `FLASHLANE_BENCH_DEPTH` | requests in flight | `32` |
-//! | `FLASHLANE_BENCH_ENGINE` | `threads`: the fallback | io_uring |
+//! | `FLASHLANE_BENCH_ENGINE` | `threads` selects the fallback | io_uring |
 //!
-//! Without fio on PATH only our own figure is printed. Outside `cargo bench` it runs once, small, to be sure that
-//! it still can.
+//! Without fio on PATH it prints only our own figure. Outside `cargo bench` it runs once on a small file, as a test.
 
 mod fio;
 
@@ -59,7 +58,7 @@ fn main() {
     }
 }
 
-/// IOPS, and all latencies.
+/// Returns the IOPS and all latencies.
 fn run(path: &Path, depth: u64, time: Duration, pair: u64) -> (f64, Histogram) {
     let mut options = OpenOptions::read_only(path);
     if std::env::var("FLASHLANE_BENCH_ENGINE").is_ok_and(|name| name == "threads") {
@@ -90,7 +89,7 @@ fn run(path: &Path, depth: u64, time: Duration, pair: u64) -> (f64, Histogram) {
     (histogram.len() as f64 / now.since(began).as_s_f64(), histogram)
 }
 
-/// IOPS that fio reaches: field 8 of its terse format.
+/// Returns fio's IOPS, field 8 of its terse format.
 fn fio_iops(path: &Path, depth: u64, time: Duration) -> Option<f64> {
     let runtime = format!("--runtime={}ms", time.as_ns() / 1_000_000);
     fio(path, depth, &["--rw=randread", "--bs=4k", "--time_based", &runtime], 7)

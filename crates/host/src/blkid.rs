@@ -1,5 +1,5 @@
-//! What libblkid finds on a device or file, where the library is installed. It knows more formats than our own table
-//! (`signature`) and follows them as they change. It is loaded when it is needed, so that nothing depends on it.
+//! Signatures found by libblkid, where the library is installed. It detects more formats than our own table
+//! (`signature`) and follows their changes. It is loaded at run time, so that the program does not depend on it.
 
 use crate::signature::Signature;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 
 type Probe = *mut c_void;
 
-/// The library's functions, as <blkid/blkid.h> declares them.
+/// Functions of the library, as <blkid/blkid.h> declares them.
 struct Library {
     new_probe: unsafe extern "C" fn() -> Probe,
     free_probe: unsafe extern "C" fn(Probe),
@@ -25,7 +25,7 @@ struct Library {
 const SUPERBLOCK_VALUES: c_int = (1 << 1) | (1 << 3) | (1 << 5) | (1 << 7) | (1 << 8) | (1 << 9);
 const PARTITION_VALUES: c_int = 1 << 3;
 
-/// More than a device can have.
+/// Limit of signatures per device, far above the number any device carries.
 const SIGNATURES_MAX: usize = 64;
 
 impl Library {
@@ -69,7 +69,7 @@ impl Library {
         if result != 0 || value.is_null() || length == 0 {
             return None;
         }
-        // SAFETY: the library gives `length` bytes, which stay until the next step of the probe.
+        // SAFETY: the library returns `length` bytes, which are valid until the next step of the probe.
         let bytes = unsafe { std::slice::from_raw_parts(value.cast::<u8>(), length) };
         let end = bytes.iter().position(|&b| b == 0).unwrap_or(length);
         let text = String::from_utf8_lossy(&bytes[..end]).trim().to_owned();
@@ -93,7 +93,7 @@ impl Library {
     }
 }
 
-/// What libblkid finds on `file`; nothing where it is not installed or cannot read the file.
+/// Returns the signatures that libblkid finds on `file`; `None` where it is not installed or cannot read the file.
 pub(crate) fn find(file: &File) -> Option<Vec<Signature>> {
     let library = Library::load()?;
     // SAFETY: the functions have the types of libblkid's header; the probe is freed below and used by this thread only.
@@ -110,7 +110,7 @@ pub(crate) fn find(file: &File) -> Option<Vec<Signature>> {
             && (library.set_partitions_flags)(probe, PARTITION_VALUES) == 0
     };
     let mut found = Vec::new();
-    // SAFETY: as above. It answers 0 for each signature found.
+    // SAFETY: as above. It returns 0 for each signature found.
     while ready && found.len() < SIGNATURES_MAX && unsafe { (library.do_probe)(probe) } == 0 {
         found.extend(library.signature(probe));
     }
@@ -119,7 +119,7 @@ pub(crate) fn find(file: &File) -> Option<Vec<Signature>> {
     ready.then_some(found)
 }
 
-/// libblkid's name of a format in the words of our own table; others with what they are used for.
+/// Translates libblkid's name of a format to the name in our own table; unknown names get their usage appended.
 fn named(kind: &str, usage: &str) -> String {
     let known = match kind {
         "ext2" => "ext2 file system",

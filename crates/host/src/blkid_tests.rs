@@ -1,4 +1,4 @@
-//! libblkid and the table of our own on the same images. Skipped where the library or a program is missing.
+//! Compares libblkid with our own table on the same images. Skipped where the library or a program is missing.
 
 use super::*;
 use crate::signature;
@@ -8,7 +8,7 @@ use std::process::Command;
 const IMAGE_BYTES: u64 = 320 << 20;
 
 #[test]
-fn the_library_and_our_table_name_the_same() {
+fn libblkid_and_our_table_use_the_same_names() {
     let folder = tempfile::tempdir().unwrap();
     let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
     for (command, expected) in [
@@ -46,7 +46,7 @@ fn the_library_and_our_table_name_the_same() {
 }
 
 #[test]
-fn nothing_is_found_on_zeros_and_a_file_that_cannot_be_read_is_left_to_the_table() {
+fn libblkid_finds_nothing_on_zeros() {
     let file = tempfile::tempfile().unwrap();
     file.set_len(1 << 20).unwrap();
     match find(&file) {

@@ -1,17 +1,17 @@
-//! The monotonic clock of a real device, and the date for a result's head.
+//! The monotonic clock of a real device, and the date for the header of a result.
 
 use flashlane_base::{Duration, Instant};
 use std::time;
 
-/// CLOCK_MONOTONIC, counted from when the device was opened. Reading it costs no system call.
+/// CLOCK_MONOTONIC since the device was opened. Reading it costs no system call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     began: time::Instant,
 }
 
 impl Clock {
-    /// A timer wakes up to this late (the kernel's timer slack, and the way back from idle): the rest of a wait
-    /// is spent looking at the clock instead.
+    /// Longest delay of a timer (the kernel's timer slack and the exit from idle). The last part of a wait spins on the
+    /// clock instead of sleeping.
     pub(crate) const SPIN: Duration = Duration::from_us(80);
 
     pub(crate) fn start() -> Self {
@@ -39,16 +39,16 @@ impl Clock {
     }
 }
 
-/// Does `work` and says how long it took, by the monotonic clock.
+/// Runs `work` and returns its result and its duration on the monotonic clock.
 pub fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let clock = Clock::start();
     let done = work();
     (done, clock.now().since(Instant::ZERO))
 }
 
-/// The date and time of day, in UTC, as RFC 3339 writes them: `2026-11-05T12:30:00Z`.
+/// Returns the date and time of day in UTC as RFC 3339: `2026-11-05T12:30:00Z`.
 ///
-/// For the head of a result only: no measurement depends on it.
+/// Only for the header of a result: no measurement depends on it.
 pub fn date() -> String {
     humantime::format_rfc3339_seconds(time::SystemTime::now()).to_string()
 }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_ends_at_the_time_asked_for_and_not_before() {
+    fn wait_until_ends_at_the_given_time_and_not_before() {
         let clock = Clock::start();
         let until = clock.now() + Duration::from_us(300);
         clock.wait_until(until);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_is_rfc_3339() {
+    fn date_is_rfc_3339() {
         let date = date();
         assert!(date.len() == 20 && date.ends_with('Z') && date.as_bytes()[10] == b'T', "{date}");
     }

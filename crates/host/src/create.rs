@@ -1,4 +1,4 @@
-//! Making a new file to measure on: filled, because what was never written is never read from the drive.
+//! Creates a new file to measure on. It is filled with data, because reads of unwritten ranges never reach the drive.
 
 use crate::interrupt::Uninterruptible;
 use crate::memory;
@@ -8,16 +8,16 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Why a file was not made. Nothing is left behind.
+/// Why a file was not created. No partial file remains.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
-    /// Something is there already; it is never replaced.
+    /// The path exists; it is never replaced.
     #[error("'{}' exists already and is not replaced", path.display())]
     Exists {
         /// As given.
         path: PathBuf,
     },
-    /// A size that no device has.
+    /// The length is zero or not a multiple of 4096 bytes.
     #[error("'{}' cannot be {length_bytes} bytes long: a multiple of 4096 bytes is needed, and at least one", path.display())]
     Length {
         /// As given.
@@ -31,31 +31,31 @@ pub enum CreateError {
         /// As given.
         path: PathBuf,
     },
-    /// The operating system refuses; a full disk, for one.
+    /// The operating system reports an error, such as a full disk.
     #[error("cannot {action} '{}' after {done_bytes} bytes: {source}", path.display())]
     Os {
         /// As given.
         path: PathBuf,
-        /// What was tried.
+        /// The step that failed.
         action: &'static str,
-        /// Bytes that had been written.
+        /// Bytes written before the failure.
         done_bytes: u64,
-        /// The operating system's words.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
 const CHUNK_BYTES: usize = 1 << 20;
-/// What is made durable at a time: the system keeps no more back, which nothing could interrupt at the end.
+/// Interval of syncs in bytes. It bounds the final sync, which cannot be interrupted.
 const SYNCED_BYTES: u64 = 32 << 20;
 
-/// Makes a file of `length_bytes` pseudo-random bytes at `path`, on the drive and not only in memory.
+/// Creates a file of `length_bytes` pseudo-random bytes at `path` and syncs it to the drive.
 ///
-/// `go_on` is told now and then how many bytes have been written, and answers whether to go on. A file that is not
-/// finished is removed.
+/// `go_on` is called regularly with the number of bytes written and returns whether to continue. An unfinished file is
+/// removed.
 ///
 /// # Errors
-/// [`CreateError`] says what; a file that was there is left as it was.
+/// [`CreateError`] says why; an existing file is left unchanged.
 pub fn create(path: &Path, length_bytes: u64, go_on: impl FnMut(u64) -> bool) -> Result<(), CreateError> {
     if length_bytes == 0 || !length_bytes.is_multiple_of(4096) {
         return Err(CreateError::Length { path: path.into(), length_bytes });
@@ -63,7 +63,7 @@ pub fn create(path: &Path, length_bytes: u64, go_on: impl FnMut(u64) -> bool) ->
     let open = |flags| {
         std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(flags).open(path)
     };
-    // Some file systems make the file and only then refuse direct I/O: a plain try must follow on a clean place.
+    // Some file systems create the file before they refuse direct I/O, so remove it before the retry.
     let file = match open(libc::O_DIRECT) {
         Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
             let _ = std::fs::remove_file(path);
@@ -80,7 +80,7 @@ pub fn create(path: &Path, length_bytes: u64, go_on: impl FnMut(u64) -> bool) ->
             return Err(CreateError::Os { path: path.into(), action: "make", done_bytes: 0, source });
         }
     };
-    // A file that is not finished is removed, whenever a signal comes.
+    // A signal must not prevent the removal of an unfinished file.
     let _whole = Uninterruptible::begin();
     fill(&file, path, length_bytes, go_on).inspect_err(|_| {
         let _ = std::fs::remove_file(path);

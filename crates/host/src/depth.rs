@@ -1,6 +1,6 @@
-//! How many requests may be in flight on a real device.
+//! Limits of the number of requests in flight on a real device.
 
-/// Requests in flight at once by default: as many as an NVMe queue usually takes.
+/// Default number of requests in flight, as many as an NVMe queue usually holds.
 pub const DEPTH_DEFAULT: u32 = 1024;
-/// The most requests in flight that can be asked for.
+/// Largest number of requests in flight that can be configured.
 pub const DEPTH_MAX: u32 = 4096;

@@ -1,40 +1,40 @@
-//! Doubts about what a real device will measure, as data: they go into the result and onto the page.
+//! Doubts about measurements on a real device, as data for the result and its page.
 
 use flashlane_base::units::format_bytes;
 use flashlane_result::Warning;
 use std::fmt;
 
-/// A reason to doubt, or to read with care, what was measured on a [`crate::FileDevice`].
+/// A reason to doubt measurements on a [`crate::FileDevice`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// The file system refused direct I/O and buffered I/O was explicitly allowed.
     PageCacheNotBypassed,
-    /// The file lies on a file system that is kept in memory: there is no drive to measure.
+    /// The file is on an in-memory file system: there is no drive to measure.
     InMemory {
-        /// The file system's name.
+        /// Name of the file system.
         file_system: &'static str,
     },
-    /// Parts of the file were never written: reading them is answered without asking the drive.
+    /// Parts of the file were never written: the file system answers reads of them without the drive.
     NotAllWritten {
-        /// Bytes that are stored on the drive.
+        /// Bytes stored on the drive.
         written_bytes: u64,
-        /// Bytes of the file.
+        /// Length of the file.
         capacity_bytes: u64,
     },
-    /// io_uring is missing or was refused: plain reads and writes on threads take its place, which adds their
-    /// switching time to every latency.
+    /// io_uring is missing or was refused. The fallback, blocking reads and writes on threads, adds its thread switches
+    /// to every latency.
     NoIoUring {
-        /// The operating system's error number, or zero where threads were asked for.
+        /// The operating system's error number, or zero where threads were requested.
         errno: i32,
-        /// Requests in flight at once, which is the number of threads.
+        /// Requests in flight at once, each on a thread.
         depth: u32,
     },
-    /// The device could not be claimed for this process alone: others may use it meanwhile.
+    /// The device could not be claimed exclusively: other processes may use it during the measurement.
     NotExclusive,
 }
 
 impl Doubt {
-    /// A short, stable name for programs.
+    /// Returns a short, stable name for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::PageCacheNotBypassed => "page-cache-not-bypassed",

@@ -1,7 +1,7 @@
-//! The two ways to move bytes: io_uring, and plain calls on threads where io_uring is missing or refused.
+//! The two I/O engines: io_uring, and blocking calls on threads where io_uring is missing or refused.
 //!
-//! Both take jobs and give back results, each exactly once, in the order of their completion times. Neither
-//! knows of requests, rules or buffers' owners: that is `file_device`'s part.
+//! Both take jobs and return each result exactly once, in the order of completion times. Requests, rules and buffer
+//! ownership are handled in `file_device`.
 
 mod blocking;
 mod ioctl;
@@ -17,13 +17,13 @@ pub(crate) use job::{Done, Job, Work};
 pub(crate) use threads::{THREADS_MAX, Threads};
 pub(crate) use uring::Uring;
 
-/// Which way to take.
+/// Selects the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// io_uring, and threads where the kernel refuses it.
+    /// io_uring, or threads where the kernel refuses it.
     #[default]
     Automatic,
-    /// Plain reads and writes on threads.
+    /// Blocking reads and writes on threads.
     Threads,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
-    /// Takes a job. At most as many may be under way as the engine was made for.
+    /// Queues a job. The caller guarantees that no more jobs are in flight than the engine was created for.
     #[inline]
     pub(crate) fn queue(&mut self, job: Job) {
         match self {
@@ -42,10 +42,10 @@ impl Engine {
         }
     }
 
-    /// Appends to `done` what has ended; returns once there is something, or at `until`.
+    /// Appends completed jobs to `done`. Returns once there is at least one, or at `until`.
     ///
     /// # Errors
-    /// The engine itself has failed: nothing that is under way will come back.
+    /// The engine itself has failed: no job in flight will complete.
     #[inline]
     pub(crate) fn wait(&mut self, clock: &Clock, until: Instant, done: &mut Vec<Done>) -> io::Result<()> {
         match self {
@@ -57,7 +57,7 @@ impl Engine {
         }
     }
 
-    /// Tells the kernel of memory that will be used often; `false` where that is not possible.
+    /// Registers memory that will be used often with the kernel; returns `false` where that is not possible.
     ///
     /// # Safety
     /// The memory must stay valid until it is replaced under the same index or the engine is dropped.

@@ -1,12 +1,12 @@
-//! Randomness from the system, for names that must not meet those of another run.
+//! Randomness from the system, for names that must not collide with those of another run.
 
 use flashlane_base::Seed;
 use std::io;
 
-/// A seed that nobody had before. Never for anything that a result follows from: that has to repeat.
+/// Returns a fresh random seed. Never use it for anything that affects a result: results must be reproducible.
 ///
 /// # Errors
-/// The system has no randomness to give.
+/// The system provides no randomness.
 pub fn fresh_seed() -> io::Result<Seed> {
     let mut bytes = [0; 8];
     let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;

@@ -1,10 +1,11 @@
 //! A block device or regular file as a [`Device`]: requests in, completions out, over one of the engines.
 //!
-//! Each request in flight has a slot, which holds its name, its submission time, and the memory that the kernel
-//! reads or writes. Slots are used last-in first-out, so that a shallow queue touches little memory.
+//! Each request in flight has a slot, which holds its id, its submission time, and the memory that the kernel reads or
+//! writes. Slots are reused last-in first-out, so that a shallow queue touches little memory.
 //!
-//! A transfer that the kernel ends early goes on with the rest: the answer to that says why it ended (no space is left, a
-//! medium error), or that nothing lies behind its end. Only what cannot go on, since it ended within a unit, is short.
+//! A transfer that the kernel ends early is resubmitted for the rest: that completion gives the reason (no space left,
+//! a medium error) or shows that the device ends there. A transfer that ended within a unit cannot continue and fails
+//! as short.
 
 use crate::clock::Clock;
 use crate::doubt::Doubt;
@@ -20,17 +21,16 @@ use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
 
-/// A real drive: a block device, or a regular file, read and written past the page cache.
+/// A real drive: a block device or a regular file, accessed without the page cache.
 ///
-/// Made by [`crate::OpenOptions::open`]. A request is stamped as it is
-/// submitted, reaches the kernel then or with the next [`Device::reap`] at the latest, and is stamped as completed
-/// when `reap` finds it done. A latency is thus what the caller sees between the two calls: whoever reaps late
-/// measures his own delay too.
+/// Created by [`crate::OpenOptions::open`]. A request gets its submission time in `submit`, reaches the kernel then or
+/// with the next [`Device::reap`] at the latest, and gets its completion time when `reap` finds it done. A latency thus
+/// covers the time between the two calls: a caller that reaps late adds its own delay.
 ///
-/// It stays on the thread that opened it (it is not `Send`): the kernel ties the fastest kind of ring to one.
-/// Dropping it waits for what is in flight.
+/// The device stays on the thread that opened it (it is not `Send`): the kernel ties the fastest kind of ring to one
+/// thread. Dropping it waits for the requests in flight.
 pub struct FileDevice {
-    // The order matters for dropping: the engine ends before the memory that the kernel uses goes.
+    // Field order matters for dropping: the engine ends before the memory used by the kernel is freed.
     engine: Engine,
     memory: Memory,
     slots: Vec<Slot>,
@@ -45,7 +45,7 @@ pub struct FileDevice {
     returned: BTreeMap<RequestId, Buffer>,
     gone: bool,
     done: Vec<Done>,
-    /// Keeps it on its thread.
+    /// Makes the device neither `Send` nor `Sync`.
     stays: PhantomData<*const ()>,
 }
 
@@ -54,26 +54,26 @@ pub struct FileDevice {
 struct Slot {
     id: RequestId,
     submitted: Instant,
-    /// The transfer that is still to be done; nothing for flush and trim.
+    /// The rest of a transfer; `None` for other operations.
     rest: Option<Job>,
-    /// Bytes of it that were transferred before.
+    /// Bytes transferred by earlier parts.
     done_bytes: u64,
     busy: bool,
     buffer: Option<Buffer>,
 }
 
-/// All that [`FileDevice::new`] is told.
+/// Arguments of [`FileDevice::new`].
 pub(crate) struct Setup {
     pub file: File,
     pub profile: Profile,
     pub block: bool,
-    /// Whether the device takes trims at all.
+    /// Whether the device supports trims.
     pub trims: bool,
     pub engine: EngineChoice,
     pub warnings: Vec<Doubt>,
 }
 
-/// The longest request: the kernel transfers no more at once.
+/// Length of the longest request: the kernel transfers no more at once.
 pub(crate) const LENGTH_MAX_BYTES: u64 = (2 << 30) - 4096;
 
 impl FileDevice {
@@ -99,7 +99,7 @@ impl FileDevice {
                 Engine::Threads(Threads::new(file.try_clone()?, clock, discards)?)
             }
         };
-        // Two runs must not write the same bytes: a drive that stores equal blocks once would gain by it.
+        // Two runs must not write the same data: a drive with deduplication would gain from it.
         let start = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |t| t.as_nanos() as u64);
         Ok(Self {
             engine,
@@ -119,12 +119,12 @@ impl FileDevice {
         })
     }
 
-    /// Reasons to doubt what is measured here. They belong into the result.
+    /// Returns the reasons to doubt measurements on this device. They belong in the result.
     pub fn warnings(&self) -> &[Doubt] {
         &self.warnings
     }
 
-    /// How requests reach the kernel: `io_uring` or `threads`.
+    /// Returns the name of the engine: `io_uring` or `threads`.
     pub fn engine_name(&self) -> &'static str {
         match self.engine {
             Engine::Uring(_) => "io_uring",
@@ -132,7 +132,7 @@ impl FileDevice {
         }
     }
 
-    /// The open file, for what is asked of it besides requests.
+    /// The open file, for calls other than requests.
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
@@ -141,7 +141,7 @@ impl FileDevice {
         self.slots.len() - self.free.len()
     }
 
-    /// Everything that can be said against a request before it is taken.
+    /// Checks a request before it is accepted.
     #[inline]
     fn check(&self, request: &Request) -> Result<(), SubmitError> {
         if self.gone {
@@ -164,14 +164,14 @@ impl FileDevice {
         Ok(())
     }
 
-    /// Takes a request that was checked.
+    /// Queues a request that was checked.
     #[inline]
     fn accept(&mut self, request: Request, mut buffer: Option<Buffer>) {
         let slot = self.free.pop().expect("a request is checked against the depth first");
         let (work, transfers) = match request.operation {
             Operation::Read => (Work::Read, true),
             Operation::Write => (Work::Write { durable: request.durable }, true),
-            // There is nothing to flush, and a device opened for reading is not touched otherwise.
+            // A device opened for reading has nothing to flush and must not be changed.
             Operation::Flush if self.profile.read_only => (Work::Nothing, false),
             Operation::Flush => (Work::Flush, false),
             Operation::Trim => (Work::Trim, false),
@@ -199,7 +199,7 @@ impl FileDevice {
         self.engine.queue(job);
     }
 
-    /// Frees the slot of a job that has ended. Of a transfer that ended early the rest is queued, and nothing completes.
+    /// Frees the slot of a completed job. Where a transfer ended early, queues its rest and returns `None`.
     #[inline]
     fn finish(&mut self, done: Done) -> Option<Completion> {
         let slot = &mut self.slots[done.slot as usize];
@@ -219,7 +219,7 @@ impl FileDevice {
         Some(Completion { id, submitted, completed: done.at, outcome })
     }
 
-    /// Queues the rest of a transfer that ended early, between two units. Returns whether it did.
+    /// Queues the rest of a transfer that ended early, on a unit boundary. Returns whether it did.
     #[cold]
     fn goes_on(&mut self, done: &Done) -> bool {
         let slot = &mut self.slots[done.slot as usize];
@@ -240,11 +240,11 @@ impl FileDevice {
         true
     }
 
-    /// Why a job failed that had transferred `before` bytes in earlier parts.
+    /// Returns the reason for the failure of a job whose earlier parts transferred `before` bytes.
     #[cold]
     fn failure(&mut self, result: i64, before: u64) -> Failure {
         let errno = result.checked_neg().filter(|n| *n > 0).map(|n| n as i32);
-        // A block device that has gone says so in many ways; that it has no size left is the same for all.
+        // A lost block device fails with various errors, but its size is always zero.
         let vanished = match errno {
             Some(libc::ENODEV | libc::ENXIO | libc::ESTALE | libc::ENOMEDIUM) => true,
             Some(libc::EIO) | None if self.block => {
@@ -255,14 +255,14 @@ impl FileDevice {
         self.gone |= vanished;
         match errno {
             _ if vanished => Failure::DeviceLost,
-            // What the block layer makes of a medium error.
+            // The block layer's error for a medium error.
             Some(libc::ENODATA) => Failure::Unreadable,
             Some(errno) => Failure::Os(errno),
             None => Failure::Short { done_bytes: (before + result as u64) as u32 },
         }
     }
 
-    /// The engine itself broke: everything in flight fails, and its memory is left to the kernel.
+    /// The engine itself failed: fails all requests in flight, and leaks their memory, which the kernel may still use.
     #[cold]
     fn give_up(&mut self, error: &io::Error, out: &mut Vec<Completion>) {
         let (at, errno) = (self.clock.now(), error.raw_os_error().unwrap_or(libc::EIO));
@@ -270,7 +270,7 @@ impl FileDevice {
         self.memory.leak();
         for slot in 0..self.slots.len() {
             if self.slots[slot].busy {
-                // The caller gets an empty buffer of the same size back: the other may still be written to.
+                // The caller gets an empty buffer of the same length: the kernel may still write to the original.
                 let length = self.slots[slot].buffer.as_ref().map(Buffer::len);
                 std::mem::forget(self.slots[slot].buffer.take());
                 self.slots[slot].buffer = length.map(Buffer::zeroed);
@@ -313,7 +313,7 @@ impl Device for FileDevice {
             if let Err(e) = waited {
                 self.give_up(&e, out);
             }
-            // Where only parts of transfers have ended, the wait goes on.
+            // Where only parts of transfers have completed, keep waiting.
             if is_over || out.len() > before {
                 break;
             }
@@ -324,7 +324,7 @@ impl Device for FileDevice {
 
 impl DataDevice for FileDevice {
     /// # Panics
-    /// Where the buffer is not as long as the read or write.
+    /// The length of the buffer differs from that of the read or write.
     fn submit_with(&mut self, request: Request, buffer: Buffer) -> Result<(), (SubmitError, Buffer)> {
         if let Err(e) = self.check(&request) {
             return Err((e, buffer));
@@ -342,7 +342,8 @@ impl DataDevice for FileDevice {
 }
 
 impl Drop for FileDevice {
-    /// The kernel may still write to the memory of what is in flight: wait for it, or leave the memory to it.
+    /// Waits for the requests in flight, because the kernel may still write to their memory; leaks the memory where
+    /// they do not complete in time.
     fn drop(&mut self) {
         let until = self.clock.now() + Duration::from_s(10);
         let mut out = Vec::new();
@@ -353,8 +354,8 @@ impl Drop for FileDevice {
             self.memory.leak();
             self.slots.drain(..).for_each(|slot| std::mem::forget(slot.buffer));
         }
-        // Closing is not enough: a child that is being forked has the file, and with it the lock, until it starts its
-        // program. Where there are no locks there is nothing to give back.
+        // Closing is not enough: a forked child keeps the file, and with it the lock, until it executes its program. A
+        // file system without locks has none to release.
         let _ = rustix::fs::flock(&self.file, rustix::fs::FlockOperation::Unlock);
     }
 }

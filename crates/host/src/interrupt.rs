@@ -1,10 +1,10 @@
-//! Ctrl-C: the first asks for an orderly end, the second ends the program at once.
+//! Ctrl-C: the first requests an orderly end, the second ends the program at once.
 //!
-//! Loops that have something to keep ask [`interrupted`] every few milliseconds and then end. Where no loop asks within
-//! [`GRACE`] there is nothing to keep, and the program ends by the signal, whatever it is doing: reading a file, drawing
-//! a page. A program that computes nothing waits for a device or the system: it has [`WAITING_GRACE`], so that a run that
-//! took hours is kept though the drive stalls. Time in which the program could compute, but the machine is busy with
-//! others, counts as neither. [`Uninterruptible`] is for the few steps that must not be cut short.
+//! Loops with results to keep call [`interrupted`] every few milliseconds and end when it returns true. Where no loop
+//! calls it within [`GRACE`], there is no result to keep, and the signal ends the program. A program that uses no
+//! processor waits for a device or the system: it gets [`WAITING_GRACE`], so that a run of hours keeps its result
+//! though the drive stalls. Time in which the program is runnable, but the machine is busy with other work, counts
+//! towards neither limit. [`Uninterruptible`] protects the few steps that must finish.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level;
@@ -14,29 +14,29 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// How long the program may compute until it notices a signal, in processor time: a busy machine does not count.
+/// Processor time within which the program must notice a signal. Time on a busy machine does not count.
 const GRACE: Duration = Duration::from_millis(150);
-/// How long it may wait.
+/// Waiting time within which the program must notice a signal.
 const WAITING_GRACE: Duration = Duration::from_millis(800);
-/// Signals that ask for an orderly end.
+/// Signals that request an orderly end.
 const STOPPING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
-/// Between two looks whether a step that must not be cut short is over.
+/// Interval of checks whether an uninterruptible step is over.
 const PAUSE: Duration = Duration::from_millis(10);
 
 static ASKED_TO_STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
-/// Whether a loop has learned of the signal.
+/// Whether a loop has noticed the signal.
 static NOTICED: AtomicBool = AtomicBool::new(false);
-/// Steps under way that must not be cut short.
+/// Number of uninterruptible steps in progress.
 static UNINTERRUPTIBLE: AtomicUsize = AtomicUsize::new(0);
 
-/// From now on the first SIGINT, SIGTERM or SIGHUP (the terminal or the connection is closed) makes [`interrupted`] true,
-/// and ends the program where nothing asks for that; the next one has its default action and kills. A SIGHUP that is
-/// ignored already, as under `nohup`, stays ignored. Calling it again changes nothing.
+/// Catches the first SIGINT, SIGTERM or SIGHUP (the terminal or the connection is closed): it makes [`interrupted`]
+/// return true, and ends the program where no loop calls that. The next signal has its default action and kills. A
+/// SIGHUP that is already ignored, as under `nohup`, stays ignored. A second call has no effect.
 ///
 /// # Errors
-/// What the operating system says where a handler cannot be installed.
+/// The operating system's error where a handler cannot be installed.
 pub fn catch_interrupts() -> io::Result<()> {
-    // A signal that came while only a part of this is in its place would be lost, or kill.
+    // A signal during the installation would be lost, or kill.
     let _blocked = BlockedSignals::block()?;
     let asked = Arc::new(AtomicBool::new(false));
     if ASKED_TO_STOP.set(Arc::clone(&asked)).is_err() {
@@ -44,14 +44,14 @@ pub fn catch_interrupts() -> io::Result<()> {
     }
     for signal in STOPPING.into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal)) {
         let asked = Arc::clone(&asked);
-        // One handler for both: between two of them a signal would be lost.
+        // One handler for both steps: between two handlers a signal would be lost.
         let stop = move || {
             if asked.swap(true, Ordering::Relaxed) {
-                // It can only fail for signals that are not these.
+                // Fails only for signals other than these.
                 _ = low_level::emulate_default_handler(signal);
             }
         };
-        // SAFETY: an atomic swap and that function, which is made for it, may run in a signal handler.
+        // SAFETY: an atomic swap and `emulate_default_handler`, which is signal-safe, may run in a signal handler.
         unsafe { low_level::register(signal, stop) }?;
         let (heard, sent) = UnixStream::pair()?;
         low_level::pipe::register(signal, sent)?;
@@ -64,7 +64,7 @@ pub fn catch_interrupts() -> io::Result<()> {
 
 /// Returns whether the process ignores a signal.
 fn is_ignored(signal: i32) -> bool {
-    // SAFETY: an action is plain data; without a new one the call only fills in the present one, which outlives it.
+    // SAFETY: an action is plain data; without a new one the call only fills in the current one, which outlives it.
     let (answer, action) = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         (libc::sigaction(signal, std::ptr::null(), &mut action), action)
@@ -72,9 +72,9 @@ fn is_ignored(signal: i32) -> bool {
     answer == 0 && action.sa_sigaction == libc::SIG_IGN
 }
 
-/// The signals that ask for an end, held back from this thread, and those that it spawns, until this is dropped.
+/// Blocks the stopping signals for this thread, and threads that it spawns, until dropped.
 struct BlockedSignals {
-    /// The signals that were blocked before.
+    /// The signals blocked before.
     before: libc::sigset_t,
 }
 
@@ -100,7 +100,7 @@ impl BlockedSignals {
 
 impl Drop for BlockedSignals {
     fn drop(&mut self) {
-        // SAFETY: the set outlives the call; null asks for no old one.
+        // SAFETY: the set outlives the call; null requests no old set.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
     }
 }
@@ -116,7 +116,7 @@ fn end_unless_noticed(mut heard: UnixStream, signal: i32) {
             return;
         }
         if !wants_processor() {
-            // Not the time that has passed: the machine, or the program, may have been stopped meanwhile.
+            // Count pauses instead of elapsed time: the machine, or the program, may have been stopped in between.
             waited += PAUSE;
         }
         let is_over = processor_time().saturating_sub(computed) >= GRACE || waited >= WAITING_GRACE;
@@ -126,13 +126,13 @@ fn end_unless_noticed(mut heard: UnixStream, signal: i32) {
     }
 }
 
-/// What all threads have computed.
+/// Returns the processor time of all threads.
 fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
-/// Whether a thread other than the calling one computes, or would if it had a processor.
+/// Returns whether any thread other than the caller is running or runnable.
 fn wants_processor() -> bool {
     let own = std::fs::read_link("/proc/thread-self").unwrap_or_default();
     let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return false };
@@ -142,14 +142,14 @@ fn wants_processor() -> bool {
         .any(|thread| std::fs::read(thread.path().join("stat")).is_ok_and(|stat| is_runnable(&stat)))
 }
 
-/// Whether a thread's `stat` has the state `R`: the first letter behind its name, which may hold anything.
+/// Returns whether a thread's `stat` has the state `R`: the first letter after its name, which may contain any bytes.
 fn is_runnable(stat: &[u8]) -> bool {
     let name_end = stat.iter().rposition(|&byte| byte == b')');
     name_end.is_some_and(|end| stat[end..].starts_with(b") R"))
 }
 
-/// Whether such a signal came since [`catch_interrupts`]. Cheap enough to ask in a loop. Requires: the caller ends
-/// in an orderly way where it did.
+/// Returns whether a stopping signal came since [`catch_interrupts`]. Cheap enough for a loop. The caller guarantees an
+/// orderly end after `true`.
 pub fn interrupted() -> bool {
     let asked = ASKED_TO_STOP.get().is_some_and(|asked| asked.load(Ordering::Relaxed));
     if asked {
@@ -158,12 +158,12 @@ pub fn interrupted() -> bool {
     asked
 }
 
-/// A step that only a second Ctrl-C cuts short: it leaves behind what nothing else would put right.
+/// A step that only a second Ctrl-C interrupts, because nothing else would repair an unfinished one.
 #[derive(Debug)]
 pub struct Uninterruptible(());
 
 impl Uninterruptible {
-    /// Begins the step; it ends when this is dropped.
+    /// Begins the step, which ends when the value is dropped.
     pub fn begin() -> Self {
         UNINTERRUPTIBLE.fetch_add(1, Ordering::AcqRel);
         Self(())
@@ -181,7 +181,7 @@ mod tests {
     use super::is_runnable;
 
     #[test]
-    fn the_state_of_a_thread_follows_its_name() {
+    fn thread_state_follows_the_name() {
         assert!(is_runnable(b"12 (main) R 1 12 12"));
         assert!(!is_runnable(b"12 (main) S 1 12 12"));
         assert!(!is_runnable(b"12 (a) R (b) D 1 12 12"));

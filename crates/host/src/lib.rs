@@ -1,22 +1,22 @@
-//! Real drives and files: system calls, threads and the wall clock, and nowhere else.
+//! Access to real drives and files. All system calls, threads and uses of the wall clock are in this crate.
 //!
-//! [`FileDevice`] puts a block device or a regular file behind the one device interface. [`OpenOptions`] opens it
-//! and holds the safety rules: nothing is written without [`Access::Destroy`], and what looks like somebody's
-//! data is refused even then, with everything that was found, until its path is repeated.
+//! [`FileDevice`] implements the device interface over a block device or a regular file. [`OpenOptions`] opens it and
+//! enforces the safety rules: writing requires [`Access::Destroy`], and a target that looks like existing data is still
+//! refused, with all findings, until its path is repeated.
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `open`, `target`, `usage` | what a path is, what uses its bytes, and the refusals |
-//! | `signature`, `blkid` | what lies on it |
+//! | `open`, `target`, `usage` | the type of a path, the users of its bytes, and the refusals |
+//! | `signature`, `blkid` | known formats on it |
 //! | `file_device` | requests, slots and memory over one of the two engines |
 //! | `engine/uring`, `engine/threads` | io_uring, and plain reads and writes where it is refused |
 //! | `zoned` | a zoned block device, whose zones are erase units |
-//! | `record` | what a block device is asked, recorded through the kernel's tracing |
-//! | `identity`, `clock`, `interrupt` | what a result says about the machine; time; Ctrl-C |
-//! | `ticker` | what is shown now and then, whatever the program does |
-//! | `written` | how much of a device was never written; virtual disks |
+//! | `record` | a recording of a block device's requests, through the kernel's tracing |
+//! | `identity`, `clock`, `interrupt` | the machine's description in a result; time; Ctrl-C |
+//! | `ticker` | periodic display in the background |
+//! | `written` | the share of a device that was never written; virtual disks |
 
-// The one crate that may: it is where real time, threads and system calls come in.
+// Real time, threads and system calls are allowed in this crate only.
 #![allow(clippy::disallowed_methods)]
 
 mod blkid;

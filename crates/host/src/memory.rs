@@ -1,19 +1,19 @@
-//! Memory for requests that bring none: where only time is asked for, reads still need a place to land and
-//! writes still need bytes.
+//! Memory for requests submitted without a buffer: measurements that need no data still read into memory and write from
+//! it.
 //!
-//! Each slot has its own, made when first needed and kept, since file systems that check sums as they read do
-//! not bear two reads into one place. Writes send pseudo-random bytes, and each 4 KiB of each write carries a
-//! number used once, so that a drive or a host that compresses, or stores equal blocks once, gains nothing.
+//! Each slot has its own memory, allocated at first use and kept, because file systems that verify checksums on reads
+//! fail when two reads share a buffer. Writes send pseudo-random bytes, and each 4 KiB of each write carries a unique
+//! number, so that compression and deduplication gain nothing.
 
 use crate::engine::Engine;
 use flashlane_base::Seed;
 use flashlane_device::Buffer;
 
 pub(crate) struct Memory {
-    /// For slot `n`: what reads land in at `2 n`, what writes send at `2 n + 1`. The index is also the one
-    /// under which the engine knows the memory.
+    /// For slot `n`, the read memory at `2 n` and the write memory at `2 n + 1`. The engine registers memory under the
+    /// same index.
     places: Vec<Place>,
-    /// The next number used once.
+    /// The last unique number written.
     once: u64,
 }
 
@@ -28,7 +28,7 @@ impl Memory {
         Self { places: (0..2 * slots).map(|_| Place::default()).collect(), once: start }
     }
 
-    /// `length_bytes` that slot `slot` may use while it is in flight, and the index of registered memory.
+    /// Returns `length_bytes` of memory for slot `slot`, and its index if it is registered.
     #[inline]
     pub(crate) fn get(
         &mut self,
@@ -45,7 +45,7 @@ impl Memory {
         let bytes = &mut place.buffer.as_mut_slice()[..length_bytes];
         if write {
             for block in bytes.chunks_mut(4096) {
-                // The odd step (the golden ratio's) visits every number before it comes back to one.
+                // The odd step (the golden ratio's) visits every number before it repeats one.
                 self.once = self.once.wrapping_add(0x9e37_79b9_7f4a_7c15);
                 let stamp = self.once.to_le_bytes();
                 let count = stamp.len().min(block.len());
@@ -67,19 +67,19 @@ impl Memory {
         let registered = unsafe { engine.register(index as u16, memory, length_bytes) };
         let old = std::mem::replace(&mut self.places[index as usize], Place { buffer, registered });
         if old.registered && !registered {
-            // The kernel still knows the old memory under this index. It is never used again through it, but
-            // stays pinned until the ring ends: giving it back would be safe, keeping it is certain.
+            // The kernel still has the old memory pinned under this index until the ring ends. Nothing uses it, so
+            // freeing would be safe, but leaking it is certain to be.
             std::mem::forget(old);
         }
     }
 
-    /// Gives up the memory without freeing it: the kernel may still write to it.
+    /// Leaks the memory: the kernel may still write to it.
     pub(crate) fn leak(&mut self) {
         std::mem::forget(std::mem::take(&mut self.places));
     }
 }
 
-/// Fills with pseudo-random bytes.
+/// Fills `bytes` with pseudo-random data.
 pub(crate) fn fill(bytes: &mut [u8], seed: u64) {
     let mut source = Seed(seed).derive("host write data").source();
     for chunk in bytes.chunks_mut(8) {

@@ -1,11 +1,10 @@
-//! Opening a real drive, which is somebody's data: the rules, and the refusals.
+//! Opens a real drive under the safety rules that protect existing data.
 //!
 //! Reading is always allowed and writes nothing (not even an access time, where the caller owns the file). Writing
-//! needs [`Access::Destroy`]. A
-//! device or file that is in use, partitioned, or carries a known signature (our own blocks among them) is refused even then, with
-//! everything that was found, unless [`OpenOptions::really`] repeats its path. What is written to is claimed
-//! for this process: block devices by the kernel's exclusive open, both kinds by an advisory lock that a
-//! second Flashlane respects.
+//! requires [`Access::Destroy`]. A target that is in use, partitioned, or carries a known signature (including our own
+//! blocks) is still refused, with all findings, unless [`OpenOptions::really`] repeats its path. A target opened for
+//! writing is claimed for this process: block devices by the kernel's exclusive open, both kinds by an advisory lock
+//! that a second Flashlane respects.
 
 use crate::depth::{DEPTH_DEFAULT, DEPTH_MAX};
 use crate::doubt::Doubt;
@@ -23,49 +22,49 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What may be done to the bytes that are there.
+/// Permission for the existing data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Only read them.
+    /// Read it only.
     ReadOnly,
-    /// Overwrite and trim them.
+    /// Overwrite and trim it.
     Destroy,
 }
 
-/// What is known of the blocks that Flashlane itself keeps on a device which is to be overwritten.
+/// What the caller knows about Flashlane blocks on a device to overwrite.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OwnData {
-    /// Nothing: a mark of ours is a signature like any other.
+    /// Unknown: our own mark is a signature like any other.
     #[default]
     Unknown,
-    /// There are none, or whoever opens the device keeps them: a mark of ours does not count.
+    /// There are none, or the caller preserves them: our own mark does not count.
     Safe,
-    /// These, which count as a signature: `Flashlane lanes with 35 blocks`.
+    /// The description of the blocks, which counts as a signature: `Flashlane lanes with 35 blocks`.
     Found(String),
 }
 
 /// How to open a block device or a regular file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// Where it is. Symbolic links are followed; refusals name what they lead to.
+    /// Path of the target. Symbolic links are followed; refusals name the real path.
     pub path: PathBuf,
-    /// What may be done to it.
+    /// Permission for the existing data.
     pub access: Access,
-    /// The same path again, as it is written in `path`, from somebody who was told what lies there and means it. Another
-    /// path to the same place is refused.
+    /// Confirmation that the data may be destroyed: `path` repeated exactly as given. Another path to the same target
+    /// is refused.
     pub really: Option<PathBuf>,
-    /// What is known of blocks of ours that would be overwritten.
+    /// What the caller knows about Flashlane blocks that would be overwritten.
     pub own_data: OwnData,
-    /// Requests in flight at once, 1 to [`DEPTH_MAX`]; threads take at most 64.
+    /// Requests in flight at once, 1 to [`DEPTH_MAX`]; the threads engine supports at most 64.
     pub depth: u32,
-    /// io_uring where it is there, or threads.
+    /// The I/O engine.
     pub engine: EngineChoice,
-    /// Whether buffered I/O may take the place of direct I/O where the file system refuses it.
+    /// Allows buffered I/O where the file system refuses direct I/O.
     pub allow_page_cache: bool,
 }
 
 impl OpenOptions {
-    /// Open `path` for reading only.
+    /// Options to open `path` for reading only.
     pub fn read_only(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -78,25 +77,25 @@ impl OpenOptions {
         }
     }
 
-    /// Open `path` and let its bytes be overwritten.
+    /// Options to open `path` for overwriting.
     pub fn destroy(path: impl Into<PathBuf>) -> Self {
         Self { access: Access::Destroy, ..Self::read_only(path) }
     }
 
-    /// The same, with `path` repeated (see [`OpenOptions::really`]).
+    /// Adds the confirmation of [`OpenOptions::really`].
     pub fn really(self, path: impl Into<PathBuf>) -> Self {
         Self { really: Some(path.into()), ..self }
     }
 
-    /// Opens it.
+    /// Opens the target as a device.
     ///
     /// # Errors
-    /// [`OpenError`] says what was found and what would be needed.
+    /// [`OpenError`] says what was found and what is required.
     pub fn open(&self) -> Result<FileDevice, OpenError> {
         FileDevice::new(self.setup()?).map_err(|e| self.os("set up I/O on", e))
     }
 
-    /// Everything but the engine.
+    /// Opens and checks the target, without the engine.
     pub(crate) fn setup(&self) -> Result<Setup, OpenError> {
         if !(1..=DEPTH_MAX).contains(&self.depth) {
             return Err(OpenError::Depth { depth: self.depth });
@@ -105,7 +104,7 @@ impl OpenOptions {
         self.consent(&target)?;
         let mut warnings = Vec::new();
         let file = self.open_file(&target, &mut warnings)?;
-        // io_uring would answer "try again" to whatever it cannot do at once.
+        // With O_NONBLOCK, io_uring would return EAGAIN for every request that it cannot complete at once.
         let flags = rustix::fs::fcntl_getfl(&file).map_err(|e| self.os("look at", e.into()))?;
         rustix::fs::fcntl_setfl(&file, flags - OFlags::NONBLOCK).map_err(|e| self.os("set up", e.into()))?;
         if !target.is(&file).map_err(|e| self.os("look at", e))? {
@@ -117,7 +116,7 @@ impl OpenOptions {
         let buffered = warnings.contains(&Doubt::PageCacheNotBypassed);
         let unit_bytes = match extent.unit_bytes {
             0 if buffered => 512,
-            // The file opened with O_DIRECT, yet the file system says that it reads through the page cache.
+            // The file opened with O_DIRECT, but the file system reports that it uses the page cache.
             0 if self.allow_page_cache => {
                 warnings.push(Doubt::PageCacheNotBypassed);
                 512
@@ -154,7 +153,7 @@ impl OpenOptions {
         OpenError::Os { path: self.path.clone(), action, source }
     }
 
-    /// Whether what would be overwritten may be.
+    /// Checks that existing data may be overwritten.
     fn consent(&self, target: &Target) -> Result<(), OpenError> {
         let (path, real) = (self.path.clone(), target.real.clone());
         match &self.really {
@@ -169,7 +168,7 @@ impl OpenOptions {
         }
     }
 
-    /// The findings, with what is known of our own data in the place of its mark.
+    /// Returns the findings, with our own mark replaced by what the caller knows of our own data.
     fn with_own(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
         let is_own =
             |finding: &Finding| matches!(finding, Finding::Signature(signature) if signature.is_own());
@@ -192,7 +191,7 @@ impl OpenOptions {
     /// Opens the target with direct I/O and, to write to a block device, exclusively.
     fn open_file(&self, target: &Target, warnings: &mut Vec<Doubt>) -> Result<File, OpenError> {
         let write = self.access == Access::Destroy;
-        // O_NONBLOCK: should a pipe have taken the place meanwhile, opening it must not hang.
+        // O_NONBLOCK: the open must not hang if a pipe has replaced the target.
         let mut flags = libc::O_DIRECT | libc::O_NOCTTY | libc::O_NONBLOCK;
         if write && target.block {
             flags |= libc::O_EXCL;
@@ -207,7 +206,7 @@ impl OpenOptions {
             };
             let (path, real) = (self.path.clone(), target.real.clone());
             match error.raw_os_error() {
-                // Only the owner may leave the access time alone.
+                // Only the owner may open with O_NOATIME.
                 Some(libc::EPERM) if flags & libc::O_NOATIME != 0 => flags &= !libc::O_NOATIME,
                 Some(libc::EINVAL) if flags & libc::O_DIRECT != 0 && self.allow_page_cache => {
                     flags &= !libc::O_DIRECT;
@@ -230,14 +229,14 @@ impl OpenOptions {
         }
     }
 
-    /// Locks against a second Flashlane: writers alone, readers together.
+    /// Locks against a second Flashlane: exclusively for writers, shared for readers.
     fn lock(&self, target: &Target, file: &File, warnings: &mut Vec<Doubt>) -> Result<(), OpenError> {
         let operation = match self.access {
             Access::ReadOnly => FlockOperation::NonBlockingLockShared,
             Access::Destroy => FlockOperation::NonBlockingLockExclusive,
         };
-        // The device manager locks a block device for a moment whenever somebody who wrote to it closes it, and the kernel
-        // gives a killed program's files back only when its rings are gone.
+        // The device manager locks a block device briefly after a writer closes it, and the kernel closes a killed
+        // program's files only after its rings are destroyed.
         let mut tries_left = 40;
         loop {
             match rustix::fs::flock(file, operation) {
@@ -250,7 +249,7 @@ impl OpenOptions {
                     return Err(OpenError::Locked { path: self.path.clone(), real: target.real.clone() });
                 }
                 Err(rustix::io::Errno::INTR) => {}
-                // The file system has no locks.
+                // The file system does not support locks.
                 Err(_) => {
                     warnings.push(Doubt::NotExclusive);
                     return Ok(());
@@ -271,19 +270,19 @@ fn doubts_of_a_file(file: &File, capacity_bytes: u64, warnings: &mut Vec<Doubt>)
     Ok(())
 }
 
-/// Whether trims can be sent at all.
+/// Returns whether the target supports trims.
 fn takes_trims(target: &Target, file: &File, length_bytes: u64) -> bool {
     use rustix::fs::FallocateFlags;
     use rustix::io::Errno;
     if !target.block {
-        // A file system says so only when asked to punch a hole: here one behind the end, where nothing is.
+        // A file system reports this only for a punched hole: try one past the end.
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let punched = rustix::fs::fallocate(file, flags, length_bytes.next_multiple_of(1 << 16), 1 << 16);
         return !matches!(punched, Err(Errno::OPNOTSUPP | Errno::NOSYS));
     }
     let (major, minor) = target.device_number();
     let folder = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
-    // A partition's queue is its drive's.
+    // A partition uses the queue of its drive.
     let limit = ["queue", "../queue"]
         .iter()
         .find_map(|queue| std::fs::read_to_string(folder.join(queue).join("discard_max_bytes")).ok());

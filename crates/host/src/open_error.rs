@@ -1,4 +1,4 @@
-//! Why a real drive was not opened: what was found, and what would be needed.
+//! Why a real drive was not opened, and what is required.
 
 use crate::depth::DEPTH_MAX;
 use crate::usage::Finding;
@@ -9,51 +9,51 @@ use std::path::{Path, PathBuf};
 /// Why a path was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Nothing is there.
+    /// The path does not exist.
     #[error("'{}' does not exist", path.display())]
     NotFound {
         /// As given.
         path: PathBuf,
     },
-    /// It is neither a block device nor a regular file.
+    /// The target is neither a block device nor a regular file.
     #[error("{} is {found}: a block device or a regular file is needed", place(path, real))]
     NotStorage {
         /// As given.
         path: PathBuf,
-        /// What it leads to.
+        /// The real path.
         real: PathBuf,
-        /// What it is, with its article.
+        /// Type of the target, with its article.
         found: &'static str,
     },
-    /// It looks like somebody's data.
+    /// The target looks like existing data.
     #[error("{}\nrepeat its path with --really if all of it may be destroyed", refusal(path, real, findings))]
     Refused {
         /// As given.
         path: PathBuf,
-        /// What it leads to.
+        /// The real path.
         real: PathBuf,
-        /// Everything that speaks against it.
+        /// Everything found.
         findings: Vec<Finding>,
     },
-    /// The path that was to confirm another is not the same.
+    /// The repeated path differs from the given one.
     #[error("--really names '{}', but the device is {}: repeat the path as it is given there, {}", really.display(), place(path, real), path.display())]
     ReallyMismatch {
         /// As given.
         path: PathBuf,
-        /// What it leads to.
+        /// The real path.
         real: PathBuf,
-        /// The path that was to repeat it.
+        /// The path given as confirmation.
         really: PathBuf,
     },
-    /// Another process (a second Flashlane, say) has locked it.
+    /// Another process (such as a second Flashlane) has locked it.
     #[error("{} is in use: another process has locked it", place(path, real))]
     Locked {
         /// As given.
         path: PathBuf,
-        /// What it leads to.
+        /// The real path.
         real: PathBuf,
     },
-    /// The file system has no direct I/O, and buffered I/O was not allowed.
+    /// The file system does not support direct I/O, and buffered I/O was not allowed.
     #[error(
         "{} lies on a file system without direct I/O: the page cache would be measured, not the drive",
         place(path, real)
@@ -61,10 +61,10 @@ pub enum OpenError {
     NoDirectIo {
         /// As given.
         path: PathBuf,
-        /// What it leads to.
+        /// The real path.
         real: PathBuf,
     },
-    /// There is no room for a single request.
+    /// The target is shorter than one request.
     #[error(
         "{} is {length_bytes} bytes long, but requests are multiples of {unit_bytes} bytes",
         place(path, real)
@@ -72,41 +72,41 @@ pub enum OpenError {
     TooSmall {
         /// As given.
         path: PathBuf,
-        /// What it leads to.
+        /// The real path.
         real: PathBuf,
-        /// Bytes there are.
+        /// Length of the target.
         length_bytes: u64,
-        /// Bytes of the smallest request.
+        /// Length of the smallest request.
         unit_bytes: u64,
     },
-    /// A depth that no device has.
-    #[error("a depth of {depth} cannot be had: 1 to {DEPTH_MAX} requests may be in flight")]
+    /// The depth is out of range.
+    #[error("depth {depth} is invalid: 1 to {DEPTH_MAX} requests may be in flight")]
     Depth {
         /// As given.
         depth: u32,
     },
-    /// Between looking at it and opening it, something else took its place.
+    /// Another file replaced the target between the check and the open.
     #[error("{} was replaced by something else while it was being opened", place(path, real))]
     Replaced {
         /// As given.
         path: PathBuf,
-        /// What it led to.
+        /// The real path at the time of the check.
         real: PathBuf,
     },
-    /// The operating system refuses.
+    /// The operating system reports an error.
     #[error("cannot {action} '{}': {source}", path.display())]
     Os {
         /// As given.
         path: PathBuf,
-        /// What was tried.
+        /// The step that failed.
         action: &'static str,
-        /// The operating system's words.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
 impl OpenError {
-    /// Returns what was found, without the option that overrides it.
+    /// Returns the findings, without the hint to the option that overrides them.
     pub fn found(&self) -> String {
         match self {
             Self::Refused { path, real, findings } => refusal(path, real, findings),
@@ -122,7 +122,7 @@ fn refusal(path: &Path, real: &Path, findings: &[Finding]) -> String {
     })
 }
 
-/// A path, and where it leads if that is elsewhere.
+/// Formats a path, with the real path where that differs.
 fn place(path: &Path, real: &Path) -> String {
     if path == real {
         format!("'{}'", path.display())

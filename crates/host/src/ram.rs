@@ -1,6 +1,6 @@
-//! The machine's memory.
+//! Memory size of the machine.
 
-/// Bytes of physical memory. What would take more is better refused than ended by the system in its midst.
+/// Returns the bytes of physical memory. Larger allocations are better refused than killed by the system later.
 pub fn machine_memory_bytes() -> u64 {
     let system = rustix::system::sysinfo();
     (system.totalram as u64).saturating_mul(system.mem_unit.into())

@@ -1,17 +1,17 @@
-//! Recording what a block device is asked: through tracefs, with the kernel's own block tracer and no other program.
+//! Records the requests of a block device through tracefs, with the kernel's block tracer and no other program.
 //!
-//! The tracing settings of the whole machine are borrowed for it and put back at the end, however it ends short of
-//! SIGKILL; what one that was killed has left is put back by the next, as far as it can be known. What comes from each
-//! processor is kept in files without names beside the trace and joined afterwards, so that the recording itself does
-//! as little as it can; it costs two records of 48 bytes a request.
+//! A recording changes tracing settings of the whole machine and restores them at the end, unless it is ended by
+//! SIGKILL; the next recording then restores what it can determine. The events of each processor are kept in unnamed
+//! files in the trace's folder and merged afterwards, to keep the overhead low: a request costs two records of 48
+//! bytes.
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `traced`, `tracefs` | the device and the tracing folder: what is refused, how tracing starts |
-//! | `in_use` | whether somebody traces already, and what ends that |
-//! | `settings` | what was changed, and that it is put back |
-//! | `spool`, `merged` | the processors' streams, kept and joined |
-//! | `child` | the program that is run meanwhile |
+//! | `traced`, `tracefs` | the device and the tracing folder: refusals, and the start of tracing |
+//! | `in_use` | whether tracing is already in use, and the commands that end it |
+//! | `settings` | the changed settings, and their restoration |
+//! | `spool`, `merged` | the processors' streams, spooled and merged |
+//! | `child` | the program run during the recording |
 
 mod child;
 mod error;
@@ -39,49 +39,49 @@ use std::{fs, thread, time};
 use traced::Traced;
 use tracefs::Tracefs;
 
-/// Where sysfs is.
+/// Mount point of sysfs.
 const SYS: &str = "/sys";
-/// Between two looks at streams that had nothing.
+/// Interval between polls of idle streams.
 const PAUSE: time::Duration = time::Duration::from_millis(5);
 
-/// When a recording ends. SIGINT, SIGTERM and SIGHUP (once [`crate::catch_interrupts`] was called) end any.
+/// When a recording ends. SIGINT, SIGTERM and SIGHUP (after [`crate::catch_interrupts`]) always end it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Until {
     /// At a signal only.
     Interrupted,
     /// After this time.
     Elapsed(Duration),
-    /// When this program, started with these arguments, has ended. Its last writes may come later: `sync` in it.
+    /// When this program, given with its arguments, has exited. Run `sync` in it to include its last writes.
     Exited(Vec<OsString>),
 }
 
 /// Why a recording ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// By such a signal.
+    /// A stopping signal came.
     Interrupted,
-    /// The time was over.
+    /// The time elapsed.
     Elapsed,
-    /// The program ended.
+    /// The program exited.
     Exited(ExitStatus),
 }
 
-/// What was recorded.
+/// The result of a recording.
 #[derive(Debug)]
 pub struct Recorded {
-    /// The events, to be read as one binary blktrace file.
+    /// The events, which read as one binary blktrace file.
     pub events: Events,
-    /// Events that the kernel had no room for.
+    /// Events lost because the kernel's buffers were full.
     pub lost_events: u64,
-    /// For how long.
+    /// Duration of the recording.
     pub took: Duration,
     /// What ended it.
     pub ended: Ended,
-    /// Whether what was kept lay on the device itself, so that keeping it was recorded, too.
+    /// Whether the spool files were on the recorded device, so that their writes were recorded too.
     pub records_itself: bool,
 }
 
-/// A block device that can be traced, with what traces it.
+/// A traceable block device, with the tracer's folder.
 #[derive(Debug)]
 pub struct Recorder {
     tracefs: Tracefs,
@@ -89,11 +89,11 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Finds the block device at `device`. Of a partition its own requests are recorded, with the whole drive's
-    /// addresses.
+    /// Finds the block device at `device`. For a partition, only its own requests are recorded, with addresses on the
+    /// whole drive.
     ///
     /// # Errors
-    /// Where it is no block device, or tracing is not to be had.
+    /// The path is not a block device, or tracing is not available.
     pub fn find(device: &Path) -> Result<Self, RecordError> {
         let traced = Traced::find(device, Path::new(SYS))?;
         let mounts = Path::new("/proc/self/mountinfo");
@@ -104,11 +104,12 @@ impl Recorder {
         Ok(Self { tracefs, traced })
     }
 
-    /// Records what it is asked, until `until`. Files without names in `folder` keep it: some hundred bytes a request.
+    /// Records the device's requests until `until`. Unnamed files in `folder` hold the events: about a hundred bytes a
+    /// request.
     ///
     /// # Errors
-    /// Where tracing is in use, the program cannot be started, or the operating system refuses a step. Settings that
-    /// were changed by then are put back.
+    /// Tracing is in use, the program cannot be started, or the operating system reports an error. Changed settings are
+    /// restored.
     pub fn record(&self, until: &Until, folder: &Path) -> Result<Recorded, RecordError> {
         in_use::check(&self.tracefs, Path::new(SYS))?;
         record_with(&self.tracefs, &self.traced, until, folder)
@@ -121,7 +122,7 @@ fn record_with(
     until: &Until,
     folder: &Path,
 ) -> Result<Recorded, RecordError> {
-    // The kernel's settings are put back, whenever a signal comes.
+    // A signal must not prevent the restoration of the kernel's settings.
     let _whole = Uninterruptible::begin();
     let settings = tracefs.start(traced)?;
     let mut spool = Spool::open(tracefs, folder)?;
@@ -156,7 +157,7 @@ fn record_with(
     // The tracer cannot be changed while its pipes are open.
     let kept = spool.into_files();
     settings.restore()?;
-    // Only now: it may take its time to end, and a second Ctrl-C may not find tracing still on.
+    // Only now, because the child may take long to end, and a second Ctrl-C then must not leave tracing on.
     drop(child);
     let keep = |e| RecordError::os(folder, "read back what was kept in", e);
     let events = kept.and_then(Events::join).map_err(keep)?;

@@ -1,10 +1,10 @@
-//! What lies on a device or file: the marks by which file systems, volume managers, partition tables, archives, programs,
-//! documents and Flashlane's own blocks are known. Only reads.
+//! Detects existing data on a device or file: the magic numbers of file systems, volume managers, partition tables,
+//! archives, programs, documents and Flashlane's own blocks. Only reads.
 //!
-//! The marks stand at fixed places near the beginning (our own up to a little over 1 MiB, where blocks usually begin; the
-//! others up to 512 KiB) or the end; two reads fetch them all. The places are those of the on-disk formats, as their
-//! projects document them. Where a mark is short (ext's two bytes, a master boot record's, gzip's three) a few fields
-//! beside it must make sense too, so that random data rarely passes for somebody's.
+//! Magic numbers are at fixed offsets near the beginning (our own up to a little over 1 MiB, where blocks usually
+//! begin; the others up to 512 KiB) or the end; two reads fetch them all. The offsets are from the documentation of
+//! each on-disk format. Where a magic number is short (ext's two bytes, the master boot record's, gzip's three), a few
+//! nearby fields must be valid too, so that random data rarely matches.
 
 use flashlane_device::UNIT_MAGIC;
 use std::fmt;
@@ -13,13 +13,13 @@ use std::io;
 /// A file system, volume, table, archive or database found on a device or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// What it is: `ext4 file system`.
+    /// Name of the format: `ext4 file system`.
     pub what: String,
-    /// Where its mark stands, in bytes from the beginning.
+    /// Offset of the magic number.
     pub offset_bytes: u64,
-    /// Its UUID, where the format has one that is read here.
+    /// The UUID, for formats where it is read.
     pub uuid: Option<String>,
-    /// Its label, where it has one.
+    /// The label, for formats where it is read.
     pub label: Option<String>,
 }
 
@@ -37,40 +37,40 @@ impl fmt::Display for Signature {
 }
 
 impl Signature {
-    /// Returns whether Flashlane itself stored what it stands for.
+    /// Returns whether this is data stored by Flashlane.
     pub(crate) fn is_own(&self) -> bool {
         [OWN_LANES, OWN_BLOCKS].contains(&self.what.as_str())
     }
 }
 
-/// What our own marks are called.
+/// Names of our own formats.
 const OWN_LANES: &str = "Flashlane lanes";
 const OWN_BLOCKS: &str = "Flashlane blocks";
 
-/// How far from either end marks are looked for: units of whole MiB begin at 1 MiB on lanes whose table ends before, and
-/// of the first one the header is read.
+/// Length of the searched range at either end: lanes may begin their whole-MiB units at 1 MiB, where the header of the
+/// first unit is read.
 const REACH_BYTES: u64 = (1 << 20) + OWN_STEP_BYTES;
 
-/// Whatever holds blocks begins each of its units at a multiple of this.
+/// Units of stored blocks begin at multiples of this.
 const OWN_STEP_BYTES: u64 = 4096;
 
-/// A format known by fixed bytes at a fixed place.
+/// A format with fixed bytes at a fixed offset.
 struct Mark {
     what: &'static str,
     offset_bytes: u64,
     bytes: &'static [u8],
     uuid: Uuid,
-    /// Place and length of the label; zero length where there is none.
+    /// Offset and length of the label; length zero where there is none.
     label: (u64, usize),
 }
 
-/// Where and how a format keeps its UUID.
+/// Location and encoding of a format's UUID.
 #[derive(Clone, Copy)]
 enum Uuid {
     None,
-    /// Sixteen bytes.
+    /// Sixteen bytes at this offset.
     Binary(u64),
-    /// Text of at most this many characters.
+    /// Text at this offset, of at most this length.
     Text(u64, usize),
 }
 
@@ -135,7 +135,7 @@ const MARKS: &[Mark] = &[
     mark("PDF document", 0, b"%PDF-"),
 ];
 
-/// The two ends of a device.
+/// The bytes at both ends of a device.
 struct Ends {
     head: Vec<u8>,
     tail: Vec<u8>,
@@ -144,7 +144,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// `count` bytes at `at`, where they were read.
+    /// Returns `count` bytes at `at`, if they were read.
     fn bytes(&self, at: u64, count: usize) -> Option<&[u8]> {
         let from = |part: &'_ [u8], begin: u64| {
             let start = usize::try_from(at.checked_sub(begin)?).ok()?;
@@ -187,16 +187,16 @@ impl Ends {
         let bytes = self.bytes(at, count)?;
         let end = bytes.iter().position(|&b| b == 0).unwrap_or(count);
         let text = String::from_utf8_lossy(&bytes[..end]).trim().to_owned();
-        // It goes to a terminal: a hostile label must not carry control sequences.
+        // Labels are printed to a terminal: a hostile one must not contain control sequences.
         (!text.is_empty() && !text.contains(char::is_control)).then_some(text)
     }
 }
 
-/// Everything known that lies on a device of `length_bytes` whose bytes `read_at` fetches (offset, buffer; it
-/// returns how many bytes there were).
+/// Returns all signatures on a device of `length_bytes`. `read_at` fills a buffer from an offset and returns the number
+/// of bytes read.
 ///
 /// # Errors
-/// What `read_at` says.
+/// An error of `read_at`.
 pub(crate) fn find(
     length_bytes: u64,
     mut read_at: impl FnMut(u64, &mut [u8]) -> io::Result<usize>,
@@ -229,7 +229,7 @@ pub(crate) fn find(
     Ok(found)
 }
 
-/// What libblkid named, and what only our own table knows.
+/// Merges libblkid's signatures with those that only our own table has.
 pub(crate) fn merge(mut named: Vec<Signature>, own: Vec<Signature>) -> Vec<Signature> {
     for signature in own {
         if !named.iter().any(|other| other.what == signature.what) {
@@ -252,7 +252,7 @@ fn ext(ends: &Ends) -> Option<Signature> {
     let (compatible, incompatible) = (ends.u32(superblock + 92)?, ends.u32(superblock + 96)?);
     let what = match (compatible & 0x4 != 0, incompatible) {
         (_, i) if i & 0x8 != 0 => "ext journal device",
-        // Extents, 64 bit, flexible block groups: what only ext4 has.
+        // Extents, 64 bit, flexible block groups: features that only ext4 has.
         (_, i) if i & (0x40 | 0x80 | 0x200) != 0 => "ext4 file system",
         (true, _) => "ext3 file system",
         (false, _) => "ext2 file system",
@@ -265,7 +265,7 @@ fn ext(ends: &Ends) -> Option<Signature> {
     })
 }
 
-/// The mark stands at the end of the first page, whose size depends on the machine.
+/// The magic number is at the end of the first page, whose size depends on the machine.
 fn swap(ends: &Ends) -> Option<Signature> {
     let page = [4096_u64, 8192, 16_384, 32_768, 65_536]
         .into_iter()
@@ -280,7 +280,7 @@ fn lvm(ends: &Ends) -> Option<Signature> {
     Some(Signature { what: "LVM physical volume".into(), offset_bytes: label, uuid, label: None })
 }
 
-/// Version 1.0 stands 8 to 12 KiB before the end, version 0.90 in the last whole 64 KiB.
+/// Version 1.0 is 8 to 12 KiB before the end, version 0.90 in the last whole 64 KiB.
 fn raid_at_the_end(ends: &Ends) -> Option<Signature> {
     const MAGIC: u32 = 0xa92b_4efc;
     let sectors = ends.length_bytes / 512;
@@ -294,7 +294,7 @@ fn raid_at_the_end(ends: &Ends) -> Option<Signature> {
     Some(plain("Linux RAID member", at))
 }
 
-/// Four labels of 256 KiB, two at each end; the second half of each is a ring of uberblocks.
+/// ZFS has four labels of 256 KiB, two at each end; the second half of each is a ring of uberblocks.
 fn zfs(ends: &Ends) -> Option<Signature> {
     const MAGIC: u64 = 0x00ba_b10c;
     const LABEL: u64 = 256 << 10;
@@ -311,7 +311,7 @@ fn zfs(ends: &Ends) -> Option<Signature> {
         .map(|at| plain("ZFS pool member", at))
 }
 
-/// The header of a GUID partition table, or its copy in the last sector.
+/// The header is in the second sector, or in the last one as a copy.
 fn gpt(ends: &Ends) -> Option<Signature> {
     let places = [
         Some(512),
@@ -323,8 +323,8 @@ fn gpt(ends: &Ends) -> Option<Signature> {
     Some(plain("GPT partition table", at))
 }
 
-/// A boot record's last two bytes are shared with FAT's and many boot sectors: at least one entry must be a
-/// partition, and none may be nonsense.
+/// FAT and many boot sectors have the same last two bytes, so at least one entry must be a partition, and all must be
+/// valid.
 fn mbr(ends: &Ends) -> Option<Signature> {
     if !ends.has(510, b"\x55\xaa") {
         return None;
@@ -335,14 +335,14 @@ fn mbr(ends: &Ends) -> Option<Signature> {
     (sane && used).then(|| plain("MBR partition table", 510))
 }
 
-/// Beside its three bytes the flags, the level and the system must be some that RFC 1952 knows.
+/// The flags, the level and the system must also be values of RFC 1952.
 fn gzip(ends: &Ends) -> Option<Signature> {
     let header = ends.bytes(0, 10)?;
     let sane = header[3] & 0xe0 == 0 && matches!(header[8], 0 | 2 | 4) && matches!(header[9], 0..=13 | 255);
     (header.starts_with(b"\x1f\x8b\x08") && sane).then(|| plain("gzip archive", 0))
 }
 
-/// A level, then the first block or the end, whose marks are the digits of pi and of its root.
+/// The header is a level, then the magic number of the first block (digits of pi) or of the end (digits of its root).
 fn bzip2(ends: &Ends) -> Option<Signature> {
     let header = ends.bytes(0, 10)?;
     let begins = header.starts_with(b"BZh") && matches!(header[3], b'1'..=b'9');
@@ -350,15 +350,15 @@ fn bzip2(ends: &Ends) -> Option<Signature> {
     (begins && goes_on).then(|| plain("bzip2 archive", 0))
 }
 
-/// The class, the byte order and the version are told too.
+/// The class, the byte order and the version must also be valid.
 fn elf(ends: &Ends) -> Option<Signature> {
     let header = ends.bytes(0, 7)?;
     let sane = matches!(header[4], 1 | 2) && matches!(header[5], 1 | 2) && header[6] == 1;
     (header.starts_with(b"\x7fELF") && sane).then(|| plain("ELF program", 0))
 }
 
-/// Flashlane's own: the superblock of lanes at either end, or the header of a block (or of the blocks' superblock) where a
-/// unit may begin. It is not known here whether the blocks were deleted since, which moves no bytes.
+/// Flashlane's own data: the superblock of lanes at either end, or a header (of a block or of the blocks' superblock)
+/// where a unit may begin. Deleted blocks match too, because deletion moves no bytes.
 fn own(ends: &Ends) -> Option<Signature> {
     const LANES: &[u8] = b"flashlane lanes\0";
     let copy = (ends.length_bytes / OWN_STEP_BYTES * OWN_STEP_BYTES).checked_sub(OWN_STEP_BYTES);

@@ -19,7 +19,7 @@ fn image_with(length: usize, marks: &[(u64, &[u8])]) -> Vec<u8> {
 }
 
 #[test]
-fn every_fixed_mark_is_found_where_it_stands() {
+fn every_fixed_magic_number_is_found() {
     for mark in MARKS {
         let found = look(&image_with(2 << 20, &[(mark.offset_bytes, mark.bytes)]));
         assert!(
@@ -31,7 +31,7 @@ fn every_fixed_mark_is_found_where_it_stands() {
 }
 
 #[test]
-fn the_computed_marks_are_found() {
+fn every_computed_signature_is_found() {
     const LENGTH: usize = (3 << 20) + 12_800;
     let entry = |kind: u8| [0x80, 0, 0, 0, kind, 0, 0, 0, 0, 8, 0, 0, 0, 0, 1, 0];
     let raid = 0xa92b_4efc_u32.to_le_bytes();
@@ -65,7 +65,7 @@ fn the_computed_marks_are_found() {
 }
 
 #[test]
-fn the_ext_family_is_told_apart_and_named() {
+fn ext_versions_are_distinguished_and_named() {
     let base: [(u64, &[u8]); 4] =
         [(1024, &[1, 0, 0, 0]), (1080, &[0x53, 0xef]), (1128, &[0xab; 16]), (1144, b"data\0")];
     for (what, compatible, incompatible) in
@@ -84,7 +84,7 @@ fn the_ext_family_is_told_apart_and_named() {
 }
 
 #[test]
-fn nothing_is_seen_in_zeros_noise_or_next_to_nothing() {
+fn zeros_noise_and_near_matches_have_no_signature() {
     for length in [0, 1, 511, 4096, 70_000, 2 << 20] {
         assert_eq!(look(&vec![0; length]), []);
     }
@@ -93,7 +93,7 @@ fn nothing_is_seen_in_zeros_noise_or_next_to_nothing() {
         let noise: Vec<u8> = (0..1 << 18).flat_map(|_| source.bits().to_le_bytes()).collect();
         assert_eq!(look(&noise), [], "seed {seed}");
     }
-    // Text about blocks, a header where no unit begins, a compressed file of no known kind, another magic of `ustar`.
+    // Text about blocks, a header where no unit begins, a compressed file of an unknown kind, an incomplete `ustar`.
     let marks: [(u64, &[u8]); 4] = [
         (4096, b"FLBLOCKS are"),
         (8000, b"FLBLOCKS\x01\0\0\0\x02\0\0\0"),
@@ -103,18 +103,18 @@ fn nothing_is_seen_in_zeros_noise_or_next_to_nothing() {
     for mark in marks {
         assert_eq!(look(&image_with(1 << 20, &[mark])), [], "{mark:?}");
     }
-    // A boot sector's last bytes alone are no partition table.
+    // The last bytes of a boot sector alone are not a partition table.
     assert_eq!(look(&image_with(1 << 20, &[(510, b"\x55\xaa")])), []);
 }
 
 #[test]
-fn a_hostile_label_does_not_reach_the_terminal() {
+fn label_with_control_characters_is_dropped() {
     let found = look(&image_with(1 << 20, &[(0, b"XFSB"), (108, b"\x1b[2Jgone")]));
     assert_eq!(found[0].label, None);
 }
 
 #[test]
-fn a_device_of_any_length_is_looked_at_without_a_panic() {
+fn search_of_any_device_length_never_panics() {
     let mut image = vec![0; (1 << 20) + 777];
     for mark in MARKS {
         let at = mark.offset_bytes as usize;
@@ -126,7 +126,7 @@ fn a_device_of_any_length_is_looked_at_without_a_panic() {
             look(&image[..length.min(image.len())]);
         }
     }
-    // Less is there than was promised, and a promise beyond reason.
+    // Reads shorter than the given length, and an implausible length.
     for promised in [1 << 20, u64::MAX] {
         let read_at = |at: u64, buffer: &mut [u8]| {
             let count = if at < 5000 { buffer.len().min(5000 - at as usize) } else { 0 };

@@ -1,5 +1,4 @@
-//! What a path leads to: a regular file or a block device, where it really is, how large, and on which units
-//! direct I/O must stand.
+//! Resolves a path to a regular file or a block device: its real path, its length, and its unit of direct I/O.
 
 use crate::open_error::OpenError;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, StatxFlags};
@@ -8,25 +7,25 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Something that can be opened as a device. It is held, so that what is looked at and what is opened are the same even
-/// where another file takes the path meanwhile, or where the path leads through another process's root.
+/// A resolved target. It holds a descriptor, so that the checked and the opened file are the same even if another file
+/// replaces the path, or the path leads through another process's root.
 #[derive(Debug)]
 pub(crate) struct Target {
-    /// With every symbolic link followed, for messages; as given where the path it has here leads elsewhere.
+    /// The path with symbolic links resolved, for messages; the given path where the resolved one leads elsewhere.
     pub real: PathBuf,
     handle: OwnedFd,
-    /// Whether it is a block device (else a regular file).
+    /// Whether it is a block device, not a regular file.
     pub block: bool,
-    /// Which file it is: file system, inode, device number.
+    /// Identity of the file: file system, inode, device number.
     pub identity: (u64, u64, u64),
 }
 
-/// Sizes that come with an open target.
+/// Sizes of an open target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
-    /// Bytes that can be addressed.
+    /// Length in bytes.
     pub length_bytes: u64,
-    /// Direct I/O starts and ends on multiples of this; zero where the file system says it cannot.
+    /// Alignment of direct I/O; zero where the file system does not support it.
     pub unit_bytes: u64,
 }
 
@@ -62,7 +61,7 @@ impl Target {
         Ok(Self { real, handle, block, identity: identity(&stat) })
     }
 
-    /// Opens what was found. Where `/proc` is missing, its path is opened again: see [`Target::is`].
+    /// Opens the resolved file. Without `/proc` it opens the real path again: see [`Target::is`].
     pub(crate) fn open(&self, options: &OpenOptions) -> io::Result<File> {
         let held = PathBuf::from(format!("/proc/self/fd/{}", self.handle.as_raw_fd()));
         match options.open(&held) {
@@ -75,12 +74,12 @@ impl Target {
         self.open(OpenOptions::new().read(true))
     }
 
-    /// Whether `file` is what was looked at when the path was resolved.
+    /// Returns whether `file` is the file that the path was resolved to.
     pub(crate) fn is(&self, file: &File) -> io::Result<bool> {
         Ok(identity(&rustix::fs::fstat(file)?) == self.identity)
     }
 
-    /// Major and minor number: of the device itself, or of the device that the file lies on.
+    /// Major and minor number of the device itself, or of the device that holds the file.
     pub(crate) fn device_number(&self) -> (u32, u32) {
         let number = if self.block { self.identity.2 } else { self.identity.0 };
         (rustix::fs::major(number), rustix::fs::minor(number))
@@ -90,7 +89,7 @@ impl Target {
         let (length_bytes, sector_bytes) = if self.block {
             (block_device_length(file)?, block_device_sector(file)?)
         } else {
-            // Where the kernel is too old to tell, the file system's own block is safe on any drive.
+            // Where the kernel is too old to report a unit, the file system's block size is safe on any drive.
             (file.metadata()?.len(), 4096)
         };
         let unit_bytes = direct_io_unit(file)?.unwrap_or(sector_bytes);
@@ -102,23 +101,24 @@ fn identity(stat: &Stat) -> (u64, u64, u64) {
     (stat.st_dev, stat.st_ino, stat.st_rdev)
 }
 
-/// What statx says of direct I/O on this file (Linux 6.1 and later); zero where it says there is none.
+/// Returns the alignment of direct I/O that statx reports (Linux 6.1 and later); zero where direct I/O is not
+/// supported.
 fn direct_io_unit(file: &File) -> io::Result<Option<u64>> {
     let flags = AtFlags::EMPTY_PATH;
-    let told = match rustix::fs::statx(file, c"", flags, StatxFlags::DIOALIGN) {
-        Ok(told) => told,
+    let status = match rustix::fs::statx(file, c"", flags, StatxFlags::DIOALIGN) {
+        Ok(status) => status,
         Err(rustix::io::Errno::NOSYS) => return Ok(None),
         Err(e) => return Err(e.into()),
     };
-    let known = told.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
-    Ok(known.then(|| u64::from(told.stx_dio_offset_align)))
+    let known = status.stx_mask & StatxFlags::DIOALIGN.bits() != 0;
+    Ok(known.then(|| u64::from(status.stx_dio_offset_align)))
 }
 
 // The request numbers of <linux/fs.h>, which the libc crate leaves out.
 const BLKSSZGET: libc::Ioctl = 0x1268;
 const BLKGETSIZE64: libc::Ioctl = 0x8008_1272;
 
-/// Bytes of a block device; zero where it has gone.
+/// Returns the length of a block device; zero where the device is lost.
 pub(crate) fn block_device_length(file: impl AsFd) -> io::Result<u64> {
     let mut length = 0_u64;
     // SAFETY: the request writes one u64 through the pointer, which is valid for it.
@@ -133,7 +133,7 @@ fn block_device_sector(file: &File) -> io::Result<u64> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(sector as u64) }
 }
 
-/// Whether a file system lives in memory, and its name.
+/// Returns the name of an in-memory file system; `None` for others.
 pub(crate) fn memory_file_system(file: &File) -> io::Result<Option<&'static str>> {
     const RAMFS: i64 = 0x8584_58f6;
     Ok(match rustix::fs::fstatfs(file)?.f_type as i64 {
@@ -143,11 +143,10 @@ pub(crate) fn memory_file_system(file: &File) -> io::Result<Option<&'static str>
     })
 }
 
-/// Bytes of a regular file that reads must fetch from the drive: not holes, and not extents that were reserved
-/// but never written.
+/// Returns the bytes of a regular file that reads fetch from the drive: without holes and unwritten extents.
 pub(crate) fn written_bytes(file: &File) -> io::Result<u64> {
     mapped_bytes(file).or_else(|_| {
-        // The file system does not map extents: its block count at least shows holes.
+        // Where the file system does not map extents, its block count at least excludes holes.
         let stat = rustix::fs::fstat(file)?;
         Ok(stat.st_blocks as u64 * 512)
     })
@@ -206,7 +205,7 @@ fn mapped_bytes(file: &File) -> io::Result<u64> {
     }
 }
 
-/// Major and minor number of the block device at `path`, if there is one.
+/// Returns the major and minor number of the block device at `path`, if there is one.
 pub(crate) fn device_number_of(path: &Path) -> Option<(u32, u32)> {
     let stat = rustix::fs::statat(CWD, path, AtFlags::empty()).ok()?;
     (FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice)

@@ -1,11 +1,11 @@
-//! Work that is done again and again beside that of the program.
+//! Periodic calls from a background thread.
 
 use flashlane_base::Duration;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time;
 
-/// Calls a function at an interval, from a thread of its own, until it is dropped.
+/// Calls a function at an interval, from its own thread, until dropped.
 #[derive(Debug)]
 pub struct Ticker {
     /// Closed to end the thread.
@@ -14,7 +14,7 @@ pub struct Ticker {
 }
 
 impl Ticker {
-    /// Calls `tick` with the time since now, every `interval`. Where the system gives no thread, it is never called.
+    /// Calls `tick` every `interval` with the time since now; never, where no thread can be started.
     pub fn every(interval: Duration, mut tick: impl FnMut(Duration) + Send + 'static) -> Self {
         let (end, ended) = channel();
         let began = time::Instant::now();
@@ -33,7 +33,7 @@ impl Drop for Ticker {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
-            // What it does is of no consequence for the program: neither is its panic.
+            // A panic of the background work does not concern the program.
             _ = thread.join();
         }
     }
@@ -44,13 +44,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dropping_a_ticker_ends_its_calls() {
+    fn drop_ends_the_calls() {
         let (called, calls) = channel();
         let ticker = Ticker::every(Duration::from_ms(1), move |since| _ = called.send(since));
         let (first, second) = (calls.recv().unwrap(), calls.recv().unwrap());
         assert!(Duration::ZERO < first && first < second);
         drop(ticker);
-        // The thread has ended, and its side of the channel with it.
+        // The thread has ended, and with it the sending side of the channel.
         while calls.try_recv().is_ok() {}
         assert_eq!(calls.try_recv(), Err(std::sync::mpsc::TryRecvError::Disconnected));
     }

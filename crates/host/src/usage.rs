@@ -1,11 +1,10 @@
-//! Who uses a device or file, and what lies on it: everything that speaks against writing to it.
+//! Surveys the users and the existing data of a device or file: every reason not to write to it.
 //!
 //! | module | holds |
 //! | --- | --- |
 //! | `machine` | block devices, mounts and swap spaces as plain data |
-//! | `read`, `mounts`, `loops`, `lookup` | where that data comes from |
-//! | `finding` | what speaks against writing |
-//! | `graph` | what uses the bytes of a target, followed to the end |
+//! | `read`, `mounts`, `loops`, `lookup` | the sources of that data |
+//! | `graph` | all users of a target's bytes |
 //! | `openers` | other processes that have it open |
 
 mod finding;
@@ -30,10 +29,10 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Everything found that speaks against writing to `target`. Only reads.
+/// Returns every reason not to write to `target`. Only reads.
 ///
 /// # Errors
-/// What the operating system says where the target cannot be opened for reading.
+/// The operating system's error where the target cannot be opened for reading.
 pub(crate) fn survey(target: &Target) -> io::Result<Vec<Finding>> {
     let (sys, proc) = (Path::new("/sys"), Path::new("/proc"));
     let mut findings = uses(target, sys, proc);
@@ -71,7 +70,7 @@ fn uses(target: &Target, sys: &Path, proc: &Path) -> Vec<Finding> {
     findings
 }
 
-/// The target, and the same file in the layers of an overlay.
+/// Returns the identities of the target: itself, and the same file in the layers of an overlay.
 fn identities(target: &Target, proc: &Path) -> Vec<Storage> {
     let (file_system, inode, device) = target.identity;
     if target.block {
@@ -83,7 +82,7 @@ fn identities(target: &Target, proc: &Path) -> Vec<Storage> {
     all
 }
 
-/// Whether a device is claimed by the kernel or a process.
+/// Returns whether a device is claimed by the kernel or a process.
 fn is_claimed(node: &Path) -> bool {
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = std::fs::File::options();
@@ -91,7 +90,7 @@ fn is_claimed(node: &Path) -> bool {
     opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
 }
 
-/// Other processes that have the target open. One that is being started has its parent's files for a moment.
+/// Returns other processes that have the target open. A starting process shares its parent's files briefly, so retry.
 fn open_elsewhere(target: &Target, proc: &Path) -> Vec<Finding> {
     let identities = identities(target, proc);
     let mut found = openers(proc, &identities);

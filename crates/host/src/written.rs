@@ -1,4 +1,4 @@
-//! How much of a file or block device was ever written, as far as the host can know without a drive's help.
+//! Estimates the share of a file or block device that was never written, without help of the drive.
 
 use crate::identity;
 use crate::target::{self, Target};
@@ -8,13 +8,13 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Places of a block device that are looked at, and bytes of each.
+/// Number and length of the samples of a block device.
 const PLACES: usize = 64;
 const LOOK_BYTES: u64 = 4096;
 
-/// The share of a device that was never written, 0 to 1: of a file, its holes; of a block device, the places among a
-/// few at random that hold only zeros, which is what drives return for space that was trimmed or never written.
-/// `None` where it cannot be read.
+/// Returns the share of a device that was never written, 0 to 1: the holes of a file, or the fraction of random samples
+/// of a block device that are all zeros, as drives return for trimmed and unwritten ranges. `None` where the path
+/// cannot be read.
 pub fn never_written_share(path: &Path) -> Option<f64> {
     let target = Target::resolve(path).ok()?;
     let file = File::open(&target.real).ok()?;
@@ -33,7 +33,7 @@ pub fn never_written_share(path: &Path) -> Option<f64> {
     Some(zeros as f64 / PLACES as f64)
 }
 
-/// Whether the drive below a path is the disk of a virtual machine, by the names that their drivers and models have.
+/// Returns whether the drive below a path is the disk of a virtual machine, by its driver's name or its model.
 pub fn is_virtual(path: &Path) -> bool {
     looks_virtual(&identity(path))
 }
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn virtual_disks_are_known_by_driver_or_model() {
+    fn virtual_disks_are_detected_by_driver_or_model() {
         let of = |drive: &str, model: &str| Machine {
             drive: Some(drive.into()),
             model: Some(model.into()),

@@ -1,22 +1,23 @@
-//! `zoned(PATH)`: a zoned drive as lanes of erase units, through the kernel's zone ioctls.
+//! `zoned(PATH)`: a zoned drive as lanes of erase units, using the kernel's zone ioctls.
 //!
-//! A zone is a unit: what can be written of it (its capacity, which may be less than its length) is the unit's size, a
-//! reset is its erase, its write pointer says how much is written. Zone `i * lanes + l`, counted without those that are no
-//! units, is unit `i` of lane `l`. The drive itself keeps the states: opening reads the report of its zones and nothing
-//! else, and two programs cannot come to differ about them.
+//! Each zone is a unit: the zone's capacity (which may be less than its length) is the size of the unit, a reset is its
+//! erase, and the write pointer gives the number of bytes written. Zone `i * lanes + l`, counted without the zones that
+//! are not units, is unit `i` of lane `l`. The drive stores the states: opening reads only the report of its zones, so
+//! two programs cannot disagree about them.
 //!
-//! - Conventional zones, and zones of another capacity than the first (the last of a drive may be shorter), are no units.
-//! - A zone that is read-only or offline is bad. One whose write pointer stands between two write units is torn.
-//! - Erases are not counted: the drive keeps its own books of wear, and tells nobody.
-//! - A drive keeps so many zones partly written at once. A write to an erased unit waits for a place where one will come
-//!   free by writes that are in flight, and is refused ([`Rule::TooManyOpen`]) where none will.
+//! - Conventional zones, and zones of another capacity than the first (the last zone of a drive may be shorter), are
+//! not units.
+//! - Read-only and offline zones are bad units. A zone with its write pointer between two write units is torn.
+//! - Erases are not counted: the drive does not report wear.
+//! - A drive limits the number of partly written zones. At the limit, a write to an erased unit waits if a write in
+//! flight will fill a zone, and is refused ([`Rule::TooManyOpen`]) otherwise.
 //!
-//! Zones are opened by their first write and finished by their last. The kernel's other two ioctls are not used: a zone that
-//! is opened before its first write gains nothing, since the places are kept count of here; one that is finished before its
-//! end would look, to whoever opens the drive next, as if it had been written whole.
+//! The first write to a zone opens it and the last one finishes it. The other two zone ioctls are not used: opening a
+//! zone before its first write gains nothing, because the limit is tracked here; and a zone finished before its end
+//! would look completely written to the next program that opens the drive.
 //!
-//! Writes are always durable when they complete. One write a zone is in flight, as the book of units has it, so nothing
-//! depends on the kernel's order among several; a long one is split by the kernel, in order.
+//! Writes are always durable when they complete. [`Units`] admits one write in flight per zone, so the kernel's order
+//! among several does not matter; the kernel splits a long write in order.
 
 mod error;
 mod open;
@@ -35,9 +36,9 @@ use flashlane_device::{
 use report::{Condition, Zone};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A request on its way: what was asked, and when.
+/// A request in flight and its submission time.
 #[derive(Clone, Copy)]
-struct Asked {
+struct InFlight {
     request: Request,
     submitted: Instant,
 }
@@ -46,34 +47,35 @@ struct Asked {
 pub struct ZonedDevice {
     drive: FileDevice,
     profile: Profile,
-    book: Units,
-    /// The zones that are units, in the order of their numbers.
+    units: Units,
+    /// Zones that are units, in the order of their numbers.
     zones: Vec<Zone>,
-    /// Zones that are no units.
+    /// Number of zones that are not units.
     left_out: u64,
-    /// Zones that the drive keeps partly written at once; `None` where it names no limit.
+    /// Limit of partly written zones; `None` where the drive has no limit.
     most_open: Option<u32>,
-    /// Numbers of zones that are partly written, or being written.
+    /// Numbers of zones that are partly written or being written.
     open: BTreeSet<u64>,
-    /// Those that will be partly written when all that was accepted is done.
+    /// Numbers of zones that will be partly written after all accepted requests.
     stay_open: BTreeSet<u64>,
-    in_flight: BTreeMap<RequestId, Asked>,
-    /// Writes that wait for a zone to be filled, and what else is in flight below.
+    in_flight: BTreeMap<RequestId, InFlight>,
+    /// Writes that wait until a zone is full.
     held: VecDeque<(Request, Option<Buffer>)>,
-    below: usize,
-    /// Completions of held writes that the drive would not take.
+    /// Number of requests in flight in the drive.
+    in_drive: usize,
+    /// Completions of held writes that the drive refused.
     ready: Vec<Completion>,
     returned: Vec<(RequestId, Buffer)>,
     arrived: Vec<Completion>,
 }
 
 impl ZonedDevice {
-    /// Reasons to doubt what is measured here. They belong into the result.
+    /// Returns the reasons to doubt measurements on this device. They belong in the result.
     pub fn warnings(&self) -> &[Doubt] {
         self.drive.warnings()
     }
 
-    /// Units that may be partly written at once; `None` where the drive names no limit.
+    /// Limit of partly written units; `None` where the drive has no limit.
     pub fn most_open(&self) -> Option<u32> {
         self.most_open
     }
@@ -83,13 +85,13 @@ impl ZonedDevice {
         unit * u64::from(self.profile.lanes) + u64::from(request.lane.0)
     }
 
-    /// Everything that can be said against a request before it is taken.
+    /// Checks a request before it is accepted.
     fn check(&self, request: &Request) -> Result<(), SubmitError> {
         self.profile.check(request)?;
         if request.operation == Operation::Trim {
             return Err(SubmitError::Unsupported { operation: Operation::Trim });
         }
-        self.book.admit(request).map_err(|rule| request.refused_by(rule))?;
+        self.units.admit(request).map_err(|rule| request.refused_by(rule))?;
         if request.operation == Operation::Write
             && let Some(most) = self.most_open.filter(|&most| self.stay_open.len() >= most as usize)
             && !self.stay_open.contains(&self.number(request))
@@ -102,15 +104,15 @@ impl ZonedDevice {
         Ok(())
     }
 
-    /// Whether the drive has no place for one more zone that is partly written.
+    /// Returns whether a write must wait because the drive is at its limit of partly written zones.
     fn must_wait(&self, request: &Request) -> bool {
         request.operation == Operation::Write
             && self.most_open.is_some_and(|most| self.open.len() >= most as usize)
             && !self.open.contains(&self.number(request))
     }
 
-    /// The request as the drive has it.
-    fn below(&self, request: &Request) -> Request {
+    /// Translates a request to the drive.
+    fn to_drive(&self, request: &Request) -> Request {
         if request.operation == Operation::Flush {
             return *request;
         }
@@ -126,26 +128,28 @@ impl ZonedDevice {
         }
     }
 
-    fn hand_over(
+    fn submit_to_drive(
         &mut self,
         request: Request,
         buffer: Option<Buffer>,
     ) -> Result<(), (SubmitError, Option<Buffer>)> {
-        let below = self.below(&request);
+        let translated = self.to_drive(&request);
         match buffer {
             Some(buffer) => {
-                self.drive.submit_with(below, buffer).map_err(|(error, buffer)| (error, Some(buffer)))?;
+                self.drive
+                    .submit_with(translated, buffer)
+                    .map_err(|(error, buffer)| (error, Some(buffer)))?;
             }
-            None => self.drive.submit(below).map_err(|error| (error, None))?,
+            None => self.drive.submit(translated).map_err(|error| (error, None))?,
         }
-        self.below += 1;
+        self.in_drive += 1;
         if request.operation == Operation::Write {
             self.open.insert(self.number(&request));
         }
         Ok(())
     }
 
-    fn take(
+    fn accept(
         &mut self,
         request: Request,
         buffer: Option<Buffer>,
@@ -157,9 +161,9 @@ impl ZonedDevice {
         if self.must_wait(&request) {
             self.held.push_back((request, buffer));
         } else {
-            self.hand_over(request, buffer)?;
+            self.submit_to_drive(request, buffer)?;
         }
-        self.book.accepted(&request);
+        self.units.accepted(&request);
         if request.operation == Operation::Write {
             let number = self.number(&request);
             let unit_bytes = self.profile.erase_unit_bytes;
@@ -169,18 +173,18 @@ impl ZonedDevice {
                 self.stay_open.insert(number);
             }
         }
-        self.in_flight.insert(request.id, Asked { request, submitted });
+        self.in_flight.insert(request.id, InFlight { request, submitted });
         Ok(())
     }
 
-    /// Hands over held writes that have a place now. With nothing in flight below no place will come free: then the drive
-    /// is to say what it makes of them.
-    fn go_on(&mut self) {
+    /// Submits held writes that need not wait any longer. With nothing in flight in the drive no zone will fill up, so
+    /// the drive itself must accept or refuse them.
+    fn submit_held(&mut self) {
         while let Some((request, _)) = self.held.front()
-            && (self.below == 0 || !self.must_wait(request))
+            && (self.in_drive == 0 || !self.must_wait(request))
         {
             let (request, buffer) = self.held.pop_front().expect("there is one");
-            if let Err((error, buffer)) = self.hand_over(request, buffer) {
+            if let Err((error, buffer)) = self.submit_to_drive(request, buffer) {
                 self.returned.extend(buffer.map(|buffer| (request.id, buffer)));
                 let completed = self.drive.now();
                 let failure = match error {
@@ -195,20 +199,20 @@ impl ZonedDevice {
         }
     }
 
-    /// Notes the end of a request.
+    /// Updates the states for a completed request, and returns its completion.
     fn finish(&mut self, completion: Completion) -> Completion {
-        let Asked { request, submitted } =
-            self.in_flight.remove(&completion.id).expect("what completes was asked for");
+        let InFlight { request, submitted } =
+            self.in_flight.remove(&completion.id).expect("a completed request was in flight");
         let mut outcome = completion.outcome;
         if matches!(request.operation, Operation::Write | Operation::Erase) {
             let number = self.number(&request);
             if outcome.is_err() && self.is_lost(number) {
                 outcome = Err(Failure::BadUnit);
             }
-            self.book.ended(&request, &outcome);
+            self.units.ended(&request, &outcome);
             let index = request.offset_bytes / self.profile.erase_unit_bytes;
             let unit_bytes = self.profile.erase_unit_bytes;
-            match self.book.get(request.lane, index).map(|unit| unit.state) {
+            match self.units.get(request.lane, index).map(|unit| unit.state) {
                 Some(UnitState::Torn) => {
                     self.open.insert(number);
                     self.stay_open.insert(number);
@@ -220,17 +224,17 @@ impl ZonedDevice {
                 }
             }
         } else {
-            self.book.ended(&request, &outcome);
+            self.units.ended(&request, &outcome);
         }
         Completion { submitted, outcome, ..completion }
     }
 
-    /// Whether the drive has given a zone up, after a request failed there.
+    /// Returns whether a zone is read-only or offline after a failed request.
     #[cold]
     fn is_lost(&self, number: u64) -> bool {
         let start = self.zones[number as usize].start;
-        let told = report::report(self.drive.file(), start, 1).unwrap_or_default();
-        told.first().is_some_and(|zone| matches!(zone.condition, Condition::ReadOnly | Condition::Offline))
+        let zones = report::report(self.drive.file(), start, 1).unwrap_or_default();
+        zones.first().is_some_and(|zone| matches!(zone.condition, Condition::ReadOnly | Condition::Offline))
     }
 }
 
@@ -244,18 +248,18 @@ impl Device for ZonedDevice {
     }
 
     fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
-        self.take(request, None).map_err(|(error, _)| error)
+        self.accept(request, None).map_err(|(error, _)| error)
     }
 
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
         let mut arrived = std::mem::take(&mut self.arrived);
         self.drive.reap(until, &mut arrived);
-        self.below -= arrived.len();
+        self.in_drive -= arrived.len();
         for completion in arrived.drain(..) {
             out.push(self.finish(completion));
         }
         self.arrived = arrived;
-        self.go_on();
+        self.submit_held();
         out.append(&mut self.ready);
     }
 
@@ -264,17 +268,17 @@ impl Device for ZonedDevice {
     }
 
     fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
-        // What the book counts begins with this opening, and says nothing of the zone's wear.
-        self.book.get(lane, index).map(|unit| Unit { erases: None, ..unit })
+        // These counts begin at the open, so they say nothing about the zone's wear.
+        self.units.get(lane, index).map(|unit| Unit { erases: None, ..unit })
     }
 }
 
 impl DataDevice for ZonedDevice {
     /// # Panics
-    /// Where the buffer is not as long as the read or write.
+    /// The length of the buffer differs from that of the read or write.
     fn submit_with(&mut self, request: Request, buffer: Buffer) -> Result<(), (SubmitError, Buffer)> {
-        let back = |(error, buffer): (_, Option<_>)| (error, buffer.expect("a buffer that was given"));
-        self.take(request, Some(buffer)).map_err(back)
+        let back = |(error, buffer): (_, Option<_>)| (error, buffer.expect("the caller's buffer"));
+        self.accept(request, Some(buffer)).map_err(back)
     }
 
     fn take_buffer(&mut self, id: RequestId) -> Option<Buffer> {

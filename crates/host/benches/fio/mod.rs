@@ -1,10 +1,10 @@
-//! What the benches against fio share: calling it, and the middle of several runs.
+//! Shared by the benches against fio: running it, and the median of several runs.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Runs fio's io_uring engine with direct I/O on a file and reads a field of its terse output (version 3), counted from 0;
-/// nothing where fio is not there.
+/// Runs fio's io_uring engine with direct I/O on a file and returns a field of its terse output (version 3), counted
+/// from 0; `None` where fio is not installed.
 pub fn fio(path: &Path, depth: u64, arguments: &[&str], field: usize) -> Option<f64> {
     let output = Command::new("fio")
         .args(["--name=pair", "--ioengine=io_uring", "--direct=1"])
@@ -20,7 +20,6 @@ pub fn fio(path: &Path, depth: u64, arguments: &[&str], field: usize) -> Option<
     value
 }
 
-/// The middle one.
 pub fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]

@@ -1,6 +1,6 @@
-//! Discards and resets of zones on a block device, beside io_uring: the kernel offers them as blocking calls only (the
-//! former until Linux 6.12), so one thread makes the calls, and the results come back through a pipe that the ring reads.
-//! The ring thus stays the one place where completions arrive, and a wait for them covers these too.
+//! A thread for blocking ioctls beside io_uring: discards (until Linux 6.12) and zone resets. Results return through a
+//! pipe that the ring reads, so that the ring remains the only place where completions arrive, and a wait for them
+//! covers these too.
 
 use super::ioctl::{discard, reset};
 use super::job::{Job, Work};
@@ -10,22 +10,22 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
-/// What is asked of the thread: a slot, and what to do where.
+/// A call for the thread: slot, work, offset and length.
 type Order = (u32, Work, u64, u64);
 
-/// The thread, and the way to and from it.
+/// The thread, with the channel to it and the pipe from it.
 pub(super) struct Blocking {
     jobs: Option<Sender<Order>>,
     results: OwnedFd,
     thread: Option<JoinHandle<()>>,
-    /// Places for the ring to read results into, as many as there can be jobs. Any result may arrive in any place that is
-    /// read into, so that they belong to no slot.
+    /// Buffers for the ring to read results into, one for each job in flight. Any result may arrive in any buffer, so
+    /// they do not belong to slots.
     mailboxes: Vec<[u8; MESSAGE_BYTES]>,
-    /// Those that nothing is read into.
+    /// Mailboxes without a read in flight.
     free: Vec<u32>,
 }
 
-/// A slot and a result.
+/// Length of a message: a slot and a result.
 pub(super) const MESSAGE_BYTES: usize = 12;
 
 impl Blocking {
@@ -43,7 +43,8 @@ impl Blocking {
                 let mut message = [0; MESSAGE_BYTES];
                 message[..4].copy_from_slice(&slot.to_le_bytes());
                 message[4..].copy_from_slice(&result.to_le_bytes());
-                // Messages this short are written whole. The read end is closed only after this thread ended.
+                // Messages this short are written in one piece. The read end is closed only after this thread has
+                // ended.
                 if write_end.write_all(&message).is_err() {
                     return;
                 }
@@ -53,12 +54,12 @@ impl Blocking {
         Ok(Self { jobs: Some(jobs), results, thread: Some(thread), mailboxes, free: (0..slots).collect() })
     }
 
-    /// Hands over a job; the ring must then read one message from [`Blocking::pipe`] into the mailbox returned.
+    /// Queues a job. The ring must then read one message from [`Blocking::pipe`] into the returned mailbox.
     pub(super) fn queue(&mut self, job: Job) -> (u32, *mut u8) {
-        let jobs = self.jobs.as_ref().expect("the way to the thread is closed only when this is dropped");
+        let jobs = self.jobs.as_ref().expect("the channel is closed only on drop");
         jobs.send((job.slot, job.work, job.offset_bytes, job.length_bytes))
             .expect("the thread ends after the last job");
-        let mailbox = self.free.pop().expect("as many results are awaited as jobs are in flight");
+        let mailbox = self.free.pop().expect("there is a mailbox for each job in flight");
         (mailbox, self.mailboxes[mailbox as usize].as_mut_ptr())
     }
 
@@ -66,7 +67,7 @@ impl Blocking {
         self.results.as_raw_fd()
     }
 
-    /// Takes the message out of a mailbox that was read into: which slot's job has ended, and how.
+    /// Takes the message out of a mailbox that was read into, and returns its slot and result.
     pub(super) fn take(&mut self, mailbox: u32) -> (u32, i64) {
         self.free.push(mailbox);
         let (slot, result) = self.mailboxes[mailbox as usize].split_at(4);

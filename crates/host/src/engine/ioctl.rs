@@ -1,10 +1,10 @@
-//! Requests to a block device that are no reads or writes.
+//! Block device requests other than reads and writes.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Tells a block device that bytes are no longer needed; a negated error number where it refuses.
+/// Discards a range of a block device. Returns a negated error number where the device refuses.
 pub(super) fn discard(file: &File, offset_bytes: u64, length_bytes: u64) -> i64 {
     const BLKDISCARD: libc::Ioctl = 0x1277;
     let range = [offset_bytes, length_bytes];
@@ -13,7 +13,7 @@ pub(super) fn discard(file: &File, offset_bytes: u64, length_bytes: u64) -> i64 
     if result < 0 { negated(&io::Error::last_os_error()) } else { 0 }
 }
 
-/// Resets the zone that lies there; a negated error number where the device refuses.
+/// Resets the zone at the offset. Returns a negated error number where the device refuses.
 pub(super) fn reset(file: &File, offset_bytes: u64, length_bytes: u64) -> i64 {
     const BLKRESETZONE: libc::Ioctl = 0x4010_1283;
     let sectors = [offset_bytes / 512, length_bytes / 512];

@@ -1,8 +1,8 @@
-//! What an engine is given, and what it gives back.
+//! The input and output of an engine.
 
 use flashlane_base::Instant;
 
-/// What is to be done.
+/// The operation of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     Read,
@@ -11,34 +11,34 @@ pub(crate) enum Work {
     },
     /// fdatasync.
     Flush,
-    /// Punch a hole, or discard on a block device.
+    /// Punches a hole in a file, or discards on a block device.
     Trim,
-    /// Set the write pointer of a zone back to its start.
+    /// Resets the write pointer of a zone to its start.
     Reset,
-    /// Complete, and change nothing.
+    /// Completes without any effect.
     Nothing,
 }
 
 /// A unit of work for an engine.
 ///
-/// Requires: `memory` is valid for `length_bytes` and left alone until the job's result is back.
+/// The caller guarantees that `memory` is valid for `length_bytes` and unused until the job completes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
-    /// Comes back with the result.
+    /// Returned with the result.
     pub slot: u32,
     pub work: Work,
     pub offset_bytes: u64,
     pub length_bytes: u64,
     pub memory: *mut u8,
-    /// The memory's index in the engine's table of registered memory.
+    /// Index in the engine's table of registered memory.
     pub registered: Option<u16>,
 }
 
-/// The end of a job.
+/// A completed job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
     pub slot: u32,
-    /// Bytes transferred, or a negated error number: as the kernel gives it.
+    /// Bytes transferred, or a negated error number, as the kernel returns it.
     pub result: i64,
     pub at: Instant,
 }

@@ -1,8 +1,8 @@
-//! Plain positioned reads and writes, a thread for each request in flight: what is left where io_uring is
+//! Blocking positioned reads and writes, with a thread for each request in flight: the fallback where io_uring is
 //! missing or refused.
 //!
-//! Threads are made as the depth is used and end with the engine. A completion is stamped under the lock that
-//! also queues it, so completions come back in the order of their times.
+//! Threads start as the queue depth grows and end with the engine. A completion gets its time under the lock that also
+//! queues it, so completions come back in the order of their times.
 
 use super::ioctl::{discard, negated, reset};
 use super::job::{Done, Job, Work};
@@ -15,7 +15,7 @@ use std::os::fd::AsRawFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
-/// The most requests in flight, each of which takes a thread.
+/// Largest number of requests in flight, each of which takes a thread.
 pub(crate) const THREADS_MAX: u32 = 64;
 
 pub(crate) struct Threads {
@@ -29,9 +29,9 @@ struct Shared {
     discards: bool,
     clock: Clock,
     state: Mutex<State>,
-    /// A job was queued, or the end has come.
+    /// Signals a queued job, or the end of the engine.
     work: Condvar,
-    /// A job has ended.
+    /// Signals a completed job.
     ended: Condvar,
 }
 
@@ -43,12 +43,12 @@ struct State {
     closing: bool,
 }
 
-// SAFETY: a job's memory belongs to the job until it is done (see `Job`), on whichever thread.
+// SAFETY: a job's memory belongs to the job until it is done (see `Job`), on any thread.
 unsafe impl Send for State {}
 
 impl Threads {
     /// # Errors
-    /// Not even one thread can be started.
+    /// No thread can be started.
     pub(crate) fn new(file: File, clock: Clock, discards: bool) -> io::Result<Self> {
         let state = Mutex::default();
         let (work, ended) = (Condvar::new(), Condvar::new());
@@ -71,7 +71,7 @@ impl Threads {
         let enough = state.idle >= state.jobs.len();
         drop(state);
         if !enough {
-            // Where no more can be started, the threads there are do the work, later.
+            // Where no more threads can be started, the existing ones do the work later.
             let _ = self.start();
         }
         self.shared.work.notify_one();
@@ -133,7 +133,7 @@ impl Shared {
         let (offset, length) = (job.offset_bytes as libc::off_t, job.length_bytes as usize);
         loop {
             let result = match job.work {
-                // SAFETY: the job's memory is valid for its length and nobody else's until it is done.
+                // SAFETY: the job's memory is valid for its length, and used by this job only until it is done.
                 Work::Read => (unsafe { libc::pread(file, job.memory.cast(), length, offset) }) as i64,
                 Work::Write { durable } => {
                     let from = libc::iovec { iov_base: job.memory.cast(), iov_len: length };

@@ -1,21 +1,20 @@
-//! io_uring: a request is an entry in the ring.
+//! The io_uring engine: each request is an entry in the ring.
 //!
-//! The file is registered, and memory that is used again and again too, which spares the kernel a reference count
-//! and the pinning of pages for each request. Completions are run by the waiting thread itself
-//! (DEFER_TASKRUN), not by interrupting it. Kernels that refuse a flag get the same ring without it; all that is
-//! required is the timeout of io_uring_enter (Linux 5.11).
+//! The file is registered, and so is memory that is reused: this saves a reference count and the pinning of pages for
+//! each request. The waiting thread runs completions itself (DEFER_TASKRUN) instead of being interrupted by them. A
+//! kernel that refuses a flag gets the same ring without it; only the timeout of io_uring_enter (Linux 5.11) is
+//! required.
 //!
 //! # When a request reaches the drive
-//! Completions come in bunches. A caller that answers each with a new request, all handed over together by the
-//! next wait, would let the drive run dry between two bunches: at depth 32 that cost 13% of the IOPS on a virtual
-//! disk. Requests are therefore handed over as they are queued, in portions of at most a 32nd of what is in
-//! flight, which spares system calls only where the queue is deep. A request alone in flight is handed over by
-//! the wait for it, in one call.
+//! Completions arrive in batches. If a caller answered each with a new request and all of them were submitted by the
+//! next wait, the drive would go idle between two batches: at depth 32 that cost 13% of the IOPS on a virtual disk.
+//! Requests are therefore submitted while they are queued, in batches of at most a 32nd of those in flight, which saves
+//! system calls only at high depth. A single request in flight is submitted by the wait for it, in one call.
 //!
 //! # When a request counts as completed
-//! The clock is read once for all completions found together, after they were found. An entry that stood there
-//! already is thus stamped when the caller could first know of it, never earlier, and entries found together
-//! really were seen together: no latency is shortened, and none grows by more than the few ns of the loop.
+//! The clock is read once for all completions found together, after they were found. An entry that was already in the
+//! ring thus gets the time when the caller could first see it, never an earlier one, and entries found together were
+//! seen together: no latency is too short, and none is too long by more than the few ns of the loop.
 
 use super::blocking::{Blocking, MESSAGE_BYTES};
 use super::job::{Done, Job, Work};
@@ -27,31 +26,31 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Marks an entry that reads the result of a blocking call; the rest is the mailbox it reads into.
+/// Marks an entry that reads the result of a blocking call; the other bits are the index of its mailbox.
 const MAILBOX: u64 = 1 << 63;
 
-/// Queued entries are handed to the kernel when they are this share (1 in …) of all in flight.
+/// Queued entries are submitted when they are this share (1 in …) of all in flight.
 const HANDED_OVER_SHARE: u32 = 32;
 
 const FILE: Fixed = Fixed(0);
 
 pub(crate) struct Uring {
-    // Before `blocking`: no read into a mailbox may outlive it.
+    // Declared before `blocking`, so that it is dropped first: no read into a mailbox may outlive the mailbox.
     ring: IoUring,
     blocking: Option<Blocking>,
     /// Whether trims are discards on a block device.
     discards: bool,
-    /// Entries that the kernel has not been told of.
+    /// Entries not yet submitted to the kernel.
     queued: u32,
-    /// Entries that have not completed, queued ones among them.
+    /// Entries that have not completed, including queued ones.
     in_flight: u32,
-    /// Whether memory can be registered (Linux 5.19, and while the limit of locked memory lasts).
+    /// Whether memory can be registered (Linux 5.19, within the limit of locked memory).
     registers: bool,
 }
 
 impl Uring {
-    /// A ring for `depth` jobs on `file`; `discards` where trims are to be discards on a block device, `resets` where
-    /// there are zones.
+    /// Creates a ring for `depth` jobs on `file`. `discards`: trims are discards on a block device. `resets`: the
+    /// device has zones.
     ///
     /// # Errors
     /// io_uring is missing, forbidden or too old.
@@ -92,19 +91,19 @@ impl Uring {
             Some(blocking) if blocks => {
                 let (mailbox, memory) = blocking.queue(job);
                 let read = opcode::Read::new(Fd(blocking.pipe()), memory, MESSAGE_BYTES as u32);
-                // A pipe has no place to read at: the offset of all ones says so.
+                // A pipe has no offset, which is given as all ones.
                 read.offset(u64::MAX).build().user_data(MAILBOX | u64::from(mailbox))
             }
             _ => entry(&job).user_data(u64::from(job.slot)),
         };
-        // SAFETY: whoever made the job keeps its memory valid until it is done, and the ring is drained before
-        // the mailboxes go.
+        // SAFETY: the job's creator keeps its memory valid until it is done, and the ring is drained before the
+        // mailboxes are dropped.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.expect("the ring has an entry for each request that may be in flight");
         self.queued += 1;
         self.in_flight += 1;
         if self.in_flight > 1 && self.queued * HANDED_OVER_SHARE >= self.in_flight {
-            // What the kernel cannot take now it takes with the next wait, which also deals with the reason.
+            // Entries that the kernel cannot take now are submitted by the next wait, which also handles the error.
             self.queued -= self.ring.submitter().submit().unwrap_or(0) as u32;
         }
     }
@@ -119,7 +118,7 @@ impl Uring {
         }
     }
 
-    /// Submits what is queued and waits for a completion, or nearly until `until`.
+    /// Submits queued entries and waits for a completion, or until shortly before `until`.
     #[inline]
     fn enter(&mut self, clock: &Clock, until: Instant) -> io::Result<()> {
         let entered = if until == Instant::FAR {
@@ -129,7 +128,7 @@ impl Uring {
             if left > Clock::SPIN {
                 self.enter_for(left.saturating_sub(Clock::SPIN))
             } else {
-                // Timers are late: near the end, look and come back instead of sleeping.
+                // Timers are late, so poll near the end instead of sleeping.
                 let flags = EnterFlags::GETEVENTS.bits();
                 // SAFETY: no argument is passed.
                 unsafe { self.ring.submitter().enter::<libc::sigset_t>(self.queued, 0, flags, None) }
@@ -137,9 +136,9 @@ impl Uring {
         };
         match entered.map_err(|e| (e.raw_os_error(), e)) {
             Ok(submitted) => self.queued -= submitted as u32,
-            // The wait's end; nothing was submitted by this call.
+            // The wait timed out or was interrupted; this call submitted nothing.
             Err((Some(libc::ETIME | libc::EINTR), _)) => {}
-            // The kernel is short of memory or of completion entries: it must be relieved first.
+            // The kernel is short of memory or of completion entries: reap completions before the retry.
             Err((Some(libc::EAGAIN | libc::EBUSY), _)) => std::thread::yield_now(),
             Err((_, e)) => return Err(e),
         }
@@ -152,10 +151,10 @@ impl Uring {
         self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&time))
     }
 
-    /// Appends what has completed; whether that was anything.
+    /// Appends completed jobs to `done`. Returns whether there were any.
     ///
     /// # Errors
-    /// A result could not be read: nobody knows whose.
+    /// A result could not be read, so its slot is unknown.
     #[inline]
     fn drain(&mut self, clock: &Clock, done: &mut Vec<Done>) -> io::Result<bool> {
         let before = done.len();
@@ -171,8 +170,8 @@ impl Uring {
                     return Err(io::Error::from_raw_os_error(libc::EIO));
                 }
                 let blocking = self.blocking.as_mut().expect("only blocking calls have mailboxes");
-                let (of, told) = blocking.take((slot & !MAILBOX) as u32);
-                (slot, result) = (u64::from(of), told);
+                let (of, outcome) = blocking.take((slot & !MAILBOX) as u32);
+                (slot, result) = (u64::from(of), outcome);
             }
             done.push(Done { slot: slot as u32, result, at });
         }
@@ -183,8 +182,8 @@ impl Uring {
 }
 
 impl Drop for Uring {
-    /// The kernel takes a ring down in its own time, after it was closed. The file must not stay locked, nor the
-    /// block device claimed, until then.
+    /// The kernel destroys a closed ring asynchronously. Unregistering the file releases its lock, and the claim of a
+    /// block device, at once.
     fn drop(&mut self) {
         let _ = self.ring.submitter().unregister_files();
         if self.registers {
@@ -193,7 +192,7 @@ impl Drop for Uring {
     }
 }
 
-/// The ring with the best flags that the kernel takes.
+/// Creates the ring with the best flags that the kernel accepts.
 fn build(depth: u32) -> io::Result<IoUring> {
     let mut deferred = IoUring::builder();
     deferred.setup_single_issuer().setup_defer_taskrun();
@@ -241,13 +240,13 @@ fn entry(job: &Job) -> squeue::Entry {
 mod tests {
     use super::*;
 
-    /// Results come back in any order, into whichever place is read into next; a slot is used again at once.
+    /// Results come back in any order, into any mailbox being read into; slots are reused at once.
     #[test]
-    fn what_blocks_ends_once_each() {
+    fn blocking_jobs_complete_exactly_once() {
         const SLOTS: u32 = 6;
         let file = tempfile::tempfile().unwrap();
         let clock = Clock::start();
-        // A regular file takes no discards: each ends with an error, quickly.
+        // A regular file refuses discards: each ends with an error, quickly.
         let Ok(mut uring) = Uring::new(&file, SLOTS, true, false) else {
             return println!("skipped: no io_uring here");
         };
@@ -265,10 +264,10 @@ mod tests {
             }
             let until = clock.now() + Duration::from_s(5);
             uring.wait(&clock, until, &mut done).unwrap();
-            assert!(!done.is_empty(), "a job never ends");
+            assert!(!done.is_empty(), "a job never completes");
             for Done { slot, result, .. } in done.drain(..) {
                 assert_eq!(result, -i64::from(libc::ENOTTY));
-                assert!(!free.contains(&slot), "slot {slot} ended twice");
+                assert!(!free.contains(&slot), "slot {slot} completed twice");
                 free.push(slot);
             }
         }

@@ -5,12 +5,12 @@ use std::ffi::OsString;
 use std::io;
 use std::process::{self, Command, ExitStatus};
 
-/// A running program. Where the recording fails it is asked to end: it was started for it.
+/// A running program. It is terminated where the recording fails, because it was started for the recording.
 #[derive(Debug)]
 pub(super) struct Child(process::Child);
 
 impl Child {
-    /// Starts `command`: a program and its arguments, with this program's input and output.
+    /// Starts `command`, a program and its arguments, with the standard streams of this process.
     pub(super) fn start(command: &[OsString]) -> Result<Self, RecordError> {
         let (program, arguments) =
             command.split_first().map_or((OsString::new(), &[][..]), |(p, a)| (p.clone(), a));
@@ -19,7 +19,7 @@ impl Child {
         started.map(Self).map_err(|source| RecordError::Command { program, source })
     }
 
-    /// Its exit status, if it has ended.
+    /// Returns the exit status, if the program has ended.
     pub(super) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         self.0.try_wait()
     }

@@ -1,4 +1,4 @@
-//! Why nothing was recorded: what was found, and what to do about it.
+//! Why nothing was recorded, and what to do about it.
 
 use super::undo::Undo;
 use std::io;
@@ -7,56 +7,56 @@ use std::path::PathBuf;
 /// Why a block device's requests could not be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
-    /// Nothing is there.
+    /// The path does not exist.
     #[error("'{}' does not exist", path.display())]
     NotFound {
         /// As given.
         path: PathBuf,
     },
-    /// Only block devices can be traced.
+    /// The path is not a block device, and only those can be traced.
     #[error("'{}' is {found}: requests are recorded where a block device takes them (of a file, losetup makes one)", path.display())]
     NotBlockDevice {
         /// As given.
         path: PathBuf,
-        /// What it is, with its article.
+        /// Type of the path, with its article.
         found: &'static str,
     },
-    /// The kernel's tracing has no folder.
+    /// tracefs is not mounted.
     #[error("tracefs is not mounted; as root: mount -t tracefs tracefs /sys/kernel/tracing")]
     NotMounted,
-    /// Tracing is root's privilege.
+    /// Tracing requires root.
     #[error("may not {action} '{}' ({source}): recording is for root, and not under a kernel locked down for confidentiality", path.display())]
     Denied {
         /// The file of tracefs or sysfs.
         path: PathBuf,
-        /// What was tried.
+        /// The step that failed.
         action: &'static str,
-        /// The operating system's words.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// The kernel was built without what is needed.
+    /// The kernel was built without block tracing.
     #[error("this kernel cannot trace block devices: {missing} is missing (CONFIG_BLK_DEV_IO_TRACE)")]
     NoTracer {
-        /// The file, or the tracer in it.
+        /// The missing file or tracer.
         missing: String,
     },
-    /// Tracing is somebody else's, who would get what is recorded, or whose events would be mixed in.
-    #[error("in use: {}; if whoever started it is gone, this ends it: {}", found.join(", "), commands(undo))]
+    /// Another user of tracing is active, who would receive our events, or whose events would mix with ours.
+    #[error("in use: {}; if its user has ended, stop it with: {}", found.join(", "), commands(undo))]
     InUse {
-        /// Tracer, events and traced devices, each with its name.
+        /// The tracer, events and traced devices in use, by name.
         found: Vec<String>,
-        /// All that ends them, and puts back the options of a recording that was killed.
+        /// Commands that end all of them, and restore the options of a killed recording.
         undo: Vec<Undo>,
     },
-    /// The program whose requests were to be recorded did not start.
+    /// The program to record could not be started.
     #[error("cannot run '{program}': {source}")]
     Command {
-        /// Its name.
+        /// Name of the program.
         program: String,
-        /// The operating system's words.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// No request came, so there is no trace.
+    /// The device received no request, so there is no trace.
     #[error(
         "nothing was recorded: '{}' took no request (what the page cache answers or keeps back never reaches it)",
         path.display()
@@ -65,25 +65,25 @@ pub enum RecordError {
         /// As given.
         path: PathBuf,
     },
-    /// The operating system refuses.
+    /// The operating system reports an error.
     #[error("cannot {action} '{}': {source}", path.display())]
     Os {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The step that failed.
         action: &'static str,
-        /// The operating system's words.
+        /// The operating system's error.
         source: io::Error,
     },
 }
 
-/// To be copied as they stand.
+/// Formats the commands for copying.
 fn commands(undo: &[Undo]) -> String {
     undo.iter().map(Undo::to_string).collect::<Vec<_>>().join("; ")
 }
 
 impl RecordError {
-    /// What the operating system said about a file of tracefs or sysfs.
+    /// Wraps an error of the operating system on a file of tracefs or sysfs.
     pub(super) fn os(path: &std::path::Path, action: &'static str, source: io::Error) -> Self {
         let path = path.into();
         match source.kind() {

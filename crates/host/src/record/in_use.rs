@@ -1,5 +1,5 @@
-//! Whether somebody traces already: there is one tracer for the whole machine, and while it is the block tracer, what
-//! any device is asked goes to it. All that is found is told at once, with what ends it.
+//! Checks whether tracing is already in use. The machine has one tracer, and while that is the block tracer, it
+//! receives the requests of every traced device. All findings are reported at once, with the commands that end them.
 
 use super::RecordError;
 use super::settings::read;
@@ -37,7 +37,7 @@ pub(super) fn check(tracefs: &Tracefs, sys: &Path) -> Result<(), RecordError> {
     Err(RecordError::InUse { found, undo })
 }
 
-/// The drives that are traced, each with the file that says so. Their partitions' files say and do the same.
+/// Returns the traced drives, each with its enable file. The files of their partitions are equivalent.
 fn traced(sys: &Path) -> Result<Vec<(String, PathBuf)>, RecordError> {
     let folder = sys.join("dev/block");
     let entries = fs::read_dir(&folder).map_err(|e| RecordError::os(&folder, "list", e))?;
@@ -58,7 +58,7 @@ fn traced(sys: &Path) -> Result<Vec<(String, PathBuf)>, RecordError> {
 fn is_on(enable: &Path) -> Result<bool, RecordError> {
     match fs::read_to_string(enable) {
         Ok(on) => Ok(on.trim() != "0"),
-        // The drive has no tracing, or is gone meanwhile.
+        // The drive does not support tracing, or was removed.
         Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ENODEV | libc::ENXIO)) => Ok(false),
         Err(e) => Err(RecordError::os(enable, "read", e)),
     }

@@ -1,20 +1,20 @@
-//! The processors' streams joined into one by time, as `blkparse -d` would write them: the binary records of blktrace.
+//! Merges the processors' streams by time into binary blktrace records, as `blkparse -d` writes them.
 //!
-//! Only a record's head is looked at (`struct blk_io_trace` of `<linux/blktrace_api.h>` and, from Linux 6.19 on,
-//! `struct blk_io_trace2`, in the machine's byte order), and only so far as joining needs it. What stands between
-//! records (the kernel puts a line of text where it lost events, and other people's markers) is left out and counted.
+//! Only the head of a record is parsed (`struct blk_io_trace` of `<linux/blktrace_api.h>` and, from Linux 6.19 on,
+//! `struct blk_io_trace2`, in native byte order), and only the fields that merging needs. Data between records (the
+//! kernel's lines of text about lost events, and markers of other programs) is skipped and counted.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Where the fields of a head are.
+/// Offsets of the fields of a head.
 #[derive(Debug)]
 struct Layout {
     /// `BLK_IO_TRACE_MAGIC` with the version in its lowest byte.
     magic: u32,
     head_bytes: usize,
     action_at: usize,
-    /// How many bytes follow the head.
+    /// Offset of the number of bytes that follow the head.
     extra_at: usize,
 }
 
@@ -22,7 +22,7 @@ const LAYOUTS: [Layout; 2] = [
     Layout { magic: 0x6561_7407, head_bytes: 48, action_at: 28, extra_at: 46 },
     Layout { magic: 0x6561_7408, head_bytes: 64, action_at: WIDE_ACTION_AT, extra_at: 50 },
 ];
-/// The lower half of the 64 bits at 32.
+/// Offset of the lower half of the 64-bit action at 32.
 const WIDE_ACTION_AT: usize = if cfg!(target_endian = "big") { 36 } else { 32 };
 const MAGIC_BYTES: usize = 4;
 
@@ -30,11 +30,11 @@ const MAGIC_BYTES: usize = 4;
 const QUEUED: u32 = 1;
 const ISSUED: u32 = 7;
 
-/// What a recording found, to be read as one binary blktrace file.
+/// The recorded events, which read as one binary blktrace file.
 #[derive(Debug)]
 pub struct Events {
     streams: Vec<Stream>,
-    /// Bytes of the record that is being given out, and how many of them were.
+    /// The record being read, and the number of its bytes already returned.
     current: Vec<u8>,
     given: usize,
     requests: u64,
@@ -65,17 +65,17 @@ impl Events {
         Ok(Self { streams, current: Vec::new(), given: 0, requests: 0 })
     }
 
-    /// Requests among the records given out so far: what was issued, or queued where a device has no queue.
+    /// Number of requests in the records read so far: issued ones, or queued ones where a device has no queue.
     pub fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// Bytes left out so far because they belong to no record.
+    /// Bytes skipped so far because they belong to no record.
     pub fn skipped_bytes(&self) -> u64 {
         self.streams.iter().map(|stream| stream.skipped_bytes).sum()
     }
 
-    /// Moves on to the earliest record; false at the end.
+    /// Moves on to the earliest record; returns `false` at the end.
     fn advance(&mut self) -> io::Result<bool> {
         let waiting = self.streams.iter_mut().filter(|stream| stream.next.is_some());
         let Some(first) = waiting.min_by_key(|stream| stream.next.as_ref().map(|record| record.at_ns)) else {
@@ -123,14 +123,14 @@ impl Stream {
         let extra = usize::from(u16::from_ne_bytes([bytes[layout.extra_at], bytes[layout.extra_at + 1]]));
         if self.fill(&mut bytes, layout.head_bytes + extra)? {
             let at_ns = u64::from_ne_bytes(*bytes[8..].first_chunk().expect("a head is longer"));
-            // Flags of an action stand above its number.
+            // The action's flags are above its number.
             let action = word(&bytes, layout.action_at) & 0xffff;
             self.next = Some(Record { at_ns, is_request: matches!(action, QUEUED | ISSUED), bytes });
         }
         Ok(())
     }
 
-    /// Reads on until `record` has `length` bytes; false where the stream ends before.
+    /// Reads until `record` has `length` bytes; returns `false` where the stream ends before.
     fn fill(&mut self, record: &mut Vec<u8>, length: usize) -> io::Result<bool> {
         while record.len() < length {
             let available = self.source.fill_buf()?;

@@ -1,17 +1,17 @@
-//! Settings of the kernel that are borrowed: what they were stands again when the recording ends, however it ends.
+//! Kernel settings that a recording changes, and restores however it ends.
 
 use super::RecordError;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Settings that were changed, the latest last, each with what it was.
+/// Changed settings with their previous values, the latest last.
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     changed: Vec<(PathBuf, String)>,
 }
 
 impl Settings {
-    /// Writes `value`; `before` is what will be written back.
+    /// Writes `value` and remembers `before` to restore.
     pub(super) fn set(&mut self, path: &Path, value: &str, before: String) -> Result<(), RecordError> {
         if before == value {
             return Ok(());
@@ -21,12 +21,12 @@ impl Settings {
         Ok(())
     }
 
-    /// `before` is what will be written back, although nobody changed it here.
-    pub(super) fn owe(&mut self, path: PathBuf, before: &str) {
+    /// Remembers `before` to restore for a setting that was not changed here.
+    pub(super) fn restore_to(&mut self, path: PathBuf, before: &str) {
         self.changed.push((path, before.into()));
     }
 
-    /// Puts everything back, the latest change first; tries all and tells the first failure.
+    /// Restores everything, the latest change first. Tries all and returns the first error.
     pub(super) fn restore(mut self) -> Result<(), RecordError> {
         self.put_back()
     }
@@ -40,19 +40,19 @@ impl Settings {
 
 impl Drop for Settings {
     fn drop(&mut self) {
-        // Only on the way out of another failure, which is what will be told.
+        // The error that led here is the one to report.
         let _ = self.put_back();
     }
 }
 
-/// The file's text without its line end.
+/// Returns the text of a file without its line end.
 pub(super) fn read(path: &Path) -> Result<String, RecordError> {
     let text = fs::read_to_string(path).map_err(|e| RecordError::os(path, "read", e))?;
     Ok(text.trim_end().to_owned())
 }
 
 pub(super) fn write(path: &Path, value: &str) -> Result<(), RecordError> {
-    // Not created where it is missing: these are the kernel's.
+    // Never create a missing file: these are the kernel's.
     let file = fs::OpenOptions::new().write(true).truncate(true).open(path);
     file.and_then(|mut file| std::io::Write::write_all(&mut file, value.as_bytes()))
         .map_err(|e| RecordError::os(path, "write to", e))
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_are_undone_from_the_last_to_the_first() {
+    fn restore_undoes_changes_in_reverse_order() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("setting");
         fs::write(&path, "a\n").unwrap();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_cannot_be_put_back_does_not_keep_the_others() {
+    fn restore_continues_after_a_failure() {
         let folder = tempfile::tempdir().unwrap();
         let (first, second) = (folder.path().join("first"), folder.path().join("second"));
         let mut settings = Settings::default();
@@ -96,7 +96,7 @@ mod tests {
         fs::remove_file(&second).unwrap();
         let words = settings.restore().unwrap_err().to_string();
         assert!(words.contains("write to") && words.contains("second"), "{words}");
-        assert!(!second.exists(), "a setting was made up");
+        assert!(!second.exists(), "restore created a missing setting");
         assert_eq!(read(&first).unwrap(), "old");
     }
 }

@@ -1,5 +1,4 @@
-//! The processors' streams while a recording runs: read as they come, kept in files without names until they are
-//! joined.
+//! Spools the processors' streams during a recording into unnamed files, until they are merged.
 
 use super::RecordError;
 use super::settings::read;
@@ -9,7 +8,7 @@ use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// What one read takes at most; the kernel gives a page at a time.
+/// Length of the longest read; the kernel returns a page at a time.
 const READ_BYTES: usize = 64 << 10;
 
 #[derive(Debug)]
@@ -20,7 +19,7 @@ struct Stream {
     lost_before: u64,
 }
 
-/// All processors' streams.
+/// The streams of all processors.
 #[derive(Debug)]
 pub(super) struct Spool {
     streams: Vec<Stream>,
@@ -28,7 +27,7 @@ pub(super) struct Spool {
 }
 
 impl Spool {
-    /// Opens every pipe; keeps what comes in `folder`, which the file system frees by itself whatever happens.
+    /// Opens every pipe. The spool files in `folder` have no name, so the file system frees them even after a crash.
     pub(super) fn open(tracefs: &Tracefs, folder: &Path) -> Result<Self, RecordError> {
         let open = |processor: PathBuf| {
             let path = processor.join("trace_pipe");
@@ -46,7 +45,7 @@ impl Spool {
         Ok(Self { streams, buffer: vec![0; READ_BYTES] })
     }
 
-    /// Takes what there is, once round the processors: how many bytes.
+    /// Reads each processor's pipe once. Returns the number of bytes read.
     pub(super) fn pump(&mut self) -> Result<u64, RecordError> {
         let mut taken = 0;
         for stream in &mut self.streams {
@@ -68,7 +67,7 @@ impl Spool {
         Ok(taken)
     }
 
-    /// Events that found no room since the spool was opened.
+    /// Returns the events lost since the spool was opened.
     pub(super) fn lost(&self) -> Result<u64, RecordError> {
         self.streams.iter().try_fold(0, |sum, stream| {
             let now = lost(&read(&stream.folder.join("stats"))?);
@@ -76,7 +75,7 @@ impl Spool {
         })
     }
 
-    /// What was kept, from its beginning.
+    /// Returns the spool files, rewound.
     pub(super) fn into_files(self) -> io::Result<Vec<File>> {
         let rewind = |mut stream: Stream| stream.kept.rewind().map(|()| stream.kept);
         self.streams.into_iter().map(rewind).collect()

@@ -1,11 +1,11 @@
-//! The tracing folder and a drive's folder are imitated by ordinary files: what a pipe holds is there from the start,
-//! and what is written to a setting stays in it.
+//! Ordinary files stand in for the tracing folder and a drive's folder: the content of a pipe is there from the start,
+//! and a setting keeps what is written to it.
 
 use super::*;
 use std::io::Read;
 use std::path::PathBuf;
 
-/// One record of the tracer as the kernel lays it out.
+/// Returns one record in the kernel's layout.
 fn event(at: u64, sector: u64, bytes: u32, action: u32, extra: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     for word in [0x6561_7407_u32, 0] {
@@ -24,7 +24,7 @@ fn event(at: u64, sector: u64, bytes: u32, action: u32, extra: &[u8]) -> Vec<u8>
     out
 }
 
-/// Read, issued or completed.
+/// Actions of a read: issued, completed.
 const ISSUE: u32 = 0x0141_0007;
 const COMPLETE: u32 = 0x0181_0008;
 
@@ -34,7 +34,7 @@ struct Kernel {
 }
 
 impl Kernel {
-    /// One with these bytes in the pipes of its processors.
+    /// Creates the folders, with these bytes in the processors' pipes.
     fn new(pipes: &[Vec<u8>]) -> Self {
         let kernel = Self { folder: tempfile::tempdir().unwrap() };
         for (file, text) in [
@@ -90,7 +90,7 @@ impl Kernel {
         record_with(&tracefs, &traced, until, self.folder.path())
     }
 
-    /// Every setting as it was, but for notations that cannot be written.
+    /// Asserts that every setting has its old value; some are written in another notation.
     fn assert_restored(&self) {
         for (file, text) in [
             ("tracing/current_tracer", "nop"),
@@ -113,7 +113,7 @@ fn all(events: &mut Events) -> Vec<u8> {
 }
 
 #[test]
-fn the_streams_of_all_processors_become_one_by_time() {
+fn streams_of_all_processors_are_merged_by_time() {
     let first = [event(10, 8, 4096, ISSUE, b""), event(40, 8, 4096, COMPLETE, b"")];
     let second = [event(20, 16, 512, ISSUE, b"abc"), event(30, 16, 512, COMPLETE, b"")];
     let third: [Vec<u8>; 0] = [];
@@ -128,7 +128,7 @@ fn the_streams_of_all_processors_become_one_by_time() {
 }
 
 #[test]
-fn the_wider_records_of_newer_kernels_are_joined_too() {
+fn wider_records_of_newer_kernels_are_merged() {
     let mut wide = event(15, 8, 4096, 0, b"");
     wide[0] = 8;
     wide.splice(28..48, [0; 36]);
@@ -143,7 +143,7 @@ fn the_wider_records_of_newer_kernels_are_joined_too() {
 }
 
 #[test]
-fn what_stands_between_records_is_left_out_and_counted() {
+fn data_between_records_is_skipped_and_counted() {
     let records = [event(10, 8, 4096, ISSUE, b""), event(20, 8, 4096, COMPLETE, b"xy")];
     let lost = b"CPU:0 [LOST 12 EVENTS]\n";
     let cut = event(30, 0, 0, ISSUE, b"");
@@ -155,7 +155,7 @@ fn what_stands_between_records_is_left_out_and_counted() {
 }
 
 #[test]
-fn a_drive_without_a_queue_is_asked_for_other_events() {
+fn drive_without_a_queue_is_traced_by_queue_events() {
     let kernel = Kernel::new(&[Vec::new()]);
     kernel.record(&Until::Elapsed(Duration::ZERO)).unwrap();
     assert_eq!(kernel.read("sys/dev/block/7:3/trace/act_mask"), "issue,requeue,complete");
@@ -165,7 +165,7 @@ fn a_drive_without_a_queue_is_asked_for_other_events() {
 }
 
 #[test]
-fn a_recording_lasts_as_long_as_its_program() {
+fn recording_lasts_as_long_as_its_program() {
     let kernel = Kernel::new(&[event(10, 8, 4096, ISSUE, b"")]);
     let command = ["sh", "-c", "exit 3"].map(OsString::from).to_vec();
     let recorded = kernel.record(&Until::Exited(command)).unwrap();
@@ -174,7 +174,7 @@ fn a_recording_lasts_as_long_as_its_program() {
 }
 
 #[test]
-fn what_fails_after_the_start_leaves_the_settings_as_they_were() {
+fn failure_after_the_start_restores_the_settings() {
     let kernel = Kernel::new(&[Vec::new()]);
     let missing = Until::Exited(vec!["/no/such/program".into()]);
     let words = kernel.record(&missing).unwrap_err().to_string();
@@ -187,7 +187,7 @@ fn what_fails_after_the_start_leaves_the_settings_as_they_were() {
 }
 
 #[test]
-fn a_failing_recording_ends_the_program_that_it_started() {
+fn failing_recording_terminates_its_program() {
     let kernel = Kernel::new(&[Vec::new()]);
     let pid = kernel.at("pid");
     let script = format!("echo $$ > '{0}.new' && mv '{0}.new' '{0}' && exec sleep 600", pid.display());
@@ -202,7 +202,7 @@ fn a_failing_recording_ends_the_program_that_it_started() {
 }
 
 #[test]
-fn somebody_elses_tracing_is_left_alone() {
+fn tracing_in_use_is_refused_and_left_unchanged() {
     let refusal = |file: &str, text: &str| {
         let kernel = Kernel::new(&[Vec::new()]);
         kernel.write(file, text.as_bytes());
@@ -216,7 +216,7 @@ fn somebody_elses_tracing_is_left_alone() {
     let words = refusal("tracing/set_event", "sched:sched_switch\nirq:irq_handler_entry\n");
     assert!(words.contains("sched:sched_switch"), "{words}");
     assert!(words.contains("(sched:sched_switch, …)") && words.contains("echo > '"), "{words}");
-    // Also that of another device, whose events would be mixed in.
+    // Tracing of another device is refused too, because its events would mix with ours.
     for enable in ["sys/dev/block/7:3/trace/enable", "sys/dev/block/8:0/trace/enable"] {
         let words = refusal(enable, "1\n");
         assert!(words.contains("in use: tracing of '") && words.contains("echo 0 > '"), "{words}");
@@ -226,8 +226,8 @@ fn somebody_elses_tracing_is_left_alone() {
     assert!(words.contains("'blk' is missing (CONFIG_BLK_DEV_IO_TRACE)"), "{words}");
 }
 
-/// The settings as a recording has them that was killed: what was written then and never put back.
-fn killed() -> Kernel {
+/// A kernel with the settings that a killed recording left.
+fn after_a_kill() -> Kernel {
     let kernel = Kernel::new(&[Vec::new()]);
     for (file, text) in [
         ("tracing/current_tracer", "blk\n"),
@@ -241,8 +241,8 @@ fn killed() -> Kernel {
 }
 
 #[test]
-fn after_one_that_was_killed_the_refusal_names_all_that_has_to_be_done() {
-    let kernel = killed();
+fn refusal_after_a_kill_lists_all_commands() {
+    let kernel = after_a_kill();
     let error = kernel.record(&Until::Elapsed(Duration::ZERO)).unwrap_err();
     let words = error.to_string();
     let RecordError::InUse { found, undo } = error else { panic!("{error}") };
@@ -261,14 +261,14 @@ fn after_one_that_was_killed_the_refusal_names_all_that_has_to_be_done() {
 }
 
 #[test]
-fn what_one_that_was_killed_has_left_is_put_back_by_the_next() {
-    let kernel = killed();
+fn settings_left_by_a_kill_are_restored_by_the_next() {
+    let kernel = after_a_kill();
     kernel.write("tracing/current_tracer", b"nop\n");
     kernel.write("sys/dev/block/7:3/trace/enable", b"0\n");
     kernel.record(&Until::Elapsed(Duration::ZERO)).unwrap();
     kernel.assert_restored();
-    // One option alone is somebody's choice.
-    let kernel = killed();
+    // One changed option alone may be a user's choice.
+    let kernel = after_a_kill();
     kernel.write("tracing/current_tracer", b"nop\n");
     kernel.write("sys/dev/block/7:3/trace/enable", b"0\n");
     kernel.write("tracing/options/context-info", b"1\n");
@@ -278,7 +278,7 @@ fn what_one_that_was_killed_has_left_is_put_back_by_the_next() {
 }
 
 #[test]
-fn a_buffer_that_is_large_or_uneven_stays_as_it_is() {
+fn large_or_uneven_buffers_are_left_unchanged() {
     for size in ["8192\n", "X\n"] {
         let kernel = Kernel::new(&[Vec::new()]);
         kernel.write("tracing/buffer_size_kb", size.as_bytes());
@@ -288,11 +288,11 @@ fn a_buffer_that_is_large_or_uneven_stays_as_it_is() {
 }
 
 #[test]
-fn a_recording_that_is_kept_on_its_own_device_says_so() {
+fn recording_onto_its_own_device_is_reported() {
     let kernel = Kernel::new(&[Vec::new()]);
     let recorded = |kernel: &Kernel| kernel.record(&Until::Elapsed(Duration::ZERO)).unwrap().records_itself;
     assert!(!recorded(&kernel));
-    // As if the folder's file system lay on a partition of the imitated drive.
+    // Make the folder's file system lie on a partition of the imitated drive.
     let number = rustix::fs::stat(kernel.folder.path()).unwrap().st_dev;
     let link = format!("sys/dev/block/{}:{}", rustix::fs::major(number), rustix::fs::minor(number));
     kernel.write("sys/dev/block/7:3/part/partition", b"1\n");

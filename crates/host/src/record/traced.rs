@@ -1,4 +1,4 @@
-//! The block device that is traced, as sysfs shows it.
+//! The traced block device, as sysfs shows it.
 
 use super::RecordError;
 use rustix::fs::FileType;
@@ -15,7 +15,7 @@ pub(super) struct Traced {
 }
 
 impl Traced {
-    /// Finds the device at `path` in `sys`, and refuses what is no block device.
+    /// Finds the device at `path` in `sys`, and refuses anything but a block device.
     pub(super) fn find(path: &Path, sys: &Path) -> Result<Self, RecordError> {
         let stat = rustix::fs::stat(path).map_err(|e| match io::Error::from(e) {
             e if e.kind() == io::ErrorKind::NotFound => RecordError::NotFound { path: path.into() },
@@ -51,8 +51,8 @@ impl Traced {
         if enable.exists() { Ok(()) } else { Err(missing()) }
     }
 
-    /// Whether what is written to `path` reaches this device, as far as can be told: not through device mapper, RAID
-    /// or file systems with numbers of their own.
+    /// Returns whether writes to `path` reach this device. It does not see through device mapper, RAID, or file systems
+    /// with device numbers of their own.
     pub(super) fn holds(&self, path: &Path) -> bool {
         let number = rustix::fs::stat(path).map(|stat| stat.st_dev);
         let link = number.map(|number| link(&self.sys, rustix::fs::major(number), rustix::fs::minor(number)));
@@ -64,19 +64,19 @@ impl Traced {
         self.folder.join("trace/enable")
     }
 
-    /// The file that chooses the events.
+    /// The file that selects the events.
     pub(super) fn mask(&self) -> PathBuf {
         self.folder.join("trace/act_mask")
     }
 
-    /// The events that make requests: what the driver was given, after merging and splitting, and when it was done.
-    /// A device without a queue of its own (device mapper, zram) takes what comes as it comes.
+    /// Returns the events that make up requests: those issued to the driver, after merging and splitting, and their
+    /// completions. A device without a request queue (device mapper, zram) has queue events instead.
     pub(super) fn events(&self) -> &'static str {
         if self.whole.join("mq").exists() { "issue,requeue,complete" } else { "queue,complete" }
     }
 }
 
-/// A device's link in sysfs.
+/// Returns a device's link in sysfs.
 fn link(sys: &Path, major: u32, minor: u32) -> PathBuf {
     sys.join(format!("dev/block/{major}:{minor}"))
 }

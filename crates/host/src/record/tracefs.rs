@@ -1,8 +1,8 @@
-//! The kernel's tracing folder, and how its block tracer is set up. What each file means:
+//! The kernel's tracing folder, and the setup of its block tracer. The files are documented in
 //! `Documentation/trace/ftrace.rst` and `kernel/trace/blktrace.c` of Linux.
 //!
-//! The tracer writes the records of blktrace into each `per_cpu/cpuN/trace_pipe` when the options say `bin` and no
-//! `context-info`. The clock must be one for all processors: the streams are joined by their times.
+//! The tracer writes blktrace records into each `per_cpu/cpuN/trace_pipe` with the option `bin` on and `context-info`
+//! off. All processors must use one clock, because the streams are merged by time.
 
 use super::RecordError;
 use super::settings::{Settings, read, write};
@@ -12,10 +12,10 @@ use crate::usage::Mount;
 use std::fs;
 use std::path::PathBuf;
 
-/// Each processor's ring buffer: fifty thousand events, a hundred times what comes between two looks.
+/// Size of each processor's ring buffer: fifty thousand events, a hundred times the usual number between two polls.
 const BUFFER_KB: u64 = 4096;
 
-/// The options that make the tracer write records, each with what it has to be and what the kernel has for it.
+/// Options that make the tracer write records, each with the required value and the kernel's default.
 const OPTIONS: [(&str, &str, &str); 2] = [("options/bin", "1", "0"), ("options/context-info", "0", "1")];
 
 /// The tracing folder.
@@ -25,7 +25,7 @@ pub(super) struct Tracefs {
 }
 
 impl Tracefs {
-    /// Where the list of mounts says it is.
+    /// Finds the tracing folder in the list of mounts.
     pub(super) fn find(mountinfo: &str) -> Result<Self, RecordError> {
         let mut mounts = mountinfo.lines().filter_map(Mount::parse);
         let mount = mounts.find(|mount| mount.file_system == "tracefs").ok_or(RecordError::NotMounted)?;
@@ -36,7 +36,7 @@ impl Tracefs {
         self.root.join(file)
     }
 
-    /// Refuses where the kernel cannot.
+    /// Refuses a kernel without the block tracer.
     pub(super) fn check(&self) -> Result<(), RecordError> {
         let tracers = read(&self.at("available_tracers"))?;
         if !tracers.split_whitespace().any(|tracer| tracer == "blk") {
@@ -45,8 +45,8 @@ impl Tracefs {
         Ok(())
     }
 
-    /// The options that a recording that was killed has changed, with what the kernel has for them. Nothing but the
-    /// binary records of the block tracer needs both together. What clock and buffers were cannot be known.
+    /// Returns the options left by a killed recording, with the kernel's defaults. Only the binary records of the block
+    /// tracer need both options, so both together identify one. The previous clock and buffer size are unknown.
     pub(super) fn left_behind(&self) -> Result<Vec<Undo>, RecordError> {
         let mut found = Vec::new();
         for (file, ours, value) in OPTIONS {
@@ -59,11 +59,11 @@ impl Tracefs {
         Ok(found)
     }
 
-    /// Starts the block tracer on `traced`; until the settings are restored.
+    /// Starts the block tracer on `traced`. Restoring the returned settings stops it.
     pub(super) fn start(&self, traced: &Traced) -> Result<Settings, RecordError> {
         let mut settings = Settings::default();
         for Undo { path, value } in self.left_behind()? {
-            settings.owe(path, value);
+            settings.restore_to(path, value);
         }
         for (file, value, _) in OPTIONS {
             let path = self.at(file);
@@ -72,14 +72,14 @@ impl Tracefs {
         let clock = self.at("trace_clock");
         settings.set(&clock, "mono", in_brackets(&read(&clock)?))?;
         let buffer = self.at("buffer_size_kb");
-        // Where the processors' buffers differ the file has no number, and they stay as somebody made them.
+        // The file has no number where the processors' buffers differ; leave those unchanged.
         if let Some(before) = buffer_kb(&read(&buffer)?)
             && before < BUFFER_KB
         {
             settings.set(&buffer, &BUFFER_KB.to_string(), before.to_string())?;
         }
         settings.set(&traced.enable(), "1", "0".into())?;
-        // Goes with `enable`: there is nothing to put back.
+        // Cleared together with `enable`, so it need not be restored.
         write(&traced.mask(), traced.events())?;
         let on = self.at("tracing_on");
         settings.set(&on, "1", read(&on)?)?;
@@ -88,7 +88,7 @@ impl Tracefs {
         Ok(settings)
     }
 
-    /// Each processor's folder, by its number.
+    /// Returns the folders of the processors, in the order of their numbers.
     pub(super) fn processors(&self) -> Result<Vec<PathBuf>, RecordError> {
         let folder = self.at("per_cpu");
         let entries = fs::read_dir(&folder).map_err(|e| RecordError::os(&folder, "list", e))?;
@@ -100,7 +100,7 @@ impl Tracefs {
     }
 }
 
-/// Events that a processor's buffer had no room for, from its `stats`.
+/// Returns the number of events lost by a processor's full buffer, from its `stats`.
 pub(super) fn lost(stats: &str) -> u64 {
     let fields = stats.lines().filter_map(|line| line.split_once(':'));
     fields
@@ -109,13 +109,13 @@ pub(super) fn lost(stats: &str) -> u64 {
         .sum()
 }
 
-/// `local` of `[local] global mono`.
+/// Returns `local` for `[local] global mono`.
 fn in_brackets(text: &str) -> String {
     let chosen = text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
     chosen.unwrap_or(text).to_owned()
 }
 
-/// `1408` of `1408`, and of `7 (expanded: 1408)`, as it stands until the first use.
+/// Returns `1408` for `1408`, and for `7 (expanded: 1408)`, the notation before the first use.
 fn buffer_kb(text: &str) -> Option<u64> {
     let expanded = text.split_once("expanded:").map(|(_, rest)| rest.trim_end_matches(')'));
     expanded.unwrap_or(text).trim().parse().ok()
@@ -127,7 +127,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn the_kernels_ways_to_write_a_setting_are_read() {
+    fn settings_are_read_in_every_kernel_notation() {
         assert_eq!(in_brackets("[local] global counter mono"), "local");
         assert_eq!(in_brackets("local global [mono]"), "mono");
         assert_eq!(buffer_kb("1408"), Some(1408));
@@ -136,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn all_ways_of_losing_events_count() {
+    fn lost_events_of_every_kind_are_counted() {
         let stats = "entries: 3\noverrun: 20\ncommit overrun: 1\nbytes: 120\nnow ts:  8.1\ndropped events: 4\n\
                      read events: 7\n";
         assert_eq!(lost(stats), 25);
     }
 
     #[test]
-    fn the_folder_is_where_it_is_mounted() {
+    fn tracing_folder_is_found_at_its_mount_point() {
         let mounts = "22 1 259:1 / / rw shared:1 - ext4 /dev/sda rw\n\
                       30 22 0:12 / /sys/kernel/tracing rw - tracefs tracefs rw\n";
         assert_eq!(Tracefs::find(mounts).unwrap().root, Path::new("/sys/kernel/tracing"));

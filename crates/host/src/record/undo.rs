@@ -1,19 +1,19 @@
-//! A setting of the kernel to put back, as a command.
+//! A command that restores a setting of the kernel.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// What a setting of the kernel's would have to be.
+/// A setting of the kernel and the value to restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undo {
-    /// Its file.
+    /// File of the setting.
     pub path: PathBuf,
-    /// What to write to it.
+    /// Value to write.
     pub value: &'static str,
 }
 
 impl fmt::Display for Undo {
-    /// As a command of the shell.
+    /// Formats the shell command.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let blank = if self.value.is_empty() { "" } else { " " };
         write!(f, "echo {}{blank}> '{}'", self.value, self.path.display())

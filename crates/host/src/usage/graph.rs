@@ -1,12 +1,12 @@
-//! What else holds or uses the bytes of a device or file, followed to the end in both directions.
+//! Finds everything that holds or uses the bytes of a device or file, transitively in both directions.
 //!
-//! First down: a partition lies on its drive, a loop device on its backing file or device, a mapped device on its
-//! slaves. Each step carries the range of bytes that the target covers there, so that a neighbouring partition is not
-//! taken for the target. Device mapper and RAID do not tell which bytes of a slave they use, so the range becomes the
-//! whole slave; other volumes on the same slave have bytes of their own and do not count.
+//! The first pass goes down: from a partition to its drive, from a loop device to its backing file or device, from a
+//! mapped device to its slaves. Each step carries the range of bytes that the target covers there, to exclude
+//! neighbouring partitions. Device mapper and RAID do not report which bytes of a slave they use, so the range becomes
+//! the whole slave; other volumes on that slave use other bytes and do not count.
 //!
-//! Then up from every place found: partitions, holders, loop devices, whose ranges overlap. What is mounted or swapped
-//! to on any of them speaks against writing to the target, and so does each driver that stands on its bytes.
+//! The second pass goes up from every range found: to partitions, holders and loop devices with overlapping ranges. A
+//! mount or swap space on any of them is a finding, and so is each driver that uses the target's bytes.
 
 use super::finding::Finding;
 use super::machine::{Backing, BlockDevice, Machine, Number, Storage};
@@ -18,13 +18,13 @@ use std::ops::Range;
 struct Place {
     on: Storage,
     range: Range<u64>,
-    /// Reached through a slave's link: its other holders have bytes of their own.
+    /// Reached through a slave's link, whose other holders use other bytes.
     mapped: bool,
 }
 
 const ALL: Range<u64> = 0..u64::MAX;
 
-/// Everything that uses bytes of `target` (one storage, or all identities of one file).
+/// Returns every use of the bytes of `target` (one storage, or all identities of one file).
 pub(crate) fn uses(machine: &Machine, target: &[Storage]) -> Vec<Finding> {
     let below = below(machine, target);
     let lower: BTreeSet<Storage> = below.iter().map(|place| place.on).collect();
@@ -48,7 +48,7 @@ pub(crate) fn uses(machine: &Machine, target: &[Storage]) -> Vec<Finding> {
             }
         }
     }
-    // One mount or driver can be reached in several ways.
+    // A mount or driver may be reached on several paths.
     let mut unique = Vec::new();
     for finding in findings {
         if !unique.contains(&finding) {
@@ -58,7 +58,7 @@ pub(crate) fn uses(machine: &Machine, target: &[Storage]) -> Vec<Finding> {
     unique
 }
 
-/// The target and everything under it.
+/// Returns the target and everything below it.
 fn below(machine: &Machine, target: &[Storage]) -> Vec<Place> {
     let mut places: Vec<Place> = target.iter().map(|&on| Place { on, range: ALL, mapped: false }).collect();
     let mut next = 0;
@@ -95,7 +95,8 @@ fn below(machine: &Machine, target: &[Storage]) -> Vec<Place> {
     places
 }
 
-/// Block devices under loop devices under the target. The loop driver does not claim them, so another user may.
+/// Returns the block devices below loop devices below the target. The loop driver does not claim them, so another user
+/// may.
 pub(super) fn devices_below(machine: &Machine, target: &[Storage]) -> Vec<Number> {
     let places = below(machine, target);
     let blocks = places.iter().filter_map(|place| match place.on {
@@ -109,7 +110,7 @@ pub(super) fn devices_below(machine: &Machine, target: &[Storage]) -> Vec<Number
     under.collect()
 }
 
-/// What stands directly on a place, with the part of it that the place covers.
+/// Returns the devices directly above a place, with the range of each that the place covers.
 fn above(machine: &Machine, place: &Place) -> Vec<Place> {
     let mut above = Vec::new();
     let mut add = |number, range: Range<u64>| {
@@ -133,7 +134,7 @@ fn above(machine: &Machine, place: &Place) -> Vec<Place> {
         {
             add(number, range);
         }
-        // A file on the device's file system: where in it is unknown.
+        // The file's location on the device is unknown.
         if Storage::Block(backing.file_system) == place.on {
             add(number, ALL);
         }
@@ -141,7 +142,8 @@ fn above(machine: &Machine, place: &Place) -> Vec<Place> {
     above
 }
 
-/// The findings at one place. `lower` are the target and what lies under it, which do not speak against each other.
+/// Adds the findings at one place. `lower` holds the target and everything below it, which do not count against each
+/// other.
 fn report(machine: &Machine, place: &Place, lower: &BTreeSet<Storage>, findings: &mut Vec<Finding>) {
     let block = match place.on {
         Storage::Block(number) => Some(number),
@@ -194,7 +196,7 @@ fn loops(machine: &Machine) -> impl Iterator<Item = (Number, &BlockDevice, &Back
     machine.devices.iter().filter_map(|(&n, device)| Some((n, device, device.backing.as_ref()?)))
 }
 
-/// Drivers that stand on a device and may use the bytes of the target.
+/// Returns the drivers on a device that may use the bytes of the target.
 fn holders(machine: &Machine, number: Number, mapped: bool) -> &[(String, Option<Number>)] {
     match machine.devices.get(&number) {
         Some(device) if !mapped => &device.holders,
@@ -202,7 +204,8 @@ fn holders(machine: &Machine, number: Number, mapped: bool) -> &[(String, Option
     }
 }
 
-/// The part of `outer` that lies in `range`, counted from the beginning of `outer`; none where they do not overlap.
+/// Returns the part of `outer` that overlaps `range`, relative to the start of `outer`; `None` where they do not
+/// overlap.
 fn within(range: &Range<u64>, outer: &Range<u64>) -> Option<Range<u64>> {
     let (start, end) = (range.start.max(outer.start), range.end.min(outer.end));
     (start < end).then(|| start - outer.start..end - outer.start)

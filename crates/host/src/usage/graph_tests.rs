@@ -1,14 +1,14 @@
-//! The graph against a model that knows every byte: two devices interfere where they share one.
+//! Compares the graph with a model of every byte: two devices interfere where they share a byte.
 
 use super::super::machine::{FileId, MountUse, SwapUse};
 use super::*;
 use flashlane_base::{Random, Seed};
 use std::collections::BTreeMap;
 
-/// A byte of a drive or file that lies on nothing else.
+/// A byte of a drive or file that has no storage below it.
 type Byte = (Storage, u64);
 
-/// A machine, and for each storage its bytes in order.
+/// A machine, and the bytes of each storage in order.
 struct Model {
     machine: Machine,
     bytes: BTreeMap<Storage, Vec<Byte>>,
@@ -18,8 +18,8 @@ struct Model {
 const DRIVE_BYTES: u64 = 24;
 
 impl Model {
-    /// Two drives and two files; on them up to eight partitions, loop devices and mapped devices; up to two mounts and
-    /// a swap space.
+    /// Creates two drives and two files; on them up to eight partitions, loop devices and mapped devices; up to two
+    /// mounts and a swap space.
     fn random(source: &mut Random, mapped: bool) -> Self {
         let mut model = Self { machine: Machine::default(), bytes: BTreeMap::new(), mapped: false };
         for n in 0..2 {
@@ -69,7 +69,7 @@ impl Model {
 
     fn add_partition(&mut self, minor: u32, of: Storage, range: Range<u64>) {
         let Storage::Block(drive) = of else { return };
-        // A partition has none of its own.
+        // Partitions have no partitions.
         if self.machine.devices[&drive].partition_of.is_some() {
             return;
         }
@@ -93,7 +93,7 @@ impl Model {
     fn add_mapped(&mut self, minor: u32, of: Storage, range: Range<u64>) {
         let Storage::Block(slave) = of else { return };
         let bytes = self.part(of, &range);
-        // Volumes on one slave have bytes of their own.
+        // Volumes on one slave use different bytes.
         let holders = &self.machine.devices[&slave].holders;
         let shares = |holder: &Number| self.bytes[&Storage::Block(*holder)].iter().any(|b| bytes.contains(b));
         if holders.iter().filter_map(|(_, holder)| holder.as_ref()).any(shares) {
@@ -110,7 +110,7 @@ impl Model {
         self.bytes[&a].iter().any(|byte| self.bytes[&b].contains(byte))
     }
 
-    /// What a storage is made from, to the end.
+    /// Returns a storage and everything below it.
     fn lower(&self, of: Storage) -> BTreeSet<Storage> {
         let mut lower = BTreeSet::from([of]);
         if let Storage::Block(number) = of {
@@ -125,7 +125,7 @@ impl Model {
         lower
     }
 
-    /// Whether anything uses a byte of `target`.
+    /// Returns whether anything uses a byte of `target`.
     fn used(&self, target: Storage) -> bool {
         let lower = self.lower(target);
         let stands_on_it = |(&number, device): (&Number, &BlockDevice)| {
@@ -141,7 +141,7 @@ impl Model {
 }
 
 #[test]
-fn every_use_of_a_shared_byte_is_found_and_no_other() {
+fn uses_finds_exactly_the_users_of_shared_bytes() {
     let mut source = Seed(15).derive("machines").source();
     let (mut used, mut free) = (0, 0);
     for round in 0..4000 {
@@ -150,7 +150,7 @@ fn every_use_of_a_shared_byte_is_found_and_no_other() {
             let found = uses(&model.machine, &[target]);
             let expected = model.used(target);
             assert!(!expected || !found.is_empty(), "missed on {target:?}: {:#?}", model.machine);
-            // Which bytes of its slaves a mapped device uses is not known: what shares the slave counts.
+            // A mapped device may use any bytes of its slaves, so everything on the slave counts.
             if !model.mapped {
                 assert!(expected || found.is_empty(), "{found:?} on {target:?}: {:#?}", model.machine);
             }
@@ -161,7 +161,7 @@ fn every_use_of_a_shared_byte_is_found_and_no_other() {
 }
 
 #[test]
-fn volumes_on_one_slave_do_not_speak_against_each_other() {
+fn volumes_on_one_slave_do_not_count_for_each_other() {
     let mut model = Model { machine: Machine::default(), bytes: BTreeMap::new(), mapped: false };
     model.add((8, 0), BlockDevice { name: "sda".into(), ..Default::default() }, {
         (0..24).map(|at| (Storage::Block((8, 0)), at)).collect()
@@ -178,7 +178,7 @@ fn volumes_on_one_slave_do_not_speak_against_each_other() {
 }
 
 #[test]
-fn a_device_that_holds_a_backing_file_is_in_use_without_a_visible_mount() {
+fn device_with_a_backing_file_is_in_use_without_a_mount() {
     let mut machine = Machine::default();
     let drive = BlockDevice { name: "sda".into(), length_bytes: 100, ..Default::default() };
     machine.devices.insert((8, 0), drive);

@@ -1,11 +1,11 @@
-//! Block devices and files by number, name and path, as the kernel names them.
+//! Looks up block devices and files by number, name and path.
 
 use super::machine::{FileId, Number, Storage};
 use rustix::fs::FileType;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a path leads to, where that holds bytes.
+/// Returns the storage at a path; `None` for other file types.
 pub(super) fn storage_at(path: &Path) -> Option<Storage> {
     storage(&rustix::fs::stat(path).ok()?)
 }
@@ -20,23 +20,23 @@ pub(super) fn storage(stat: &rustix::fs::Stat) -> Option<Storage> {
     }
 }
 
-/// Major and minor of a device number.
+/// Splits a device number into major and minor.
 pub(super) fn split(device: u64) -> Number {
     (rustix::fs::major(device), rustix::fs::minor(device))
 }
 
-/// The number that a folder of sysfs states.
+/// Returns the device number in a folder of sysfs.
 pub(super) fn number_in(folder: &Path) -> Option<Number> {
     number(&fs::read_to_string(folder.join("dev")).ok()?)
 }
 
-/// `MAJOR:MINOR`.
+/// Parses `MAJOR:MINOR`.
 pub(super) fn number(text: &str) -> Option<Number> {
     let (major, minor) = text.trim().split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// The names in a folder, sorted; none where there is no such folder.
+/// Returns the names in a folder, sorted; empty where there is no such folder.
 pub(super) fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
@@ -44,9 +44,9 @@ pub(super) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The node of a block device in `/dev`, where it is the device of that number.
+/// Returns the node of a block device in `/dev`, if it has that number.
 pub(super) fn node(name: &str, number: Number) -> Option<PathBuf> {
-    // The kernel writes `!` for a slash in the names of devices.
+    // The kernel writes `!` for a slash in device names.
     let path = Path::new("/dev").join(name.replace('!', "/"));
     (storage_at(&path)? == Storage::Block(number)).then_some(path)
 }

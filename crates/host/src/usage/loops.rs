@@ -1,4 +1,4 @@
-//! The loop driver's own account of what a loop device presents.
+//! The backing of a loop device, as the loop driver reports it.
 
 use super::lookup::{node, split};
 use super::machine::{FileId, Number, Storage};
@@ -6,10 +6,10 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 
-/// What lies under a loop device.
+/// The backing of a loop device.
 pub(super) struct Status {
     pub storage: Storage,
-    /// Device number of the file system with the file (or with the device's node).
+    /// Device number of the file system that holds the file (or the device's node).
     pub file_system: Number,
     pub offset_bytes: u64,
 }
@@ -36,7 +36,7 @@ const _: () = assert!(size_of::<LoopInfo64>() == 232);
 
 const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
 
-/// Nothing where the device has no node, may not be opened, or presents nothing.
+/// Returns `None` where the device has no node, cannot be opened, or has no backing.
 pub(super) fn status(name: &str, number: Number) -> Option<Status> {
     let flags = libc::O_NONBLOCK | libc::O_CLOEXEC;
     let device = File::options().read(true).custom_flags(flags).open(node(name, number)?).ok()?;

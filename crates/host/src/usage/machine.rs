@@ -1,7 +1,7 @@
-//! The machine's block devices and what uses them, as plain data: what the kernel's lists and the loop driver report.
+//! The machine's block devices and their users as plain data, from the kernel's lists and the loop driver.
 //!
-//! Devices and files are known by numbers: a block device by its device number, a file by its file system's device
-//! number and its inode. Names are kept for messages only.
+//! Numbers identify devices and files: a block device by its device number, a file by its file system's device number
+//! and its inode. Names are for messages only.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub(crate) struct FileId {
     pub inode: u64,
 }
 
-/// Something that holds bytes.
+/// A block device or file that holds data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Storage {
     Block(Number),
@@ -30,26 +30,26 @@ pub(crate) enum Storage {
 pub(crate) struct BlockDevice {
     pub name: String,
     pub length_bytes: u64,
-    /// The drive that it is a partition of, and where it begins there.
+    /// For a partition, its drive and its start there.
     pub partition_of: Option<(Number, u64)>,
-    /// What a loop device presents.
+    /// The backing of a loop device.
     pub backing: Option<Backing>,
-    /// Devices that it is made of (device mapper, RAID).
+    /// Devices that it consists of (device mapper, RAID).
     pub slaves: Vec<Number>,
-    /// Drivers that stand on it: names, and numbers where they are block devices.
+    /// Drivers that use it: names, and numbers where they are block devices.
     pub holders: Vec<(String, Option<Number>)>,
 }
 
-/// What a loop device presents as a drive.
+/// The file or device that a loop device presents as a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Backing {
-    /// The file or block device; several where a file has further identities (as in the layers of an overlay).
+    /// The file or block device; several where a file has more than one identity (as in the layers of an overlay).
     pub storage: Vec<Storage>,
-    /// Device number of the file system that the file lies on.
+    /// Device number of the file system that holds the file.
     pub file_system: Number,
-    /// The bytes presented.
+    /// The range presented.
     pub range: Range<u64>,
-    /// As the kernel names it, for messages.
+    /// The kernel's name, for messages.
     pub name: String,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct SwapUse {
     pub name: String,
 }
 
-/// A snapshot of it all.
+/// A snapshot of devices, mounts and swap spaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Machine {
     pub devices: BTreeMap<Number, BlockDevice>,
@@ -77,7 +77,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// A device's name; its number where it has none.
+    /// Returns a device's name, or its number where it has none.
     pub(crate) fn name(&self, number: Number) -> String {
         self.devices.get(&number).map_or_else(|| format!("{}:{}", number.0, number.1), |d| d.name.clone())
     }

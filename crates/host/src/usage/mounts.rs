@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
     pub number: Number,
-    /// The directory of the file system that is mounted.
+    /// The mounted directory of the file system.
     pub root: PathBuf,
     pub at: PathBuf,
     pub file_system: String,
@@ -32,7 +32,7 @@ impl Mount {
         Some(Self { number, root, at, file_system, source, options })
     }
 
-    /// The directories that an overlay is made of, where it names them by absolute paths.
+    /// Returns the directories of an overlay that are given as absolute paths.
     pub(super) fn layers(&self) -> Vec<PathBuf> {
         let value = |option: &str| -> Option<String> {
             let (key, value) = option.split_once('=')?;
@@ -44,13 +44,13 @@ impl Mount {
     }
 }
 
-/// The mounts that this process sees.
+/// Returns the mounts of this process.
 pub(crate) fn mounts(proc: &Path) -> Vec<Mount> {
     let text = fs::read_to_string(proc.join("self/mountinfo")).unwrap_or_default();
     text.lines().filter_map(Mount::parse).collect()
 }
 
-/// The mounts of this process and those of every other mount namespace that it may look into.
+/// Returns the mounts of this process and of every other mount namespace that it may read.
 pub(super) fn namespaces(proc: &Path) -> Vec<Mount> {
     let namespace = |process: &str| fs::read_link(proc.join(process).join("ns/mnt")).ok();
     let mut seen: BTreeSet<PathBuf> = namespace("self").into_iter().collect();
@@ -62,7 +62,7 @@ pub(super) fn namespaces(proc: &Path) -> Vec<Mount> {
         }
         let text = fs::read_to_string(proc.join(process).join("mountinfo")).unwrap_or_default();
         for mount in text.lines().filter_map(Mount::parse) {
-            // A copy of what is known already says nothing new.
+            // Skip copies of known mounts.
             if !all.iter().any(|known| known.number == mount.number && known.source == mount.source) {
                 let at = format!("{} (as process {process} sees it)", mount.at.display());
                 all.push(Mount { at: at.into(), ..mount });
@@ -72,7 +72,7 @@ pub(super) fn namespaces(proc: &Path) -> Vec<Mount> {
     all
 }
 
-/// The kernel writes blanks and backslashes in paths as `\040` and the like.
+/// Decodes a path: the kernel writes blanks and backslashes as `\040` and the like.
 pub(crate) fn unescape(text: &str) -> PathBuf {
     use std::os::unix::ffi::OsStringExt;
     let bytes = text.as_bytes();
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_that_are_not_understood_are_passed_over() {
+    fn malformed_lines_are_skipped() {
         for line in ["", "1 2 3", "22 1 259:1 / /", "22 1 x:y / / rw - ext4 /dev/a rw"] {
             assert_eq!(Mount::parse(line), None, "{line}");
         }
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overlay_names_its_layers() {
+    fn overlay_layers_are_parsed() {
         let line =
             "50 22 0:60 / /merged rw - overlay none rw,lowerdir=/a\\040b:/c:l/rel,upperdir=/up,workdir=/w";
         let layers = Mount::parse(line).unwrap().layers();

@@ -1,14 +1,14 @@
 //! Other processes that have a file or device open: a database, a virtual machine, a file system in user space.
 //!
-//! A process is seen where `/proc` shows its open files: all of them to root, one's own to others. A device counts only
-//! where it is open for writing, because many services keep devices open to read from them.
+//! `/proc` shows the open files of all processes to root, and of the user's own to others. A device counts only where
+//! it is open for writing, because many services keep devices open for reading.
 
 use super::lookup::{names, storage_at};
 use super::machine::Storage;
 use std::fs;
 use std::path::Path;
 
-/// A process, and how it is known.
+/// A process that has the target open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Opener {
     pub program: String,
@@ -36,7 +36,7 @@ fn has_open(process: &Path, target: &[Storage]) -> bool {
     })
 }
 
-/// Whether a file was opened for writing. Its flags are an octal number.
+/// Returns whether a file was opened for writing. Its flags are an octal number.
 fn writes(info: &Path) -> bool {
     let text = fs::read_to_string(info).unwrap_or_default();
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));

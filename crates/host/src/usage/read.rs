@@ -1,6 +1,6 @@
-//! Reading the machine: the kernel's list of block devices, the loop driver, mounts and swap spaces.
+//! Reads the machine's block devices, loop devices, mounts and swap spaces from the kernel.
 //!
-//! What cannot be read is left out. A mount is looked for in every mount namespace that the process may see.
+//! Unreadable entries are left out. Mounts come from every mount namespace that the process may read.
 
 use super::lookup::{names, number, number_in, split, storage, storage_at};
 use super::loops;
@@ -12,10 +12,10 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The kernel counts in sectors of 512 bytes, whatever the drive does.
+/// The kernel counts in sectors of 512 bytes for every drive.
 pub(super) const SECTOR_BYTES: u64 = 512;
 
-/// The machine as `sys` and `proc` (`/sys` and `/proc`) describe it now.
+/// Returns the machine as `sys` and `proc` (`/sys` and `/proc`) describe it now.
 pub(super) fn machine(sys: &Path, proc: &Path) -> Machine {
     let mut machine = Machine::default();
     let mounts = namespaces(proc);
@@ -54,7 +54,7 @@ fn device(folder: &Path, number: Number, mounts: &[Mount]) -> BlockDevice {
     }
 }
 
-/// What a loop device presents: by its driver's status where that may be asked, else by the path that the kernel shows.
+/// Returns the backing of a loop device: from its driver where permitted, else from the path that the kernel shows.
 fn backing(folder: &Path, number: Number, length_bytes: u64, mounts: &[Mount]) -> Option<Backing> {
     let shown = fs::read(folder.join("loop/backing_file")).ok()?;
     let path = Path::new(OsStr::from_bytes(shown.strip_suffix(b"\n").unwrap_or(&shown)));
@@ -74,7 +74,7 @@ fn backing(folder: &Path, number: Number, length_bytes: u64, mounts: &[Mount]) -
     })
 }
 
-/// The same file in the layers of an overlay, where `path` lies on one: each has an identity of its own.
+/// Returns the same file in the layers of an overlay that holds `path`. Each has a separate identity.
 pub(super) fn overlaid(path: &Path, file_system: Number, mounts: &[Mount]) -> Vec<Storage> {
     let overlays = mounts.iter().filter(|m| m.number == file_system && m.file_system == "overlay");
     let mut found = BTreeSet::new();
@@ -86,20 +86,21 @@ pub(super) fn overlaid(path: &Path, file_system: Number, mounts: &[Mount]) -> Ve
     found.into_iter().collect()
 }
 
-/// On which devices a mounted file system lies.
+/// Returns the devices that hold a mounted file system.
 fn in_use(mount: &Mount, machine: &Machine) -> MountUse {
     let mut on = BTreeSet::new();
     if machine.devices.contains_key(&mount.number) {
         on.insert(Storage::Block(mount.number));
     }
-    // File systems with a number of their own (Btrfs, FUSE, EROFS over a file) name a device or file as their source.
+    // File systems without the device number of their drive (Btrfs, FUSE, EROFS over a file) name a device or file as
+    // source.
     if mount.source.is_absolute() {
         on.extend(storage_at(&mount.source));
     }
     MountUse { on: on.into_iter().collect(), at: mount.at.clone() }
 }
 
-/// Btrfs lists all devices of every file system that is mounted anywhere.
+/// Returns all devices of every mounted Btrfs, which lists them.
 fn btrfs(sys: &Path) -> Vec<MountUse> {
     let folder = sys.join("fs/btrfs");
     let mut mounts = Vec::new();

@@ -1,4 +1,4 @@
-//! The kernel's lists are imitated in a temporary folder: a drive with two partitions, one mounted, one held.
+//! A temporary folder stands in for the kernel's lists: a drive with two partitions, one mounted, one held.
 
 use super::*;
 use crate::usage::graph;
@@ -54,7 +54,7 @@ fn words(root: &Path, target: Storage) -> Vec<String> {
 }
 
 #[test]
-fn a_whole_drive_is_judged_by_all_its_partitions() {
+fn whole_drive_includes_the_uses_of_its_partitions() {
     let root = machine_in_a_folder();
     let mut found = words(root.path(), Storage::Block((259, 0)));
     found.sort();
@@ -70,7 +70,7 @@ fn a_whole_drive_is_judged_by_all_its_partitions() {
 }
 
 #[test]
-fn a_partition_is_judged_by_itself_and_by_the_whole_drive() {
+fn partition_includes_the_uses_of_its_drive() {
     let root = machine_in_a_folder();
     let partition = Storage::Block((259, 2));
     assert_eq!(words(root.path(), partition), ["nvme0n1p2 is held by dm-0"]);
@@ -79,7 +79,7 @@ fn a_partition_is_judged_by_itself_and_by_the_whole_drive() {
 }
 
 #[test]
-fn a_file_behind_a_loop_device_is_found_under_any_name() {
+fn file_behind_a_loop_device_is_found_under_any_name() {
     let root = machine_in_a_folder();
     let image = root.path().join("disk image.img");
     let name = root.path().join("another name");
@@ -92,7 +92,7 @@ fn a_file_behind_a_loop_device_is_found_under_any_name() {
 }
 
 #[test]
-fn a_swap_file_is_found_under_any_name() {
+fn swap_file_is_found_under_any_name() {
     let root = machine_in_a_folder();
     let (file, name) = (root.path().join("my swap"), root.path().join("another name"));
     fs::write(&file, "x").unwrap();
@@ -104,7 +104,7 @@ fn a_swap_file_is_found_under_any_name() {
 }
 
 #[test]
-fn a_btrfs_member_is_mounted_where_only_the_first_device_is_named() {
+fn every_btrfs_member_is_mounted() {
     let root = machine_in_a_folder();
     let members = root.path().join("sys/fs/btrfs/7c1f/devices");
     fs::create_dir_all(&members).unwrap();
@@ -115,7 +115,7 @@ fn a_btrfs_member_is_mounted_where_only_the_first_device_is_named() {
 }
 
 #[test]
-fn a_file_in_a_layer_of_an_overlay_has_both_identities() {
+fn file_in_an_overlay_layer_has_both_identities() {
     let root = tempfile::tempdir().unwrap();
     let lower = root.path().join("lower");
     fs::create_dir(&lower).unwrap();

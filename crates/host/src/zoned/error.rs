@@ -1,40 +1,40 @@
-//! Why a zoned drive was not opened as lanes. Nothing was changed.
+//! Why a zoned drive was not opened. Nothing was changed.
 
 use crate::open_error::OpenError;
 use std::path::PathBuf;
 
-/// Why there are no lanes of zones to be used.
+/// Why a zoned drive cannot be divided into lanes as requested.
 #[derive(Debug, thiserror::Error)]
 pub enum ZonedError {
-    /// The path cannot be opened at all.
+    /// The path cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// It is something else.
+    /// The path is not a zoned block device.
     #[error("'{}' is {found}, not a zoned block device", path.display())]
     NotZoned {
         /// As given.
         path: PathBuf,
-        /// What it is, with its article.
+        /// Type of the path, with its article.
         found: &'static str,
     },
-    /// The zones do not make so many lanes.
-    #[error("'{}' cannot have lanes={lanes}: it has {zones} zones that are written in order, and a lane takes one at least", path.display())]
+    /// The number of lanes is zero or larger than the number of zones.
+    #[error("'{}' cannot have lanes={lanes}: it has {zones} zones that are written in order, and each lane needs at least one", path.display())]
     Lanes {
         /// As given.
         path: PathBuf,
-        /// Lanes asked for.
+        /// Requested number of lanes.
         lanes: u32,
-        /// Zones that can be units.
+        /// Number of zones that can be units.
         zones: u64,
     },
-    /// A write unit that the zones are no whole number of, or that is too long or short.
+    /// The write unit does not divide a zone, or is too long or too short.
     #[error("'{}' cannot have write-unit={write_unit_bytes}: {reason}", path.display())]
     WriteUnit {
         /// As given.
         path: PathBuf,
-        /// What was asked for, or a whole zone where nothing was.
+        /// The requested write unit, or a whole zone by default.
         write_unit_bytes: u64,
-        /// What would do.
+        /// The reason and the allowed values.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Opening a zoned drive: what it is, which of its zones are units, and what they hold.
+//! Opens a zoned drive: selects the zones that are units, and reads their states.
 
 use super::ZonedDevice;
 use super::error::ZonedError;
@@ -11,39 +11,39 @@ use std::collections::{BTreeSet, VecDeque};
 use std::fs::File;
 use std::path::PathBuf;
 
-/// Lanes of a drive that names no limit of open zones, unless said otherwise.
+/// Default number of lanes for a drive without a limit of open zones.
 const LANES_DEFAULT: u64 = 8;
 
 /// How to open a zoned drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZonedOptions {
-    /// Which, and what may be done to it: all rules of [`OpenOptions`] hold.
+    /// The drive's path and access: all rules of [`OpenOptions`] apply.
     pub open: OpenOptions,
-    /// Lanes that its zones are dealt to. Unless given: as many as zones may be open at once, so that each lane can write
-    /// at any time; 8 where the drive has no limit.
+    /// Number of lanes that the zones are divided into. Default: the drive's limit of open zones, so that each lane can
+    /// write at any time; 8 where there is no limit.
     pub lanes: Option<u32>,
-    /// What writes are multiples of; a whole unit unless given.
+    /// Unit of writes; by default a whole erase unit.
     pub write_unit_bytes: Option<u64>,
 }
 
 impl ZonedOptions {
-    /// The usual lanes and write unit.
+    /// Options with the default lanes and write unit.
     pub fn new(open: OpenOptions) -> Self {
         Self { open, lanes: None, write_unit_bytes: None }
     }
 
-    /// Opens it.
+    /// Opens the drive.
     ///
     /// # Errors
-    /// [`ZonedError`] says what was found and what would be needed.
+    /// [`ZonedError`] says what was found and what is required.
     pub fn open(&self) -> Result<ZonedDevice, ZonedError> {
         let path = || self.open.path.clone();
         let mut setup = self.open.setup()?;
         if !setup.block {
             return Err(ZonedError::NotZoned { path: path(), found: "a regular file" });
         }
-        let told = report::zones_of(&setup.file).map_err(|e| self.open.os("ask for the zones of", e))?;
-        let Some((zone_bytes, count)) = told else {
+        let size = report::zones_of(&setup.file).map_err(|e| self.open.os("ask for the zones of", e))?;
+        let Some((zone_bytes, count)) = size else {
             return Err(ZonedError::NotZoned { path: path(), found: "a block device without zones" });
         };
         let zones = report::report(&setup.file, 0, count as usize);
@@ -71,7 +71,7 @@ impl ZonedOptions {
         };
         let mut device = ZonedDevice {
             drive,
-            book: Units::new(&profile),
+            units: Units::new(&profile),
             profile,
             zones,
             left_out,
@@ -80,14 +80,14 @@ impl ZonedOptions {
             stay_open: BTreeSet::new(),
             in_flight: Default::default(),
             held: VecDeque::new(),
-            below: 0,
+            in_drive: 0,
             ready: Vec::new(),
             returned: Vec::new(),
             arrived: Vec::new(),
         };
         for (zone, number) in device.zones.iter().zip(0_u64..) {
             let lane = Lane((number % u64::from(lanes)) as u32);
-            device.book.set(lane, number / u64::from(lanes), state(zone, write_unit_bytes), None);
+            device.units.set(lane, number / u64::from(lanes), state(zone, write_unit_bytes), None);
             if zone.condition == Condition::Active {
                 device.open.insert(number);
                 device.stay_open.insert(number);
@@ -124,14 +124,14 @@ impl ZonedOptions {
         if write_unit_bytes > LENGTH_MAX_BYTES {
             return refuse(format!("a write has at most {LENGTH_MAX_BYTES} bytes: give a smaller one"));
         }
-        // Each lane has as many as the others.
+        // All lanes have the same number of zones.
         usable.truncate((count / u64::from(lanes) * u64::from(lanes)) as usize);
         let left_out = (zones.len() - usable.len()) as u64;
         Ok(Chosen { lanes, unit_bytes, write_unit_bytes, zones: usable, left_out })
     }
 }
 
-/// What a drive is divided into.
+/// The division of a drive.
 struct Chosen {
     lanes: u32,
     unit_bytes: u64,
@@ -140,7 +140,7 @@ struct Chosen {
     left_out: u64,
 }
 
-/// What a zone is as a unit.
+/// Returns the state of a zone as a unit.
 fn state(zone: &Zone, write_unit_bytes: u64) -> UnitState {
     match zone.condition {
         Condition::Empty | Condition::Active | Condition::Full => {}
@@ -155,7 +155,7 @@ fn state(zone: &Zone, write_unit_bytes: u64) -> UnitState {
     }
 }
 
-/// How many zones may be partly written at once: the drive's limits of open and of active zones, the smaller one.
+/// Returns the limit of partly written zones: the smaller one of the drive's limits of open and of active zones.
 fn most_open(file: &File) -> Option<u32> {
     let stat = rustix::fs::fstat(file).ok()?;
     let (major, minor) = (rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev));

@@ -1,4 +1,4 @@
-//! What the kernel tells of a drive's zones: its ioctls, and their answers byte by byte (<linux/blkzoned.h>).
+//! The kernel's report of a drive's zones: the ioctls, and the layout of their results (<linux/blkzoned.h>).
 
 use std::fs::File;
 use std::io;
@@ -8,44 +8,44 @@ const BLKREPORTZONE: libc::Ioctl = 0xc010_1282_u32 as libc::Ioctl;
 const BLKGETZONESZ: libc::Ioctl = 0x8004_1284_u32 as libc::Ioctl;
 const BLKGETNRZONES: libc::Ioctl = 0x8004_1285_u32 as libc::Ioctl;
 
-/// The kernel counts in these, whatever the drive's logical block is.
+/// The kernel counts in sectors of 512 bytes, for any logical block size.
 const SECTOR_BYTES: u64 = 512;
 
 const HEADER_BYTES: usize = 16;
 const ZONE_BYTES: usize = 64;
 
-/// A report's flag: zones say how much of them can be written.
+/// Flag of a report whose zones have a capacity.
 const REPORTS_CAPACITY: u32 = 1;
 
-/// What may be done with a zone.
+/// Condition of a zone, which decides the operations allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Condition {
-    /// It has no write pointer and is written anywhere.
+    /// Has no write pointer and is written at any offset.
     Conventional,
     Empty,
-    /// Partly written, and kept open or closed by the drive.
+    /// Partly written; the drive has it open or closed.
     Active,
     Full,
     ReadOnly,
     Offline,
-    /// One that these lines do not know.
+    /// Not known here.
     Unknown,
 }
 
-/// A zone as it is reported. All in bytes.
+/// A reported zone, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Zone {
     pub start: u64,
-    /// From its start to the next one's.
+    /// Distance to the start of the next zone.
     pub length: u64,
-    /// How much of it can be written.
+    /// Length of the writable part.
     pub capacity: u64,
-    /// How much of it is written.
+    /// Length of the written part.
     pub written: u64,
     pub condition: Condition,
 }
 
-/// Bytes of a zone, and how many zones there are; `None` where the device has none.
+/// Returns the length of a zone and the number of zones; `None` where the device has none.
 pub(crate) fn zones_of(file: &File) -> io::Result<Option<(u64, u32)>> {
     let number = |request| {
         let mut number = 0_u32;
@@ -53,7 +53,7 @@ pub(crate) fn zones_of(file: &File) -> io::Result<Option<(u64, u32)>> {
         let result = unsafe { libc::ioctl(file.as_raw_fd(), request, &raw mut number) };
         match io::Error::last_os_error() {
             _ if result >= 0 => Ok(number),
-            // A kernel without zones, or something that is no block device.
+            // The kernel does not support zones, or the file is not a block device.
             e if matches!(e.raw_os_error(), Some(libc::ENOTTY | libc::EINVAL)) => Ok(0),
             e => Err(e),
         }
@@ -62,7 +62,7 @@ pub(crate) fn zones_of(file: &File) -> io::Result<Option<(u64, u32)>> {
     Ok((sectors > 0 && count > 0).then_some((u64::from(sectors) * SECTOR_BYTES, count)))
 }
 
-/// The zones from byte `start` on, at most `count`.
+/// Returns at most `count` zones from byte `start` on.
 pub(crate) fn report(file: &File, start: u64, count: usize) -> io::Result<Vec<Zone>> {
     let mut zones: Vec<Zone> = Vec::with_capacity(count);
     let mut from = start;
@@ -73,7 +73,7 @@ pub(crate) fn report(file: &File, start: u64, count: usize) -> io::Result<Vec<Zo
         buffer[0] = from / SECTOR_BYTES;
         let header = [(portion as u32).to_ne_bytes(), [0; 4]].concat();
         buffer[1] = u64::from_ne_bytes(header.try_into().expect("eight bytes"));
-        // SAFETY: the header says how many zones there is room for behind it, and there is.
+        // SAFETY: the header gives the number of zones that fit behind it.
         if unsafe { libc::ioctl(file.as_raw_fd(), BLKREPORTZONE, buffer.as_mut_ptr()) } < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -91,7 +91,7 @@ pub(crate) fn report(file: &File, start: u64, count: usize) -> io::Result<Vec<Zo
     Ok(zones)
 }
 
-/// The zones in a report: as many as its header says, and as there are bytes for.
+/// Parses the zones of a report: the number in its header, but no more than there are bytes for.
 pub(crate) fn parse(report: &[u8]) -> Vec<Zone> {
     let u32_at =
         |bytes: &[u8], at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
@@ -103,7 +103,7 @@ pub(crate) fn parse(report: &[u8]) -> Vec<Zone> {
         let sectors = |at| u64_at(zone, at).saturating_mul(SECTOR_BYTES);
         let (start, length, pointer) = (sectors(0), sectors(8), sectors(16));
         let capacity = if flags & REPORTS_CAPACITY != 0 { sectors(32) } else { length };
-        // Type 1 is conventional; the numbers of conditions are those of the drives' standards.
+        // Type 1 is conventional; the condition numbers are those of the drive standards.
         let condition = match (zone[24], zone[25]) {
             (1, _) | (_, 0) => Condition::Conventional,
             (_, 1) => Condition::Empty,
@@ -127,7 +127,7 @@ pub(crate) fn parse(report: &[u8]) -> Vec<Zone> {
 mod tests {
     use super::*;
 
-    /// A zone's bytes, its numbers in sectors.
+    /// Returns the bytes of a zone, from numbers in sectors.
     fn bytes(start: u64, length: u64, pointer: u64, kind: u8, condition: u8, capacity: u64) -> Vec<u8> {
         let mut zone = [start, length, pointer].map(u64::to_ne_bytes).concat();
         zone.extend([kind, condition, 0, 0, 0, 0, 0, 0]);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_is_read_as_the_kernel_writes_it() {
+    fn report_is_parsed_in_the_kernels_layout() {
         let mut report = header(7, REPORTS_CAPACITY);
         for zone in [
             bytes(0, 128, 0, 1, 0, 128),
@@ -174,14 +174,14 @@ mod tests {
     }
 
     #[test]
-    fn without_capacities_a_zone_is_written_to_its_end() {
+    fn zone_without_a_capacity_is_writable_to_its_end() {
         let report = [header(1, 0), bytes(0, 128, u64::MAX, 2, 0xe, 0)].concat();
         let zone = parse(&report)[0];
         assert_eq!((zone.capacity, zone.written), (65_536, 65_536));
     }
 
     #[test]
-    fn what_is_cut_short_or_unknown_is_no_zone_that_is_used() {
+    fn truncated_and_unknown_zones_are_not_used() {
         let report = [header(9, 1), bytes(0, 128, 0, 2, 7, 96), bytes(128, 128, 0, 2, 1, 96)].concat();
         assert_eq!(parse(&report)[0].condition, Condition::Unknown);
         for length in 0..report.len() {

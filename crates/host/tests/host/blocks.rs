@@ -1,4 +1,5 @@
-//! Block devices, played by loop devices: root's privilege. Elsewhere each test says that it was skipped, and why.
+//! Tests on block devices, using loop devices, which require root. Elsewhere each test prints that it was skipped, and
+//! why.
 
 use crate::files::{ENGINES, drain, open};
 use flashlane_device::{Buffer, DataDevice, Device, Failure, Request, RequestId, SubmitError};
@@ -11,9 +12,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs a program; its output, or why it failed.
+/// Runs a program and returns its output, or why it failed.
 pub fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
-    // Where an ordinary user's PATH leaves out the system's programs.
+    // An ordinary user's PATH may lack the system folders.
     let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
     let output = Command::new(program).args(arguments).env("PATH", path).output();
     let output = output.map_err(|e| format!("{program}: {e}"))?;
@@ -25,7 +26,7 @@ pub fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
     }
 }
 
-/// A loop device over a file, both gone with it.
+/// A loop device over a file; both are removed on drop.
 pub struct Loop {
     pub device: PathBuf,
     pub file: PathBuf,
@@ -33,7 +34,8 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// `prepare` makes what lies on it. Prints why there is none.
+    /// Creates a loop device over a file with the content made by `prepare`. Prints the reason where that is not
+    /// possible.
     pub fn new(length_bytes: u64, prepare: impl FnOnce(&Path) -> Result<(), String>) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("backing");
@@ -43,7 +45,7 @@ impl Loop {
         match made {
             Ok(device) => Some(Self { device: device.into(), file, _folder: folder }),
             Err(e) => {
-                println!("skipped: no loop device can be had here: {e}");
+                println!("skipped: cannot create a loop device here: {e}");
                 None
             }
         }
@@ -63,7 +65,7 @@ impl Loop {
         self.device.file_name().unwrap().to_string_lossy().into_owned()
     }
 
-    /// What speaks against overwriting it.
+    /// Returns every reason not to overwrite the device.
     pub fn findings(&self) -> Vec<Finding> {
         findings(&self.device)
     }
@@ -88,18 +90,18 @@ pub fn words(findings: &[Finding]) -> String {
 }
 
 #[test]
-fn a_block_device_keeps_every_law_with_either_engine() {
+fn block_device_conforms_with_either_engine() {
     let Some(drive) = Loop::blank() else { return };
     for engine in ENGINES {
         let options = OpenOptions { engine, ..OpenOptions::destroy(&drive.device) };
         conformance::check_data(&mut || Box::new(options.open().unwrap_or_else(|e| panic!("{e}"))));
     }
-    let told = identity(&drive.device);
-    assert_eq!((told.drive, told.drive_size_bytes), (Some(drive.name()), Some(4 << 20)));
+    let machine = identity(&drive.device);
+    assert_eq!((machine.drive, machine.drive_size_bytes), (Some(drive.name()), Some(4 << 20)));
 }
 
 #[test]
-fn a_blank_block_device_needs_consent_once_and_is_claimed() {
+fn blank_block_device_opens_once_and_is_claimed() {
     let Some(drive) = Loop::blank() else { return };
     let device = open(&OpenOptions::destroy(&drive.device));
     assert_eq!(device.profile().capacity_bytes, 4 << 20);
@@ -111,7 +113,7 @@ fn a_blank_block_device_needs_consent_once_and_is_claimed() {
 }
 
 #[test]
-fn a_file_system_on_a_block_device_is_named() {
+fn file_system_on_a_block_device_is_reported() {
     let Some(drive) = Loop::ext4() else { return };
     let before = fs::read(&drive.file).unwrap();
     let words = words(&drive.findings());
@@ -119,7 +121,7 @@ fn a_file_system_on_a_block_device_is_named() {
         words.contains("ext4 file system (at byte 1080, UUID ") && words.contains("label precious"),
         "{words}"
     );
-    // The file behind it is refused for two reasons.
+    // The backing file is refused for two reasons.
     let backing = fs::canonicalize(&drive.file).unwrap();
     let file = findings(&backing);
     let presented = Finding::LoopDevice { device: drive.name(), backing: backing.display().to_string() };
@@ -130,13 +132,13 @@ fn a_file_system_on_a_block_device_is_named() {
 }
 
 #[test]
-fn a_mounted_block_device_is_refused_with_its_place() {
+fn mounted_block_device_is_refused_with_its_mount_point() {
     let Some(drive) = Loop::ext4() else { return };
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().join("with a blank");
     fs::create_dir(&at).unwrap();
     if let Err(e) = run("mount", &[drive.device.to_str().unwrap(), at.to_str().unwrap()]) {
-        return println!("skipped: nothing can be mounted here: {e}");
+        return println!("skipped: cannot mount here: {e}");
     }
     let found = drive.findings();
     let mut reader = open(&OpenOptions::read_only(&drive.device));
@@ -147,7 +149,7 @@ fn a_mounted_block_device_is_refused_with_its_place() {
     let forced = forced.map(|device| device.warnings().to_vec());
     run("umount", &[at.to_str().unwrap()]).unwrap();
     assert!(found.contains(&Finding::Mounted { device: drive.name(), at }), "{found:?}");
-    // Some kernels refuse writers to what is mounted, whoever asks.
+    // Some kernels refuse any writer to a mounted device.
     match forced {
         Ok(warnings) => assert!(warnings.contains(&Doubt::NotExclusive), "{warnings:?}"),
         Err(e) => assert!(matches!(e, OpenError::Os { .. }), "{e}"),
@@ -155,7 +157,7 @@ fn a_mounted_block_device_is_refused_with_its_place() {
 }
 
 #[test]
-fn a_partitioned_block_device_is_refused_with_its_partitions() {
+fn partitioned_block_device_is_refused_with_partitions() {
     let drive = Loop::new(16 << 20, |file| {
         // One Linux partition from sector 2048, 16,384 sectors long.
         let entry = [0, 0, 2, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0x40, 0, 0];
@@ -164,7 +166,7 @@ fn a_partitioned_block_device_is_refused_with_its_partitions() {
         file.write_all(&table).map_err(|e| e.to_string())
     });
     let Some(drive) = drive else { return };
-    // Where the kernel reads no partition tables it can be told of a partition.
+    // Add the partition by hand where the kernel does not read partition tables.
     let _ = run("addpart", &[drive.device.to_str().unwrap(), "1", "2048", "16384"]);
     let found = drive.findings();
     assert!(words(&found).contains("MBR partition table"), "{found:?}");
@@ -173,7 +175,7 @@ fn a_partitioned_block_device_is_refused_with_its_partitions() {
         return println!("skipped in part: this kernel has no partitions on loop devices");
     }
     assert!(found.contains(&Finding::Partitioned { partitions: vec![partition.clone()] }), "{found:?}");
-    // A partition without a signature may be written to; it is a device of its own.
+    // A partition without a signature may be overwritten; it is a separate device.
     let path = Path::new("/dev").join(&partition);
     if path.exists() {
         let device = open(&OpenOptions::destroy(&path));
@@ -190,7 +192,7 @@ fn swap_space_in_use_is_refused() {
     };
     let path = drive.device.to_str().unwrap();
     if let Err(e) = run("swapon", &[path]) {
-        return println!("skipped: no swap space can be added here: {e}");
+        return println!("skipped: cannot add swap space here: {e}");
     }
     let found = drive.findings();
     run("swapoff", &[path]).unwrap();
@@ -199,7 +201,7 @@ fn swap_space_in_use_is_refused() {
 }
 
 #[test]
-fn what_somebody_else_claimed_is_refused() {
+fn device_claimed_by_another_process_is_refused() {
     use std::os::unix::fs::OpenOptionsExt;
     let Some(drive) = Loop::blank() else { return };
     let claim = fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&drive.device).unwrap();
@@ -209,7 +211,7 @@ fn what_somebody_else_claimed_is_refused() {
 }
 
 #[test]
-fn a_discarded_range_reads_as_zeros() {
+fn discarded_range_reads_as_zeros() {
     let Some(drive) = Loop::blank() else { return };
     for engine in ENGINES {
         let mut device = open(&OpenOptions { engine, ..OpenOptions::destroy(&drive.device) });
@@ -217,11 +219,11 @@ fn a_discarded_range_reads_as_zeros() {
             device.submit(Request::write(id, id * 65_536, 65_536)).unwrap();
         }
         assert!(drain(&mut device, 8).iter().all(|c| c.outcome.is_ok()));
-        // Discards and reads in flight together; every second block goes.
+        // Discards and reads are in flight together; every second block is discarded.
         for id in 0..8 {
             match device.submit(Request::trim(id, id * 131_072, 65_536)) {
                 Err(SubmitError::Unsupported { .. }) => {
-                    return println!("skipped: loop devices here know no discard");
+                    return println!("skipped: loop devices here do not support discard");
                 }
                 other => other.unwrap(),
             }
@@ -242,7 +244,7 @@ fn a_discarded_range_reads_as_zeros() {
 }
 
 #[test]
-fn a_block_device_whose_medium_fails_says_so_and_a_vanished_one_is_gone() {
+fn medium_error_and_lost_block_device_are_reported() {
     for engine in ENGINES {
         let Some(drive) = Loop::blank() else { return };
         let options = OpenOptions { engine, access: Access::ReadOnly, ..OpenOptions::destroy(&drive.device) };
@@ -256,12 +258,12 @@ fn a_block_device_whose_medium_fails_says_so_and_a_vanished_one_is_gone() {
             done
         };
         assert!(read_all(&mut device).iter().all(|c| c.outcome.is_ok()));
-        // Beyond the backing file's end the loop device has nothing to read.
+        // The loop device cannot read past the end of the backing file.
         fs::OpenOptions::new().write(true).open(&drive.file).unwrap().set_len(65_536).unwrap();
         let done = read_all(&mut device);
         assert!(done.iter().any(|c| matches!(c.outcome, Err(Failure::Os(libc::EIO)))), "{done:?}");
         assert!(!done.iter().any(|c| c.outcome == Err(Failure::DeviceLost)), "{done:?}");
-        // Now the device itself has no bytes left, as one that was pulled out.
+        // Now the device itself has length zero, like one that was pulled out.
         fs::OpenOptions::new().write(true).open(&drive.file).unwrap().set_len(0).unwrap();
         run("losetup", &["-c", drive.device.to_str().unwrap()]).unwrap();
         let done = read_all(&mut device);
@@ -271,11 +273,11 @@ fn a_block_device_whose_medium_fails_says_so_and_a_vanished_one_is_gone() {
 }
 
 #[test]
-fn direct_io_is_refused_where_there_is_none_unless_allowed() {
+fn missing_direct_io_is_refused_unless_allowed() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().to_str().unwrap();
     if let Err(e) = run("mount", &["-t", "ramfs", "ramfs", at]) {
-        return println!("skipped: no file system without direct I/O can be mounted here: {e}");
+        return println!("skipped: cannot mount a file system without direct I/O here: {e}");
     }
     let path = folder.path().join("file");
     fs::File::create(&path).unwrap().write_all_at(&[7; 65_536], 0).unwrap();
@@ -297,11 +299,11 @@ fn direct_io_is_refused_where_there_is_none_unless_allowed() {
 }
 
 #[test]
-fn a_new_file_that_finds_the_disk_full_is_removed() {
+fn new_file_is_removed_when_the_disk_is_full() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().to_str().unwrap();
     if let Err(e) = run("mount", &["-t", "tmpfs", "-o", "size=1m", "tmpfs", at]) {
-        return println!("skipped: no small file system can be mounted here: {e}");
+        return println!("skipped: cannot mount a small file system here: {e}");
     }
     let path = folder.path().join("new");
     let error = create(&path, 8 << 20, |_| true).err().map(|e| e.to_string());

@@ -1,4 +1,4 @@
-//! Devices that fail under a run: every request completes exactly once, with a reason.
+//! Devices that fail during a run: every request completes exactly once, with a reason.
 
 use crate::files::{ENGINES, drain, open, scratch};
 use flashlane_device::{Buffer, DataDevice, Device, Failure, Request, RequestId};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 #[test]
-fn a_file_cut_short_under_us_gives_short_reads() {
+fn reads_past_the_end_of_a_truncated_file_are_short() {
     for engine in ENGINES {
         let file = scratch(1 << 20);
         let mut device = open(&OpenOptions { engine, ..OpenOptions::read_only(file.path()) });
@@ -30,15 +30,15 @@ fn a_file_cut_short_under_us_gives_short_reads() {
             assert_eq!(completion.outcome, expected, "{:?}", completion.id);
             assert!(device.take_buffer(completion.id).is_some(), "buffers come back even then");
         }
-        // It is still there, if shorter.
+        // The file still exists, but is shorter.
         device.submit(Request::read(99, 0, 4096)).unwrap();
         assert_eq!(drain(&mut device, 1)[0].outcome, Ok(()));
     }
 }
 
-/// A full file system takes the first pages of a write and ends it early: the reason comes with the next try.
+/// A full file system accepts the first pages of a write and ends it early; the retry of the rest returns the reason.
 #[test]
-fn write_that_ends_early_says_why() {
+fn write_that_ends_early_returns_the_reason() {
     let Some(mount) = tiny() else {
         eprintln!("skipped: mounting a small file system is not allowed here");
         return;
@@ -57,7 +57,7 @@ fn write_that_ends_early_says_why() {
     }
 }
 
-/// A mount that goes when it is dropped.
+/// A mount that is removed on drop.
 struct Mount(tempfile::TempDir);
 
 impl Mount {
@@ -72,7 +72,7 @@ impl Drop for Mount {
     }
 }
 
-/// A file system of 32 KiB; `None` for those who may not mount.
+/// A file system of 32 KiB; `None` where mounting is not permitted.
 fn tiny() -> Option<Mount> {
     let dir = tempfile::tempdir().unwrap();
     let mounted = Command::new("mount")

@@ -1,4 +1,4 @@
-//! Files: bytes, units, order, doubts.
+//! Tests on files: data, units, order and doubts.
 
 use flashlane_base::{Duration, Instant};
 use flashlane_device::{Buffer, Completion, DataDevice, Device, Request, RequestId, SubmitError};
@@ -10,7 +10,7 @@ use std::path::Path;
 
 pub const ENGINES: [EngineChoice; 2] = [EngineChoice::Automatic, EngineChoice::Threads];
 
-/// A file in a folder of its own, which goes with it.
+/// A file in a temporary folder, removed on drop.
 pub struct Scratch(tempfile::TempDir);
 
 impl Scratch {
@@ -19,7 +19,7 @@ impl Scratch {
     }
 }
 
-/// A new file of pseudo-random bytes, on a file system that has direct I/O or at least pretends to.
+/// Creates a file of pseudo-random bytes, on a file system with direct I/O where there is one.
 pub fn scratch(length_bytes: u64) -> Scratch {
     let folder = tempfile::tempdir().unwrap();
     create(&folder.path().join("data"), length_bytes, |_| true).unwrap_or_else(|e| panic!("{e}"));
@@ -30,7 +30,7 @@ pub fn open(options: &OpenOptions) -> FileDevice {
     options.open().unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Waits for everything that is in flight.
+/// Waits for `count` completions.
 pub fn drain(device: &mut FileDevice, count: usize) -> Vec<Completion> {
     let mut out = Vec::new();
     while out.len() < count {
@@ -41,7 +41,7 @@ pub fn drain(device: &mut FileDevice, count: usize) -> Vec<Completion> {
 }
 
 #[test]
-fn what_is_written_is_read_back_and_lies_in_the_file() {
+fn written_data_is_read_back_and_stored_in_the_file() {
     for engine in ENGINES {
         let file = scratch(1 << 20);
         let mut device = open(&OpenOptions { engine, ..OpenOptions::destroy(file.path()) });
@@ -59,7 +59,7 @@ fn what_is_written_is_read_back_and_lies_in_the_file() {
 }
 
 #[test]
-fn a_write_without_bytes_sends_bytes_that_do_not_repeat() {
+fn write_without_a_buffer_sends_unique_data() {
     for engine in ENGINES {
         let file = scratch(1 << 20);
         let mut device = open(&OpenOptions { engine, ..OpenOptions::destroy(file.path()) });
@@ -67,7 +67,7 @@ fn a_write_without_bytes_sends_bytes_that_do_not_repeat() {
             device.submit(Request::write(id, id * 65_536, 65_536)).unwrap();
         }
         drain(&mut device, 16);
-        // The same slots again, now with what reads left in memory close by.
+        // Reuse the same slots after reads, whose memory lies close by.
         for id in 0..16 {
             device.submit(Request::read(id, id * 65_536, 65_536)).unwrap();
         }
@@ -81,7 +81,7 @@ fn a_write_without_bytes_sends_bytes_that_do_not_repeat() {
         blocks.sort();
         blocks.dedup();
         assert_eq!(blocks.len(), 256, "blocks of 4 KiB repeat");
-        // Random bytes: no value takes more than its share.
+        // Random data: no byte value is far above its share.
         let mut counts = [0_u32; 256];
         bytes.iter().for_each(|&b| counts[usize::from(b)] += 1);
         assert!(counts.iter().all(|n| (3500..4700).contains(n)), "the bytes could be compressed");
@@ -89,7 +89,7 @@ fn a_write_without_bytes_sends_bytes_that_do_not_repeat() {
 }
 
 #[test]
-fn a_trimmed_range_reads_as_zeros_and_gives_its_space_back() {
+fn trimmed_range_reads_as_zeros_and_frees_space() {
     for engine in ENGINES {
         let file = scratch(1 << 20);
         let blocks = std::fs::metadata(file.path()).unwrap().blocks();
@@ -107,7 +107,7 @@ fn a_trimmed_range_reads_as_zeros_and_gives_its_space_back() {
 }
 
 #[test]
-fn waiting_for_nothing_ends_at_the_time_asked_for() {
+fn reap_of_an_idle_device_returns_at_the_given_time() {
     for engine in ENGINES {
         let file = scratch(1 << 20);
         let mut device = open(&OpenOptions { engine, ..OpenOptions::read_only(file.path()) });
@@ -116,7 +116,7 @@ fn waiting_for_nothing_ends_at_the_time_asked_for() {
         device.reap(until, &mut out);
         assert!(device.now() >= until && out.is_empty());
         device.reap(Instant::FAR, &mut out);
-        // A look that does not wait must find the completion in the end.
+        // Polling must find the completion in the end.
         device.submit(Request::read(1, 0, 4096)).unwrap();
         while out.is_empty() {
             device.reap(Instant::ZERO, &mut out);
@@ -126,7 +126,7 @@ fn waiting_for_nothing_ends_at_the_time_asked_for() {
 }
 
 #[test]
-fn a_device_dropped_with_requests_in_flight_waits_for_them() {
+fn drop_waits_for_requests_in_flight() {
     for engine in ENGINES {
         let file = scratch(4 << 20);
         let mut device = open(&OpenOptions { engine, ..OpenOptions::destroy(file.path()) });
@@ -139,7 +139,7 @@ fn a_device_dropped_with_requests_in_flight_waits_for_them() {
 }
 
 #[test]
-fn a_longer_request_than_the_kernel_takes_is_refused() {
+fn request_above_the_kernels_limit_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sparse");
     std::fs::File::create(&path).unwrap().set_len(4 << 30).unwrap();
@@ -149,7 +149,7 @@ fn a_longer_request_than_the_kernel_takes_is_refused() {
 }
 
 #[test]
-fn a_file_that_was_never_written_is_a_doubt() {
+fn never_written_file_has_a_doubt() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     std::fs::write(&path, vec![7; 1 << 16]).unwrap();
@@ -163,7 +163,7 @@ fn a_file_that_was_never_written_is_a_doubt() {
 }
 
 #[test]
-fn a_reserved_file_that_was_never_written_is_a_doubt_too() {
+fn reserved_but_unwritten_file_has_a_doubt() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     let file = std::fs::File::create(&path).unwrap();
@@ -172,7 +172,7 @@ fn a_reserved_file_that_was_never_written_is_a_doubt_too() {
     }
     let device = open(&OpenOptions::read_only(&path));
     if device.warnings().iter().any(|w| matches!(w, Doubt::InMemory { .. })) {
-        return println!("skipped: temporary files lie in memory, where extents are not told");
+        return println!("skipped: temporary files lie in memory, which reports no extents");
     }
     let doubt = Doubt::NotAllWritten { written_bytes: 0, capacity_bytes: 1 << 20 };
     assert!(device.warnings().contains(&doubt), "{:?}", device.warnings());
@@ -183,7 +183,7 @@ fn rustix_fallocate(file: &std::fs::File, length_bytes: u64) -> rustix::io::Resu
 }
 
 #[test]
-fn memory_is_not_taken_for_a_drive() {
+fn in_memory_file_has_a_doubt() {
     let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
         return println!("skipped: there is no /dev/shm");
     };
@@ -195,13 +195,13 @@ fn memory_is_not_taken_for_a_drive() {
         }
         Err(e) => panic!("{e}"),
     }
-    // Kernels before 6.6 have no direct I/O there.
+    // Kernels before 6.6 have no direct I/O on tmpfs.
     let strict = OpenOptions::read_only(&path).open();
     assert!(matches!(strict, Ok(_) | Err(OpenError::NoDirectIo { .. })));
 }
 
 #[test]
-fn a_new_file_is_made_full_and_never_in_place_of_another() {
+fn create_fills_a_new_file_and_never_replaces_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new");
     create(&path, 8 << 20, |_| true).unwrap();
@@ -218,9 +218,9 @@ fn a_new_file_is_made_full_and_never_in_place_of_another() {
 }
 
 #[test]
-fn a_file_is_known_by_the_drive_below_it() {
+fn identity_of_a_file_describes_its_drive() {
     let file = scratch(4096);
-    let told = identity(&file.path());
-    assert_eq!(told.kind.as_deref(), Some("file"));
-    assert!(told.file_system.is_some_and(|name| !name.is_empty()));
+    let machine = identity(&file.path());
+    assert_eq!(machine.kind.as_deref(), Some("file"));
+    assert!(machine.file_system.is_some_and(|name| !name.is_empty()));
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C, tried on a child process: this test's own program, started again for one helper.
+//! Tests Ctrl-C on a child process: the test program itself, restarted for one helper.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -15,7 +15,7 @@ fn child_that_waits_for_an_interrupt() {
     flashlane_host::catch_interrupts().unwrap();
     assert!(!flashlane_host::interrupted());
     let say = |word: &str| {
-        // Past the test harness, which would keep it.
+        // Write past the test harness, which would capture the output.
         let mut out = std::fs::OpenOptions::new().write(true).open("/proc/self/fd/2").unwrap();
         out.write_all(format!("{word}\n").as_bytes()).unwrap();
     };
@@ -30,10 +30,10 @@ fn child_that_waits_for_an_interrupt() {
 }
 
 #[test]
-fn the_first_interrupt_is_told_and_the_second_kills() {
+fn first_interrupt_is_reported_and_second_one_kills() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        // The test itself may be run under `nohup`.
+        // The test may run under `nohup` itself.
         // SAFETY: `signal` may be called between fork and exec.
         unsafe {
             command.pre_exec(move || {
@@ -49,7 +49,7 @@ fn the_first_interrupt_is_told_and_the_second_kills() {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(|line| line.unwrap());
-        // SAFETY: a signal to a process of our own that has not been waited for.
+        // SAFETY: a signal to a child that has not been waited for.
         let send = || unsafe { libc::kill(child.id() as i32, signal) };
         assert!(lines.any(|line| line == "ready"));
         send();
@@ -61,9 +61,9 @@ fn the_first_interrupt_is_told_and_the_second_kills() {
 }
 
 #[test]
-fn hangup_that_is_ignored_stays_ignored() {
+fn ignored_hangup_stays_ignored() {
     let test = std::env::current_exe().unwrap();
-    // As `nohup` starts a program.
+    // Ignore it as `nohup` does.
     let mut child = Command::new("sh")
         .args(["-c", "trap '' HUP; exec \"$@\"", "sh"])
         .arg(test)
@@ -75,9 +75,9 @@ fn hangup_that_is_ignored_stays_ignored() {
         .unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(|line| line.unwrap());
     assert!(lines.any(|line| line == "ready"));
-    // SAFETY: a signal to a process of our own that has not been waited for.
+    // SAFETY: a signal to a child that has not been waited for.
     let send = |signal| unsafe { libc::kill(child.id() as i32, signal) };
-    // Two would kill, were they not ignored.
+    // Two would kill if they were not ignored.
     send(libc::SIGHUP);
     send(libc::SIGHUP);
     send(libc::SIGTERM);
@@ -97,7 +97,7 @@ fn child_that_asks_for_no_interrupt() {
     if mode == "whole" {
         let whole = flashlane_host::Uninterruptible::begin();
         out.write_all(b"ready\n").unwrap();
-        // Until the test has sent its signal and says so.
+        // Wait until the test has sent its signal.
         std::io::stdin().read_line(&mut String::new()).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(500));
         out.write_all(b"finished\n").unwrap();
@@ -105,7 +105,7 @@ fn child_that_asks_for_no_interrupt() {
     } else if mode == "stopped" {
         out.write_all(b"ready\n").unwrap();
         std::io::stdin().read_line(&mut String::new()).unwrap();
-        // Once it goes on, the program has time to notice.
+        // Give the program time to notice the signal after it continues.
         std::thread::sleep(std::time::Duration::from_millis(50));
         assert!(flashlane_host::interrupted());
         return;
@@ -130,17 +130,17 @@ fn one_interrupt_ends_a_program_that_does_not_ask() {
             .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(|line| line.unwrap());
         assert!(lines.any(|line| line == "ready"));
-        // SAFETY: a signal to a process of our own that has not been waited for.
+        // SAFETY: a signal to a child that has not been waited for.
         unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
         child.stdin.take().unwrap().write_all(b"sent\n").unwrap();
-        // What must not be cut short comes to its end first.
+        // The uninterruptible step finishes first.
         assert_eq!(lines.any(|line| line == "finished"), mode == "whole");
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGINT));
     }
 }
 
 #[test]
-fn time_in_which_the_program_is_stopped_does_not_count() {
+fn time_while_stopped_does_not_count() {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "interrupts::child_that_asks_for_no_interrupt", "--nocapture"])
         .env(DEAF_CHILD, "stopped")
@@ -151,11 +151,11 @@ fn time_in_which_the_program_is_stopped_does_not_count() {
         .unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(|line| line.unwrap());
     assert!(lines.any(|line| line == "ready"));
-    // SAFETY: a signal to a process of our own that has not been waited for.
+    // SAFETY: a signal to a child that has not been waited for.
     let send = |signal| unsafe { libc::kill(child.id() as i32, signal) };
     send(libc::SIGINT);
     send(libc::SIGSTOP);
-    // Longer than the program may wait.
+    // Sleep longer than the waiting grace.
     std::thread::sleep(std::time::Duration::from_secs(1));
     send(libc::SIGCONT);
     child.stdin.take().unwrap().write_all(b"go on\n").unwrap();

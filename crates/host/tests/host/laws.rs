@@ -1,4 +1,4 @@
-//! The conformance body over both engines, on a file; over a loop device in `blocks`.
+//! The conformance tests over both engines on a file; those on a loop device are in `blocks`.
 
 use crate::files::{ENGINES, scratch};
 use flashlane_device::Device;
@@ -6,7 +6,7 @@ use flashlane_device_testing::conformance;
 use flashlane_host::{Doubt, EngineChoice, OpenOptions};
 
 #[test]
-fn a_file_keeps_every_law_with_either_engine() {
+fn file_conforms_with_either_engine() {
     for engine in ENGINES {
         let file = scratch(4 << 20);
         let options = OpenOptions { engine, ..OpenOptions::destroy(file.path()) };
@@ -15,14 +15,14 @@ fn a_file_keeps_every_law_with_either_engine() {
 }
 
 #[test]
-fn a_shallow_file_keeps_them_too() {
+fn file_conforms_at_a_small_depth() {
     let file = scratch(1 << 20);
     let options = OpenOptions { depth: 1, ..OpenOptions::destroy(file.path()) };
     conformance::check_data(&mut || Box::new(options.open().unwrap_or_else(|e| panic!("{e}"))));
 }
 
 #[test]
-fn a_file_opened_for_reading_keeps_the_laws_of_reading() {
+fn file_opened_for_reading_conforms() {
     for engine in ENGINES {
         let file = scratch(4 << 20);
         let before = std::fs::read(file.path()).unwrap();
@@ -33,7 +33,7 @@ fn a_file_opened_for_reading_keeps_the_laws_of_reading() {
 }
 
 #[test]
-fn the_engine_is_the_one_asked_for_and_the_fallback_is_a_doubt() {
+fn engine_is_the_requested_one_and_fallback_is_a_doubt() {
     let file = scratch(1 << 20);
     let threads = OpenOptions { engine: EngineChoice::Threads, ..OpenOptions::read_only(file.path()) };
     let device = threads.open().unwrap();
@@ -43,9 +43,9 @@ fn the_engine_is_the_one_asked_for_and_the_fallback_is_a_doubt() {
 }
 
 #[test]
-fn where_the_kernel_refuses_io_uring_threads_take_over_and_say_so() {
+fn refused_io_uring_falls_back_to_threads_with_a_doubt() {
     let file = scratch(4 << 20);
-    // A filter binds the thread that sets it and those that it starts: nobody else in this process.
+    // A filter applies to the thread that sets it and the threads that it starts, not to the rest of the process.
     let filtered = std::thread::spawn(move || {
         refuse_io_uring();
         let options = OpenOptions::destroy(file.path());
@@ -59,19 +59,19 @@ fn where_the_kernel_refuses_io_uring_threads_take_over_and_say_so() {
     filtered.join().unwrap();
 }
 
-/// As container runtimes do: io_uring_setup answers EPERM from now on.
+/// Makes io_uring_setup fail with EPERM from now on, as container runtimes do.
 fn refuse_io_uring() {
     let instruction = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
     let answer = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
     let mut filter = [
-        // The number of the system call comes first in what a filter sees.
+        // The number of the system call is the first field of the filter's input.
         instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
         instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, libc::SYS_io_uring_setup as u32),
         instruction(libc::BPF_RET | libc::BPF_K, 0, 0, answer),
         instruction(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
     ];
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
-    // SAFETY: plain numbers, and a program that lives through the call.
+    // SAFETY: the arguments are plain numbers and a program that outlives the call.
     let set = unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
             && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0

@@ -1,6 +1,6 @@
-//! What users of a real device rely on: the laws of every device, the refusals, and orderly ends.
+//! Tests of real devices: conformance, refusals, and orderly ends.
 
-// The crate under test is where threads live.
+// Threads are allowed in the crate under test.
 #![allow(clippy::disallowed_methods)]
 
 mod blocks;

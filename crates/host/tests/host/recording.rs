@@ -1,5 +1,5 @@
-//! Recording for real: a loop device, the kernel's tracing, requests that are known. Root's privilege, and nobody
-//! else may be tracing; elsewhere the test says that it was skipped, and why.
+//! Records a loop device's known requests through the kernel's tracing. Requires root and no other user of tracing;
+//! elsewhere the test prints that it was skipped, and why.
 
 use crate::blocks::{Loop, run};
 use flashlane_base::Duration;
@@ -13,10 +13,10 @@ fn record(device: &Path, until: &Until, folder: &Path) -> Result<Recorded, Recor
     Recorder::find(device)?.record(until, folder)
 }
 
-/// The kernel has one tracer: its tests go one after the other.
+/// Serializes the tests: the kernel has one tracer.
 static TRACER: Mutex<()> = Mutex::new(());
 
-/// A mount of tracefs of our own, where there is none, and the tracer.
+/// The tracer, and a mount of tracefs where there was none.
 struct Tracefs(
     Option<tempfile::TempDir>,
     #[expect(dead_code, reason = "held, not used")] MutexGuard<'static, ()>,
@@ -34,7 +34,7 @@ impl Tracefs {
         Ok(Self(Some(folder), tracer))
     }
 
-    /// What a recording changes.
+    /// Returns the settings that a recording changes.
     fn settings(&self) -> Vec<String> {
         let at = self.0.as_ref().map_or(Path::new("/sys/kernel/tracing"), |folder| folder.path());
         let files = ["current_tracer", "trace_clock", "tracing_on", "options/bin", "options/context-info"];
@@ -50,7 +50,7 @@ impl Drop for Tracefs {
     }
 }
 
-/// The head of a record, as far as it matters here.
+/// The head of a record, with the fields used here.
 #[derive(Debug, PartialEq, Eq)]
 struct Event {
     at: u64,
@@ -78,7 +78,7 @@ fn shell(script: String) -> Until {
 }
 
 #[test]
-fn the_requests_of_a_program_are_recorded_and_tracing_is_left_as_it_was() {
+fn program_requests_are_recorded_and_tracing_is_restored() {
     let Some(drive) = Loop::blank() else { return };
     let tracefs = match Tracefs::new() {
         Ok(tracefs) => tracefs,
@@ -107,7 +107,7 @@ fn the_requests_of_a_program_are_recorded_and_tracing_is_left_as_it_was() {
     assert_eq!(recorded.events.skipped_bytes(), 0);
     let events = events(&bytes);
     assert!(events.is_sorted_by_key(|event| event.at));
-    // The low half says what happened, bit 17 whether it is a write; others read a new device, too.
+    // The low half is the action, bit 17 marks a write; other programs read a new device, too.
     let having = |what: u32, write: bool| {
         let wanted = |event: &&Event| event.action & 0xffff == what && (event.action >> 17 & 1 == 1) == write;
         events.iter().filter(wanted).map(|event| (event.sector, event.bytes)).collect::<Vec<_>>()
@@ -119,14 +119,14 @@ fn the_requests_of_a_program_are_recorded_and_tracing_is_left_as_it_was() {
         assert!((0..4).all(|at| reads.contains(&(2048 + at * 8, 4096))), "{name}: {reads:?}");
     }
     assert!(recorded.events.requests() >= 12);
-    // The same once more: what was put back can be taken again.
+    // A second recording works with the restored settings.
     let again = record(&drive.device, &Until::Elapsed(Duration::from_ms(1)), folder.path());
     assert!(matches!(again.map(|recorded| recorded.ended), Ok(Ended::Elapsed)));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "files are left");
 }
 
 #[test]
-fn a_device_that_is_traced_is_refused() {
+fn traced_device_is_refused() {
     let Some(drive) = Loop::blank() else { return };
     let _tracefs = Tracefs::new();
     let enable: PathBuf = Path::new("/sys/block").join(drive.name()).join("trace/enable");

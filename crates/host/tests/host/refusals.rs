@@ -1,4 +1,4 @@
-//! The safety rules on files and on what is no storage; those of block devices are in `blocks`.
+//! The safety rules on files and other file types; those on block devices are in `blocks`.
 
 use crate::files::{drain, open, scratch};
 use flashlane_device::{Device, Request, SubmitError};
@@ -14,7 +14,7 @@ fn refusal(options: OpenOptions) -> OpenError {
     }
 }
 
-/// A file with a known signature.
+/// Creates a file with a known signature.
 fn database(folder: &Path) -> std::path::PathBuf {
     let path = folder.join("database");
     let mut bytes = vec![0; 1 << 16];
@@ -24,7 +24,7 @@ fn database(folder: &Path) -> std::path::PathBuf {
 }
 
 #[test]
-fn what_is_not_there_is_not_made() {
+fn missing_path_is_refused_and_not_created() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("missing");
     for options in [OpenOptions::read_only(&path), OpenOptions::destroy(&path).really(&path)] {
@@ -34,7 +34,7 @@ fn what_is_not_there_is_not_made() {
 }
 
 #[test]
-fn what_is_no_storage_is_named_and_refused() {
+fn other_file_types_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     let socket = folder.path().join("socket");
@@ -54,7 +54,7 @@ fn what_is_no_storage_is_named_and_refused() {
 }
 
 #[test]
-fn reading_allows_no_writing_and_leaves_no_trace() {
+fn read_only_device_refuses_writes_and_keeps_access_time() {
     use std::os::unix::fs::MetadataExt;
     let file = scratch(1 << 16);
     let before = fs::metadata(file.path()).unwrap();
@@ -72,7 +72,7 @@ fn reading_allows_no_writing_and_leaves_no_trace() {
 }
 
 #[test]
-fn a_file_without_a_signature_needs_consent_once() {
+fn file_without_a_signature_needs_consent_once() {
     let file = scratch(1 << 16);
     let mut device = open(&OpenOptions::destroy(file.path()));
     device.submit(Request::write(1, 0, 4096)).unwrap();
@@ -80,7 +80,7 @@ fn a_file_without_a_signature_needs_consent_once() {
 }
 
 #[test]
-fn a_file_with_a_signature_needs_its_path_again() {
+fn file_with_a_signature_needs_its_path_repeated() {
     let folder = tempfile::tempdir().unwrap();
     let path = database(folder.path());
     let before = fs::read(&path).unwrap();
@@ -95,7 +95,7 @@ fn a_file_with_a_signature_needs_its_path_again() {
 }
 
 #[test]
-fn the_path_repeated_must_be_the_path_given() {
+fn repeated_path_must_equal_the_given_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = database(folder.path());
     let other = folder.path().join("other");
@@ -105,10 +105,10 @@ fn the_path_repeated_must_be_the_path_given() {
         assert!(matches!(error, OpenError::ReallyMismatch { .. }), "{error}");
         assert!(error.to_string().contains(&wrong.display().to_string()), "{error}");
     }
-    // Even where nothing speaks against the device: two different paths are a slip of the hand.
+    // Refused even without findings: two different paths are likely a mistake.
     let error = refusal(OpenOptions::destroy(&other).really(&path));
     assert!(matches!(error, OpenError::ReallyMismatch { .. }), "{error}");
-    // Another path to the same place may stand for something else.
+    // Another path to the same target may mean another device.
     let [link, hard] = ["link", "hard"].map(|name| folder.path().join(name));
     symlink(&path, &link).unwrap();
     fs::hard_link(&path, &hard).unwrap();
@@ -120,14 +120,14 @@ fn the_path_repeated_must_be_the_path_given() {
             "{error}"
         );
     }
-    // Slashes and single dots do not count.
+    // Extra slashes and single dots do not count.
     let dotted = folder.path().join(".").join(path.file_name().unwrap());
     open(&OpenOptions::destroy(&path).really(&dotted));
     open(&OpenOptions::destroy(&link).really(&link));
 }
 
 #[test]
-fn a_refusal_names_what_a_link_leads_to() {
+fn refusal_names_the_target_of_a_link() {
     let folder = tempfile::tempdir().unwrap();
     let path = database(folder.path());
     let link = folder.path().join("link");
@@ -138,7 +138,7 @@ fn a_refusal_names_what_a_link_leads_to() {
 }
 
 #[test]
-fn writers_are_alone_and_readers_together() {
+fn writers_lock_exclusively_and_readers_share() {
     let file = scratch(1 << 16);
     let writer = open(&OpenOptions::destroy(file.path()));
     for options in [OpenOptions::destroy(file.path()), OpenOptions::read_only(file.path())] {
@@ -152,7 +152,7 @@ fn writers_are_alone_and_readers_together() {
 }
 
 #[test]
-fn nonsense_is_refused_with_its_reason() {
+fn invalid_options_are_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().join("empty");
     fs::write(&empty, "").unwrap();

@@ -1,5 +1,5 @@
-//! Devices and files that hold somebody's data under another name, or some layers away. Played with loop devices and
-//! mounts, which are root's privilege: elsewhere each test says that it was skipped, and why.
+//! Devices and files that hold data under another name, or through several layers, using loop devices and mounts, which
+//! require root. Elsewhere each test prints that it was skipped, and why.
 
 use crate::blocks::{Loop, findings, run, words};
 use crate::files::scratch;
@@ -9,14 +9,14 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Something mounted, until the end of the test.
+/// A mount, removed on drop.
 struct Mounted {
     at: PathBuf,
     _folder: tempfile::TempDir,
 }
 
 impl Mounted {
-    /// Prints why there is nothing mounted.
+    /// Prints the reason where nothing can be mounted.
     fn new(arguments: &[&str]) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().join("at");
@@ -24,7 +24,7 @@ impl Mounted {
         match run("mount", &[arguments, &[at.to_str().unwrap()]].concat()) {
             Ok(_) => Some(Self { at, _folder: folder }),
             Err(e) => {
-                println!("skipped: nothing can be mounted here: {e}");
+                println!("skipped: cannot mount here: {e}");
                 None
             }
         }
@@ -45,7 +45,7 @@ fn presents(found: &[Finding], device: &str) -> bool {
     found.iter().any(|finding| matches!(finding, Finding::LoopDevice { device: d, .. } if d == device))
 }
 
-/// A program, ended with the test.
+/// A program, terminated on drop.
 struct Running(Child);
 
 impl Drop for Running {
@@ -56,7 +56,7 @@ impl Drop for Running {
 }
 
 #[test]
-fn a_mounted_image_is_found_under_every_name_of_its_file() {
+fn mounted_image_is_found_under_every_name_of_its_file() {
     let Some(drive) = Loop::ext4() else { return };
     let Some(_mounted) = Mounted::new(&[drive.device.to_str().unwrap()]) else { return };
     let folder = drive.file.parent().unwrap();
@@ -76,18 +76,18 @@ fn a_mounted_image_is_found_under_every_name_of_its_file() {
 }
 
 #[test]
-fn a_device_under_a_mounted_loop_device_is_in_use() {
+fn device_under_a_mounted_loop_device_is_in_use() {
     let Some(under) = Loop::ext4() else { return };
     let path = under.device.to_str().unwrap();
     let over = run("losetup", &["--find", "--show", path]).unwrap();
     let name = over.trim_start_matches("/dev/").to_owned();
     let mounted = Mounted::new(&[&over]);
     let found = [findings(&under.device), findings(&under.file)];
-    // Nobody holds the upper one, yet it is there for somebody.
+    // The upper device is in use though nothing holds it.
     let is_there = mounted.is_some();
     drop(mounted);
     let unmounted = findings(&under.device);
-    // And from above: a file system on the lower device lies under the upper one.
+    // In the other direction: a file system on the lower device is below the upper one.
     let lower = Mounted::new(&[path]);
     let above = lower.is_some().then(|| findings(Path::new(&over)));
     drop(lower);
@@ -105,7 +105,7 @@ fn a_device_under_a_mounted_loop_device_is_in_use() {
 }
 
 #[test]
-fn a_device_that_holds_the_image_of_a_loop_device_is_in_use() {
+fn device_that_holds_a_loop_image_is_in_use() {
     let Some(under) = Loop::new(32 << 20, |file| run("mkfs.ext4", &["-q", file.to_str().unwrap()]).map(drop))
     else {
         return;
@@ -120,7 +120,7 @@ fn a_device_that_holds_the_image_of_a_loop_device_is_in_use() {
 }
 
 #[test]
-fn another_part_of_the_same_image_is_free() {
+fn disjoint_part_of_the_same_image_is_free() {
     let Some(drive) = Loop::new(16 << 20, |_| Ok(())) else { return };
     let file = drive.file.to_str().unwrap();
     let part = |offset: &str| {
@@ -134,14 +134,14 @@ fn another_part_of_the_same_image_is_free() {
     for device in [&first, &second, &overlapping] {
         run("losetup", &["-d", device]).unwrap();
     }
-    // The test's own end takes it away.
+    // The drop of `drive` detaches it.
     run("losetup", &[drive.device.to_str().unwrap(), file]).unwrap();
     assert!(open.is_ok(), "{open:?}");
     assert!(presents(&found, overlapping.trim_start_matches("/dev/")), "{found:?}");
 }
 
 #[test]
-fn a_file_in_a_layer_of_an_overlay_is_the_file_of_the_overlay() {
+fn file_in_an_overlay_layer_is_the_overlays_file() {
     let folder = tempfile::tempdir().unwrap();
     let [lower, upper, work] = ["lower", "upper", "work"].map(|name| folder.path().join(name));
     for path in [&lower, &upper, &work] {
@@ -154,7 +154,7 @@ fn a_file_in_a_layer_of_an_overlay_is_the_file_of_the_overlay() {
     let image = merged.at.join("image");
     let device = match run("losetup", &["--read-only", "--find", "--show", image.to_str().unwrap()]) {
         Ok(device) => device,
-        Err(e) => return println!("skipped: no loop device can be had here: {e}"),
+        Err(e) => return println!("skipped: cannot create a loop device here: {e}"),
     };
     let found = findings(&lower.join("image"));
     run("losetup", &["-d", &device]).unwrap();
@@ -162,12 +162,12 @@ fn a_file_in_a_layer_of_an_overlay_is_the_file_of_the_overlay() {
 }
 
 #[test]
-fn a_mapped_device_and_its_slave_speak_against_each_other() {
+fn mapped_device_and_slave_count_for_each_other() {
     let Some(drive) = Loop::blank() else { return };
     let name = format!("flashlane-{}", std::process::id());
     let table = format!("0 2048 linear {} 0", drive.device.display());
     if let Err(e) = run("dmsetup", &["create", &name, "--table", &table]) {
-        return println!("skipped: no mapped device can be made here: {e}");
+        return println!("skipped: cannot create a mapped device here: {e}");
     }
     let found = [findings(&drive.device), findings(&drive.file)];
     run("dmsetup", &["remove", &name]).unwrap();
@@ -177,7 +177,7 @@ fn a_mapped_device_and_its_slave_speak_against_each_other() {
 }
 
 #[test]
-fn a_mount_that_only_another_process_sees_is_found() {
+fn mount_in_another_namespace_is_found() {
     let Some(drive) = Loop::ext4() else { return };
     let folder = tempfile::tempdir().unwrap();
     let script =
@@ -190,12 +190,12 @@ fn a_mount_that_only_another_process_sees_is_found() {
         .spawn();
     let mut child = match child {
         Ok(child) => Running(child),
-        Err(e) => return println!("skipped: no mount namespace can be made here: {e}"),
+        Err(e) => return println!("skipped: cannot create a mount namespace here: {e}"),
     };
     let mut line = String::new();
     BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     if line != "mounted\n" {
-        return println!("skipped: nothing can be mounted in a namespace here");
+        return println!("skipped: cannot mount in a namespace here");
     }
     let found = [findings(&drive.device), findings(&drive.file)];
     drop(child);
@@ -205,7 +205,7 @@ fn a_mount_that_only_another_process_sees_is_found() {
 }
 
 #[test]
-fn a_path_through_another_processs_root_is_that_processs_file() {
+fn path_through_another_root_opens_that_processs_file() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().join("at");
     fs::create_dir(&at).unwrap();
@@ -222,12 +222,12 @@ fn a_path_through_another_processs_root_is_that_processs_file() {
         .spawn();
     let mut child = match child {
         Ok(child) => Running(child),
-        Err(e) => return println!("skipped: no mount namespace can be made here: {e}"),
+        Err(e) => return println!("skipped: cannot create a mount namespace here: {e}"),
     };
     let mut line = String::new();
     BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     if line != "ready\n" {
-        return println!("skipped: nothing can be mounted in a namespace here");
+        return println!("skipped: cannot mount in a namespace here");
     }
     let path = PathBuf::from(format!("/proc/{}/root{}/file", child.0.id(), at.display()));
     let options = OpenOptions { allow_page_cache: true, ..OpenOptions::destroy(&path) };
@@ -236,7 +236,7 @@ fn a_path_through_another_processs_root_is_that_processs_file() {
 }
 
 #[test]
-fn a_file_that_another_process_has_open_is_in_use() {
+fn file_open_in_another_process_is_in_use() {
     let file = scratch(1 << 16);
     let path = file.path().to_str().unwrap().to_owned();
     let child = Command::new("sh")

@@ -1,5 +1,5 @@
-//! Zoned drives: a real one, all of whose zones are reset, where `FLASHLANE_ZONED_DEVICE` names it; `cargo xtask zoned-drive`
-//! runs these tests on one that QEMU plays. Elsewhere each test says that it was skipped.
+//! Tests on the zoned drive named by `FLASHLANE_ZONED_DEVICE`, all of whose zones are reset; `cargo xtask zoned-drive`
+//! runs them on a drive emulated by QEMU. Elsewhere each test prints that it was skipped.
 
 use crate::blocks::Loop;
 use crate::files::{ENGINES, scratch};
@@ -12,7 +12,7 @@ use flashlane_host::{EngineChoice, OpenOptions, ZonedDevice, ZonedError, ZonedOp
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-/// Tests take turns: the drive is opened exclusively.
+/// Serializes the tests: the drive is opened exclusively.
 static TURN: Mutex<()> = Mutex::new(());
 
 fn drive() -> Option<PathBuf> {
@@ -24,7 +24,7 @@ fn drive() -> Option<PathBuf> {
 }
 
 fn options(path: &PathBuf, engine: EngineChoice) -> ZonedOptions {
-    // What earlier tests left on the drive may look like anything.
+    // Data of earlier tests may resemble any signature.
     ZonedOptions::new(OpenOptions { engine, ..OpenOptions::destroy(path).really(path) })
 }
 
@@ -55,7 +55,7 @@ fn erase_all(device: &mut ZonedDevice) {
 }
 
 #[test]
-fn what_is_no_zoned_drive_is_refused_with_what_it_is() {
+fn unzoned_device_is_refused_with_its_type() {
     let file = scratch(1 << 20);
     let error = ZonedOptions::new(OpenOptions::destroy(file.path())).open().err().expect("it has no zones");
     assert!(error.to_string().contains("is a regular file, not a zoned block device"), "{error}");
@@ -67,7 +67,7 @@ fn what_is_no_zoned_drive_is_refused_with_what_it_is() {
 }
 
 #[test]
-fn a_zoned_drive_keeps_every_law_with_either_engine() {
+fn zoned_drive_conforms_with_either_engine() {
     let Some(path) = drive() else { return };
     let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     for engine in ENGINES {
@@ -81,7 +81,7 @@ fn a_zoned_drive_keeps_every_law_with_either_engine() {
 }
 
 #[test]
-fn the_drive_keeps_states_and_bytes() {
+fn zoned_drive_keeps_states_and_data() {
     let Some(path) = drive() else { return };
     let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     for engine in ENGINES {
@@ -102,7 +102,7 @@ fn the_drive_keeps_states_and_bytes() {
         device.submit_with(Request::read(3, far, 65_536).on(last), Buffer::zeroed(65_536)).unwrap();
         assert_eq!(drain(&mut device, 1)[0].outcome, Ok(()));
         assert!(device.take_buffer(RequestId(3)).unwrap().as_slice() == &bytes[far as usize..]);
-        // It goes on where it was, and nowhere else.
+        // Writes continue at the write pointer only.
         let refused = device.submit(Request::write(4, 0, 65_536));
         assert!(
             matches!(refused, Err(SubmitError::Rule { rule: Rule::NotErased { .. }, .. })),
@@ -111,7 +111,7 @@ fn the_drive_keeps_states_and_bytes() {
         one(&mut device, Request::write(5, 65_536, 65_536));
         one(&mut device, Request::erase(6, 0, unit));
         drop(device);
-        // For somebody who writes units whole, one that is partly written is torn.
+        // With a write unit of a whole zone, a partly written zone is torn.
         let mut device = open(&ZonedOptions { write_unit_bytes: Some(64 << 10), ..options.clone() });
         one(&mut device, Request::write(7, 0, 65_536));
         drop(device);
@@ -123,7 +123,7 @@ fn the_drive_keeps_states_and_bytes() {
 }
 
 #[test]
-fn no_more_zones_are_open_than_the_drive_takes() {
+fn partly_written_zones_stay_within_the_drives_limit() {
     let Some(path) = drive() else { return };
     let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     for engine in ENGINES {
@@ -131,12 +131,12 @@ fn no_more_zones_are_open_than_the_drive_takes() {
         let mut device = open(&options);
         erase_all(&mut device);
         let Some(most) = device.most_open() else {
-            return println!("skipped: the drive names no limit of open zones");
+            return println!("skipped: the drive has no limit of open zones");
         };
         let unit = device.profile().erase_unit_bytes;
         let units = device.profile().capacity_bytes / unit;
         assert!(units > u64::from(most) + 1, "a drive with more zones is needed");
-        // Whole units wait for a place of their own accord …
+        // Writes of whole units wait until a zone is full …
         for index in 0..units.min(64) {
             device
                 .submit(Request::write(index, index * unit, unit))
@@ -146,7 +146,7 @@ fn no_more_zones_are_open_than_the_drive_takes() {
         assert!(done.iter().all(|completion| completion.outcome.is_ok()), "{done:?}");
         erase_all(&mut device);
         drop(device);
-        // … and parts of units, for which none would come free, are refused.
+        // … and writes of parts, for which no zone will fill up, are refused.
         let mut device = open(&ZonedOptions { write_unit_bytes: Some(64 << 10), ..options });
         let part = |index: u64| Request::write(index, index * unit, 65_536);
         for index in 0..u64::from(most) {

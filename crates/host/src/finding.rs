@@ -1,41 +1,41 @@
-//! What speaks against writing to a device or file.
+//! Reasons not to write to a device or file.
 
 use crate::signature::Signature;
 use std::fmt;
 use std::path::PathBuf;
 
-/// One reason why a device or file looks like somebody's data.
+/// One sign of existing data on a device or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// It, or what lies over or under it, is mounted.
+    /// The target, or a device above or below it, is mounted.
     Mounted {
-        /// The device that is mounted; `it` for a file.
+        /// The mounted device; `it` for a file.
         device: String,
-        /// Where.
+        /// The mount point.
         at: PathBuf,
     },
-    /// It, or what lies over or under it, is in use as swap space.
+    /// The target, or a device above or below it, is in use as swap space.
     Swap {
         /// The device or file.
         device: String,
     },
-    /// Another kernel driver stands on it: RAID, LVM, device mapper.
+    /// Another kernel driver uses it: RAID, LVM, device mapper.
     Held {
-        /// The device that is held.
+        /// The device in use.
         device: String,
-        /// The name of what stands on it.
+        /// Name of the device or driver that uses it.
         by: String,
     },
-    /// It is divided into partitions.
+    /// The target has partitions.
     Partitioned {
-        /// Their names.
+        /// Names of the partitions.
         partitions: Vec<String>,
     },
     /// A loop device presents it as a drive.
     LoopDevice {
-        /// Its name.
+        /// The loop device.
         device: String,
-        /// What it presents, by the name that the kernel has for it.
+        /// The backing file or device, by the kernel's name.
         backing: String,
     },
     /// A file on it is presented as a drive.
@@ -47,21 +47,21 @@ pub enum Finding {
         /// The loop device.
         by: String,
     },
-    /// Another process has it open; a device only counts where it is open for writing.
+    /// Another process has it open; for a device, only if it is open for writing.
     Open {
-        /// The process's name.
+        /// Name of the process.
         program: String,
-        /// Its number.
+        /// Number of the process.
         process: u32,
     },
-    /// Something known lies on it.
+    /// The target carries a known signature.
     Signature(Signature),
-    /// What uses it, or what lies on it, could not be read.
+    /// The users or the data of the target could not be read.
     Unreadable {
-        /// What, and the operating system's words.
+        /// The failed step and the operating system's error.
         reason: String,
     },
-    /// It, or what lies under it, is claimed exclusively (the operating system does not report by whom).
+    /// The target, or a device below it, is claimed exclusively (the operating system does not report by whom).
     Claimed {
         /// The device.
         device: String,
