@@ -6,7 +6,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `open`, `target`, `usage` | the type of a path, the users of its bytes, and the refusals |
+//! | `open`, `target`, `usage`, `finding` | the type of a path, the users of its bytes, and the refusals |
 //! | `signature`, `blkid` | known formats on it |
 //! | `file_device` | requests, slots and memory over one of the two engines |
 //! | `engine/uring`, `engine/threads` | io_uring, and plain reads and writes where it is refused |
@@ -27,6 +27,7 @@ mod doubt;
 mod engine;
 mod entropy;
 mod file_device;
+mod finding;
 mod identity;
 mod interrupt;
 mod memory;
@@ -48,6 +49,7 @@ pub use doubt::Doubt;
 pub use engine::EngineChoice;
 pub use entropy::fresh_seed;
 pub use file_device::FileDevice;
+pub use finding::Finding;
 pub use identity::{identity, serial};
 pub use interrupt::{Uninterruptible, catch_interrupts, interrupted};
 pub use open::{Access, OpenOptions, OwnData};
@@ -56,6 +58,5 @@ pub use ram::machine_memory_bytes;
 pub use record::{Ended, Events, RecordError, Recorded, Recorder, Undo, Until};
 pub use signature::Signature;
 pub use ticker::Ticker;
-pub use usage::Finding;
 pub use written::{is_virtual, never_written_share};
 pub use zoned::{ZonedDevice, ZonedError, ZonedOptions};

@@ -1,7 +1,7 @@
 //! Why a real drive was not opened, and what is required.
 
 use crate::depth::DEPTH_MAX;
-use crate::usage::Finding;
+use crate::finding::Finding;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,6 @@
 //! | `graph` | all users of a target's bytes |
 //! | `openers` | other processes that have it open |
 
-mod finding;
 mod graph;
 mod lookup;
 mod loops;
@@ -16,10 +15,10 @@ mod mounts;
 mod openers;
 mod read;
 
-pub use finding::Finding;
 pub(crate) use mounts::{Mount, mounts};
 
 use crate::blkid;
+use crate::finding::Finding;
 use crate::signature;
 use crate::target::{self, Target};
 use machine::Storage;

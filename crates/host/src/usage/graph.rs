@@ -8,8 +8,8 @@
 //! The second pass goes up from every range found: to partitions, holders and loop devices with overlapping ranges. A
 //! mount or swap space on any of them is a finding, and so is each driver that uses the target's bytes.
 
-use super::finding::Finding;
 use super::machine::{Backing, BlockDevice, Machine, Number, Storage};
+use crate::finding::Finding;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
