@@ -15,34 +15,34 @@ pub type AnyBlocks = Blocks<Box<dyn DataDevice>>;
 /// Blocks on a device of any kind.
 pub type AnyBlockStore = BlockStore<Box<dyn DataDevice>>;
 
-/// What is to be done with the blocks on a device.
+/// Access to the blocks on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockAccess {
-    /// Get them.
+    /// Get blocks only.
     Read,
-    /// Put and delete too.
+    /// Get, put and delete blocks.
     Write,
 }
 
-/// Why there are no blocks to be used. Where opening failed, nothing was written.
+/// Why blocks could not be opened or formatted. Where opening failed, nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum BlocksError {
     /// The device cannot be opened.
     #[error(transparent)]
     Device(#[from] OpenError),
-    /// The device has no blocks, or is not as it was.
+    /// The device has no blocks, or its layout does not match.
     #[error(transparent)]
     Open(#[from] flashlane_block::OpenError),
-    /// The device cannot hold blocks, or could not be written.
+    /// The device cannot hold blocks, or a write failed.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// The spec would divide the device anew, which loses its blocks.
+    /// The spec would format the lanes, which loses the blocks.
     #[error("'{spec}' asks for format=yes, which loses all blocks: leave it away to open them")]
     FormatInSpec {
         /// The spec.
         spec: String,
     },
-    /// The spec would repair the lanes before it is known that they hold blocks.
+    /// The spec would repair the lanes before they are known to hold blocks.
     #[error(
         "'{spec}' asks for a repair of its lanes: 'flashlane sdf fsck DEVICE --repair' repairs those with blocks"
     )]
@@ -61,8 +61,8 @@ pub enum BlocksError {
 }
 
 impl OpenOptions {
-    /// Opens the blocks on the device that `device` names. A device that holds anything else is refused and nothing is
-    /// written to it, which is why this needs no [`destroy_data`](Self::destroy_data).
+    /// Opens the blocks on `device`. A device that holds anything else is refused and not written, so this does not
+    /// require [`destroy_data`](Self::destroy_data).
     ///
     /// # Errors
     /// [`BlocksError`] says what failed.
@@ -74,7 +74,7 @@ impl OpenOptions {
         Ok(self.open_blocks_with(device, access, BlockOptions::default())?.into())
     }
 
-    /// Opens as [`open_blocks`](Self::open_blocks) does, with other options of the block layer than the usual ones.
+    /// Opens as [`open_blocks`](Self::open_blocks) does, with the given options of the block layer.
     ///
     /// # Errors
     /// [`BlocksError`] says what failed.
@@ -89,9 +89,9 @@ impl OpenOptions {
         self.open_blocks_requested(&target, access, options, None)
     }
 
-    /// Opens the blocks on a device whose lanes are repaired first: only records in whose places there is nothing else,
-    /// unless `overwrite`. The lanes' table and the blocks' superblock have to say that the device is ours; with
-    /// `overwrite` the headers of the blocks are enough.
+    /// Repairs the lanes of a device and opens its blocks. Only records whose locations hold no other data are
+    /// rewritten, unless `overwrite`. The lanes' table and the blocks' superblock must identify the device as ours;
+    /// with `overwrite`, the headers of the blocks suffice.
     ///
     /// # Errors
     /// [`BlocksError`] says what failed.
@@ -122,10 +122,9 @@ impl OpenOptions {
         Ok(Blocks::open(opened.device, options)?)
     }
 
-    /// Makes the device that `device` names hold blocks, none so far. A device that is divided into lanes keeps its
-    /// division unless its spec gives another shape. All data on a real device is lost, which
-    /// [`destroy_data`](Self::destroy_data) has to allow; a file of [`create`](Self::create) is new, and removed again where
-    /// this fails.
+    /// Formats `device` to hold blocks. A device with lanes keeps them unless its spec gives another shape. All data on
+    /// a real device is lost, which requires [`destroy_data`](Self::destroy_data); a file of [`create`](Self::create)
+    /// is new, and is removed where this fails.
     ///
     /// # Errors
     /// [`BlocksError`] says what failed.
@@ -137,7 +136,7 @@ impl OpenOptions {
         self.creating(&target, |options| {
             let opening = options.clone().allow_page_cache(true);
             let (opened, _) = opening.open_to_format::<BlocksError>(&target, &|_| Ok(()))?;
-            // Blocks of an earlier formatting must not be taken for this one's.
+            // The id of this formatting must differ from those of earlier ones, whose blocks may remain on the device.
             let seed = match target.is_simulated() {
                 true => self.seed,
                 false => flashlane_host::fresh_seed().map_err(OpenError::Random)?,
@@ -146,9 +145,9 @@ impl OpenOptions {
         })
     }
 
-    /// Opens a device that is to be formatted. A real device that is divided into lanes keeps its division where its spec
-    /// gives no shape: records of the lanes that hold other data are then written anew. Otherwise `lanes(…)` is divided
-    /// anew. `accept` is given what the device will be before anything is written.
+    /// Opens a device to format. A real device with lanes keeps them where its spec gives no shape: damaged lane
+    /// records are rewritten even where they hold other data. Otherwise the lanes of `lanes(…)` are formatted anew.
+    /// `accept` receives the profile of the device before anything is written.
     ///
     /// # Errors
     /// Those of `accept` and [`OpenError`].
@@ -172,7 +171,7 @@ impl OpenOptions {
             false => StateRequest { format: Some(Format::Always), ..StateRequest::default() },
         };
         let (opened, change) = self.open_requested(target, request, accept)?;
-        // A device that stores no state has not been accepted yet.
+        // `accept` was not called for a device that stores no state.
         accept(opened.device.profile())?;
         let division = match change {
             StateChange::Repaired(_) => Division::Kept,
@@ -182,7 +181,7 @@ impl OpenOptions {
     }
 }
 
-/// Refuses a target whose settings would change its lanes before it is known that they hold blocks.
+/// Refuses a target whose settings would change its lanes before they are known to hold blocks.
 fn target_of_blocks(target: &Target) -> Result<(), BlocksError> {
     let settings = target.state_settings();
     if settings.format == Some(Format::Always) {
@@ -194,16 +193,16 @@ fn target_of_blocks(target: &Target) -> Result<(), BlocksError> {
     Ok(())
 }
 
-/// How a device that is formatted comes to its lanes.
+/// Origin of the lanes of a formatted device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Division {
-    /// It keeps those that it had.
+    /// The existing lanes are kept.
     Kept,
-    /// It is divided anew, or shows its erase units itself.
+    /// The lanes are new, or the erase units of the device itself.
     New,
 }
 
-/// Returns the number that tells the formatting of `seed` from any other.
+/// Returns the id of the formatting of `seed`, which differs for each seed.
 pub fn formatting(seed: Seed) -> u128 {
     u128::from(seed.derive("format").0) << 64 | u128::from(seed.derive("formatting").0)
 }

@@ -18,30 +18,30 @@ pub enum OpenError {
     Profile {
         /// The profile's name or file.
         profile: String,
-        /// What is wrong.
+        /// The reason.
         error: ConfigError,
     },
     /// The file of a profile cannot be read.
     #[error("cannot read the profile file '{}': {error}", path.display())]
     ProfileFile {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The reason.
         error: io::Error,
     },
-    /// A simulated drive was stopped while it was prepared, or its tables have no room.
+    /// The preparation of a simulated drive was interrupted, or its tables do not fit into memory.
     #[error(transparent)]
     Make(#[from] MakeError),
-    /// The drive has no such lane.
+    /// The spec names a lane other than 0 of a drive without lanes.
     #[error("device '{spec}' has no lane {lane}: a conventional drive has lane 0 only")]
     ConventionalLane {
         /// The spec.
         spec: String,
-        /// The lane asked for.
+        /// The requested lane.
         lane: u32,
     },
-    /// The lane of a drive cannot be opened as a device.
-    #[error("device '{spec}' cannot be: {error}")]
+    /// The requested lane cannot be opened as a device.
+    #[error("device '{spec}' is invalid: {error}")]
     Lane {
         /// The spec.
         spec: String,
@@ -53,7 +53,7 @@ pub enum OpenError {
     Real {
         /// The path in the spec.
         path: PathBuf,
-        /// What was found and what would be needed.
+        /// The reason, with the findings.
         error: flashlane_host::OpenError,
     },
     /// A zoned drive cannot be opened as lanes.
@@ -62,7 +62,7 @@ pub enum OpenError {
     /// `zoned(…)` over anything but a path.
     #[error("'zoned' is for the path of a zoned block device, not '{inner}'")]
     ZonedOver {
-        /// What stands below it.
+        /// The inner spec.
         inner: String,
     },
     /// A setting of `zoned(…)` is unknown, invalid or given twice.
@@ -72,22 +72,22 @@ pub enum OpenError {
         key: String,
         /// The value.
         given: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A layer cannot be put over the device.
     #[error(transparent)]
     Layer(#[from] LayerError),
-    /// The file of [`OpenOptions::create`](crate::OpenOptions::create) cannot be made.
+    /// The file of [`OpenOptions::create`](crate::OpenOptions::create) cannot be created.
     #[error(transparent)]
     Create(#[from] flashlane_host::CreateError),
-    /// [`OpenOptions::create`](crate::OpenOptions::create) makes a file, and the spec names a simulated device.
+    /// [`OpenOptions::create`](crate::OpenOptions::create) is set, but the spec names a simulated device.
     #[error("a file is to be created, but there is no path in '{spec}'")]
     CreateSimulated {
         /// The spec.
         spec: String,
     },
-    /// The system has no randomness for the identity of new lanes.
+    /// The system provides no randomness for the id of new lanes.
     #[error("cannot get random bytes from the system: {0}")]
     Random(io::Error),
 }

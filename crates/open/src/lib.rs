@@ -1,4 +1,4 @@
-//! From a device's spec to the device: simulated drives, real ones, and layers over either, in one call.
+//! Opens the device of a spec in one call: a simulated or a real drive, with the layers over it.
 //!
 //! ```
 //! use flashlane_open::OpenOptions;
@@ -8,9 +8,9 @@
 //! # Ok::<(), flashlane_open::OpenError>(())
 //! ```
 //!
-//! The command line and programs open devices here and nowhere else, so that both stand behind the same guards. A real
-//! device is opened for reading only, unless [`OpenOptions::destroy_data`] allows it to be overwritten; the refusals of
-//! [`flashlane_host::OpenOptions`] hold even then.
+//! The command line and other programs open all devices here, so that the same guards apply to both. A real device is
+//! opened for reading only, unless [`OpenOptions::destroy_data`] allows it to be overwritten; even then
+//! [`flashlane_host::OpenOptions`] may refuse it.
 
 mod blocks;
 mod error;

@@ -1,4 +1,4 @@
-//! Opening the device of a target.
+//! Opens the device of a target.
 
 use crate::error::OpenError;
 use crate::options::OpenOptions;
@@ -13,7 +13,7 @@ use std::fmt;
 pub struct Opened<D: ?Sized> {
     /// The device.
     pub device: Box<D>,
-    /// Doubts about what will be measured on it.
+    /// Doubts about measurements on the device.
     pub warnings: Vec<Doubt>,
 }
 
@@ -25,10 +25,10 @@ impl<D: Device + ?Sized> fmt::Debug for Opened<D> {
 }
 
 impl OpenOptions {
-    /// Opens the device that `device` names. Several lanes are interleaved into one range of addresses.
+    /// Opens the device `device`. Several lanes are interleaved into one address space.
     ///
     /// # Errors
-    /// [`OpenError`] says what failed and what would do; nothing was written then.
+    /// [`OpenError`] says what failed and what is allowed; nothing was written.
     pub fn open(&self, device: impl IntoTarget) -> Result<Opened<dyn Device>, OpenError> {
         let target = device.into_target(&self.policies)?;
         let Built { stack, warnings, .. } = self.build::<OpenError>(&target, self.request(), &|_| Ok(()))?;
@@ -37,20 +37,20 @@ impl OpenOptions {
         Ok(Opened { device, warnings })
     }
 
-    /// Opens the device that `device` names, for reading back what was written. Its lanes stay apart, and the bytes of a
-    /// simulated device are kept in memory.
+    /// Opens the device `device` with its data: a simulated device keeps the bytes written to it in memory. Lanes are
+    /// not interleaved.
     ///
     /// # Errors
-    /// [`OpenError`] says what failed and what would do; nothing was written then.
+    /// [`OpenError`] says what failed and what is allowed; nothing was written.
     pub fn open_data(&self, device: impl IntoTarget) -> Result<Opened<dyn DataDevice>, OpenError> {
         self.open_data_if(device, &|_| Ok(()))
     }
 
-    /// Opens as [`open_data`](Self::open_data) does. Before a real device is divided into lanes anew, `accept` is given
-    /// the profile that it would have; where that returns an error, nothing is written.
+    /// Opens as [`open_data`](Self::open_data) does. Before a real device is formatted with new lanes, `accept`
+    /// receives their profile; where it returns an error, nothing is written.
     ///
     /// # Errors
-    /// Those of `accept` and [`OpenError`].
+    /// The errors of `accept`, and [`OpenError`].
     pub fn open_data_if<E: From<OpenError>>(
         &self,
         device: impl IntoTarget,
@@ -60,8 +60,8 @@ impl OpenOptions {
         Ok(self.open_requested(&target, self.request(), accept)?.0)
     }
 
-    /// Opens as [`open_data_if`](Self::open_data_if) does, with a request to the layer that stores a state. Says also what
-    /// was written of that state.
+    /// Opens as [`open_data_if`](Self::open_data_if) does, with a request to the layer that stores a state. Also
+    /// returns what the layer wrote of that state.
     pub(crate) fn open_requested<E: From<OpenError>>(
         &self,
         target: &Target,
@@ -78,7 +78,7 @@ impl OpenOptions {
         Ok((Opened { device, warnings }, change))
     }
 
-    /// Returns what these options want done with the state that a layer stores.
+    /// Returns the request of these options to the layer that stores a state.
     fn request(&self) -> StateRequest {
         StateRequest { check_erased: self.check_erased, ..StateRequest::default() }
     }
@@ -92,8 +92,8 @@ impl OpenOptions {
         self.creating(target, |options| stack::build(target, options, request, accept))
     }
 
-    /// Calls `open` with the options for the file that [`create`](Self::create) makes, or with these where no file is to
-    /// be made. The file is removed where `open` fails.
+    /// Calls `open` with options for the file that [`create`](Self::create) makes, or with `self` where no file is
+    /// created. The file is removed where `open` fails.
     pub(crate) fn creating<T, E: From<OpenError>>(
         &self,
         target: &Target,
@@ -103,14 +103,14 @@ impl OpenOptions {
         create(target, length_bytes, |_| true)?;
         let options = Self { destroy_data: true, create_bytes: None, is_new: true, ..self.clone() };
         open(&options).inspect_err(|_| {
-            // Where it cannot be removed, the first error is still the one to report.
+            // The first error is reported even where the file cannot be removed.
             let _ = target.path().map(std::fs::remove_file);
         })
     }
 }
 
-/// Creates the file of `target`, filled with random bytes. `go_on` gets the number of bytes written so far and returns
-/// whether to go on; a file that is not finished is removed.
+/// Creates the file of `target` with random data. `go_on` receives the number of bytes written so far and returns
+/// whether to continue; an unfinished file is removed.
 ///
 /// # Errors
 /// [`OpenError::Create`] and [`OpenError::CreateSimulated`].

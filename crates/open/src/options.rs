@@ -1,11 +1,12 @@
-//! How a device is opened: seed, depth, and what may be done to a real one.
+//! Options of opening a device: seed, depth, and the permissions for a real one.
 
 use flashlane_base::Seed;
 use flashlane_host::DEPTH_DEFAULT;
 use flashlane_policy::Policies;
 use std::path::PathBuf;
 
-/// How to open a device. A real one is only read unless [`destroy_data`](Self::destroy_data) allows more.
+/// Options to open a device. A real device is opened for reading only, unless [`destroy_data`](Self::destroy_data) is
+/// set.
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
     pub(crate) destroy_data: bool,
@@ -38,61 +39,60 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
-    /// Seed 0, the usual depth, and nothing that would change a real device.
+    /// Seed 0, the default depth, and no permission to change a real device.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Allows all data on a real device to be overwritten. A device that is mounted, held, partitioned or carries a file
-    /// system, or blocks of ours, is refused all the same, until its path is repeated by [`really`](Self::really).
+    /// Allows all data on a real device to be overwritten. A device that is mounted, held, partitioned or carries a
+    /// file system, or our blocks, is still refused until its path is repeated by [`really`](Self::really).
     pub fn destroy_data(self, allowed: bool) -> Self {
         Self { destroy_data: allowed, ..self }
     }
 
-    /// Repeats the path of a device that looks used, to overwrite it all the same.
+    /// Confirms by its path that a device may be overwritten although it looks used.
     pub fn really(self, path: impl Into<PathBuf>) -> Self {
         Self { really: Some(path.into()), ..self }
     }
 
-    /// Allows buffered I/O where the file system has no direct I/O: memory is measured then, rather than the drive.
+    /// Allows buffered I/O where the file system does not support direct I/O: this measures memory, not the drive.
     pub fn allow_page_cache(self, allowed: bool) -> Self {
         Self { allow_page_cache: allowed, ..self }
     }
 
-    /// Sets the number of requests that may be in flight on a real device; the depth of a simulated one stands in its
-    /// profile.
+    /// Sets the number of requests in flight on a real device; the depth of a simulated one is set by its profile.
     pub fn depth(self, depth: u32) -> Self {
         Self { depth, ..self }
     }
 
-    /// Sets the root of the randomness in simulated drives and layers.
+    /// Sets the root seed of simulated drives and layers.
     pub fn seed(self, seed: Seed) -> Self {
         Self { seed, ..self }
     }
 
-    /// Sets the policies among which a simulated drive's profile chooses: those of [`Policies::default`] unless set.
+    /// Sets the policies available to a simulated drive's profile; default [`Policies::default`].
     pub fn policies(self, policies: Policies) -> Self {
         Self { policies, ..self }
     }
 
-    /// Creates the file in the spec first, with this many bytes, and allows it to be overwritten. An existing file is
-    /// never replaced, and a file that cannot be opened as the spec says is removed again.
+    /// Creates the file of the spec with this length, and allows it to be overwritten. An existing file is never
+    /// replaced, and a file that cannot be opened as the spec says is removed.
     pub fn create(self, length_bytes: u64) -> Self {
         Self { create_bytes: Some(length_bytes), ..self }
     }
 
-    /// Says that the file in the spec was made for this, so that dividing it into lanes loses nothing.
+    /// States that the file of the spec is new, so that formatting it with lanes loses nothing.
     pub fn newly_made(self, is_new: bool) -> Self {
         Self { is_new, ..self }
     }
 
-    /// Says that whoever opens the device keeps the blocks that are on it, so that they do not speak against writing to it.
+    /// States that the caller preserves the blocks on the device, so that they are no reason to refuse writing to it.
     pub fn keeps_blocks(self, are_kept: bool) -> Self {
         Self { keeps_blocks: are_kept, ..self }
     }
 
-    /// Lets the lanes of a real device take an erased unit for written where it begins with foreign data: for those who
-    /// begin what they write with [`UNIT_MAGIC`](flashlane_device::UNIT_MAGIC), as blocks do.
+    /// Makes the lanes of a real device treat an erased unit as written where it begins with foreign data. For callers
+    /// that begin each unit with [`UNIT_MAGIC`](flashlane_device::UNIT_MAGIC), as blocks do.
     pub fn check_erased(self, is_checked: bool) -> Self {
         Self { check_erased: is_checked, ..self }
     }

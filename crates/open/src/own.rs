@@ -1,5 +1,4 @@
-//! Blocks that Flashlane keeps on a device which is to be overwritten: they are somebody's data, and counted by opening them
-//! read-only.
+//! Counts Flashlane's blocks on a device that would be overwritten, by opening them read-only.
 
 use crate::target::Real;
 use flashlane_block::{BlockOptions, Blocks, LaneStatus, OpenError as BlockOpenError};
@@ -7,8 +6,8 @@ use flashlane_device::DataDevice;
 use flashlane_host::{OpenOptions, OwnData, ZonedOptions};
 use flashlane_layer::Lanes;
 
-/// Finds out which blocks a real device holds. Nothing is written. Where that fails the marks that `flashlane_host` knows
-/// still count.
+/// Finds the blocks that a real device holds, without writing. Where that fails, the signatures known to
+/// `flashlane_host` still count.
 pub(crate) fn own_data(device: &Real) -> OwnData {
     let host = OpenOptions { allow_page_cache: true, ..OpenOptions::read_only(device.path()) };
     match device.zoned {
@@ -33,7 +32,7 @@ pub(crate) fn own_data(device: &Real) -> OwnData {
     }
 }
 
-/// The blocks on `device`. Units that may have held some count too.
+/// Describes the blocks on `device`, and damaged units that may have held some.
 fn blocks_on<D: DataDevice>(device: D, what: &str) -> OwnData {
     let options = BlockOptions { without_superblock: true, ..BlockOptions::default() };
     let blocks = match Blocks::open(device, options) {

@@ -1,4 +1,4 @@
-//! The configuration of a simulated drive: from a profile that comes with the program, or from a file.
+//! The configuration of a simulated drive, from a built-in profile or a file.
 
 use crate::error::OpenError;
 use flashlane_base::units::format_bytes;
@@ -9,15 +9,15 @@ use flashlane_sim::profile::{self, PROFILES, field_names};
 use std::fs::File;
 use std::io::{self, Read};
 
-/// The most bytes that a profile file may have; the largest of ours has 5 KB.
+/// Length of the longest profile file; our own are at most 5 KB.
 pub const PROFILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Returns whether the profile of this name is a file rather than one that comes with the program.
+/// Returns whether a profile name is a file rather than a built-in profile.
 pub fn is_profile_file(name: &str) -> bool {
     name.ends_with(".toml")
 }
 
-/// Returns the configuration that stands behind `sim:NAME`: one of ours by its name, or a file that ends in `.toml`.
+/// Returns the configuration of `sim:NAME`, where the name is a built-in profile or a file that ends in `.toml`.
 ///
 /// # Errors
 /// [`OpenError::Profile`] and [`OpenError::ProfileFile`].
@@ -34,8 +34,8 @@ pub fn config_named(
     config.map_err(|error| OpenError::Profile { profile: name.into(), error })
 }
 
-/// Returns the names of the fields that the profile of the simulated drive in `spec` sets; none of a real device. The
-/// profile need not make a drive by itself: a sweep may give what it lacks.
+/// Returns the names of the fields that the profile of the simulated drive in `spec` sets; none for a real device. The
+/// profile may be incomplete, because a sweep may set the rest.
 ///
 /// # Errors
 /// [`OpenError::ProfileFile`].

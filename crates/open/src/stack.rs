@@ -1,4 +1,4 @@
-//! The device of a target, from the inside out.
+//! Builds the device of a target from the inside out.
 
 use crate::error::OpenError;
 use crate::options::OpenOptions;
@@ -10,19 +10,19 @@ use flashlane_host::{Access, Doubt, OwnData, ZonedError, ZonedOptions};
 use flashlane_layer::{Format, Stack, StateChange, StateRequest};
 use std::ops::ControlFlow;
 
-/// Called with the profile that a layer will have, before it writes its state on the device.
+/// Called with the profile of a layer before it writes its state to the device.
 pub(crate) type Accept<'a, E> = &'a dyn Fn(&Profile) -> Result<(), E>;
 
-/// A device with its layers, and what making them did.
+/// A device with its layers.
 pub(crate) struct Built {
     pub stack: Stack,
-    /// Doubts about what will be measured.
+    /// Doubts about measurements on the device.
     pub warnings: Vec<Doubt>,
-    /// What was written of a layer's stored state.
+    /// The change of a layer's stored state.
     pub change: StateChange,
 }
 
-/// Makes the device of `target`. `request` goes to the layer that stores a state, if there is one.
+/// Builds the device of `target`. `request` goes to the layer that stores a state, if there is one.
 pub(crate) fn build<E: From<OpenError>>(
     target: &Target,
     options: &OpenOptions,
@@ -35,14 +35,14 @@ pub(crate) fn build<E: From<OpenError>>(
         Kind::Layered { layer, inner } => (layer, inner),
     };
     let Built { stack, warnings, change } = build(inner, options, request, accept)?;
-    // There is nothing on a new file that a new state could lose.
+    // A new file has no state to lose.
     let format = request.format.or(options.is_new.then_some(Format::Always));
     let prepared = layer.prepare(stack, StateRequest { format, ..request }).map_err(OpenError::Layer)?;
     if let Some(profile) = prepared.change().profile() {
         accept(profile)?;
     }
     let (mut seed, change) = match prepared.change() {
-        // On a real device the state outlasts the run: no two may have the same id.
+        // On a real device the state outlives the run, so its id must be unique.
         StateChange::New(_) if !target.is_simulated() => {
             (flashlane_host::fresh_seed().map_err(OpenError::Random)?, prepared.change().clone())
         }
@@ -63,7 +63,7 @@ fn layers(spec: &Spec) -> u64 {
 
 fn simulated(drive: &Simulated, options: &OpenOptions) -> Result<Built, OpenError> {
     let Simulated { config, lane, name } = drive;
-    // Preparing a large drive takes long: where the program catches Ctrl-C, it stops here too.
+    // Preparing a large drive takes long, so an interrupt stops it.
     let mut watch = || match flashlane_host::interrupted() {
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),
@@ -72,7 +72,7 @@ fn simulated(drive: &Simulated, options: &OpenOptions) -> Result<Built, OpenErro
     let stack = match *lane {
         None => Stack::Timing(whole),
         Some(lane) => {
-            let one = OneLane::new(whole, Lane(lane)).expect("resolving refuses lanes that there are not");
+            let one = OneLane::new(whole, Lane(lane)).expect("resolving checks that the lane exists");
             Stack::Timing(Box::new(one))
         }
     };

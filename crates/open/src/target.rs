@@ -1,8 +1,7 @@
-//! A spec, resolved: which device it names, and what is known of it before it is opened.
+//! A resolved spec: the device that it names, and its properties before it is opened.
 //!
-//! A spec is resolved once, and every later check takes the [`Target`]: whether it is simulated, what its path is, which
-//! configuration it has, whether it keeps bytes and whether it has erase units are answered here and nowhere else.
-//! Resolving reads profile files; it opens no device.
+//! A spec is resolved once, and every later check asks the [`Target`]: whether it is simulated, stores data or has
+//! erase units, and its path and configuration. Resolving reads profile files but opens no device.
 
 use crate::error::OpenError;
 use crate::profile::config_named;
@@ -17,14 +16,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// A device that was named and not opened yet.
+/// A device that is named but not open.
 #[derive(Clone, Debug)]
 pub struct Target {
     spec: Spec,
     pub(crate) kind: Kind,
 }
 
-/// What a target is.
+/// The type of a target.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     /// A simulated drive.
@@ -39,7 +38,7 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Simulated {
     pub(crate) config: Box<DriveConfig>,
-    /// The lane that is the whole device, where the spec names one.
+    /// The lane to open, where the spec names one.
     pub(crate) lane: Option<u32>,
     /// The drive's name, without the lane.
     pub(crate) name: String,
@@ -59,22 +58,22 @@ impl Real {
         &self.path
     }
 
-    /// Returns what the kernel reports about the drive, read when it is first asked for: a file may be created after its
-    /// target was resolved.
+    /// Returns the kernel's description of the drive. It is read on the first call, because a file may be created after
+    /// its target was resolved.
     pub fn identity(&self) -> &Machine {
         self.identity.get_or_init(|| flashlane_host::identity(&self.path))
     }
 }
 
-/// The name of the layer-like spec of a zoned drive.
+/// Name of a zoned drive's spec, which has the form of a layer.
 const ZONED: &str = "zoned";
-/// The two names of the setting that gives a simulated drive its initial state.
+/// Both names of the setting for the initial state of a simulated drive.
 const STATE: &str = "initial.state";
 const STATE_SHORT: &str = "state";
 
 impl Target {
-    /// Resolves a spec: reads and checks the profile of a simulated drive and the settings of layers. `policies` are those
-    /// among which the profile chooses.
+    /// Resolves a spec: reads and checks the profile of a simulated drive and the settings of layers. `policies` are
+    /// available to the profile.
     ///
     /// # Errors
     /// [`OpenError::Profile`], [`OpenError::ProfileFile`], [`OpenError::ConventionalLane`], [`OpenError::Lane`],
@@ -145,7 +144,7 @@ impl Target {
         matches!(self.kind, Kind::Layered { .. })
     }
 
-    /// Returns what the device can do.
+    /// Returns the capabilities of the device.
     pub fn capabilities(&self) -> Capabilities {
         match &self.kind {
             Kind::Simulated(simulated) => {
@@ -158,7 +157,7 @@ impl Target {
         }
     }
 
-    /// Returns the size of a simulated drive, or `None` where the device has to be opened to find out.
+    /// Returns the capacity of a simulated drive, or `None` where only the open device can report it.
     pub fn capacity_bytes(&self) -> Option<u64> {
         match &self.kind {
             Kind::Simulated(simulated) => Some(simulated.config.capacity.0),
@@ -168,7 +167,7 @@ impl Target {
         }
     }
 
-    /// Returns what the settings say about the state that a layer keeps on the device.
+    /// Returns the settings for the state that a layer stores on the device.
     pub fn state_settings(&self) -> StateSettings {
         match &self.kind {
             Kind::Layered { layer, .. } if layer.entry().adds.stored_state => layer.state_settings(),
@@ -177,8 +176,8 @@ impl Target {
         }
     }
 
-    /// Returns the same device, whose simulated drive begins in another state (a value of `initial.state`); `None` where
-    /// the device is real.
+    /// Returns the same device with another initial state of its simulated drive (a value of `initial.state`); `None`
+    /// where the device is real.
     ///
     /// # Errors
     /// Those of [`Target::resolve`].
@@ -190,7 +189,7 @@ impl Target {
     }
 }
 
-/// The refusal of an unknown name, with the one that stands where a layer does and is none.
+/// Adds `zoned`, which has the form of a layer, to the names in the refusal of an unknown layer.
 fn and_zoned(error: LayerError) -> LayerError {
     match error {
         LayerError::NoSuchLayer { given, allowed } => {
@@ -222,12 +221,12 @@ impl fmt::Display for Target {
     }
 }
 
-/// The name of a device: text, a spec that was parsed before, or a target that was resolved before.
+/// A device name: text, a parsed spec, or a resolved target.
 pub trait IntoTarget {
-    /// Parses and resolves what has not been yet. `policies` are those of [`Target::resolve`].
+    /// Parses and resolves the name as far as needed. `policies` as in [`Target::resolve`].
     ///
     /// # Errors
-    /// [`OpenError::Spec`] says where parsing stopped, and what was expected there; and those of [`Target::resolve`].
+    /// [`OpenError::Spec`] gives the position in the text and the expected token; otherwise as [`Target::resolve`].
     fn into_target(self, policies: &Policies) -> Result<Target, OpenError>;
 }
 
@@ -311,9 +310,9 @@ mod tests {
     }
 
     #[test]
-    fn a_state_replaces_the_one_that_was_given_under_either_name() {
+    fn with_state_replaces_the_state_under_either_name() {
         let with = |text: &str| target(text).with_state("full").unwrap().map(|target| target.to_string());
-        // The short name is that of a field which the profile sets.
+        // The short name is that of a field that the profile sets.
         let folder = tempfile::tempdir().expect("there is room");
         let own = folder.path().join("own.toml").display().to_string();
         let source = PROFILES.iter().find(|source| source.name == "ssd-s").expect("it is ours");
@@ -329,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_before_anything_is_opened() {
+    fn invalid_specs_are_refused_before_opening() {
         for (text, part) in [
             ("sim:none", "no such profile"),
             ("backed((sim:ssd-s,channels=0))", "channels"),

@@ -1,4 +1,4 @@
-//! `zoned(PATH,…)`: written like a layer, and a real drive.
+//! Settings of `zoned(PATH,…)`, a real drive whose spec has the form of a layer.
 
 use crate::error::OpenError;
 use flashlane_base::units::parse_bytes;

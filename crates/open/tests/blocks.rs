@@ -1,4 +1,4 @@
-//! Blocks by spec: on files, simulated and failing devices.
+//! Blocks on files, simulated devices and failing devices, by their specs.
 
 use flashlane_base::Seed;
 use flashlane_block::{FormatError, GetError, GetFailure, OpenError as BlockOpenError, StoreError};
@@ -12,7 +12,7 @@ fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder for tests")
 }
 
-/// Puts and deletes blocks of every length that matters and compares them with what was put.
+/// Puts and deletes blocks of each relevant length, and compares the rest with the data put.
 fn fill(store: &mut AnyBlockStore) -> BTreeMap<u64, Vec<u8>> {
     let most = store.block_bytes() as usize;
     let mut stored = BTreeMap::new();
@@ -38,14 +38,14 @@ fn compare(store: &mut AnyBlockStore, stored: &BTreeMap<u64, Vec<u8>>) {
 }
 
 #[test]
-fn blocks_on_a_file_are_there_after_opening_it_again() {
+fn blocks_on_a_file_survive_reopening() {
     let folder = folder();
     let path = folder.path().join("flash");
     let spec = format!("lanes({},channels=4,unit=64KiB)", path.display());
     let mut store = OpenOptions::new().create(4 * MIB).format_blocks(&spec).expect("a new file");
     let mut stored = fill(&mut store);
     drop(store);
-    // Whoever opens it does not have to know its shape.
+    // The shape is read from the device.
     let spec = format!("lanes({})", path.display());
     let mut store = OpenOptions::new().open_blocks(&spec, BlockAccess::Write).expect("its blocks");
     compare(&mut store, &stored);
@@ -66,7 +66,7 @@ fn simulated_flash_holds_blocks() {
 }
 
 #[test]
-fn bytes_that_are_too_many_are_refused_and_change_nothing() {
+fn too_long_block_is_refused_without_effect() {
     let mut store = OpenOptions::new().format_blocks("sim:sdf,channels=4,capacity=65216MiB").expect("flash");
     let most = store.block_bytes();
     let error = store.put(&vec![0; most as usize + 1]).expect_err("too long");
@@ -78,7 +78,7 @@ fn bytes_that_are_too_many_are_refused_and_change_nothing() {
 fn flipped_bits_are_reported_and_never_returned() {
     let folder = folder();
     let path = folder.path().join("flash");
-    // A get that failed is read once more: half of the reads make a quarter of the gets fail.
+    // A failed get is read once more, so failures of half of the reads make a quarter of the gets fail.
     let spec = format!("lanes(faulty({},bit-flips=50%),channels=4,unit=64KiB)", path.display());
     let mut store = OpenOptions::new().create(8 * MIB).format_blocks(&spec).expect("a new file");
     let (mut good, mut damaged) = (0, 0);
@@ -99,7 +99,7 @@ fn flipped_bits_are_reported_and_never_returned() {
 }
 
 #[test]
-fn foreign_files_are_refused_and_left_alone() {
+fn foreign_files_are_refused_and_unchanged() {
     let folder = folder();
     let path = folder.path().join("notes");
     let bytes = vec![b'a'; 4 * MIB as usize];
@@ -119,14 +119,14 @@ fn foreign_files_are_refused_and_left_alone() {
 }
 
 #[test]
-fn devices_that_cannot_hold_blocks_are_refused() {
+fn device_that_cannot_hold_blocks_is_refused() {
     let refused = OpenOptions::new().format_blocks("sim:ssd-s").map(drop);
     assert!(matches!(refused, Err(BlocksError::Format(FormatError::Unsuitable(_)))), "{refused:?}");
     let refused = OpenOptions::new().open_blocks("sim:sdf", BlockAccess::Write).map(drop);
     assert!(matches!(refused, Err(BlocksError::Open(BlockOpenError::NotFormatted { .. }))), "{refused:?}");
     let folder = folder();
     let path = folder.path().join("flash");
-    // Lanes of two units each are too few for blocks: the new file is removed.
+    // Lanes of two units are too small for blocks, so the new file is removed.
     let spec = format!("lanes({},channels=1,unit=1MiB)", path.display());
     let refused = OpenOptions::new().create(3 * MIB).format_blocks(&spec).map(drop);
     assert!(refused.is_err() && !path.exists(), "{refused:?}");

@@ -1,4 +1,4 @@
-//! Devices of every kind by their spec, and the guards of real ones.
+//! Devices of every type by their specs, and the guards of real devices.
 
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{Completion, DataDevice, Device, Profile, Request, RequestId, SubmitError};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 const MIB: u64 = 1 << 20;
 
-/// A folder for the files of one test; direct I/O may be missing where it lies.
+/// A folder for the files of one test; its file system may not support direct I/O.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder for tests")
 }
@@ -49,7 +49,7 @@ fn real_device_is_read_only_without_destroy_data() {
 }
 
 #[test]
-fn known_signature_is_refused_in_spite_of_destroy_data() {
+fn known_signature_is_refused_despite_destroy_data() {
     let folder = folder();
     let mut bytes = vec![0; MIB as usize];
     bytes[4086..4096].copy_from_slice(b"SWAPSPACE2");
@@ -78,13 +78,13 @@ fn create_makes_a_new_file_and_replaces_none() {
     let refused = options().create(16 * MIB).open_data(&spec).expect_err("it exists");
     assert!(matches!(refused, OpenError::Create(CreateError::Exists { .. })), "{refused}");
     assert!(fs::read(&path).unwrap() == before, "the file was changed");
-    // Its lanes are found again, without a word about their shape.
+    // The lanes are found again without giving their shape.
     let opened = options().open_data(&format!("lanes({})", path.display())).expect("lanes");
     assert_eq!(opened.device.profile().lanes, 4);
 }
 
 #[test]
-fn created_file_is_removed_where_opening_fails() {
+fn created_file_is_removed_when_opening_fails() {
     let folder = folder();
     let path = folder.path().join("new");
     let spec = format!("lanes({},channels=none)", path.display());
@@ -111,7 +111,7 @@ fn refusing_the_planned_lanes_writes_nothing() {
 }
 
 #[test]
-fn simulated_device_keeps_bytes_where_they_are_asked_for() {
+fn open_data_keeps_the_bytes_of_a_simulated_device() {
     let mut device = OpenOptions::new().open_data("sim:ssd-s").expect("a drive").device;
     let unit = device.profile().write_unit_bytes;
     let mut buffer = flashlane_device::Buffer::zeroed(unit as usize);
@@ -151,7 +151,7 @@ fn lanes_of_a_drive_are_interleaved_or_opened_alone() {
 }
 
 #[test]
-fn errors_are_typed_and_name_what_was_given() {
+fn errors_are_typed_and_name_the_given_value() {
     let folder = folder();
     let large = folder.path().join("large.toml");
     fs::write(&large, vec![b'#'; PROFILE_BYTES_MAX as usize + 1]).expect("a file");
@@ -169,7 +169,7 @@ fn errors_are_typed_and_name_what_was_given() {
     assert!(matches!(refusal("./none"), OpenError::Real { .. }));
 }
 
-/// Which of 200 reads of `spec` fail.
+/// Returns for each of 200 reads of `spec` whether it fails.
 fn failed_reads(spec: &str) -> Vec<bool> {
     let mut device = options().seed(Seed(7)).open(spec).expect("reading is allowed").device;
     let mut out = Vec::new();
@@ -180,9 +180,9 @@ fn failed_reads(spec: &str) -> Vec<bool> {
     out.iter().map(|completion| completion.outcome.is_err()).collect()
 }
 
-/// Faults follow from the seed and the settings: not from where a file lies, and not from those of another layer.
+/// Faults depend on the seed and the settings, not on the path of a file, nor on another layer.
 #[test]
-fn a_file_fails_alike_wherever_it_lies_and_two_layers_fail_apart() {
+fn faults_depend_on_the_seed_and_differ_between_layers() {
     let (one, other) = (folder(), folder());
     let over = |folder| format!("faulty({},read-errors=30%)", spec(&file(folder, &vec![7; MIB as usize])));
     let failed = failed_reads(&over(&one));
@@ -190,6 +190,6 @@ fn a_file_fails_alike_wherever_it_lies_and_two_layers_fail_apart() {
     assert_eq!(failed, failed_reads(&over(&other)));
     let twice = failed_reads(&format!("faulty({},read-errors=30%)", over(&one)));
     let count = |failed: &[bool]| failed.iter().filter(|&&failed| failed).count();
-    // Half of them fail where the layers fail apart, and 30% where they fail together.
+    // The layers must fail independently: half of the reads fail then, else 30%.
     assert!(count(&twice) > count(&failed) + 20, "{} of 200, {} of 200", count(&twice), count(&failed));
 }

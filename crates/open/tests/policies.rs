@@ -1,4 +1,4 @@
-//! A program's own policy in a simulated drive.
+//! A caller's own policy in a simulated drive.
 
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{Device, Request};
@@ -7,7 +7,7 @@ use flashlane_policy::cleaning::{self, Cleaning, View};
 use flashlane_policy::registry::Entry;
 use flashlane_policy::{OptionError, Options, Policies};
 
-/// The candidate with the most valid pages: the worst choice there is.
+/// Chooses the candidate with the most valid pages, the worst choice.
 struct Fullest;
 
 impl Cleaning for Fullest {
@@ -32,7 +32,7 @@ fn policies() -> Policies {
     policies
 }
 
-/// Time and write amplification of random writes to a drive with this cleaning policy.
+/// Returns the time and write amplification of random writes to a drive with this cleaning policy.
 fn overwritten(policy: &str) -> (Instant, f64) {
     let spec =
         format!("sim:ssd-s,capacity=192MiB,flash.blocks=64,initial.state=full,cleaning.policy={policy}");
@@ -49,7 +49,7 @@ fn overwritten(policy: &str) -> (Instant, f64) {
 }
 
 #[test]
-fn policy_of_a_program_drives_a_simulated_drive() {
+fn callers_policy_runs_in_a_simulated_drive() {
     let (ended, amplification) = overwritten("fullest");
     assert_eq!((ended, amplification), overwritten("fullest"), "the same run twice");
     let (_, greedy) = overwritten("greedy");
@@ -57,7 +57,7 @@ fn policy_of_a_program_drives_a_simulated_drive() {
 }
 
 #[test]
-fn policy_of_a_program_is_known_to_that_program_only() {
+fn callers_policy_is_known_to_that_caller_only() {
     let spec = "sim:ssd-s,cleaning.policy=fullest";
     let error = OpenOptions::new().open(spec).expect_err("nothing was added");
     assert!(matches!(error, OpenError::Profile { .. }), "{error}");
