@@ -42,9 +42,10 @@ pub enum Doubt {
     },
     /// The device does not keep up with a rate.
     #[error(
-        "the device does not keep up with the rate of job '{job}': {offered_per_s:.0} accesses a second arrived and \
-         {achieved_per_s:.0} completed, so that the last had waited for {lag}; latencies grow for as long as the run \
-         lasts and say little of the device. Try a lower rate"
+        "the device does not keep up with the rate of job '{job}': from its first arrival to the end of the run, warm-up \
+         included, {offered_per_s:.0} accesses a second arrived and {achieved_per_s:.0} completed, so that the last had \
+         waited for {lag}; latencies say how long the backlog is, also one of the warm-up, and little of the device. Try \
+         a lower rate"
     )]
     RateNotKept {
         /// The job's name.

@@ -33,6 +33,8 @@ fn a_rate_that_is_not_kept_is_reported() {
         .map(|warning| warning["code"].as_str().unwrap())
         .collect();
     assert_eq!(codes[0], "rate-not-kept");
+    let message = result["warnings"][0]["message"].as_str().unwrap();
+    assert!(message.contains("from its first arrival to the end of the run, warm-up included"), "{message}");
     assert_eq!(result["offered_iops"], 1e7);
     assert!(done(&["run", SMALL, "random-read,rate=10M/s,requests=5k"]).contains("Offered"));
 }
