@@ -1,10 +1,10 @@
-//! Results as data: a file for each kind, which holds its schema as types.
+//! Results as data: a file for each kind, with its schema as types.
 //!
-//! Those who measure build these types, and the report draws them: nothing is looked up by name. `docs/json.md` is what
-//! the JSON promises; the order of fields here is that of the JSON. Under one version fields are only ever added, with a
-//! default where earlier results lack them, and numbers keep their last digit.
+//! Measurements build these types, and the report renders them by field. `docs/json.md` specifies the JSON; fields here
+//! have the order of the JSON. Within a version fields are only added, with a default for earlier results, and numbers
+//! keep all digits.
 //!
-//! A file from outside is read with [`read`], whose error names the field and what is expected there.
+//! [`read`] reads files from outside; its error names the field and the expected value.
 
 pub mod feature;
 mod figure;
@@ -33,27 +33,27 @@ use serde::de::DeserializeOwned;
 
 /// A kind of result.
 pub trait Kind: Serialize + DeserializeOwned {
-    /// What its field `schema` says.
+    /// Value of its field `schema`.
     const SCHEMA: &'static str;
 
-    /// What several kinds have.
+    /// Returns the fields that kinds have in common.
     fn common(&self) -> Common<'_>;
 }
 
-/// What several kinds of result have; empty where one does not.
+/// Fields that several kinds of result have; empty where a kind has none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Common<'a> {
     /// Doubts about the result, gravest first.
     pub warnings: &'a [Warning],
-    /// Why it ended before its end.
+    /// Why it ended early, if it did.
     pub partial: Option<&'a str>,
-    /// What a report draws.
+    /// Figures of the report.
     pub figures: &'a [Figure],
-    /// Drive and system, of a real device.
+    /// Drive and system of a real device.
     pub machine: Option<&'a Machine>,
 }
 
-/// Makes a type with the fields `warnings`, `partial`, `figures` and `machine` the result of a schema.
+/// Implements [`Kind`] for a type with the fields `warnings`, `partial`, `figures` and `machine`.
 macro_rules! kind {
     ($type:ty, $schema:expr) => {
         impl $crate::Kind for $type {

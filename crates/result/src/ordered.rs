@@ -1,11 +1,11 @@
-//! Values by name in the order in which they are explained, which no sorted map keeps.
+//! A map that keeps the order of explanation.
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Values by name: an object in JSON, in this order.
+/// Values by name: a JSON object in this order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ordered<T>(pub Vec<(String, T)>);
 

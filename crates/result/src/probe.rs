@@ -1,4 +1,4 @@
-//! `flashlane.probe/1`: what is inside a drive, how sure that is, and what to do with it.
+//! `flashlane.probe/1`: structure of a drive, with confidences and recommendations.
 
 use crate::feature::Feature;
 use crate::{Figure, Machine, Warning};
@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::Number;
 use std::collections::BTreeMap;
 
-/// What [`ProbeResult::schema`] says.
+/// Value of [`ProbeResult::schema`].
 pub const PROBE_SCHEMA: &str = "flashlane.probe/1";
 
-/// Whether a feature was seen.
+/// Whether a feature was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// It is there, with the value given.
+    /// The drive has it, with the value given.
     Found,
-    /// It is not there.
+    /// The drive does not have it.
     Absent,
-    /// The drive's answers do not decide it.
+    /// The measurements do not decide it.
     NotDetermined,
 }
 
-/// What a feature is.
+/// Value of a feature.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "a number or a word")]
 pub enum FindingValue {
@@ -49,36 +49,36 @@ impl From<&str> for FindingValue {
     }
 }
 
-/// One feature.
+/// Finding about one feature.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Whether it was seen.
+    /// Whether it was found.
     pub status: Status,
-    /// Its value, where found.
+    /// Its value, if found.
     pub value: Option<FindingValue>,
-    /// How sure the status and value are, 0 to 1.
+    /// Confidence in status and value, 0 to 1.
     pub confidence: f64,
-    /// What it rests on, in a sentence.
+    /// The evidence, in a sentence.
     pub evidence: String,
 }
 
 impl Finding {
-    /// A feature that is there.
+    /// Creates a finding of a feature.
     pub fn found(value: impl Into<FindingValue>, confidence: f64, evidence: impl Into<String>) -> Self {
         Self { status: Status::Found, value: Some(value.into()), confidence, evidence: evidence.into() }
     }
 
-    /// A feature that is not there.
+    /// Creates a finding of an absent feature.
     pub fn absent(confidence: f64, evidence: impl Into<String>) -> Self {
         Self { status: Status::Absent, value: None, confidence, evidence: evidence.into() }
     }
 
-    /// A feature that cannot be told.
+    /// Creates a finding of a feature that cannot be determined.
     pub fn not_determined(evidence: impl Into<String>) -> Self {
         Self { status: Status::NotDetermined, value: None, confidence: 0.0, evidence: evidence.into() }
     }
 
-    /// The value as a whole number, where found.
+    /// Returns the value as a whole number, if found.
     pub fn number(&self) -> Option<u64> {
         match &self.value {
             Some(FindingValue::Number(number)) => number.as_u64(),
@@ -86,7 +86,7 @@ impl Finding {
         }
     }
 
-    /// The value as a number, whole or not, where found.
+    /// Returns the value as a number, whole or not, if found.
     pub fn factor(&self) -> Option<f64> {
         match &self.value {
             Some(FindingValue::Number(number)) => number.as_f64(),
@@ -94,7 +94,7 @@ impl Finding {
         }
     }
 
-    /// The value as a word, where found.
+    /// Returns the value as a word, if found.
     pub fn word(&self) -> Option<&str> {
         match &self.value {
             Some(FindingValue::Word(word)) => Some(word),
@@ -103,131 +103,131 @@ impl Finding {
     }
 }
 
-/// How to use the drive for one kind of load: the point, and what a measurement of it showed.
+/// Recommended setting for one kind of workload, with its measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Recommendation {
     /// Request size in bytes.
     pub request_bytes: u64,
     /// Requests in flight.
     pub queue_depth: u32,
-    /// The measurement of this point; of writes, after the buffer was full, and steady where five rounds met SNIA's rule.
+    /// The measurement of this setting; for writes with a full buffer, and steady if five rounds met SNIA's rule.
     #[serde(flatten)]
     pub rate: Rate,
-    /// The bound on the 99th percentile under which the point was chosen.
+    /// Bound on the 99th percentile for choosing the setting.
     #[serde(default)]
     pub p99_bound_ns: Option<f64>,
-    /// The best lies on the edge of what was tried: deeper or larger requests may give more.
+    /// Whether the best setting is the largest tried: deeper or larger requests may give more.
     pub more_may_be_better: bool,
-    /// The state in which the probe found the drive: `written`, `partly-written`, `never-written` or `unknown`.
+    /// State of the drive before the probe: `written`, `partly-written`, `never-written` or `unknown`.
     pub state: String,
-    /// Bytes of the part of the device, from its beginning, that was measured; `None` for all of it.
+    /// Bytes of the device that were measured, from its beginning; `None` for all.
     pub area_bytes: Option<u64>,
-    /// The workload as a command line, where the caller knows how the device is named.
+    /// The workload as a command line, if the caller knows the device's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Of writes: what they begin with and what they come to.
+    /// For writes: how the rate depends on the state of the drive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writes: Option<Writes>,
-    /// Why, and what it was measured on.
+    /// Reason for the setting, and conditions of the measurement.
     pub reason: String,
 }
 
-/// How the rate of writes depends on what was written before.
+/// Dependence of the write rate on earlier writes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Writes {
-    /// As the recommendation's own.
+    /// Whether the recommended rate is steady.
     pub steady: bool,
-    /// Whether the drive cleaned meanwhile; `None` where it does not count that.
+    /// Whether the drive ran GC during the measurement; `None` where it does not count that.
     pub cleaning: Option<bool>,
-    /// Flash pages programmed a page written meanwhile; `None` where the drive does not count.
+    /// Flash pages programmed per page written during the measurement; `None` where the drive does not count them.
     pub write_amplification: Option<f64>,
-    /// Bytes that the probe wrote at random until the measurement ended.
+    /// Bytes that the probe had written at random by the end of the measurement.
     pub written_bytes: u64,
-    /// The most that the probe's other experiments may have left stale before, which a drive cleans at no cost: the rates
-    /// are steady only once as much was written at random.
+    /// Most bytes that the probe's other experiments may have left stale, which GC reclaims at no cost: rates are
+    /// steady only after as many random writes.
     #[serde(default)]
     pub stale_bytes: u64,
-    /// The write buffer's size, where it was found.
+    /// Size of the write buffer, if found.
     pub buffer_bytes: Option<u64>,
-    /// The rate after a rest, into an empty buffer; `None` where there is no buffer, or it
-    /// is no faster.
+    /// Rate into an empty buffer after idle time; `None` without a buffer, or where it is no faster.
     pub burst: Option<Rate>,
-    /// Of a simulated drive that did not clean: the rate of another of its kind, filled and overwritten at random.
+    /// For a simulated drive without GC during the measurement: rate of a drive of the same kind, filled and
+    /// overwritten at random.
     pub fragmented: Option<Rate>,
 }
 
-/// What one measurement showed.
+/// Result of one measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rate {
-    /// Bytes a second.
+    /// Bytes per second.
     pub bandwidth_bytes_per_s: f64,
-    /// Requests a second.
+    /// Requests per second.
     pub iops: f64,
-    /// The median latency.
+    /// Median latency.
     pub p50_ns: f64,
-    /// 99% of the requests took no longer.
+    /// 99th percentile of latencies.
     pub p99_ns: f64,
     /// Requests measured.
     pub requests: u64,
-    /// Whether it was steady, by the rule that a run applies.
+    /// Whether it was steady, by the rule of a run.
     pub steady: bool,
-    /// The workload that measures it once more.
+    /// Workload that measures it again.
     pub workload: String,
 }
 
-/// A sentence on what to do, and what it rests on.
+/// A recommendation with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Advice {
-    /// What it is about: a load, or a property of the drive.
+    /// Subject: a workload, or a property of the drive.
     pub about: String,
-    /// What to do.
+    /// The recommendation.
     pub text: String,
-    /// What it rests on.
+    /// The evidence.
     pub evidence: String,
 }
 
-/// The portrait of a drive.
+/// Result of a probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProbeResult {
     /// Always [`PROBE_SCHEMA`].
     pub schema: String,
     /// The drive.
     pub device: DeviceRow,
-    /// What to do, in one line; empty where nothing is recommended.
+    /// Main recommendation in one line; empty if there is none.
     #[serde(default)]
     pub headline: String,
-    /// What to do, each with its evidence, the most important first.
+    /// Recommendations, the most important first.
     #[serde(default)]
     pub advice: Vec<Advice>,
     /// Features by name.
     pub findings: BTreeMap<Feature, Finding>,
-    /// By load: `random_read`, `random_write`, `scan`.
+    /// Recommended settings by workload: `random_read`, `random_write`, `scan`.
     pub recommendation: BTreeMap<String, Recommendation>,
-    /// Doubts.
+    /// Doubts about the result.
     pub warnings: Vec<Warning>,
-    /// Why the probe ended early, where it did.
+    /// Why the probe ended early, if it did.
     pub partial: Option<String>,
-    /// The root of the probe's random choices.
+    /// Root seed of the probe.
     pub seed: u64,
-    /// Requests made of the drive.
+    /// Requests to the drive.
     pub requests: u64,
-    /// Seconds of the drive's time.
+    /// Device time in seconds.
     pub elapsed_s: f64,
     /// The stages of the probe, in order.
     pub stages: Vec<String>,
-    /// The curves it rests on.
+    /// Figures with the evidence.
     pub figures: Vec<Figure>,
-    /// Drive and system, of a real device.
+    /// Drive and system of a real device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
 }
 
-/// What the drive says of itself.
+/// The drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceRow {
-    /// The spec or path it was opened by.
+    /// The spec or path given.
     pub name: String,
-    /// Bytes that can be addressed.
+    /// Addressable bytes.
     pub capacity_bytes: u64,
     /// Whether its time is simulated.
     pub simulated: bool,
@@ -236,13 +236,13 @@ pub struct DeviceRow {
     /// `drive`, `file` or `virtual-disk`.
     #[serde(default)]
     pub medium: String,
-    /// The share of it that had never been written when the probe began, 0 to 1; `None` where that is not known.
+    /// Share of the drive never written before the probe, 0 to 1; `None` if unknown.
     #[serde(default)]
     pub never_written_share: Option<f64>,
 }
 
 impl ProbeResult {
-    /// A finding, if the probe came so far.
+    /// Returns a finding, if the probe got that far.
     pub fn finding(&self, feature: Feature) -> Option<&Finding> {
         self.findings.get(&feature)
     }

@@ -1,10 +1,9 @@
-//! The reader of results from outside: a file can hold any JSON, and a refusal has to name the field.
+//! Reads results from outside: a file can contain any JSON, and errors must name the field.
 //!
-//! serde's own errors over a JSON value name no place. [`read`] walks the value with a deserializer that knows where it
-//! is, and that checks what a type asks for before the type sees it. Cost: one walk; a place is a list on the stack,
-//! written out only where something is wrong. Fields that a type does not know are skipped, and `null` reads as
-//! not-a-number where a number is wanted, which is how that is written. Inside a flattened part a place is known as far
-//! as the object around it.
+//! serde's own errors over a JSON value have no path. [`read`] walks the value with a deserializer that knows its path
+//! and checks the expected type before the visitor sees the value. Cost: one walk; a path is a list on the stack,
+//! formatted only for errors. Unknown fields are skipped, and `null` reads as not-a-number where a number is expected,
+//! since not-a-number is written so. In a flattened struct the path is known only to the enclosing object.
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
@@ -15,29 +14,29 @@ use serde::forward_to_deserialize_any;
 use serde_json::{Map, Value};
 use std::fmt::{self, Display};
 
-/// Why JSON is no result of its kind.
+/// Why JSON is not a valid result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// A field is something else than its schema says.
+    /// A field contradicts the schema.
     #[error("its field {field} is {found}, where {expected} is expected")]
     Field {
-        /// Its name, with its place in a list: `rows[2].point`.
+        /// Path of the field: `rows[2].point`.
         field: String,
-        /// Its value, as JSON; the beginning of a long one.
+        /// Its value, as JSON; shortened if long.
         found: String,
-        /// What it has to be.
+        /// The expected value.
         expected: String,
     },
-    /// A field that its schema has is not there.
+    /// A required field is missing.
     #[error("its field {field} is missing")]
     Missing {
-        /// Its name, likewise.
+        /// Path of the field.
         field: String,
     },
-    /// It is no object at all.
+    /// The JSON is not an object.
     #[error("it is {found}, where an object is expected")]
     NoObject {
-        /// What it is, as JSON.
+        /// The value found, as JSON.
         found: String,
     },
 }
@@ -45,7 +44,7 @@ pub enum ReadError {
 /// Reads a result, or a part of one.
 ///
 /// # Errors
-/// [`ReadError`] with the first field that is missing, or is something else than the type has.
+/// [`ReadError`] with the first field that is missing or contradicts the type.
 pub fn read<T: DeserializeOwned>(json: &Value) -> Result<T, ReadError> {
     let root = Node { value: json, place: &Place::Root };
     T::deserialize(root).map_err(|fault| match root.placed(fault) {
@@ -55,10 +54,10 @@ pub fn read<T: DeserializeOwned>(json: &Value) -> Result<T, ReadError> {
     })
 }
 
-/// Characters of a value that a refusal quotes.
+/// Most characters of a value quoted in an error.
 const QUOTED: usize = 60;
 
-/// Where a value stands.
+/// Path of a value.
 enum Place<'a> {
     Root,
     Field(&'a Place<'a>, &'a str),
@@ -76,7 +75,7 @@ impl Display for Place<'_> {
     }
 }
 
-/// A value and where it stands.
+/// A value and its path.
 #[derive(Clone, Copy)]
 struct Node<'a> {
     value: &'a Value,
@@ -84,7 +83,7 @@ struct Node<'a> {
 }
 
 impl Node<'_> {
-    /// That something else is expected here.
+    /// Returns the error that another value is expected here.
     fn wrong(self, expected: String) -> ReadError {
         let text = self.value.to_string();
         let found = match text.char_indices().nth(QUOTED) {
@@ -101,7 +100,7 @@ impl Node<'_> {
         Err(Fault::Placed(self.wrong(expected.into())))
     }
 
-    /// A type's own refusal of this value, with its place.
+    /// Adds the path to an error of the type.
     fn placed(self, fault: Fault) -> Fault {
         match fault {
             Fault::Missing(name) => {
@@ -113,11 +112,11 @@ impl Node<'_> {
     }
 }
 
-/// What is wrong, and where as soon as that is known.
+/// An error, with the path once that is known.
 #[derive(Debug)]
 enum Fault {
     Missing(&'static str),
-    /// What is expected.
+    /// The expected value.
     Wrong(String),
     Placed(ReadError),
 }
@@ -168,7 +167,7 @@ fn one_of(words: &[&str]) -> String {
     }
 }
 
-/// Methods for whole numbers, each with what it reads of JSON and how that is called.
+/// Methods for whole numbers: visitor method, type, and JSON accessor.
 macro_rules! whole_numbers {
     ($($method:ident $visit:ident $type:ident $of:ident;)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -343,14 +342,14 @@ impl<'de> MapAccess<'de> for Fields<'_> {
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Fault> {
-        let (name, value) = self.value.take().expect("a value is asked for behind its name");
+        let (name, value) = self.value.take().expect("a value is requested after its name");
         let place = Place::Field(self.node.place, name);
         let node = Node { value, place: &place };
         seed.deserialize(node).map_err(|fault| node.placed(fault))
     }
 }
 
-/// A word that names a variant.
+/// The name of a variant.
 struct Word<'a>(&'a str);
 
 impl<'de> EnumAccess<'de> for Word<'_> {
@@ -363,7 +362,7 @@ impl<'de> EnumAccess<'de> for Word<'_> {
     }
 }
 
-/// A variant that is its name and nothing else; results have no others.
+/// A variant without content, the only sort in results.
 struct NoContent;
 
 impl<'de> de::VariantAccess<'de> for NoContent {

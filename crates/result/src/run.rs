@@ -1,11 +1,11 @@
-//! `flashlane.run/1` and `flashlane.runs/1`: one workload on one device, and several in turn.
+//! `flashlane.run/1` and `flashlane.runs/1`: one workload on one device, and several, one after the other.
 
 use crate::{Figure, Machine, Warning};
 use flashlane_base::Latency;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What [`RunResult::schema`] says.
+/// Value of [`RunResult::schema`].
 pub const RUN_SCHEMA: &str = "flashlane.run/1";
 
 /// A run.
@@ -15,77 +15,78 @@ pub struct RunResult {
     pub schema: String,
     /// The device.
     pub device: DeviceRow,
-    /// What was asked of it, in the one-line form where that can say it.
+    /// The workload, in the one-line form if possible.
     pub workload: String,
-    /// The root of the workload's randomness.
+    /// Root seed of the workload.
     pub seed: u64,
     /// Requests measured.
     pub requests: u64,
     /// Device time, in seconds.
     pub elapsed_s: f64,
-    /// Requests a second of device time.
+    /// Requests per second of device time.
     pub iops: f64,
-    /// Bytes read and written a second of device time.
+    /// Bytes read and written per second of device time.
     pub bandwidth_bytes_per_s: f64,
     /// Latencies of all requests.
     pub latency_ns: Latency,
-    /// How well the mean latency is known; `null` for a short run.
+    /// Confidence interval of the mean latency; `null` for a short run.
     pub confidence: Option<ConfidenceRow>,
-    /// The same by operation: `read`, `write`, `trim`, `flush`; only those that occurred. Flushes are in no other number.
+    /// Results by operation: `read`, `write`, `trim`, `flush`, for operations that occurred. Flushes are in no other
+    /// number.
     pub operations: BTreeMap<String, OperationRow>,
-    /// The same by job.
+    /// Results by job.
     pub jobs: Vec<JobRow>,
-    /// Accesses a second that arrived, where every job has a rate.
+    /// Arrivals per second, if every job has a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<f64>,
-    /// What was written before measuring, where the workload asks for it.
+    /// Result of preconditioning, if the workload requires it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precondition: Option<PreconditionRow>,
-    /// What was checked, where the workload asks for it.
+    /// Result of verification, if the workload requires it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified: Option<VerifiedRow>,
-    /// What the measuring itself costs a request, measured over a device that does nothing; `null` for a simulated
-    /// device, in whose time it costs nothing.
+    /// Cost of measuring per request, measured with a null device; `null` for a simulated device, in whose time it
+    /// costs nothing.
     #[serde(default)]
     pub harness_ns_per_request: Option<f64>,
     /// Doubts about the result.
     pub warnings: Vec<Warning>,
-    /// Why the run ended before its end; `null` where it did not.
+    /// Why the run ended early; `null` if it did not.
     pub partial: Option<String>,
-    /// What a report draws; left out where a result is printed.
+    /// Figures of the report; omitted in printed results.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// Drive and system, of a real device.
+    /// Drive and system of a real device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
 }
 
-/// What [`RunsResult::schema`] says.
+/// Value of [`RunsResult::schema`].
 pub const RUNS_SCHEMA: &str = "flashlane.runs/1";
 
-/// Runs that were made in turn on one device.
+/// Several runs on one device, one after the other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunsResult {
     /// Always [`RUNS_SCHEMA`].
     pub schema: String,
-    /// The device's name.
+    /// Name of the device.
     pub device: String,
     /// Each run, without its figures and warnings.
     pub runs: Vec<RunResult>,
-    /// Doubts about the results, each with the run that it is about.
+    /// Doubts about the results, each with its run.
     pub warnings: Vec<Warning>,
-    /// Why the last run ended before its end; `null` where it did not.
+    /// Why the last run ended early; `null` if it did not.
     pub partial: Option<String>,
-    /// What a report draws.
+    /// Figures of the report.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// Drive and system, of a real device.
+    /// Drive and system of a real device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
 }
 
 impl RunsResult {
-    /// Of `wanted` runs those that were made.
+    /// Combines the completed runs of `wanted` planned ones.
     pub fn new(mut runs: Vec<RunResult>, wanted: usize) -> Self {
         let (mut warnings, mut figures) = (Vec::new(), Vec::new());
         let made = runs.len();
@@ -110,31 +111,31 @@ impl RunsResult {
 /// A device in a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceRow {
-    /// The spec or path it was opened by.
+    /// The spec or path given.
     pub name: String,
-    /// Bytes that can be addressed.
+    /// Addressable bytes.
     pub capacity_bytes: u64,
-    /// Flash beyond the capacity, as a share of the capacity; only of a simulated drive with a translation layer.
+    /// Flash beyond the capacity, as a share of the capacity, for simulated drives with a translation layer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_provisioning_share: Option<f64>,
     /// Unit of reads.
     pub read_unit_bytes: u64,
     /// Unit of writes.
     pub write_unit_bytes: u64,
-    /// Requests it takes at a time.
+    /// Most requests in flight.
     pub depth: u32,
     /// Whether its time is simulated.
     pub simulated: bool,
-    /// What it counted.
+    /// Its counters.
     pub counters: CounterRow,
 }
 
-/// What a device counted while it was measured.
+/// Counters of a device during the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CounterRow {
-    /// Flash pages programmed a page the host wrote; `null` without writes, or where the device cannot know.
+    /// Flash pages programmed per page that the host wrote; `null` without writes, or where the device cannot know.
     pub write_amplification: Option<f64>,
-    /// Its counts by name.
+    /// Counts by name.
     #[serde(flatten)]
     pub counts: BTreeMap<String, u64>,
 }
@@ -144,78 +145,78 @@ pub struct CounterRow {
 pub struct ConfidenceRow {
     /// The interval's level: 0.95.
     pub level: f64,
-    /// Half its width.
+    /// Half width of the interval.
     pub half_width_ns: f64,
-    /// Batches of consecutive requests that it stands on.
+    /// Number of batches of consecutive requests.
     pub batches: u32,
 }
 
-/// One operation's share of a run.
+/// Results of one operation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OperationRow {
     /// Requests measured.
     pub requests: u64,
-    /// Requests a second.
+    /// Requests per second.
     pub iops: f64,
-    /// Their latencies.
+    /// Latencies of these requests.
     pub latency_ns: Latency,
 }
 
-/// One job's share of a run.
+/// Results of one job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobRow {
-    /// Its name.
+    /// Name of the job.
     pub name: String,
-    /// What it asked for, in the one-line form.
+    /// The job in the one-line form.
     pub workload: String,
     /// Requests measured.
     pub requests: u64,
-    /// Requests a second.
+    /// Requests per second.
     pub iops: f64,
-    /// Bytes read and written a second.
+    /// Bytes read and written per second.
     pub bandwidth_bytes_per_s: f64,
     /// Latencies of its requests.
     pub latency_ns: Latency,
-    /// Accesses a second that arrived, where the job has a rate.
+    /// Arrivals per second, if the job has a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_iops: Option<f64>,
-    /// How long the last access that was issued had waited for those before it, where the job has a rate.
+    /// How long the last issued access had waited for a slot, if the job has a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_ns: Option<u64>,
 }
 
-/// What was written before measuring.
+/// Result of preconditioning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PreconditionRow {
-    /// Bytes that were written sequentially.
+    /// Bytes written sequentially.
     pub sequential_bytes: u64,
-    /// Bytes that were then written as the workload does.
+    /// Bytes then written by the workload's own writes.
     pub written_bytes: u64,
-    /// Writes a second in each round of these.
+    /// Writes per second in each round.
     pub rounds_iops: Vec<f64>,
     /// Whether the last five rounds meet SNIA's rule.
     pub steady: bool,
-    /// Of the last five: highest minus lowest, as a share of their average; `null` for fewer.
+    /// Highest minus lowest of the last five rounds, as a share of their average; `null` for fewer.
     pub excursion: Option<f64>,
-    /// Of the last five: the drift, as a share of their average; `null` for fewer.
+    /// Drift over the last five rounds, as a share of their average; `null` for fewer.
     pub slope: Option<f64>,
 }
 
-/// What was checked.
+/// Result of verification.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VerifiedRow {
-    /// Bytes of each header and what it covers.
+    /// Size of a verified unit.
     pub unit_bytes: u64,
-    /// Bytes that were read and checked while it was measured.
+    /// Bytes read and checked during the measurement.
     pub checked_bytes: u64,
-    /// Bytes that were read and not checked, because the run had not written them.
+    /// Bytes read but not checked, because the run had not written them.
     pub unchecked_bytes: u64,
-    /// Bytes that were read back and checked at the end.
+    /// Bytes read back and checked at the end.
     pub read_back_bytes: u64,
-    /// Units that were found to hold something else than what was written.
+    /// Units that failed verification.
     #[serde(default)]
     pub mismatches: u64,
-    /// The first of these, in words.
+    /// Descriptions of the first of these.
     #[serde(default)]
     pub first_mismatches: Vec<String>,
 }
@@ -223,7 +224,7 @@ pub struct VerifiedRow {
 crate::kind!(RunResult, RUN_SCHEMA);
 crate::kind!(RunsResult, RUNS_SCHEMA);
 
-/// Several of an operation: `reads`, `flushes`.
+/// Returns the plural of an operation: `reads`, `flushes`.
 pub fn plural(operation: &str) -> String {
     if operation.ends_with('h') { format!("{operation}es") } else { format!("{operation}s") }
 }

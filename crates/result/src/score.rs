@@ -1,10 +1,10 @@
-//! `flashlane.score/1`: how often the probe is right about drives whose inside is known.
+//! `flashlane.score/1`: accuracy of the probe on drives of known structure.
 
 use crate::feature::Feature;
 use crate::{Common, Kind};
 use serde::{Deserialize, Serialize};
 
-/// What [`Score::schema`] says.
+/// Value of [`Score::schema`].
 pub const SCORE_SCHEMA: &str = "flashlane.score/1";
 
 /// The score.
@@ -14,41 +14,41 @@ pub struct Score {
     pub schema: String,
     /// Drives probed.
     pub drives: u64,
-    /// The root of all drives.
+    /// Root seed of all drives.
     pub seed: u64,
-    /// By feature.
+    /// Counts by feature.
     pub features: Vec<Tally>,
-    /// Every wrong answer.
+    /// All wrong answers.
     pub mistakes: Vec<Mistake>,
-    /// Why it ended early, where it did: the drives probed until then are counted.
+    /// Why it ended early, if it did; drives probed before are counted.
     pub partial: Option<String>,
 }
 
-/// How one feature was answered over all drives.
+/// Counts of answers for one feature over all drives.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
     /// The feature.
     pub feature: Feature,
-    /// Right answers, "absent" where it is so included.
+    /// Right answers, including right answers of "absent".
     pub right: u64,
     /// Wrong answers.
     pub wrong: u64,
-    /// Answers left open.
+    /// Answers of "not determined".
     pub not_determined: u64,
 }
 
-/// A wrong answer, with what is needed to look into it.
+/// A wrong answer, with the data to reproduce it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mistake {
-    /// The drive's number.
+    /// Number of the drive.
     pub drive: u64,
     /// The feature.
     pub feature: Feature,
-    /// What is true.
+    /// The right answer.
     pub truth: String,
-    /// What the probe said.
+    /// The probe's answer.
     pub answer: String,
-    /// The drive's profile.
+    /// Profile of the drive.
     pub profile: String,
 }
 

@@ -1,130 +1,130 @@
-//! `flashlane.sdf/1` and `flashlane.sdf_bench/1`: a device that holds blocks, and how fast puts and gets of them are.
+//! `flashlane.sdf/1` and `flashlane.sdf_bench/1`: a device that stores blocks, and the speed of puts and gets.
 
 use crate::{Common, Kind, Machine, Warning};
 use flashlane_base::Latency;
 use serde::{Deserialize, Serialize};
 
-/// What [`SdfResult::schema`] says.
+/// Value of [`SdfResult::schema`].
 pub const SDF_SCHEMA: &str = "flashlane.sdf/1";
-/// What [`SdfBenchResult::schema`] says.
+/// Value of [`SdfBenchResult::schema`].
 pub const SDF_BENCH_SCHEMA: &str = "flashlane.sdf_bench/1";
 
-/// A device that holds blocks, formatted, opened or checked.
+/// A device that stores blocks, after formatting, opening or a check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SdfResult {
     /// Always [`SDF_SCHEMA`].
     pub schema: String,
     /// The device.
     pub device: BlockDeviceRow,
-    /// Names the formatting, in hexadecimal.
+    /// Id of the format, in hexadecimal.
     pub format: String,
-    /// Bytes of user data that a block holds at most.
+    /// Most user data of a block.
     pub block_bytes: u64,
-    /// Blocks that are stored.
+    /// Blocks stored.
     pub blocks: u64,
-    /// Blocks that there is room for.
+    /// Blocks that still fit.
     pub blocks_free: u64,
-    /// Bytes of user data that fit in all.
+    /// Total capacity for user data.
     pub user_bytes: u64,
-    /// The id that is given out next.
+    /// Next id to be assigned.
     pub next_id: u64,
-    /// Units that can be written at once.
+    /// Erased units.
     pub units_erased: u64,
-    /// Units that have to be erased first.
+    /// Units to be erased before writing.
     pub units_dirty: u64,
-    /// Units that can be used no more.
+    /// Bad units.
     pub units_bad: u64,
-    /// Units that hold nothing that can be told, and of a check those with a block that cannot be read.
+    /// Units with unreadable headers, and in a check also those with an unreadable block.
     pub units_damaged: u64,
-    /// Copies of the superblock: two, but for damage.
+    /// Intact copies of the superblock, of two.
     pub superblock_copies: u64,
     /// Lane by lane.
     pub lanes: Vec<LaneRow>,
     /// Doubts about the device.
     pub warnings: Vec<Warning>,
-    /// After formatting: whether the device kept its lanes or was divided anew, and into what.
+    /// After formatting: whether the lanes were kept or newly divided, and how.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub division: Option<String>,
-    /// What is damaged, and what to do; or that all is sound.
+    /// Damage and what to do about it, or that the device is sound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
-    /// Whether nothing is damaged.
+    /// Whether there is no damage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sound: Option<bool>,
-    /// Of a check: blocks that were read.
+    /// For a check: blocks read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_checked: Option<u64>,
-    /// Of a check: blocks and units that could not be read.
+    /// For a check: blocks and units that could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<Vec<UnreadableRow>>,
-    /// Why a check ended before its end; `null` where it did not.
+    /// Why a check ended early; `null` if it did not.
     #[serde(default)]
     pub partial: Option<String>,
-    /// Drive and system, of a real device.
+    /// Drive and system of a real device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
 }
 
-/// How fast puts and gets are, and the device as it is left at the end.
+/// Speed of puts and gets, and the device afterwards.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SdfBenchResult {
     /// Always [`SDF_BENCH_SCHEMA`].
     pub schema: String,
     /// The device.
     pub device: BlockDeviceRow,
-    /// Names the formatting, in hexadecimal.
+    /// Id of the format, in hexadecimal.
     pub format: String,
-    /// Bytes of user data that a block holds at most.
+    /// Most user data of a block.
     pub block_bytes: u64,
-    /// Blocks that are stored.
+    /// Blocks stored.
     pub blocks: u64,
-    /// Blocks that there is room for.
+    /// Blocks that still fit.
     pub blocks_free: u64,
-    /// Bytes of user data that fit in all.
+    /// Total capacity for user data.
     pub user_bytes: u64,
-    /// The id that is given out next.
+    /// Next id to be assigned.
     pub next_id: u64,
-    /// Units that can be written at once.
+    /// Erased units.
     pub units_erased: u64,
-    /// Units that have to be erased first.
+    /// Units to be erased before writing.
     pub units_dirty: u64,
-    /// Units that can be used no more.
+    /// Bad units.
     pub units_bad: u64,
-    /// Units that hold nothing that can be told, and of a check those with a block that cannot be read.
+    /// Units with unreadable headers, and in a check also those with an unreadable block.
     pub units_damaged: u64,
-    /// Copies of the superblock: two, but for damage.
+    /// Intact copies of the superblock, of two.
     pub superblock_copies: u64,
-    /// Why it ended before its end; `null` where it did not.
+    /// Why it ended early; `null` if it did not.
     pub partial: Option<String>,
-    /// Doubts about what was measured.
+    /// Doubts about the measurement.
     pub warnings: Vec<Warning>,
-    /// Of a real device: blocks that were put, and deleted at the end.
+    /// On a real device: blocks put by the benchmark and deleted at the end.
     pub blocks_removed: Option<u64>,
-    /// The root of all randomness.
+    /// Root seed.
     pub seed: u64,
-    /// Puts, or gets, at once.
+    /// Puts or gets in flight.
     pub in_flight: u32,
-    /// How lanes are chosen.
+    /// Placement policy of blocks on lanes.
     pub placement: String,
-    /// What was measured, one after the other.
+    /// Measurements, in order.
     pub phases: Vec<PhaseRow>,
-    /// Drive and system, of a real device.
+    /// Drive and system of a real device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
 }
 
-/// A device that holds blocks.
+/// A device that stores blocks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockDeviceRow {
-    /// The spec or path it was opened by.
+    /// The spec or path given.
     pub name: String,
     /// Whether its time is simulated.
     pub simulated: bool,
-    /// Lanes.
+    /// Number of lanes.
     pub lanes: u32,
-    /// Erase units of a lane.
+    /// Erase units per lane.
     pub units_per_lane: u32,
-    /// Bytes of an erase unit.
+    /// Size of an erase unit.
     pub unit_bytes: u64,
     /// Reads are multiples of this.
     pub read_unit_bytes: u64,
@@ -133,70 +133,70 @@ pub struct BlockDeviceRow {
 /// A lane.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LaneRow {
-    /// Its number, from 0.
+    /// Number of the lane, from 0.
     pub lane: u64,
-    /// Blocks that it stores.
+    /// Blocks stored on it.
     pub blocks: u64,
-    /// Units that can be written at once.
+    /// Erased units.
     pub units_erased: u64,
-    /// Units that have to be erased first.
+    /// Units to be erased before writing.
     pub units_dirty: u64,
-    /// Units that can be used no more.
+    /// Bad units.
     pub units_bad: u64,
-    /// Units that hold nothing that can be told.
+    /// Units with unreadable headers.
     pub units_damaged: u64,
-    /// Erases of the least worn unit, where the device counts.
+    /// Erases of the least worn unit, if the device counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub erases_least: Option<u32>,
-    /// Of all units on average.
+    /// Mean erases of all units.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub erases_mean: Option<f64>,
-    /// Of the most worn one.
+    /// Erases of the most worn unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub erases_most: Option<u32>,
 }
 
-/// A unit, and the bytes of its lane that it takes.
+/// A unit and its range in the lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitRow {
-    /// Its lane, from 0.
+    /// Lane, from 0.
     pub lane: u32,
-    /// Its number in the lane, from 0.
+    /// Number in the lane, from 0.
     pub unit: u32,
-    /// Its first byte.
+    /// Offset in the lane.
     pub offset_bytes: u64,
-    /// The bytes that it takes.
+    /// Length of the range.
     pub length_bytes: u64,
 }
 
-/// A block that could not be read, or a unit that tells none.
+/// A block that could not be read, or a unit without a readable block id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnreadableRow {
-    /// Where it lies.
+    /// The unit.
     #[serde(flatten)]
     pub unit: UnitRow,
-    /// The block's id; `null` of a damaged unit, which tells none.
+    /// The block's id; `null` for a damaged unit without one.
     pub id: Option<u64>,
-    /// What is wrong.
+    /// Why it could not be read.
     pub reason: String,
 }
 
-/// What one measurement of puts or gets showed.
+/// One measurement of puts or gets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseRow {
     /// `puts` or `gets`.
     pub operation: String,
-    /// How many.
+    /// Number of puts or gets.
     pub requests: u64,
-    /// User data of one.
+    /// User data per block.
     pub request_bytes: u64,
-    /// At once.
+    /// Puts or gets in flight.
     pub in_flight: u32,
     /// Device time, in seconds.
     pub elapsed_s: f64,
-    /// Bytes of user data a second.
+    /// Bytes of user data per second.
     pub bandwidth_bytes_per_s: f64,
-    /// Their latencies.
+    /// Latencies of the puts or gets.
     pub latency_ns: Latency,
 }
 

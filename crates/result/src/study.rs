@@ -1,59 +1,59 @@
-//! `flashlane.study/1`: a paper's numbers, published beside measured.
+//! `flashlane.study/1`: a paper's published numbers and measured ones.
 
 use crate::{Figure, Machine, Warning};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// What [`StudyResult::schema`] says.
+/// Value of [`StudyResult::schema`].
 pub const STUDY_SCHEMA: &str = "flashlane.study/1";
 
-/// A study. Complete: a report is drawn from it without running anything.
+/// A study, with all data of its report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StudyResult {
     /// Always [`STUDY_SCHEMA`].
     pub schema: String,
-    /// The paper's name here.
+    /// Short name of the paper.
     pub paper: String,
     /// The quantities, figure by figure.
     pub rows: Vec<Row>,
-    /// What a report draws; left out where a result is printed.
+    /// Figures of the report; omitted in printed results.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// What to keep in mind about the numbers.
+    /// Warnings about the numbers.
     pub warnings: Vec<Warning>,
-    /// Why the study ended before its end; `null` where it did not.
+    /// Why the study ended early; `null` if it did not.
     pub partial: Option<String>,
-    /// Drive and system, of a real device.
+    /// Drive and system of a real device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
 }
 
 impl StudyResult {
-    /// Whether all that was to be studied was, and every quantity was reproduced.
+    /// Returns whether the study is complete and reproduced every quantity.
     pub fn is_reproduced(&self) -> bool {
         self.partial.is_none() && self.rows.iter().all(|row| row.verdict == Verdict::Reproduced)
     }
 }
 
-/// One quantity, published beside measured.
+/// One quantity, published and measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// The figure or table that has it.
+    /// Figure or table of the paper.
     pub figure: String,
-    /// What it is.
+    /// Name of the quantity.
     pub quantity: String,
-    /// What the paper says.
+    /// The paper's value.
     pub published: Value,
-    /// What came out here.
+    /// The measured value.
     pub measured: Value,
-    /// The unit of both; empty for a plain number or a word.
+    /// Unit of both; empty for a plain number or text.
     pub unit: String,
-    /// When it counts as reproduced: `±15%` of the published value, `3.5 to 5.5`, `at least 1`, `exact`.
+    /// Condition for reproduction: `±15%` of the published value, `3.5 to 5.5`, `at least 1`, `exact`.
     pub tolerance: String,
-    /// Whether it is.
+    /// Whether it is reproduced.
     pub verdict: Verdict,
 }
 
-/// A number, or what a paper says in words.
+/// A number, or text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "a number or words")]
 pub enum Value {
@@ -85,13 +85,13 @@ fn number<'de, D: Deserializer<'de>>(number: D) -> Result<f64, D::Error> {
     Option::<f64>::deserialize(number).map(|number| number.unwrap_or(f64::NAN))
 }
 
-/// Whether a published quantity came out.
+/// Whether a published quantity was reproduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Within the tolerance.
     Reproduced,
-    /// Outside.
+    /// Outside the tolerance.
     Missed,
 }
 

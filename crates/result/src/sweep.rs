@@ -5,49 +5,49 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// What [`SweepResult::schema`] says.
+/// Value of [`SweepResult::schema`].
 pub const SWEEP_SCHEMA: &str = "flashlane.sweep/1";
 
-/// A sweep. Complete: a report is drawn from it without running anything.
+/// A sweep, with all data of its report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SweepResult {
     /// Always [`SWEEP_SCHEMA`].
     pub schema: String,
-    /// What was done at each point: `run`, `replay`, `uflip`.
+    /// Command run at each point: `run`, `replay`, `uflip`.
     pub command: String,
     /// The device, before a point's settings.
     pub device: String,
-    /// What was asked of it, before a point's settings.
+    /// The workload, before a point's settings.
     pub workload: String,
-    /// The seed of all points, unless it is swept; of repetitions, the first one's.
+    /// Seed of all points, unless swept; with repetitions, of the first one.
     pub seed: u64,
-    /// How often each point was to be measured; the n-th repetition has the seed n - 1 above the first one's.
+    /// Planned repetitions of each point; the n-th one adds n - 1 to the seed.
     #[serde(default = "once")]
     pub repeat: u64,
-    /// What was swept.
+    /// The swept keys.
     pub keys: Vec<KeyRow>,
     /// The points, in the grid's order.
     pub rows: Vec<PointRow>,
     /// Which points differ; `null` where fewer than two were measured.
     #[serde(default)]
     pub comparison: Option<Comparison>,
-    /// Of a swept depth: for each combination of the other keys, from which depth on more gains little.
+    /// Knees over a swept depth, for each combination of the other keys.
     #[serde(default)]
     pub knees: Vec<Knee>,
-    /// Doubts about the points' results: for each kind, at how many points, with the first one's words.
+    /// Doubts about the points' results: for each kind the number of points, and the first one's message.
     pub warnings: Vec<Warning>,
-    /// Why points were left out; `null` where none was.
+    /// Why points were left out; `null` if none was.
     pub partial: Option<String>,
-    /// What a report draws; left out where a result is printed.
+    /// Figures of the report; omitted in printed results.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// Drive and system, of a real device.
+    /// Drive and system of a real device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
 }
 
 impl SweepResult {
-    /// Points that ended in this way.
+    /// Returns the number of points with this status.
     pub fn count(&self, status: PointStatus) -> usize {
         self.rows.iter().filter(|row| row.status == status).count()
     }
@@ -58,11 +58,11 @@ impl SweepResult {
 pub struct KeyRow {
     /// The key.
     pub key: String,
-    /// Its values, as they are written.
+    /// Its values as given.
     pub values: Vec<String>,
-    /// The values as numbers; `null` where they are words.
+    /// The values as numbers; `null` for text.
     pub numbers: Option<Vec<f64>>,
-    /// What the numbers are of: `B`, `ns`, `B/s`, `share` (of one) or `count`; `null` where they are words.
+    /// Unit of the numbers: `B`, `ns`, `B/s`, `share` (of one) or `count`; `null` for text.
     pub unit: Option<String>,
 }
 
@@ -72,7 +72,7 @@ pub struct KeyRow {
 pub enum PointStatus {
     /// It was measured.
     Measured,
-    /// Its measurement ended early: the numbers are of what was measured until then.
+    /// Its measurement ended early; it has numbers.
     Partial,
     /// It could not be measured.
     Failed,
@@ -87,18 +87,18 @@ pub struct PointRow {
     pub point: Map<String, Value>,
     /// How it ended.
     pub status: PointStatus,
-    /// Why it is not measured; `null` where it is.
+    /// Why it was not measured; `null` if it was.
     pub reason: Option<String>,
-    /// How it compares with the best point; `null` where there is no comparison, or it has no number to compare.
+    /// Comparison with the best point; `null` without a comparison or a number to compare.
     #[serde(default)]
     pub compared: Option<Compared>,
-    /// What was measured: the means over the repetitions, and the longest latency of all of them.
+    /// Means over the repetitions, and the longest latency of all.
     #[serde(flatten)]
     pub measures: Measures,
-    /// Half the widths of the means' 95% confidence intervals, by name; empty for fewer than two repetitions.
+    /// Half widths of the means' 95% confidence intervals, by name; empty for fewer than two repetitions.
     #[serde(default)]
     pub half_widths: BTreeMap<String, f64>,
-    /// The repetitions that were measured; empty where there is one.
+    /// The repetitions; empty for a single one.
     #[serde(default)]
     pub repetitions: Vec<Repetition>,
 }
@@ -108,39 +108,40 @@ pub struct PointRow {
 pub struct Repetition {
     /// Its seed.
     pub seed: u64,
-    /// What was measured.
+    /// Its measures.
     #[serde(flatten)]
     pub measures: Measures,
 }
 
-/// Which points differ.
+/// Comparison of the points.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// The metric by which they were compared, as `--sweep-y` names it.
+    /// The metric compared, as named by `--sweep-y`.
     pub metric: String,
-    /// What it is, in words.
+    /// Title of the metric.
     pub title: String,
-    /// The field of a row that it is computed from.
+    /// The field of a row from which the metric is computed.
     pub field: String,
-    /// Whether more of it is better.
+    /// Whether larger values are better.
     pub larger_is_better: bool,
-    /// What came of it.
+    /// Result of the comparison.
     pub verdict: Verdict,
 }
 
-/// What came of a comparison.
+/// Result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// One point is better than all others.
     OneBest,
-    /// Several are better than the others, and do not differ from each other's best.
+    /// Several points are better than the others, and do not differ from the best.
     SeveralBest,
     /// No point differs from the best.
     NoDifference,
-    /// Points cannot be told apart from the best, and the repetitions are too few to see a difference that matters.
+    /// Some points cannot be distinguished from the best, and the repetitions are too few to detect a relevant
+    /// difference.
     TooFewRepetitions,
-    /// Points were measured once, and chance cannot be told from a difference.
+    /// Points were measured once, so that differences may be random.
     Unknown,
 }
 
@@ -148,7 +149,7 @@ fn once() -> u64 {
     1
 }
 
-/// What is kept of a point's result; `null` where it has no such number.
+/// Measures of a point's result; `null` where it has none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measures {
     /// Requests measured.
@@ -159,31 +160,31 @@ pub struct Measures {
     pub mean_ns: Option<f64>,
     /// Median latency.
     pub p50_ns: Option<f64>,
-    /// 90% took no longer.
+    /// 90th percentile of latencies.
     pub p90_ns: Option<f64>,
-    /// 99% took no longer.
+    /// 99th percentile of latencies.
     pub p99_ns: Option<f64>,
-    /// 99.9% took no longer.
+    /// 99.9th percentile of latencies.
     pub p999_ns: Option<f64>,
     /// The longest latency.
     pub max_ns: Option<f64>,
-    /// Requests a second of device time.
+    /// Requests per second of device time.
     pub iops: Option<f64>,
-    /// Bytes read and written a second of device time.
+    /// Bytes read and written per second of device time.
     pub bandwidth_bytes_per_s: Option<f64>,
-    /// Flash pages programmed a page the host wrote.
+    /// Flash pages programmed per page that the host wrote.
     pub write_amplification: Option<f64>,
     /// Erase blocks erased.
     pub blocks_erased: Option<u64>,
-    /// Share of the pages read and written that were found in the write buffer.
+    /// Share of the pages read and written with a hit in the write buffer.
     pub buffer_hit_share: Option<f64>,
-    /// Of uFLIP's key characteristics: the mean response time of 32 KiB, in milliseconds, read in sequence …
+    /// Key characteristics of uFLIP: mean response times of 32 KiB I/Os in milliseconds. Sequential reads.
     pub sr_ms: Option<f64>,
-    /// … read at random …
+    /// Random reads.
     pub rr_ms: Option<f64>,
-    /// … written in sequence …
+    /// Sequential writes.
     pub sw_ms: Option<f64>,
-    /// … and written at random.
+    /// Random writes.
     pub rw_ms: Option<f64>,
 }
 
@@ -193,13 +194,13 @@ pub struct Measures {
 pub enum Standing {
     /// Its mean is the best.
     Best,
-    /// It cannot be distinguished from the best, and a difference that matters would have been seen.
+    /// It cannot be distinguished from the best, and a relevant difference would have been detected.
     NoDifference,
-    /// It cannot be distinguished from the best, and the repetitions are too few to see a difference that matters.
+    /// It cannot be distinguished from the best, and the repetitions are too few to detect a relevant difference.
     TooFewRepetitions,
-    /// It differs from the best by more than chance.
+    /// It differs significantly from the best.
     Worse,
-    /// It was measured once, and how much of the difference is chance cannot be said.
+    /// It was measured once, so that the difference may be random.
     Unknown,
 }
 
@@ -208,9 +209,9 @@ pub enum Standing {
 pub struct Compared {
     /// How it compares.
     pub standing: Standing,
-    /// By how much it is worse, as a share of the best one's mean.
+    /// Difference to the best, as a share of the best one's mean.
     pub difference: f64,
-    /// Half the width of the difference's confidence interval, likewise; `null` for fewer than two repetitions.
+    /// Half width of the difference's confidence interval, as the same share; `null` for fewer than two repetitions.
     pub half_width: Option<f64>,
 }
 
@@ -223,13 +224,13 @@ pub struct Knee {
     pub point: Map<String, Value>,
     /// The depth.
     pub depth: f64,
-    /// Requests a second there.
+    /// Requests per second at the knee.
     pub iops: f64,
-    /// The share of the highest throughput.
+    /// Throughput at the knee, as a share of the highest.
     pub share: f64,
-    /// What 99% of the latencies did not exceed there.
+    /// 99th percentile of latencies at the knee.
     pub p99_ns: Option<f64>,
-    /// Whether it is the largest depth that was measured: more may be better.
+    /// Whether it is the largest depth measured: more may be better.
     pub is_at_edge: bool,
 }
 

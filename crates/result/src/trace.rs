@@ -1,11 +1,11 @@
-//! `flashlane.trace/1`: what a recorded trace holds.
+//! `flashlane.trace/1`: statistics of a recorded trace.
 
 use crate::ordered::Ordered;
 use crate::{Common, Kind, Warning};
 use flashlane_base::Latency;
 use serde::{Deserialize, Serialize};
 
-/// What [`TraceResult::schema`] says.
+/// Value of [`TraceResult::schema`].
 pub const TRACE_SCHEMA: &str = "flashlane.trace/1";
 
 /// A trace.
@@ -13,75 +13,75 @@ pub const TRACE_SCHEMA: &str = "flashlane.trace/1";
 pub struct TraceResult {
     /// Always [`TRACE_SCHEMA`].
     pub schema: String,
-    /// The file, as it was named.
+    /// File name as given.
     pub trace: String,
-    /// Its format.
+    /// Format of the trace.
     pub format: String,
-    /// The unit of its time stamps.
+    /// Unit of the time stamps.
     #[serde(default)]
     pub time_unit: Option<String>,
-    /// How it writes reads, writes and whatever else it has.
+    /// Codes of reads, writes and other operations.
     #[serde(default)]
     pub codes: Option<String>,
-    /// `gz`, `xz` or `zst`; `null` where it is plain.
+    /// `gz`, `xz` or `zst`; `null` if not compressed.
     pub compression: Option<String>,
     /// Lines of text, or events of a binary trace.
     pub lines: u64,
     /// Requests.
     pub requests: u64,
-    /// Lines that are no request and need not be.
+    /// Lines that validly contain no request.
     pub skipped: u64,
-    /// Lines that should be a request and are not.
+    /// Lines that are not valid requests.
     pub refused: u64,
     /// The first of these.
     pub refusals: Vec<RefusalRow>,
-    /// Whether the last line has no end, and may have been cut.
+    /// Whether the last line has no line end, and may be truncated.
     pub ends_inside_line: bool,
-    /// Where time runs backwards; `null` where it does not.
+    /// Backward time stamps; `null` if there are none.
     pub backward: Option<BackwardRow>,
     /// Seconds from the first request to the last.
     pub span_s: f64,
     /// Bytes of all requests.
     pub transferred_bytes: u64,
-    /// By operation, of those that occurred.
+    /// Shares by operation, for operations that occurred.
     pub operations: Ordered<ShareRow>,
     /// Requests by length.
     pub sizes: Vec<SizeRow>,
-    /// Share of the requests with data that begin where the device's request before them ends.
+    /// Share of the requests with data that begin at the end of the device's previous request.
     pub sequential_share: f64,
-    /// The end of the request that reaches furthest.
+    /// Highest end of any request.
     pub highest_bytes: u64,
-    /// Bytes that are touched at all, in whole granules.
+    /// Bytes accessed at least once, in whole granules.
     pub footprint_bytes: u64,
-    /// The granule.
+    /// Size of a granule.
     pub granule_bytes: u64,
     /// Times from request to request.
     pub between_ns: Latency,
-    /// How long requests took when they were recorded; `null` where the trace does not say.
+    /// Recorded durations of requests; `null` where the trace has none.
     pub took_ns: Option<Latency>,
-    /// The trace's devices.
+    /// Devices of the trace.
     pub devices: Vec<TraceDeviceRow>,
     /// Doubts about the trace.
     pub warnings: Vec<Warning>,
-    /// Why it was not read to its end; `null` where it was.
+    /// Why it was not read to its end; `null` if it was.
     pub partial: Option<String>,
 }
 
-/// A line that should be a request and is not.
+/// A line that is not a valid request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusalRow {
-    /// Its number, from 1.
+    /// Line number, from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// Why it is refused.
     pub message: String,
 }
 
-/// Where time runs backwards.
+/// Backward time stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackwardRow {
-    /// Requests that are earlier than one that stands before them.
+    /// Requests with an earlier time stamp than one before them.
     pub requests: u64,
-    /// The first one's line.
+    /// Line of the first one.
     pub first_line: u64,
     /// The longest step back.
     pub longest_ns: u64,
@@ -92,20 +92,20 @@ pub struct BackwardRow {
 pub struct ShareRow {
     /// Requests.
     pub requests: u64,
-    /// Their bytes.
+    /// Bytes of these requests.
     pub transferred_bytes: u64,
-    /// The shortest.
+    /// Shortest request.
     pub shortest_bytes: u64,
-    /// The longest.
+    /// Longest request.
     pub longest_bytes: u64,
-    /// Requests that had to be durable.
+    /// Durable requests.
     pub durable: u64,
 }
 
-/// Requests of about one length.
+/// Requests in a range of lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SizeRow {
-    /// They are at most this long, and longer than half of it.
+    /// Greatest length of the range; the lengths are above half of it.
     pub at_most_bytes: u64,
     /// Reads.
     pub reads: u64,
@@ -116,11 +116,11 @@ pub struct SizeRow {
 /// A device of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceDeviceRow {
-    /// Its number.
+    /// Number in the trace.
     pub number: u32,
-    /// Its name, where the trace has one.
+    /// Name, if the trace has one.
     pub name: Option<String>,
-    /// Its requests.
+    /// Number of its requests.
     pub requests: u64,
 }
 

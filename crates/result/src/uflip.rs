@@ -1,64 +1,63 @@
-//! `flashlane.uflip/1`: the nine micro-benchmarks of uFLIP (CIDR 2009) on one device, and what they say of it.
+//! `flashlane.uflip/1`: results of the nine micro-benchmarks of uFLIP (CIDR 2009) on one device.
 
 use crate::run::DeviceRow;
 use crate::{Figure, Machine, Warning};
 use serde::{Deserialize, Serialize};
 
-/// What [`UflipResult::schema`] says.
+/// Value of [`UflipResult::schema`].
 pub const UFLIP_SCHEMA: &str = "flashlane.uflip/1";
 
-/// A drive, benchmarked.
+/// Results of a drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UflipResult {
     /// Always [`UFLIP_SCHEMA`].
     pub schema: String,
-    /// The program's version.
+    /// Version of the program.
     pub version: String,
     /// The device.
     pub device: DeviceRow,
-    /// How much was measured: `quick`, `normal`, `full`.
+    /// Effort: `quick`, `normal`, `full`.
     pub mode: String,
-    /// The root of all randomness.
+    /// Root seed.
     pub seed: u64,
-    /// The part of the device that was used, from its beginning.
+    /// Bytes of the device used, from its beginning.
     pub area_bytes: u64,
-    /// The share of the mean within which its confidence interval was to lie.
+    /// Planned half width of confidence intervals, as a share of the mean.
     pub bound: f64,
-    /// The drive in one row.
+    /// The drive's row of the paper's Table 3.
     pub characteristics: Characteristics,
     /// The paper's seven design hints for this drive.
     pub hints: Vec<Hint>,
-    /// The states that were enforced: the first before all else, the others when the room for sequential writes had run
-    /// out.
+    /// States enforced: the first at the beginning, the others when the space for sequential writes was used up.
     pub states: Vec<Enforcement>,
     /// Start-up and period of each baseline.
     pub phases: Vec<BaselinePhases>,
-    /// How far apart runs stood, and why.
+    /// Pause between runs, and its determination.
     pub pause: Interference,
-    /// I/Os in all.
+    /// Total I/Os.
     pub ios: u64,
-    /// Bytes written in all.
+    /// Total bytes written.
     pub written_bytes: u64,
-    /// How long all of it took, in seconds of the device's time.
+    /// Total device time, in seconds.
     pub elapsed_s: f64,
-    /// The median over all experiments of how far their repetitions are apart, as a share of their mean.
+    /// Median over all experiments of the range of their repetitions, as a share of their mean.
     pub spread: Option<f64>,
-    /// Steps that were taken from the journal of a run that had been stopped.
+    /// Steps read from the journal of a stopped run.
     #[serde(default)]
     pub resumed_steps: u64,
-    /// What the measuring itself costs an I/O, one at a time, over a device that does nothing.
+    /// Cost of measuring per I/O at depth 1, measured with a null device.
     #[serde(default)]
     pub harness_ns_per_request: Option<f64>,
-    /// Every run.
+    /// All runs.
     pub runs: Vec<RunRow>,
     /// Doubts about the result.
     pub warnings: Vec<Warning>,
-    /// Why the benchmark ended before its end; `null` where it did not.
+    /// Why the benchmark ended early; `null` if it did not.
     pub partial: Option<String>,
-    /// What a report draws.
+    /// Figures of the report.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// Drive and system, of a real device.
+    /// Drive and system of a real device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
 }
@@ -66,36 +65,36 @@ pub struct UflipResult {
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRow {
-    /// Its experiment's name and its repetition.
+    /// Name of the experiment and repetition.
     pub id: String,
     /// The micro-benchmark; `null` for the long runs of the methodology.
     pub benchmark: Option<Benchmark>,
-    /// Its pattern, as people write it: `SR`, `SR/RW`.
+    /// Name of the pattern: `SR`, `SR/RW`.
     pub baseline: String,
-    /// Its baseline, or the first of two.
+    /// Baseline, or the first of two.
     pub first: Baseline,
-    /// The second, where two take turns.
+    /// Second baseline, if two alternate.
     pub second: Option<Baseline>,
-    /// The parameter's name.
+    /// Name of the parameter.
     pub parameter: String,
-    /// Its value.
+    /// Value of the parameter.
     pub value: i64,
-    /// Its unit: `B`, `ns`, or nothing.
+    /// Unit of the parameter: `B`, `ns`, or empty.
     pub unit: String,
-    /// Which of the repetitions, from 1.
+    /// Repetition, from 1.
     pub repetition: u32,
-    /// I/Os at its beginning that do not count.
+    /// I/Os ignored at the beginning.
     pub ignored: u64,
-    /// I/Os that do.
+    /// I/Os counted.
     pub count: u64,
-    /// Their response times.
+    /// Response times of the I/Os counted.
     #[serde(flatten)]
     pub summary: Summary,
-    /// How long the run took, in nanoseconds.
+    /// Duration of the run, in nanoseconds.
     pub elapsed_ns: u64,
-    /// Its first single I/O among all that are kept, the ignored ones included …
+    /// Index of its first sample, the ignored I/Os included.
     pub first_sample: u64,
-    /// … and how many it has.
+    /// Number of its samples.
     pub samples: u64,
 }
 
@@ -110,17 +109,17 @@ pub struct Summary {
     pub max_ns: u64,
     /// Standard deviation.
     pub sd_ns: f64,
-    /// Half of the I/Os take no longer.
+    /// Median.
     pub p50_ns: u64,
-    /// 99 of 100 take no longer.
+    /// 99th percentile.
     pub p99_ns: u64,
-    /// 999 of 1,000 take no longer.
+    /// 99.9th percentile.
     pub p999_ns: u64,
-    /// Half the width of the mean's 95% confidence interval, as a share of the mean; none for under 512 I/Os.
+    /// Half width of the mean's 95% confidence interval, as a share of the mean; `None` for under 512 I/Os.
     pub confidence: Option<f64>,
 }
 
-/// A drive's row. What was not measured, or has no effect, is none.
+/// A drive's row of the paper's Table 3. Values not measured, or without effect, are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Characteristics {
     /// Sequential reads of 32 KiB, in milliseconds.
@@ -131,70 +130,70 @@ pub struct Characteristics {
     pub sw_ms: Option<f64>,
     /// Random writes.
     pub rw_ms: Option<f64>,
-    /// Of these four, the least interval that covers the 95% confidence intervals of all repetitions.
+    /// For these four, the least interval that covers the 95% confidence intervals of all repetitions.
     #[serde(default)]
     pub intervals_ms: [Option<[f64; 2]>; 4],
-    /// The shortest measured pause with which random writes cost what sequential ones do, in milliseconds …
+    /// Shortest measured pause, in milliseconds, with which random writes cost the same as sequential ones.
     pub pause_rw_ms: Option<f64>,
-    /// … and the longest that was too short, where one was measured: the drive's own lies in between.
+    /// Longest measured pause that was too short, if any: the drive's own limit is in between.
     #[serde(default)]
     pub pause_rw_above_ms: Option<f64>,
-    /// Random writes within an area of so many MiB …
+    /// Limit of random writes to an area, in MiB.
     pub locality: Option<Reach>,
-    /// … and sequential writes to so many partitions.
+    /// Limit of sequential writes to partitions, in partitions.
     pub partitions: Option<Reach>,
     /// Writes in descending order, relative to sequential writes.
     pub reverse: Option<Effect>,
-    /// Writes to one place, relative to sequential writes.
+    /// In-place writes, relative to sequential writes.
     pub in_place: Option<Effect>,
     /// Writes with large gaps, relative to random writes.
     pub large_increment: Option<Effect>,
-    /// The row in the paper's notation: the fields above, in their order.
+    /// The fields above in the paper's notation, in order.
     pub row: Vec<String>,
-    /// Half the width of each cell's interval in percent of it, as text: `±5%`; empty where it has none, or one too
-    /// narrow to matter.
+    /// Half width of each cell's interval in percent, as text: `±5%`; empty without an interval, or where it is
+    /// negligible.
     #[serde(default)]
     pub row_intervals: Vec<String>,
 }
 
-/// How far something can go before it costs, and what it costs until then.
+/// Value up to which the cost does not rise, and the cost up to there.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reach {
-    /// The last measured value before the cost rises; none where keeping below any measured value gains nothing.
+    /// Last measured value before the cost rises; `None` where staying below a measured value gains nothing.
     pub limit: Option<f64>,
-    /// The first measured value at which it has risen: the drive's own limit is `limit` or more, and less than this.
-    /// Without a `limit`, one may lie below this, where nothing was measured. None where the cost never rose, or
-    /// where there is nothing to gain.
+    /// First measured value at which the cost has risen: the drive's own limit is at least `limit` and below this.
+    /// Without a `limit`, the drive's own may be below this, where nothing was measured. `None` where the cost never
+    /// rose, or there is nothing to gain.
     #[serde(default)]
     pub rises_at: Option<f64>,
-    /// The greatest cost up to there, relative to sequential writes.
+    /// Greatest cost up to the limit, relative to sequential writes.
     pub cost: f64,
-    /// Whether the cost never rose as far as was measured.
+    /// Whether the cost did not rise at any measured value.
     pub unlimited: bool,
 }
 
-/// What something costs, relative to something else.
+/// Relative cost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
-    /// The factor.
+    /// Cost as a factor.
     pub cost: f64,
-    /// The interval that follows from those of the two means.
+    /// Interval of the factor, from those of the two means.
     #[serde(default)]
     pub interval: Option<[f64; 2]>,
 }
 
-/// A design hint and what this drive says to it.
+/// A design hint, checked on this drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hint {
-    /// Its number in the paper.
+    /// Number in the paper.
     pub number: u32,
-    /// What it says.
+    /// Text of the hint.
     pub hint: String,
-    /// Whether it holds here.
+    /// Whether it holds for this drive.
     pub verdict: Verdict,
-    /// The figures that the verdict rests on, in words.
+    /// Measurements that decide the verdict, as text.
     pub because: String,
-    /// The plots that show them.
+    /// Figures that show these measurements.
     pub figures: Vec<String>,
 }
 
@@ -202,36 +201,36 @@ pub struct Hint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It does.
+    /// It holds.
     Kept,
-    /// It does not.
+    /// It does not hold.
     Contradicted,
-    /// What it rests on was not measured.
+    /// The measurements for it are missing.
     Open,
 }
 
-/// A state that was enforced.
+/// An enforced state.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Enforcement {
-    /// How.
+    /// Method of enforcement.
     pub method: StateMethod,
-    /// The part of the device, from its beginning.
+    /// Bytes of the device, from its beginning.
     pub area_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// I/Os that wrote them.
+    /// I/Os for these writes.
     pub ios: u64,
-    /// How long it took, in nanoseconds of the device's time.
+    /// Device time, in nanoseconds.
     pub took_ns: u64,
-    /// Whether every byte was written and the last five fifths of the area went at a steady rate.
+    /// Whether every byte was written and the rate over the last five fifths of the area was steady.
     pub verified: bool,
-    /// Highest less lowest rate of these fifths, as a share of their mean.
+    /// Highest minus lowest rate of these fifths, as a share of their mean.
     pub excursion: f64,
-    /// By how much the rate changed over them, as a share of their mean.
+    /// Change of the rate over these fifths, as a share of their mean.
     pub slope: f64,
 }
 
-/// How the device is brought into a known state before anything is measured (uflip09, section 4.1).
+/// Method to bring the device into a known state before measuring (uflip09, section 4.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StateMethod {
@@ -240,54 +239,54 @@ pub enum StateMethod {
     Random,
     /// Every byte written once, in order.
     Sequential,
-    /// Not at all: what is measured depends on what was done to the device before.
+    /// None: the measurements depend on earlier writes to the device.
     AsIs,
 }
 
-/// What a long run of a baseline showed.
+/// Phases of a baseline, from a long run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BaselinePhases {
     /// The baseline.
     pub baseline: Baseline,
     /// I/Os of the run.
     pub ios: u64,
-    /// I/Os of the start-up phase; 0 where there is none.
+    /// I/Os of the start-up phase; 0 without one.
     pub startup: u64,
-    /// I/Os of one oscillation of the running phase, where it has a period.
+    /// I/Os of one oscillation of the running phase, if it has a period.
     pub period: Option<u64>,
-    /// `IOIgnore`: I/Os at the beginning of every run that do not count.
+    /// `IOIgnore`: I/Os ignored at the beginning of each run.
     pub ignored: u64,
-    /// `IOCount`: I/Os that do.
+    /// `IOCount`: I/Os counted.
     pub count: u64,
-    /// Half the width of the 95% confidence interval of the mean over the last `count` I/Os, as a share of the mean;
-    /// none where they are too few.
+    /// Half width of the 95% confidence interval of the mean over the last `count` I/Os, as a share of the mean; `None`
+    /// where they are too few.
     pub confidence: Option<f64>,
-    /// From this I/O on SNIA's steady-state rule is met; none where it never is.
+    /// First I/O from which SNIA's steady-state rule is met; `None` where it never is.
     pub steady_from: Option<u64>,
-    /// The mean response time with the start-up, in nanoseconds …
+    /// Mean response time with the start-up, in nanoseconds.
     pub mean_all_ns: f64,
-    /// … and without.
+    /// Mean response time without the start-up, in nanoseconds.
     pub mean_running_ns: f64,
-    /// The figure that shows it.
+    /// Id of its figure.
     pub figure: String,
 }
 
-/// What the experiment found.
+/// Determination of the pause between runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interference {
     /// Random writes of the batch.
     pub writes: u64,
     /// Sequential reads before it.
     pub reads_before: u64,
-    /// Sequential reads behind it.
+    /// Sequential reads after it.
     pub reads_after: u64,
-    /// Of these, so many from the first on were disturbed.
+    /// Number of these, from the first on, that were disturbed.
     pub affected_reads: u64,
-    /// How long these took, in nanoseconds.
+    /// Duration of the disturbed reads, in nanoseconds.
     pub affected_ns: u64,
     /// Whether the disturbance had ended before the last read.
     pub ended: bool,
-    /// The pause between runs that follows, in nanoseconds: over-estimated on purpose.
+    /// Resulting pause between runs, in nanoseconds, over-estimated on purpose.
     pub pause_ns: u64,
 }
 
@@ -311,7 +310,7 @@ impl Baseline {
     /// The sequential ones.
     pub const SEQUENTIAL: [Self; 2] = [Self::Sr, Self::Sw];
 
-    /// The paper's name of it: `SR`.
+    /// Returns the paper's name: `SR`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sr => "SR",
@@ -321,12 +320,12 @@ impl Baseline {
         }
     }
 
-    /// Whether it writes.
+    /// Returns whether it writes.
     pub fn writes(self) -> bool {
         matches!(self, Self::Sw | Self::Rw)
     }
 
-    /// Whether it is sequential.
+    /// Returns whether it is sequential.
     pub fn is_sequential(self) -> bool {
         matches!(self, Self::Sr | Self::Sw)
     }
@@ -336,19 +335,19 @@ impl Baseline {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Benchmark {
-    /// How large an I/O is.
+    /// Size of I/Os.
     Granularity,
-    /// How far an I/O stands off its alignment.
+    /// Offset of I/Os from their alignment.
     Alignment,
-    /// How much of the device is used.
+    /// Size of the area used.
     Locality,
-    /// How many sequential streams take turns.
+    /// Number of interleaved sequential streams.
     Partitioning,
-    /// How far each I/O is from the one before.
+    /// Distance of successive I/Os.
     Order,
-    /// How many processes do the same.
+    /// Number of processes with the same pattern.
     Parallelism,
-    /// How two baselines take turns.
+    /// Ratio of two alternating baselines.
     Mix,
     /// A pause after each I/O.
     Pause,
@@ -370,7 +369,7 @@ impl Benchmark {
         Self::Bursts,
     ];
 
-    /// Its name, small: `granularity`.
+    /// Returns its name in lower case: `granularity`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Granularity => "granularity",
@@ -385,7 +384,7 @@ impl Benchmark {
         }
     }
 
-    /// What it varies.
+    /// Returns the parameter that it varies.
     pub fn parameter(self) -> Parameter {
         let (name, unit) = match self {
             Self::Granularity => ("IOSize", "B"),
@@ -405,9 +404,9 @@ impl Benchmark {
 /// The parameter that a micro-benchmark varies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// The paper's name of it.
+    /// The paper's name.
     pub name: &'static str,
-    /// Its unit: `B`, `ns`, or nothing for a plain number.
+    /// Unit: `B`, `ns`, or empty for a plain number.
     pub unit: &'static str,
 }
 

@@ -1,10 +1,10 @@
-//! `flashlane.uflip-plan/1`: what uFLIP would do to a device, and what that would cost.
+//! `flashlane.uflip-plan/1`: the I/O that uFLIP would issue to a device, and its cost.
 
 use crate::uflip::Benchmark;
 use crate::{Common, Kind, Warning};
 use serde::{Deserialize, Serialize};
 
-/// What [`UflipPlan::schema`] says.
+/// Value of [`UflipPlan::schema`].
 pub const UFLIP_PLAN_SCHEMA: &str = "flashlane.uflip-plan/1";
 
 /// A plan. I/Os are counted with runs of the paper's lengths.
@@ -16,48 +16,48 @@ pub struct UflipPlan {
     pub device: PlannedDevice,
     /// How much would be measured: `quick`, `normal`, `full`.
     pub mode: String,
-    /// The part of the device that would be used, from its beginning.
+    /// Bytes of the device that would be used, from its beginning.
     pub area_bytes: u64,
     /// The micro-benchmarks.
     pub benchmarks: Vec<PlannedBenchmark>,
-    /// All of them with the methodology.
+    /// Total, including the methodology.
     pub total: Estimate,
-    /// How often the device's capacity would be written.
+    /// Bytes to write, in multiples of the device's capacity.
     pub device_writes: f64,
-    /// The share of its rated endurance, where that is known.
+    /// Share of the rated endurance, if known.
     pub endurance_share: Option<f64>,
-    /// What a random read of 32 KiB takes now.
+    /// Measured time of a random read of 32 KiB.
     pub random_read_ns: f64,
-    /// The time to expect if every I/O took as long, and the pauses.
+    /// Estimated time with every I/O as slow as such a read, plus pauses.
     pub expected_s: f64,
-    /// Doubts about what would be measured.
+    /// Doubts about the planned measurement.
     pub warnings: Vec<Warning>,
-    /// Always `null`: nothing is done that could end early.
+    /// Always `null`: a plan cannot end early.
     pub partial: Option<String>,
 }
 
 /// The device of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedDevice {
-    /// The spec or path it was opened by.
+    /// The spec or path given.
     pub name: String,
-    /// Bytes that can be addressed.
+    /// Addressable bytes.
     pub capacity_bytes: u64,
     /// Whether its time is simulated.
     pub simulated: bool,
 }
 
-/// What a micro-benchmark would cost.
+/// Planned cost of a micro-benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedBenchmark {
-    /// What it would cost.
+    /// Estimated cost.
     #[serde(flatten)]
     pub estimate: Estimate,
-    /// Which one.
+    /// The micro-benchmark.
     pub benchmark: Benchmark,
 }
 
-/// What a plan costs, or a part of it.
+/// Cost of a plan, or a part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// Runs.
@@ -68,7 +68,7 @@ pub struct Estimate {
     pub read_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// How often the state is enforced.
+    /// Number of state enforcements.
     pub enforcements: u64,
     /// Time spent in pauses, in nanoseconds.
     pub paused_ns: u64,

@@ -1,21 +1,21 @@
-//! A doubt about a result, as it is kept and shown.
+//! Warnings in results.
 
 use serde::{Deserialize, Serialize};
 
-/// A doubt about a result. What raises it is a typed doubt of those who measured; this is what travels with the result.
+/// A warning about a result, converted from a typed doubt of the measurement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
-    /// Short and stable, for programs.
+    /// Short, stable code for programs.
     pub code: String,
-    /// For people.
+    /// Message for the reader.
     pub message: String,
-    /// Of a device with blocks: the erase units that it is about.
+    /// For devices that store blocks: the erase units concerned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub units: Vec<String>,
 }
 
 impl Warning {
-    /// A warning of this code that says `message`.
+    /// Creates a warning.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into(), units: Vec::new() }
     }
