@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_are_skipped_and_added_ones_may_lack() {
+    fn unknown_fields_are_skipped_and_defaults_applied() {
         let row = json!({ "state": "done", "counts": { "a": 7 }, "share": 1, "later": [{}] });
         let sample: Sample = read(&json!({ "rows": [row], "new": { "deep": [1] } })).unwrap();
         assert_eq!(sample.added, None);
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn not_a_number_comes_back_from_null() {
+    fn null_reads_as_not_a_number() {
         let row: Row = read(&json!({ "state": "done", "counts": {}, "share": f64::NAN })).unwrap();
         assert!(row.share.is_nan());
         for number in [json!(null), json!(1), json!(2.5)] {
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn points_without_a_coordinate_are_left_out() {
+    fn points_with_a_null_coordinate_are_dropped() {
         let axis = json!({ "label": "x", "unit": "" });
         let points = json!([[1, null], [2, 3.5]]);
         let figure = json!({ "id": "x", "title": "t", "x": axis, "y": axis,
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_value_is_quoted_in_part() {
+    fn long_value_is_quoted_in_part() {
         let error = read::<Sample>(&json!({ "rows": "é".repeat(1000) })).unwrap_err().to_string();
         assert!(error.len() < 300 && error.contains("é…, where a list"), "{error}");
     }
