@@ -1,15 +1,15 @@
-//! The latency of many requests: a high-dynamic-range histogram for the tail, exact sums for the moments.
+//! Latencies of many requests: a high-dynamic-range histogram for quantiles, exact sums for the moments.
 //!
-//! The histogram keeps three significant digits of every latency, so a quantile is within 0.1% of a sample. It grows
-//! with the longest: to 0.2 MB for seconds, half a megabyte for centuries. A coarse one keeps one digit in some
-//! kilobytes, where there are many of them. Minimum, maximum, mean and standard deviation are exact in both.
+//! The histogram keeps three significant digits of each latency, so a quantile is within 0.1% of a sample. Its memory
+//! depends on the longest latency: 0.2 MB for seconds, half a megabyte for centuries. A coarse histogram keeps one
+//! digit in some kilobytes, where many are needed. Minimum, maximum, mean and standard deviation are exact in both.
 
 use crate::time::Duration;
 
-/// Requests that lie beyond a percentile where it is shown: with fewer it is hardly more than one of them.
+/// Fewest requests beyond a percentile that is shown: with fewer it is hardly more than a single request.
 pub const BEYOND: u64 = 10;
 
-/// The number of requests of which [`BEYOND`] lie beyond the quantile `q` (0 to 1, in steps of 0.0001).
+/// Returns the number of requests of which [`BEYOND`] lie beyond the quantile `q` (0 to 1, in steps of 0.0001).
 pub fn requests_needed(q: f64) -> u64 {
     let beyond = ((1.0 - q) * 10_000.0).round().max(1.0) as u64;
     (10_000 * BEYOND).div_ceil(beyond)
@@ -25,24 +25,24 @@ pub struct Histogram {
     max_ns: u64,
 }
 
-/// What a histogram says, in nanoseconds. All zero where nothing was recorded.
+/// Statistics of a histogram, in nanoseconds. All zero for an empty one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Latency {
     /// Shortest.
     pub min: f64,
     /// Arithmetic mean, exact.
     pub mean: f64,
-    /// Standard deviation of the samples about their mean.
+    /// Standard deviation of the samples.
     pub stddev: f64,
     /// Median.
     pub p50: f64,
-    /// 90% of the requests took no longer.
+    /// 90th percentile.
     pub p90: f64,
-    /// 99% of the requests took no longer.
+    /// 99th percentile.
     pub p99: f64,
-    /// 99.9% of the requests took no longer.
+    /// 99.9th percentile.
     pub p999: f64,
-    /// 99.99% of the requests took no longer.
+    /// 99.99th percentile.
     #[serde(default)]
     pub p9999: f64,
     /// Longest.
@@ -50,18 +50,18 @@ pub struct Latency {
 }
 
 impl Histogram {
-    /// An empty histogram.
+    /// Creates an empty histogram.
     pub fn new() -> Self {
         Self::with_digits(3)
     }
 
-    /// An empty histogram of one significant digit: its quantiles are at most 6.25% too long.
+    /// Creates an empty histogram of one significant digit: its quantiles are at most 6.25% too high.
     pub fn coarse() -> Self {
         Self::with_digits(1)
     }
 
     fn with_digits(digits: u8) -> Self {
-        // It grows with the longest latency: most runs have many histograms, and none of them lasts hours.
+        // It grows with the longest latency: most runs have many histograms, and no latencies of hours.
         let counts = hdrhistogram::Histogram::new(digits).expect("the library accepts one digit and three");
         Self { counts, sum_ns: 0, sum_squares_ns2: 0.0, min_ns: u64::MAX, max_ns: 0 }
     }
@@ -77,7 +77,7 @@ impl Histogram {
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// Adds all that `other` recorded.
+    /// Adds all latencies of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.counts.add(&other.counts).expect("the histogram grows as far as any");
         self.sum_ns += other.sum_ns;
@@ -86,36 +86,36 @@ impl Histogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// How many were recorded.
+    /// Number of latencies recorded.
     pub fn len(&self) -> u64 {
         self.counts.len()
     }
 
-    /// Whether nothing was recorded.
+    /// Returns whether no latency was recorded.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
-    /// Mean in nanoseconds; zero where nothing was recorded.
+    /// Mean in nanoseconds; zero for an empty histogram.
     pub fn mean_ns(&self) -> f64 {
         if self.is_empty() { 0.0 } else { self.sum_ns as f64 / self.len() as f64 }
     }
 
-    /// The latency that a share `q` (0 to 1) of the requests did not exceed, in nanoseconds.
+    /// Returns the quantile `q` (0 to 1) in nanoseconds; zero for an empty histogram.
     pub fn quantile_ns(&self, q: f64) -> f64 {
         if self.is_empty() {
             return 0.0;
         }
-        // A bucket's upper edge may lie beyond the longest sample.
+        // A bucket's upper edge can exceed the longest sample.
         (self.counts.value_at_quantile(q).min(self.max_ns)).max(self.min_ns) as f64
     }
 
-    /// Non-empty buckets as (upper edge in ns, count), shortest first: what a distribution is drawn from.
+    /// Returns the non-empty buckets as (upper edge in ns, count), shortest first, for drawing a distribution.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.counts.iter_recorded().map(|b| (b.value_iterated_to(), b.count_at_value()))
     }
 
-    /// Everything a result reports.
+    /// Returns all statistics.
     pub fn latency(&self) -> Latency {
         if self.is_empty() {
             return Latency::default();
@@ -194,12 +194,12 @@ mod tests {
             }
             assert_eq!(histogram.latency().max, u64::MAX as f64);
             assert_eq!(histogram.buckets().count(), lengths.len());
-            // A histogram grows for what another has seen, too.
+            // A histogram also grows in a merge.
             let mut merged = make();
             merged.merge(&histogram);
             assert_eq!(merged.latency(), histogram.latency());
         }
-        // An overloaded drive after six hours: no quantile lies below its sample.
+        // An overloaded drive after hours: no quantile is below its sample.
         let mut histogram = Histogram::new();
         for hour in 1..=10 {
             histogram.record(Duration::from_s(hour * 3600));

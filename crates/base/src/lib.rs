@@ -1,6 +1,6 @@
-//! Units, time, seeded randomness and histograms: what every other crate counts in. And the one way to write a file.
+//! Units, time, operations, seeded randomness and histograms, used by all other crates.
 //!
-//! Nothing here knows of devices. Everything but files is plain data, the same on every machine.
+//! Plain data without devices or files, the same on every machine.
 
 pub mod histogram;
 mod operation;

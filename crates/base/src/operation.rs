@@ -1,19 +1,19 @@
-//! What a request does: the one list of operations that workloads, devices and traces share.
+//! Operations, shared by workloads, devices and traces.
 
 use std::fmt;
 
-/// What a request does.
+/// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// Fetch bytes.
+    /// Reads data.
     Read,
-    /// Store bytes.
+    /// Writes data.
     Write,
-    /// Tell the device that bytes are no longer needed; they read as zeros or as before.
+    /// Discards data, which then reads as zeros or as before.
     Trim,
-    /// Make every write that completed before durable.
+    /// Makes all previously completed writes durable.
     Flush,
-    /// Return an erase unit to the erased state.
+    /// Erases an erase unit.
     Erase,
 }
 

@@ -1,8 +1,8 @@
-//! Seeded randomness: named, portable, never from the system.
+//! Seeded randomness: named, portable, independent of the system.
 //!
-//! A run has one root seed. Each component takes a source by its own *name*, so that adding a component or
-//! building two in another order changes nobody else's numbers (habit: SlateDB's deterministic simulation).
-//! The generator is xoshiro256++ (Blackman and Vigna, 2019), seeded through SplitMix64.
+//! A run has one root seed. Each component derives a source by its own *name*, so that adding a component or building
+//! two in another order does not change the numbers of others (as in SlateDB's deterministic simulation). The generator
+//! is xoshiro256++ (Blackman and Vigna, 2019), seeded through SplitMix64.
 
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -12,9 +12,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// The seed of the component called `name`; the same name always gives the same seed.
+    /// Returns the seed of the component `name`, always the same for a name.
     pub fn derive(self, name: &str) -> Self {
-        // FNV-1a over the name, then one SplitMix64 step so that neighbouring root seeds part completely.
+        // FNV-1a over the name, then one SplitMix64 step so that neighbouring root seeds diverge completely.
         let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ self.0;
         for byte in name.bytes() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -25,12 +25,12 @@ impl Seed {
         Self(z ^ (z >> 31))
     }
 
-    /// The seed of the `index`-th of several like components.
+    /// Returns the seed of component `index` of several of the same name.
     pub fn derive_nth(self, name: &str, index: u64) -> Self {
         Self(self.derive(name).0 ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15)).derive(name)
     }
 
-    /// A random source that starts at this seed.
+    /// Creates a random source from this seed.
     pub fn source(self) -> Random {
         Random(Xoshiro256PlusPlus::seed_from_u64(self.0))
     }
@@ -41,34 +41,34 @@ impl Seed {
 pub struct Random(Xoshiro256PlusPlus);
 
 impl Random {
-    /// 64 random bits.
+    /// Returns 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// A number in `0..bound`. Requires: `bound > 0`.
+    /// Returns a number in `0..bound`. Requires: `bound > 0`.
     ///
     /// Multiply and shift (Lemire 2019) without the rejection step: the bias is below `bound / 2^64`.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
-        debug_assert!(bound > 0, "no number lies below zero");
+        debug_assert!(bound > 0, "no number is below zero");
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// A number in `0.0..1.0`.
+    /// Returns a number in `0.0..1.0`.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// True with probability `p`.
+    /// Returns true with probability `p`.
     #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
 
-    /// An exponentially distributed number with the given mean.
+    /// Returns an exponentially distributed number with the given mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.unit()).ln()
     }
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_stream_is_pinned() {
-        // These numbers are part of every saved result: a change of generator must be seen.
+        // A stream depends on seed and name only.
         let mut source = Seed(42).derive("test").source();
         let first: Vec<u64> = (0..3).map(|_| source.bits()).collect();
         let again: Vec<u64> = {

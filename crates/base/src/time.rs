@@ -1,7 +1,7 @@
 //! Whole nanoseconds, virtual or monotonic.
 //!
-//! `std::time` is not used for model time: its `Instant` cannot be made from a number, and twelve bytes with a
-//! range check on every sum are too much for a value that is added a hundred million times a run.
+//! `std::time` is not used for model time: its `Instant` cannot be made from a number, and twelve bytes with a range
+//! check on every sum cost too much for a value added a hundred million times per run.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub};
@@ -15,12 +15,12 @@ pub struct Instant(u64);
 pub struct Duration(u64);
 
 impl Instant {
-    /// The moment the device began.
+    /// The time when the device began.
     pub const ZERO: Self = Self(0);
-    /// After every event: "wait for as long as it takes".
+    /// Later than every event, to wait without a limit.
     pub const FAR: Self = Self(u64::MAX);
 
-    /// The point `ns` nanoseconds after the device began.
+    /// Returns the point `ns` nanoseconds after the device began.
     pub const fn from_ns(ns: u64) -> Self {
         Self(ns)
     }
@@ -30,7 +30,7 @@ impl Instant {
         self.0
     }
 
-    /// The time since `earlier`; zero where `earlier` is later.
+    /// Returns the time since `earlier`; zero where `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
@@ -60,12 +60,12 @@ impl Duration {
         Self(s * 1_000_000_000)
     }
 
-    /// The nearest whole nanosecond to `s` seconds; zero for a negative number or not-a-number.
+    /// Rounds `s` seconds to whole nanoseconds; zero for a negative number or not-a-number.
     pub fn from_s_f64(s: f64) -> Self {
         Self((s * 1e9).round() as u64)
     }
 
-    /// How long `bytes` take at `bytes_per_s`, rounded up; zero at an unlimited (zero) rate.
+    /// Returns the transfer time of `bytes` at `bytes_per_s`, rounded up; zero at an unlimited (zero) rate.
     pub const fn of_transfer(bytes: u64, bytes_per_s: u64) -> Self {
         if bytes_per_s == 0 {
             return Self(0);
@@ -88,12 +88,12 @@ impl Duration {
         self.0 as f64 / 1e3
     }
 
-    /// Whether this is no time at all.
+    /// Returns whether the duration is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// The difference, or zero where `other` is longer.
+    /// Returns the difference, or zero where `other` is longer.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -128,7 +128,7 @@ impl AddAssign for Duration {
 impl Sub for Duration {
     type Output = Duration;
     fn sub(self, d: Duration) -> Duration {
-        debug_assert!(self.0 >= d.0, "a length of time cannot be negative");
+        debug_assert!(self.0 >= d.0, "a duration cannot be negative");
         Duration(self.0.saturating_sub(d.0))
     }
 }
@@ -148,8 +148,8 @@ impl Div<u64> for Duration {
 }
 
 impl fmt::Display for Duration {
-    /// The largest unit in which at least one whole stands, with three significant digits at most; as `{:#}` with all
-    /// digits that it has. Microseconds are `µs` wherever they are printed; `us` is how settings are typed.
+    /// Formats the duration in the largest unit with a value of at least one, with up to three significant digits; with
+    /// `{:#}` all digits. Printed microseconds are `µs`; settings use `us`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (places, unit) = match self.0 {
             0..1_000 => return write!(f, "{} ns", self.0),

@@ -1,23 +1,22 @@
-//! Sizes, times, rates, shares and counts as people write them: `4k`, `1GiB`, `250us`, `40MB/s`, `15%`, `1M`.
+//! Parses and formats sizes, times, rates, shares and counts: `4k`, `1GiB`, `250us`, `40MB/s`, `15%`, `1M`.
 //!
-//! A number without a unit is refused wherever a unit is meant, and the refusal says what was given and what
-//! would do. `k`, `m`, `g`, `t` and `KiB` … are powers of 1024 (as fio and dd read them); `KB`, `MB`, `GB`, `TB`
-//! are powers of 1000 (as drives are sold).
+//! A number without a unit is refused where a unit is required, with the value given and examples. `k`, `m`, `g`, `t`
+//! and `KiB` … are powers of 1024 (as in fio and dd); `KB`, `MB`, `GB`, `TB` are powers of 1000 (as drives are sold).
 
 use crate::time::Duration;
 use std::fmt;
 
-/// Why a quantity could not be read.
+/// Error of an invalid quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{given}' is not {what}: {reason}; write it like {example}")]
 pub struct UnitError {
-    /// The text as it was given.
+    /// The text given.
     pub given: String,
-    /// What was expected, with its article: `a size`.
+    /// The quantity expected, with its article: `a size`.
     pub what: &'static str,
-    /// What is wrong with it.
+    /// Why it is invalid.
     pub reason: String,
-    /// Some that would do.
+    /// Valid examples.
     pub example: &'static str,
 }
 
@@ -82,7 +81,7 @@ impl Kind {
         UnitError { given: given.into(), what: self.what, reason: reason.to_string(), example: self.example }
     }
 
-    /// The number and its scale; the caller decides on rounding and range.
+    /// Returns the number and the scale of its unit; the caller checks rounding and range.
     fn parse(&self, given: &str) -> Result<(f64, f64), UnitError> {
         let text = given.trim();
         let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
@@ -105,7 +104,7 @@ impl Kind {
         }
     }
 
-    /// A whole number of the smallest unit.
+    /// Parses a whole number of the smallest unit.
     fn whole(&self, given: &str) -> Result<u64, UnitError> {
         let (value, scale) = self.parse(given)?;
         let product = value * scale;
@@ -119,23 +118,23 @@ impl Kind {
     }
 }
 
-/// What a number can be of.
+/// A quantity that a number can measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// Of bytes.
+    /// Bytes.
     Size,
-    /// Of nanoseconds.
+    /// Nanoseconds.
     Time,
-    /// Of bytes a second.
+    /// Bytes per second.
     Rate,
-    /// Of the whole, written in percent.
+    /// Share of a whole, written in percent.
     Share,
-    /// Of things.
+    /// Plain count.
     Count,
 }
 
 impl Quantity {
-    /// All of them. Where a unit suits several (`s` is a second and a sector), the likelier comes first.
+    /// All quantities. Where a unit is ambiguous (`s` is a second and a sector), the likelier quantity comes first.
     pub const ALL: [Self; 5] = [Self::Time, Self::Size, Self::Rate, Self::Share, Self::Count];
 
     fn kind(self) -> &'static Kind {
@@ -148,19 +147,19 @@ impl Quantity {
         }
     }
 
-    /// What it is called, with its article: `a size`.
+    /// Returns its name with its article: `a size`.
     pub fn what(self) -> &'static str {
         self.kind().what
     }
 
-    /// How many bytes, nanoseconds, bytes a second, wholes or things a `unit` has; `None` where it is no unit of this
-    /// quantity. The unit of a count may be empty.
+    /// Returns the scale of a `unit` in bytes, nanoseconds, bytes per second, wholes or items; `None` where it is not a
+    /// unit of this quantity. The unit of a count may be empty.
     pub fn scale(self, unit: &str) -> Option<f64> {
         let unit = unit.to_lowercase();
         self.kind().units.iter().find(|(name, _)| *name == unit).map(|&(_, scale)| scale)
     }
 
-    /// A number of this quantity, in bytes, nanoseconds, bytes a second, wholes or things; not necessarily whole.
+    /// Parses a number in bytes, nanoseconds, bytes per second, wholes or items; not necessarily whole.
     ///
     /// # Errors
     /// [`UnitError`] where the unit is missing or unknown.
@@ -169,23 +168,23 @@ impl Quantity {
     }
 }
 
-/// A size in bytes: `512B`, `4k`, `4KiB`, `32GB`, `8 sectors`.
+/// Parses a size in bytes: `512B`, `4k`, `4KiB`, `32GB`, `8 sectors`.
 ///
 /// # Errors
-/// [`UnitError`] where the unit is missing or unknown, or the size is no whole number of bytes below 9e18.
+/// [`UnitError`] where the unit is missing or unknown, or the size is not a whole number of bytes below 9e18.
 pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     SIZE.whole(text)
 }
 
-/// A time: `25us`, `1.5ms`, `30s`; to whole nanoseconds.
+/// Parses a time to whole nanoseconds: `25us`, `1.5ms`, `30s`.
 ///
 /// # Errors
-/// [`UnitError`] where the unit is missing or unknown, or the time is no whole number of nanoseconds.
+/// [`UnitError`] where the unit is missing or unknown, or the time is not a whole number of nanoseconds.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     TIME.whole(text).map(Duration::from_ns)
 }
 
-/// A rate in bytes a second: `40MB/s`.
+/// Parses a rate in bytes per second: `40MB/s`.
 ///
 /// # Errors
 /// [`UnitError`] where the unit is missing or unknown.
@@ -193,7 +192,7 @@ pub fn parse_rate(text: &str) -> Result<u64, UnitError> {
     RATE.whole(text)
 }
 
-/// A share between 0 and 1, written in percent: `15%`.
+/// Parses a share between 0 and 1, written in percent: `15%`.
 ///
 /// # Errors
 /// [`UnitError`] where the percent sign is missing or the share lies outside 0..=100%.
@@ -206,15 +205,15 @@ pub fn parse_share(text: &str) -> Result<f64, UnitError> {
     Ok(value / 100.0)
 }
 
-/// A plain count: `32`, `100k`, `1M` (powers of 1000).
+/// Parses a plain count: `32`, `100k`, `1M` (powers of 1000).
 ///
 /// # Errors
-/// [`UnitError`] where it is no whole number.
+/// [`UnitError`] where it is not a whole number.
 pub fn parse_count(text: &str) -> Result<u64, UnitError> {
     COUNT.whole(text)
 }
 
-/// A size as people write it: exact powers of 1024 where they fit (`4 KiB`), else two decimals.
+/// Formats a size in powers of 1024, with up to two decimals: `4 KiB`.
 pub fn format_bytes(bytes: u64) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut exponent = 0;
@@ -226,9 +225,9 @@ pub fn format_bytes(bytes: u64) -> String {
     format!("{} {}", text.trim_end_matches('0').trim_end_matches('.'), UNITS[exponent])
 }
 
-/// A size without rounding, in the largest power of 1024 that divides it: `1 MiB`, `1537 KiB`, `1000 B`; in powers of
-/// 1000 where that takes more than five digits and these take fewer: `32 GB`. Refusals say sizes with it, so that what
-/// was given is never shown as what is allowed.
+/// Formats a size without rounding, in the largest power of 1024 that divides it: `1 MiB`, `1537 KiB`, `1000 B`; in
+/// powers of 1000 where that takes more than five digits and these take fewer: `32 GB`. Used in refusals, so that the
+/// value given is never shown rounded to an allowed one.
 pub fn exact_bytes(bytes: u64) -> String {
     const BINARY: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     const DECIMAL: [&str; 5] = ["B", "KB", "MB", "GB", "TB"];
@@ -242,7 +241,7 @@ pub fn exact_bytes(bytes: u64) -> String {
     format!("{binary} {}", BINARY[exponent as usize])
 }
 
-/// A duration as it is typed in settings, without rounding, in the largest unit that divides it: `25us`, `1500us`, `30s`.
+/// Formats a duration for settings, without rounding, in the largest unit that divides it: `25us`, `1500us`, `30s`.
 /// [`parse_duration`] reads it back.
 pub fn typed_duration(time: Duration) -> String {
     let ns = time.as_ns();
@@ -252,7 +251,7 @@ pub fn typed_duration(time: Duration) -> String {
     format!("{}{unit}", ns / scale)
 }
 
-/// A rate in decimal megabytes a second, as papers and data sheets give it.
+/// Formats a rate in decimal megabytes or gigabytes per second, as in papers and data sheets.
 pub fn format_rate(bytes_per_s: f64) -> String {
     if bytes_per_s >= 1e9 {
         format!("{:.2} GB/s", bytes_per_s / 1e9)
@@ -310,7 +309,7 @@ mod tests {
 
     #[test]
     fn times_rates_shares_counts() {
-        // The micro sign, and the Greek letter that some keyboards give.
+        // The micro sign, and the Greek letter of some keyboards.
         for text in ["1500us", "1500\u{b5}s", "1500\u{3bc}s"] {
             assert_eq!(parse_duration(text), Ok(Duration::from_us(1500)));
         }
