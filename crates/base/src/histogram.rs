@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coarse_histogram_errs_by_a_sixteenth_at_most_and_is_exact_in_its_moments() {
+    fn coarse_quantiles_are_within_a_sixteenth() {
         let (mut fine, mut coarse) = (Histogram::new(), Histogram::coarse());
         for n in 1..=10_000_u64 {
             let latency = Duration::from_ns(n * n * 37);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn latencies_of_any_length_are_told_apart_and_all_quantiles_are_within_a_thousandth() {
+    fn latencies_of_any_length_have_accurate_quantiles() {
         for make in [Histogram::new, Histogram::coarse] {
             let mut histogram = make();
             let lengths: Vec<u64> = (0..64).map(|bit| 1 << bit).chain([u64::MAX]).collect();
@@ -209,12 +209,12 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_histogram_says_zero_and_not_infinity() {
+    fn empty_histogram_reports_zeros() {
         assert_eq!(Histogram::new().latency(), Latency::default());
     }
 
     #[test]
-    fn merging_is_recording_in_one() {
+    fn merging_equals_recording_in_one() {
         let (mut a, mut b, mut both) = (Histogram::new(), Histogram::new(), Histogram::new());
         for n in 0..100_u64 {
             let d = Duration::from_ns(n * n + 1);

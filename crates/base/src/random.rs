@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stream_is_pinned() {
+    fn stream_is_reproducible_by_seed_and_name() {
         // A stream depends on seed and name only.
         let mut source = Seed(42).derive("test").source();
         let first: Vec<u64> = (0..3).map(|_| source.bits()).collect();
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn below_stays_below_and_reaches_both_ends() {
+    fn below_is_uniform_within_its_bound() {
         let mut source = Seed(7).source();
         let mut seen = [0_u32; 10];
         for _ in 0..10_000 {

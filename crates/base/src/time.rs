@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_read_as_people_write_them() {
+    fn durations_have_three_digits_and_a_suitable_unit() {
         for (ns, text) in [
             (0, "0 ns"),
             (999, "999 ns"),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn all_digits_of_a_duration_are_shown_where_they_matter() {
+    fn alternate_format_shows_all_digits() {
         for (ns, text) in [
             (0, "0 ns"),
             (227_020, "227.02 µs"),
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_is_rounded_up_and_never_free_unless_unlimited() {
+    fn transfer_time_is_rounded_up() {
         assert_eq!(Duration::of_transfer(1, 1_000_000_000_000).as_ns(), 1);
         assert_eq!(Duration::of_transfer(4096, 40_000_000).as_ns(), 102_400);
         assert_eq!(Duration::of_transfer(4096, 0), Duration::ZERO);

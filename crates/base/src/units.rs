@@ -195,7 +195,7 @@ pub fn parse_rate(text: &str) -> Result<u64, UnitError> {
 /// Parses a share between 0 and 1, written in percent: `15%`.
 ///
 /// # Errors
-/// [`UnitError`] where the percent sign is missing or the share lies outside 0..=100%.
+/// [`UnitError`] where the percent sign is missing or the share is outside 0..=100%.
 pub fn parse_share(text: &str) -> Result<f64, UnitError> {
     let (value, _) = SHARE.parse(text)?;
     if value > 100.0 {
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_as_people_write_them() {
+    fn sizes_are_parsed() {
         for (text, bytes) in [
             ("4k", 4096),
             ("4 KiB", 4096),
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_typed_duration_is_exact_and_read_back() {
+    fn typed_duration_is_exact_and_read_back() {
         for (ns, text) in
             [(0, "0s"), (1, "1ns"), (250_000, "250us"), (1_500_000, "1500us"), (30_000_000_000, "30s")]
         {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_without_a_unit_is_refused_and_told_why() {
+    fn number_without_a_unit_is_refused_with_the_reason() {
         let error = parse_bytes("4096").unwrap_err().to_string();
         assert!(
             error.contains("'4096'") && error.contains("unit is missing") && error.contains("'4k'"),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn times_rates_shares_counts() {
+    fn times_rates_shares_and_counts_are_parsed() {
         // The micro sign, and the Greek letter of some keyboards.
         for text in ["1500us", "1500\u{b5}s", "1500\u{3bc}s"] {
             assert_eq!(parse_duration(text), Ok(Duration::from_us(1500)));
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_belongs_to_the_quantities_that_have_it() {
+    fn unit_has_a_scale_only_in_its_quantities() {
         let of =
             |unit: &str| Quantity::ALL.into_iter().filter(|q| q.scale(unit).is_some()).collect::<Vec<_>>();
         assert_eq!(of("MiB"), [Quantity::Size]);
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_sizes_are_never_rounded() {
+    fn exact_sizes_are_not_rounded() {
         for (bytes, text) in [
             (0, "0 B"),
             (1, "1 B"),
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_formatted_can_be_read_again() {
+    fn formatted_sizes_are_read_back() {
         for bytes in [0, 1, 512, 4096, 1536, 1 << 30, 3 << 40, 5 << 50, 3 << 60] {
             assert_eq!(parse_bytes(&format_bytes(bytes)), Ok(bytes));
         }
