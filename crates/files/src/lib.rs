@@ -1,6 +1,6 @@
 //! Ordinary files that are written whole or not at all.
 //!
-//! A [`WholeFile`] is written beside its path under a temporary name, synced and renamed: a crash leaves the old file
+//! A [`AtomicFile`] is written beside its path under a temporary name, synced and renamed: a crash leaves the old file
 //! or the new one, never a part. Devices, pipes and directories are refused.
 
 use std::fs::{self, File, Metadata};
@@ -11,18 +11,18 @@ use tempfile::NamedTempFile;
 
 /// A file being written. Dropped before it is renamed to its path, it is removed.
 #[derive(Debug)]
-pub struct WholeFile {
+pub struct AtomicFile {
     file: NamedTempFile,
     path: PathBuf,
 }
 
-impl WholeFile {
+impl AtomicFile {
     /// Begins the file that will be at `path`; where `path` is a symbolic link, at its target. A file that is replaced
     /// keeps its mode.
     ///
     /// # Errors
     /// What the system reports, and [`ErrorKind::InvalidInput`] where `path` names something else than a regular file.
-    pub fn begin(path: &Path) -> io::Result<Self> {
+    pub fn create(path: &Path) -> io::Result<Self> {
         let path = if path.is_symlink() { fs::canonicalize(path)? } else { path.to_owned() };
         let old = regular_file(&path)?;
         let parent = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
@@ -41,7 +41,7 @@ impl WholeFile {
     ///
     /// # Errors
     /// What the system reports; the old file is then unchanged.
-    pub fn replace(self) -> io::Result<()> {
+    pub fn commit(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist(&self.path)?;
         Ok(())
@@ -51,14 +51,14 @@ impl WholeFile {
     ///
     /// # Errors
     /// What the system reports, [`ErrorKind::AlreadyExists`] where something is there.
-    pub fn create_new(self) -> io::Result<()> {
+    pub fn commit_new(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist_noclobber(&self.path)?;
         Ok(())
     }
 }
 
-impl Write for WholeFile {
+impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.as_file_mut().write(bytes)
     }
@@ -89,8 +89,8 @@ mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    fn begun(path: &Path, text: &str) -> WholeFile {
-        let mut file = WholeFile::begin(path).unwrap();
+    fn created(path: &Path, text: &str) -> AtomicFile {
+        let mut file = AtomicFile::create(path).unwrap();
         file.write_all(text.as_bytes()).unwrap();
         file
     }
@@ -100,65 +100,68 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_file_leaves_what_was_there() {
+    fn dropped_file_keeps_the_old_one() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
-        drop(begun(&path, "new"));
+        drop(created(&path, "new"));
         assert_eq!(entries(&dir), 0);
         fs::write(&path, "old").unwrap();
-        drop(begun(&path, "new"));
+        drop(created(&path, "new"));
         assert_eq!((entries(&dir), fs::read(&path).unwrap().as_slice()), (1, &b"old"[..]));
     }
 
     #[test]
-    fn a_new_file_never_replaces_one_that_came_meanwhile() {
+    fn commit_new_never_replaces_a_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("file");
-        let (first, second) = (begun(&path, "first"), begun(&path, "second"));
-        first.create_new().unwrap();
-        assert_eq!(second.create_new().unwrap_err().kind(), ErrorKind::AlreadyExists);
+        let (first, second) = (created(&path, "first"), created(&path, "second"));
+        first.commit_new().unwrap();
+        assert_eq!(second.commit_new().unwrap_err().kind(), ErrorKind::AlreadyExists);
         assert_eq!((entries(&dir), fs::read(&path).unwrap().as_slice()), (1, &b"first"[..]));
-        begun(&path, "third").replace().unwrap();
+        created(&path, "third").commit().unwrap();
         assert_eq!((entries(&dir), fs::read(&path).unwrap().as_slice()), (1, &b"third"[..]));
     }
 
     #[test]
-    fn a_new_file_has_the_usual_mode_and_a_replaced_one_keeps_its_own() {
+    fn new_file_has_default_mode_and_replaced_one_keeps_its_mode() {
         let dir = tempfile::tempdir().unwrap();
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o7777;
         let (plain, path) = (dir.path().join("plain"), dir.path().join("file"));
         File::create(&plain).unwrap();
-        begun(&path, "new").create_new().unwrap();
+        created(&path, "new").commit_new().unwrap();
         assert_eq!(mode(&path), mode(&plain));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        begun(&path, "newer").replace().unwrap();
+        created(&path, "newer").commit().unwrap();
         assert_eq!(mode(&path), 0o640);
     }
 
     #[test]
-    fn a_link_stays_and_its_target_is_replaced() {
+    fn commit_replaces_the_target_of_a_link() {
         let dir = tempfile::tempdir().unwrap();
         let (link, target) = (dir.path().join("link"), dir.path().join("target"));
         symlink(&target, &link).unwrap();
-        assert_eq!(WholeFile::begin(&link).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(AtomicFile::create(&link).unwrap_err().kind(), ErrorKind::NotFound);
         fs::write(&target, "old").unwrap();
-        begun(&link, "new").replace().unwrap();
+        created(&link, "new").commit().unwrap();
         assert!(link.is_symlink());
         assert_eq!((entries(&dir), fs::read(&target).unwrap().as_slice()), (2, &b"new"[..]));
     }
 
     #[test]
-    fn what_is_no_regular_file_is_refused() {
+    fn path_that_is_not_a_regular_file_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         for (path, kind) in [
             (dir.path(), "a directory"),
             (&dir.path().join("new/"), "a directory"),
             (Path::new("/dev/null"), "a device"),
         ] {
-            let error = WholeFile::begin(path).unwrap_err().to_string();
+            let error = AtomicFile::create(path).unwrap_err().to_string();
             assert!(error.contains(kind) && error.contains("not a regular file"), "{error}");
         }
-        assert_eq!(WholeFile::begin(&dir.path().join("none/file")).unwrap_err().kind(), ErrorKind::NotFound);
+        assert_eq!(
+            AtomicFile::create(&dir.path().join("none/file")).unwrap_err().kind(),
+            ErrorKind::NotFound
+        );
         assert_eq!(entries(&dir), 0);
     }
 }

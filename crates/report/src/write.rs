@@ -6,7 +6,7 @@
 
 use crate::directory::{Directory, PAGE, RESULT, SAMPLES, figure_file};
 use crate::{PageInput, Report, ReportError, Samples, page, svg};
-use flashlane_files::WholeFile;
+use flashlane_files::AtomicFile;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,7 +27,7 @@ pub fn check_place(dir: &Path, force: bool) -> Result<(), ReportError> {
     Directory::open(dir, force)?.check()?;
     let path = dir.join(RESULT);
     // An uncommitted file is removed.
-    match WholeFile::begin(&path) {
+    match AtomicFile::create(&path) {
         Ok(_) => Ok(()),
         Err(source) => {
             Err(ReportError::Write { path, doing: "making the file", written: Vec::new(), source })
@@ -134,18 +134,18 @@ impl<'a> Files<'a> {
     fn put(
         &mut self,
         name: &str,
-        write: impl FnOnce(&mut BufWriter<WholeFile>) -> io::Result<()>,
+        write: impl FnOnce(&mut BufWriter<AtomicFile>) -> io::Result<()>,
     ) -> Result<(), ReportError> {
         let (path, replaces) = (self.directory.path(name), self.directory.check_name(name)?);
         let mut doing = "making the file";
-        let outcome = WholeFile::begin(&path).and_then(|whole| {
+        let outcome = AtomicFile::create(&path).and_then(|temporary| {
             doing = "writing";
-            let mut out = BufWriter::new(whole);
+            let mut out = BufWriter::new(temporary);
             write(&mut out)?;
-            let whole = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+            let temporary = out.into_inner().map_err(io::IntoInnerError::into_error)?;
             doing = "putting the file in its place";
             // A file that appeared meanwhile is the user's.
-            if replaces { whole.replace() } else { whole.create_new() }
+            if replaces { temporary.commit() } else { temporary.commit_new() }
         });
         match outcome {
             Ok(()) => {

@@ -4,7 +4,7 @@
 //! identical, so the definition MUST include everything that may change the result. Files are written atomically, and
 //! the checksum detects later damage.
 
-use flashlane_files::WholeFile;
+use flashlane_files::AtomicFile;
 use serde_json::Value;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -95,10 +95,10 @@ impl Store {
                 file.display()
             )));
         }
-        let mut whole = WholeFile::begin(&file)?;
+        let mut temporary = AtomicFile::create(&file)?;
         // One write, since the file is not buffered.
-        whole.write_all(format!("{kept:#}\n").as_bytes())?;
-        whole.replace()
+        temporary.write_all(format!("{kept:#}\n").as_bytes())?;
+        temporary.commit()
     }
 }
 

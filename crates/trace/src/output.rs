@@ -3,7 +3,7 @@
 use crate::compression::Compression;
 use crate::error::WriteError;
 use crate::standard::{is_standard_output, output_name};
-use flashlane_files::WholeFile;
+use flashlane_files::AtomicFile;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -25,7 +25,7 @@ enum Compressor {
 }
 
 enum Place {
-    File(WholeFile),
+    File(AtomicFile),
     Standard(io::Stdout),
 }
 
@@ -44,8 +44,8 @@ impl Output {
         if !force && path.is_file() {
             return Err(WriteError::Exists { name: output_name(path) });
         }
-        let file =
-            WholeFile::begin(path).map_err(|source| WriteError::File { name: output_name(path), source })?;
+        let file = AtomicFile::create(path)
+            .map_err(|source| WriteError::File { name: output_name(path), source })?;
         Self::begin(Place::File(file), compression, path, force)
     }
 
@@ -88,8 +88,8 @@ impl Output {
             Compressor::Zstd(encoder) => encoder.finish(),
         };
         let committed = ended.and_then(|place| match place {
-            Place::File(file) if force => file.replace(),
-            Place::File(file) => file.create_new(),
+            Place::File(file) if force => file.commit(),
+            Place::File(file) => file.commit_new(),
             Place::Standard(mut stdout) => stdout.flush(),
         });
         committed.map_err(|source| {
