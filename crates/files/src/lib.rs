@@ -1,7 +1,7 @@
-//! Ordinary files that are written whole or not at all.
+//! Ordinary files, replaced atomically.
 //!
-//! A [`AtomicFile`] is written beside its path under a temporary name, synced and renamed: a crash leaves the old file
-//! or the new one, never a part. Devices, pipes and directories are refused.
+//! An [`AtomicFile`] is written next to its path under a temporary name, synced and renamed: a crash leaves the old
+//! file or the new one, never a part. Devices, pipes and directories are refused.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Write};
@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// A file being written. Dropped before it is renamed to its path, it is removed.
+/// A file being written, removed if dropped before a commit.
 #[derive(Debug)]
 pub struct AtomicFile {
     file: NamedTempFile,
@@ -17,16 +17,16 @@ pub struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Begins the file that will be at `path`; where `path` is a symbolic link, at its target. A file that is replaced
-    /// keeps its mode.
+    /// Creates the temporary file for `path`, or for its target if it is a symbolic link. It has the mode of the file
+    /// that it replaces.
     ///
     /// # Errors
-    /// What the system reports, and [`ErrorKind::InvalidInput`] where `path` names something else than a regular file.
+    /// Errors of the system, and [`ErrorKind::InvalidInput`] where `path` is not a regular file.
     pub fn create(path: &Path) -> io::Result<Self> {
         let path = if path.is_symlink() { fs::canonicalize(path)? } else { path.to_owned() };
         let old = regular_file(&path)?;
         let parent = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-        // Mode 0666 less the umask, as for any new file; `tempfile` alone would make it 0600.
+        // Mode 0666 minus the umask, as for any new file; `tempfile` alone would use 0600.
         let file = tempfile::Builder::new()
             .prefix(".flashlane-")
             .suffix(".part")
@@ -37,20 +37,20 @@ impl AtomicFile {
         Ok(Self { file, path })
     }
 
-    /// Renames the file to its path, replacing the file that is there.
+    /// Syncs the file and renames it to its path, replacing a file there.
     ///
     /// # Errors
-    /// What the system reports; the old file is then unchanged.
+    /// Errors of the system; the old file is then unchanged.
     pub fn commit(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist(&self.path)?;
         Ok(())
     }
 
-    /// Renames the file to its path where nothing is there.
+    /// Syncs the file and renames it to its path, which must not exist.
     ///
     /// # Errors
-    /// What the system reports, [`ErrorKind::AlreadyExists`] where something is there.
+    /// Errors of the system, [`ErrorKind::AlreadyExists`] where the path exists.
     pub fn commit_new(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         self.file.persist_noclobber(&self.path)?;
@@ -68,7 +68,7 @@ impl Write for AtomicFile {
     }
 }
 
-/// Returns what is known of the regular file at `path`, or `None` where nothing is there.
+/// Returns the metadata of the regular file at `path`, or `None` where there is no file.
 fn regular_file(path: &Path) -> io::Result<Option<Metadata>> {
     let refused =
         |kind| Err(io::Error::new(ErrorKind::InvalidInput, format!("it is {kind}, not a regular file")));
