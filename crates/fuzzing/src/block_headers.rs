@@ -1,8 +1,8 @@
-//! The reader of what the block layer keeps on a device: headers, footers, superblocks. Whatever stands there, opening it
-//! gives an error that says why or blocks that can be used, and never breaks.
+//! The reader of the block layer's metadata on a device: headers, footers, superblocks. Opening any content must give
+//! usable blocks or an error with a reason, and must not panic.
 //!
-//! An input is a list of changes to a small device with blocks: a unit (the lowest four bits; with 16 added its footer is
-//! meant, with 32 its checksum is made right afterwards), a place from there (two bytes), a count, and so many bytes.
+//! An input is a list of changes to a small device with blocks: a unit (the lowest four bits; 16 selects its footer, 32
+//! makes its checksum valid afterwards), an offset (two bytes), a count, and that number of bytes.
 
 use crate::Target;
 use flashlane_base::{Instant, Seed};
@@ -16,13 +16,13 @@ pub(crate) const TARGET: Target = Target {
     name: "block_headers",
     body,
     seeds: &[
-        // Another version, kind, format, place; a length, a count and places of retired units that cannot be.
+        // Another version, kind, format, position; an invalid length, count and positions of retired units.
         "\x20\x08\x00\x01\x02\x30\x08\x00\x01\x02",
         "\x22\x0c\x00\x01\x02\x23\x0c\x00\x01\x07",
         "\x21\x10\x00\x04\x01\x01\x01\x01\x25\x28\x00\x01\x07",
         "\x24\x40\x00\x08\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f",
         "\x20\x58\x00\x04\x7f\x7f\x7f\x7f\x21\x60\x00\x10\x01\x01\x01\x01\x01\x01\x01\x01\x02\x02\x02\x02\x02\x02\x02\x02",
-        // Ids that meet, the highest there is, a sequence that ends; damage at both ends.
+        // Colliding ids, the highest id, a sequence that ends; damage in headers and footers.
         "\x22\x38\x00\x01\x01\x23\x38\x00\x01\x01\x24\x20\x00\x08\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f",
         "\x02\x00\x00\x01\x01\x12\x00\x00\x01\x01\x03\x34\x00\x01\x01\x13\x34\x00\x01\x01",
     ],
@@ -32,7 +32,7 @@ const LANES: u32 = 2;
 const UNITS: u64 = 6;
 const UNIT_BYTES: u64 = 4096;
 
-/// The device before any change: made once.
+/// The device before any change, created once.
 static SOUND: LazyLock<MemoryLanes> = LazyLock::new(|| {
     let device = MemoryLanes::new(LANES, UNITS, UNIT_BYTES, 512, Seed(1));
     let mut blocks =
@@ -72,8 +72,7 @@ fn change(device: &mut MemoryLanes, mut data: &[u8]) {
     }
 }
 
-/// Every block that is listed is read or said to be unreadable; what is put is there after another opening, and what is
-/// deleted is not.
+/// Reads each listed block or reports it as unreadable; after reopening, a new block is there and a deleted one is not.
 fn use_them(mut blocks: Blocks<MemoryLanes>) {
     let listed: Vec<_> = blocks.list().collect();
     for info in &listed {

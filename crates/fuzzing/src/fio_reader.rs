@@ -1,4 +1,4 @@
-//! Job files of fio.
+//! The reader of fio job files.
 
 use crate::Target;
 use flashlane_workload::{FioFile, Limits, Workload};
@@ -22,7 +22,7 @@ fn body(data: &[u8]) {
             Ok(file) => {
                 assert!(!file.stages.is_empty());
                 for stage in &file.stages {
-                    // Whether it fits a device is asked as of any workload, and must not panic either.
+                    // The check against a device must not panic either.
                     let _ = stage.check(&Limits::of(1 << 30));
                     let ends =
                         stage.stop.time.is_some() || stage.jobs.iter().all(|job| job.accesses.is_some());
@@ -32,7 +32,7 @@ fn body(data: &[u8]) {
             Err(error) => assert!(error.to_string().starts_with("fuzzed.fio:"), "{error} names no line"),
         }
     }
-    // The same words in one line are answered.
+    // The text as a one-line workload is accepted or refused.
     if let Err(error) = Workload::parse(text) {
         assert!(!error.to_string().is_empty());
     }

@@ -1,8 +1,8 @@
-//! The reader of what lanes keep on a device: superblocks and the table of units. Whatever stands there, opening it gives
-//! an error that says why or lanes that can be used, and never breaks.
+//! The reader of the metadata of lanes on a device: superblocks and the table of units. Opening any content must give
+//! usable lanes or an error with a reason, and must not panic.
 //!
-//! An input is a list of changes to a small device with lanes: a block (which superblock or slot; with 8 added its checksum
-//! is made right afterwards), a place within it (two bytes), a count, and so many bytes.
+//! An input is a list of changes to a small device with lanes: a block (which superblock or slot; 8 makes its checksum
+//! valid afterwards), an offset (two bytes), a count, and that number of bytes.
 
 use crate::Target;
 use flashlane_base::{Instant, Seed};
@@ -22,7 +22,7 @@ pub(crate) const TARGET: Target = Target {
         "\x09\x20\x00\x11\x01\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02",
         "\x09\x28\x00\x02\x00\x10\x09\x10\x00\x01\x09\x0a\x10\x00\x01\x09",
         "\x0a\x28\x00\x03\x00\x20\x01\x0a\x10\x00\x08\x7f\x7f\x7f\x7f\x7f\x7f\x7f\x7f",
-        // The copy names another length than it stands at, and is the only one.
+        // The copy contains another device length than its position implies, and is the only one.
         "\x0b\x31\x00\x01\x20\x00\x01\x00\x01\x20",
         "\x01\x20\x00\x01\x01\x02\x20\x00\x01\x01\x00\x00\x00\x01\x00",
     ],
@@ -31,7 +31,7 @@ pub(crate) const TARGET: Target = Target {
 const DEVICE_BYTES: u64 = 32 * SECTOR_BYTES;
 const SHAPE: Shape = Shape { lanes: 2, unit_bytes: 8192, read_unit_bytes: 512, write_unit_bytes: 4096 };
 
-/// The superblock, the two slots of the one sector of the table, the superblock's copy.
+/// The superblock, the two slots of the table's single sector, the copy of the superblock.
 const BLOCKS: [u64; 4] = [0, SECTOR_BYTES, DEVICE_BYTES - 2 * SECTOR_BYTES, DEVICE_BYTES - SECTOR_BYTES];
 
 fn body(data: &[u8]) {
@@ -42,7 +42,7 @@ fn body(data: &[u8]) {
         device.submit_with(write, block).unwrap_or_else(|(error, _)| panic!("{error}"));
         device.reap(Instant::FAR, &mut Vec::new());
     }
-    // With heads of units that were erased read too.
+    // The checked open also reads the headers of erased units.
     match Lanes::open_checked(device.clone()) {
         Ok(lanes) => use_it(lanes),
         Err(error) => assert!(error.to_string().contains(' '), "{error:?} does not say what is wrong"),
@@ -53,7 +53,7 @@ fn body(data: &[u8]) {
     }
 }
 
-/// The four blocks with the input's changes.
+/// Returns the four blocks with the input's changes.
 fn altered(device: &mut Backed<NullDevice>, mut data: &[u8]) -> Vec<(u64, Buffer)> {
     let mut blocks: Vec<(u64, Buffer)> = Vec::new();
     for at in BLOCKS {
@@ -76,8 +76,8 @@ fn altered(device: &mut Backed<NullDevice>, mut data: &[u8]) -> Vec<(u64, Buffer
     blocks
 }
 
-/// All states are possible ones; the first and the last unit, unless bad, can be erased, written and read; a second opening
-/// finds what that left.
+/// Checks that all states are possible, that the first and last unit, unless bad, can be erased, written and read, and
+/// that reopening finds the same states.
 fn use_it(mut lanes: Lanes<Backed<NullDevice>>) {
     let p = lanes.profile().clone();
     let units = p.capacity_bytes / p.erase_unit_bytes;
@@ -109,7 +109,7 @@ fn use_it(mut lanes: Lanes<Backed<NullDevice>>) {
     assert_eq!(left(&again), before);
 }
 
-/// Waits for what is in flight; what nobody waits for is done soon after.
+/// Waits for requests in flight, and for background work shortly after.
 fn settle(lanes: &mut Lanes<Backed<NullDevice>>) {
     lanes.reap(Instant::FAR, &mut Vec::new());
     for _ in 0..2 {

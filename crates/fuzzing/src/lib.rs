@@ -1,9 +1,9 @@
-//! What is fuzzed: one body a reader of outside text.
+//! Fuzz targets: a body for each reader of outside data.
 //!
-//! A body takes any bytes and panics when the reader breaks a promise: it must not panic, what it accepts must be
-//! written and read back the same, and what it refuses must say where and why. cargo-fuzz runs the bodies with
-//! coverage feedback (`fuzz/`); the smoke test here runs them over a fixed budget of seeded mutations, on any
-//! toolchain, with every `cargo test`.
+//! A body takes any bytes and panics when the reader breaks a contract: it MUST NOT panic, accepted input MUST be the
+//! same after writing and reading it, and a refusal MUST say where and why. cargo-fuzz runs the bodies with coverage
+//! feedback (`fuzz/`); the smoke test here runs them over a fixed budget of seeded mutations, on any toolchain, with
+//! every `cargo test`.
 
 mod block_headers;
 mod fio_reader;
@@ -16,17 +16,17 @@ mod trace_container;
 mod trace_reader;
 mod workload_form;
 
-/// A body and what to begin from.
+/// A body and its seeds.
 pub struct Target {
-    /// Its name; the stub in `fuzz/fuzz_targets/` bears it too.
+    /// Name, also of the stub in `fuzz/fuzz_targets/`.
     pub name: &'static str,
-    /// Panics where a promise is broken.
+    /// Panics where a contract is broken.
     pub body: fn(&[u8]),
-    /// Inputs that reach far into the reader; also what mutations are made from.
+    /// Inputs that reach far into the reader, from which mutations are made.
     pub seeds: &'static [&'static str],
 }
 
-/// Every target.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     profile_reader::TARGET,
     spec_grammar::TARGET,
@@ -39,7 +39,7 @@ pub const TARGETS: &[Target] = &[
     result_file::TARGET,
 ];
 
-/// The target called `name`. Panics where there is none, which only a stub with a wrong name can bring about.
+/// Returns target `name`. Panics where there is none, which only a stub with a wrong name can cause.
 pub fn target(name: &str) -> &'static Target {
     TARGETS.iter().find(|target| target.name == name).unwrap_or_else(|| panic!("no fuzz target '{name}'"))
 }
@@ -50,7 +50,7 @@ mod tests {
     use flashlane_base::Seed;
     use std::panic::catch_unwind;
 
-    /// Inputs a target; ten microseconds or so each.
+    /// Inputs per target; about ten microseconds each.
     const BUDGET: u64 = 50_000;
 
     #[test]

@@ -1,14 +1,14 @@
-//! Inputs for the smoke test: seeds, mutated a little.
+//! Inputs for the smoke test: seeds with a few mutations.
 //!
-//! Without coverage feedback most random bytes die at a reader's door. Seeds that are cut, joined, repeated and
-//! sprinkled with the characters that grammars turn on get past it.
+//! Without coverage feedback a reader refuses most random bytes at once. Seeds that are cut, joined, repeated and mixed
+//! with the special characters of grammars reach further.
 
 #![cfg(test)]
 
 use flashlane_base::Random;
 use std::ops::Range;
 
-/// What grammars turn on, and what numbers and texts go wrong at.
+/// Special characters of grammars, and problematic numbers and text.
 const TOKENS: &[&str] = &[
     "(",
     ")",
@@ -51,10 +51,10 @@ const TOKENS: &[&str] = &[
     "🦀",
 ];
 
-/// A longer input shows nothing that a shorter one does not.
+/// Limit of the input: longer ones find no more than shorter ones.
 const LONGEST_BYTES: usize = 4096;
 
-/// A seed with one to eight mutations.
+/// Returns a seed with one to eight mutations.
 pub fn input(seeds: &[&str], random: &mut Random) -> Vec<u8> {
     let mut bytes = pick(seeds, random).as_bytes().to_vec();
     for _ in 0..=random.below(8) {
@@ -92,7 +92,7 @@ fn pick<'a>(list: &[&'a str], random: &mut Random) -> &'a str {
     list[random.below(list.len() as u64) as usize]
 }
 
-/// Mostly short, anywhere within `length`.
+/// Returns a range within `length`, mostly short.
 fn range(length: usize, random: &mut Random) -> Range<usize> {
     let start = random.below(length as u64 + 1) as usize;
     let longest = if random.chance(0.1) { length } else { 8 };

@@ -1,5 +1,5 @@
-//! The reader of profiles, and the settings that replace a profile's in a spec. What it lets through must be a drive
-//! that can be built and used: all that a drive cannot do is to be refused while reading.
+//! The reader of profiles and of the settings in a spec. An accepted profile must be a drive that can be built and
+//! used: the reader must refuse all others.
 
 use crate::Target;
 use flashlane_base::{Instant, Seed};
@@ -18,7 +18,7 @@ pub(crate) const TARGET: Target = Target {
     ],
 };
 
-/// A drive small enough to be built for every input.
+/// A drive small enough to build for each input.
 const SMALL: &str = r#"name = "small"
 description = "for fuzzing"
 capacity = "4MiB"
@@ -60,12 +60,12 @@ bus = "36MB/s"
 "capacity" = "made up"
 "#;
 
-/// Larger drives are read and checked, not built.
+/// Largest drive that is built; larger ones are only read and checked.
 const PAGES_MAX: u64 = 1 << 14;
 
 fn body(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    // One line can only be settings, as they stand in a spec.
+    // A single line is read as settings of a spec.
     let answer = if text.contains('\n') {
         profile::parse("fuzzed.toml", text, &[])
     } else {
@@ -105,7 +105,7 @@ fn use_it(config: &DriveConfig) {
             if id % 3 == 0 { Request::read(id, offset, unit) } else { Request::write(id, offset, unit) };
         match drive.submit(request) {
             Ok(()) => {}
-            // Where software erases, a unit's state may forbid it.
+            // Where software erases, the state of a unit can forbid the request.
             Err(SubmitError::Rule { .. }) if erases => continue,
             Err(error) => panic!("{request:?} is refused: {error}"),
         }

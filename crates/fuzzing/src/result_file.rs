@@ -1,8 +1,8 @@
-//! Result files: `result.json` of anyone. Whatever it holds, it is shown or refused with a reason, and no control
-//! character of it reaches the page or the terminal's table.
+//! The reader of result files. Any content is shown, or refused with a reason, and none of its control characters
+//! reaches the page or the terminal.
 //!
-//! Mutated bytes are seldom JSON. What is none is taken as a list of edits of a seed: which result, which place in it,
-//! and what stands there instead.
+//! Mutated bytes are seldom JSON. Other bytes are read as a list of edits of a seed: the result, the position in it,
+//! and the new value.
 
 use crate::Target;
 use flashlane_report::{PageInput, Report, page};
@@ -44,7 +44,7 @@ fn body(data: &[u8]) {
     assert!(drawn.ends_with("</html>\n"));
 }
 
-/// A seed, changed in as many places as there are whole groups of three bytes.
+/// Returns a seed with one change for each group of three bytes, up to eight.
 fn edited(data: &[u8]) -> Value {
     let Some((&first, edits)) = data.split_first() else { return Value::Null };
     let seed = TARGET.seeds[usize::from(first) % TARGET.seeds.len()];
@@ -52,12 +52,12 @@ fn edited(data: &[u8]) -> Value {
     for edit in edits.chunks_exact(3).take(8) {
         let place = usize::from(edit[0]) | usize::from(edit[1]) << 8;
         let count = places(&result);
-        *nth(&mut result, &mut (place % count)).expect("there are so many places") = other(edit[2]);
+        *nth(&mut result, &mut (place % count)).expect("the position is below the count") = other(edit[2]);
     }
     result
 }
 
-/// Values in a value, itself included.
+/// Returns the number of values in a value, itself included.
 fn places(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(places).sum(),
@@ -66,7 +66,7 @@ fn places(value: &Value) -> usize {
     }
 }
 
-/// The value at a place, in the order of the text.
+/// Returns the value at a position, in the order of the text.
 fn nth<'a>(value: &'a mut Value, left: &mut usize) -> Option<&'a mut Value> {
     if *left == 0 {
         return Some(value);
@@ -79,7 +79,7 @@ fn nth<'a>(value: &'a mut Value, left: &mut usize) -> Option<&'a mut Value> {
     }
 }
 
-/// What a reader may not expect.
+/// Returns a value that a reader may not expect.
 fn other(choice: u8) -> Value {
     let all = [
         json!(null),

@@ -1,4 +1,4 @@
-//! The spec grammar that names devices.
+//! The grammar of device specs.
 
 use crate::Target;
 use flashlane_device::spec::Spec;

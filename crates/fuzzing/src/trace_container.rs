@@ -1,5 +1,5 @@
-//! Compressed traces: any bytes behind the first ones of gz, xz or Zstandard. Whatever they are, reading ends, with
-//! requests or with an error that says how far it came.
+//! The readers of compressed traces: any bytes after the magic number of gz, xz or Zstandard. Reading must end, with
+//! requests or with an error that contains the number of requests read.
 
 use crate::Target;
 use flashlane_trace::{OpenOptions, ReadError, Trace};
@@ -9,7 +9,7 @@ pub(crate) const TARGET: Target = Target {
     name: "trace_container",
     body,
     seeds: &[
-        // Frames of Zstandard with blocks as they are, and an empty one of gz; with what follows the magic numbers.
+        // Frames of Zstandard with uncompressed blocks, and an empty one of gz, without the magic numbers.
         "z\x20\x0d\x69\0\x000.5 0 1 8 0\n",
         "z\x20\x0d\x68\0\x000.5 0 1 8 0\n",
         "g\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0",

@@ -1,6 +1,6 @@
-//! The readers of traces: the first byte chooses a format, or that it is to be recognised; the rest is the trace. What
-//! a reader lets through must be a request that a device could be asked for, counted as the summary says, and be the
-//! same whether the bytes come at once or one by one. What a format's writer makes of it must be read again.
+//! The readers of traces: the first byte chooses a format, or detection; the rest is the trace. Accepted records must
+//! be valid requests, counted as in the summary, and the same whether the bytes come at once or one by one. The output
+//! of a format's writer must be readable.
 
 use crate::Target;
 use flashlane_base::Operation;
@@ -55,7 +55,7 @@ fn read(
 ) -> Result<(Vec<Record>, Summary), OpenError> {
     let mut trace = Trace::from_reader(bytes, "fuzzed", options)?;
     let records = trace.by_ref().collect();
-    let summary = trace.finish().expect("memory does not fail, and nothing in it is compressed");
+    let summary = trace.finish().expect("memory does not fail, and the data is not compressed");
     Ok((records, summary))
 }
 
@@ -68,7 +68,7 @@ impl Read for OneByOne {
     }
 }
 
-/// The summary's numbers are those of the records.
+/// Checks that the summary matches the records.
 fn count(records: &[Record], summary: &Summary) {
     assert!(summary.complete && summary.records == records.len() as u64 && !records.is_empty());
     assert_eq!(summary.devices.iter().map(|device| device.records).sum::<u64>(), summary.records);
@@ -86,7 +86,7 @@ fn count(records: &[Record], summary: &Summary) {
     }
 }
 
-/// What can be written in a format at all is read as it was written.
+/// Checks that records written in the format are read back.
 fn rewrite(records: &[Record], format: &'static Format) {
     let Ok(mut writer) = Writer::new(format, Vec::new()) else { return };
     records.iter().for_each(|record| writer.push(record).expect("memory takes all"));

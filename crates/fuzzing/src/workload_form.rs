@@ -1,4 +1,4 @@
-//! The written forms of a workload: the one line, and the job file.
+//! The forms of a workload: the one-line form and the job file.
 
 use crate::Target;
 use flashlane_workload::Workload;
@@ -37,7 +37,7 @@ fn body(data: &[u8]) {
     }
 }
 
-/// Names follow from the text as it was typed and are not part of what is done.
+/// Removes names, which depend on the spelling of the text.
 fn nameless(mut workload: Workload) -> Workload {
     workload.jobs.iter_mut().for_each(|job| job.name.clear());
     workload
