@@ -49,7 +49,7 @@ fn body(data: &[u8]) {
     let mut device = SOUND.clone();
     change(&mut device, data);
     match Blocks::open(device, BlockOptions::default()) {
-        Ok(blocks) => use_them(blocks),
+        Ok(blocks) => exercise(blocks),
         Err(error) => assert!(error.to_string().contains(' '), "{error:?} does not say what is wrong"),
     }
 }
@@ -73,7 +73,7 @@ fn change(device: &mut MemoryLanes, mut data: &[u8]) {
 }
 
 /// Reads each listed block or reports it as unreadable; after reopening, a new block is there and a deleted one is not.
-fn use_them(mut blocks: Blocks<MemoryLanes>) {
+fn exercise(mut blocks: Blocks<MemoryLanes>) {
     let listed: Vec<_> = blocks.list().collect();
     for info in &listed {
         let ticket = blocks.get(info.id, 0, info.length_bytes).unwrap_or_else(|error| panic!("{error}"));

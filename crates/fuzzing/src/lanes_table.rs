@@ -44,11 +44,11 @@ fn body(data: &[u8]) {
     }
     // The checked open also reads the headers of erased units.
     match Lanes::open_checked(device.clone()) {
-        Ok(lanes) => use_it(lanes),
+        Ok(lanes) => exercise(lanes),
         Err(error) => assert!(error.to_string().contains(' '), "{error:?} does not say what is wrong"),
     }
     match Lanes::open(device) {
-        Ok(lanes) => use_it(lanes),
+        Ok(lanes) => exercise(lanes),
         Err(error) => assert!(error.to_string().contains(' '), "{error:?} does not say what is wrong"),
     }
 }
@@ -78,19 +78,19 @@ fn altered(device: &mut Backed<NullDevice>, mut data: &[u8]) -> Vec<(u64, Buffer
 
 /// Checks that all states are possible, that the first and last unit, unless bad, can be erased, written and read, and
 /// that reopening finds the same states.
-fn use_it(mut lanes: Lanes<Backed<NullDevice>>) {
+fn exercise(mut lanes: Lanes<Backed<NullDevice>>) {
     let p = lanes.profile().clone();
     let units = p.capacity_bytes / p.erase_unit_bytes;
     let all = (0..p.lanes).flat_map(|lane| (0..units).map(move |index| (Lane(lane), index)));
     let all: Vec<_> = all.collect();
     for &(lane, index) in &all {
-        let unit = lanes.unit(lane, index).expect("it is there");
+        let unit = lanes.unit(lane, index).expect("the unit exists");
         if let UnitState::Written { bytes } = unit.state {
             assert!(bytes <= p.erase_unit_bytes && bytes.is_multiple_of(p.write_unit_bytes), "{unit:?}");
         }
     }
     for &(lane, index) in [all.first(), all.last()].into_iter().flatten() {
-        let unit = lanes.unit(lane, index).expect("it is there");
+        let unit = lanes.unit(lane, index).expect("the unit exists");
         let at = index * p.erase_unit_bytes;
         for request in [
             Request::erase(1, at, p.erase_unit_bytes),
@@ -99,7 +99,7 @@ fn use_it(mut lanes: Lanes<Backed<NullDevice>>) {
         ] {
             let answer = lanes.submit(request.on(lane));
             assert_eq!(answer.is_ok(), unit.state != UnitState::Bad, "{request:?}: {answer:?}");
-            settle(&mut lanes);
+            drain(&mut lanes);
         }
     }
     let left =
@@ -110,7 +110,7 @@ fn use_it(mut lanes: Lanes<Backed<NullDevice>>) {
 }
 
 /// Waits for requests in flight, and for background work shortly after.
-fn settle(lanes: &mut Lanes<Backed<NullDevice>>) {
+fn drain(lanes: &mut Lanes<Backed<NullDevice>>) {
     lanes.reap(Instant::FAR, &mut Vec::new());
     for _ in 0..2 {
         let soon = lanes.now() + flashlane_base::Duration::from_us(1);

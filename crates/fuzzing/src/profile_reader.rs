@@ -74,12 +74,12 @@ fn body(data: &[u8]) {
         profile::parse("fuzzed.toml", SMALL, &settings)
     };
     match answer {
-        Ok(config) => use_it(&config),
-        Err(error) => explains_itself(&error),
+        Ok(config) => exercise(&config),
+        Err(error) => check_message(&error),
     }
 }
 
-fn explains_itself(error: &ConfigError) {
+fn check_message(error: &ConfigError) {
     let message = error.to_string();
     assert!(
         message.contains("fuzzed.toml") && !error.reason.is_empty(),
@@ -87,7 +87,7 @@ fn explains_itself(error: &ConfigError) {
     );
 }
 
-fn use_it(config: &DriveConfig) {
+fn exercise(config: &DriveConfig) {
     let flash = &config.flash;
     let parts = [flash.channels, flash.packages, flash.dies, flash.planes, flash.blocks, flash.pages];
     let pages = parts.iter().try_fold(1_u64, |product, &part| product.checked_mul(u64::from(part)));

@@ -50,18 +50,18 @@ fn edited(data: &[u8]) -> Value {
     let seed = TARGET.seeds[usize::from(first) % TARGET.seeds.len()];
     let mut result: Value = serde_json::from_str(seed).expect("seeds are JSON");
     for edit in edits.chunks_exact(3).take(8) {
-        let place = usize::from(edit[0]) | usize::from(edit[1]) << 8;
-        let count = places(&result);
-        *nth(&mut result, &mut (place % count)).expect("the position is below the count") = other(edit[2]);
+        let position = usize::from(edit[0]) | usize::from(edit[1]) << 8;
+        let count = count_values(&result);
+        *nth(&mut result, &mut (position % count)).expect("the position is below the count") = other(edit[2]);
     }
     result
 }
 
 /// Returns the number of values in a value, itself included.
-fn places(value: &Value) -> usize {
+fn count_values(value: &Value) -> usize {
     1 + match value {
-        Value::Array(items) => items.iter().map(places).sum(),
-        Value::Object(fields) => fields.values().map(places).sum(),
+        Value::Array(items) => items.iter().map(count_values).sum(),
+        Value::Object(fields) => fields.values().map(count_values).sum(),
         _ => 0,
     }
 }

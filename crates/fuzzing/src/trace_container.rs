@@ -35,8 +35,8 @@ fn body(data: &[u8]) {
             let records = trace.by_ref().count() as u64;
             match trace.finish() {
                 Ok(summary) => assert_eq!(summary.records, records),
-                Err(ReadError::Damaged { compression, records: told, .. }) => {
-                    assert!(compression.is_some() && told == records);
+                Err(ReadError::Damaged { compression, records: reported, .. }) => {
+                    assert!(compression.is_some() && reported == records);
                 }
                 Err(error) => panic!("{error} of a trace that was opened"),
             }

@@ -40,7 +40,7 @@ fn body(data: &[u8]) {
         assert!(record.offset_bytes + record.length_bytes <= 1 << 63, "{record:?}");
         assert!(!record.durable || record.operation == Operation::Write, "{record:?}");
     }
-    count(&records, &summary);
+    check_summary(&records, &summary);
     let format = OpenOptions { format: Some(summary.format.name), ..options };
     let again =
         read(OneByOne(Cursor::new(data.to_vec())), &format).expect("the same bytes in the same format");
@@ -69,7 +69,7 @@ impl Read for OneByOne {
 }
 
 /// Checks that the summary matches the records.
-fn count(records: &[Record], summary: &Summary) {
+fn check_summary(records: &[Record], summary: &Summary) {
     assert!(summary.complete && summary.records == records.len() as u64 && !records.is_empty());
     assert_eq!(summary.devices.iter().map(|device| device.records).sum::<u64>(), summary.records);
     assert!(summary.refused + summary.skipped <= summary.lines, "{summary:?}");
