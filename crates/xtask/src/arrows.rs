@@ -1,14 +1,14 @@
-//! Which crate may use which.
+//! Checks the dependencies between crates.
 //!
-//! Dependencies point one way, and each crate names the few it may have. Only what is built into a crate counts:
-//! tests (dev-dependencies) may use any crate.
+//! Dependencies have one direction, and the table lists those allowed for each crate. Only dependencies built into a
+//! crate count: tests (dev-dependencies) may use any crate.
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use std::path::Path;
 use std::process::Command;
 
-/// Crate by crate, without the `flashlane-` before each name; a crate stands below all those that may use it.
+/// Allowed dependencies by crate, without the prefix `flashlane-`; each crate comes after those that it uses.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("base", &[]),
     ("files", &[]),
@@ -58,7 +58,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("xtask", &["base", "block-trial", "fuzzing"]),
 ];
 
-/// The part of `cargo metadata` that matters here.
+/// The relevant part of `cargo metadata`.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -73,20 +73,20 @@ struct Package {
 #[derive(Deserialize)]
 struct Dependency {
     name: String,
-    /// `dev`, `build`, or nothing for a plain one.
+    /// `dev`, `build`, or `None` for a normal one.
     kind: Option<String>,
     /// Set for crates of the workspace.
     path: Option<String>,
 }
 
 impl Dependency {
-    /// Whether it is a crate of the workspace that is built into the one that names it.
+    /// Returns whether it is a crate of the workspace that is built into its dependent.
     fn is_built_in(&self) -> bool {
         self.path.is_some() && self.kind.as_deref() != Some("dev")
     }
 }
 
-/// Checks the workspace at `root`.
+/// Checks the workspace at `root` against the table.
 pub fn check(root: &Path) -> Result<()> {
     let output = Command::new(crate::cargo())
         .args(["metadata", "--format-version", "1", "--no-deps"])
@@ -101,7 +101,7 @@ pub fn check(root: &Path) -> Result<()> {
     if !wrong.is_empty() {
         bail!("{}\nthe table is in crates/xtask/src/arrows.rs", wrong.join("\n"));
     }
-    println!("arrows: {} crates use each other as they may", metadata.packages.len());
+    println!("arrows: the dependencies of {} crates are allowed", metadata.packages.len());
     Ok(())
 }
 
@@ -109,7 +109,7 @@ fn short(name: &str) -> &str {
     name.strip_prefix("flashlane-").unwrap_or(name)
 }
 
-/// What is wrong, a line each.
+/// Returns the violations, a line each.
 fn forbidden(packages: &[Package], table: &[(&str, &[&str])]) -> Vec<String> {
     let mut wrong = Vec::new();
     for package in packages {

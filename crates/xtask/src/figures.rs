@@ -1,7 +1,7 @@
-//! The figures that the project claims, each with the command that shows it.
+//! The figures that the project claims, each with its command.
 //!
-//! `docs/figures.md` holds a table between two markers; everything outside them is left alone. Each row is measured
-//! by running its command and reading its output. A figure is added as one [`Figure`] and one line in [`FIGURES`].
+//! `docs/figures.md` contains a table between two markers; text outside them is kept. Each row is measured by running
+//! its command and parsing its output. A new figure is one [`Figure`] and one line in [`FIGURES`].
 
 mod blocks;
 mod harness;
@@ -25,7 +25,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use table::Row;
 
-/// Every figure, in the order of the table.
+/// All figures, in the order of the table.
 const FIGURES: &[&Figure] = &[
     &simulator::RANDOM_READS,
     &simulator::RANDOM_WRITES,
@@ -88,30 +88,30 @@ const FIGURES: &[&Figure] = &[
     &interrupt::CTRL_C,
 ];
 
-/// A figure: what it is, what was asked for, and how to measure it.
+/// A figure: description, goal and measurement.
 pub struct Figure {
-    /// Its name on the command line and in the table.
+    /// Name on the command line and in the table.
     pub id: &'static str,
-    /// What is measured, with its unit.
+    /// The quantity measured, with its unit.
     pub what: &'static str,
-    /// What was asked for, where something was.
+    /// The goal, if there is one.
     pub asked: Option<Asked>,
-    /// The command, as one types it in the workspace's folder; no quoting.
+    /// The command, run in the directory of the workspace; no quoting.
     pub command: &'static str,
-    /// Finds the value in the command's standard output.
+    /// Extracts the value from the command's standard output.
     pub read: fn(&str) -> Option<f64>,
 }
 
-/// What was asked of a figure: the value to reach, and the one to aim for where there is one.
+/// Goal of a figure: the required value, and the aim if there is one.
 pub enum Asked {
-    /// More is better.
+    /// Larger values are better.
     AtLeast(f64, Option<f64>),
-    /// Less is better.
+    /// Smaller values are better.
     AtMost(f64, Option<f64>),
 }
 
 impl Asked {
-    /// Whether `value` is good enough.
+    /// Returns whether `value` meets the requirement.
     fn is_met(&self, value: f64) -> bool {
         match *self {
             Self::AtLeast(least, _) => value >= least,
@@ -120,7 +120,7 @@ impl Asked {
     }
 }
 
-/// Measures the figures `ids` (all where empty) and rewrites the table.
+/// Measures the figures `ids` (all if empty) and rewrites the table.
 pub fn run(root: &Path, ids: &[String], list: bool) -> Result<()> {
     if let Some(unknown) = ids.iter().find(|id| !FIGURES.iter().any(|figure| figure.id == **id)) {
         let known: Vec<_> = FIGURES.iter().map(|figure| figure.id).collect();
@@ -145,32 +145,32 @@ pub fn run(root: &Path, ids: &[String], list: bool) -> Result<()> {
         }
         if let Some(value) = session.attempt(rows[i].figure) {
             rows[i].measured = Some(table::number(value));
-            // After each: some take minutes, and an interruption should not cost those before it.
+            // Written after each figure: some take minutes, and an interruption keeps those before it.
             std::fs::write(&path, table::replace(&text, &rows, &machine)?)
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
     }
     println!("written to {}", path.display());
     if !session.failed.is_empty() {
-        bail!("not measured, and kept as they were: {}", session.failed.join(", "));
+        bail!("not measured, with their earlier values kept: {}", session.failed.join(", "));
     }
     if !session.short.is_empty() {
-        bail!("short of what was asked for: {}", session.short.join(", "));
+        bail!("goals missed: {}", session.short.join(", "));
     }
     Ok(())
 }
 
-/// One measuring of several figures.
+/// A measurement of several figures.
 struct Session<'a> {
     root: &'a Path,
-    /// What each command printed: some show several figures.
+    /// Output of each command: some show several figures.
     printed: BTreeMap<&'static str, String>,
     short: Vec<&'static str>,
     failed: Vec<&'static str>,
 }
 
 impl Session<'_> {
-    /// Measures one figure and says how it went. One that fails does not cost those that took minutes before it.
+    /// Measures one figure and prints the value. A failure keeps the values measured before it.
     fn attempt(&mut self, figure: &Figure) -> Option<f64> {
         println!("{}: {}", figure.id, figure.command);
         match self.measure(figure) {
@@ -199,14 +199,14 @@ impl Session<'_> {
     }
 }
 
-/// What `command` prints.
+/// Returns the output of `command`.
 fn output(root: &Path, command: &str) -> Result<String> {
     let mut words = command.split_whitespace();
     let program = words.next().context("a figure has a command")?;
     let output = Command::new(program)
         .args(words)
         .current_dir(root)
-        // Cargo's own progress stays visible: some of these take minutes.
+        // Cargo's progress stays visible: some commands take minutes.
         .stderr(Stdio::inherit())
         .output()
         .with_context(|| format!("cannot run '{command}'"))?;
@@ -217,14 +217,14 @@ fn output(root: &Path, command: &str) -> Result<String> {
     Ok(text)
 }
 
-/// The number that follows `mark` in `text`, with digit groups read over.
+/// Returns the number that follows `mark` in `text`, without digit separators.
 fn number_after(text: &str, mark: &str) -> Option<f64> {
     let rest = text[text.find(mark)? + mark.len()..].trim_start();
     let end = rest.find(|c: char| !(c.is_ascii_digit() || ".,_".contains(c))).unwrap_or(rest.len());
     rest[..end].replace(['_', ','], "").trim_end_matches('.').parse().ok()
 }
 
-/// The processor and the compiler, as far as they can be known.
+/// Returns the processor and the compiler, as far as known.
 fn machine() -> String {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn every_figure_has_a_name_of_its_own() {
         for (i, figure) in FIGURES.iter().enumerate() {
-            assert!(!FIGURES[..i].iter().any(|other| other.id == figure.id), "{} stands twice", figure.id);
+            assert!(!FIGURES[..i].iter().any(|other| other.id == figure.id), "{} is listed twice", figure.id);
             assert!(!figure.id.contains(['|', '`', ' ']), "{} does not fit into a table", figure.id);
         }
     }

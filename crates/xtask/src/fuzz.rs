@@ -1,4 +1,4 @@
-//! Deep fuzzing: the targets of `fuzz/` through cargo-fuzz.
+//! Deep fuzzing: runs the targets of `fuzz/` with cargo-fuzz.
 
 use anyhow::{Context, Result, bail};
 use flashlane_fuzzing::{TARGETS, Target};
@@ -31,9 +31,9 @@ pub fn run(root: &Path, target: Option<&str>, seconds: u64) -> Result<()> {
             std::fs::write(corpus.join(format!("seed-{nth}")), seed).context("cannot write a seed")?;
         }
         println!("fuzzing {target} for {seconds} s");
-        // The cargo that runs this task is of a fixed toolchain; only the rustup shim knows `+nightly`.
+        // The cargo that runs this task has a fixed toolchain; only the rustup shim accepts `+nightly`.
         let time = format!("-max_total_time={seconds}");
-        // Without the length control: the seeds are whole files and should stay so.
+        // Without length control: seeds are whole files and should stay whole.
         let status = Command::new("cargo")
             .args(["+nightly", "fuzz", "run", target, "--", &time, "-len_control=0"])
             .env_remove("RUSTUP_TOOLCHAIN")

@@ -1,4 +1,4 @@
-//! Tasks of the project that are not its program: crate arrows, figures, deep fuzzing and trials, recordings. Run as `cargo xtask TASK`.
+//! Development tasks: crate dependencies, figures, deep fuzzing and trials, recordings. Run as `cargo xtask TASK`.
 
 mod arrows;
 mod figures;
@@ -13,7 +13,7 @@ use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
 #[derive(Parser)]
-#[command(bin_name = "cargo xtask", about = "Tasks of the project that are not its program")]
+#[command(bin_name = "cargo xtask", about = "Development tasks of the project")]
 struct Arguments {
     #[command(subcommand)]
     task: Task,
@@ -21,15 +21,15 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Check that crates use each other only as the table in arrows.rs allows
+    /// Check that crates depend on each other only as the table in arrows.rs allows
     Arrows,
-    /// Measure the figures anew and rewrite docs/figures.md
+    /// Measure the figures again and rewrite docs/figures.md
     ///
-    /// Exits with 1 where a figure falls short of what was asked for.
+    /// Exits with 1 where a figure misses its goal.
     Figures {
-        /// Only these; all others keep the value that was measured last
+        /// Figures to measure, all if none is given; others keep their last value
         ids: Vec<String>,
-        /// List the figures and their commands, and measure nothing
+        /// List the figures and their commands without measuring
         #[arg(long)]
         list: bool,
     },
@@ -37,32 +37,32 @@ enum Task {
     ///
     /// `cargo test` runs the same bodies over a fixed budget of mutated seeds, on any toolchain.
     Fuzz {
-        /// One target; without it, all of them in turn
+        /// Target to fuzz, all if none is given
         target: Option<String>,
-        /// How long each target runs, in seconds
+        /// Time for each target, in seconds
         #[arg(long, default_value_t = 60, value_name = "N")]
         seconds: u64,
     },
-    /// Try the block layer on simulated devices, cutting their power at every step
+    /// Test the block layer on simulated devices, with power cuts at every step
     ///
-    /// `cargo test` runs the same trials from fixed seeds, within a small budget; this takes new ones each time.
+    /// `cargo test` runs a few of the same trials from fixed seeds; this uses new seeds each time.
     Sim {
-        /// The first seed; drawn where absent
+        /// The first seed; random if not given
         #[arg(long, value_name = "SEED")]
         first: Option<u64>,
-        /// Trials, one a seed; by default as many as it takes for the cuts
+        /// Number of trials, one per seed; by default as many as needed for the cuts
         #[arg(long, value_name = "N")]
         trials: Option<u64>,
-        /// Power cuts, at least
+        /// Least number of power cuts
         #[arg(long, default_value_t = 1_000_000, value_name = "N")]
         cuts: u64,
     },
-    /// Record a real program on a drive made for it; needs root, and flashlane on the path or in $FLASHLANE
+    /// Record a real program on a drive created for it; needs root, and flashlane on the path or in $FLASHLANE
     Record {
         #[command(subcommand)]
         program: record::Program,
     },
-    /// Test zoned drives in a guest of QEMU, with a zoned NVMe drive
+    /// Test zoned drives in a QEMU guest with a zoned NVMe drive
     ZonedDrive(zoned_drive::Options),
 }
 
@@ -78,14 +78,14 @@ fn main() -> Result<()> {
     }
 }
 
-/// The workspace's folder.
+/// Returns the directory of the workspace.
 fn root() -> Result<PathBuf> {
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR").context("run this as 'cargo xtask'")?;
     let root = PathBuf::from(manifest).join("../..");
     root.canonicalize().with_context(|| format!("no workspace at {}", root.display()))
 }
 
-/// The cargo that runs us.
+/// Returns the cargo that runs this program.
 fn cargo() -> std::ffi::OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }

@@ -1,5 +1,5 @@
-//! Recordings of real programs, each on a drive made for it: their options, checked before anything is made. The recording
-//! itself is a script in `scripts/record`.
+//! Recordings of real programs, each on a drive created for it. Options are checked here first; the recording is done
+//! by a script in `scripts/record`.
 
 use crate::script::{self, Variables};
 use anyhow::{Result, bail};
@@ -8,28 +8,29 @@ use flashlane_base::units::{exact_bytes, parse_bytes, parse_count};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What is recorded.
+/// The program to record.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Program {
-    /// The build of a Linux kernel, its sources on the drive and not cached at the start
+    /// The build of a Linux kernel, with its sources on the drive and not cached at the start
     #[command(mut_arg("size", |arg| arg.default_value("6GiB")))]
     KernelBuild {
-        /// A tar file of the sources; without it, Debian's linux-source is downloaded
+        /// A tar file of the sources; by default Debian's linux-source is downloaded
         #[arg(long, value_name = "FILE")]
         source: Option<PathBuf>,
-        /// Settings over allnoconfig, or the name of a make target such as defconfig; without it scripts/record/kernel.config
+        /// Settings over allnoconfig, or the name of a make target such as defconfig; by default
+        /// scripts/record/kernel.config
         #[arg(long)]
         config: Option<String>,
-        /// The make target that is recorded
+        /// The make target to record
         #[arg(long, default_value = "vmlinux")]
         target: String,
-        /// Compilers at once; without it, one a core
+        /// Compilers at a time; by default one per core
         #[arg(long, value_parser = count)]
         jobs: Option<u64>,
         #[command(flatten)]
         drive: Drive,
     },
-    /// A word count over a text in memory, with less memory than text: the drive is its swap space
+    /// A word count over a text in memory, with less memory than text, so that the drive is swap space
     #[command(mut_arg("memory", |arg| arg.default_value("640MiB")), mut_arg("size", |arg| arg.default_value("4GiB")))]
     WordCount {
         /// Bytes of text
@@ -41,16 +42,16 @@ pub enum Program {
         /// Threads that count
         #[arg(long, default_value = "4", value_parser = count)]
         threads: u64,
-        /// Of the text
+        /// Seed of the text
         #[arg(long, default_value_t = 1)]
         seed: u64,
         #[command(flatten)]
         drive: Drive,
     },
-    /// The copying of many small files onto an ext4 that has been used
+    /// Copies of many small files to a used ext4
     ///
-    /// In the trace of ruan12 (table III) every tenth request is a read, as on a drive that has been used, with a file system
-    /// that reads no inode tables ahead.
+    /// In the trace of ruan12 (table III) every tenth request is a read, as on a used drive whose file system reads no
+    /// inode tables ahead.
     #[command(
         mut_arg("count", |arg| arg.default_value("10000")),
         mut_arg("least", |arg| arg.default_value("100KB")),
@@ -62,7 +63,7 @@ pub enum Program {
         mut_arg("size", |arg| arg.default_value("3GiB"))
     )]
     SmallFiles(Copying),
-    /// The copying of files of the size of music onto a fresh ext4: 5.7 GB unless options say otherwise
+    /// Copies of files of the size of music to a fresh ext4: 5.7 GB by default
     #[command(
         mut_arg("memory", |arg| arg.default_value("512MiB")),
         mut_arg("request", |arg| arg.default_value("64KiB")),
@@ -71,28 +72,28 @@ pub enum Program {
         mut_arg("most", |arg| arg.default_value("8MB"))
     )]
     Mp3Files(Copying),
-    /// The copying of a few large files onto a fresh ext4: long runs, one after the other
+    /// Copies of a few large files to a fresh ext4: long sequential runs
     #[command(
         mut_arg("memory", |arg| arg.default_value("512MiB")),
         mut_arg("request", |arg| arg.default_value("64KiB"))
     )]
     LargeFiles(Copying),
-    /// pgbench on PostgreSQL, its data on a fresh ext4, with less memory than data
+    /// pgbench on PostgreSQL, with its data on a fresh ext4 and less memory than data
     #[command(mut_arg("size", |arg| arg.default_value("4GiB")))]
     Pgbench {
-        /// Of pgbench: 15 MB each
+        /// Scale factor of pgbench: 15 MB each
         #[arg(long, default_value = "50", value_parser = count)]
         scale: u64,
         /// Connections
         #[arg(long, default_value = "8", value_parser = count)]
         clients: u64,
-        /// How long pgbench runs
+        /// Duration of pgbench in seconds
         #[arg(long, default_value = "60", value_parser = count)]
         seconds: u64,
         /// shared_buffers of PostgreSQL; at least 128KiB
         #[arg(long, default_value = "32MiB", value_parser = size)]
         buffers: u64,
-        /// The directory of PostgreSQL's programs; without it, Debian's
+        /// The directory of PostgreSQL's programs; by default Debian's
         #[arg(long, value_name = "DIR")]
         postgres: Option<PathBuf>,
         #[command(flatten)]
@@ -100,54 +101,55 @@ pub enum Program {
     },
 }
 
-/// Files that are made elsewhere and copied onto the drive.
+/// Files created elsewhere and copied to the drive.
 #[derive(Args, Clone, Debug)]
 pub struct Copying {
-    /// Files
+    /// Number of files
     #[arg(long, default_value = "3", value_parser = count)]
     count: u64,
-    /// Bytes of the smallest
+    /// Size of the smallest file
     #[arg(long, default_value = "1.9GB", value_parser = size_or_none)]
     least: u64,
-    /// Bytes of the largest
+    /// Size of the largest file
     #[arg(long, default_value = "1.9GB", value_parser = size_or_none)]
     most: u64,
-    /// Times that the same files were copied onto the drive before, and every second one deleted
+    /// Number of earlier copies of the same files on the drive, each with every second file deleted
     #[arg(long, default_value = "0", value_parser = parse_count)]
     before: u64,
-    /// Blocks of an inode table that are read at once, ext4's inode_readahead_blks: 0 or a power of two
+    /// Blocks of an inode table read at once, ext4's inode_readahead_blks: 0 or a power of two
     #[arg(long, default_value = "32", value_parser = parse_count)]
     ahead: u64,
-    /// Of the sizes between the smallest and the largest
+    /// Seed of the sizes between the smallest and the largest
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
     drive: Drive,
 }
 
-/// The drive that is made and recorded, and the trace.
+/// The drive to create and record, and the trace.
 #[derive(Args, Clone, Debug)]
 pub struct Drive {
-    /// The drive
+    /// Size of the drive
     #[arg(long, default_value = "8GiB", value_parser = size)]
     size: u64,
-    /// Memory of what is recorded, with its page cache; 0 for no limit
+    /// Memory of the recorded program, with its page cache; 0 for no limit
     #[arg(long, default_value = "192MiB", value_parser = size_or_none)]
     memory: u64,
-    /// The largest request that the drive takes, at least 4KiB; 0 for what the kernel has for it
+    /// The largest request of the drive, at least 4KiB; 0 for the kernel's default
     ///
-    /// In the traces of ruan12 (table III) files of 5.7 GB are 94,000 requests: none was larger than 64 KiB.
+    /// In the traces of ruan12 (table III) files of 5.7 GB take 94,000 requests: none is larger than 64 KiB.
     #[arg(long, default_value = "0", value_parser = size_or_none)]
     request: u64,
-    /// The trace to write, PROGRAM.blktrace.zst unless given; its ending says the format and the compression, as in x.msr.gz
+    /// The trace to write, PROGRAM.blktrace.zst by default; its extensions select format and compression, as in
+    /// x.msr.gz
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// A directory with room for the drive, not on a memory file system
+    /// A directory with space for the drive, not on a memory file system
     #[arg(long, default_value = "/var/tmp", value_name = "DIR")]
     work: PathBuf,
 }
 
-/// The most that any size or count may be, so that what a shell calculates with them stays within 63 bits.
+/// Limit of sizes and counts, so that shell arithmetic stays within 63 bits.
 const MOST: u64 = 1_000_000_000_000_000;
 
 fn count(text: &str) -> Result<u64, String> {
@@ -164,7 +166,7 @@ fn size_or_none(text: &str) -> Result<u64, String> {
 
 fn within(number: u64, least: u64) -> Result<u64, String> {
     match number {
-        _ if number < least => Err(format!("at least {least} is needed")),
+        _ if number < least => Err(format!("at least {least} is required")),
         MOST.. => Err(format!("less than {MOST} is allowed")),
         _ => Ok(number),
     }
@@ -184,10 +186,10 @@ impl Drive {
         let out = self.out.clone().unwrap_or_else(|| format!("{program}.blktrace.zst").into());
         let out = std::path::absolute(out)?;
         if !out.parent().is_some_and(Path::is_dir) {
-            bail!("--out: '{}' does not lie in a directory", out.display());
+            bail!("--out: the directory of '{}' does not exist", out.display());
         }
         if out.exists() {
-            bail!("--out: '{}' is there already, and is not overwritten", out.display());
+            bail!("--out: '{}' exists and is not overwritten", out.display());
         }
         Ok(vec![
             ("SIZE", number(self.size)),
@@ -205,7 +207,7 @@ impl Copying {
         if least > most {
             bail!("--least {} is more than --most {}", exact_bytes(*least), exact_bytes(*most));
         }
-        // Each takes a block of the file system, however small it is.
+        // Each file takes at least a block of the file system.
         if *count > drive.size / (*least).max(4096) {
             bail!(
                 "--count {count}: files of --least {} do not all fit into --size {}",
@@ -214,7 +216,7 @@ impl Copying {
             );
         }
         if *ahead != 0 && !ahead.is_power_of_two() {
-            bail!("--ahead {ahead} is neither 0 nor a power of two, as ext4 has it");
+            bail!("--ahead {ahead} is invalid: ext4 allows 0 and powers of two");
         }
         let mut variables = drive.check(program)?;
         let all = [
@@ -231,7 +233,7 @@ impl Copying {
 }
 
 impl Program {
-    /// The script's name, and what it needs.
+    /// Returns the script's name and variables.
     fn check(&self) -> Result<(&'static str, Variables)> {
         let (script, variables, own): (_, _, Variables) = match self {
             Self::KernelBuild { source, config, target, jobs, drive } => {
@@ -253,7 +255,7 @@ impl Program {
             Self::LargeFiles(copying) => ("copying", copying.check("large-files")?, Vec::new()),
             Self::Pgbench { scale, clients, seconds, buffers, postgres, drive } => {
                 if *buffers < 128 << 10 {
-                    bail!("--buffers {}: PostgreSQL takes no less than 128 KiB", exact_bytes(*buffers));
+                    bail!("--buffers {}: PostgreSQL requires at least 128 KiB", exact_bytes(*buffers));
                 }
                 let all =
                     [("SCALE", scale), ("CLIENTS", clients), ("RUN_SECONDS", seconds), ("BUFFERS", buffers)];
@@ -343,7 +345,7 @@ mod tests {
             ("small-files --ahead 3", &["--ahead 3", "power of two"]),
             ("small-files --work /no/such/folder", &["no directory '/no/such/folder'"]),
             ("small-files --out /no/such/folder/x.msr.gz", &["'/no/such/folder/x.msr.gz'"]),
-            ("small-files --out /proc/version", &["'/proc/version' is there already"]),
+            ("small-files --out /proc/version", &["'/proc/version' exists"]),
             ("pgbench --buffers 64KiB", &["--buffers 64 KiB", "128 KiB"]),
         ] {
             let error = checked(line).unwrap_err();

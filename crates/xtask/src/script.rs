@@ -1,21 +1,20 @@
-//! Scripts in `scripts/`: what they do by calling other programs stays shell; their options are read here, and handed
-//! over as variables.
+//! Runs scripts in `scripts/`, which call other programs. Their options are parsed here and passed as variables.
 
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-/// A script's variables: names and values.
+/// Variables of a script: names and values.
 pub type Variables = Vec<(&'static str, OsString)>;
 
 /// Runs `scripts/NAME`.
 ///
 /// # Errors
-/// Where it cannot be started, or fails: it has said why.
+/// Where it cannot be started, or fails after reporting the reason.
 pub fn run(root: &Path, name: &str, variables: Variables) -> Result<()> {
     let path = root.join("scripts").join(name);
-    // It puts away what it made when it is interrupted, and this waits for that.
+    // On an interrupt the script cleans up, and this program waits for it.
     let interrupted = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGINT, interrupted)?;
     let status = Command::new(&path)

@@ -1,4 +1,4 @@
-//! Deep trials of the block layer: power cuts by the million, on fresh seeds.
+//! Deep trials of the block layer: millions of power cuts, on new seeds.
 
 use anyhow::{Context, Result, bail};
 use flashlane_block_trial::{Tally, trial_of_seed};
@@ -7,10 +7,10 @@ use std::fs::File;
 use std::io::Read;
 use std::panic::catch_unwind;
 
-/// Trials that are counted together.
+/// Trials per batch.
 const BATCH: u64 = 512;
 
-/// Runs trials from seed `first` on (a fresh one where none is given) until there were so many trials or cuts.
+/// Runs trials from seed `first` on (a random one if not given) until `trials` trials or `cuts` power cuts are done.
 pub fn run(first: Option<u64>, trials: Option<u64>, cuts: u64) -> Result<()> {
     let first = first.map_or_else(fresh_seed, Ok)?;
     println!("trials of the block layer from seed {first} on");

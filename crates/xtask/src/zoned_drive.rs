@@ -1,4 +1,4 @@
-//! The tests of zoned drives, on one that QEMU plays: the options of `scripts/zoned-drive`.
+//! Tests of zoned drives on one emulated by QEMU: the options of `scripts/zoned-drive`.
 
 use crate::script;
 use anyhow::{Result, bail};
@@ -10,15 +10,15 @@ pub struct Options {
     /// A kernel with NVMe and zoned block devices built in; without it Debian's cloud kernel is downloaded
     #[arg(long, value_name = "VMLINUZ")]
     kernel: Option<PathBuf>,
-    /// A folder with its null_blk.ko and configfs.ko, not compressed: the tests run on that drive too
+    /// A directory with its null_blk.ko and configfs.ko, not compressed: the tests run on that drive too
     #[arg(long, value_name = "DIR", requires = "kernel")]
     modules: Option<PathBuf>,
-    /// When to give up
+    /// Time limit in seconds
     #[arg(long, value_name = "N", default_value_t = 900, value_parser = clap::value_parser!(u32).range(1..=999_999))]
     seconds: u32,
 }
 
-/// Runs the tests; says `skipped` and why where something that they need is missing.
+/// Runs the tests; prints `skipped` and the reason where a requirement is missing.
 ///
 /// # Errors
 /// Where an option is out of range, or a test fails.

@@ -1,4 +1,4 @@
-//! What measuring costs.
+//! Cost of measuring.
 
 use super::{Asked, Figure, number_after};
 

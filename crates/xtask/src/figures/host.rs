@@ -1,4 +1,4 @@
-//! Real I/O.
+//! Speed of real I/O.
 
 use super::{Asked, Figure, number_after};
 

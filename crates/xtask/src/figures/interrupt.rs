@@ -1,4 +1,4 @@
-//! Ctrl-C.
+//! Time to react to Ctrl-C.
 
 use super::{Asked, Figure, number_after};
 

@@ -1,4 +1,4 @@
-//! What garbage collection costs the host's writes.
+//! Cost of garbage collection for the host's writes.
 
 use super::{Asked, Figure, number_after};
 

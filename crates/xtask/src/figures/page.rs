@@ -1,4 +1,4 @@
-//! The page of a result with millions of single requests.
+//! The page of a result with millions of samples.
 
 use super::{Asked, Figure, number_after};
 

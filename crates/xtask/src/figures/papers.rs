@@ -1,4 +1,4 @@
-//! The papers' figures, and the agreement with DiskSim.
+//! Reproduction of the papers' figures, and agreement with DiskSim.
 
 use super::{Asked, Figure, number_after};
 

@@ -1,4 +1,4 @@
-//! Start-up and period: how long finding them takes, and how often they are found.
+//! Start-up and period: time to find them, and accuracy.
 
 use super::{Asked, Figure, number_after};
 

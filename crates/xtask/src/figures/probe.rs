@@ -1,10 +1,10 @@
-//! The probe: its time, its score, and what it says where there is nothing to see; and the papers' figures.
+//! The probe: time, score, and findings on a file without structure.
 
 use super::{Asked, Figure, number_after};
 
 const COMMAND: &str = "cargo bench -q -p flashlane-studies --bench probe";
 
-/// A row of this bench: the mark under which it prints the value is the figure's name.
+/// Defines a figure of this bench, which prints the value after the figure's name.
 macro_rules! figure {
     ($constant:ident, $id:literal, $what:literal, $asked:expr) => {
         pub const $constant: Figure = Figure {

@@ -1,4 +1,4 @@
-//! The speed of replaying a trace.
+//! Speed of replaying a trace.
 
 use super::{Asked, Figure, number_after};
 

@@ -1,4 +1,4 @@
-//! The speed and size of the simulated drive.
+//! Speed and memory of the simulated drive.
 
 use super::{Asked, Figure, number_after};
 

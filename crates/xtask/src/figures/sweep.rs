@@ -1,4 +1,4 @@
-//! Sweeps on several cores.
+//! Speed of sweeps on several cores.
 
 use super::{Asked, Figure, number_after};
 

@@ -7,13 +7,13 @@ use std::fmt::Write;
 const BEGIN: &str = "<!-- figures: written by `cargo xtask figures` from here … -->";
 const END: &str = "<!-- … to here -->";
 
-/// A line of the table; `measured` is empty where nobody has measured yet.
+/// A line of the table; `measured` is `None` before the first measurement.
 pub struct Row<'a> {
     pub figure: &'a Figure,
     pub measured: Option<String>,
 }
 
-/// Names and measured values of the table in `text`.
+/// Returns the names and measured values of the table in `text`.
 pub fn read(text: &str) -> Result<Vec<(String, String)>> {
     let (_, table, _) = split(text)?;
     let rows = table.lines().filter_map(|line| {
@@ -25,7 +25,7 @@ pub fn read(text: &str) -> Result<Vec<(String, String)>> {
     Ok(rows.collect())
 }
 
-/// `text` with its table replaced.
+/// Returns `text` with its table replaced.
 pub fn replace(text: &str, rows: &[Row<'_>], machine: &str) -> Result<String> {
     let (before, _, after) = split(text)?;
     let mut table = String::from(
@@ -52,7 +52,7 @@ fn split(text: &str) -> Result<(&str, &str, &str)> {
     Ok((before, table, after))
 }
 
-/// A value as it stands in the table: whole with digit groups, or about three significant digits.
+/// Formats a value for the table: whole numbers with digit groups, others with about three significant digits.
 pub fn number(value: f64) -> String {
     if value.fract() != 0.0 && value.abs() < 1000.0 {
         let digits = if value.abs() >= 100.0 {

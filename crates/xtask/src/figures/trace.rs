@@ -1,4 +1,4 @@
-//! How fast traces are read, and in how much memory.
+//! Speed and memory of reading traces.
 
 use super::{Asked, Figure, number_after};
 

@@ -1,4 +1,4 @@
-//! uFLIP: how long it takes.
+//! Duration of uFLIP.
 
 use super::{Asked, Figure, number_after};
 
