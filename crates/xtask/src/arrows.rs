@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_itself_has_no_circle() {
+    fn table_has_no_cycle() {
         for (at, (name, allowed)) in ALLOWED.iter().enumerate() {
             for used in *allowed {
                 let below = ALLOWED.iter().position(|(name, _)| name == used);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forbidden_arrow_is_named_with_what_is_allowed() {
+    fn forbidden_dependency_is_named_with_the_allowed_ones() {
         let table: &[(&str, &[&str])] = &[("base", &[]), ("device", &["base"]), ("sim", &["device"])];
         let sound = [
             package("flashlane-base", &[("serde", None), ("flashlane-sim", Some("dev"))]),

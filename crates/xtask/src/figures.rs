@@ -95,7 +95,7 @@ pub struct Figure {
     /// The quantity measured, with its unit.
     pub what: &'static str,
     /// The goal, if there is one.
-    pub asked: Option<Asked>,
+    pub goal: Option<Goal>,
     /// The command, run in the directory of the workspace; no quoting.
     pub command: &'static str,
     /// Extracts the value from the command's standard output.
@@ -103,14 +103,14 @@ pub struct Figure {
 }
 
 /// Goal of a figure: the required value, and the aim if there is one.
-pub enum Asked {
+pub enum Goal {
     /// Larger values are better.
     AtLeast(f64, Option<f64>),
     /// Smaller values are better.
     AtMost(f64, Option<f64>),
 }
 
-impl Asked {
+impl Goal {
     /// Returns whether `value` meets the requirement.
     fn is_met(&self, value: f64) -> bool {
         match *self {
@@ -138,7 +138,7 @@ pub fn run(root: &Path, ids: &[String], list: bool) -> Result<()> {
     };
     let mut rows: Vec<Row> = FIGURES.iter().map(|&figure| Row { figure, measured: before(figure) }).collect();
     let machine = machine();
-    let mut session = Session { root, printed: BTreeMap::new(), short: Vec::new(), failed: Vec::new() };
+    let mut session = Session { root, printed: BTreeMap::new(), missed: Vec::new(), failed: Vec::new() };
     for i in 0..rows.len() {
         if !ids.is_empty() && !ids.iter().any(|id| id == rows[i].figure.id) {
             continue;
@@ -154,8 +154,8 @@ pub fn run(root: &Path, ids: &[String], list: bool) -> Result<()> {
     if !session.failed.is_empty() {
         bail!("not measured, with their earlier values kept: {}", session.failed.join(", "));
     }
-    if !session.short.is_empty() {
-        bail!("goals missed: {}", session.short.join(", "));
+    if !session.missed.is_empty() {
+        bail!("goals missed: {}", session.missed.join(", "));
     }
     Ok(())
 }
@@ -165,7 +165,7 @@ struct Session<'a> {
     root: &'a Path,
     /// Output of each command: some show several figures.
     printed: BTreeMap<&'static str, String>,
-    short: Vec<&'static str>,
+    missed: Vec<&'static str>,
     failed: Vec<&'static str>,
 }
 
@@ -176,8 +176,8 @@ impl Session<'_> {
         match self.measure(figure) {
             Ok(value) => {
                 println!("    {}", table::number(value));
-                if figure.asked.as_ref().is_some_and(|asked| !asked.is_met(value)) {
-                    self.short.push(figure.id);
+                if figure.goal.as_ref().is_some_and(|goal| !goal.is_met(value)) {
+                    self.missed.push(figure.id);
                 }
                 Some(value)
             }
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_found_after_its_mark() {
+    fn number_is_found_after_its_mark() {
         assert_eq!(number_after("fio 90000 IOPS, ratio 1.013 (median)", "ratio"), Some(1.013));
         assert_eq!(number_after("simulated 3,200_000 requests.", "simulated"), Some(3_200_000.0));
         assert_eq!(number_after("took 12.", "took"), Some(12.0));
@@ -249,14 +249,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_is_a_floor_or_a_ceiling() {
-        let (more, less) = (Asked::AtLeast(3.0, Some(8.0)), Asked::AtMost(10.0, Some(6.0)));
+    fn goal_is_a_lower_or_upper_bound() {
+        let (more, less) = (Goal::AtLeast(3.0, Some(8.0)), Goal::AtMost(10.0, Some(6.0)));
         assert!(more.is_met(3.0) && !more.is_met(2.9));
         assert!(less.is_met(10.0) && !less.is_met(10.1));
     }
 
     #[test]
-    fn every_figure_has_a_name_of_its_own() {
+    fn every_figure_has_a_unique_name() {
         for (i, figure) in FIGURES.iter().enumerate() {
             assert!(!FIGURES[..i].iter().any(|other| other.id == figure.id), "{} is listed twice", figure.id);
             assert!(!figure.id.contains(['|', '`', ' ']), "{} does not fit into a table", figure.id);

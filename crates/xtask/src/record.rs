@@ -175,10 +175,7 @@ fn within(number: u64, least: u64) -> Result<u64, String> {
 impl Drive {
     fn check(&self, program: &str) -> Result<Variables> {
         if self.request != 0 && self.request < 4096 {
-            bail!(
-                "--request {}: no drive takes less than 4 KiB; 0 is for what the kernel has for it",
-                self.request
-            );
+            bail!("--request {}: allowed are at least 4 KiB, or 0 for the kernel's default", self.request);
         }
         if !self.work.is_dir() {
             bail!("--work: there is no directory '{}'", self.work.display());
@@ -303,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn every_program_has_a_script_and_defaults_that_are_allowed() {
+    fn every_program_has_a_script_and_valid_defaults() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         for name in ["kernel-build", "word-count", "small-files", "mp3-files", "large-files", "pgbench"] {
             let (script, variables) = checked(name).unwrap();
@@ -316,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_those_of_the_recordings_in_traces() {
+    fn defaults_match_the_recordings_in_traces() {
         let value = |line: &str, name: &str| {
             let (_, variables) = checked(line).unwrap();
             let found = variables.into_iter().find(|(variable, _)| *variable == name).unwrap();
@@ -333,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn options_out_of_range_are_refused_with_what_is_allowed() {
+    fn options_out_of_range_are_refused_with_the_range() {
         for (line, parts) in [
             ("small-files --count 0", &["--count", "at least 1"][..]),
             ("small-files --count 1.5", &["--count", "1.5"]),
@@ -342,7 +339,7 @@ mod tests {
             ("small-files --least 2MB", &["--least 2 MB is more than --most 100 KB"]),
             ("small-files --count 1M", &["--count 1000000", "do not all fit into --size 3 GiB"]),
             ("small-files --request 100B", &["--request 100", "4 KiB"]),
-            ("small-files --ahead 3", &["--ahead 3", "power of two"]),
+            ("small-files --ahead 3", &["--ahead 3", "powers of two"]),
             ("small-files --work /no/such/folder", &["no directory '/no/such/folder'"]),
             ("small-files --out /no/such/folder/x.msr.gz", &["'/no/such/folder/x.msr.gz'"]),
             ("small-files --out /proc/version", &["'/proc/version' exists"]),

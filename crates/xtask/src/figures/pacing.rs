@@ -1,6 +1,6 @@
 //! Cost of garbage collection for the host's writes.
 
-use super::{Asked, Figure, number_after};
+use super::{Figure, Goal, number_after};
 
 const COMMAND: &str = "cargo run -q --release -p flashlane -- run sim:nvme-tlc,initial.state=fragmented \
                        random-write,size=4KiB,depth=8,requests=2M --format json";
@@ -10,7 +10,7 @@ const WATERMARK: &str = "cargo run -q --release -p flashlane -- run sim:nvme-tlc
 pub const P999: Figure = Figure {
     id: "gc-paced-p999",
     what: "`nvme-tlc` fragmented, 2 million 4 KiB random writes at depth 8: p99.9 latency in ms (virtual time)",
-    asked: Some(Asked::AtMost(10.0, Some(3.0))),
+    goal: Some(Goal::AtMost(10.0, Some(3.0))),
     command: COMMAND,
     read: |output| number_after(output, "\"p999\":").map(|ns| ns / 1e6),
 };
@@ -18,7 +18,7 @@ pub const P999: Figure = Figure {
 pub const LONGEST: Figure = Figure {
     id: "gc-paced-longest",
     what: "the longest of these writes: ms",
-    asked: Some(Asked::AtMost(100.0, Some(20.0))),
+    goal: Some(Goal::AtMost(100.0, Some(20.0))),
     command: COMMAND,
     read: |output| number_after(output, "\"max\":").map(|ns| ns / 1e6),
 };
@@ -26,7 +26,7 @@ pub const LONGEST: Figure = Figure {
 pub const AMPLIFICATION: Figure = Figure {
     id: "gc-paced-amplification",
     what: "write amplification of these writes",
-    asked: None,
+    goal: None,
     command: COMMAND,
     read: |output| number_after(output, "\"write_amplification\":"),
 };
@@ -34,7 +34,7 @@ pub const AMPLIFICATION: Figure = Figure {
 pub const WATERMARK_AMPLIFICATION: Figure = Figure {
     id: "gc-watermark-amplification",
     what: "the same with `cleaning.pacing = \"watermark\"`",
-    asked: None,
+    goal: None,
     command: WATERMARK,
     read: |output| number_after(output, "\"write_amplification\":"),
 };

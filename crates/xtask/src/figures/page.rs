@@ -1,13 +1,13 @@
 //! The page of a result with millions of samples.
 
-use super::{Asked, Figure, number_after};
+use super::{Figure, Goal, number_after};
 
 const COMMAND: &str = "cargo bench -q -p flashlane-report --bench page";
 
 pub const SIZE: Figure = Figure {
     id: "page-size",
-    what: "the page of a made-up full uFLIP result with 3 million single requests, MB",
-    asked: Some(Asked::AtMost(15.0, None)),
+    what: "the page of a synthetic full uFLIP result with 3 million samples, MB",
+    goal: Some(Goal::AtMost(15.0, None)),
     command: COMMAND,
     read: |output| number_after(output, "page-size:"),
 };
@@ -15,15 +15,15 @@ pub const SIZE: Figure = Figure {
 pub const FIRST_PLOT: Figure = Figure {
     id: "page-first-plot",
     what: "the same in headless Chromium: seconds until the first plot is drawn",
-    asked: Some(Asked::AtMost(2.0, None)),
+    goal: Some(Goal::AtMost(2.0, None)),
     command: COMMAND,
     read: |output| number_after(output, "page-first-plot:"),
 };
 
 pub const ZOOM: Figure = Figure {
     id: "page-zoom",
-    what: "a step of zooming with a million single requests in view, ms (no graphics card)",
-    asked: None,
+    what: "a zoom step with a million samples in view, ms (no graphics card)",
+    goal: None,
     command: COMMAND,
     read: |output| number_after(output, "page-zoom-million:"),
 };

@@ -1,27 +1,27 @@
 //! The probe: time, score, and findings on a file without structure.
 
-use super::{Asked, Figure, number_after};
+use super::{Figure, Goal, number_after};
 
 const COMMAND: &str = "cargo bench -q -p flashlane-studies --bench probe";
 
 /// Defines a figure of this bench, which prints the value after the figure's name.
 macro_rules! figure {
-    ($constant:ident, $id:literal, $what:literal, $asked:expr) => {
+    ($constant:ident, $id:literal, $what:literal, $goal:expr) => {
         pub const $constant: Figure = Figure {
             id: $id,
             what: $what,
-            asked: Some($asked),
+            goal: Some($goal),
             command: COMMAND,
             read: |output| number_after(output, concat!($id, ":")),
         };
     };
 }
 
-const RIGHT: Asked = Asked::AtLeast(95.0, Some(99.0));
-const WRONG: Asked = Asked::AtMost(1.0, Some(0.0));
-const NONE: Asked = Asked::AtMost(0.0, None);
+const RIGHT: Goal = Goal::AtLeast(95.0, Some(99.0));
+const WRONG: Goal = Goal::AtMost(1.0, Some(0.0));
+const NONE: Goal = Goal::AtMost(0.0, None);
 
-figure!(TIME, "probe-time", "`probe sim:ssd-s`: seconds of user CPU", Asked::AtMost(2.0, None));
+figure!(TIME, "probe-time", "`probe sim:ssd-s`: seconds of user CPU", Goal::AtMost(2.0, None));
 figure!(CHUNK, "score-chunk_size_bytes-right", "`probe --score 500`: chunk size right, percent", RIGHT);
 figure!(CHUNK_WRONG, "score-chunk_size_bytes-wrong", "chunk size wrong, percent", WRONG);
 figure!(DEGREE, "score-interleaving_degree-right", "interleaving degree right, percent", RIGHT);
@@ -32,18 +32,18 @@ figure!(
     FILE_TIME,
     "probe-file-time",
     "`probe FILE` on a plain file of 1 GiB, with `--destroy-data`: seconds",
-    Asked::AtMost(60.0, Some(20.0))
+    Goal::AtMost(60.0, Some(20.0))
 );
-figure!(FILE_INVENTED, "probe-file-invented", "structural findings that it names there: none is right", NONE);
+figure!(FILE_INVENTED, "probe-file-invented", "structural findings on that file, all of them wrong", NONE);
 figure!(
     FILE_READ_TIME,
     "probe-file-read-time",
     "the same without `--destroy-data`: seconds",
-    Asked::AtMost(60.0, Some(20.0))
+    Goal::AtMost(60.0, Some(20.0))
 );
 figure!(
     ADVICE,
     "advice-holds",
     "recommendations within 10% of `run`, all profiles and 200 random drives, all three kinds: percent",
-    Asked::AtLeast(98.0, Some(100.0))
+    Goal::AtLeast(98.0, Some(100.0))
 );

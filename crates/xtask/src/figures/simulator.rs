@@ -1,29 +1,29 @@
 //! Speed and memory of the simulated drive.
 
-use super::{Asked, Figure, number_after};
+use super::{Figure, Goal, number_after};
 
 const COMMAND: &str = "cargo bench -q -p flashlane-studies --bench simulator";
 
 pub const RANDOM_READS: Figure = Figure {
     id: "sim-random-reads",
     what: "simulated 4 KB random reads at depth 32, one core, `msr-32g` full: million requests a second of user CPU",
-    asked: Some(Asked::AtLeast(3.0, Some(8.0))),
+    goal: Some(Goal::AtLeast(3.0, Some(8.0))),
     command: COMMAND,
     read: |output| number_after(output, "sim-random-reads:"),
 };
 
 pub const RANDOM_WRITES: Figure = Figure {
     id: "sim-random-writes",
-    what: "the same of writes in steady state, cleaning active",
-    asked: Some(Asked::AtLeast(1.5, Some(4.0))),
+    what: "the same for writes in steady state, with GC",
+    goal: Some(Goal::AtLeast(1.5, Some(4.0))),
     command: COMMAND,
     read: |output| number_after(output, "sim-random-writes:"),
 };
 
 pub const MEMORY: Figure = Figure {
     id: "sim-memory",
-    what: "host memory a simulated page, a full 2 TiB drive of 4 KB pages: bytes",
-    asked: Some(Asked::AtMost(10.0, Some(6.0))),
+    what: "host memory per simulated page, a full 2 TiB drive of 4 KB pages: bytes",
+    goal: Some(Goal::AtMost(10.0, Some(6.0))),
     command: COMMAND,
     read: |output| number_after(output, "sim-memory:"),
 };
@@ -31,7 +31,7 @@ pub const MEMORY: Figure = Figure {
 pub const PRECONDITION: Figure = Figure {
     id: "sim-precondition",
     what: "a 256 GiB drive into a fragmented steady state: seconds of user CPU",
-    asked: Some(Asked::AtMost(10.0, Some(2.0))),
+    goal: Some(Goal::AtMost(10.0, Some(2.0))),
     command: COMMAND,
     read: |output| number_after(output, "sim-precondition:"),
 };
@@ -41,15 +41,15 @@ const SDF: &str = "cargo bench -q -p flashlane-sim --bench sdf";
 pub const SDF_WRITES: Figure = Figure {
     id: "sdf-write-pages",
     what: "8 MiB writes on all 44 lanes of `sdf`: million flash pages a second of user CPU",
-    asked: Some(Asked::AtLeast(10.0, None)),
+    goal: Some(Goal::AtLeast(10.0, None)),
     command: SDF,
     read: |output| number_after(output, "sdf-write-pages:"),
 };
 
 pub const SDF_READS: Figure = Figure {
     id: "sdf-read-pages",
-    what: "the same of 8 MiB reads",
-    asked: None,
+    what: "the same for 8 MiB reads",
+    goal: None,
     command: SDF,
     read: |output| number_after(output, "sdf-read-pages:"),
 };

@@ -1,21 +1,21 @@
 //! Speed of sweeps on several cores.
 
-use super::{Asked, Figure, number_after};
+use super::{Figure, Goal, number_after};
 
 const COMMAND: &str = "cargo bench -q -p flashlane-studies --bench sweep";
 
 pub const TWO_CORES: Figure = Figure {
     id: "sweep-two-cores",
-    what: "a sweep of 64 runs two at a time: times as fast as one after the other",
-    asked: Some(Asked::AtLeast(1.9, None)),
+    what: "a sweep of 64 runs, two at a time: speed relative to one at a time",
+    goal: Some(Goal::AtLeast(1.9, None)),
     command: COMMAND,
     read: |output| number_after(output, "sweep-two-cores:"),
 };
 
 pub const TWO_CORES_SHORT: Figure = Figure {
     id: "sweep-two-cores-short",
-    what: "the same of runs of 20 ms, which mostly make drives",
-    asked: None,
+    what: "the same for runs of 20 ms, which mostly build drives",
+    goal: None,
     command: COMMAND,
     read: |output| number_after(output, "sweep-two-cores-short:"),
 };
@@ -23,7 +23,7 @@ pub const TWO_CORES_SHORT: Figure = Figure {
 pub const TWO_PROCESSES: Figure = Figure {
     id: "sweep-two-processes",
     what: "the machine's limit: the same runs in two processes, half each, at once instead of in turn",
-    asked: None,
+    goal: None,
     command: COMMAND,
     read: |output| number_after(output, "sweep-two-processes:"),
 };

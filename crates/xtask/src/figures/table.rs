@@ -1,6 +1,6 @@
 //! The table in `docs/figures.md`.
 
-use super::{Asked, Figure};
+use super::{Figure, Goal};
 use anyhow::{Context, Result};
 use std::fmt::Write;
 
@@ -29,18 +29,18 @@ pub fn read(text: &str) -> Result<Vec<(String, String)>> {
 pub fn replace(text: &str, rows: &[Row<'_>], machine: &str) -> Result<String> {
     let (before, _, after) = split(text)?;
     let mut table = String::from(
-        "| figure | what | asked for | aim | measured | command |\n| --- | --- | --- | --- | --- | --- |\n",
+        "| figure | what | goal | aim | measured | command |\n| --- | --- | --- | --- | --- | --- |\n",
     );
     for Row { figure, measured } in rows {
-        let (asked, aim) = match figure.asked {
+        let (goal, aim) = match figure.goal {
             None => (String::new(), None),
-            Some(Asked::AtLeast(value, aim)) => (format!("at least {}", number(value)), aim),
-            Some(Asked::AtMost(value, aim)) => (format!("at most {}", number(value)), aim),
+            Some(Goal::AtLeast(value, aim)) => (format!("at least {}", number(value)), aim),
+            Some(Goal::AtMost(value, aim)) => (format!("at most {}", number(value)), aim),
         };
         let aim = aim.map(number).unwrap_or_default();
         let measured = measured.as_deref().unwrap_or_default();
         let Figure { id, what, command, .. } = figure;
-        writeln!(table, "| `{id}` | {what} | {asked} | {aim} | {measured} | `{command}` |")?;
+        writeln!(table, "| `{id}` | {what} | {goal} | {aim} | {measured} | `{command}` |")?;
     }
     Ok(format!("{before}{BEGIN}\n{table}\nLast measured on: {machine}.\n{END}{after}"))
 }
@@ -84,13 +84,13 @@ mod tests {
     const FIGURE: Figure = Figure {
         id: "speed",
         what: "requests a second",
-        asked: Some(Asked::AtLeast(3e6, Some(8e6))),
+        goal: Some(Goal::AtLeast(3e6, Some(8e6))),
         command: "cargo bench",
         read: |_| None,
     };
 
     #[test]
-    fn what_is_written_is_read_again_and_the_rest_is_left_alone() {
+    fn written_table_is_read_back_and_other_text_kept() {
         let page = format!("# Figures\n\nWords.\n\n{BEGIN}\n{END}\n\nMore words.\n");
         let rows = [Row { figure: &FIGURE, measured: Some(number(4_123_456.0)) }];
         let written = replace(&page, &rows, "a machine").unwrap();
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_read_well() {
+    fn numbers_have_digit_groups_or_three_digits() {
         for (value, text) in [
             (0.95, "0.95"),
             (1.0, "1"),
