@@ -6,11 +6,11 @@
 //! two programs cannot disagree about them.
 //!
 //! - Conventional zones, and zones of another capacity than the first (the last zone of a drive may be shorter), are
-//! not units.
+//!   not units.
 //! - Read-only and offline zones are bad units. A zone with its write pointer between two write units is torn.
 //! - Erases are not counted: the drive does not report wear.
 //! - A drive limits the number of partly written zones. At the limit, a write to an erased unit waits if a write in
-//! flight will fill a zone, and is refused ([`Rule::TooManyOpen`]) otherwise.
+//!   flight will fill a zone, and is refused ([`Rule::TooManyOpen`]) otherwise.
 //!
 //! The first write to a zone opens it and the last one finishes it. The other two zone ioctls are not used: opening a
 //! zone before its first write gains nothing, because the limit is tracked here; and a zone finished before its end
