@@ -1,16 +1,17 @@
-//! Large writes through lanes over a file, against plain sequential writes of the same size to the same file, by this
-//! program and by fio, in alternating runs. Every write through lanes is durable, with the state of its unit; plain ones are
-//! measured with and without that. Prints one line: the median ratios of the rounds, and the medians of all.
+//! Compares large writes through lanes over a file with plain sequential writes of the same size to the same file, by
+//! this program and by fio, in alternating runs. Every write through lanes is durable, with the state of its unit;
+//! plain writes are measured with and without durability. Prints one line: the median ratios of the rounds, and the
+//! medians of all.
 //!
-//! | variable | means | unless set |
+//! | variable | meaning | default |
 //! | --- | --- | --- |
-//! | `FLASHLANE_BENCH_DIR` | where the file is made | the directory for temporary files |
-//! | `FLASHLANE_BENCH_SIZE` | the file's size | `4GiB` |
-//! | `FLASHLANE_BENCH_WRITE` | a write, which is a unit | `8MiB` |
-//! | `FLASHLANE_BENCH_ROUNDS` | rounds of runs, each of them over the whole file | `5` |
+//! | `FLASHLANE_BENCH_DIR` | folder of the file | the directory for temporary files |
+//! | `FLASHLANE_BENCH_SIZE` | size of the file | `4GiB` |
+//! | `FLASHLANE_BENCH_WRITE` | size of a write and of a unit | `8MiB` |
+//! | `FLASHLANE_BENCH_ROUNDS` | number of rounds, each over the whole file | `5` |
 //! | `FLASHLANE_BENCH_DEPTH` | writes in flight | `32` |
 //!
-//! Without fio on PATH its figure is left out. Outside `cargo bench` it runs once, small, to be sure that it still can.
+//! Without fio on PATH its figure is left out. Outside `cargo bench` it runs once on a small file, as a test.
 
 #[path = "../../host/benches/fio/mod.rs"]
 mod fio;
@@ -76,13 +77,14 @@ fn main() {
 }
 
 fn open(path: &Path) -> FileDevice {
-    // What fio left there looks like nothing; a file system below it that has no direct I/O is no place to measure.
+    // Data left by fio has no signature; without direct I/O the file system is unsuitable for the measurement but
+    // works.
     OpenOptions { allow_page_cache: true, ..OpenOptions::destroy(path) }
         .open()
         .unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Writes the whole device once, the lanes in turn, from buffers that go round; bytes a second.
+/// Writes the whole device once, the lanes in turn, reusing a set of buffers. Returns bytes per second.
 fn run(device: &mut dyn DataDevice, write_bytes: u64, depth: u64, durable: bool) -> f64 {
     let profile = device.profile().clone();
     let (lanes, per_lane) = (u64::from(profile.lanes), profile.capacity_bytes / write_bytes);
@@ -112,7 +114,7 @@ fn run(device: &mut dyn DataDevice, write_bytes: u64, depth: u64, durable: bool)
     (count * write_bytes) as f64 / device.now().since(began).as_s_f64()
 }
 
-/// Bytes a second that fio writes: field 48 of its terse format, in KiB.
+/// Returns the bytes per second that fio writes: field 48 of its terse format, in KiB.
 fn fio_writes(path: &Path, write_bytes: u64, depth: u64) -> Option<f64> {
     let rate = fio(path, depth, &["--rw=write", &format!("--bs={write_bytes}")], 47)?;
     Some(rate * 1024.0)

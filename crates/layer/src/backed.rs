@@ -1,17 +1,17 @@
-//! `backed(SPEC)`: bytes behind a device that models time only.
+//! `backed(SPEC)`: data in memory for a device that models time only.
 //!
-//! The bytes of a write become visible when it completes, and a read gets its bytes when *it* completes, so that
-//! what a reader sees depends on the order of completions and on nothing else. What was never written, and what was
-//! trimmed or erased, reads as zeros. A request that failed moved nothing, or what it says it moved.
+//! The data of a write becomes visible when it completes, and a read copies its data when *it* completes, so that a
+//! read's content depends only on the order of completions. Unwritten, trimmed and erased ranges read as zeros. A
+//! failed request moves no data, or the part that it reports as done.
 //!
-//! Where the device knows what a power cut takes, the bytes that writes replaced are kept for as long as it may bring
-//! them back: [`Device::cut_power`] then leaves the bytes that are on the medium. A trim is not undone, but for places
-//! that were written before it and are lost with what was written after.
+//! Where the device knows which writes are at risk, the replaced data is kept until a power cut can no longer bring it
+//! back: [`Device::cut_power`] then restores the data on the medium. A trim is not undone, except where an earlier
+//! write to the range is lost with a later one.
 //!
-//! On media with erase units a completed write is on the medium, and a power cut tears what it meets in flight: each read
-//! unit of a write holds the new bytes, none, some of them, or garbage, and each of an erase the old bytes or none,
-//! independently and drawn by lot. That is more than flash does, which is written in order: who gets along with this
-//! gets along with that.
+//! On media with erase units a completed write is on the medium, and a power cut tears the units in flight:
+//! independently and at random, each read unit of a torn write holds the new data, none, a prefix, or garbage, and each
+//! read unit of a torn erase the old data or none. Flash is written in order and leaves only some of these
+//! patterns.
 
 use crate::chunks::Chunks;
 use crate::entry::{Capabilities, Entry, Plan, Prepared, Stack, StateChange, StateRequest};
@@ -34,7 +34,7 @@ pub(crate) const ENTRY: Entry = Entry {
     read: |_| Ok(Arc::new(InMemory)),
 };
 
-/// It has no settings.
+/// Plan of the layer, which has no settings.
 #[derive(Debug)]
 struct InMemory;
 
@@ -51,41 +51,41 @@ impl Plan for InMemory {
     }
 }
 
-/// Bytes behind a device that models time only. A copy shares the bytes that neither it nor the original writes to.
+/// Data in memory for a device that models time only. A clone shares all data until one of the two writes to it.
 #[derive(Clone)]
 pub struct Backed<D> {
     inner: D,
     profile: Profile,
     chunks: Chunks,
-    /// Requests in flight whose completions change something here.
-    moving: BTreeMap<RequestId, (Request, Option<Buffer>)>,
-    /// Absent where the device does not know what is at risk, and on media with erase units, where nothing is.
+    /// Requests in flight whose completions change the data.
+    pending: BTreeMap<RequestId, (Request, Option<Buffer>)>,
+    /// `None` where the device does not know what is at risk, and on media with erase units, where nothing is.
     undo: Option<Undo>,
-    /// What becomes of the bytes of units that a power cut tears.
+    /// Randomness of the content of torn units.
     random: Random,
-    /// Buffers of completed requests that nobody took yet; one an id at most.
+    /// Buffers of completed requests until they are taken; at most one per id.
     done: BTreeMap<RequestId, Buffer>,
 }
 
 impl<D: Device> Backed<D> {
-    /// Zeros behind `inner`.
+    /// Stores zeros for `inner`.
     pub fn new(inner: D) -> Self {
         let name = label(ENTRY.name, &inner.profile().name, "");
         let profile = Profile { name, ..inner.profile().clone() };
         Self {
             undo: inner.at_risk().filter(|_| profile.erase_unit_bytes == 0).map(|_| Undo::default()),
-            random: torn(Seed(0)),
+            random: torn_random(Seed(0)),
             inner,
             profile,
             chunks: Chunks::default(),
-            moving: BTreeMap::new(),
+            pending: BTreeMap::new(),
             done: BTreeMap::new(),
         }
     }
 
-    /// The same with another seed for what power cuts leave of units that they tear.
+    /// Replaces the seed of the content of torn units.
     pub fn seeded(mut self, seed: Seed) -> Self {
-        self.random = torn(seed);
+        self.random = torn_random(seed);
         self
     }
 
@@ -99,20 +99,20 @@ impl<D: Device> Backed<D> {
         let clears = matches!(request.operation, Operation::Trim | Operation::Erase);
         let counts = matches!(request.operation, Operation::Write | Operation::Flush) && self.undo.is_some();
         if clears || counts || buffer.is_some() {
-            self.moving.insert(request.id, (request, buffer));
+            self.pending.insert(request.id, (request, buffer));
         }
     }
 
-    /// Moves the bytes of a completed request.
-    fn settle(&mut self, completion: &Completion) {
-        let Some((request, buffer)) = self.moving.remove(&completion.id) else { return };
+    /// Applies a completed request to the data.
+    fn apply(&mut self, completion: &Completion) {
+        let Some((request, buffer)) = self.pending.remove(&completion.id) else { return };
         let moved = match completion.outcome {
             Ok(()) => request.length_bytes,
             Err(Failure::Short { done_bytes }) => u64::from(done_bytes).min(request.length_bytes),
             Err(_) => 0,
         };
         let Request { lane, offset_bytes, operation, .. } = request;
-        self.remember(&request, buffer.as_ref(), moved);
+        self.record_undo(&request, buffer.as_ref(), moved);
         if matches!(operation, Operation::Trim | Operation::Erase) {
             self.chunks.clear(lane, offset_bytes, moved);
         }
@@ -127,15 +127,15 @@ impl<D: Device> Backed<D> {
         self.done.insert(request.id, buffer);
     }
 
-    /// Leaves in torn units what a power cut leaves there of the writes and erases that were in flight.
+    /// Fills torn units with the content that a power cut leaves of the writes and erases in flight.
     fn tear(&mut self) {
         let (unit_bytes, step) = (self.profile.erase_unit_bytes, self.profile.read_unit_bytes);
-        let Self { inner, chunks, moving, random, .. } = self;
-        for (request, buffer) in moving.values() {
+        let Self { inner, chunks, pending, random, .. } = self;
+        for (request, buffer) in pending.values() {
             let Request { lane, offset_bytes, length_bytes, operation, .. } = *request;
             let state = inner.unit(lane, offset_bytes / unit_bytes).map(|unit| unit.state);
             if state != Some(UnitState::Torn) {
-                continue; // it had ended, or did nothing
+                continue; // it had completed, or not begun
             }
             for at in (0..length_bytes).step_by(step as usize) {
                 match (operation, buffer) {
@@ -143,7 +143,7 @@ impl<D: Device> Backed<D> {
                         chunks.clear(lane, offset_bytes + at, step);
                     }
                     (Operation::Write, Some(buffer)) => {
-                        let left = left_of(&buffer.as_slice()[at as usize..][..step as usize], random);
+                        let left = torn_content(&buffer.as_slice()[at as usize..][..step as usize], random);
                         chunks.write(lane, offset_bytes + at, &left);
                     }
                     _ => {}
@@ -152,22 +152,22 @@ impl<D: Device> Backed<D> {
         }
     }
 
-    /// Sees to it that a completed write can be undone, or that it is not: before its bytes are moved.
-    fn remember(&mut self, request: &Request, buffer: Option<&Buffer>, moved: u64) {
+    /// Updates the undo log for a completed write. MUST be called before its data is applied.
+    fn record_undo(&mut self, request: &Request, buffer: Option<&Buffer>, moved: u64) {
         let Some(undo) = &mut self.undo else { return };
-        // A write without a buffer moves nothing.
+        // A write without a buffer changes no data.
         let bytes = buffer.map_or(&[][..], |buffer| &buffer.as_slice()[..moved as usize]);
         match request.operation {
             Operation::Write if request.durable => {
-                undo.durable(request.lane, request.offset_bytes, bytes);
+                undo.after_durable_write(request.lane, request.offset_bytes, bytes);
             }
             Operation::Write => {
-                undo.replacing(&self.chunks, request.lane, request.offset_bytes, bytes.len() as u64);
+                undo.before_write(&self.chunks, request.lane, request.offset_bytes, bytes.len() as u64);
             }
             _ => {}
         }
         if undo.is_due() || request.operation == Operation::Flush {
-            undo.keep(&self.inner.at_risk().unwrap_or_default());
+            undo.prune(&self.inner.at_risk().unwrap_or_default());
         }
     }
 }
@@ -191,7 +191,7 @@ impl<D: Device> Device for Backed<D> {
         let first = out.len();
         self.inner.reap(until, out);
         for completion in &out[first..] {
-            self.settle(completion);
+            self.apply(completion);
         }
     }
 
@@ -238,12 +238,12 @@ impl<D: Device> DataDevice for Backed<D> {
     }
 }
 
-fn torn(seed: Seed) -> Random {
+fn torn_random(seed: Seed) -> Random {
     seed.derive("torn units").source()
 }
 
-/// What the medium holds of a read unit whose write was cut short: all of it, nothing, the beginning, or garbage.
-fn left_of(bytes: &[u8], random: &mut Random) -> Vec<u8> {
+/// Returns the content of a read unit whose write was torn: all of it, zeros, a prefix, or garbage.
+fn torn_content(bytes: &[u8], random: &mut Random) -> Vec<u8> {
     let mut left = bytes.to_vec();
     match random.below(4) {
         0 => {}
@@ -261,12 +261,12 @@ mod tests {
     use flashlane_device_testing::conformance;
 
     #[test]
-    fn it_conforms() {
+    fn backed_device_conforms() {
         conformance::check_data(&mut || Box::new(Backed::new(NullDevice::new(1 << 20))));
     }
 
     #[test]
-    fn a_read_that_completes_before_a_write_sees_what_was_there_before() {
+    fn read_completed_before_a_write_sees_the_old_data() {
         let mut device = Backed::new(NullDevice::new(1 << 20));
         let bytes = Buffer::from_slice(&[7; 512]);
         device.submit_with(Request::read(1, 0, 512), Buffer::zeroed(512)).unwrap();

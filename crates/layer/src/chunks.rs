@@ -1,8 +1,7 @@
-//! A sparse store of bytes: what was never written, and what was written as zeros, reads as zeros and costs nothing.
+//! A sparse store of bytes, in which unwritten and zero ranges read as zeros and take no memory.
 //!
-//! Bytes stand in chunks of 4 KiB, the size that most drives are written in: a scattered write then costs one
-//! chunk and no more. A read or write costs one lookup a chunk, O(log n) in the chunks held. Copies share their chunks
-//! until one of them writes to them, so that a copy costs no bytes.
+//! Chunks have 4 KiB, the usual write size of drives, so that a scattered write costs one chunk. A read or write costs
+//! one lookup per chunk, O(log n) in the number of chunks. Clones share chunks until one of them writes to them.
 
 use flashlane_device::Lane;
 use std::collections::BTreeMap;
@@ -15,7 +14,7 @@ static ZEROS: [u8; CHUNK_BYTES as usize] = [0; CHUNK_BYTES as usize];
 
 type Chunk = Arc<[u8; CHUNK_BYTES as usize]>;
 
-/// The bytes of a device's lanes.
+/// The data of a device's lanes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chunks {
     held: BTreeMap<(Lane, u64), Chunk>,
@@ -44,7 +43,7 @@ impl Chunks {
         }
     }
 
-    /// Makes `length_bytes` from `offset_bytes` on read as zeros; costs only what is held there.
+    /// Clears `length_bytes` from `offset_bytes` on to zeros, in time proportional to the chunks held there.
     pub fn clear(&mut self, lane: Lane, offset_bytes: u64, length_bytes: u64) {
         let end = offset_bytes + length_bytes;
         let mut from = offset_bytes / CHUNK_BYTES;
@@ -63,14 +62,14 @@ impl Chunks {
         }
     }
 
-    /// Bytes of memory held for chunks.
+    /// Returns the memory held for chunks.
     #[cfg(test)]
     fn held_bytes(&self) -> u64 {
         self.held.len() as u64 * CHUNK_BYTES
     }
 }
 
-/// The chunks that a range touches: index, bytes inside the chunk, bytes inside the range.
+/// Returns the chunks that a range touches: index, range in the chunk, range in the request.
 fn pieces(offset_bytes: u64, length_bytes: u64) -> impl Iterator<Item = (u64, Range<usize>, Range<usize>)> {
     let end = offset_bytes + length_bytes;
     (offset_bytes / CHUNK_BYTES..end.div_ceil(CHUNK_BYTES)).map(move |index| {
@@ -97,7 +96,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_holds_what_a_plain_vector_holds(
+        fn chunks_equal_a_plain_vector(
             steps in prop::collection::vec(
                 (
                     prop_oneof![(0..3_u8).prop_map(Step::Write), Just(Step::Clear), Just(Step::Read)],
@@ -131,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn scattered_writes_cost_a_chunk_each_and_clearing_gives_them_back() {
+    fn scattered_writes_cost_one_chunk_each_and_zeros_free_them() {
         let mut chunks = Chunks::default();
         for i in 0..100 {
             chunks.write(Lane(0), i << 30, &[1; 4096]);
@@ -139,7 +138,7 @@ mod tests {
         assert_eq!(chunks.held_bytes(), 100 * 4096);
         chunks.write(Lane(0), 0, &[0; 3 * 4096]);
         chunks.write(Lane(1), 100, &[0; 9000]);
-        assert_eq!(chunks.held_bytes(), 99 * 4096, "zeros need no chunk, and give one back");
+        assert_eq!(chunks.held_bytes(), 99 * 4096, "zeros need no chunk, and free one");
         chunks.clear(Lane(0), 0, u64::MAX >> 1);
         assert_eq!(chunks.held_bytes(), 0);
     }

@@ -1,8 +1,8 @@
-//! What a layer says of itself: its entry in the registry, and how it is put over a device.
+//! A layer's entry in the registry, and the steps that put it over a device.
 //!
-//! A layer is put over a device in two steps. [`Layer::prepare`] reads what it needs from the device and writes nothing;
-//! [`Prepared::finish`] makes the layer, and writes first where the layer keeps its state on the device. Between the two
-//! a caller can refuse what would come of it.
+//! A layer is put over a device in two steps. [`Layer::prepare`] reads what the layer needs from the device and writes
+//! nothing; [`Prepared::finish`] makes the layer, after writing its state where the layer stores one on the device.
+//! Between the two a caller can refuse the change.
 
 use crate::options::{LayerError, OptionHelp, Options};
 use flashlane_base::Seed;
@@ -10,17 +10,17 @@ use flashlane_device::{DataDevice, Device, Profile};
 use std::fmt;
 use std::sync::Arc;
 
-/// A layer's line in the registry.
+/// The registry entry of a layer.
 pub struct Entry {
-    /// Its name in a spec.
+    /// Name in a spec.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Effect, in one line.
     pub summary: &'static str,
-    /// What it adds to the device below.
+    /// Capabilities added to those of the device below.
     pub adds: Capabilities,
-    /// The settings it knows.
+    /// Help texts of the settings.
     pub options: fn() -> Vec<OptionHelp>,
-    /// Reads its settings.
+    /// Parses the settings.
     pub(crate) read: fn(&Options<'_>) -> Result<Arc<dyn Plan>, LayerError>,
 }
 
@@ -30,19 +30,19 @@ impl fmt::Debug for Entry {
     }
 }
 
-/// What a device can do, known without opening it.
+/// Capabilities of a device, known without opening it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// It has erase units, which are written in order and erased as a whole.
+    /// Has erase units, which are written in order and erased as a whole.
     pub erase_units: bool,
-    /// Bytes that were written can be read back.
+    /// Stores data, which can be read back.
     pub bytes: bool,
-    /// It keeps a state of its own on the device below, which outlasts the program and can be formatted and repaired.
+    /// Stores a state on the device below, which outlives the program and can be formatted and repaired.
     pub stored_state: bool,
 }
 
 impl Capabilities {
-    /// Those of a device that adds these to the ones of the device below.
+    /// Returns the capabilities of a layer that adds these to `below`.
     pub fn over(self, below: Self) -> Self {
         Self {
             erase_units: self.erase_units || below.erase_units,
@@ -52,11 +52,11 @@ impl Capabilities {
     }
 }
 
-/// A device to put layers on: one that models time only, or one that keeps bytes too.
+/// A device to put layers on: it models time only, or stores data too.
 pub enum Stack {
     /// Time only.
     Timing(Box<dyn Device>),
-    /// Time and bytes.
+    /// Time and data.
     Data(Box<dyn DataDevice>),
 }
 
@@ -69,7 +69,7 @@ impl Stack {
         }
     }
 
-    /// Returns the device without access to its bytes.
+    /// Returns the device without access to its data.
     pub fn into_device(self) -> Box<dyn Device> {
         match self {
             Self::Timing(device) => device,
@@ -78,60 +78,60 @@ impl Stack {
     }
 }
 
-/// Damaged records of a stored state that may be written again.
+/// Selects the damaged records of a stored state that a repair writes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repair {
-    /// Those whose places hold nothing else.
+    /// Records whose locations hold no foreign data.
     Ours,
-    /// All, over foreign data too, which is lost.
+    /// All records. Foreign data in their locations is lost.
     Overwrite,
 }
 
-/// Whether a stored state is made anew.
+/// Selects whether a new state is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Never: the state that is there is used.
+    /// Never: the existing state is used.
     Never,
-    /// Where the device below has none.
+    /// Where the device below has no state.
     IfAbsent,
-    /// Always: all that is on the device below is lost.
+    /// Always: all data on the device below is lost.
     Always,
 }
 
-/// What a caller wants done with the stored state of layers. A setting in the spec takes precedence.
+/// A caller's request for the stored state of layers. A setting in the spec takes precedence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateRequest {
-    /// Whether it is made anew. Unless given, only on a simulated device that has none, which has nothing to lose.
+    /// Whether to write a new state. Default: only on a simulated device without one, which has nothing to lose.
     pub format: Option<Format>,
-    /// Repairs a state that is kept.
+    /// Whether and how to repair an existing state.
     pub repair: Option<Repair>,
-    /// Takes an erased unit for written where it begins with foreign data.
+    /// Whether to treat an erased unit as written where it begins with foreign data.
     pub check_erased: bool,
 }
 
-/// What the settings of a layer say about its stored state.
+/// The settings of a layer that concern its stored state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StateSettings {
-    /// Whether it is made anew, where they say so.
+    /// Whether to write a new state, where given.
     pub format: Option<Format>,
-    /// Whether it is repaired, where they say so.
+    /// Whether and how to repair the state, where given.
     pub repair: Option<Repair>,
-    /// Whether they give the shape of a new one.
+    /// Whether the settings give the shape of a new state.
     pub has_shape: bool,
 }
 
-/// A layer's settings, read and checked.
+/// The parsed and checked settings of a layer.
 pub(crate) trait Plan: fmt::Debug + Send + Sync {
-    /// Reads what the layer needs from `inner`, and writes nothing.
+    /// Reads what the layer needs from `inner`. MUST NOT write.
     fn prepare(&self, inner: Stack, request: StateRequest) -> Result<Prepared, LayerError>;
 
-    /// Returns what the settings say about the stored state; the default for layers that store none.
+    /// Returns the settings for the stored state. The default is for layers without one.
     fn state_settings(&self) -> StateSettings {
         StateSettings::default()
     }
 }
 
-/// A layer with its settings, to be put over a device.
+/// A layer with its settings.
 #[derive(Clone, Debug)]
 pub struct Layer {
     pub(crate) entry: &'static Entry,
@@ -144,7 +144,7 @@ impl Layer {
         self.entry
     }
 
-    /// Returns what the settings say about the stored state.
+    /// Returns the settings for the stored state.
     pub fn state_settings(&self) -> StateSettings {
         self.plan.state_settings()
     }
@@ -157,8 +157,8 @@ impl Layer {
         self.plan.prepare(inner, request)
     }
 
-    /// Puts the layer over `inner`. Its random choices follow from `seed` and the settings, never from where the device
-    /// lies: a caller gives each layer of a stack a seed of its own.
+    /// Puts the layer over `inner`. Its randomness MUST depend on `seed` and the settings only, not on the location of
+    /// the device; a caller gives each layer of a stack a different seed.
     ///
     /// # Errors
     /// [`LayerError`] where the layer cannot be put over `inner`.
@@ -167,19 +167,19 @@ impl Layer {
     }
 }
 
-/// What finishing a layer writes on the device below.
+/// The change that finishing a layer writes to the device below.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StateChange {
     /// Nothing.
     None,
-    /// Damaged records of the state that is there. The layer will have this profile.
+    /// Damaged records of the existing state. The layer will have this profile.
     Repaired(Profile),
-    /// A new state: all that is on the device below is lost. The layer will have this profile.
+    /// A new state: all data on the device below is lost. The layer will have this profile.
     New(Profile),
 }
 
 impl StateChange {
-    /// Returns the profile that the layer will have, where anything is written.
+    /// Returns the profile of the layer, if there is a change.
     pub fn profile(&self) -> Option<&Profile> {
         match self {
             Self::None => None,
@@ -188,7 +188,7 @@ impl StateChange {
     }
 }
 
-/// A layer that can be put over its device: nothing was written so far.
+/// A layer ready to be put over its device. Nothing was written yet.
 pub struct Prepared {
     change: StateChange,
     finish: Box<dyn FnOnce(Seed) -> Result<Stack, LayerError>>,
@@ -202,7 +202,7 @@ impl Prepared {
         Self { change, finish: Box::new(finish) }
     }
 
-    /// Returns what [`finish`](Self::finish) writes.
+    /// Returns the change that [`finish`](Self::finish) writes.
     pub fn change(&self) -> &StateChange {
         &self.change
     }

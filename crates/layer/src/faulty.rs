@@ -1,11 +1,11 @@
-//! `faulty(SPEC,…)`: a device that fails in the ways real ones do, when it is told to.
+//! `faulty(SPEC,…)`: a device that fails on purpose in the ways real devices do.
 //!
-//! A fault is just another device, so whatever is tested on a sound drive can be tested on a broken one. What
-//! happens to the n-th accepted request follows from the seed, the settings and n alone: the same run fails the
-//! same way wherever its files lie, and a refused request shifts nothing.
+//! Faults are a layer, so that everything tested on a healthy drive can be tested on a failing one. The fate of the
+//! n-th accepted request depends only on the seed, the settings and n: a run repeats its faults wherever its files are,
+//! and refused requests do not count.
 //!
-//! Errors, delays and vanishing work over any device. Lost, torn and misdirected writes, misdirected reads and
-//! flipped bits are about bytes and need a [`DataDevice`] below.
+//! Errors, delays and vanishing work over any device. Lost, torn and misdirected writes, misdirected reads and flipped
+//! bits change data and need a [`DataDevice`] below.
 
 mod faults;
 #[cfg(test)]
@@ -45,9 +45,9 @@ impl Plan for Faults {
     }
 }
 
-/// How long a write that never reaches the device takes to be acknowledged: a volatile cache's time.
+/// Latency of the acknowledgement of a lost write: that of a volatile cache.
 const LOST_WRITE_LATENCY: Duration = Duration::from_us(20);
-/// What Linux reports for a failed write: EIO.
+/// Error that Linux reports for a failed write: EIO.
 const IO_ERROR: i32 = 5;
 
 /// A device with faults.
@@ -56,37 +56,37 @@ pub struct Faulty<D> {
     profile: Profile,
     faults: Faults,
     seed: Seed,
-    accepted: Seen,
+    accepted: Accepted,
     completed: u64,
-    /// What will become of each request in flight.
-    in_flight: BTreeMap<RequestId, Ending>,
-    /// Completions whose time has not come, by time and arrival.
+    /// Outcome and delay of each request in flight.
+    in_flight: BTreeMap<RequestId, Injected>,
+    /// Completions held back until their time, by time and arrival.
     held: BTreeMap<(Instant, u64), Completion>,
     arrivals: u64,
     latest: Instant,
-    /// What is to be done to the buffers of some requests before they are given back.
+    /// Changes to buffers before they are returned.
     altered: BTreeMap<RequestId, Altered>,
     injected: [u64; KINDS.len()],
-    /// Kept for its memory only.
+    /// Kept to reuse its memory.
     arrived: Vec<Completion>,
 }
 
-/// Requests accepted so far.
+/// Counts of accepted requests.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct Accepted {
     all: u64,
     reads: u64,
     writes: u64,
 }
 
-/// How a request will end.
+/// The injected outcome and delay of a request.
 #[derive(Clone, Copy, Default)]
-struct Ending {
+struct Injected {
     failure: Option<Failure>,
     delay: Duration,
 }
 
-/// A fault of bytes.
+/// A fault that changes data.
 #[derive(Clone, Copy)]
 enum ByteFault {
     Lost,
@@ -95,27 +95,27 @@ enum ByteFault {
     Flipped { bit: u64 },
 }
 
-/// What a buffer needs before it is given back.
+/// The change to a buffer before it is returned.
 enum Altered {
-    /// The device had a part of it or nothing: this is the whole.
+    /// The device received only a part of the buffer or none: return this one.
     Kept(Buffer),
     Flip {
         bit: u64,
     },
 }
 
-/// What befalls a request.
-struct Fate {
-    ending: Ending,
+/// The faults of a request.
+struct Draw {
+    ending: Injected,
     bytes: Option<ByteFault>,
-    struck: Vec<Fault>,
+    faults: Vec<Fault>,
 }
 
 impl<D: Device> Faulty<D> {
-    /// `inner` with faults that need no bytes.
+    /// Adds faults that need no data to `inner`.
     ///
     /// # Errors
-    /// [`LayerError::NeedsBytes`] where one of the faults does.
+    /// [`LayerError::NeedsBytes`] where one of the faults needs data.
     pub fn new(inner: D, faults: Faults, seed: Seed) -> Result<Self, LayerError> {
         match faults.needs_bytes() {
             None => Ok(Self::make(inner, faults, seed)),
@@ -127,12 +127,12 @@ impl<D: Device> Faulty<D> {
         let name = label(ENTRY.name, &inner.profile().name, &faults.to_string());
         let profile = Profile { name, ..inner.profile().clone() };
         Self {
-            // Not from the device's name: a file elsewhere fails in the same way.
+            // The device's name is left out, so that a file at another path fails in the same way.
             seed: seed.derive(&faults.to_string()),
             inner,
             profile,
             faults,
-            accepted: Seen::default(),
+            accepted: Accepted::default(),
             completed: 0,
             in_flight: BTreeMap::new(),
             held: BTreeMap::new(),
@@ -153,7 +153,7 @@ impl<D: Device> Faulty<D> {
         self.faults.vanish_after.is_some_and(|count| self.completed >= count)
     }
 
-    /// The refusals that are this layer's own. Held-back requests are in flight here and not below.
+    /// Checks a request against this layer's limits. Held-back requests are in flight here but not below.
     fn admit(&self, request: &Request) -> Result<(), SubmitError> {
         if self.has_vanished() {
             return Err(SubmitError::DeviceLost);
@@ -165,15 +165,15 @@ impl<D: Device> Faulty<D> {
         Ok(())
     }
 
-    /// What befalls the next request, if it is this one.
-    fn fate(&self, request: &Request, has_bytes: bool) -> Fate {
+    /// Draws the faults of the next request, as if it were this one.
+    fn draw(&self, request: &Request, has_bytes: bool) -> Draw {
         let mut random = self.seed.derive_nth("request", self.accepted.all).source();
-        let mut fate = Fate { ending: Ending::default(), bytes: None, struck: Vec::new() };
+        let mut draw = Draw { ending: Injected::default(), bytes: None, faults: Vec::new() };
         if let Some((_, time)) = self.faults.stuck.filter(|&(lane, _)| request.lane.0 == lane) {
-            fate.ending.delay = time;
+            draw.ending.delay = time;
         }
         for kind in &KINDS {
-            let nth = match kind.strikes {
+            let nth = match kind.operation {
                 None => self.accepted.all + 1,
                 Some(operation) if operation != request.operation => continue,
                 Some(Operation::Read) => self.accepted.reads + 1,
@@ -183,21 +183,21 @@ impl<D: Device> Faulty<D> {
                 continue;
             }
             match kind.fault {
-                Fault::ReadError => fate.ending.failure = Some(Failure::Unreadable),
-                Fault::WriteError => fate.ending.failure = Some(Failure::Os(IO_ERROR)),
-                Fault::Delay => fate.ending.delay += self.faults.delay,
-                // One fault of bytes a request is enough; the first kind goes first.
-                _ if fate.bytes.is_some() || !has_bytes => continue,
+                Fault::ReadError => draw.ending.failure = Some(Failure::Unreadable),
+                Fault::WriteError => draw.ending.failure = Some(Failure::Os(IO_ERROR)),
+                Fault::Delay => draw.ending.delay += self.faults.delay,
+                // A request gets at most one data fault, the first in the order of kinds.
+                _ if draw.bytes.is_some() || !has_bytes => continue,
                 fault => {
-                    fate.bytes = self.byte_fault(fault, request, &mut random);
-                    if fate.bytes.is_none() {
+                    draw.bytes = self.byte_fault(fault, request, &mut random);
+                    if draw.bytes.is_none() {
                         continue;
                     }
                 }
             }
-            fate.struck.push(kind.fault);
+            draw.faults.push(kind.fault);
         }
-        fate
+        draw
     }
 
     fn byte_fault(&self, fault: Fault, request: &Request, random: &mut Random) -> Option<ByteFault> {
@@ -211,7 +211,7 @@ impl<D: Device> Faulty<D> {
             }
             Fault::BitFlip => Some(ByteFault::Flipped { bit: random.below(length * 8) }),
             Fault::MisdirectedRead | Fault::MisdirectedWrite => {
-                // Another place of the same size; a request for everything there is can go nowhere else.
+                // Another offset for the same length; there is none for a request that covers the device.
                 let unit = match fault {
                     Fault::MisdirectedRead => self.profile.read_unit_bytes,
                     _ => self.profile.write_unit_bytes,
@@ -227,15 +227,15 @@ impl<D: Device> Faulty<D> {
         }
     }
 
-    fn accept(&mut self, request: &Request, fate: &Fate) {
+    fn accept(&mut self, request: &Request, draw: &Draw) {
         self.accepted.all += 1;
         self.accepted.reads += u64::from(request.operation == Operation::Read);
         self.accepted.writes += u64::from(request.operation == Operation::Write);
-        for &fault in &fate.struck {
+        for &fault in &draw.faults {
             self.injected[fault as usize] += 1;
         }
         self.altered.remove(&request.id);
-        self.in_flight.insert(request.id, fate.ending);
+        self.in_flight.insert(request.id, draw.ending);
     }
 
     fn hold(&mut self, completion: Completion) {
@@ -243,7 +243,7 @@ impl<D: Device> Faulty<D> {
         self.arrivals += 1;
     }
 
-    /// Gives out what is due.
+    /// Moves the completions that are due to `out`.
     fn release(&mut self, out: &mut Vec<Completion>) {
         let now = self.inner.now();
         while let Some(entry) = self.held.first_entry().filter(|entry| entry.key().0 <= now) {
@@ -254,7 +254,7 @@ impl<D: Device> Faulty<D> {
             } else {
                 self.completed += 1;
             }
-            // A real device may report a completion only after a held-back one of a later time was given out.
+            // A real device may report a completion only after a held-back one of a later time was returned.
             self.latest = self.latest.max(completion.completed);
             completion.completed = self.latest;
             out.push(completion);
@@ -273,9 +273,9 @@ impl<D: Device> Device for Faulty<D> {
 
     fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
         self.admit(&request)?;
-        let fate = self.fate(&request, false);
+        let draw = self.draw(&request, false);
         self.inner.submit(request)?;
-        self.accept(&request, &fate);
+        self.accept(&request, &draw);
         Ok(())
     }
 
@@ -308,19 +308,19 @@ impl<D: Device> Device for Faulty<D> {
 
     fn counters(&self) -> Counters {
         let mut counters = self.inner.counters();
-        let asked = KINDS.iter().filter(|kind| self.faults.rate(kind.fault) != Rate::Never);
-        counters.0.extend(asked.map(|kind| (kind.counter, self.injected[kind.fault as usize])));
+        let enabled = KINDS.iter().filter(|kind| self.faults.rate(kind.fault) != Rate::Never);
+        counters.0.extend(enabled.map(|kind| (kind.counter, self.injected[kind.fault as usize])));
         counters
     }
 }
 
 impl<D: DataDevice> Faulty<D> {
-    /// `inner` with any faults.
+    /// Adds any faults to `inner`.
     pub fn over_data(inner: D, faults: Faults, seed: Seed) -> Self {
         Self::make(inner, faults, seed)
     }
 
-    /// Hands over a request as its fault has it.
+    /// Submits a request as changed by a data fault.
     fn submit_altered(
         &mut self,
         request: Request,
@@ -358,20 +358,20 @@ impl<D: DataDevice> DataDevice for Faulty<D> {
         if let Err(error) = self.admit(&request) {
             return Err((error, buffer));
         }
-        let mut fate = self.fate(&request, true);
-        let handed_over = match fate.bytes {
+        let mut draw = self.draw(&request, true);
+        let submitted = match draw.bytes {
             None => self.inner.submit_with(request, buffer).map(|()| None),
             Some(fault) => match self.submit_altered(request, buffer, fault) {
-                // The medium's rules forbid the altered request: then this fault cannot happen here.
+                // The medium's rules forbid the changed request, so this fault cannot happen here.
                 Err((SubmitError::Rule { .. }, buffer)) => {
-                    fate.struck.retain(|&struck| !KINDS[struck as usize].needs_bytes);
+                    draw.faults.retain(|&fault| !KINDS[fault as usize].needs_bytes);
                     self.inner.submit_with(request, buffer).map(|()| None)
                 }
                 answer => answer,
             },
         };
-        let altered = handed_over?;
-        self.accept(&request, &fate);
+        let altered = submitted?;
+        self.accept(&request, &draw);
         if let Some(altered) = altered {
             self.altered.insert(request.id, altered);
         }

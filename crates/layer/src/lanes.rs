@@ -1,20 +1,20 @@
 //! `lanes(SPEC,channels=44,unit=8MiB)`: a file or a block device divided into lanes of erase units.
 //!
-//! What stands above it sees software-defined flash (sdf14, Ouyang et al., ASPLOS 2014): lanes, units that are erased as a
-//! whole and then written once and in order, and a refusal of everything else. The states of the units and how often each
-//! was erased are kept on the device itself and are durable:
+//! Users see software-defined flash (sdf14, Ouyang et al., ASPLOS 2014): lanes of units that are erased as a whole,
+//! then written once and in order; any other access is refused. The state and the erase count of each unit are stored
+//! durably on the device itself:
 //!
-//! - a write's bytes are durable first, then the record of its unit, and then it completes. A crash between the two leaves
-//!   the unit as it was recorded, erased there, and what it holds cannot be read;
-//! - an erase changes the record and moves no bytes;
-//! - records that change together share a write of their sector (`table`), so that many large writes in flight cost
-//!   little more than their own bytes.
+//! - a write's data is made durable first, then the record of its unit, and then the write completes. A crash between
+//!   the two leaves the unit as recorded, erased from there on, and the data cannot be read;
+//! - an erase changes the record only;
+//! - record changes in flight together share a write of their sector (`table`), so that many large writes in flight
+//!   cost little more than their own data.
 //!
-//! Opening writes nothing. Records that are found damaged are written anew with the first write or erase that is accepted,
-//! or by [`Lanes::repair`]; a device with foreign data in the place of one is opened to be read only (`ours`).
+//! Opening writes nothing. Damaged records are rewritten with the first accepted write or erase, or by
+//! [`Lanes::repair`]; a device with foreign data in the location of a record opens only read-only (`ours`).
 //!
-//! Every write here is durable when it completes, whatever was asked. A request below holds the caller's own buffer:
-//! nothing is copied. The layout on the device is explained byte by byte in `docs/layout.md`.
+//! Every write is durable when it completes, requested or not. A request below uses the caller's buffer: no data is
+//! copied. The layout on the device is in `docs/layout.md`.
 
 mod disk;
 mod divide;
@@ -49,68 +49,68 @@ use recover::Search;
 use std::collections::{BTreeMap, BTreeSet};
 use table::Table;
 
-/// A request on its way, and how it ended as far as that is known.
+/// A request in flight, and its outcome as far as known.
 #[derive(Clone, Copy)]
-struct Asked {
+struct Pending {
     request: Request,
     submitted: Instant,
     outcome: Result<(), Failure>,
 }
 
-/// What a request below is for.
+/// The purpose of a request below.
 enum Step {
-    /// The bytes of a read or a write, or a flush.
-    Bytes(Asked),
-    /// A sector of the table. One that no request waits for settles.
-    Sector { sector: u64, settles: bool },
-    /// A superblock that was damaged.
+    /// The data of a read or a write, or a flush.
+    Bytes(Pending),
+    /// A sector of the table. A background write is one that no request waits for.
+    Sector { sector: u64, is_background: bool },
+    /// A damaged superblock.
     Superblock,
-    /// Zeros over the head of a unit with foreign data, which is to be erased.
-    Head(Asked),
+    /// Zeros over the head of a unit with foreign data, before its erase.
+    Head(Pending),
 }
 
-/// Lanes over a device that keeps bytes.
+/// Lanes over a device that stores data.
 pub struct Lanes<D> {
     below: D,
     profile: Profile,
     superblock: Superblock,
     layout: Layout,
-    book: Units,
-    table: Table<Asked>,
-    /// Requests below, by the ids they have there.
+    units: Units,
+    table: Table<Pending>,
+    /// Requests in flight below, by their ids there.
     steps: BTreeMap<RequestId, Step>,
     next: u64,
-    /// Requests that were accepted and have not completed.
+    /// Number of accepted requests that have not completed.
     in_flight: u32,
-    /// Whether a sector is being written that nobody waits for.
-    settling: bool,
-    /// Completions that no request below brings.
+    /// Whether a background write is in flight.
+    is_background_writing: bool,
+    /// Completions without a request below.
     ready: Vec<Completion>,
-    /// Buffers of completed requests that nobody took yet.
+    /// Buffers of completed requests until they are taken.
     done: BTreeMap<RequestId, Buffer>,
     damage: Damage,
     /// Whether erased units are checked for foreign data.
     checks_erased: bool,
-    /// Units that begin with foreign data, as far as their beginning was read. Those that the table calls erased or torn
-    /// count as written; when one is erased its head is cleared, so that it is not found there again.
+    /// Units whose head was read and holds foreign data. They count as written even where the table has them as erased
+    /// or torn; erasing one clears its head, so that it is not found again.
     foreign_heads: BTreeSet<u64>,
-    /// Superblocks to be written anew.
+    /// Offsets of superblocks to rewrite.
     superblocks: Vec<u64>,
-    /// Whether no superblock was left, and the heads of the units say what lost records did.
+    /// Whether no superblock was left, and lost records were recovered from the heads of the units.
     is_recovered: bool,
-    /// Whether anything may be written: not before a write, an erase or a repair was accepted.
-    awake: bool,
+    /// Whether writing is allowed: only after a write, an erase or a repair was accepted.
+    may_write: bool,
     sectors_written: u64,
-    gone: bool,
-    /// Kept for their memory only.
+    device_lost: bool,
+    /// Kept to reuse their memory.
     arrived: Vec<Completion>,
-    ended: Vec<Asked>,
+    ended: Vec<Pending>,
 }
 
-/// The layer's name in a spec.
+/// Name of the layer in a spec.
 const NAME: &str = "lanes";
 
-/// What lanes over such a device say of themselves.
+/// Returns the profile of lanes over a device.
 fn profile(below: &Profile, layout: &Layout) -> Profile {
     let Shape { lanes, unit_bytes, read_unit_bytes, write_unit_bytes } = layout.shape;
     Profile {
@@ -120,25 +120,26 @@ fn profile(below: &Profile, layout: &Layout) -> Profile {
         read_unit_bytes,
         write_unit_bytes,
         erase_unit_bytes: unit_bytes,
-        // One place below is left to sectors that nobody waits for.
+        // One request below is reserved for background writes.
         depth: below.depth - 1,
         ..below.clone()
     }
 }
 
 impl<D: DataDevice> Lanes<D> {
-    /// The lanes that are on `below`. Nothing is written.
+    /// Opens the lanes on `below`. Nothing is written.
     ///
     /// # Errors
-    /// [`LanesError`]: there are none, or they cannot be used. Where foreign data has taken the place of a record, only a
-    /// device that is read-only is opened.
+    /// [`LanesError`]: there are no lanes, or they cannot be used. Where foreign data has replaced a record, only a
+    /// read-only device is opened.
     ///
-    /// Requires: nothing is in flight on `below`.
+    /// The caller guarantees that no request is in flight on `below`.
     pub fn open(below: D) -> Result<Self, LanesError> {
         Self::open_if(below, Repair::Ours, false, Search::default(), |_| Ok(()))
     }
 
-    /// The same, of a device of which [`Lanes::repair`] may overwrite foreign data. Nothing is written before.
+    /// Opens the lanes of a device whose foreign data [`Lanes::repair`] may overwrite, depending on `repair`. Nothing
+    /// is written yet.
     ///
     /// # Errors
     /// [`LanesError`]: there are no lanes, or they cannot be used.
@@ -146,8 +147,8 @@ impl<D: DataDevice> Lanes<D> {
         Self::open_if(below, repair, false, Search::default(), |_| Ok(()))
     }
 
-    /// Opens the lanes as [`Lanes::open`] does. A unit that the table calls erased, and that begins with foreign data, then
-    /// counts as written, so that nobody overwrites it before it is erased. For lanes whose units begin with
+    /// Opens the lanes as [`Lanes::open`] does. A unit that the table has as erased, but that begins with foreign data,
+    /// then counts as written, so that it is not overwritten before an erase. For lanes whose units begin with
     /// [`UNIT_MAGIC`](flashlane_device::UNIT_MAGIC), as blocks do.
     ///
     /// # Errors
@@ -156,7 +157,7 @@ impl<D: DataDevice> Lanes<D> {
         Self::open_if(below, Repair::Ours, true, Search::default(), |_| Ok(()))
     }
 
-    /// The same, unless `accept` has something against their shape.
+    /// Opens the lanes, unless `accept` refuses their shape.
     fn open_if(
         mut below: D,
         repair: Repair,
@@ -177,7 +178,7 @@ impl<D: DataDevice> Lanes<D> {
         let Opened { superblock, layout, damage, superblocks, .. } = opened;
         let profile = profile(below.profile(), &layout);
         Ok(Self {
-            book: book(&profile, &layout, &records, &foreign_heads),
+            units: units(&profile, &layout, &records, &foreign_heads),
             checks_erased,
             foreign_heads,
             table: Table::new(layout, superblock.id, records, &found),
@@ -188,32 +189,32 @@ impl<D: DataDevice> Lanes<D> {
             steps: BTreeMap::new(),
             next,
             in_flight: 0,
-            settling: false,
+            is_background_writing: false,
             ready: Vec::new(),
             done: BTreeMap::new(),
             damage,
             superblocks,
             is_recovered,
-            awake: false,
+            may_write: false,
             sectors_written: 0,
-            gone: false,
+            device_lost: false,
             arrived: Vec::new(),
             ended: Vec::new(),
         })
     }
 
-    /// Writes damaged records anew, and waits until they are sound.
+    /// Rewrites damaged records, and waits until they are sound.
     ///
     /// # Errors
-    /// [`LanesError`]: the device is read-only, or a record is damaged all the same.
+    /// [`LanesError`]: the device is read-only, or a record is still damaged.
     ///
-    /// Requires: nothing is in flight.
+    /// The caller guarantees that no request is in flight.
     pub fn repair(&mut self) -> Result<(), LanesError> {
         let device = || self.below.profile().name.clone();
         if self.profile.read_only {
             return Err(LanesError::ReadOnly { device: device() });
         }
-        self.awake = true;
+        self.may_write = true;
         self.write_sectors();
         let mut out = Vec::new();
         while !self.steps.is_empty() {
@@ -237,53 +238,54 @@ impl<D: DataDevice> Lanes<D> {
         }
     }
 
-    /// Divides `below`, whatever is on it, and opens the lanes. Their id follows from `seed`.
+    /// Formats `below` with lanes, whatever it holds, and opens them. Their id depends on `seed`.
     ///
     /// # Errors
-    /// [`LanesError`]: it cannot be divided so, or it failed. Where the shape does not fit nothing was written.
+    /// [`LanesError`]: the shape is not possible, and nothing was written; or a request failed.
     pub fn format(mut below: D, shape: Shape, seed: Seed) -> Result<Self, LanesError> {
         divide::format(&mut Driven { device: &mut below, next: &mut 0 }, shape, seed)?;
         Self::open(below)
     }
 
-    /// What the device was divided into.
+    /// The superblock of the lanes.
     pub fn superblock(&self) -> &Superblock {
         &self.superblock
     }
 
-    /// What opening found damaged, or the last repair left so.
+    /// The damage found by opening, or left by the last repair.
     pub fn damage(&self) -> Damage {
         self.damage
     }
 
-    /// Bytes below that hold no user's data: superblocks, table, and what is too little for one more unit a lane.
+    /// Bytes below that hold no user data: superblocks, table, and the rest that is too small for one more unit per
+    /// lane.
     pub fn overhead_bytes(&self) -> u64 {
         self.layout.overhead_bytes()
     }
 
-    /// The device below, with whatever is in flight there.
+    /// Returns the device below, with the requests in flight there.
     pub fn into_inner(self) -> D {
         self.below
     }
 
-    /// Everything that can be said against a request before it is taken.
+    /// Checks a request before it is accepted.
     fn check(&self, request: &Request) -> Result<(), SubmitError> {
-        if self.gone {
+        if self.device_lost {
             return Err(SubmitError::DeviceLost);
         }
         self.profile.check(request)?;
         if request.operation == Operation::Trim {
             return Err(SubmitError::Unsupported { operation: Operation::Trim });
         }
-        self.book.admit(request).map_err(|rule| request.refused_by(rule))?;
+        self.units.admit(request).map_err(|rule| request.refused_by(rule))?;
         if self.in_flight >= self.profile.depth {
             return Err(SubmitError::Full { depth: self.profile.depth });
         }
         Ok(())
     }
 
-    /// Takes a request, with its buffer if it has one, or gives both back.
-    fn take(
+    /// Accepts a request, with its buffer if it has one, or returns both.
+    fn accept(
         &mut self,
         request: Request,
         buffer: Option<Buffer>,
@@ -291,24 +293,24 @@ impl<D: DataDevice> Lanes<D> {
         if let Err(error) = self.check(&request) {
             return Err((error, buffer));
         }
-        let asked = Asked { request, submitted: self.below.now(), outcome: Ok(()) };
+        let pending = Pending { request, submitted: self.below.now(), outcome: Ok(()) };
         if request.operation == Operation::Erase && self.foreign_heads.contains(&self.layout.number(&request))
         {
-            return self.clear_head(asked, buffer);
+            return self.clear_head(pending, buffer);
         }
         if request.operation == Operation::Erase {
-            self.awake = true;
-            self.accepted(&request);
+            self.may_write = true;
+            self.note_accepted(&request);
             if let Some(buffer) = buffer {
                 self.done.insert(request.id, buffer);
             }
-            self.record_erase(asked);
+            self.record_erase(pending);
             self.write_sectors();
             return Ok(());
         }
         let id = RequestId(self.next);
         let offset_bytes =
-            if request.operation == Operation::Flush { 0 } else { self.layout.place(&request) };
+            if request.operation == Operation::Flush { 0 } else { self.layout.offset_of(&request) };
         let durable = request.operation == Operation::Write;
         let below = Request { id, lane: Lane(0), offset_bytes, durable, ..request };
         match buffer {
@@ -318,58 +320,58 @@ impl<D: DataDevice> Lanes<D> {
             None => self.below.submit(below).map_err(|error| (error, None))?,
         }
         self.next += 1;
-        self.awake |= durable;
-        self.accepted(&request);
-        self.steps.insert(id, Step::Bytes(asked));
+        self.may_write |= durable;
+        self.note_accepted(&request);
+        self.steps.insert(id, Step::Bytes(pending));
         Ok(())
     }
 
-    fn record_erase(&mut self, asked: Asked) {
-        let number = self.layout.number(&asked.request);
+    fn record_erase(&mut self, pending: Pending) {
+        let number = self.layout.number(&pending.request);
         let erases = self.table.record(number).erases.map_or(1, |erases| erases.saturating_add(1));
-        self.table.change(number, Record { state: UnitState::ERASED, erases: Some(erases) }, asked);
+        self.table.change(number, Record { state: UnitState::ERASED, erases: Some(erases) }, pending);
     }
 
-    /// Begins to erase a unit with foreign data: it must not be found there again.
+    /// Begins the erase of a unit with foreign data by clearing its head, so that it is not found again.
     fn clear_head(
         &mut self,
-        asked: Asked,
+        pending: Pending,
         buffer: Option<Buffer>,
     ) -> Result<(), (SubmitError, Option<Buffer>)> {
         let id = RequestId(self.next);
-        let at = self.layout.head(self.layout.number(&asked.request));
+        let at = self.layout.head(self.layout.number(&pending.request));
         let write = Request::write(id.0, at, SECTOR_BYTES).durable();
         if let Err((error, _)) = self.below.submit_with(write, Buffer::zeroed(SECTOR_BYTES as usize)) {
             return Err((error, buffer));
         }
         self.next += 1;
-        self.awake = true;
-        self.accepted(&asked.request);
+        self.may_write = true;
+        self.note_accepted(&pending.request);
         if let Some(buffer) = buffer {
-            self.done.insert(asked.request.id, buffer);
+            self.done.insert(pending.request.id, buffer);
         }
-        self.steps.insert(id, Step::Head(asked));
+        self.steps.insert(id, Step::Head(pending));
         Ok(())
     }
 
-    fn accepted(&mut self, request: &Request) {
-        self.book.accepted(request);
+    fn note_accepted(&mut self, request: &Request) {
+        self.units.accepted(request);
         self.done.remove(&request.id);
         self.in_flight += 1;
     }
 
-    /// Writes the sectors that somebody waits for, and one that nobody does.
+    /// Submits the sector writes that requests wait for, and one background write.
     fn write_sectors(&mut self) {
         while let Some(due) = self.table.next_due() {
             self.write_sector(due, false);
         }
-        if !self.awake || self.settling || self.gone {
+        if !self.may_write || self.is_background_writing || self.device_lost {
             return;
         }
         if let Some(at) = self.superblocks.pop() {
             self.write_superblock(at);
-        } else if let Some(due) = self.table.next_unsettled() {
-            self.settling = true;
+        } else if let Some(due) = self.table.next_stale() {
+            self.is_background_writing = true;
             self.write_sector(due, true);
         }
     }
@@ -380,27 +382,30 @@ impl<D: DataDevice> Lanes<D> {
         let write = Request::write(id.0, at, SECTOR_BYTES).durable();
         match self.below.submit_with(write, Buffer::from_slice(&self.superblock.encode())) {
             Ok(()) => {
-                self.settling = true;
+                self.is_background_writing = true;
                 self.steps.insert(id, Step::Superblock);
             }
-            // The other one is sound.
-            Err((error, _)) => self.gone |= error == SubmitError::DeviceLost,
+            // The other superblock is sound.
+            Err((error, _)) => self.device_lost |= error == SubmitError::DeviceLost,
         }
     }
 
-    fn write_sector(&mut self, due: table::Due, settles: bool) {
+    fn write_sector(&mut self, due: table::Due, is_background: bool) {
         let id = RequestId(self.next);
         self.next += 1;
         let write = Request::write(id.0, due.offset_bytes, SECTOR_BYTES).durable();
         match self.below.submit_with(write, due.buffer) {
             Ok(()) => {
                 self.sectors_written += 1;
-                self.steps.insert(id, Step::Sector { sector: due.sector, settles });
+                self.steps.insert(id, Step::Sector { sector: due.sector, is_background });
             }
             Err((error, buffer)) => {
-                assert!(!matches!(error, SubmitError::Full { .. }), "a place below is kept for each request");
-                self.gone |= error == SubmitError::DeviceLost;
-                self.settling &= !settles;
+                assert!(
+                    !matches!(error, SubmitError::Full { .. }),
+                    "a request below is reserved for each request"
+                );
+                self.device_lost |= error == SubmitError::DeviceLost;
+                self.is_background_writing &= !is_background;
                 let (now, mut out) = (self.below.now(), std::mem::take(&mut self.ready));
                 self.sector_ended(due.sector, Err(Failure::DeviceLost), Some(buffer), now, &mut out);
                 self.ready = out;
@@ -418,40 +423,40 @@ impl<D: DataDevice> Lanes<D> {
     ) {
         let mut ended = std::mem::take(&mut self.ended);
         self.table.ended(sector, outcome.is_ok(), buffer, &mut ended);
-        for asked in ended.drain(..) {
-            self.complete(Asked { outcome: asked.outcome.and(outcome), ..asked }, completed, out);
+        for pending in ended.drain(..) {
+            self.complete(Pending { outcome: pending.outcome.and(outcome), ..pending }, completed, out);
         }
         self.ended = ended;
     }
 
-    /// Ends a request.
-    fn complete(&mut self, asked: Asked, completed: Instant, out: &mut Vec<Completion>) {
-        let Asked { request, submitted, outcome } = asked;
-        self.book.ended(&request, &outcome);
+    /// Completes a request.
+    fn complete(&mut self, pending: Pending, completed: Instant, out: &mut Vec<Completion>) {
+        let Pending { request, submitted, outcome } = pending;
+        self.units.ended(&request, &outcome);
         if outcome.is_err() && matches!(request.operation, Operation::Write | Operation::Erase) {
-            // Whatever the table was to say, this is what it says with the sector's next write.
-            let record = self.known(&request);
+            // The sector's next write stores the actual state instead of the one that this request set.
+            let record = self.record_of(&request);
             self.table.set(self.layout.number(&request), record);
         }
         self.in_flight -= 1;
         out.push(Completion { id: request.id, submitted, completed, outcome });
     }
 
-    /// What the book knows of the unit of a request.
-    fn known(&self, request: &Request) -> Record {
-        let unit = self.book.get(request.lane, request.offset_bytes / self.layout.shape.unit_bytes);
+    /// Returns the record of a request's unit, from the units in memory.
+    fn record_of(&self, request: &Request) -> Record {
+        let unit = self.units.get(request.lane, request.offset_bytes / self.layout.shape.unit_bytes);
         let unit = unit.expect("an accepted request is on a unit");
         Record { state: unit.state, erases: unit.erases }
     }
 
-    /// Units that the table calls erased or torn, and that begin with foreign data.
+    /// Counts the units that the table has as erased or torn, but that begin with foreign data.
     fn foreign_units(&self) -> u64 {
         let is_erased =
             |number: &&u64| !matches!(self.table.record(**number).state, UnitState::Written { bytes: 1.. });
         self.foreign_heads.iter().filter(is_erased).count() as u64
     }
 
-    /// Notes whether a unit whose beginning was read begins with foreign data.
+    /// After a read of a unit's head, notes whether it is foreign data.
     fn note_head(&mut self, request: &Request, outcome: Result<(), Failure>, buffer: Option<&Buffer>) {
         let is_head = request.operation == Operation::Read
             && request.offset_bytes.is_multiple_of(self.layout.shape.unit_bytes);
@@ -467,62 +472,62 @@ impl<D: DataDevice> Lanes<D> {
         }
     }
 
-    /// Goes on with what completed below.
+    /// Processes a completion below.
     fn process(&mut self, below: &Completion, out: &mut Vec<Completion>) {
-        let step = self.steps.remove(&below.id).expect("what completes was asked for");
+        let step = self.steps.remove(&below.id).expect("a completed request was in flight");
         let buffer = self.below.take_buffer(below.id);
-        let asked = match step {
-            Step::Sector { sector, settles } => {
-                self.settling &= !settles;
+        let pending = match step {
+            Step::Sector { sector, is_background } => {
+                self.is_background_writing &= !is_background;
                 return self.sector_ended(sector, below.outcome, buffer, below.completed, out);
             }
             Step::Superblock => {
-                self.settling = false;
+                self.is_background_writing = false;
                 return;
             }
-            Step::Head(asked) if below.outcome.is_ok() => {
-                self.foreign_heads.remove(&self.layout.number(&asked.request));
-                return self.record_erase(asked);
+            Step::Head(pending) if below.outcome.is_ok() => {
+                self.foreign_heads.remove(&self.layout.number(&pending.request));
+                return self.record_erase(pending);
             }
-            Step::Head(asked) => {
-                return self.complete(Asked { outcome: below.outcome, ..asked }, below.completed, out);
+            Step::Head(pending) => {
+                return self.complete(Pending { outcome: below.outcome, ..pending }, below.completed, out);
             }
-            Step::Bytes(asked) => Asked { outcome: below.outcome, ..asked },
+            Step::Bytes(pending) => Pending { outcome: below.outcome, ..pending },
         };
-        let request = asked.request;
-        self.note_head(&request, asked.outcome, buffer.as_ref());
+        let request = pending.request;
+        self.note_head(&request, pending.outcome, buffer.as_ref());
         if let Some(buffer) = buffer {
             self.done.insert(request.id, buffer);
         }
         if request.operation != Operation::Write {
-            return self.complete(asked, below.completed, out);
+            return self.complete(pending, below.completed, out);
         }
-        let known = self.known(&request);
-        let state = match (known.state, asked.outcome) {
+        let record = self.record_of(&request);
+        let state = match (record.state, pending.outcome) {
             (UnitState::Written { bytes }, Ok(())) => {
                 UnitState::Written { bytes: bytes + request.length_bytes }
             }
             (_, Err(Failure::BadUnit)) => UnitState::Bad,
             _ => UnitState::Torn,
         };
-        self.table.change(self.layout.number(&request), Record { state, ..known }, asked);
+        self.table.change(self.layout.number(&request), Record { state, ..record }, pending);
     }
 }
 
-/// The book of units as the table has it, but for those with foreign data: these count as written, so that nobody
-/// overwrites them unread.
-fn book(profile: &Profile, layout: &Layout, records: &[Record], foreign: &BTreeSet<u64>) -> Units {
-    let mut book = Units::new(profile);
+/// Returns the units of the table's records. Units with foreign data count as written, so that they are not overwritten
+/// unread.
+fn units(profile: &Profile, layout: &Layout, records: &[Record], foreign: &BTreeSet<u64>) -> Units {
+    let mut units = Units::new(profile);
     for (record, number) in records.iter().zip(0_u64..) {
         let (lane, unit) = layout.lane_and_unit(number);
         let is_foreign = foreign.contains(&number);
         let state = if is_foreign { Record::lost(&layout.shape).state } else { record.state };
-        book.set(Lane(lane), unit, state, record.erases);
+        units.set(Lane(lane), unit, state, record.erases);
     }
-    book
+    units
 }
 
-/// Finds the units with foreign data, if they are to be checked, and counts them.
+/// Returns the units with foreign data, where they are to be checked, and counts them in `opened`.
 fn foreign_units<D: DataDevice>(
     driven: &mut Driven<'_, D>,
     opened: &mut Opened,
@@ -547,7 +552,7 @@ impl<D: DataDevice> Device for Lanes<D> {
     }
 
     fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
-        self.take(request, None).map_err(|(error, _)| error)
+        self.accept(request, None).map_err(|(error, _)| error)
     }
 
     fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
@@ -586,37 +591,37 @@ impl<D: DataDevice> Device for Lanes<D> {
     }
 
     fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
-        self.book.get(lane, index)
+        self.units.get(lane, index)
     }
 
     fn at_risk(&self) -> Option<Vec<AtRisk>> {
-        // What has completed here is durable below.
+        // Every completed write is durable below.
         self.below.at_risk().map(|_| Vec::new())
     }
 
-    /// The lanes are found anew on the device, as they are when they are opened; where that fails they are gone.
+    /// Finds the lanes on the device again, as opening does; where that fails, they are lost.
     fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
         self.below.cut_power()?;
         while !self.steps.is_empty() {
             self.below.reap(Instant::FAR, &mut self.arrived);
             for completion in self.arrived.drain(..) {
                 let buffer = self.below.take_buffer(completion.id);
-                if let Some(Step::Bytes(asked) | Step::Head(asked)) = self.steps.remove(&completion.id) {
-                    self.ended.push(asked);
-                    self.done.extend(buffer.map(|buffer| (asked.request.id, buffer)));
+                if let Some(Step::Bytes(pending) | Step::Head(pending)) = self.steps.remove(&completion.id) {
+                    self.ended.push(pending);
+                    self.done.extend(buffer.map(|buffer| (pending.request.id, buffer)));
                 }
             }
         }
         self.table.abandon(&mut self.ended);
         let (completed, outcome) = (self.below.now(), Err(Failure::DeviceLost));
-        let lost = self.ended.drain(..).map(|asked| Completion {
-            id: asked.request.id,
-            submitted: asked.submitted,
+        let lost = self.ended.drain(..).map(|pending| Completion {
+            id: pending.request.id,
+            submitted: pending.submitted,
             completed,
             outcome,
         });
         self.ready.extend(lost);
-        (self.in_flight, self.settling) = (0, false);
+        (self.in_flight, self.is_background_writing) = (0, false);
         let mut driven = Driven { device: &mut self.below, next: &mut self.next };
         let found = open::superblock(&mut driven, |_| Ok(()))
             .and_then(|mut opened| open::table(&mut driven, &mut opened).map(|found| (opened, found)))
@@ -629,12 +634,12 @@ impl<D: DataDevice> Device for Lanes<D> {
                 if superblock == self.superblock =>
             {
                 self.damage = damage;
-                (self.superblocks, self.awake) = (superblocks, false);
-                self.book = book(&self.profile, &self.layout, &records, &foreign);
+                (self.superblocks, self.may_write) = (superblocks, false);
+                self.units = units(&self.profile, &self.layout, &records, &foreign);
                 self.foreign_heads = foreign;
                 self.table = Table::new(self.layout, superblock.id, records, &found);
             }
-            _ => self.gone = true,
+            _ => self.device_lost = true,
         }
         Some(Vec::new())
     }
@@ -642,8 +647,8 @@ impl<D: DataDevice> Device for Lanes<D> {
 
 impl<D: DataDevice> DataDevice for Lanes<D> {
     fn submit_with(&mut self, request: Request, buffer: Buffer) -> Result<(), (SubmitError, Buffer)> {
-        let back = |(error, buffer): (_, Option<_>)| (error, buffer.expect("a buffer that was given"));
-        self.take(request, Some(buffer)).map_err(back)
+        let back = |(error, buffer): (_, Option<_>)| (error, buffer.expect("the caller's buffer"));
+        self.accept(request, Some(buffer)).map_err(back)
     }
 
     fn take_buffer(&mut self, id: RequestId) -> Option<Buffer> {

@@ -1,9 +1,9 @@
-//! Devices over devices: bytes behind a simulated drive, faults, and lanes of erase units.
+//! Devices over devices: data for a simulated drive, faults, and lanes of erase units.
 //!
-//! A layer takes a device and is one. It never changes what its user can rely on: the conformance body of
-//! `flashlane_device_testing` runs over every layer here. [`layer`] reads the name and settings that a layer has in a spec
-//! (`faulty(sim:ssd-s,read-errors=1%)`); its [`Entry`] says what it adds to the device below, and nobody else knows
-//! layers by name. A new layer is one file and one line in the registry.
+//! A layer takes a device and is one. It MUST keep the rules of the device interface: the conformance tests of
+//! `flashlane_device_testing` run over every layer. [`layer`] reads the name and settings of a layer in a spec
+//! (`faulty(sim:ssd-s,read-errors=1%)`); its [`Entry`] describes what it adds to the device below, and is the only
+//! place that knows the layer's name. A new layer is one file and one line in the registry.
 
 mod backed;
 mod chunks;

@@ -1,16 +1,16 @@
-//! A layer's settings, as they stand in its spec.
+//! The settings of a layer in a spec.
 
 use crate::lanes::LanesError;
 use std::fmt::Display;
 
-/// What is known of one setting.
+/// The help text of one setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionHelp {
-    /// Its key.
+    /// The key.
     pub key: &'static str,
-    /// The form of its value: `SHARE|@N`.
+    /// Form of its value: `SHARE|@N`.
     pub value: &'static str,
-    /// What it does, in one line.
+    /// Effect, in one line.
     pub summary: &'static str,
 }
 
@@ -20,9 +20,9 @@ pub enum LayerError {
     /// No layer has this name.
     #[error("there is no layer '{given}'; there are: {allowed}")]
     NoSuchLayer {
-        /// The name asked for.
+        /// The requested name.
         given: String,
-        /// The layers there are.
+        /// Names of all layers.
         allowed: String,
     },
     /// The layer has no such setting.
@@ -30,9 +30,9 @@ pub enum LayerError {
     NoSuchOption {
         /// The layer.
         layer: &'static str,
-        /// The key that was given.
+        /// The given key.
         given: String,
-        /// The keys it knows.
+        /// The allowed keys.
         allowed: String,
     },
     /// A setting was given twice.
@@ -43,19 +43,19 @@ pub enum LayerError {
         /// The key.
         key: String,
     },
-    /// A value that the setting does not take.
+    /// The value is invalid for the setting.
     #[error("layer '{layer}' cannot take '{key}={given}': {reason}")]
     Value {
         /// The layer.
         layer: &'static str,
         /// The key.
         key: &'static str,
-        /// The value that was given.
+        /// The given value.
         given: String,
-        /// What is wrong with it and what would do.
+        /// The reason and the allowed values.
         reason: String,
     },
-    /// A setting that is about bytes, over a device that keeps none.
+    /// The setting needs data, and the device stores none.
     #[error(
         "'{key}' is about bytes, and '{device}' models time only; put it over one that keeps bytes, like \
          'backed({device})'"
@@ -66,7 +66,7 @@ pub enum LayerError {
         /// The device below.
         device: String,
     },
-    /// The layer gives a device bytes, and it has them already.
+    /// The layer adds data to a device that already stores it.
     #[error("'{device}' keeps bytes already; layer '{layer}' is for devices that model time only")]
     HasBytes {
         /// The layer.
@@ -74,7 +74,7 @@ pub enum LayerError {
         /// The device below.
         device: String,
     },
-    /// The device below cannot be divided into lanes, or has others than those that are asked for.
+    /// The device below cannot be divided into lanes, or has other lanes than requested.
     #[error(transparent)]
     Lanes(#[from] LanesError),
 }
@@ -106,7 +106,7 @@ impl<'a> Options<'a> {
         Ok(Self { layer, given })
     }
 
-    /// The value of `key`, read with `parse`; `None` where it was not given.
+    /// Returns the value of `key`, parsed with `parse`; `None` where it was not given.
     pub fn read<T, E: Display>(
         &self,
         key: &'static str,

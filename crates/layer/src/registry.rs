@@ -1,4 +1,4 @@
-//! The layers there are, by name.
+//! The registry of layers, by name.
 
 use crate::entry::{Entry, Layer};
 use crate::options::{LayerError, Options};
@@ -20,7 +20,7 @@ pub fn layer(name: &str, settings: &[(String, String)]) -> Result<Layer, LayerEr
     Ok(Layer { entry, plan })
 }
 
-/// Returns the layer that gives bytes to a device that models time only.
+/// Returns the layer that stores data for a device that models time only.
 pub fn keeping_bytes() -> &'static Entry {
     LAYERS.iter().find(|entry| entry.adds.bytes).expect("a layer adds bytes")
 }
@@ -32,7 +32,7 @@ mod tests {
     use flashlane_base::Seed;
     use flashlane_device::{NullDevice, spec::Spec};
 
-    /// A null device under the layers that `spec` names, outermost first.
+    /// Returns a null device under the layers of `spec`, outermost first.
     fn stack(spec: &str) -> Result<Stack, LayerError> {
         fn over(spec: &Spec) -> Result<Stack, LayerError> {
             match spec {
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_built_device_is_named_by_its_spec() {
+    fn built_device_is_named_by_its_spec() {
         for spec in [
             "backed(null:)",
             "faulty(null:,read-errors=1%,delays=@3,delay=250us,vanish-after=1000)",
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_what_was_given_and_what_is_allowed() {
+    fn errors_name_the_given_and_the_allowed_values() {
         for (spec, parts) in [
             ("bakced(null:)", &["'bakced'", "backed, faulty, lanes"][..]),
             ("backed(null:,size=4k)", &["'backed'", "'size'", "none"]),

@@ -1,18 +1,18 @@
-//! What stood where a write went, for as long as a power cut may bring it back.
+//! An undo log of completed writes that a power cut may still lose.
 //!
-//! Completed writes that are not durable are numbered as [`AtRisk`] counts them; each leaves the bytes that it replaced.
-//! What the device no longer has at risk is thrown away with every flush, and whenever the bytes held have doubled, so
-//! that they stay in proportion to the device's volatile pages.
+//! Completed writes that are not durable are numbered as in [`AtRisk`]; each entry holds the data that a write
+//! replaced. Entries no longer at risk are pruned with every flush, and whenever the log has doubled, so that it stays
+//! in proportion to the device's volatile pages.
 
 use crate::chunks::Chunks;
 use flashlane_device::{AtRisk, Lane};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-/// Fewer bytes than this are not worth looking through.
+/// Smallest log that is pruned without a flush.
 const LEAST_BYTES: usize = 1 << 20;
 
-/// Replaced bytes.
+/// Data that a write replaced.
 #[derive(Clone)]
 struct Replaced {
     number: u64,
@@ -26,7 +26,7 @@ impl Replaced {
         self.offset_bytes + self.bytes.len() as u64
     }
 
-    /// Where this overlaps a range of its lane: as a range of `bytes`.
+    /// Returns the overlap with a range of the same lane, as a range of `bytes`.
     fn overlap(&self, offset_bytes: u64, length_bytes: u64) -> Range<usize> {
         let first = offset_bytes.clamp(self.offset_bytes, self.end_bytes());
         let last = (offset_bytes + length_bytes).clamp(first, self.end_bytes());
@@ -34,9 +34,9 @@ impl Replaced {
     }
 }
 
-/// What is at risk, by place.
+/// Ranges at risk, by location.
 struct Risks {
-    /// Lane, offset and length, and the first write lost with each copy, in order.
+    /// For lane, offset and length, the first write lost with each copy, in order.
     since: BTreeMap<(Lane, u64, u64), Vec<u64>>,
     longest: u64,
 }
@@ -51,8 +51,8 @@ impl Risks {
         Self { since, longest: at_risk.iter().map(|risk| risk.length_bytes).max().unwrap_or(0) }
     }
 
-    /// The parts of `replaced` that can come back: offset and length of the bytes at risk, how many of their copies the
-    /// write is lost with, and where they overlap.
+    /// Returns the parts of `replaced` that may come back: offset and length of the range at risk, the number of its
+    /// copies that the write is lost with, and the overlap.
     fn parts(&self, replaced: &Replaced) -> Vec<(u64, u64, usize, Range<usize>)> {
         let Replaced { number, lane, offset_bytes, .. } = *replaced;
         let near = (lane, offset_bytes.saturating_sub(self.longest), 0)..(lane, replaced.end_bytes(), 0);
@@ -67,7 +67,7 @@ impl Risks {
     }
 }
 
-/// The replaced bytes of writes that may be undone, oldest first.
+/// Replaced data of writes that may be undone, oldest first.
 #[derive(Clone, Default)]
 pub(crate) struct Undo {
     replaced: VecDeque<Replaced>,
@@ -77,8 +77,8 @@ pub(crate) struct Undo {
 }
 
 impl Undo {
-    /// A write that is not durable has completed and is about to replace the `length_bytes` from `offset_bytes` on.
-    pub(crate) fn replacing(&mut self, chunks: &Chunks, lane: Lane, offset_bytes: u64, length_bytes: u64) {
+    /// Records the data that a completed write, which is not durable, is about to replace.
+    pub(crate) fn before_write(&mut self, chunks: &Chunks, lane: Lane, offset_bytes: u64, length_bytes: u64) {
         let mut bytes = vec![0; length_bytes as usize];
         chunks.read(lane, offset_bytes, &mut bytes);
         self.held_bytes += bytes.len();
@@ -86,8 +86,8 @@ impl Undo {
         self.next += 1;
     }
 
-    /// A durable write has completed: whatever is undone, its bytes stay.
-    pub(crate) fn durable(&mut self, lane: Lane, offset_bytes: u64, bytes: &[u8]) {
+    /// Updates the log for a completed durable write: its data must survive any undo.
+    pub(crate) fn after_durable_write(&mut self, lane: Lane, offset_bytes: u64, bytes: &[u8]) {
         for replaced in &mut self.replaced {
             let inside = replaced.overlap(offset_bytes, bytes.len() as u64);
             if replaced.lane == lane && !inside.is_empty() {
@@ -98,16 +98,16 @@ impl Undo {
         }
     }
 
-    /// Whether enough is held that it is worth to ask the device what is still at risk.
+    /// Returns whether the log is large enough to be pruned.
     pub(crate) fn is_due(&self) -> bool {
         self.held_bytes > LEAST_BYTES.max(2 * self.kept_bytes)
     }
 
-    /// Throws away what can no longer come back: bytes that are at risk no more, and those of a write over bytes that a
-    /// write before it replaced, where they can only be undone together.
-    pub(crate) fn keep(&mut self, at_risk: &[AtRisk]) {
+    /// Drops entries that can no longer come back: those no longer at risk, and newer versions of data whose older
+    /// version is held too, where both can only be undone together.
+    pub(crate) fn prune(&mut self, at_risk: &[AtRisk]) {
         let risks = Risks::new(at_risk);
-        // For each run of bytes and each copy of it at risk, the bytes of which the oldest version is held.
+        // For each range at risk and each of its copies, the bytes whose oldest version is held.
         let mut held: BTreeMap<(Lane, u64, usize), Vec<bool>> = BTreeMap::new();
         let mut kept = VecDeque::new();
         for replaced in self.replaced.drain(..) {
@@ -128,7 +128,7 @@ impl Undo {
         self.kept_bytes = self.held_bytes;
     }
 
-    /// Brings back what the power cut brings back, and forgets the rest: what is there now is on the medium.
+    /// Restores the data of lost writes after a power cut, and clears the log: the rest is on the medium.
     pub(crate) fn roll_back(&mut self, chunks: &mut Chunks, lost: &[AtRisk]) {
         let risks = Risks::new(lost);
         for replaced in self.replaced.drain(..).rev() {

@@ -1,4 +1,4 @@
-//! Lanes over plain files: the laws with either engine, and what is left when they are closed without a word.
+//! Lanes over files: conformance with either engine, and reopening after a drop.
 
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{Buffer, DataDevice, Device, Lane, Request, RequestId, UnitState};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 const SHAPE: Shape = Shape { lanes: 3, unit_bytes: 65536, read_unit_bytes: 4096, write_unit_bytes: 16384 };
 
-/// An empty file in a folder of its own.
+/// Creates an empty file in a temporary folder.
 fn scratch(length_bytes: u64) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("lanes");
@@ -23,7 +23,7 @@ fn file(path: &Path, engine: EngineChoice) -> FileDevice {
 }
 
 #[test]
-fn lanes_over_a_file_keep_every_law_with_either_engine() {
+fn lanes_over_a_file_conform_with_either_engine() {
     for engine in [EngineChoice::Automatic, EngineChoice::Threads] {
         let (_folder, path) = scratch(8 << 20);
         conformance::check_data(&mut || {
@@ -34,7 +34,7 @@ fn lanes_over_a_file_keep_every_law_with_either_engine() {
 }
 
 #[test]
-fn what_was_acknowledged_is_there_when_a_file_is_opened_again() {
+fn acknowledged_changes_survive_reopening_a_file() {
     for engine in [EngineChoice::Automatic, EngineChoice::Threads] {
         let (_folder, path) = scratch(8 << 20);
         let blank = Lanes::open(file(&path, engine)).err().expect("it has no lanes");
@@ -47,7 +47,7 @@ fn what_was_acknowledged_is_there_when_a_file_is_opened_again() {
             let write = Request::write(2, 65536, 65536).on(Lane(2));
             lanes.submit_with(write, Buffer::from_slice(&bytes)).expect("it is erased");
             wait(&mut lanes);
-            // Closed while the table's second slot is being written: closing waits for it.
+            // The drop waits for the background write of the table's other slot.
             drop(lanes);
             lanes = Lanes::open(file(&path, engine)).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(lanes.damage(), Damage::default());
@@ -60,7 +60,7 @@ fn what_was_acknowledged_is_there_when_a_file_is_opened_again() {
             assert!(lanes.take_buffer(RequestId(3)).expect("its bytes").as_slice() == &bytes[4096..12288]);
         }
         let locked = OpenOptions { engine, ..OpenOptions::destroy(&path) }.open();
-        assert!(matches!(locked, Err(OpenError::Locked { .. })), "two at once");
+        assert!(matches!(locked, Err(OpenError::Locked { .. })), "the file is locked");
     }
 }
 

@@ -1,5 +1,5 @@
-//! Power cuts under lanes over bytes over a drive with a volatile buffer, against a simple model: after a cut every unit is
-//! as the last acknowledged request left it, or as the one in flight would have, and holds those bytes.
+//! Power cuts of lanes over a drive with a volatile buffer, compared with a model: after a cut every unit has the state
+//! and data of the last acknowledged request, or of the one in flight.
 
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{
@@ -15,7 +15,7 @@ const LANES: u32 = 3;
 const UNIT: u64 = 16 << 10;
 const WRITE: u64 = 4 << 10;
 
-/// What was acknowledged of a unit: the values of its write units, and its erases.
+/// The acknowledged content of a unit: the values of its write units, and its erases.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Known {
     values: Vec<u64>,
@@ -28,7 +28,7 @@ struct Run<D> {
     in_flight: BTreeMap<u64, Request>,
     random: Random,
     next: u64,
-    /// Units that a cut found as the request in flight would have left them.
+    /// Number of units that a cut left as after the request in flight.
     ahead: u64,
     torn: u64,
 }
@@ -40,13 +40,13 @@ impl<D: DataDevice> Run<D> {
         Self::over(lanes, seed)
     }
 
-    /// On a device with the oldest layout that is read, written by hand: `docs/layout.md`.
+    /// Creates a device with the oldest supported layout, written by hand as in `docs/layout.md`.
     fn version_1(mut device: D, seed: Seed) -> Self {
         let shape = Shape { lanes: LANES, unit_bytes: UNIT, read_unit_bytes: 512, write_unit_bytes: WRITE };
         let (id, device_bytes) = ([7; 16], device.profile().capacity_bytes);
         let units = (device_bytes - 4 * SECTOR_BYTES) / UNIT / u64::from(LANES) * u64::from(LANES);
         assert!(units <= 253, "one sector of the table");
-        // Of erased units, erased no time, the records are zeros.
+        // The records of never erased, empty units are zeros.
         let mut table = vec![0; SECTOR_BYTES as usize];
         table[..16].copy_from_slice(&id);
         table[16] = 1;
@@ -83,13 +83,13 @@ impl<D: DataDevice> Run<D> {
         (request.offset_bytes / UNIT * u64::from(LANES)) as usize + request.lane.0 as usize
     }
 
-    /// The write units that a request covers, within its unit.
+    /// Returns the write units that a request covers, within its unit.
     fn written(request: &Request) -> std::ops::Range<usize> {
         let first = request.offset_bytes % UNIT / WRITE;
         first as usize..(first + request.length_bytes / WRITE) as usize
     }
 
-    /// What `request` leaves of what was known.
+    /// Returns the content of a unit after `request`.
     fn after(known: &Known, request: &Request) -> Known {
         let mut known = known.clone();
         if request.operation == Operation::Erase {
@@ -101,7 +101,7 @@ impl<D: DataDevice> Run<D> {
 
     fn submit(&mut self) {
         let r = &mut self.random;
-        // A few units, so that they are erased again and again and share sectors of the table with others.
+        // Few units, so that they are erased often and share table sectors.
         let number = if r.chance(0.7) { r.below(12) } else { r.below(self.units.len() as u64) };
         let (lane, base) = (Lane((number % u64::from(LANES)) as u32), number / u64::from(LANES) * UNIT);
         let id = self.next;
@@ -117,7 +117,7 @@ impl<D: DataDevice> Run<D> {
         let bytes: Vec<u8> = (0..request.length_bytes / 8).flat_map(|_| id.to_le_bytes()).collect();
         let answer = self.lanes.submit_with(request, Buffer::from_slice(&bytes));
         if self.in_flight.values().any(|other| Self::number(other) == number as usize) {
-            assert!(answer.is_err(), "one change of a unit at a time");
+            assert!(answer.is_err(), "a unit has one change in flight");
         } else {
             answer.unwrap_or_else(|(error, _)| panic!("{error}"));
             self.in_flight.insert(id, request);
@@ -139,15 +139,15 @@ impl<D: DataDevice> Run<D> {
     }
 
     fn cut(&mut self) {
-        assert_eq!(self.lanes.at_risk(), Some(vec![]), "what has completed is not at risk");
+        assert_eq!(self.lanes.at_risk(), Some(vec![]), "completed writes are not at risk");
         assert_eq!(self.lanes.cut_power(), Some(vec![]));
         let mut out = Vec::new();
         self.lanes.reap(Instant::FAR, &mut out);
         assert_eq!(out.len(), self.in_flight.len());
         assert!(out.iter().all(|completion| completion.outcome == Err(Failure::DeviceLost)));
-        assert_eq!(self.lanes.damage().lost_sectors, 0, "one slot always holds");
+        assert_eq!(self.lanes.damage().lost_sectors, 0, "one slot is always sound");
         self.torn += self.lanes.damage().sectors;
-        assert_eq!(self.lanes.damage().foreign, 0, "what a cut tears is ours");
+        assert_eq!(self.lanes.damage().foreign, 0, "torn records are ours");
         let in_flight: Vec<Request> = std::mem::take(&mut self.in_flight).into_values().collect();
         for number in 0..self.units.len() {
             let found = self.found(number);
@@ -160,7 +160,7 @@ impl<D: DataDevice> Run<D> {
         }
     }
 
-    /// What is really there.
+    /// Reads the content of a unit from the device.
     fn found(&mut self, number: usize) -> Known {
         let (lane, index) = (Lane((number as u32) % LANES), number as u64 / u64::from(LANES));
         let unit = self.lanes.unit(lane, index).expect("it is there");
@@ -217,7 +217,7 @@ fn drive(settings: &[(&str, &str)], seed: u64) -> Backed<Drive> {
 }
 
 #[test]
-fn cuts_take_nothing_that_was_acknowledged() {
+fn cuts_lose_no_acknowledged_change() {
     for policy in flashlane_policy::buffer::REGISTRY {
         for placement in ["above", "below"] {
             for seed in 0..4 {
@@ -231,7 +231,7 @@ fn cuts_take_nothing_that_was_acknowledged() {
 }
 
 #[test]
-fn requests_that_are_late_and_out_of_order_change_nothing_of_that() {
+fn delayed_requests_lose_no_change() {
     for seed in 0..8 {
         let delays = Faults::default().with(Fault::Delay, Rate::Share(0.3)).late_by(Duration::from_us(900));
         let faulty = Faulty::over_data(drive(&[], seed), delays, Seed(seed));
@@ -251,7 +251,7 @@ fn requests_that_are_late_and_out_of_order_change_nothing_of_that() {
     }
 }
 
-/// A drive that completes in any order, and of whose writes in flight a cut leaves any sectors.
+/// A drive that completes in any order, and whose writes in flight are torn at any sector by a cut.
 struct Tearing {
     bytes: Vec<u8>,
     profile: Profile,
@@ -350,7 +350,7 @@ impl DataDevice for Tearing {
 }
 
 #[test]
-fn cuts_that_tear_writes_take_nothing_either() {
+fn cuts_that_tear_sectors_lose_no_acknowledged_change() {
     for version_1 in [false, true] {
         let (mut ahead, mut torn) = (0, 0);
         for seed in 0..150 {

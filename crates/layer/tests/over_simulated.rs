@@ -1,5 +1,4 @@
-//! The conformance body over layers over a simulated drive, whose requests overtake each other as they do not on the
-//! null device.
+//! Conformance of layers over a simulated drive, which completes requests out of order, unlike the null device.
 
 use flashlane_base::{Duration, Seed};
 use flashlane_device::DataDevice;
@@ -7,7 +6,7 @@ use flashlane_device_testing::conformance;
 use flashlane_layer::{Backed, Fault, Faults, Faulty, Rate};
 use flashlane_sim::{Drive, profile};
 
-/// A drive with buffer, readahead and ten channels, small enough to be made for every law.
+/// Returns a drive with buffer, readahead and ten channels, small enough to be created for every test of conformance.
 fn drive() -> Drive {
     let overrides = [("flash.blocks", "64"), ("capacity", "256MiB")];
     let overrides: Vec<_> = overrides.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
@@ -19,18 +18,18 @@ fn faulty(faults: &Faults) -> Box<dyn DataDevice> {
 }
 
 #[test]
-fn bytes_behind_a_drive() {
+fn backed_drive_conforms() {
     conformance::check_data(&mut || Box::new(Backed::new(drive())));
 }
 
 #[test]
-fn delays_over_bytes_over_a_drive() {
+fn delays_over_a_backed_drive_conform() {
     let faults = Faults::default().with(Fault::Delay, Rate::Share(0.2)).late_by(Duration::from_us(700));
     conformance::check_data(&mut || faulty(&faults));
 }
 
 #[test]
-fn every_fault_over_bytes_over_a_drive() {
+fn all_faults_over_a_backed_drive_conform() {
     let kinds = [
         Fault::ReadError,
         Fault::WriteError,

@@ -1,5 +1,5 @@
-//! Power cuts over bytes over a drive with a buffer, against a simple model: after a cut every sector has a version that
-//! is no older than the last one that was acknowledged as durable.
+//! Power cuts of a buffered drive with data, compared with a model: after a cut every sector has a version no older
+//! than the last one acknowledged as durable.
 
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{Buffer, Completion, DataDevice, Device, Failure, Operation, Request, RequestId};
@@ -9,28 +9,28 @@ use flashlane_sim::{Drive, profile};
 const SECTOR: u64 = 512;
 const SECTORS: u64 = 512;
 
-/// What a sector held at some time.
+/// A version of a sector's content.
 #[derive(Clone, Copy, Debug)]
 struct Version {
     /// The request that made it.
     id: u64,
     value: u64,
     submitted: u64,
-    /// The step of its completion, where it has completed.
+    /// The step of its completion.
     completed: Option<u64>,
     durable: bool,
 }
 
-/// A request under way.
-struct Asked {
+/// A request in flight.
+struct InFlight {
     request: Request,
     submitted: u64,
 }
 
-/// All versions that each sector may have, and the requests in flight. Time goes in steps: one an event.
+/// All versions that each sector may have, and the requests in flight. Every event is one step of time.
 struct Model {
     sectors: Vec<Vec<Version>>,
-    in_flight: Vec<Asked>,
+    in_flight: Vec<InFlight>,
     step: u64,
 }
 
@@ -52,14 +52,14 @@ impl Model {
             let version = Version { id: request.id.0, value, submitted, completed: None, durable: false };
             self.touched(&request).iter_mut().for_each(|versions| versions.push(version));
         }
-        self.in_flight.push(Asked { request, submitted });
+        self.in_flight.push(InFlight { request, submitted });
     }
 
     fn completed(&mut self, completion: &Completion) {
         self.step += 1;
         let step = self.step;
-        let at = self.in_flight.iter().position(|asked| asked.request.id == completion.id);
-        let Asked { request, submitted } = self.in_flight.remove(at.expect("it was in flight"));
+        let at = self.in_flight.iter().position(|request| request.request.id == completion.id);
+        let InFlight { request, submitted } = self.in_flight.remove(at.expect("it was in flight"));
         assert_eq!(completion.outcome, Ok(()));
         if request.operation == Operation::Flush {
             for version in self.sectors.iter_mut().flatten() {
@@ -74,7 +74,7 @@ impl Model {
         }
     }
 
-    /// Whether a sector may have this value after a cut: no durable version came wholly after it.
+    /// Returns whether a sector may have this value after a cut: no durable version was submitted after its completion.
     fn allows(&self, sector: usize, value: u64) -> bool {
         let versions = &self.sectors[sector];
         versions.iter().filter(|version| version.value == value).any(|version| {
@@ -90,11 +90,10 @@ struct Run {
     device: Backed<Drive>,
     model: Model,
     random: Random,
-    /// Whether the host ever asks for anything durable, and how likely a cut follows a request: without the one and with
-    /// few of the other, what may come back piles up.
+    /// Whether the host requests durability, and cuts are frequent. Without either, the undo log grows long.
     careful: bool,
     next: u64,
-    /// Acknowledged sectors that cuts took.
+    /// Number of acknowledged sectors that cuts have lost.
     lost: u64,
 }
 
@@ -104,7 +103,7 @@ impl Run {
         let id = self.next;
         self.next += 1;
         let length = 1 + r.below(24);
-        // Half of them in a few places, so that pages are written again and again.
+        // Half of them in a small area, so that pages are overwritten often.
         let area = if r.chance(0.5) { 48 } else { SECTORS };
         let offset = r.below(area - length) * SECTOR;
         let kind = if self.careful { r.below(40) } else { 7 };
@@ -149,7 +148,7 @@ impl Run {
             let newest = versions.iter().rfind(|version| version.completed.is_some());
             self.lost += u64::from(newest.is_some_and(|newest| newest.value != value));
         }
-        // What is there now is on flash.
+        // The content after a cut is on flash.
         self.model = Model::new();
         for (versions, value) in self.model.sectors.iter_mut().zip(found) {
             versions[0].value = value;
@@ -171,7 +170,8 @@ impl Run {
     }
 }
 
-/// Runs a random load with cuts over a drive with these settings; gives back how many acknowledged sectors were lost.
+/// Runs a random workload with cuts over a drive with these settings, and returns the number of acknowledged sectors
+/// lost.
 fn lost(settings: &[(&str, &str)], seed: u64) -> u64 {
     let mut all = vec![
         ("capacity", "4MiB"),
@@ -210,7 +210,7 @@ fn lost(settings: &[(&str, &str)], seed: u64) -> u64 {
 }
 
 #[test]
-fn a_cut_takes_nothing_that_was_acknowledged_as_durable() {
+fn cut_loses_no_durable_write() {
     for policy in flashlane_policy::buffer::REGISTRY {
         for placement in ["above", "below"] {
             for way in [
@@ -220,14 +220,14 @@ fn a_cut_takes_nothing_that_was_acknowledged_as_durable() {
             ] {
                 let settings = [("buffer.policy", policy.name), ("buffer.placement", placement), way];
                 let lost: u64 = (0..4).map(|seed| lost(&settings, seed)).sum();
-                assert!(lost > 0, "cuts take something of a volatile buffer: {settings:?}");
+                assert!(lost > 0, "cuts lose data of a volatile buffer: {settings:?}");
             }
         }
     }
 }
 
 #[test]
-fn a_drive_that_acknowledges_nothing_before_it_is_on_flash_loses_nothing() {
+fn drive_without_a_buffer_loses_nothing() {
     let text = profile::load("msr-32g", &[("capacity".into(), "16MiB".into())]).unwrap();
     assert!(text.buffer.is_none());
     let mut device = Backed::new(Drive::new(&text, Seed(1)));
@@ -238,6 +238,6 @@ fn a_drive_that_acknowledges_nothing_before_it_is_on_flash_loses_nothing() {
     assert_eq!(
         flashlane_device::NullDevice::new(1 << 20).cut_power(),
         None,
-        "not every device can be cut off"
+        "not every device supports power cuts"
     );
 }

@@ -1,5 +1,5 @@
-//! Power cuts over bytes over software-defined flash, against a simple model: what completed stays to the byte, what was
-//! in flight is torn, each read unit for itself, and nothing else changes.
+//! Power cuts of software-defined flash with data, compared with a model: completed units keep every byte, units in
+//! flight are torn, independently per read unit, and nothing else changes.
 
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{
@@ -31,14 +31,14 @@ fn sdf(seed: u64) -> Sdf {
 }
 
 #[test]
-fn lanes_with_bytes_conform() {
+fn lanes_with_data_conform() {
     conformance::check_data(&mut || Box::new(Backed::new(sdf(1))));
     conformance::check_data(&mut || Box::new(Backed::new(OneLane::new(sdf(1), Lane(2)).unwrap())));
 }
 
 type Unit = (u32, u64);
 
-/// What each unit holds, and what is in flight.
+/// The content of each unit, and the requests in flight.
 #[derive(Clone)]
 struct Run {
     device: Backed<Sdf>,
@@ -86,7 +86,7 @@ impl Run {
         }
     }
 
-    /// The bytes of a unit, past the rules.
+    /// Reads a unit, if the rules allow it.
     fn bytes_of(&mut self, (lane, unit): Unit) -> Option<Vec<u8>> {
         let read = Request::read(u64::MAX, unit * UNIT, UNIT).on(Lane(lane));
         self.device.submit_with(read, Buffer::zeroed(UNIT as usize)).ok()?;
@@ -97,7 +97,7 @@ impl Run {
         Some(self.device.take_buffer(RequestId(u64::MAX)).expect("its bytes come back").as_slice().to_vec())
     }
 
-    /// Cuts the power, and looks at all that is left.
+    /// Cuts the power and checks every unit.
     fn cut(mut self) -> Tears {
         assert_eq!(self.device.cut_power(), Some(vec![]));
         let mut out = Vec::new();
@@ -115,7 +115,7 @@ impl Run {
             match (torn.get(&at), holds) {
                 (Some(_), _) => {
                     assert_eq!(state, UnitState::Torn);
-                    assert_eq!(self.bytes_of(at), None, "a torn unit is not read");
+                    assert_eq!(self.bytes_of(at), None, "a torn unit cannot be read");
                     // An erase makes it usable again.
                     self.device.submit(Request::erase(1, at.1 * UNIT, UNIT).on(Lane(at.0))).unwrap();
                     let mut out = Vec::new();
@@ -136,7 +136,7 @@ impl Run {
 struct Tears(Vec<Operation>);
 
 #[test]
-fn a_cut_tears_what_is_in_flight_and_nothing_else() {
+fn cut_tears_the_units_in_flight_only() {
     let (mut writes, mut erases) = (0, 0);
     for seed in 0..20 {
         let mut run = Run::new(seed);
@@ -146,7 +146,7 @@ fn a_cut_tears_what_is_in_flight_and_nothing_else() {
                 let until = run.device.now() + Duration::from_us(run.random.below(9000));
                 run.reap(until);
             }
-            // A copy is cut off, the original goes on.
+            // Cut a clone, and continue with the original.
             let Tears(torn) = run.clone().cut();
             writes += torn.iter().filter(|&&operation| operation == Operation::Write).count();
             erases += torn.iter().filter(|&&operation| operation == Operation::Erase).count();

@@ -13,7 +13,7 @@ fn over_data(fault: Fault, rate: Rate) -> Faulty<Backed<NullDevice>> {
     Faulty::over_data(backed(), Faults::default().with(fault, rate), Seed(1))
 }
 
-/// Runs one request to its end and gives back its bytes.
+/// Runs one request to completion and returns its buffer.
 fn run(device: &mut impl DataDevice, request: Request, buffer: Buffer) -> (Completion, Buffer) {
     device.submit_with(request, buffer).map_err(|(error, _)| error).expect("it is accepted");
     let mut out = Vec::new();
@@ -25,7 +25,7 @@ fn run(device: &mut impl DataDevice, request: Request, buffer: Buffer) -> (Compl
 fn write(device: &mut impl DataDevice, offset_bytes: u64, bytes: &[u8]) -> Completion {
     let request = Request::write(1, offset_bytes, bytes.len() as u64);
     let (completion, buffer) = run(device, request, Buffer::from_slice(bytes));
-    assert_eq!(buffer.as_slice(), bytes, "a write's own bytes never change");
+    assert_eq!(buffer.as_slice(), bytes, "a write never changes its buffer");
     completion
 }
 
@@ -34,7 +34,7 @@ fn read(device: &mut impl DataDevice, offset_bytes: u64, length_bytes: u64) -> V
     run(device, Request::read(2, offset_bytes, length_bytes), buffer).1.as_slice().to_vec()
 }
 
-/// The outcomes of `count` reads, one after the other.
+/// Returns the outcomes of `count` reads, one after the other.
 fn outcomes(device: &mut impl Device, count: u64) -> Vec<Result<(), Failure>> {
     let mut out = Vec::new();
     for id in 0..count {
@@ -45,19 +45,19 @@ fn outcomes(device: &mut impl Device, count: u64) -> Vec<Result<(), Failure>> {
 }
 
 #[test]
-fn without_faults_it_conforms_like_what_is_below() {
+fn faulty_without_faults_conforms() {
     conformance::check_data(&mut || Box::new(Faulty::over_data(backed(), Faults::default(), Seed(1))));
 }
 
 #[test]
-fn delays_break_no_law() {
+fn delayed_requests_conform() {
     let faults = Faults::default().late_by(Duration::from_us(3));
     let faults = faults.with(Fault::Delay, Rate::Share(0.3));
     conformance::check_data(&mut || Box::new(Faulty::over_data(backed(), faults.clone(), Seed(1))));
 }
 
 #[test]
-fn with_every_fault_at_once_all_other_laws_hold() {
+fn all_faults_together_conform_but_for_failures() {
     let mut faults = Faults::default().vanishing_after(150);
     for kind in &KINDS {
         faults = faults.with(kind.fault, Rate::Share(0.2));
@@ -70,7 +70,7 @@ fn with_every_fault_at_once_all_other_laws_hold() {
 }
 
 #[test]
-fn errors_come_at_the_rate_or_the_count_asked_for() {
+fn errors_come_at_the_given_rate_or_count() {
     let faults = Faults::default().with(Fault::ReadError, Rate::Nth(3));
     let mut device = Faulty::new(NullDevice::new(1 << 20), faults, Seed(1)).unwrap();
     let unreadable = Err(Failure::Unreadable);
@@ -87,7 +87,7 @@ fn errors_come_at_the_rate_or_the_count_asked_for() {
 }
 
 #[test]
-fn a_delayed_request_is_overtaken_and_dated_late() {
+fn delayed_request_is_bypassed_and_completes_late() {
     let faults = Faults::default().late_by(Duration::from_ms(5));
     let faults = faults.with(Fault::Delay, Rate::Nth(1));
     let mut device = Faulty::new(NullDevice::new(1 << 20), faults, Seed(1)).unwrap();
@@ -103,7 +103,7 @@ fn a_delayed_request_is_overtaken_and_dated_late() {
 }
 
 #[test]
-fn a_vanished_device_takes_nothing_and_fails_what_it_had() {
+fn vanished_device_refuses_and_fails_requests() {
     let faults = Faults::default().vanishing_after(2);
     let mut device = Faulty::new(NullDevice::new(1 << 20), faults, Seed(1)).unwrap();
     for id in 0..4 {
@@ -119,7 +119,7 @@ fn a_vanished_device_takes_nothing_and_fails_what_it_had() {
 }
 
 #[test]
-fn a_lost_write_is_acknowledged_and_leaves_the_old_bytes() {
+fn lost_write_is_acknowledged_and_keeps_the_old_data() {
     let mut device = over_data(Fault::LostWrite, Rate::Nth(2));
     write(&mut device, 0, &[1; 1024]);
     assert_eq!(write(&mut device, 0, &[2; 1024]).outcome, Ok(()));
@@ -129,7 +129,7 @@ fn a_lost_write_is_acknowledged_and_leaves_the_old_bytes() {
 }
 
 #[test]
-fn a_torn_write_does_a_beginning_and_a_single_unit_never_tears() {
+fn torn_write_writes_a_prefix_of_whole_units() {
     let mut device = over_data(Fault::TornWrite, Rate::Share(1.0));
     write(&mut device, 0, &[1; UNIT as usize]);
     assert_eq!(read(&mut device, 0, UNIT), [1; UNIT as usize]);
@@ -142,7 +142,7 @@ fn a_torn_write_does_a_beginning_and_a_single_unit_never_tears() {
 }
 
 #[test]
-fn a_flipped_bit_is_one_bit_and_not_in_the_store() {
+fn bit_flip_changes_one_bit_of_one_read() {
     let mut device = over_data(Fault::BitFlip, Rate::Nth(1));
     write(&mut device, 0, &[0; 4096]);
     let flipped: u32 = read(&mut device, 0, 4096).iter().map(|byte| byte.count_ones()).sum();
@@ -151,7 +151,7 @@ fn a_flipped_bit_is_one_bit_and_not_in_the_store() {
 }
 
 #[test]
-fn misdirected_requests_go_elsewhere() {
+fn misdirected_requests_go_to_another_offset() {
     let mut device = over_data(Fault::MisdirectedWrite, Rate::Nth(1));
     write(&mut device, 0, &[1; 4096]);
     assert_ne!(read(&mut device, 0, 4096), [1; 4096]);
@@ -165,7 +165,7 @@ fn misdirected_requests_go_elsewhere() {
 }
 
 #[test]
-fn faults_of_bytes_are_refused_where_there_are_none() {
+fn data_faults_are_refused_over_a_timing_device() {
     let faults = Faults::default().with(Fault::BitFlip, Rate::Nth(1));
     let refused = Faulty::new(NullDevice::new(1 << 20), faults, Seed(1));
     assert!(matches!(refused, Err(LayerError::NeedsBytes { key: "bit-flips", .. })));

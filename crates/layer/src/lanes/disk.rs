@@ -1,32 +1,32 @@
-//! What is written to the device, byte by byte (`docs/layout.md` has the tables). All numbers are little-endian.
+//! The superblocks and table sectors on the device (`docs/layout.md` has their fields). All numbers are little-endian.
 //!
-//! A block of [`SECTOR_BYTES`] ends in the CRC-32C of all that stands before. Superblocks of any version keep their magic,
-//! their version and this checksum where they are, so that a newer one is told from a damaged one.
+//! A block of [`SECTOR_BYTES`] ends in the CRC-32C of the bytes before. The magic, version and checksum of a superblock
+//! have the same location in all versions, so that a newer superblock differs from a damaged one.
 
 use super::layout::{Layout, RECORDS, SECTOR_BYTES, Shape};
 use flashlane_device::UnitState;
 
-/// What a superblock begins with.
+/// First bytes of a superblock.
 const MAGIC: &[u8; 16] = b"flashlane lanes\0";
 
-/// The version that dividing a device writes: the slots of the table lie at both ends of the device (since version 2), and
-/// the head of each unit was cleared (since version 3).
+/// The version that formatting writes. Since version 2 the table's slots lie at both ends of the device; since version
+/// 3 formatting clears the head of each unit.
 pub const VERSION: u32 = 3;
 
-/// The oldest version that is read, and written as it is: both slots of the table lie at the beginning.
+/// The oldest version supported; it keeps its layout when written. Both slots of the table lie at the beginning.
 pub const OLDEST_VERSION: u32 = 1;
 
-/// Bytes before the checksum.
+/// Length of a block before its checksum.
 const SEALED: usize = SECTOR_BYTES as usize - 4;
 
-/// The longest a record's place is.
+/// Length of a record.
 pub(super) const RECORD_BYTES: usize = 16;
 pub(super) const RECORDS_AT: usize = 32;
 
 /// Writes the checksum at the end of a block.
 ///
 /// # Panics
-/// Where the block is not [`SECTOR_BYTES`] long.
+/// The block is not [`SECTOR_BYTES`] long.
 pub fn seal(block: &mut [u8]) {
     assert_eq!(block.len() as u64, SECTOR_BYTES, "a block is a sector");
     let sum = crc32c::crc32c(&block[..SEALED]);
@@ -45,41 +45,42 @@ pub(super) fn u64_at(block: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(block[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// Why a block is not a superblock that can be used.
+/// Why a block cannot be used as a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
-    /// It does not begin like one.
+    /// It does not begin with the magic.
     #[error("is none of ours")]
     Foreign,
     /// Its checksum is wrong.
     #[error("is damaged")]
     Damaged,
-    /// Its checksum is right, and yet it makes no sense.
+    /// Its checksum is right, but its fields are not possible.
     #[error("makes no sense")]
     Nonsense,
     /// The device cannot read it.
     #[error("cannot be read")]
     Unreadable,
-    /// It is of a later version.
+    /// It has a later version.
     #[error("is of version {0}")]
     Newer(u32),
 }
 
-/// What a device was divided into, and how large it was.
+/// The shape of a device's lanes, and the length of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Superblock {
     /// The version of the layout, [`OLDEST_VERSION`] to [`VERSION`].
     pub version: u32,
-    /// Stands in every sector of the table too, so that none of another device or time is taken for one of this.
+    /// Id of the lanes. It is also in every sector of the table, to exclude sectors of other devices and earlier
+    /// formats.
     pub id: [u8; 16],
-    /// What it was divided into.
+    /// The shape of the lanes.
     pub shape: Shape,
-    /// Bytes of the device, whole sectors.
+    /// Length of the device, in whole sectors.
     pub device_bytes: u64,
 }
 
 impl Superblock {
-    /// As it is written.
+    /// Encodes the block.
     pub fn encode(&self) -> Vec<u8> {
         let mut block = vec![0; SECTOR_BYTES as usize];
         block[..16].copy_from_slice(MAGIC);
@@ -94,13 +95,13 @@ impl Superblock {
         block
     }
 
-    /// Reads a block of [`SECTOR_BYTES`].
+    /// Decodes a block of [`SECTOR_BYTES`].
     ///
     /// # Errors
-    /// What it is instead.
+    /// The flaw of the block.
     ///
     /// # Panics
-    /// Where the block is shorter.
+    /// The block is shorter.
     pub fn decode(block: &[u8]) -> Result<Self, Flaw> {
         if &block[..16] != MAGIC {
             return Err(Flaw::Foreign);
@@ -121,30 +122,30 @@ impl Superblock {
         };
         let device_bytes = u64_at(block, 48);
         let id = block[56..72].try_into().expect("sixteen bytes");
-        // What was written had a layout.
+        // A written superblock had a valid layout.
         let found = Self { version, id, shape, device_bytes };
         let sound = device_bytes.is_multiple_of(SECTOR_BYTES) && Layout::of(&found).is_ok();
         if sound { Ok(found) } else { Err(Flaw::Nonsense) }
     }
 }
 
-/// What the table says of a unit.
+/// The table's record of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// What may be done with it.
+    /// State of the unit.
     pub state: UnitState,
-    /// How often it was erased; `None` where that is lost, until it is erased again.
+    /// Number of erases; `None` where it was lost, until the next erase.
     pub erases: Option<u32>,
 }
 
-/// As it is written where nobody knows how often a unit was erased.
+/// Encoding of an unknown number of erases.
 const UNCOUNTED: u32 = u32::MAX;
 
 impl Record {
     pub(super) const NEW: Self = Self { state: UnitState::ERASED, erases: Some(0) };
 
-    /// Of a unit whose record is lost. It may hold the only copy of something: it is taken for written, so that nobody
-    /// has to erase it unread.
+    /// Returns the record of a unit whose record is lost. It counts as written, because the unit may hold the only copy
+    /// of data, which must not be erased unread.
     pub(super) fn lost(shape: &Shape) -> Self {
         Self { state: UnitState::Written { bytes: shape.unit_bytes }, erases: None }
     }
@@ -175,17 +176,17 @@ impl Record {
     }
 }
 
-/// A sector of the table as it is written: some units' records, and how new they are.
+/// The content of a table sector: the records of some units, and a sequence number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TableSector<'a> {
     pub sector: u64,
-    /// Grows with every write of the sector, to either slot.
+    /// Increases with every write of the sector, to either slot.
     pub sequence: u64,
     pub records: &'a [Record],
 }
 
 impl TableSector<'_> {
-    /// Fills a block, whatever it held.
+    /// Encodes into a block, overwriting all of it.
     pub fn encode(&self, id: &[u8; 16], block: &mut [u8]) {
         block.fill(0);
         block[..16].copy_from_slice(id);
@@ -199,7 +200,7 @@ impl TableSector<'_> {
     }
 }
 
-/// The sequence number and records of a block, where it is this device's sector of that number and undamaged.
+/// Returns the sequence number and records of a block, if it is this device's sector of that number and undamaged.
 pub(super) fn decode_table(
     block: &[u8],
     superblock: &Superblock,
@@ -215,12 +216,11 @@ pub(super) fn decode_table(
     }
     let places = block[RECORDS_AT..].chunks_exact(RECORD_BYTES).take(count as usize);
     let records: Option<Vec<_>> = places.map(|place| Record::decode(place, &superblock.shape)).collect();
-    // A write has to come after each, so the last number is nobody's.
+    // A write must follow each, so the largest sequence number is unused.
     Some((u64_at(block, 16), records?)).filter(|(sequence, _)| *sequence < u64::MAX / 2)
 }
 
-/// The id and the number of a block that looks like a sector of a table, whatever device's, and how many bytes are written
-/// of each of its units.
+/// Returns the id, the number and the bytes written of each unit, if a block looks like a table sector of any device.
 pub(super) fn table_sector(block: &[u8]) -> Option<([u8; 16], u64, Vec<u64>)> {
     let count = u64::from(u32_at(block, 28));
     if !(1..=RECORDS).contains(&count) || !is_sealed(block) {
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_superblock_comes_back_and_every_flipped_bit_is_noticed() {
+    fn superblock_round_trips_and_bit_flips_are_detected() {
         let block = superblock().encode();
         assert_eq!(Superblock::decode(&block), Ok(superblock()));
         for bit in 0..block.len() * 8 {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_checksum_alone_makes_no_superblock() {
+    fn impossible_fields_are_refused_despite_a_checksum() {
         let altered = |at: usize, byte| {
             let mut block = superblock().encode();
             block[at] = byte;
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_sector_comes_back_only_where_it_belongs() {
+    fn table_sector_decodes_only_in_its_location() {
         let superblock = superblock();
         let states = [UnitState::ERASED, UnitState::Written { bytes: 4096 }, UnitState::Torn, UnitState::Bad];
         let records = states.map(|state| Record { state, erases: Some(70_000) });
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(decode_table(&block, &superblock, 3, 5), None);
         let other = Superblock { id: [0; 16], ..superblock };
         assert_eq!(decode_table(&block, &other, 3, 4), None);
-        // More written than a unit has, part of a write unit, a state that is none.
+        // More written than a unit has, part of a write unit, an unknown state.
         for (at, byte) in [(RECORDS_AT + 8 + 2, 1), (RECORDS_AT + 8, 1), (RECORDS_AT, 3)] {
             let mut block = block.clone();
             block[at] = byte;

@@ -1,4 +1,4 @@
-//! Dividing a device into lanes: all that is on it is lost.
+//! Formats a device with lanes: all data on it is lost.
 
 use super::disk::{Record, Superblock, TableSector, VERSION};
 use super::error::LanesError;
@@ -8,7 +8,7 @@ use super::open::{Driven, PORTION_BYTES, check_below, first_superblock};
 use flashlane_base::Seed;
 use flashlane_device::{Buffer, DataDevice, Profile};
 
-/// Where everything comes to lie on a device that is divided into `shape`. Nothing is asked of it.
+/// Returns the layout of a device formatted with `shape`, without accessing it.
 pub(super) fn planned(below: &Profile, shape: Shape) -> Result<Layout, LanesError> {
     check_below(below)?;
     shape.check()?;
@@ -16,8 +16,8 @@ pub(super) fn planned(below: &Profile, shape: Shape) -> Result<Layout, LanesErro
     Layout::new(shape, below.capacity_bytes)
 }
 
-/// Divides a device: its table first, then the heads of its units, the superblock at its beginning last, so that what is cut short is no device with
-/// lanes, or a whole one.
+/// Formats a device: first the table, then the heads of the units, and the superblock at the beginning last, so that an
+/// interrupted format leaves either no lanes or all of them.
 pub(super) fn format<D: DataDevice>(
     driven: &mut Driven<'_, D>,
     shape: Shape,
@@ -30,8 +30,8 @@ pub(super) fn format<D: DataDevice>(
     id[..8].copy_from_slice(&random.bits().to_le_bytes());
     id[8..].copy_from_slice(&random.bits().to_le_bytes());
     let superblock = Superblock { version: VERSION, id, shape, device_bytes: layout.device_bytes };
-    // A copy at an earlier end goes first, while it is known of: it would be found again as long as the table is the old
-    // one, or has its id.
+    // First clear a copy at an earlier end, while its location is known. It would be found again while the old table
+    // remains, or where the new table has the old id.
     let earlier = first_superblock(driven)?.filter(|old| old.device_bytes < layout.device_bytes);
     let earlier = earlier.map(|old| old.device_bytes - SECTOR_BYTES);
     for at in earlier.into_iter().chain([0, layout.last_superblock()]) {

@@ -1,49 +1,49 @@
-//! Why a device was not divided into lanes, or its lanes not opened. Nothing was changed.
+//! Why a device was not formatted with lanes, or its lanes not opened. Nothing was changed.
 
 use super::disk::{Flaw, OLDEST_VERSION, VERSION};
 use super::layout::UNITS_MAX;
 use flashlane_base::units::exact_bytes;
 use flashlane_device::{Failure, SubmitError};
 
-/// Why there are no lanes to be used.
+/// Why there are no usable lanes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LanesError {
     /// The device below cannot be divided.
     #[error("'{device}' cannot be divided into lanes: {reason}")]
     Below {
-        /// Its name.
+        /// The device.
         device: String,
-        /// What it has or lacks.
+        /// The reason.
         reason: String,
     },
-    /// A size that cannot be.
+    /// A setting of the shape is invalid.
     #[error("lanes cannot have {key}={}: {reason}", if *key == "channels" { given.to_string() } else { exact_bytes(*given).replace(' ', "") })]
     Shape {
         /// The setting.
         key: &'static str,
         /// Its value, in bytes or lanes.
         given: u64,
-        /// What would do.
+        /// The reason and the allowed values.
         reason: String,
     },
-    /// Not one unit a lane fits.
+    /// Not even one unit per lane fits.
     #[error(
         "{} are too few: one unit a lane and their table take {}",
         exact_bytes(*device_bytes), exact_bytes(*needed_bytes)
     )]
     TooSmall {
-        /// Bytes of the device, whole sectors of 4096.
+        /// Length of the device, in whole sectors of 4096 bytes.
         device_bytes: u64,
-        /// Bytes that would do.
+        /// Length needed.
         needed_bytes: u64,
     },
-    /// More units than are kept in memory.
+    /// There are more units than are kept in memory.
     #[error("{units} units are more than the {UNITS_MAX} that are kept in memory: choose larger ones")]
     TooManyUnits {
-        /// How many there would be.
+        /// Number of units.
         units: u64,
     },
-    /// Nothing of ours is there.
+    /// The device carries no superblock and no table.
     #[error(
         "'{device}' is not divided into lanes: neither its beginning nor its end says so. 'format=yes' divides it, and \
          all that is on it is lost"
@@ -52,7 +52,7 @@ pub enum LanesError {
         /// The device below.
         device: String,
     },
-    /// A table of units is there, and nothing that says what it is the table of.
+    /// There is a table of units, but no superblock.
     #[error(
         "'{device}' was divided into lanes, or was being divided: its table of units is there, and no superblock is, \
          neither at its beginning nor at its end or any earlier end. It may still hold blocks. Where the device was \
@@ -62,7 +62,7 @@ pub enum LanesError {
         /// The device below.
         device: String,
     },
-    /// Both superblocks are lost, and blocks are there.
+    /// Both superblocks are lost, but there are blocks.
     #[error(
         "'{device}' holds blocks of Flashlane, and no superblock of their lanes is left, neither at its beginning nor at its \
          end. Do not format it: in the shape that the lanes had they can be read, as 'lanes({device}{})'{}",
@@ -72,10 +72,10 @@ pub enum LanesError {
     OnlyBlocks {
         /// The device below.
         device: String,
-        /// Their shape as settings, each after a comma, where a superblock of the blocks says it.
+        /// The shape of the lanes as settings, each after a comma, where a superblock of the blocks has it.
         shape: Option<String>,
     },
-    /// Both superblocks are lost, the lanes are found in the shape that was given, and the device is opened to be written.
+    /// Both superblocks are lost, the lanes are found in the given shape, and the device is opened for writing.
     #[error(
         "'{device}' is not written to: no superblock of its lanes is left, and they are read in the shape that was given, as \
          the headers of the blocks say it. 'repair=overwrite' ('flashlane sdf fsck DEVICE --repair --destroy-data') writes \
@@ -85,7 +85,7 @@ pub enum LanesError {
         /// The device below.
         device: String,
     },
-    /// Foreign data lies where the lanes keep their records, and the device is opened to be written.
+    /// Foreign data has replaced records of the lanes, and the device is opened for writing.
     #[error(
         "'{device}' is not written to: it has lanes, and {} of their records {} been overwritten with other data, the first at \
          byte {at}, where it finds {found}. The lanes can be read, opened read-only. 'repair=overwrite' ('flashlane sdf fsck DEVICE --repair \
@@ -95,14 +95,14 @@ pub enum LanesError {
     Foreign {
         /// The device below.
         device: String,
-        /// Records whose places hold it.
+        /// Number of records replaced.
         records: u64,
-        /// The first byte of the first of them.
+        /// Offset of the first one.
         at: u64,
         /// The bytes there.
         found: String,
     },
-    /// Nothing of the table is left to confirm the superblock, and the device is opened to be written.
+    /// No sector of the table is left to confirm the superblock, and the device is opened for writing.
     #[error(
         "'{device}' is not written to: it has a superblock of lanes, and nothing is left of their table of units to confirm \
          it. The lanes can be read, opened read-only. {}",
@@ -115,10 +115,10 @@ pub enum LanesError {
     NoTable {
         /// The device below.
         device: String,
-        /// Copies of the table's sectors that the device cannot read.
+        /// Number of sector copies that the device cannot read.
         unreadable: u64,
     },
-    /// The device cannot read a superblock, and the other is of no use.
+    /// The device cannot read one superblock, and the other is unusable.
     #[error(
         "whether '{device}' has lanes is not known: the superblock at its beginning {first}, the one at its end {last}. Try \
          again once the device reads them"
@@ -126,18 +126,18 @@ pub enum LanesError {
     Unreadable {
         /// The device below.
         device: String,
-        /// What is wrong with the first.
+        /// Flaw of the first superblock.
         first: Flaw,
-        /// What is wrong with the copy.
+        /// Flaw of the copy.
         last: Flaw,
     },
-    /// A repair of a device that is opened read-only.
+    /// A repair was requested for a device opened read-only.
     #[error("the lanes of '{device}' cannot be repaired: the device is opened read-only")]
     ReadOnly {
         /// The device below.
         device: String,
     },
-    /// The records were written anew, and reading them again finds them damaged.
+    /// The records were rewritten, but are damaged again.
     #[error(
         "the lanes of '{device}' are not repaired: their records were written anew and are damaged all the same"
     )]
@@ -145,7 +145,7 @@ pub enum LanesError {
         /// The device below.
         device: String,
     },
-    /// Both superblocks are of no use.
+    /// Both superblocks are unusable.
     #[error(
         "the lanes of '{device}' cannot be opened: the superblock at its beginning {first}, the one at its end {last}. \
          'format=yes' divides the device anew, and all that is on it is lost"
@@ -153,22 +153,22 @@ pub enum LanesError {
     Damaged {
         /// The device below.
         device: String,
-        /// What is wrong with the first.
+        /// Flaw of the first superblock.
         first: Flaw,
-        /// What is wrong with the copy.
+        /// Flaw of the copy.
         last: Flaw,
     },
-    /// Divided by a later Flashlane.
+    /// The lanes were formatted by a later Flashlane.
     #[error(
         "the lanes of '{device}' are of version {version}; this program reads versions {OLDEST_VERSION} to {VERSION}"
     )]
     Newer {
         /// The device below.
         device: String,
-        /// Their version.
+        /// Version of the lanes.
         version: u32,
     },
-    /// Another shape than was asked for.
+    /// The lanes have another shape than requested.
     #[error(
         "'{device}' has lanes with {key}={found}, not {asked}; leave the setting out to use them as they are, or add \
          'format=yes' to divide the device anew: all that is on it is lost"
@@ -178,12 +178,12 @@ pub enum LanesError {
         device: String,
         /// The setting that differs.
         key: &'static str,
-        /// What was asked for.
+        /// The requested value.
         asked: String,
-        /// What is there.
+        /// The value of the lanes.
         found: String,
     },
-    /// The device has lost its end.
+    /// The device is shorter than when it was formatted.
     #[error(
         "'{device}' had {} when it was divided into lanes, and has {} now. Make it as long as it was (a file: \
          'truncate -s {recorded_bytes}'): all but what was cut off is then found again. 'format=yes' divides what is left \
@@ -193,31 +193,31 @@ pub enum LanesError {
     Shorter {
         /// The device below.
         device: String,
-        /// Bytes then.
+        /// Length when formatted.
         recorded_bytes: u64,
-        /// Bytes now.
+        /// Length now.
         found_bytes: u64,
     },
-    /// The device refused what opening takes.
+    /// The device refused a request.
     #[error("cannot {action}: {error}")]
     Refused {
-        /// What was tried.
+        /// The step that failed.
         action: &'static str,
-        /// Its words.
+        /// The refusal.
         error: SubmitError,
     },
-    /// The device failed at what opening takes.
+    /// A request to the device failed.
     #[error("cannot {action}: {failure}")]
     Failed {
-        /// What was tried.
+        /// The step that failed.
         action: &'static str,
-        /// How it failed.
+        /// The failure.
         failure: Failure,
     },
 }
 
 impl LanesError {
-    /// Returns whether lanes were not opened since the device could not read their records, which may be sound.
+    /// Returns whether the lanes were not opened because the device could not read their records, which may be sound.
     pub fn is_unreadable(&self) -> bool {
         matches!(self, Self::Unreadable { .. } | Self::NoTable { unreadable: 1.., .. })
     }

@@ -1,11 +1,10 @@
-//! The first sector of each unit, its head: by it foreign data in a unit that the table calls erased is noticed before a
-//! write would overwrite it.
+//! The heads of the units, their first sectors. They reveal foreign data in a unit that the table has as erased, before
+//! a write would overwrite it.
 //!
-//! An erase moves no bytes, so an erased unit holds what it held. What that can be is known where heads were cleared when
-//! the device was divided (from version 3 of the layout on) and whoever writes the units begins each with
-//! [`UNIT_MAGIC`](flashlane_device::UNIT_MAGIC) and the unit's place, as the block layer does: zeros, ones (discarded), or
-//! such a beginning. Anything else was written around the lanes. Foreign data that leaves a unit's head alone is not
-//! noticed.
+//! An erase moves no bytes, so an erased unit keeps its old content. Where formatting cleared the heads (from version 3
+//! of the layout on) and the user begins each unit with [`UNIT_MAGIC`](flashlane_device::UNIT_MAGIC) and the unit's
+//! address, as the block layer does, a head is zeros, ones (discarded), or such a beginning. Anything else was written
+//! around the lanes. Foreign data outside the heads is not detected.
 
 use super::disk::Record;
 use super::error::LanesError;
@@ -27,8 +26,8 @@ pub(super) fn clear<D: DataDevice>(driven: &mut Driven<'_, D>, layout: &Layout) 
     })
 }
 
-/// Returns the units that the table calls erased, or torn, and that begin with foreign data. Heads that cannot be read
-/// count as ours.
+/// Returns the units that the table has as erased or torn, but that begin with foreign data. Unreadable heads count as
+/// ours.
 pub(super) fn foreign<D: DataDevice>(
     driven: &mut Driven<'_, D>,
     layout: &Layout,
@@ -37,7 +36,7 @@ pub(super) fn foreign<D: DataDevice>(
     const ACTION: &str = "read the beginnings of the erased units";
     let is_known = |record: &Record| {
         let will_be_written = matches!(record.state, UnitState::ERASED | UnitState::Torn);
-        // Before version 3 a unit that was never used holds whatever was there when the device was divided.
+        // Before version 3, a unit that was never used holds the data from before the format.
         will_be_written && (layout.heads_are_cleared() || record.erases.is_some_and(|erases| erases > 0))
     };
     let units: Vec<u64> =
@@ -61,7 +60,7 @@ pub(super) fn foreign<D: DataDevice>(
     Ok(foreign)
 }
 
-/// Gives `visit` the head of every unit; none where the device cannot read it.
+/// Calls `visit` with the head of every unit; `None` where the device cannot read it.
 pub(super) fn read_all<D: DataDevice>(
     driven: &mut Driven<'_, D>,
     layout: &Layout,
@@ -77,7 +76,7 @@ pub(super) fn read_all<D: DataDevice>(
     })
 }
 
-/// Reads or zeroes the heads of `units`, several at once, and gives `ended` each outcome.
+/// Reads or zeroes the heads of `units`, several at once, and calls `ended` with each outcome.
 fn each<D: DataDevice>(
     driven: &mut Driven<'_, D>,
     action: &'static str,

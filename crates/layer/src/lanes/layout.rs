@@ -1,56 +1,57 @@
-//! Where things lie: what a device is divided into, and the places that follow from it.
+//! The layout of a device: the locations that follow from its shape.
 //!
 //! ```text
 //! | superblock | table, slots 0 | (gap) | units, lane by lane in turn | (rest) | table, slots 1 | superblock |
 //! ```
 //!
-//! Damage to one end of the device leaves a superblock and a slot of each sector of the table at the other. In version 1,
-//! which is still read and written, slots 1 follow slots 0.
+//! Damage to one end of the device leaves a superblock, and one slot of each table sector, at the other. In version 1,
+//! which is still supported, slots 1 follow slots 0.
 //!
-//! Unit `i` of lane `l` is the device's unit number `i * lanes + l`, in the table as on the medium: whoever writes to the
-//! lanes in turn writes the medium in order, and changes records that stand in one sector.
+//! Unit `i` of lane `l` is unit number `i * lanes + l` of the device, in the table and on the medium: writes to the
+//! lanes in turn write the medium in order, and change records in one sector.
 
 use super::disk::{Superblock, VERSION};
 use super::error::LanesError;
 use flashlane_base::units::exact_bytes;
 use flashlane_device::{Profile, Request};
 
-/// Bytes of a superblock and of a sector of the table: what is written at once.
+/// Length of a superblock and of a sector of the table, each written at once.
 pub const SECTOR_BYTES: u64 = 4096;
 
-/// Records of units in a sector of the table.
+/// Number of records in a sector of the table.
 pub const RECORDS: u64 = 253;
 
-/// More units than this are not kept in memory. 128 TiB have as many of 8 MiB.
+/// Largest number of units kept in memory. 128 TiB have this number of 8 MiB.
 pub const UNITS_MAX: u64 = 1 << 24;
 
-/// What a device is divided into.
+/// The shape of the lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Lanes.
+    /// Number of lanes.
     pub lanes: u32,
-    /// Bytes of an erase unit.
+    /// Length of an erase unit.
     pub unit_bytes: u64,
-    /// Bytes of a read unit.
+    /// Length of a read unit.
     pub read_unit_bytes: u64,
-    /// Bytes of a write unit.
+    /// Length of a write unit.
     pub write_unit_bytes: u64,
 }
 
 impl Default for Shape {
-    /// The published device's (sdf14, section 2): 44 lanes, units of 8 MiB that are written whole, reads of 8 KiB.
+    /// The shape of the published device (sdf14, section 2): 44 lanes, units of 8 MiB that are written whole, reads of
+    /// 8 KiB.
     fn default() -> Self {
         Self { lanes: 44, unit_bytes: 8 << 20, read_unit_bytes: 8 << 10, write_unit_bytes: 8 << 20 }
     }
 }
 
 impl Shape {
-    /// The read unit that comes with a write unit, unless another is asked for.
+    /// Returns the default read unit for a write unit.
     pub(super) fn usual_read_unit(write_unit_bytes: u64) -> u64 {
         Self::default().read_unit_bytes.min(write_unit_bytes)
     }
 
-    /// The settings that ask for this shape, each after a comma, those left out that follow from the others.
+    /// Returns the settings for this shape, each after a comma, without those that follow from the others.
     pub(super) fn settings(&self) -> String {
         let bytes = |bytes| exact_bytes(bytes).replace(' ', "");
         let mut text = format!(",channels={},unit={}", self.lanes, bytes(self.unit_bytes));
@@ -63,7 +64,7 @@ impl Shape {
         text
     }
 
-    /// Checks the shape by itself.
+    /// Checks the shape without a device.
     pub(super) fn check(&self) -> Result<(), LanesError> {
         let refuse = |key, given: u64, reason: String| Err(LanesError::Shape { key, given, reason });
         if self.lanes == 0 {
@@ -88,7 +89,7 @@ impl Shape {
         Ok(())
     }
 
-    /// Checks that a device below can be asked for the shape's reads and writes.
+    /// Checks that a device below supports the shape's reads and writes.
     pub(super) fn fits(&self, below: &Profile) -> Result<(), LanesError> {
         for (key, given, unit) in [
             ("read-unit", self.read_unit_bytes, below.read_unit_bytes),
@@ -103,23 +104,23 @@ impl Shape {
     }
 }
 
-/// The places of a device with a shape.
+/// The locations on a device with a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     version: u32,
     pub shape: Shape,
-    /// Bytes of the device, whole sectors.
+    /// Length of the device, in whole sectors.
     pub device_bytes: u64,
     pub units_per_lane: u64,
 }
 
 impl Layout {
-    /// The layout that a device is divided into: as many units as fit, the same number on every lane.
+    /// Returns the layout of a new format: as many units as fit, the same number on every lane.
     pub fn new(shape: Shape, device_bytes: u64) -> Result<Self, LanesError> {
         Self::of_version(VERSION, shape, device_bytes)
     }
 
-    /// The layout of a device that was divided.
+    /// Returns the layout of a formatted device.
     pub fn of(superblock: &Superblock) -> Result<Self, LanesError> {
         Self::of_version(superblock.version, superblock.shape, superblock.device_bytes)
     }
@@ -152,27 +153,27 @@ impl Layout {
         self.units_per_lane * u64::from(self.shape.lanes)
     }
 
-    /// Sectors of the table; each has two slots.
+    /// Number of table sectors; each has two slots.
     pub fn sectors(&self) -> u64 {
         self.units().div_ceil(RECORDS)
     }
 
-    /// How many records a sector has: all are full but the last.
+    /// Number of records in a sector: all sectors are full but the last.
     pub fn records_of(&self, sector: u64) -> u64 {
         RECORDS.min(self.units() - sector * RECORDS)
     }
 
-    /// Whether the head of each unit was cleared when the device was divided.
+    /// Returns whether formatting cleared the head of each unit.
     pub fn heads_are_cleared(&self) -> bool {
         self.version > 2
     }
 
-    /// Where a unit begins, by its number.
+    /// Returns the offset of a unit, by its number.
     pub fn head(&self, number: u64) -> u64 {
         self.data() + number * self.shape.unit_bytes
     }
 
-    /// The lane of a unit, and its index there.
+    /// Returns the lane of a unit, and its index there.
     pub fn lane_and_unit(&self, number: u64) -> (u32, u64) {
         let lanes = u64::from(self.shape.lanes);
         ((number % lanes) as u32, number / lanes)
@@ -182,7 +183,7 @@ impl Layout {
         self.version > 1
     }
 
-    /// Where a slot of a sector of the table begins.
+    /// Returns the offset of a slot of a table sector.
     pub fn slot(&self, sector: u64, slot: u64) -> u64 {
         match slot {
             1 if self.slots_are_apart() => self.device_bytes - self.tail_bytes() + SECTOR_BYTES * sector,
@@ -190,17 +191,17 @@ impl Layout {
         }
     }
 
-    /// Bytes at the device's end that hold records of ours.
+    /// Length of our records at the end of the device.
     fn tail_bytes(&self) -> u64 {
         SECTOR_BYTES * if self.slots_are_apart() { 1 + self.sectors() } else { 1 }
     }
 
-    /// Where the superblock's copy begins.
+    /// Returns the offset of the superblock's copy.
     pub fn last_superblock(&self) -> u64 {
         self.device_bytes - SECTOR_BYTES
     }
 
-    /// Where the first unit begins: on a whole MiB where units are that large, as drives like it.
+    /// Returns the offset of the first unit, aligned to 1 MiB where units are multiples of that, as drives prefer.
     pub fn data(&self) -> u64 {
         const MIB: u64 = 1 << 20;
         let step = if self.shape.unit_bytes.is_multiple_of(MIB) { MIB } else { SECTOR_BYTES };
@@ -208,7 +209,7 @@ impl Layout {
         (SECTOR_BYTES * (1 + slots * self.sectors())).next_multiple_of(step)
     }
 
-    /// Where the last unit ends.
+    /// Returns the end of the last unit.
     fn end(&self) -> Option<u64> {
         self.shape
             .unit_bytes
@@ -217,18 +218,18 @@ impl Layout {
             .checked_add(self.data())
     }
 
-    /// Bytes of the device that hold no user's data: superblocks, table, and what is left over.
+    /// Length of the device without its units: superblocks, table, and the unused rest.
     pub fn overhead_bytes(&self) -> u64 {
         self.device_bytes - self.units() * self.shape.unit_bytes
     }
 
-    /// The number of the unit that a request lies in.
+    /// Returns the number of the unit that holds a request.
     pub fn number(&self, request: &Request) -> u64 {
         request.offset_bytes / self.shape.unit_bytes * u64::from(self.shape.lanes) + u64::from(request.lane.0)
     }
 
-    /// Where a request's first byte lies on the device.
-    pub fn place(&self, request: &Request) -> u64 {
+    /// Returns the offset of a request on the device.
+    pub fn offset_of(&self, request: &Request) -> u64 {
         let within = request.offset_bytes % self.shape.unit_bytes;
         self.data() + self.number(request) * self.shape.unit_bytes + within
     }
@@ -241,15 +242,15 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn places_worked_out_by_hand() {
+    fn locations_equal_those_computed_by_hand() {
         let shape = Shape { lanes: 3, unit_bytes: 8192, read_unit_bytes: 512, write_unit_bytes: 4096 };
         let layout = Layout::new(shape, 100 * 4096 + 17).unwrap();
-        // One table sector, thus two sectors before the data and two behind: 96 sectors are 48 units, 16 a lane.
+        // One table sector, thus two sectors before the data and two after it: 96 sectors are 48 units, 16 per lane.
         assert_eq!((layout.units_per_lane, layout.sectors(), layout.data()), (16, 1, 2 * 4096));
         let places = (layout.slot(0, 0), layout.slot(0, 1), layout.last_superblock());
         assert_eq!(places, (4096, 98 * 4096, 99 * 4096));
         let request = Request::read(0, 2 * 8192 + 512, 512).on(Lane(1));
-        assert_eq!((layout.number(&request), layout.place(&request)), (7, 2 * 4096 + 7 * 8192 + 512));
+        assert_eq!((layout.number(&request), layout.offset_of(&request)), (7, 2 * 4096 + 7 * 8192 + 512));
         assert_eq!(layout.overhead_bytes(), 4 * 4096);
         let old = Layout::of_version(1, shape, 100 * 4096 + 17).unwrap();
         assert_eq!((old.units_per_lane, old.sectors(), old.data()), (16, 1, 3 * 4096));
@@ -258,7 +259,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_overlaps_and_no_further_unit_would_fit(
+        fn layout_never_overlaps_and_uses_all_space(
             version in 1_u32..=3, lanes in 1_u32..50, unit in 1_u64..300, device in 1_u64..(1 << 33)
         ) {
             let unit_bytes = unit * SECTOR_BYTES;

@@ -1,21 +1,21 @@
-//! Finding lanes on a device. The device is driven, one request at a time, until that is done.
+//! Finds the lanes on a device, with one blocking request at a time.
 //!
-//! **Opening never writes.** What is found damaged is noted, and written anew by a step of its own (`Lanes::repair`, and
-//! the first write or erase that the lanes accept). A device on which a record's place holds foreign data (`ours`), or
-//! whose superblock no sector of the table confirms, is opened to be read only, so that nothing on it is overwritten.
+//! **Opening never writes.** Damage is noted, and repaired in a separate step (`Lanes::repair`, and the first write or
+//! erase that the lanes accept). A device on which foreign data has replaced a record (`ours`), or whose superblock no
+//! sector of the table confirms, opens only read-only, so that nothing on it is overwritten.
 
 use super::disk::{Flaw, Record, Superblock, decode_table};
 use super::error::LanesError;
 use super::layout::{Layout, SECTOR_BYTES, Shape};
 use super::ours;
 use super::recover::Recovered;
-use super::search::{self, Sought};
+use super::search::{self, CopySearch};
 use super::table::Found;
 use flashlane_base::Instant;
 use flashlane_base::units::exact_bytes;
 use flashlane_device::{Buffer, Completion, DataDevice, Failure, Profile, Request, RequestId};
 
-/// What a device must be so that it can be divided.
+/// Checks that a device can be formatted with lanes.
 pub(super) fn check_below(below: &Profile) -> Result<(), LanesError> {
     let refuse = |reason: String| Err(LanesError::Below { device: below.name.clone(), reason });
     if below.lanes != 1 {
@@ -37,22 +37,17 @@ pub(super) fn check_below(below: &Profile) -> Result<(), LanesError> {
     Ok(())
 }
 
-/// Bytes that are moved at once.
+/// Length of the longest transfer.
 pub(super) const PORTION_BYTES: u64 = 1 << 20;
 
-/// A device that is driven from one request to the next. Requests get ids from `next` on.
+/// A device used with one blocking request at a time. Requests get ids from `next` on.
 pub(super) struct Driven<'a, D> {
     pub device: &'a mut D,
     pub next: &'a mut u64,
 }
 
 impl<D: DataDevice> Driven<'_, D> {
-    fn carry_out(
-        &mut self,
-        action: &'static str,
-        request: Request,
-        buffer: Buffer,
-    ) -> Result<Buffer, LanesError> {
+    fn run(&mut self, action: &'static str, request: Request, buffer: Buffer) -> Result<Buffer, LanesError> {
         let id = RequestId(*self.next);
         *self.next += 1;
         let refused = |(error, _)| LanesError::Refused { action, error };
@@ -66,15 +61,15 @@ impl<D: DataDevice> Driven<'_, D> {
         Ok(buffer.expect("a completed request gives its buffer back"))
     }
 
-    /// Nothing where the device cannot read it, though it is there.
+    /// Reads a range; `None` where the device cannot read it, but still exists.
     fn read(&mut self, action: &'static str, at: u64, length: u64) -> Result<Option<Buffer>, LanesError> {
-        match self.carry_out(action, Request::read(0, at, length), Buffer::zeroed(length as usize)) {
+        match self.run(action, Request::read(0, at, length), Buffer::zeroed(length as usize)) {
             Err(LanesError::Failed { failure, .. }) if failure != Failure::DeviceLost => Ok(None),
             result => result.map(Some),
         }
     }
 
-    /// Sectors one after the other; those that cannot be read are nothing.
+    /// Reads consecutive sectors; `None` for those that cannot be read.
     pub(super) fn read_sectors(
         &mut self,
         action: &'static str,
@@ -88,7 +83,7 @@ impl<D: DataDevice> Driven<'_, D> {
                 .map(|sector| Some(sector.to_vec()))
                 .collect());
         }
-        // One that cannot be read takes none of the others with it.
+        // Read the sectors one by one, so that an unreadable one does not affect the others.
         let one = |nth| {
             let sector = self.read(action, at + nth * SECTOR_BYTES, SECTOR_BYTES)?;
             Ok(sector.map(|sector| sector.as_slice().to_vec()))
@@ -102,27 +97,28 @@ impl<D: DataDevice> Driven<'_, D> {
         at: u64,
         buffer: Buffer,
     ) -> Result<Buffer, LanesError> {
-        self.carry_out(action, Request::write(0, at, buffer.len() as u64).durable(), buffer)
+        self.run(action, Request::write(0, at, buffer.len() as u64).durable(), buffer)
     }
 }
 
-/// What is wrong with the records that the lanes keep on the device.
+/// Damage to the records of the lanes on the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Damage {
-    /// Superblocks, of the two, that are not sound: the lanes are read from the other.
+    /// Number of unsound superblocks, of the two: the lanes are read from the other.
     pub superblocks: u32,
-    /// Sectors of the table with one slot that is not sound: the other has them.
+    /// Number of table sectors with one unsound slot: the records are in the other.
     pub sectors: u64,
-    /// Sectors of the table with two slots that are not sound: their units count as written, as they may hold data, and how
-    /// often they were erased is not known.
+    /// Number of table sectors with two unsound slots: their units count as written, as they may hold data, and their
+    /// erases are unknown.
     pub lost_sectors: u64,
-    /// Places of records, of those above, that hold foreign data (`ours`).
+    /// Number of the damaged records above that were replaced by foreign data (`ours`).
     pub foreign: u64,
-    /// Units that the table calls erased or torn, and that begin with foreign data (`heads`), where that was checked.
+    /// Number of units that the table has as erased or torn, but that begin with foreign data (`heads`), where that was
+    /// checked.
     pub foreign_units: u64,
 }
 
-/// The first place of a record that holds foreign data.
+/// The first record that foreign data has replaced.
 #[derive(Clone, Debug)]
 pub(super) struct Foreign {
     at: u64,
@@ -134,18 +130,18 @@ pub(super) struct Opened {
     pub superblock: Superblock,
     pub layout: Layout,
     pub damage: Damage,
-    /// Superblocks to be written anew.
+    /// Offsets of superblocks to rewrite.
     pub superblocks: Vec<u64>,
-    /// What the units say, where no superblock is left.
+    /// The content of the units' heads, where no superblock is left.
     pub recovered: Option<Recovered>,
     foreign: Option<Foreign>,
-    /// Slots of the table that the device cannot read.
+    /// Number of table slots that the device cannot read.
     unreadable: u64,
 }
 
 impl Opened {
-    /// The lanes of `superblock`, and what is wrong with the places of its two copies.
-    fn new(superblock: Superblock, layout: Layout, places: [Place; 2]) -> Self {
+    /// Creates the result for `superblock`, with the damage to its two copies.
+    fn new(superblock: Superblock, layout: Layout, places: [SuperblockCopy; 2]) -> Self {
         let mut opened = Self {
             superblock,
             layout,
@@ -155,20 +151,20 @@ impl Opened {
             foreign: None,
             unreadable: 0,
         };
-        for Place { at, bytes, found } in places {
+        for SuperblockCopy { at, bytes, found } in places {
             if found != Ok(superblock) {
                 opened.damage.superblocks += 1;
                 opened.superblocks.push(at);
                 let bytes = bytes.as_ref().map(Buffer::as_slice);
                 if !ours::is_our_superblock(bytes, &superblock) {
-                    opened.is_foreign(at, bytes.expect("what cannot be read is ours"));
+                    opened.note_foreign(at, bytes.expect("unreadable records are ours"));
                 }
             }
         }
         opened
     }
 
-    /// The lanes of a superblock of which no copy is on the device.
+    /// Opens the lanes of a superblock that has no copy on the device.
     pub fn without_superblock<D: DataDevice>(
         driven: &mut Driven<'_, D>,
         superblock: Superblock,
@@ -178,13 +174,13 @@ impl Opened {
         Ok(Self::new(superblock, layout, places))
     }
 
-    fn is_foreign(&mut self, at: u64, bytes: &[u8]) {
+    fn note_foreign(&mut self, at: u64, bytes: &[u8]) {
         self.damage.foreign += 1;
         self.foreign.get_or_insert_with(|| Foreign { at, first_bytes: bytes[..16].to_vec() });
     }
 
-    /// Whether the device may be written to: no record that would be written anew has foreign data in its place, and the
-    /// table and the superblock agree that these are the device's lanes.
+    /// Checks that the device may be written: no record to rewrite was replaced by foreign data, and the table confirms
+    /// the superblock.
     pub fn check_writable(&self, device: &str) -> Result<(), LanesError> {
         if self.recovered.is_some() {
             return Err(LanesError::Recovered { device: device.into() });
@@ -194,7 +190,7 @@ impl Opened {
                 device: device.into(),
                 records: self.damage.foreign,
                 at: *at,
-                found: shown(first_bytes),
+                found: describe(first_bytes),
             });
         }
         if self.damage.lost_sectors == self.layout.sectors() {
@@ -204,8 +200,8 @@ impl Opened {
     }
 }
 
-/// Bytes for a message: as text where all of them are, or else in hexadecimal.
-fn shown(bytes: &[u8]) -> String {
+/// Formats bytes for a message: as text where all are printable, else in hexadecimal.
+fn describe(bytes: &[u8]) -> String {
     let is_text = bytes.iter().all(|byte| matches!(byte, b' '..=b'~'));
     if is_text {
         return format!("the text '{}'", bytes.escape_ascii());
@@ -214,27 +210,27 @@ fn shown(bytes: &[u8]) -> String {
     format!("the bytes {} (hexadecimal)", hex.join(" "))
 }
 
-/// The place of a superblock, and what stands there.
-struct Place {
+/// The location of a superblock, and the block read from it.
+struct SuperblockCopy {
     at: u64,
     bytes: Option<Buffer>,
     found: Result<Superblock, Flaw>,
 }
 
-fn superblock_at<D: DataDevice>(driven: &mut Driven<'_, D>, at: u64) -> Result<Place, LanesError> {
+fn superblock_at<D: DataDevice>(driven: &mut Driven<'_, D>, at: u64) -> Result<SuperblockCopy, LanesError> {
     let bytes = driven.read("read the superblock of the lanes", at, SECTOR_BYTES)?;
     let found = bytes.as_ref().map_or(Err(Flaw::Unreadable), |block| Superblock::decode(block.as_slice()));
-    Ok(Place { at, bytes, found })
+    Ok(SuperblockCopy { at, bytes, found })
 }
 
-/// The superblock at the beginning, where it is sound.
+/// Returns the superblock at the beginning, where it is sound.
 pub(super) fn first_superblock<D: DataDevice>(
     driven: &mut Driven<'_, D>,
 ) -> Result<Option<Superblock>, LanesError> {
     Ok(superblock_at(driven, 0)?.found.ok())
 }
 
-/// Finds the superblock, and says what is wrong with its two copies. Nothing is written.
+/// Finds the superblock, and the damage to its two copies. Nothing is written.
 pub(super) fn superblock<D: DataDevice>(
     driven: &mut Driven<'_, D>,
     accept: impl FnOnce(&Shape) -> Result<(), LanesError>,
@@ -247,7 +243,7 @@ pub(super) fn superblock<D: DataDevice>(
         return Err(LanesError::TooSmall { device_bytes, needed_bytes: 2 * SECTOR_BYTES });
     }
     let first = superblock_at(driven, 0)?;
-    // The copy lies at the end that the device had then.
+    // The copy lies at the end that the device had when it was formatted.
     let recorded = first.found.map_or(device_bytes, |found| found.device_bytes);
     if recorded > device_bytes {
         return Err(LanesError::Shorter {
@@ -257,12 +253,12 @@ pub(super) fn superblock<D: DataDevice>(
         });
     }
     let mut last = superblock_at(driven, recorded - SECTOR_BYTES)?;
-    // One that names another end than where it stands is not this device's.
+    // A copy that records another end than its own location belongs to another device.
     if last.found.is_ok_and(|found| found.device_bytes != recorded) {
         last.found = Err(Flaw::Nonsense);
     }
     let is_flawed = |found| !matches!(found, Ok(_) | Err(Flaw::Newer(_)));
-    // Nor is one that a longer device kept here, which was shortened, divided anew and made as long again.
+    // So does a copy left by a longer device that was shortened, formatted again and extended.
     if is_flawed(first.found)
         && let Ok(found) = last.found
         && search::table_id(driven, device_bytes)?.is_some_and(|id| id != found.id)
@@ -272,9 +268,9 @@ pub(super) fn superblock<D: DataDevice>(
     let mut has_table = false;
     if is_flawed(first.found) && is_flawed(last.found) {
         match search::copy(driven, device_bytes)? {
-            Sought::Copy(found) => last = superblock_at(driven, found.device_bytes - SECTOR_BYTES)?,
-            Sought::TableOnly => has_table = true,
-            Sought::Nothing => {}
+            CopySearch::Copy(found) => last = superblock_at(driven, found.device_bytes - SECTOR_BYTES)?,
+            CopySearch::TableOnly => has_table = true,
+            CopySearch::Nothing => {}
         }
     }
     let superblock = match (first.found, last.found) {
@@ -300,7 +296,7 @@ pub(super) fn superblock<D: DataDevice>(
     Ok(Opened::new(superblock, layout, [first, last]))
 }
 
-/// Reads the table: a record for each unit, and how each sector was found. Nothing is written.
+/// Reads the table: a record for each unit, and the condition of each sector. Nothing is written.
 pub(super) fn table<D: DataDevice>(
     driven: &mut Driven<'_, D>,
     opened: &mut Opened,
@@ -331,16 +327,16 @@ pub(super) fn table<D: DataDevice>(
                 let sibling = blocks[1 - slot].filter(|_| decoded[1 - slot].is_some());
                 let damaged = ours::Slot { superblock: &superblock, sector, count: of, sibling };
                 if let Some(bytes) = blocks[slot].filter(|_| !damaged.is_ours(blocks[slot])) {
-                    opened.is_foreign(layout.slot(sector, slot as u64), bytes);
+                    opened.note_foreign(layout.slot(sector, slot as u64), bytes);
                 }
             }
-            let settled = decoded[0].as_ref().map(|slot| &slot.1) == decoded[1].as_ref().map(|slot| &slot.1);
+            let in_sync = decoded[0].as_ref().map(|slot| &slot.1) == decoded[1].as_ref().map(|slot| &slot.1);
             let newest = u64::from(sequence(&decoded[1]) > sequence(&decoded[0]));
             let [slot_0, slot_1] = decoded;
             let (sequence, these) = (if newest == 1 { slot_1 } else { slot_0 })
                 .unwrap_or_else(|| (0, vec![Record::lost(&layout.shape); of as usize]));
             records.extend(these);
-            found.push(Found { sequence, newest, settled: settled && flawed == 0, unsound });
+            found.push(Found { sequence, newest, in_sync: in_sync && flawed == 0, unsound });
         }
     }
     if let Some(recovered) = &opened.recovered {
@@ -349,7 +345,7 @@ pub(super) fn table<D: DataDevice>(
     Ok((records, found))
 }
 
-/// Of no slot less than of any.
+/// Returns the sequence number of a slot; `None` orders first.
 fn sequence(slot: &Option<(u64, Vec<Record>)>) -> Option<u64> {
     slot.as_ref().map(|(sequence, _)| *sequence)
 }

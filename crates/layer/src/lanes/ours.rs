@@ -1,42 +1,42 @@
-//! Which damaged records of the lanes are still ours, and which places somebody else has written to since.
+//! Distinguishes damaged records of the lanes from foreign data that has replaced them.
 //!
-//! A record may be written anew only where nothing is lost with what stands there. A place counts as our own, damaged,
-//! where each of its sectors of 512 bytes
+//! A record may be rewritten only where no foreign data is lost. A location counts as our own record, damaged, where
+//! each of its 512-byte sectors
 //!
-//! - is as this device's record has it there, or as a write of the record that was torn would leave it, or
+//! - equals this device's record, or the remains of a torn write of it, or
 //! - is empty: zeros (never written, or discarded), or ones (erased),
 //!
-//! with at most one byte of the whole record wrong beside that, zeros left aside; or where the device cannot read it. Anything else is
-//! foreign data. A record has few free bytes: in a superblock none, in a slot of the table the sequence number, the state
-//! and erases of each unit within what one write can have changed, and the checksum. So no text, archive or file system is
-//! taken for one, wherever it begins or ends.
+//! and at most one other byte of the whole record is wrong, not counting zeros; or where the device cannot read it.
+//! Anything else is foreign data. A record has few free bytes: a superblock none, a slot of the table the sequence
+//! number, the state and erases of each unit within the changes of one write, and the checksum. So no text, archive or
+//! file system is mistaken for a record, wherever it begins or ends.
 
 use super::disk::{RECORD_BYTES, RECORDS_AT, Record, Superblock, u32_at, u64_at};
 use super::layout::SECTOR_BYTES;
 use flashlane_device::UNIT_MAGIC;
 
-/// What devices write as a whole, at the least.
+/// Smallest length that devices write atomically.
 const WRITTEN_WHOLE: usize = 512;
 
-/// Bytes of a record that may be wrong.
+/// Number of bytes of a record that may be wrong.
 const WRONG_BYTES_MAX: usize = 1;
 
-/// Erases of a unit that two writes of a sector of the table can lie apart.
+/// Largest difference of a unit's erases between two writes of a table sector.
 const ERASES_APART: u32 = 2;
 
-/// Writes of a sector, failed ones among them, that its two slots can lie apart.
+/// Largest difference of sequence numbers between the two slots of a sector, including failed writes.
 const SEQUENCES_APART: u64 = 1 << 16;
 
 pub(super) fn is_empty(piece: &[u8]) -> bool {
     piece.iter().all(|&byte| byte == 0) || piece.iter().all(|&byte| byte == 0xff)
 }
 
-/// Nothing is lost with zeros.
+/// Counts the bytes that are neither as expected nor zero: overwriting zeros loses no data.
 fn wrong_bytes(found: &[u8], expected: &[u8]) -> usize {
     found.iter().zip(expected).filter(|&(&found, &expected)| found != expected && found != 0).count()
 }
 
-/// Whether what stands where `superblock` should is our own: nothing, where the device cannot read it.
+/// Returns whether the data at the location of `superblock` is ours. `None` stands for unreadable data.
 pub(super) fn is_our_superblock(found: Option<&[u8]>, superblock: &Superblock) -> bool {
     let Some(found) = found else { return true };
     let expected = superblock.encode();
@@ -45,26 +45,26 @@ pub(super) fn is_our_superblock(found: Option<&[u8]>, superblock: &Superblock) -
     wrong.sum::<usize>() <= WRONG_BYTES_MAX
 }
 
-/// Whether a unit that is erased or torn begins with what the lanes or their user left there: nothing, or what was written
-/// to this unit.
+/// Returns whether the head of an erased or torn unit was left by the lanes or their user: empty, or written for this
+/// unit.
 pub(super) fn is_our_head(found: &[u8], lane: u32, unit: u64) -> bool {
     let is_written =
         found.starts_with(&UNIT_MAGIC) && u32_at(found, 40) == lane && u64::from(u32_at(found, 44)) == unit;
     is_written || is_empty(found)
 }
 
-/// A sector of the table, one slot of which is not sound.
+/// A table sector with an unsound slot.
 pub(super) struct Slot<'a> {
     pub superblock: &'a Superblock,
     pub sector: u64,
-    /// Records that it has.
+    /// Number of records.
     pub count: u64,
-    /// The other slot, where that is sound.
+    /// The other slot, where it is sound.
     pub sibling: Option<&'a [u8]>,
 }
 
 impl Slot<'_> {
-    /// Whether what stands in the slot is our own: nothing, where the device cannot read it.
+    /// Returns whether the data in the slot is ours. `None` stands for unreadable data.
     pub fn is_ours(&self, found: Option<&[u8]>) -> bool {
         let Some(found) = found else { return true };
         assert_eq!(found.len() as u64, SECTOR_BYTES, "a slot is a sector");
@@ -76,11 +76,11 @@ impl Slot<'_> {
                 wrong += fields.map(|(field, at)| self.wrong_in(field, at)).sum::<usize>();
             }
         }
-        // With no sound slot beside it there is nothing to say what the byte should be.
+        // Without a sound slot there is no evidence of the byte's right value.
         wrong <= if self.sibling.is_some() { WRONG_BYTES_MAX } else { 0 }
     }
 
-    /// Bytes of the field with this number that no write of ours left there.
+    /// Counts the bytes of a field that no write of ours left there.
     fn wrong_in(&self, field: &[u8], at: usize) -> usize {
         let records = RECORDS_AT / RECORD_BYTES;
         match at {
@@ -93,14 +93,14 @@ impl Slot<'_> {
             _ if (at + 1) * RECORD_BYTES == SECTOR_BYTES as usize => {
                 wrong_bytes(&field[..RECORD_BYTES - 4], &[0; 12])
             }
-            // Earlier programs left records of another sector there.
+            // Earlier programs left records of another sector here.
             _ if self.record(field).is_some() => 0,
             _ => wrong_bytes(field, &[0; RECORD_BYTES]),
         }
     }
 
-    /// The same of a field that is `plausible` or not beside that of the sound slot: with one of its bytes from there, or
-    /// with all of them.
+    /// Counts the wrong bytes of a field, with a check by `plausible` beside the field of the sound slot: none where it
+    /// is plausible, one where it is with one byte from there, else all that differ.
     fn wrong_beside(
         &self,
         field: &[u8],
@@ -120,7 +120,7 @@ impl Slot<'_> {
         if is_one { 1 } else { wrong_bytes(field, sibling) }
     }
 
-    /// Whether a field has the sector's sequence number, its number and how many records it has.
+    /// Returns whether a field has the sector's sequence number, number and count of records.
     fn is_numbered(&self, field: &[u8], sibling: Option<&[u8]>) -> bool {
         let sequence = u64_at(field, 0);
         u64::from(u32_at(field, 8)) == self.sector
@@ -129,7 +129,7 @@ impl Slot<'_> {
             && sibling.is_none_or(|sibling| u64_at(sibling, 0).abs_diff(sequence) <= SEQUENCES_APART)
     }
 
-    /// Whether a field is a unit's record, as one write more or less has it.
+    /// Returns whether a field is a unit's record, within the changes of one write.
     fn is_record(&self, field: &[u8], sibling: Option<&[u8]>) -> bool {
         let erases = |record: Record| record.erases;
         let other = sibling.and_then(|sibling| self.record(sibling)).and_then(erases);
@@ -138,7 +138,7 @@ impl Slot<'_> {
         })
     }
 
-    /// The record, where all of it is as it is written.
+    /// Returns the record of a field that is encoded exactly.
     fn record(&self, field: &[u8]) -> Option<Record> {
         let record = Record::decode(field, &self.superblock.shape)?;
         let mut written = [0; RECORD_BYTES];
@@ -180,7 +180,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any mixture of the sectors of two writes, or of a write and nothing.
+        /// Any mixture of the 512-byte sectors of two writes, or of a write and empty ones.
         #[test]
         fn torn_writes_are_ours(mask: u8, unit in 0..COUNT as usize, empty in prop::option::of(any::<bool>())) {
             let before = records();
@@ -206,7 +206,7 @@ mod tests {
         }
 
         #[test]
-        fn one_wrong_byte_is_damage_and_more_are_foreign(at in 0_usize..4080, byte: u8, more in 15_usize..4096) {
+        fn one_wrong_byte_is_damage_and_a_run_is_foreign(at in 0_usize..4080, byte: u8, more in 15_usize..4096) {
             let (mine, sibling) = (block(9, &records()), block(10, &records()));
             let mut damaged = mine.clone();
             damaged[at] = byte;
@@ -214,7 +214,7 @@ mod tests {
             let mut whole = superblock().encode();
             whole[at] = byte;
             prop_assert!(is_our_superblock(Some(&whole), &superblock()));
-            // A run of text, wherever it lies.
+            // A run of text at any location.
             let end = (at + 1 + more).min(4096);
             prop_assume!(end - at >= 16);
             damaged[at..end].fill(b't');
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_other_lanes_is_foreign() {
+    fn record_of_other_lanes_is_foreign() {
         let other = Superblock { id: *b"another one's id", ..superblock() };
         assert!(!is_our_superblock(Some(&other.encode()), &superblock()));
         let mine = block(9, &records());

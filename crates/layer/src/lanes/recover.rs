@@ -1,16 +1,15 @@
-//! Lanes of which both superblocks are lost, as where a partition table was written to both ends of the device: found again
-//! by the blocks on them.
+//! Recovers lanes whose superblocks are both lost, as after a partition table was written to both ends of the device,
+//! from the blocks on them.
 //!
-//! Whoever writes whole units begins each with [`UNIT_MAGIC`] and the unit's place (`heads`); the block layer's headers also
-//! say to which formatting they belong, how often the unit had been erased and, in a copy of its superblock, the shape
-//! (`docs/layout.md`). Where a shape is given, and every such head stands where that shape puts it, the lanes are opened
-//! with it, to be read; nothing is written before a repair that may overwrite foreign data. Of the table the sectors that
-//! are left count. What those that are lost said is taken from the heads: a unit with the head of a block of the formatting
-//! that most of them belong to was written, one with an empty head is erased, and any other counts as written, with its
-//! erases unknown. An erase moves no bytes, so blocks that were deleted may be there again.
+//! The block layer begins each unit with [`UNIT_MAGIC`] and the unit's address (`heads`); its headers also hold the id
+//! of the formatting, the unit's erases and, in a copy of its superblock, the shape (`docs/layout.md`). Where a shape
+//! is given, and every such head lies where that shape puts it, the lanes are opened read-only with that shape; only a
+//! repair that may overwrite foreign data writes. The remaining sectors of the table are used. Records of lost sectors
+//! are taken from the heads: a unit with the head of a block of the most frequent formatting is written, one with an
+//! empty head is erased, and any other counts as written, with unknown erases. An erase moves no bytes, so deleted
+//! blocks may reappear.
 //!
-//! Where no shape is given a cheap look tells whether blocks are there, and their shape where it meets a superblock of
-//! theirs.
+//! Without a given shape, a quick search detects blocks, and their shape where it finds a superblock of the blocks.
 
 use super::disk::{Record, Superblock, VERSION, table_sector, u32_at, u64_at};
 use super::error::LanesError;
@@ -22,30 +21,31 @@ use super::table::Found;
 use flashlane_device::{DataDevice, UNIT_MAGIC};
 use std::collections::BTreeMap;
 
-/// How far every sector is looked at for a head where the shape is not known, and from there on how many sectors at whole MiB.
+/// Length of the range at the beginning whose sectors are all searched for a head where the shape is unknown; after it,
+/// the number of sectors searched at multiples of 1 MiB.
 const NEAR_BYTES: u64 = 2 << 20;
 const FAR_LOOKS: u64 = 254;
 
-/// What the head of a unit says.
+/// The content of a unit's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Head {
-    /// Zeros or ones: nothing was written since it was erased.
+    /// Zeros or ones: not written since the erase.
     Empty,
     /// The header of a block, or of a superblock of blocks.
     Written(Header),
-    /// Foreign data, or nothing that the device reads.
+    /// Foreign data, or unreadable.
     Unknown,
 }
 
-/// The fields of a block's header that tell where it belongs.
+/// The fields of a block's header that locate it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Header {
     format: [u8; 16],
     lane: u32,
     unit: u64,
-    /// How often the unit had been erased; none where that was not counted.
+    /// Number of the unit's erases; `None` where it was not counted.
     erases: Option<u32>,
-    /// Lanes, units of a lane, bytes of a unit and of a read unit, of a superblock.
+    /// Lanes, units per lane, bytes of a unit and of a read unit, in a superblock of blocks.
     shape: Option<(u32, u64, u64, u64)>,
 }
 
@@ -66,24 +66,23 @@ impl Header {
     }
 }
 
-/// What is known of the units of lanes without a superblock.
+/// The heads of the units of lanes without a superblock.
 pub(super) struct Recovered {
     heads: BTreeMap<u64, Head>,
-    /// The formatting that most heads belong to.
+    /// The most frequent formatting.
     format: [u8; 16],
 }
 
-/// How lanes without a superblock are looked for.
+/// Options of the recovery of lanes without a superblock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Search {
-    /// The shape that they had, where that is given.
+    /// The shape of the lanes, where it is given.
     pub shape: Option<Shape>,
-    /// Whether to say that blocks are there where they cannot be opened.
+    /// Whether to search for blocks where the lanes cannot be opened.
     pub looks_for_blocks: bool,
 }
 
-/// Goes on where no superblock was found, for the reason `error`: opens the lanes in the shape that is given, or says which
-/// blocks are there.
+/// After `error` found no superblock, opens the lanes in the given shape, or reports the blocks found.
 pub(super) fn lanes<D: DataDevice>(
     driven: &mut Driven<'_, D>,
     search: Search,
@@ -110,7 +109,7 @@ pub(super) fn lanes<D: DataDevice>(
     Err(error)
 }
 
-/// The lanes in this shape, where the heads of their units, or what is left of their table, say that it is theirs.
+/// Returns the lanes in this shape, where the heads of the units, or the rest of the table, confirm it.
 fn in_shape<D: DataDevice>(driven: &mut Driven<'_, D>, shape: Shape) -> Result<Option<Opened>, LanesError> {
     let below = driven.device.profile().clone();
     let device_bytes = below.capacity_bytes / SECTOR_BYTES * SECTOR_BYTES;
@@ -142,7 +141,7 @@ fn in_shape<D: DataDevice>(driven: &mut Driven<'_, D>, shape: Shape) -> Result<O
         return Ok(None);
     }
     let id = table_id(driven, &layout)?;
-    // A head in the first unit stands there in many shapes.
+    // The head of the first unit has the same location in many shapes.
     if id.is_none() && headers().count() == 1 && headers().all(|(_, header)| header.shape.is_none()) {
         return Ok(None);
     }
@@ -151,14 +150,14 @@ fn in_shape<D: DataDevice>(driven: &mut Driven<'_, D>, shape: Shape) -> Result<O
         *formats.entry(header.format).or_default() += 1;
     }
     let (format, _) = formats.into_iter().max_by_key(|(_, units)| *units).expect("there is a header");
-    // The id tells this division from others on the device, and the formatting lies in no other.
+    // The id separates these lanes from others on the device, and the formatting exists only in these.
     let superblock = Superblock { version: VERSION, id: id.unwrap_or(format), shape, device_bytes };
     let mut opened = Opened::without_superblock(driven, superblock)?;
     opened.recovered = Some(Recovered { heads: found, format });
     Ok(Some(opened))
 }
 
-/// The id of the table, where a sector of it is left in its place.
+/// Returns the id of the table, where a sector of it is left.
 fn table_id<D: DataDevice>(
     driven: &mut Driven<'_, D>,
     layout: &Layout,
@@ -181,7 +180,7 @@ fn table_id<D: DataDevice>(
 }
 
 impl Recovered {
-    /// Replaces the records of lost sectors, of which `found` says so, by what the heads say.
+    /// Replaces the records of lost sectors in `found` by those of the heads.
     pub fn fill(&self, layout: &Layout, records: &mut [Record], found: &[Found]) {
         let is_lost = |number: u64| found[(number / super::RECORDS) as usize].unsound == [true; 2];
         for (&number, head) in self.heads.iter().filter(|(number, _)| is_lost(**number)) {
@@ -196,8 +195,8 @@ impl Recovered {
     }
 }
 
-/// Whether a cheap look finds blocks, and their shape where it finds a superblock of theirs: every sector near the
-/// beginning, and some at whole MiB, where units of whole MiB begin.
+/// Searches quickly for blocks and returns their shape where it finds a superblock of them: every sector near the
+/// beginning, and some at multiples of 1 MiB, where units of whole MiB begin.
 fn blocks<D: DataDevice>(driven: &mut Driven<'_, D>) -> Result<Option<Option<Shape>>, LanesError> {
     const ACTION: &str = "look for blocks";
     let device_bytes = driven.device.profile().capacity_bytes / SECTOR_BYTES * SECTOR_BYTES;

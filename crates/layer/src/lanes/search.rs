@@ -1,10 +1,10 @@
-//! Looking for a superblock's copy where the device's end was when it was divided, once neither end of it has one.
+//! Searches for the superblock's copy at an earlier end of the device, where neither end has a superblock.
 //!
-//! A device that has grown since keeps the copy at its old end, and only the first superblock says where that was. Without
-//! it the table of units does roughly: it stands right behind the first superblock, in the same place whatever the shape,
-//! and its records tell how many units there are at least and how large. The copy lies behind so many; from there on it is
-//! looked for, and known by its place and by the table's id. Where any unit was written whole that takes reads of less than
-//! one unit of each lane; at most it takes reading the device.
+//! A device that has grown keeps the copy at its old end, whose offset only the first superblock records. Without that,
+//! the table of units gives an estimate: it follows the first superblock in every shape, and its records give a lower
+//! bound of the number of units and of their size. The copy lies after these; the search begins there, and identifies
+//! the copy by its location and the table's id. If any unit was written whole, the search reads less than one unit per
+//! lane; at worst it reads the whole device.
 
 use super::disk::{Superblock, table_sector};
 use super::error::LanesError;
@@ -14,31 +14,31 @@ use flashlane_device::DataDevice;
 
 const ACTION: &str = "look for the table of units";
 
-/// What was found.
-pub(super) enum Sought {
-    /// A superblock: where it lies follows from it.
+/// Result of the search.
+pub(super) enum CopySearch {
+    /// A superblock, which records its own location.
     Copy(Superblock),
-    /// A table of units, and no superblock that belongs to it.
+    /// A table of units without its superblock.
     TableOnly,
     Nothing,
 }
 
-/// Looks for the copy on a device of so many bytes, whole sectors.
+/// Searches for the copy on a device of `device_bytes`, in whole sectors.
 pub(super) fn copy<D: DataDevice>(
     driven: &mut Driven<'_, D>,
     device_bytes: u64,
-) -> Result<Sought, LanesError> {
-    let Some((id, end)) = table(driven, device_bytes)? else { return Ok(Sought::Nothing) };
+) -> Result<CopySearch, LanesError> {
+    let Some((id, end)) = table(driven, device_bytes)? else { return Ok(CopySearch::Nothing) };
     let mut found = None;
     each_sector(driven, "look for the superblock's copy", (end, device_bytes), |at, block| {
         let sound = Superblock::decode(block).ok();
         found = sound.filter(|copy| copy.id == id && copy.device_bytes == at + SECTOR_BYTES);
         found.is_none()
     })?;
-    Ok(found.map_or(Sought::TableOnly, Sought::Copy))
+    Ok(found.map_or(CopySearch::TableOnly, CopySearch::Copy))
 }
 
-/// The id of the table of units, where there is one: that of the first sector which looks like one of a table's.
+/// Returns the id of the table of units, if there is one: that of the first block that looks like a table sector.
 pub(super) fn table_id<D: DataDevice>(
     driven: &mut Driven<'_, D>,
     device_bytes: u64,
@@ -52,14 +52,14 @@ pub(super) fn table_id<D: DataDevice>(
     Ok(id)
 }
 
-/// The id of a table of units, and where at the earliest the units end of which it has records.
+/// Returns the id of a table of units, and a lower bound of the end of the units that it has records of.
 fn table<D: DataDevice>(
     driven: &mut Driven<'_, D>,
     device_bytes: u64,
 ) -> Result<Option<([u8; 16], u64)>, LanesError> {
     let (mut known, mut units, mut unit_bytes) = (None, 0, SECTOR_BYTES);
     let mut from = SECTOR_BYTES;
-    // As far as there is any of it.
+    // Until there are no more sectors of the table.
     loop {
         let to = device_bytes.min(from + PORTION_BYTES);
         let mut seen = false;
@@ -78,13 +78,13 @@ fn table<D: DataDevice>(
             break;
         }
     }
-    // At the least: in version 1 both slots of each sector stand here.
+    // A lower bound: in version 1 both slots of each sector are here.
     let table_bytes = units.div_ceil(RECORDS) * SECTOR_BYTES;
     let end = units.saturating_mul(unit_bytes).saturating_add(SECTOR_BYTES + table_bytes);
     Ok(known.map(|id| (id, end.min(device_bytes).next_multiple_of(SECTOR_BYTES))))
 }
 
-/// Gives `visit` one sector after the other, those that can be read, until it has enough.
+/// Calls `visit` with each readable sector until it returns `false`.
 fn each_sector<D: DataDevice>(
     driven: &mut Driven<'_, D>,
     action: &'static str,

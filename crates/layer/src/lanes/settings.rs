@@ -1,4 +1,4 @@
-//! The layer's settings, compared with the lanes that the device has.
+//! The settings of the layer, and their comparison with the lanes on the device.
 
 use super::divide;
 use super::error::LanesError;
@@ -41,7 +41,7 @@ pub(crate) const ENTRY: Entry = Entry {
     read: |options| Ok(Arc::new(Settings::read(options)?)),
 };
 
-/// A shape of which some is left open, and what is done with the state on the device.
+/// The parsed settings: a partial shape, and the request for the state on the device.
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     lanes: Option<u32>,
@@ -118,7 +118,7 @@ impl Settings {
         })
     }
 
-    /// Returns these settings, with what a caller wants where they say nothing.
+    /// Returns these settings, completed by a caller's request.
     fn or(self, request: StateRequest) -> Self {
         Self {
             format: self.format.or(request.format),
@@ -128,8 +128,8 @@ impl Settings {
         }
     }
 
-    /// Returns whether the device is divided anew. A simulated one begins blank and has nothing to lose: it is divided
-    /// without being asked for.
+    /// Returns whether the device is to be formatted. A simulated device begins blank and has nothing to lose: it is
+    /// formatted without a request.
     fn divides<D: DataDevice>(&self, device: &mut D) -> bool {
         match self.format {
             Some(Format::Always) => return true,
@@ -160,12 +160,12 @@ impl Settings {
         Ok(())
     }
 
-    /// The shape, where the settings give the part of it that has no usual value on a device that was divided.
+    /// Returns the shape where the settings give the values that have no default on a formatted device.
     fn whole_shape(&self) -> Option<Shape> {
         (self.lanes.is_some() && self.unit_bytes.is_some()).then(|| self.shape())
     }
 
-    /// What is to be made.
+    /// Returns the shape of a new format.
     fn shape(&self) -> Shape {
         let usual = Shape::default();
         let unit_bytes = self.unit_bytes.unwrap_or(usual.unit_bytes);

@@ -1,66 +1,65 @@
-//! The table of units in memory, and which of its sectors have to be written when.
+//! The table of units in memory, and the order of its sector writes.
 //!
-//! A sector has two slots on the device and is written to the older of the two, so that a write that is cut short leaves
-//! the newer one. Changes that come while a sector is written wait for its next write and share it. A sector that no
-//! change waits for is written once more as it is: at rest both slots say the same, and damage to either is repaired from
-//! the other.
+//! A sector has two slots on the device, and each write goes to the older one, so that a torn write leaves the newer
+//! one intact. Changes during a write of the sector wait for its next write and share it. A sector without waiting
+//! changes is written once more: at rest both slots are equal, and damage to either is repaired from the other.
 //!
-//! A slot that is not sound, since a write to it was torn or failed or it was damaged, is cleared before it is written
-//! again. Otherwise the next write, torn too, could add to what the first one left of itself just what it lacks, and bring
-//! back changes that were never acknowledged.
+//! A slot that is unsound, because it was damaged or a write to it was torn or failed, is cleared before the next
+//! write. Otherwise the next write, if torn too, could complete the remains of the first one and bring back changes
+//! that were never acknowledged.
 
 use super::disk::{Record, TableSector};
 use super::layout::{Layout, RECORDS, SECTOR_BYTES};
 use flashlane_device::Buffer;
 use std::collections::VecDeque;
 
-/// A sector, and those who wait for it.
+/// A sector, and those who wait for its writes.
 struct Sector<T> {
-    /// Of its newest write, failed ones among them.
+    /// Sequence number of the newest write, including failed ones.
     sequence: u64,
-    /// The slot that holds what is in force.
+    /// The slot with the valid content.
     newest: u64,
-    /// The slots that hold neither what is in force nor what was before, and are not cleared yet.
+    /// Slots that hold neither the valid content nor its predecessor, and are not cleared yet.
     unsound: [bool; 2],
     writing: bool,
-    /// Whether the next write is under way or queued.
+    /// Whether the next write is queued or in flight.
     queued: bool,
-    /// Whose changes wait for the next write.
+    /// Waiters for the next write.
     waiting: Vec<T>,
-    /// Whose changes the write that is under way carries.
+    /// Waiters for the write in flight.
     carried: Vec<T>,
 }
 
-/// What a sector was found to be.
+/// The condition of a sector on the device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub sequence: u64,
-    /// The slot that holds what is in force.
+    /// The slot with the valid content.
     pub newest: u64,
-    /// Whether both slots say so.
-    pub settled: bool,
-    /// The slots that hold no record of the sector.
+    /// Whether both slots are equal.
+    pub in_sync: bool,
+    /// Slots without a valid record of the sector.
     pub unsound: [bool; 2],
 }
 
-/// A write of a sector that is due.
+/// A sector write to submit.
 pub(super) struct Due {
     pub sector: u64,
     pub offset_bytes: u64,
     pub buffer: Buffer,
 }
 
-/// The table. `T` is whoever waits for a change to be durable.
+/// The table. `T` is a waiter for a durable change.
 pub(super) struct Table<T> {
     layout: Layout,
     id: [u8; 16],
     records: Vec<Record>,
     sectors: Vec<Sector<T>>,
-    /// Sectors with changes.
+    /// Sectors with waiting changes.
     due: VecDeque<u64>,
-    /// Sectors whose slots differ though nothing has changed since.
-    unsettled: VecDeque<u64>,
-    /// A block for the next write.
+    /// Sectors with a stale slot but no waiting changes.
+    stale: VecDeque<u64>,
+    /// Blocks for the next writes.
     spare: Vec<Buffer>,
 }
 
@@ -75,44 +74,44 @@ impl<T> Table<T> {
             waiting: Vec::new(),
             carried: Vec::new(),
         };
-        let unsettled = found.iter().zip(0..).filter(|(found, _)| !found.settled).map(|(_, at)| at).collect();
+        let stale = found.iter().zip(0..).filter(|(found, _)| !found.in_sync).map(|(_, at)| at).collect();
         let sectors = found.iter().map(sector).collect();
-        Self { layout, id, records, sectors, due: VecDeque::new(), unsettled, spare: Vec::new() }
+        Self { layout, id, records, sectors, due: VecDeque::new(), stale, spare: Vec::new() }
     }
 
     pub fn record(&self, number: u64) -> Record {
         self.records[number as usize]
     }
 
-    /// Sets a record that nobody waits for; it is written with the sector's next change.
+    /// Sets a record without a waiter; it is written with the sector's next change.
     pub fn set(&mut self, number: u64, record: Record) {
         self.records[number as usize] = record;
     }
 
-    /// Changes a record, and has `who` wait until that is durable.
-    pub fn change(&mut self, number: u64, record: Record, who: T) {
+    /// Changes a record, and makes `waiter` wait until the change is durable.
+    pub fn change(&mut self, number: u64, record: Record, waiter: T) {
         self.records[number as usize] = record;
         let at = number / RECORDS;
         let sector = &mut self.sectors[at as usize];
-        sector.waiting.push(who);
+        sector.waiting.push(waiter);
         if !sector.writing && !sector.queued {
             sector.queued = true;
             self.due.push_back(at);
         }
     }
 
-    /// The next write that somebody waits for.
+    /// Returns the next write with waiters.
     pub fn next_due(&mut self) -> Option<Due> {
         let at = self.due.pop_front()?;
         Some(self.begin(at))
     }
 
-    /// The next write that nobody waits for.
-    pub fn next_unsettled(&mut self) -> Option<Due> {
+    /// Returns the next background write, of a sector with a stale slot.
+    pub fn next_stale(&mut self) -> Option<Due> {
         loop {
-            let at = self.unsettled.pop_front()?;
+            let at = self.stale.pop_front()?;
             let sector = &self.sectors[at as usize];
-            // Its next write settles it, or queues it again.
+            // The write in flight or queued updates the slot, or queues the sector again.
             if !sector.writing && !sector.queued {
                 return Some(self.begin(at));
             }
@@ -139,7 +138,7 @@ impl<T> Table<T> {
         Due { sector: at, offset_bytes, buffer }
     }
 
-    /// Notes that the write of a sector has ended, and appends to `out` those who waited for it.
+    /// Notes that the write of a sector has completed, and appends its waiters to `out`.
     pub fn ended(&mut self, at: u64, succeeded: bool, buffer: Option<Buffer>, out: &mut Vec<T>) {
         self.spare.extend(buffer);
         let sector = &mut self.sectors[at as usize];
@@ -147,7 +146,7 @@ impl<T> Table<T> {
         let slot = (1 - sector.newest) as usize;
         let cleared = std::mem::replace(&mut sector.unsound[slot], !succeeded);
         if cleared && !succeeded {
-            // The slot cannot be written: those who wait for it are not served.
+            // The slot cannot be written, so the next write fails too.
             out.append(&mut sector.waiting);
         }
         if succeeded && !cleared {
@@ -159,12 +158,12 @@ impl<T> Table<T> {
         } else if succeeded
             && (cleared || !sector.carried.is_empty() || sector.unsound[(1 - sector.newest) as usize])
         {
-            self.unsettled.push_back(at);
+            self.stale.push_back(at);
         }
         out.append(&mut sector.carried);
     }
 
-    /// Everybody who waits, and forgets them.
+    /// Removes all waiters and appends them to `out`.
     pub fn abandon(&mut self, out: &mut Vec<T>) {
         for sector in &mut self.sectors {
             out.append(&mut sector.carried);
@@ -183,36 +182,36 @@ mod tests {
         let shape = Shape { lanes: 2, unit_bytes: 4096, read_unit_bytes: 512, write_unit_bytes: 4096 };
         let layout = Layout::new(shape, 1 << 20).unwrap();
         let records = vec![Record::NEW; layout.units() as usize];
-        let found = Found { sequence: 1, newest: 0, settled: true, unsound: [false; 2] };
+        let found = Found { sequence: 1, newest: 0, in_sync: true, unsound: [false; 2] };
         Table::new(layout, [7; 16], records, &vec![found; layout.sectors() as usize])
     }
 
     const WRITTEN: Record = Record { state: UnitState::Written { bytes: 4096 }, erases: Some(0) };
 
     #[test]
-    fn changes_share_a_write_and_the_slots_take_turns() {
+    fn changes_share_a_write_and_slots_alternate() {
         let mut table = table();
         let mut out = Vec::new();
         table.change(0, WRITTEN, 10);
         let first = table.next_due().unwrap();
         table.change(1, WRITTEN, 11);
         table.change(2, WRITTEN, 12);
-        assert!(table.next_due().is_none() && table.next_unsettled().is_none(), "one write at a time");
+        assert!(table.next_due().is_none() && table.next_stale().is_none(), "one write at a time");
         table.ended(first.sector, true, Some(first.buffer), &mut out);
         assert_eq!(out, [10]);
         let second = table.next_due().unwrap();
         assert_ne!(first.offset_bytes, second.offset_bytes);
         table.ended(second.sector, true, None, &mut out);
         assert_eq!(out, [10, 11, 12]);
-        // At rest it is written once more.
-        let copy = table.next_unsettled().unwrap();
+        // At rest the other slot is written too.
+        let copy = table.next_stale().unwrap();
         assert_eq!(copy.offset_bytes, first.offset_bytes);
         table.ended(copy.sector, true, None, &mut out);
-        assert!(out.len() == 3 && table.next_due().is_none() && table.next_unsettled().is_none());
+        assert!(out.len() == 3 && table.next_due().is_none() && table.next_stale().is_none());
     }
 
     #[test]
-    fn a_failed_write_leaves_the_slot_in_force_alone_and_its_own_is_cleared() {
+    fn failed_write_keeps_the_valid_slot_and_clears_its_own() {
         let mut table = table();
         let mut out = Vec::new();
         table.change(0, WRITTEN, 10);
@@ -224,22 +223,22 @@ mod tests {
         assert!(clear.offset_bytes == first.offset_bytes && clear.buffer.as_slice() == [0; 4096]);
         table.change(2, WRITTEN, 12);
         table.ended(clear.sector, true, None, &mut out);
-        assert!(out.is_empty(), "nothing of it is durable yet");
+        assert!(out.is_empty(), "no change is durable yet");
         let second = table.next_due().unwrap();
         assert_eq!(first.offset_bytes, second.offset_bytes);
         let sequence = |due: &Due| u64::from_le_bytes(due.buffer.as_slice()[16..24].try_into().unwrap());
-        assert!(sequence(&second) > sequence(&first), "what the failed one left is older");
+        assert!(sequence(&second) > sequence(&first), "the remains of the failed write are older");
         table.ended(second.sector, true, None, &mut out);
         assert_eq!(out, [11, 12]);
     }
 
     #[test]
-    fn two_lost_slots_are_both_written() {
+    fn both_lost_slots_are_cleared_and_written() {
         let mut table = table();
         table.sectors[0].unsound = [true; 2];
-        table.unsettled.push_back(0);
+        table.stale.push_back(0);
         let mut places = Vec::new();
-        while let Some(due) = table.next_unsettled() {
+        while let Some(due) = table.next_stale() {
             places.push((due.offset_bytes, due.buffer.as_slice() == [0; 4096]));
             table.ended(due.sector, true, Some(due.buffer), &mut Vec::new());
         }
@@ -248,14 +247,14 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_cannot_be_cleared_fails_those_who_wait() {
+    fn slot_that_cannot_be_cleared_fails_the_waiters() {
         let mut table = table();
         let mut out = Vec::new();
-        for who in [10, 11] {
-            table.change(0, WRITTEN, who);
+        for waiter in [10, 11] {
+            table.change(0, WRITTEN, waiter);
             let due = table.next_due().unwrap();
             table.ended(due.sector, false, None, &mut out);
         }
-        assert!(out == [10, 11] && table.next_due().is_none() && table.next_unsettled().is_none());
+        assert!(out == [10, 11] && table.next_due().is_none() && table.next_stale().is_none());
     }
 }

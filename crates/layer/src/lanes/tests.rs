@@ -1,4 +1,4 @@
-//! Lanes over memory: the laws, what reopening finds, and damage to every byte of what is kept.
+//! Lanes over memory: conformance, reopening, and damage to every byte of the records.
 
 mod ends;
 mod foreign;
@@ -29,8 +29,8 @@ fn fresh(shape: Shape, length_bytes: u64) -> Lanes<Memory> {
     Lanes::format(memory(length_bytes), shape, Seed(1)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Waits for all that is in flight, table sectors that nobody waits for among it.
-fn settle<D: DataDevice>(lanes: &mut Lanes<D>) -> Vec<Completion> {
+/// Waits for all requests in flight, including background writes.
+fn drain<D: DataDevice>(lanes: &mut Lanes<D>) -> Vec<Completion> {
     let mut out = Vec::new();
     while !lanes.steps.is_empty() {
         lanes.reap(Instant::FAR, &mut out);
@@ -41,7 +41,7 @@ fn settle<D: DataDevice>(lanes: &mut Lanes<D>) -> Vec<Completion> {
 }
 
 fn reopened(mut lanes: Lanes<Memory>) -> Lanes<Memory> {
-    settle(&mut lanes);
+    drain(&mut lanes);
     Lanes::open(lanes.into_inner()).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -52,7 +52,7 @@ fn states<D: DataDevice>(lanes: &Lanes<D>) -> Vec<Unit> {
     units.map(|(lane, index)| lanes.unit(lane, index).expect("a unit there is")).collect()
 }
 
-/// The bytes of the device below.
+/// Reads from the device below.
 fn raw(device: &mut Memory, at: u64, length_bytes: u64) -> Vec<u8> {
     let read = Request::read(u64::MAX, at, length_bytes);
     device.submit_with(read, Buffer::zeroed(length_bytes as usize)).expect("a read");
@@ -60,7 +60,7 @@ fn raw(device: &mut Memory, at: u64, length_bytes: u64) -> Vec<u8> {
     device.take_buffer(read.id).expect("its buffer").as_slice().to_vec()
 }
 
-/// Any bytes of it, whatever it is written in.
+/// Writes any bytes to the device, without regard to its write unit.
 fn overwrite(device: &mut Memory, at: u64, bytes: &[u8]) {
     let (from, to) = (at / 512 * 512, (at + bytes.len() as u64).next_multiple_of(512));
     let mut whole = raw(device, from, to - from);
@@ -72,7 +72,7 @@ fn overwrite(device: &mut Memory, at: u64, bytes: &[u8]) {
 }
 
 #[test]
-fn lanes_of_every_shape_keep_the_laws() {
+fn lanes_of_every_shape_conform() {
     for shape in [
         shape(1, 4096, 512, 4096),
         shape(3, 16384, 512, 4096),
@@ -84,7 +84,7 @@ fn lanes_of_every_shape_keep_the_laws() {
 }
 
 #[test]
-fn they_are_named_by_their_spec_and_say_what_they_take_for_themselves() {
+fn lanes_report_their_spec_and_overhead() {
     let lanes = fresh(shape(4, 65536, 8192, 65536), 16 << 20);
     assert_eq!(lanes.profile().name, "lanes(backed(null:),channels=4,unit=64KiB)");
     assert_eq!(lanes.profile().capacity_bytes * 4 + lanes.overhead_bytes(), 16 << 20);
@@ -96,7 +96,7 @@ fn they_are_named_by_their_spec_and_say_what_they_take_for_themselves() {
 }
 
 #[test]
-fn states_erases_and_bytes_outlive_reopening() {
+fn states_erases_and_data_survive_reopening() {
     let mut lanes = fresh(shape(2, 16384, 4096, 4096), 1 << 20);
     for (id, request) in [
         Request::write(0, 0, 4096),
@@ -111,7 +111,7 @@ fn states_erases_and_bytes_outlive_reopening() {
         let request = Request { id: RequestId(id as u64), ..request };
         let bytes = Buffer::from_slice(&vec![id as u8 + 1; request.length_bytes as usize]);
         lanes.submit_with(request, bytes).expect("it is within the rules");
-        assert!(settle(&mut lanes).iter().all(|completion| completion.outcome.is_ok()));
+        assert!(drain(&mut lanes).iter().all(|completion| completion.outcome.is_ok()));
     }
     let before = states(&lanes);
     assert_eq!(lanes.unit(Lane(0), 0).unwrap().state, UnitState::Written { bytes: 12288 });
@@ -119,25 +119,25 @@ fn states_erases_and_bytes_outlive_reopening() {
     let mut lanes = reopened(lanes);
     assert_eq!((states(&lanes), lanes.damage()), (before, Damage::default()));
     lanes.submit_with(Request::read(9, 4096, 8192), Buffer::zeroed(8192)).expect("it was written");
-    settle(&mut lanes);
+    drain(&mut lanes);
     assert_eq!(lanes.take_buffer(RequestId(9)).unwrap().as_slice(), [2; 8192]);
-    // What was erased is still below, and nobody can have it.
+    // The erased data is still below, but cannot be read.
     let refused = lanes.submit(Request::read(10, 16384, 4096).on(Lane(1)));
     assert!(matches!(refused, Err(SubmitError::Rule { rule: Rule::NotWritten { written_bytes: 0 }, .. })));
 }
 
 #[test]
-fn changes_in_flight_together_share_writes_of_the_table() {
+fn changes_in_flight_share_table_writes() {
     let mut lanes = fresh(shape(8, 16384, 4096, 16384), 4 << 20);
     for id in 0..32 {
         lanes.submit(Request::write(id, id / 8 * 16384, 16384).on(Lane(id as u32 % 8))).expect("erased");
     }
-    assert_eq!(settle(&mut lanes).len(), 32);
-    // One for all that completed together, and one that nobody waits for.
+    assert_eq!(drain(&mut lanes).len(), 32);
+    // One for all changes that completed together, and one in the background.
     assert_eq!(lanes.counters().get("table_sectors_written"), Some(2));
 }
 
-/// A small device in which every state and several counts occur.
+/// A small device with every state and several erase counts.
 fn mixed() -> Lanes<Memory> {
     let mut lanes = fresh(shape(2, 8192, 512, 4096), 40 * 4096);
     for (id, request) in [
@@ -150,13 +150,13 @@ fn mixed() -> Lanes<Memory> {
     .enumerate()
     {
         lanes.submit(Request { id: RequestId(id as u64), ..request }).expect("it is within the rules");
-        settle(&mut lanes);
+        drain(&mut lanes);
     }
     lanes
 }
 
 #[test]
-fn any_damaged_byte_is_repaired_and_no_state_is_wrong() {
+fn any_damaged_byte_is_repaired_without_a_wrong_state() {
     let lanes = mixed();
     let (right, layout) = (states(&lanes), lanes.layout);
     let mut device = lanes.into_inner();
@@ -172,11 +172,11 @@ fn any_damaged_byte_is_repaired_and_no_state_is_wrong() {
             let Damage { superblocks, sectors, lost_sectors, foreign, .. } = lanes.damage();
             let damage = (u64::from(superblocks) + sectors, lost_sectors, foreign);
             assert_eq!(damage, (1, 0, 0), "byte {at} of the block at {block}");
-            settle(&mut lanes);
+            drain(&mut lanes);
             assert_eq!(raw(&mut lanes.below, block, SECTOR_BYTES), damaged, "opening writes nothing");
             lanes.repair().unwrap_or_else(|error| panic!("byte {at}: {error}"));
             device = lanes.into_inner();
-            // The superblock is as before; a sector of the table says the same again, and is newer.
+            // The superblock is as before; a table sector has the same records and a higher sequence number.
             let again = Lanes::open(device).unwrap_or_else(|error| panic!("{error}"));
             let damage = (again.damage(), states(&again) == right);
             assert_eq!(
@@ -190,24 +190,24 @@ fn any_damaged_byte_is_repaired_and_no_state_is_wrong() {
 }
 
 #[test]
-fn the_first_change_repairs_what_is_ours() {
+fn first_change_repairs_our_damaged_records() {
     let mut device = mixed().into_inner();
     overwrite(&mut device, 0, &[0; 4096]);
     overwrite(&mut device, 4096 + 512, &[0xff; 512]);
     let mut lanes = Lanes::open(device).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(lanes.damage(), Damage { superblocks: 1, sectors: 1, ..Damage::default() });
-    // Refused requests and reads are no reason to write.
+    // Refused requests and reads do not write.
     assert!(lanes.submit(Request::write(1, 0, 8192)).is_err(), "it is partly written");
     lanes.submit(Request::read(2, 0, 4096)).expect("it is written");
-    settle(&mut lanes);
+    drain(&mut lanes);
     assert_eq!(raw(&mut lanes.below, 0, 4096), [0; 4096]);
     lanes.submit(Request::erase(3, 0, 8192)).expect("nothing is in flight there");
-    settle(&mut lanes);
+    drain(&mut lanes);
     assert_eq!(reopened(lanes).damage(), Damage::default());
 }
 
 #[test]
-fn damage_to_both_slots_leaves_what_units_hold_and_both_superblocks_are_an_error() {
+fn lost_slots_keep_data_and_lost_superblocks_are_an_error() {
     let lanes = mixed();
     let layout = lanes.layout;
     let mut device = lanes.into_inner();
@@ -216,8 +216,8 @@ fn damage_to_both_slots_leaves_what_units_hold_and_both_superblocks_are_an_error
     }
     let lost = Unit { state: UnitState::Written { bytes: 8192 }, erases: None };
     let damage = Damage { lost_sectors: 1, ..Damage::default() };
-    // Nothing says that the table was this device's.
-    let error = Lanes::open(device.clone()).err().expect("it is opened to be written");
+    // No table confirms the superblock.
+    let error = Lanes::open(device.clone()).err().expect("it is opened for writing");
     assert!(matches!(error, LanesError::NoTable { .. }), "{error}");
     let lanes = Lanes::open(read_only(device.clone())).unwrap_or_else(|error| panic!("{error}"));
     assert!(lanes.damage() == damage && states(&lanes).iter().all(|unit| *unit == lost));
@@ -226,7 +226,7 @@ fn damage_to_both_slots_leaves_what_units_hold_and_both_superblocks_are_an_error
     assert_eq!(lanes.damage(), damage);
     assert!(states(&lanes).iter().all(|unit| *unit == lost));
     lanes.submit(Request::erase(1, 0, 8192)).expect("an erase makes it usable");
-    settle(&mut lanes);
+    drain(&mut lanes);
     let lanes = reopened(lanes);
     assert_eq!(lanes.damage(), Damage::default());
     assert_eq!(lanes.unit(Lane(0), 0), Some(Unit { state: UnitState::ERASED, erases: Some(1) }));
@@ -238,7 +238,7 @@ fn damage_to_both_slots_leaves_what_units_hold_and_both_superblocks_are_an_error
         bytes[20] ^= 1;
         overwrite(&mut device, block, &bytes);
     }
-    let error = Lanes::open(device).err().expect("nothing says what it is");
+    let error = Lanes::open(device).err().expect("both superblocks are damaged");
     assert!(
         matches!(error, LanesError::Damaged { first: Flaw::Damaged, last: Flaw::Damaged, .. }),
         "{error}"
@@ -246,12 +246,12 @@ fn damage_to_both_slots_leaves_what_units_hold_and_both_superblocks_are_an_error
 }
 
 #[test]
-fn what_cannot_be_read_is_read_from_its_copy() {
+fn unreadable_record_is_read_from_its_copy() {
     let mut lanes = mixed();
-    settle(&mut lanes);
+    drain(&mut lanes);
     let expected = states(&lanes);
     let device = lanes.into_inner();
-    // Both superblocks, both slots.
+    // Both superblocks, then both slots.
     for nth in ["@1", "@2", "@3", "@4"] {
         let faults = [("read-errors".to_owned(), nth.to_owned())];
         let Ok(Stack::Data(device)) =
@@ -265,7 +265,7 @@ fn what_cannot_be_read_is_read_from_its_copy() {
     }
 }
 
-/// Lanes by their spec, over a device.
+/// Builds lanes from a spec over a device.
 fn build(name: &str, settings: &[(String, String)], inner: Stack, seed: Seed) -> Result<Stack, LayerError> {
     layer(name, settings)?.build(inner, seed)
 }
@@ -276,22 +276,22 @@ fn by_spec(settings: &[(&str, &str)], device: Memory) -> Result<Stack, LayerErro
 }
 
 #[test]
-fn what_cannot_be_opened_says_what_was_found() {
-    let said = |settings: &[(&str, &str)], device| match by_spec(settings, device) {
+fn refusals_report_what_was_found() {
+    let refusal = |settings: &[(&str, &str)], device| match by_spec(settings, device) {
         Ok(_) => panic!("{settings:?} was opened"),
         Err(error) => error.to_string(),
     };
     let formatted = || fresh(shape(2, 8192, 512, 4096), 1 << 20).into_inner();
-    let other = said(&[("channels", "3")], formatted());
+    let other = refusal(&[("channels", "3")], formatted());
     assert!(other.contains("channels=2, not 3"), "{other}");
-    let other = said(&[("unit", "16KiB")], formatted());
+    let other = refusal(&[("unit", "16KiB")], formatted());
     assert!(other.contains("unit=8KiB, not 16KiB"), "{other}");
     let mut newer = formatted();
     let mut block = raw(&mut newer, 0, SECTOR_BYTES);
     block[16] = 4;
     seal(&mut block);
     overwrite(&mut newer, 0, &block);
-    assert!(said(&[], newer).contains("version 4; this program reads versions 1 to 3"));
+    assert!(refusal(&[], newer).contains("version 4; this program reads versions 1 to 3"));
     for (settings, part) in [
         (&[("unit", "5000B")][..], "multiple of 4 KiB"),
         (&[("unit", "64KiB"), ("write-unit", "48KiB")], "no whole number"),
@@ -301,10 +301,10 @@ fn what_cannot_be_opened_says_what_was_found() {
         (&[("format", "maybe")], "yes or no"),
         (&[("channels", "2"), ("format", "no")], "not divided"),
     ] {
-        let message = said(settings, memory(16 << 20));
+        let message = refusal(settings, memory(16 << 20));
         assert!(message.contains(part), "{settings:?} gives '{message}', which lacks '{part}'");
     }
-    // A simulated device without lanes gets them; one with lanes keeps them unless that is asked for.
+    // A simulated device without lanes is formatted; one with lanes keeps them unless a format is requested.
     let device = by_spec(&[("channels", "2"), ("unit", "1MiB")], memory(16 << 20)).unwrap();
     assert_eq!(device.profile().lanes, 2);
     assert_eq!(by_spec(&[], formatted()).unwrap().profile().lanes, 2);
@@ -316,13 +316,13 @@ fn what_cannot_be_opened_says_what_was_found() {
     ));
 }
 
-/// A device that is not simulated, so that nothing is divided without being asked for.
+/// A device that is not simulated, and is therefore formatted only on request.
 struct Real {
     device: Memory,
     profile: Profile,
-    /// Requests that it takes before it vanishes.
+    /// Number of requests until it vanishes.
     left: u64,
-    /// Whether of the write during which it vanishes all but the first sector is written.
+    /// Whether the write during which it vanishes is done except for its first sector.
     torn: bool,
 }
 
@@ -366,7 +366,7 @@ impl DataDevice for Real {
     }
 }
 
-/// `device`, opened to be read only.
+/// Returns `device` opened read-only.
 fn read_only(device: Memory) -> Real {
     let length = device.profile().capacity_bytes;
     let mut real = Real::new(device, length, 8);
@@ -375,7 +375,7 @@ fn read_only(device: Memory) -> Real {
 }
 
 #[test]
-fn a_real_device_is_divided_only_when_that_is_asked_for() {
+fn real_device_is_formatted_only_on_request() {
     let open = |device: Real, settings: &[(&str, &str)]| {
         let settings: Vec<_> = settings.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
         build("lanes", &settings, Stack::Data(Box::new(device)), Seed(1)).map(|stack| stack.profile().lanes)
@@ -392,7 +392,7 @@ fn a_real_device_is_divided_only_when_that_is_asked_for() {
 }
 
 #[test]
-fn preparing_writes_nothing_and_finishing_repairs_or_divides() {
+fn preparing_writes_nothing_and_finishing_writes() {
     let request =
         StateRequest { format: Some(Format::IfAbsent), repair: Some(Repair::Overwrite), check_erased: true };
     let settings = [("channels", "2"), ("unit", "8KiB"), ("read-unit", "512B"), ("write-unit", "4KiB")];
@@ -419,10 +419,10 @@ fn preparing_writes_nothing_and_finishing_repairs_or_divides() {
 }
 
 #[test]
-fn lanes_opened_for_reading_write_nothing() {
+fn read_only_lanes_write_nothing() {
     let mut lanes = fresh(shape(2, 8192, 512, 4096), 1 << 20);
     lanes.submit(Request::write(1, 0, 8192)).expect("it is erased");
-    settle(&mut lanes);
+    drain(&mut lanes);
     let mut device = lanes.into_inner();
     overwrite(&mut device, 0, &[9; 4096]);
     let before = raw(&mut device, 0, 1 << 20);
@@ -431,49 +431,49 @@ fn lanes_opened_for_reading_write_nothing() {
     assert!(matches!(lanes.repair(), Err(LanesError::ReadOnly { .. })));
     assert!(matches!(lanes.submit(Request::erase(1, 0, 8192)), Err(SubmitError::ReadOnly { .. })));
     lanes.submit(Request::read(2, 0, 8192)).expect("it is written");
-    settle(&mut lanes);
+    drain(&mut lanes);
     assert_eq!(raw(&mut lanes.into_inner().device, 0, 1 << 20), before);
 }
 
 #[derive(Clone, Debug)]
-enum Step {
-    Ask { operation: Operation, lane: u32, at: u64, count: u64 },
+enum Event {
+    Submit { operation: Operation, lane: u32, at: u64, count: u64 },
     Reap,
     Reopen,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let ask = |operation| {
-        (0..2_u32, 0..24_u64, 1..5_u64).prop_map(move |(lane, at, count)| Step::Ask {
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let submit = |operation| {
+        (0..2_u32, 0..24_u64, 1..5_u64).prop_map(move |(lane, at, count)| Event::Submit {
             operation,
             lane,
             at,
             count,
         })
     };
-    let step = prop_oneof![
-        6 => ask(Operation::Write),
-        4 => ask(Operation::Erase),
-        2 => ask(Operation::Read),
-        3 => Just(Step::Reap),
-        1 => Just(Step::Reopen),
+    let event = prop_oneof![
+        6 => submit(Operation::Write),
+        4 => submit(Operation::Erase),
+        2 => submit(Operation::Read),
+        3 => Just(Event::Reap),
+        1 => Just(Event::Reopen),
     ];
-    proptest::collection::vec(step, 1..120)
+    proptest::collection::vec(event, 1..120)
 }
 
 proptest! {
     #[test]
-    fn the_states_are_those_of_a_simple_model(steps in steps()) {
+    fn states_equal_a_simple_model(events in events()) {
         // Units of four write units, six on each of two lanes: (write units written, erases).
         let mut lanes = fresh(shape(2, 16384, 4096, 4096), (3 + 48 + 1) * 4096);
         prop_assert_eq!(lanes.layout.units_per_lane, 6);
         let mut model = [[(0_u64, 0_u32); 6]; 2];
         let mut busy: BTreeMap<u64, (Operation, u32, u64, u64)> = BTreeMap::new();
         let mut next = 0;
-        for step in steps {
+        for event in events {
             let mut out = Vec::new();
-            match step {
-                Step::Ask { operation, lane, at, count } => {
+            match event {
+                Event::Submit { operation, lane, at, count } => {
                     let at = if operation == Operation::Erase { at / 4 * 4 } else { at };
                     let count = if operation == Operation::Erase { 4 } else { count };
                     let (unit, within) = ((at / 4) as usize, at % 4);
@@ -497,18 +497,18 @@ proptest! {
                     }
                     next += 1;
                 }
-                Step::Reap => {
+                Event::Reap => {
                     let soon = lanes.now() + flashlane_base::Duration::from_ns(2);
                     lanes.reap(soon, &mut out);
                 }
-                Step::Reopen => {
-                    out = settle(&mut lanes);
+                Event::Reopen => {
+                    out = drain(&mut lanes);
                     lanes = Lanes::open(lanes.into_inner()).unwrap();
                     prop_assert_eq!(lanes.damage(), Damage::default());
                 }
             }
             for completion in out {
-                let (operation, lane, at, count) = busy.remove(&completion.id.0).expect("it was asked for");
+                let (operation, lane, at, count) = busy.remove(&completion.id.0).expect("it was submitted");
                 let unit = &mut model[lane as usize][(at / 4) as usize];
                 match operation {
                     Operation::Write => unit.0 += count,
@@ -527,7 +527,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_said_before_dividing_is_what_comes_of_it(
+    fn planned_change_equals_the_built_lanes(
         lanes in 0_u32..6, unit in 0_u64..40, write in 1_u64..9, device in 0_u64..600
     ) {
         let settings = [("channels", lanes.to_string()), ("unit", format!("{}B", unit * 2048)),
@@ -542,7 +542,7 @@ proptest! {
     }
 
     #[test]
-    fn random_blocks_are_never_taken_for_lanes(seed: u64) {
+    fn random_data_is_never_mistaken_for_lanes(seed: u64) {
         let mut random: Random = Seed(seed).source();
         let mut device = memory(64 * 4096);
         let bytes: Vec<u8> = (0..64 * 4096).map(|_| random.bits() as u8).collect();

@@ -1,9 +1,9 @@
-//! Superblocks where the device's end is another than it was, and divisions that are cut short.
+//! Superblocks of devices whose length has changed, and interrupted formats.
 
 use super::*;
 
 #[test]
-fn a_shorter_device_is_refused_and_a_longer_one_has_the_same_lanes() {
+fn shorter_device_is_refused_and_longer_one_keeps_its_lanes() {
     let lanes = mixed();
     let right = states(&lanes);
     let length = 40 * 4096;
@@ -22,7 +22,7 @@ fn a_shorter_device_is_refused_and_a_longer_one_has_the_same_lanes() {
     assert_eq!((states(&lanes), lanes.damage()), (right, Damage::default()));
 }
 
-/// `device` with so many more bytes, which hold anything.
+/// Returns `device` extended by random bytes.
 fn grown(mut device: Memory, by_bytes: u64) -> Memory {
     let length = device.profile().capacity_bytes;
     let mut longer = memory(length + by_bytes);
@@ -38,9 +38,9 @@ fn grown(mut device: Memory, by_bytes: u64) -> Memory {
 }
 
 #[test]
-fn on_a_device_that_has_grown_the_copy_is_found_at_the_old_end() {
-    // Nothing written, a unit written in part, and one written whole: the table tells ever more of where to look. Of the
-    // first two shapes the table has one sector, of the last four.
+fn grown_device_finds_the_copy_at_its_old_end() {
+    // No write, a partly written unit, and a whole one: the table then gives ever better bounds for the search. The
+    // tables of the first two shapes have one sector, that of the last one four.
     for (shape, length, writes) in [
         (shape(2, 8192, 512, 4096), 40 * 4096, &[][..]),
         (shape(2, 8192, 512, 4096), 40 * 4096, &[4096][..]),
@@ -51,13 +51,13 @@ fn on_a_device_that_has_grown_the_copy_is_found_at_the_old_end() {
             let mut lanes = fresh(shape, length);
             for &bytes in writes {
                 lanes.submit(Request::write(1, 0, bytes).on(Lane(1))).expect("it is erased");
-                settle(&mut lanes);
+                drain(&mut lanes);
             }
             let right = states(&lanes);
             let sectors = lanes.layout.sectors();
             let mut device = grown(lanes.into_inner(), by_bytes);
             overwrite(&mut device, 0, &[0; 4096]);
-            // The table is told by what is left of it.
+            // The rest of the table identifies it.
             let damage = Damage { superblocks: 1, ..Damage::default() };
             let mut lanes = Lanes::open(device).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!((states(&lanes), lanes.damage()), (right.clone(), damage), "{sectors} sectors");
@@ -69,20 +69,20 @@ fn on_a_device_that_has_grown_the_copy_is_found_at_the_old_end() {
 }
 
 #[test]
-fn a_table_without_a_superblock_is_told_and_nobody_elses_copy_is_taken() {
+fn table_alone_is_reported_and_foreign_copy_is_refused() {
     let length = 40 * 4096;
     let mut lanes = fresh(shape(2, 8192, 512, 4096), length);
-    settle(&mut lanes);
+    drain(&mut lanes);
     let mut device = grown(lanes.into_inner(), 1 << 20);
     overwrite(&mut device, 0, &[0; 4096]);
-    // Sound, in its place, and of another division.
+    // A sound copy in the right location, but from another format.
     let other = Lanes::format(memory(length), shape(4, 4096, 512, 4096), Seed(2));
     let mut other = other.unwrap_or_else(|error| panic!("{error}")).into_inner();
     let copy = raw(&mut other, length - 4096, 4096);
     overwrite(&mut device, length - 4096, &copy);
     let error = Lanes::open(device).err().expect("there is no superblock");
     assert!(matches!(error, LanesError::NoSuperblock { .. }), "{error}");
-    // What was cut off took the copy with it.
+    // The truncated end held the copy.
     let mut device = mixed().into_inner();
     overwrite(&mut device, 0, &[0; 4096]);
     let error = Lanes::open(Real::new(device, length - 4096, 8)).err().expect("there is no superblock");
@@ -90,7 +90,7 @@ fn a_table_without_a_superblock_is_told_and_nobody_elses_copy_is_taken() {
 }
 
 #[test]
-fn a_copy_that_names_another_end_is_not_believed() {
+fn copy_that_records_another_end_is_refused() {
     let mut device = mixed().into_inner();
     let end = 40 * 4096 - SECTOR_BYTES;
     let mut copy = raw(&mut device, end, SECTOR_BYTES);
@@ -105,8 +105,8 @@ fn a_copy_that_names_another_end_is_not_believed() {
     );
 }
 
-/// What is found after numbers of requests that dividing `old` anew was served: of the many that clear heads of units some,
-/// of the others all.
+/// Formats the device of `old` anew and interrupts that after each number of requests, leaving out most of those that
+/// clear heads. Returns for each whether the old or the new lanes are found.
 fn cut_short(old: impl Fn() -> Lanes<Memory>, by_bytes: u64, seed: Seed, torn: bool) -> Vec<&'static str> {
     let new_shape = shape(3, 4096, 512, 4096);
     let mut seen = Vec::new();
@@ -142,21 +142,21 @@ fn cut_short(old: impl Fn() -> Lanes<Memory>, by_bytes: u64, seed: Seed, torn: b
 }
 
 #[test]
-fn a_format_cut_short_leaves_no_lanes_or_all_of_them() {
-    // The old superblock is read, each cleared, each slot of the table written, the head of each unit cleared, each
-    // superblock written.
+fn interrupted_format_leaves_no_lanes_or_all() {
+    // A format reads the old superblock, clears both, writes each slot of the table, clears the head of each unit, and
+    // writes both superblocks.
     let runs = |seen: Vec<&'static str>| -> (Vec<&str>, Vec<usize>) {
         seen.chunk_by(|a, b| a == b).map(|same| (same[0], same.len())).unzip()
     };
     let seen = cut_short(mixed, 0, Seed(2), false);
     let (kinds, counts) = runs(seen);
     assert_eq!((kinds, counts[0], counts[2]), (vec!["old", "none", "new"], 3, 2));
-    // On a device that has grown the copy at its old end goes first. The new table is so much longer that its slots 0 lie
-    // over both of the old one's. From the same seed it has the old one's id.
+    // On a grown device the copy at the old end is cleared first. The new table is longer, so that its slots 0 cover
+    // both slots of the old one. From the same seed it gets the old id.
     let many = || {
         let mut lanes = fresh(shape(5, 4096, 512, 4096), 4 << 20);
         lanes.submit(Request::write(1, 0, 4096).on(Lane(1))).expect("it is erased");
-        settle(&mut lanes);
+        drain(&mut lanes);
         lanes
     };
     for (seed, torn) in [(1, false), (1, true), (2, false), (2, true)] {
@@ -168,7 +168,7 @@ fn a_format_cut_short_leaves_no_lanes_or_all_of_them() {
 }
 
 #[test]
-fn a_copy_at_the_end_that_is_older_than_the_table_is_not_believed() {
+fn copy_older_than_the_table_is_refused() {
     let (length, shorter) = (1 << 20, 1 << 19);
     let mut first = fresh(shape(5, 4096, 512, 4096), length).into_inner();
     let mut second = memory(shorter);
@@ -176,17 +176,17 @@ fn a_copy_at_the_end_that_is_older_than_the_table_is_not_believed() {
     let second = Lanes::format(second, shape(2, 8192, 512, 4096), Seed(2));
     let mut second = second.unwrap_or_else(|error| panic!("{error}"));
     second.submit(Request::write(1, 0, 8192)).expect("it is erased");
-    settle(&mut second);
+    drain(&mut second);
     let right = states(&second);
     let mut second = second.into_inner();
-    // As long as it was at first, with what was there.
+    // Restore the first length, with the old data there.
     let mut device = memory(length);
     overwrite(&mut device, 0, &raw(&mut second, 0, shorter));
     overwrite(&mut device, shorter, &raw(&mut first, shorter, length - shorter));
     overwrite(&mut device, 0, &[0; 4096]);
     let lanes = Lanes::open(device.clone()).unwrap_or_else(|error| panic!("{error}"));
     assert!(states(&lanes) == right && lanes.damage().superblocks == 1, "{:?}", lanes.damage());
-    // Without the right copy nothing is opened.
+    // Without the right copy, no lanes are opened.
     overwrite(&mut device, shorter - 4096, &[0; 4096]);
     let error = Lanes::open(device).err().expect("there is no superblock of this table");
     assert!(
@@ -196,7 +196,7 @@ fn a_copy_at_the_end_that_is_older_than_the_table_is_not_believed() {
 }
 
 #[test]
-fn a_copy_at_the_end_is_believed_where_no_table_is_left() {
+fn copy_is_accepted_where_no_table_is_left() {
     let lanes = mixed();
     let (shape, slots) = (lanes.layout.shape, [lanes.layout.slot(0, 0), lanes.layout.slot(0, 1)]);
     let mut device = lanes.into_inner();

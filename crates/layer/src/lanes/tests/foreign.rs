@@ -1,11 +1,11 @@
-//! Foreign data over lanes: no opening and no refused request changes a byte, and where it lies over a record of the lanes
-//! nothing is written until its owner says that it may be lost.
+//! Foreign data over lanes: opening and refused requests change no byte, and where foreign data has replaced a record,
+//! nothing is written until the owner allows its loss.
 
 use super::*;
 
 const LENGTH: u64 = 40 * 4096;
 
-/// Data that others write: text, an archive's header, random bytes.
+/// Returns foreign data: text, the headers of an archive, or random bytes.
 fn foreign(kind: u64, length: usize) -> Vec<u8> {
     let mut random = Seed(kind).source();
     match kind % 3 {
@@ -24,7 +24,7 @@ fn foreign(kind: u64, length: usize) -> Vec<u8> {
     }
 }
 
-/// Every request that may change a device, of every unit.
+/// Submits every request that may change a device, for every unit.
 fn use_all(lanes: &mut Lanes<Memory>) {
     let units: Vec<_> =
         (0..2).flat_map(|lane| (0..lanes.layout.units_per_lane).map(move |at| (lane, at))).collect();
@@ -36,13 +36,13 @@ fn use_all(lanes: &mut Lanes<Memory>) {
             Request::erase(1, at * 8192, 8192),
         ] {
             let _ = lanes.submit(request.on(Lane(lane)));
-            settle(lanes);
+            drain(lanes);
         }
     }
 }
 
 proptest! {
-    /// Outside the units nothing changes, and within them only where every record of the lanes is ours.
+    /// Data outside the units never changes, and units change only where every record of the lanes is ours.
     #[test]
     fn foreign_data_outside_the_units_never_changes(at in 0..LENGTH, length in 16..LENGTH, kind: u64, old: bool) {
         let lanes = if old { versions::version_1(mixed()) } else { mixed() };
@@ -51,7 +51,7 @@ proptest! {
         let bytes = foreign(kind, length.min(LENGTH - at) as usize);
         overwrite(&mut device, at, &bytes);
         let before = raw(&mut device, 0, LENGTH);
-        // Opened, whether or not it can be, nothing is written.
+        // Opening writes nothing, whether it succeeds or not.
         let opened = Lanes::open(device.clone());
         let reading = Lanes::open(read_only(device.clone()));
         if let Ok(mut reading) = reading {
@@ -73,14 +73,14 @@ proptest! {
 }
 
 #[test]
-fn foreign_data_over_a_record_is_reported_and_overwritten_only_on_request() {
+fn foreign_data_over_a_record_is_overwritten_only_on_request() {
     let lanes = mixed();
     let (right, layout) = (states(&lanes), lanes.layout);
     let device = lanes.into_inner();
     let last = layout.last_superblock();
     for (at, length, first, records) in [
         (0, 4096, 0, 1),
-        // The first sector is whole, as where a file system leaves room for a boot sector.
+        // The first sector is intact, as with a file system that reserves a boot sector.
         (1024, 1024, 0, 1),
         (512, 4096, 0, 2),
         (4096, 100, 4096, 1),
@@ -91,9 +91,9 @@ fn foreign_data_over_a_record_is_reported_and_overwritten_only_on_request() {
         let mut device = device.clone();
         overwrite(&mut device, at, &foreign(0, length));
         let before = raw(&mut device, 0, LENGTH);
-        let error = Lanes::open(device.clone()).err().expect("it is opened to be written");
-        let LanesError::Foreign { at: told, records: count, .. } = &error else { panic!("{error}") };
-        assert_eq!((*told, *count), (first, records), "{at}: {error}");
+        let error = Lanes::open(device.clone()).err().expect("it is opened for writing");
+        let LanesError::Foreign { at: reported, records: count, .. } = &error else { panic!("{error}") };
+        assert_eq!((*reported, *count), (first, records), "{at}: {error}");
         assert!(error.to_string().contains("repair=overwrite"), "{error}");
         let mut reading = Lanes::open(read_only(device.clone())).unwrap_or_else(|error| panic!("{error}"));
         assert!(reading.damage().foreign == records && states(&reading) == right, "{at}");
@@ -110,7 +110,7 @@ fn foreign_data_over_a_record_is_reported_and_overwritten_only_on_request() {
 }
 
 #[test]
-fn settings_repair_what_is_ours_or_all() {
+fn repair_settings_select_our_records_or_all() {
     let mut device = mixed().into_inner();
     overwrite(&mut device, 0, &[0; 4096]);
     assert!(by_spec(&[("repair", "yes")], device.clone()).is_ok());

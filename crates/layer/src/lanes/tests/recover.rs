@@ -1,11 +1,11 @@
-//! Lanes of which both superblocks are lost are read in the shape that is given, and in no other.
+//! Lanes without superblocks are read in the given shape, and in no other.
 
 use super::*;
 
 const LENGTH: u64 = 4 << 20;
 const SHAPE: Shape = Shape { lanes: 5, unit_bytes: 4096, read_unit_bytes: 512, write_unit_bytes: 4096 };
 
-/// A unit as the block layer begins it.
+/// Returns a unit that begins as the block layer writes it.
 fn unit(lane: u32, unit: u32, erases: u32, format: u8) -> Vec<u8> {
     let mut bytes = vec![0; 4096];
     bytes[..8].copy_from_slice(b"FLBLOCKS");
@@ -17,7 +17,8 @@ fn unit(lane: u32, unit: u32, erases: u32, format: u8) -> Vec<u8> {
     bytes
 }
 
-/// Lanes on whose table's first sector three units are written, one of them of another formatting, and one on its last.
+/// Returns lanes with three written units in the table's first sector, one of them of another formatting, and one in
+/// its last.
 fn used() -> Lanes<Memory> {
     let mut lanes = fresh(SHAPE, LENGTH);
     let last = lanes.layout.units_per_lane as u32 - 1;
@@ -27,12 +28,12 @@ fn used() -> Lanes<Memory> {
                 lanes
                     .submit(Request::erase(1, u64::from(at) * 4096, 4096).on(Lane(lane)))
                     .expect("it is written");
-                settle(&mut lanes);
+                drain(&mut lanes);
             }
             let bytes = Buffer::from_slice(&unit(lane, at, erases, format));
             let write = Request::write(1, u64::from(at) * 4096, 4096).on(Lane(lane));
             lanes.submit_with(write, bytes).expect("it is erased");
-            settle(&mut lanes);
+            drain(&mut lanes);
         }
     }
     lanes
@@ -44,12 +45,12 @@ fn in_shape<D: DataDevice>(device: D, repair: Repair, shape: Option<Shape>) -> R
 }
 
 #[test]
-fn lost_superblocks_are_written_anew_in_the_given_shape() {
+fn lost_superblocks_are_rewritten_in_the_given_shape() {
     let lanes = used();
     let (right, layout) = (states(&lanes), lanes.layout);
     assert!(layout.sectors() > 2);
     let device = lanes.into_inner();
-    // The first sector of the table goes with the superblocks, or all of it.
+    // The first sector of the table is lost too, or all of it.
     for lost in [1, layout.sectors()] {
         let mut device = device.clone();
         overwrite(&mut device, 0, &[b'x'; 4096]);
@@ -68,7 +69,7 @@ fn lost_superblocks_are_written_anew_in_the_given_shape() {
             let is_lost = at * 5 + lane < lost * RECORDS;
             let expected = match right.state {
                 UnitState::ERASED if is_lost => Unit { erases: None, ..*right },
-                // Of another formatting than most.
+                // Its formatting is not the most frequent one.
                 _ if is_lost && (lane, at) == (2, 4) => Unit { erases: None, ..*right },
                 _ => *right,
             };
@@ -84,7 +85,7 @@ fn lost_superblocks_are_written_anew_in_the_given_shape() {
 }
 
 #[test]
-fn another_shape_is_not_believed() {
+fn wrong_shape_is_refused() {
     let lanes = used();
     let layout = lanes.layout;
     let mut device = lanes.into_inner();
@@ -99,7 +100,7 @@ fn another_shape_is_not_believed() {
         let error = in_shape(read_only(device.clone()), Repair::Ours, other).err();
         assert!(matches!(error, Some(LanesError::OnlyBlocks { shape: None, .. })), "{other:?}: {error:?}");
     }
-    // Where there are no blocks nothing is made of what is there.
+    // Without blocks nothing is recovered.
     let error = in_shape(memory(LENGTH), Repair::Ours, Some(SHAPE)).err();
     assert!(matches!(error, Some(LanesError::NotFormatted { .. })), "{error:?}");
 }

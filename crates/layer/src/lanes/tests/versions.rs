@@ -1,9 +1,9 @@
-//! Version 1 of the layout, whose slots lie side by side, is read and written as it was; in version 2 damage to one place
-//! loses no record.
+//! Version 1 of the layout, with adjacent slots, is still supported; since version 2, damage to one location loses no
+//! record.
 
 use super::*;
 
-/// `lanes` as version 1 has them, written as `docs/layout.md` says, without their bytes.
+/// Converts `lanes` to version 1 as described in `docs/layout.md`, without the data.
 pub(super) fn version_1(lanes: Lanes<Memory>) -> Lanes<Memory> {
     let shape = lanes.layout.shape;
     let length = lanes.layout.device_bytes;
@@ -24,30 +24,30 @@ pub(super) fn version_1(lanes: Lanes<Memory>) -> Lanes<Memory> {
 }
 
 #[test]
-fn version_1_is_used_as_it_is() {
+fn version_1_keeps_its_layout() {
     let right = states(&mixed());
     let mut lanes = version_1(mixed());
     let (superblock, data) = (lanes.superblock, lanes.layout.data());
     assert_eq!((states(&lanes), lanes.damage(), superblock.version), (right, Damage::default(), 1));
     assert_eq!((lanes.layout.slot(0, 1), data), (2 * SECTOR_BYTES, 3 * SECTOR_BYTES));
     lanes.submit_with(Request::write(1, 8192, 8192), Buffer::from_slice(&[7; 8192])).expect("it is erased");
-    settle(&mut lanes);
+    drain(&mut lanes);
     let mut lanes = reopened(lanes);
     assert_eq!((lanes.superblock, lanes.damage()), (superblock, Damage::default()));
     assert_eq!(raw(&mut lanes.below, data + 2 * 8192, 8192), [7; 8192]);
-    // Dividing it anew brings it to the present version.
+    // A new format has the current version.
     let lanes = Lanes::format(lanes.into_inner(), shape(2, 8192, 512, 4096), Seed(2));
     let lanes = reopened(lanes.unwrap_or_else(|error| panic!("{error}")));
     assert_eq!((lanes.superblock.version, lanes.damage()), (VERSION, Damage::default()));
 }
 
 #[test]
-fn any_damaged_8_kib_of_the_records_lose_none() {
+fn any_damaged_8_kib_lose_no_record() {
     // Four sectors of the table.
     let mut lanes = fresh(shape(5, 4096, 512, 4096), 4 << 20);
     for number in 0..200 {
         lanes.submit(Request::write(number, number * 4096, 4096).on(Lane(1))).expect("it is erased");
-        settle(&mut lanes);
+        drain(&mut lanes);
     }
     let (right, layout) = (states(&lanes), lanes.layout);
     let device = lanes.into_inner();
