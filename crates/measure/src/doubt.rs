@@ -37,7 +37,7 @@ pub enum Doubt {
     /// Requests failed or never completed.
     #[error("{requests} requests failed or never completed; no other number includes them")]
     Failed {
-        /// How many.
+        /// Number of requests.
         requests: u64,
     },
     /// The device does not keep up with a rate.
@@ -48,7 +48,7 @@ pub enum Doubt {
          a lower rate"
     )]
     RateNotKept {
-        /// The job's name.
+        /// Name of the job.
         job: String,
         /// The rate requested.
         offered_per_s: f64,
@@ -60,7 +60,7 @@ pub enum Doubt {
     /// Preconditioning ended without a steady state.
     #[error(
         "the device was not steady when measuring began: after {rounds} rounds of preconditioning, over the last five \
-         the writes a second varied by {:.0}% and drifted by {:.0}% (SNIA's rule allows 20% and 10%)",
+         writes per second varied by {:.0}% and drifted by {:.0}% (SNIA's rule allows 20% and 10%)",
         excursion * 100.0, slope * 100.0
     )]
     NotSteady {
@@ -82,7 +82,7 @@ pub enum Doubt {
         needed: u64,
     },
     /// The confidence interval that ends the run was not reached.
-    #[error("the mean latency is known to ±{:.2}%, not to the ±{:.2}% asked for", reached * 100.0, wanted * 100.0)]
+    #[error("the mean latency is known to ±{:.2}%, not to the ±{:.2}% requested", reached * 100.0, wanted * 100.0)]
     ConfidenceNotReached {
         /// Share of the mean, to each side.
         reached: f64,
@@ -180,7 +180,7 @@ pub enum Doubt {
         percent(*requests as f64 / *records as f64)
     )]
     LeftOut {
-        /// How many.
+        /// Number of requests.
         requests: u64,
         /// Requests of the trace, as far as it was replayed.
         records: u64,
@@ -194,7 +194,7 @@ pub enum Doubt {
         exact_bytes(*capacity_bytes)
     )]
     Folded {
-        /// How many.
+        /// Number of requests.
         requests: u64,
         /// The device's capacity.
         capacity_bytes: u64,
@@ -205,13 +205,13 @@ pub enum Doubt {
          a write were not read first"
     )]
     Widened {
-        /// How many.
+        /// Number of requests.
         requests: u64,
     },
     /// Requests of a trace were left out because their length is zero.
     #[error("{requests} requests of the trace have a length of zero and were left out")]
     ZeroLength {
-        /// How many.
+        /// Number of requests.
         requests: u64,
     },
     /// Requests of a trace follow requests with later time stamps.
@@ -220,7 +220,7 @@ pub enum Doubt {
          were replayed together with it"
     )]
     TimeBackwards {
-        /// How many.
+        /// Number of requests.
         requests: u64,
     },
     /// Pauses include the durations of requests where these were not recorded.
@@ -229,7 +229,7 @@ pub enum Doubt {
          request was replayed as a pause, although it includes the duration"
     )]
     Untimed {
-        /// How many.
+        /// Number of requests.
         requests: u64,
         /// Requests replayed.
         of: u64,

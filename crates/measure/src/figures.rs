@@ -13,7 +13,7 @@ const POINTS: usize = 2_000;
 /// Intervals for which the slowest request is drawn.
 const INTERVALS: usize = 200;
 
-/// Returns the figures of a run; none where no request was measured.
+/// Returns the figures of a run; empty without measured requests.
 pub fn of(run: &Run) -> Vec<Figure> {
     if run.requests == 0 {
         return Vec::new();

@@ -41,9 +41,9 @@ const FILLS: u64 = 2;
 /// Size (SNIA's 128 KiB) and depth of these writes.
 const FILL_BYTES: u64 = 128 << 10;
 const FILL_DEPTH: u32 = 32;
-/// Length of a round, …
+/// Longest round.
 const ROUND: Duration = Duration::from_s(60);
-/// … which ends early after one part in this many of the capacity.
+/// A round also ends when the capacity divided by this is written.
 const ROUND_PART: u64 = 4;
 /// Depth of the writes for a workload that only reads.
 const DEPTH: u32 = 32;

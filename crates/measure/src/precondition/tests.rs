@@ -18,7 +18,7 @@ fn preconditioning_fills_twice_then_runs_own_writes() {
     let mut device = Scripted::new(8, 1, 10);
     let result =
         preconditioned(&mut device, "random-write,size=8k,area=32MiB,requests=10,precondition=steady");
-    let done = result.precondition.as_ref().expect("it was asked for");
+    let done = result.precondition.as_ref().expect("it was requested");
     assert_eq!(done.sequential_bytes, 128 << 20);
     assert!(done.is_steady() && done.rounds.len() == 5, "every round is alike: {done:?}");
     assert_eq!(done.written_bytes, 5 * (16 << 20));
@@ -29,7 +29,7 @@ fn preconditioning_fills_twice_then_runs_own_writes() {
     assert!(rest.iter().all(|request| request.length_bytes == 8192 && request.offset_bytes < 32 << 20));
     assert_eq!(result.requests, 10);
     assert_eq!(result.counters.get("requests_taken"), Some(10), "only measured requests count");
-    let row = RunResult::from(&result).precondition.expect("it was asked for");
+    let row = RunResult::from(&result).precondition.expect("it was requested");
     assert!(row.steady && row.rounds_iops.len() == 5);
 }
 
@@ -47,7 +47,7 @@ fn unsteady_device_is_reported() {
     // A round of 512 writes makes it 5% slower, five rounds 20% and more.
     let mut device = Scripted::new(8, 1, 10).slowing(1.0001);
     let result = preconditioned(&mut device, "random-write,size=32k,requests=10,precondition=steady");
-    let done = result.precondition.as_ref().expect("it was asked for");
+    let done = result.precondition.as_ref().expect("it was requested");
     assert_eq!((done.rounds.len(), done.is_steady()), (25, false), "{:?}", done.window);
     let doubt = result.doubts().into_iter().find(|doubt| matches!(doubt, Doubt::NotSteady { .. }));
     assert!(matches!(doubt, Some(Doubt::NotSteady { rounds: 25, slope, .. }) if slope < -0.1), "{doubt:?}");

@@ -5,7 +5,7 @@ use crate::figures::distribution;
 use flashlane_result::replay::SliceRow;
 use flashlane_result::{Axis, Figure, Series};
 
-/// Returns the figures of a replay; none where no request was measured.
+/// Returns the figures of a replay; empty without measured requests.
 pub(super) fn of(replay: &Replay, slices: &[SliceRow]) -> Vec<Figure> {
     if replay.requests == 0 {
         return Vec::new();

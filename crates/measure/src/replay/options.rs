@@ -93,7 +93,7 @@ impl Default for ReplayOptions {
 }
 
 impl Pace {
-    /// A short, stable name for programs and command lines.
+    /// Returns a short, stable name for programs and command lines.
     pub fn name(self) -> &'static str {
         match self {
             Self::Open { .. } => "open",
@@ -120,7 +120,7 @@ impl Pace {
 }
 
 impl Beyond {
-    /// A short, stable name for programs and command lines.
+    /// Returns a short, stable name for programs and command lines.
     pub fn name(self) -> &'static str {
         match self {
             Self::Refuse => "refuse",
@@ -130,7 +130,7 @@ impl Beyond {
 }
 
 impl Unaligned {
-    /// A short, stable name for programs and command lines.
+    /// Returns a short, stable name for programs and command lines.
     pub fn name(self) -> &'static str {
         match self {
             Self::Widen => "widen",

@@ -400,7 +400,7 @@ fn result_is_complete_and_survives_json() {
     assert_eq!(serde_json::from_str::<ReplayResult>(&json).unwrap(), result);
 }
 
-/// As in a run.
+/// Flushes are counted as in a run.
 #[test]
 fn flushes_are_counted_only_as_flushes() {
     let flush = |at| Record { operation: Operation::Flush, length_bytes: 0, ..read(at, 0) };

@@ -127,7 +127,7 @@ fn correct_device_has_no_mismatches() {
     ] {
         let run = verified(Fault::None, text);
         assert_eq!(run.partial, None, "{text}");
-        let seen = run.verified.expect("it was asked for");
+        let seen = run.verified.expect("it was requested");
         assert_eq!((seen.mismatches, seen.checked_nothing()), (0, false), "{text}");
         assert!(seen.read_back_bytes > 0, "{text}: {seen:?}");
         assert_eq!(

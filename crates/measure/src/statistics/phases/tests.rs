@@ -18,7 +18,7 @@ fn series(n: usize, noise: f64, seed: u64, mut of: impl FnMut(usize, &mut Random
     (0..n).map(&mut one).collect()
 }
 
-/// A start-up, then `dear` expensive I/Os at the beginning of each period.
+/// A start-up, then `expensive_count` expensive I/Os at the beginning of each period.
 fn two_phases(
     n: usize,
     startup: usize,
@@ -149,7 +149,7 @@ fn random_walk_rarely_has_a_start_up() {
 fn phases_are_found_despite_drift_and_outliers() {
     let drifting = series(40_000, 0.1, 5, |i, random| {
         let base = if i >= 3_000 && i % 300 < 20 { 3.0 * CHEAP } else { CHEAP };
-        // One in five hundred takes up to a second, whatever it does.
+        // One in five hundred takes up to a second.
         let outlier = if random.chance(0.002) { 1e9 * random.unit() } else { 0.0 };
         base * (1.0 + i as f64 / 200_000.0) + outlier
     });
