@@ -50,7 +50,7 @@ fn body(data: &[u8]) {
     change(&mut device, data);
     match Blocks::open(device, BlockOptions::default()) {
         Ok(blocks) => exercise(blocks),
-        Err(error) => assert!(error.to_string().contains(' '), "{error:?} does not say what is wrong"),
+        Err(error) => assert!(error.to_string().contains(' '), "{error:?} gives no reason"),
     }
 }
 

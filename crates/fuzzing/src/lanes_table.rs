@@ -45,11 +45,11 @@ fn body(data: &[u8]) {
     // The checked open also reads the headers of erased units.
     match Lanes::open_checked(device.clone()) {
         Ok(lanes) => exercise(lanes),
-        Err(error) => assert!(error.to_string().contains(' '), "{error:?} does not say what is wrong"),
+        Err(error) => assert!(error.to_string().contains(' '), "{error:?} gives no reason"),
     }
     match Lanes::open(device) {
         Ok(lanes) => exercise(lanes),
-        Err(error) => assert!(error.to_string().contains(' '), "{error:?} does not say what is wrong"),
+        Err(error) => assert!(error.to_string().contains(' '), "{error:?} gives no reason"),
     }
 }
 

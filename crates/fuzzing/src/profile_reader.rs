@@ -81,10 +81,7 @@ fn body(data: &[u8]) {
 
 fn check_message(error: &ConfigError) {
     let message = error.to_string();
-    assert!(
-        message.contains("fuzzed.toml") && !error.reason.is_empty(),
-        "{message} does not say what is wrong"
-    );
+    assert!(message.contains("fuzzed.toml") && !error.reason.is_empty(), "{message} gives no reason");
 }
 
 fn exercise(config: &DriveConfig) {

@@ -171,7 +171,7 @@ mod tests {
         for part in ["Sweep: sim:x", "FAILED", "    too small", "Of these measured"] {
             assert!(text.contains(part), "{part}\n{text}");
         }
-        assert!(!text.contains("ampl"), "a column that nobody has is left out\n{text}");
+        assert!(!text.contains("ampl"), "a column without values is omitted\n{text}");
         let csv = csv(result());
         assert!(
             csv.starts_with("buffer.size,status,mean_ns,p50_ns,p99_ns,reason\r\n1MiB,measured,250000.0,"),

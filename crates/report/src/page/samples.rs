@@ -21,7 +21,7 @@ pub(super) fn render(samples: &SampleRuns, packed: &Packed, at: usize) -> String
             <p class=\"state\" role=\"status\"></p>\n\
             <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Response times in view\">\
             <table class=\"numbers\"></table></div>\n<div class=\"halves\">\
-            <div class=\"part\"><h3>Distribution of what is in view</h3><div class=\"plot histogram\" tabindex=\"0\" role=\"group\" \
+            <div class=\"part\"><h3>Distribution in view</h3><div class=\"plot histogram\" tabindex=\"0\" role=\"group\" \
             aria-label=\"Distribution of the response times in view\"></div></div>\
             <div class=\"part\"><h3>How many took longer</h3><div class=\"plot tail\" tabindex=\"0\" role=\"group\" \
             aria-label=\"Share of the requests in view that took longer\"></div></div></div>\n";

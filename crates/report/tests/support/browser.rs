@@ -126,7 +126,7 @@ impl Browser {
     }
 
     /// Waits until an expression is true.
-    #[allow(clippy::disallowed_methods, reason = "the browser has a clock of its own")]
+    #[allow(clippy::disallowed_methods, reason = "the browser uses real time")]
     pub fn until(&mut self, expression: &str) {
         for _ in 0..CHECKS {
             // A loading page may not have the elements yet.

@@ -76,6 +76,6 @@ function drawing(model, plan, frame, clip) {
 
 // Returns the axis' name, with the unit unless the ticks contain it (KiB).
 function name(axis, ticks) {
-  const told = axis.bytes && ticks.some((tick) => tick.label.endsWith("B"));
-  return axis.unit && !told ? `${axis.label} (${axis.unit})` : axis.label;
+  const unitInTicks = axis.bytes && ticks.some((tick) => tick.label.endsWith("B"));
+  return axis.unit && !unitInTicks ? `${axis.label} (${axis.unit})` : axis.label;
 }
