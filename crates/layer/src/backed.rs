@@ -14,9 +14,10 @@
 //! patterns.
 
 use crate::chunks::Chunks;
-use crate::entry::{Capabilities, Entry, Plan, Prepared, Stack, StateChange, StateRequest};
+use crate::entry::{Capabilities, Entry, Plan, Prepared, Stack, StateChange};
+use crate::error::LayerError;
 use crate::label::label;
-use crate::options::LayerError;
+use crate::state::StateRequest;
 use crate::undo::Undo;
 use flashlane_base::{Instant, Random, Seed};
 use flashlane_device::{

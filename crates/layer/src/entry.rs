@@ -4,7 +4,9 @@
 //! nothing; [`Prepared::finish`] makes the layer, after writing its state where the layer stores one on the device.
 //! Between the two a caller can refuse the change.
 
-use crate::options::{LayerError, OptionHelp, Options};
+use crate::error::LayerError;
+use crate::options::{OptionHelp, Options};
+use crate::state::{StateRequest, StateSettings};
 use flashlane_base::Seed;
 use flashlane_device::{DataDevice, Device, Profile};
 use std::fmt;
@@ -76,48 +78,6 @@ impl Stack {
             Self::Data(device) => device,
         }
     }
-}
-
-/// Selects the damaged records of a stored state that a repair writes again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repair {
-    /// Records whose locations hold no foreign data.
-    Ours,
-    /// All records. Foreign data in their locations is lost.
-    Overwrite,
-}
-
-/// Selects whether a new state is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Never: the existing state is used.
-    Never,
-    /// Where the device below has no state.
-    IfAbsent,
-    /// Always: all data on the device below is lost.
-    Always,
-}
-
-/// A caller's request for the stored state of layers. A setting in the spec takes precedence.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StateRequest {
-    /// Whether to write a new state. Default: only on a simulated device without one, which has nothing to lose.
-    pub format: Option<Format>,
-    /// Whether and how to repair an existing state.
-    pub repair: Option<Repair>,
-    /// Whether to treat an erased unit as written where it begins with foreign data.
-    pub check_erased: bool,
-}
-
-/// The settings of a layer that concern its stored state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StateSettings {
-    /// Whether to write a new state, where given.
-    pub format: Option<Format>,
-    /// Whether and how to repair the state, where given.
-    pub repair: Option<Repair>,
-    /// Whether the settings give the shape of a new state.
-    pub has_shape: bool,
 }
 
 /// The parsed and checked settings of a layer.

@@ -13,9 +13,10 @@ mod tests;
 
 pub use faults::{Fault, Faults, Rate};
 
-use crate::entry::{Capabilities, Entry, Plan, Prepared, Stack, StateChange, StateRequest};
+use crate::entry::{Capabilities, Entry, Plan, Prepared, Stack, StateChange};
+use crate::error::LayerError;
 use crate::label::label;
-use crate::options::LayerError;
+use crate::state::StateRequest;
 use faults::KINDS;
 use flashlane_base::{Duration, Instant, Random, Seed};
 use flashlane_device::{

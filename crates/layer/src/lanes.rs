@@ -16,36 +16,42 @@
 //! Every write is durable when it completes, requested or not. A request below uses the caller's buffer: no data is
 //! copied. The layout on the device is in `docs/layout.md`.
 
+mod blocking;
+mod constants;
 mod disk;
 mod divide;
-mod error;
+pub(crate) mod error;
+mod flaw;
 mod heads;
 mod layout;
 mod open;
 mod ours;
 mod recover;
+mod recovered;
 mod search;
-mod settings;
+pub(crate) mod settings;
 mod table;
 #[cfg(test)]
 mod tests;
 
-pub use crate::entry::Repair;
-pub use disk::{Flaw, OLDEST_VERSION, Record, Superblock, VERSION, seal};
+pub use crate::state::Repair;
+pub use constants::{OLDEST_VERSION, RECORDS, SECTOR_BYTES, UNITS_MAX, VERSION};
+pub use disk::{Record, Superblock, seal};
 pub use error::LanesError;
-pub use layout::{RECORDS, SECTOR_BYTES, Shape, UNITS_MAX};
+pub use flaw::Flaw;
+pub use layout::Shape;
 pub use open::Damage;
-pub(crate) use settings::ENTRY;
 
 use crate::label::label;
+use blocking::Blocking;
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{
     AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request,
     RequestId, SubmitError, Unit, UnitState, Units,
 };
 use layout::Layout;
-use open::{Driven, Opened};
-use recover::Search;
+use open::Opened;
+use recover::RecoverOptions;
 use std::collections::{BTreeMap, BTreeSet};
 use table::Table;
 
@@ -135,7 +141,7 @@ impl<D: DataDevice> Lanes<D> {
     ///
     /// The caller guarantees that no request is in flight on `below`.
     pub fn open(below: D) -> Result<Self, LanesError> {
-        Self::open_if(below, Repair::Ours, false, Search::default(), |_| Ok(()))
+        Self::open_if(below, Repair::Ours, false, RecoverOptions::default(), |_| Ok(()))
     }
 
     /// Opens the lanes of a device whose foreign data [`Lanes::repair`] may overwrite, depending on `repair`. Nothing
@@ -144,7 +150,7 @@ impl<D: DataDevice> Lanes<D> {
     /// # Errors
     /// [`LanesError`]: there are no lanes, or they cannot be used.
     pub fn open_to_repair(below: D, repair: Repair) -> Result<Self, LanesError> {
-        Self::open_if(below, repair, false, Search::default(), |_| Ok(()))
+        Self::open_if(below, repair, false, RecoverOptions::default(), |_| Ok(()))
     }
 
     /// Opens the lanes as [`Lanes::open`] does. A unit that the table has as erased, but that begins with foreign data,
@@ -154,7 +160,7 @@ impl<D: DataDevice> Lanes<D> {
     /// # Errors
     /// As [`Lanes::open`].
     pub fn open_checked(below: D) -> Result<Self, LanesError> {
-        Self::open_if(below, Repair::Ours, true, Search::default(), |_| Ok(()))
+        Self::open_if(below, Repair::Ours, true, RecoverOptions::default(), |_| Ok(()))
     }
 
     /// Opens the lanes, unless `accept` refuses their shape.
@@ -162,15 +168,15 @@ impl<D: DataDevice> Lanes<D> {
         mut below: D,
         repair: Repair,
         checks_erased: bool,
-        search: Search,
+        recovery: RecoverOptions,
         accept: impl FnOnce(&Shape) -> Result<(), LanesError>,
     ) -> Result<Self, LanesError> {
         let mut next = 0;
-        let mut driven = Driven { device: &mut below, next: &mut next };
-        let mut opened = open::superblock(&mut driven, accept)
-            .or_else(|error| recover::lanes(&mut driven, search, error))?;
-        let (records, found) = open::table(&mut driven, &mut opened)?;
-        let foreign_heads = foreign_units(&mut driven, &mut opened, &records, checks_erased)?;
+        let mut blocking = Blocking { device: &mut below, next: &mut next };
+        let mut opened = open::superblock(&mut blocking, accept)
+            .or_else(|error| recover::lanes(&mut blocking, recovery, error))?;
+        let (records, found) = open::table(&mut blocking, &mut opened)?;
+        let foreign_heads = foreign_units(&mut blocking, &mut opened, &records, checks_erased)?;
         if repair == Repair::Ours && !below.profile().read_only {
             opened.check_writable(&below.profile().name)?;
         }
@@ -227,9 +233,9 @@ impl<D: DataDevice> Lanes<D> {
             self.write_sectors();
         }
         self.ready.append(&mut out);
-        let mut driven = Driven { device: &mut self.below, next: &mut self.next };
-        let mut opened = open::superblock(&mut driven, |_| Ok(()))?;
-        open::table(&mut driven, &mut opened)?;
+        let mut blocking = Blocking { device: &mut self.below, next: &mut self.next };
+        let mut opened = open::superblock(&mut blocking, |_| Ok(()))?;
+        open::table(&mut blocking, &mut opened)?;
         self.is_recovered = false;
         self.damage = Damage { foreign_units: self.foreign_units(), ..opened.damage };
         match opened.damage == Damage::default() {
@@ -243,7 +249,7 @@ impl<D: DataDevice> Lanes<D> {
     /// # Errors
     /// [`LanesError`]: the shape is not possible, and nothing was written; or a request failed.
     pub fn format(mut below: D, shape: Shape, seed: Seed) -> Result<Self, LanesError> {
-        divide::format(&mut Driven { device: &mut below, next: &mut 0 }, shape, seed)?;
+        divide::format(&mut Blocking { device: &mut below, next: &mut 0 }, shape, seed)?;
         Self::open(below)
     }
 
@@ -529,7 +535,7 @@ fn units(profile: &Profile, layout: &Layout, records: &[Record], foreign: &BTree
 
 /// Returns the units with foreign data, where they are to be checked, and counts them in `opened`.
 fn foreign_units<D: DataDevice>(
-    driven: &mut Driven<'_, D>,
+    blocking: &mut Blocking<'_, D>,
     opened: &mut Opened,
     records: &[Record],
     checks_erased: bool,
@@ -537,7 +543,7 @@ fn foreign_units<D: DataDevice>(
     if !checks_erased {
         return Ok(BTreeSet::new());
     }
-    let found = heads::foreign(driven, &opened.layout, records)?;
+    let found = heads::foreign(blocking, &opened.layout, records)?;
     opened.damage.foreign_units = found.len() as u64;
     Ok(found)
 }
@@ -622,11 +628,11 @@ impl<D: DataDevice> Device for Lanes<D> {
         });
         self.ready.extend(lost);
         (self.in_flight, self.is_background_writing) = (0, false);
-        let mut driven = Driven { device: &mut self.below, next: &mut self.next };
-        let found = open::superblock(&mut driven, |_| Ok(()))
-            .and_then(|mut opened| open::table(&mut driven, &mut opened).map(|found| (opened, found)))
+        let mut blocking = Blocking { device: &mut self.below, next: &mut self.next };
+        let found = open::superblock(&mut blocking, |_| Ok(()))
+            .and_then(|mut opened| open::table(&mut blocking, &mut opened).map(|found| (opened, found)))
             .and_then(|(mut opened, (records, found))| {
-                let foreign = foreign_units(&mut driven, &mut opened, &records, self.checks_erased)?;
+                let foreign = foreign_units(&mut blocking, &mut opened, &records, self.checks_erased)?;
                 Ok((opened, records, found, foreign))
             });
         match found {

@@ -8,18 +8,20 @@
 mod backed;
 mod chunks;
 mod entry;
+mod error;
 pub mod faulty;
 mod label;
 pub mod lanes;
 mod options;
 mod registry;
+mod state;
 mod undo;
 
 pub use backed::Backed;
-pub use entry::{
-    Capabilities, Entry, Format, Layer, Prepared, Repair, Stack, StateChange, StateRequest, StateSettings,
-};
+pub use entry::{Capabilities, Entry, Layer, Prepared, Stack, StateChange};
+pub use error::LayerError;
 pub use faulty::{Fault, Faults, Faulty, Rate};
 pub use lanes::{Lanes, LanesError};
-pub use options::{LayerError, OptionHelp};
+pub use options::OptionHelp;
 pub use registry::{LAYERS, keeping_bytes, layer};
+pub use state::{Format, Repair, StateRequest, StateSettings};

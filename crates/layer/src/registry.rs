@@ -1,11 +1,12 @@
 //! The registry of layers, by name.
 
 use crate::entry::{Entry, Layer};
-use crate::options::{LayerError, Options};
+use crate::error::LayerError;
+use crate::options::Options;
 use crate::{backed, faulty, lanes};
 
 /// Every layer.
-pub const LAYERS: &[&Entry] = &[&backed::ENTRY, &faulty::ENTRY, &lanes::ENTRY];
+pub const LAYERS: &[&Entry] = &[&backed::ENTRY, &faulty::ENTRY, &lanes::settings::ENTRY];
 
 /// Reads the settings of the layer called `name`.
 ///

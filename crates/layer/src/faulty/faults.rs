@@ -1,6 +1,7 @@
 //! The kinds of faults and their rates, as plain data.
 
-use crate::options::{LayerError, OptionHelp, Options};
+use crate::error::LayerError;
+use crate::options::{OptionHelp, Options};
 use flashlane_base::units::{parse_count, parse_duration, parse_share, typed_duration};
 use flashlane_base::{Duration, Random};
 use flashlane_device::Operation;

@@ -3,18 +3,14 @@
 //! A block of [`SECTOR_BYTES`] ends in the CRC-32C of the bytes before. The magic, version and checksum of a superblock
 //! have the same location in all versions, so that a newer superblock differs from a damaged one.
 
-use super::layout::{Layout, RECORDS, SECTOR_BYTES, Shape};
+use super::constants::{OLDEST_VERSION, RECORDS, SECTOR_BYTES, VERSION};
+use super::error::LanesError;
+use super::flaw::Flaw;
+use super::layout::{Layout, Shape};
 use flashlane_device::UnitState;
 
 /// First bytes of a superblock.
 const MAGIC: &[u8; 16] = b"flashlane lanes\0";
-
-/// The version that formatting writes. Since version 2 the table's slots lie at both ends of the device; since version
-/// 3 formatting clears the head of each unit.
-pub const VERSION: u32 = 3;
-
-/// The oldest version supported; it keeps its layout when written. Both slots of the table lie at the beginning.
-pub const OLDEST_VERSION: u32 = 1;
 
 /// Length of a block before its checksum.
 const SEALED: usize = SECTOR_BYTES as usize - 4;
@@ -45,26 +41,6 @@ pub(super) fn u64_at(block: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(block[at..at + 8].try_into().expect("eight bytes"))
 }
 
-/// Why a block cannot be used as a superblock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Flaw {
-    /// It does not begin with the magic.
-    #[error("is none of ours")]
-    Foreign,
-    /// Its checksum is wrong.
-    #[error("is damaged")]
-    Damaged,
-    /// Its checksum is right, but its fields are not possible.
-    #[error("makes no sense")]
-    Nonsense,
-    /// The device cannot read it.
-    #[error("cannot be read")]
-    Unreadable,
-    /// It has a later version.
-    #[error("is of version {0}")]
-    Newer(u32),
-}
-
 /// The shape of a device's lanes, and the length of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Superblock {
@@ -80,6 +56,11 @@ pub struct Superblock {
 }
 
 impl Superblock {
+    /// Returns the layout of the device.
+    pub(super) fn layout(&self) -> Result<Layout, LanesError> {
+        Layout::of_version(self.version, self.shape, self.device_bytes)
+    }
+
     /// Encodes the block.
     pub fn encode(&self) -> Vec<u8> {
         let mut block = vec![0; SECTOR_BYTES as usize];
@@ -124,7 +105,7 @@ impl Superblock {
         let id = block[56..72].try_into().expect("sixteen bytes");
         // A written superblock had a valid layout.
         let found = Self { version, id, shape, device_bytes };
-        let sound = device_bytes.is_multiple_of(SECTOR_BYTES) && Layout::of(&found).is_ok();
+        let sound = device_bytes.is_multiple_of(SECTOR_BYTES) && found.layout().is_ok();
         if sound { Ok(found) } else { Err(Flaw::Nonsense) }
     }
 }

@@ -1,10 +1,12 @@
 //! Formats a device with lanes: all data on it is lost.
 
-use super::disk::{Record, Superblock, TableSector, VERSION};
+use super::blocking::{Blocking, PORTION_BYTES};
+use super::constants::{SECTOR_BYTES, VERSION};
+use super::disk::{Record, Superblock, TableSector};
 use super::error::LanesError;
 use super::heads;
-use super::layout::{Layout, SECTOR_BYTES, Shape};
-use super::open::{Driven, PORTION_BYTES, check_below, first_superblock};
+use super::layout::{Layout, Shape};
+use super::open::{check_below, first_superblock};
 use flashlane_base::Seed;
 use flashlane_device::{Buffer, DataDevice, Profile};
 
@@ -19,12 +21,12 @@ pub(super) fn planned(below: &Profile, shape: Shape) -> Result<Layout, LanesErro
 /// Formats a device: first the table, then the heads of the units, and the superblock at the beginning last, so that an
 /// interrupted format leaves either no lanes or all of them.
 pub(super) fn format<D: DataDevice>(
-    driven: &mut Driven<'_, D>,
+    blocking: &mut Blocking<'_, D>,
     shape: Shape,
     seed: Seed,
 ) -> Result<(), LanesError> {
     const ACTION: &str = "write the table of units";
-    let layout = planned(driven.device.profile(), shape)?;
+    let layout = planned(blocking.device.profile(), shape)?;
     let mut random = seed.derive("id of lanes").source();
     let mut id = [0; 16];
     id[..8].copy_from_slice(&random.bits().to_le_bytes());
@@ -32,10 +34,10 @@ pub(super) fn format<D: DataDevice>(
     let superblock = Superblock { version: VERSION, id, shape, device_bytes: layout.device_bytes };
     // First clear a copy at an earlier end, while its location is known. It would be found again while the old table
     // remains, or where the new table has the old id.
-    let earlier = first_superblock(driven)?.filter(|old| old.device_bytes < layout.device_bytes);
+    let earlier = first_superblock(blocking)?.filter(|old| old.device_bytes < layout.device_bytes);
     let earlier = earlier.map(|old| old.device_bytes - SECTOR_BYTES);
     for at in earlier.into_iter().chain([0, layout.last_superblock()]) {
-        driven.write("clear the superblock of the lanes", at, Buffer::zeroed(SECTOR_BYTES as usize))?;
+        blocking.write("clear the superblock of the lanes", at, Buffer::zeroed(SECTOR_BYTES as usize))?;
     }
     let portion = PORTION_BYTES / SECTOR_BYTES;
     for slot in [0, 1] {
@@ -47,13 +49,13 @@ pub(super) fn format<D: DataDevice>(
                 let records = vec![Record::NEW; layout.records_of(sector) as usize];
                 TableSector { sector, sequence: 1, records: &records }.encode(&id, block);
             }
-            driven.write(ACTION, layout.slot(first, slot), blocks)?;
+            blocking.write(ACTION, layout.slot(first, slot), blocks)?;
         }
     }
-    heads::clear(driven, &layout)?;
+    heads::clear(blocking, &layout)?;
     for at in [layout.last_superblock(), 0] {
         let block = Buffer::from_slice(&superblock.encode());
-        driven.write("write the superblock of the lanes", at, block)?;
+        blocking.write("write the superblock of the lanes", at, block)?;
     }
     Ok(())
 }

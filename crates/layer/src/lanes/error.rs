@@ -1,7 +1,7 @@
 //! Why a device was not formatted with lanes, or its lanes not opened. Nothing was changed.
 
-use super::disk::{Flaw, OLDEST_VERSION, VERSION};
-use super::layout::UNITS_MAX;
+use super::constants::{OLDEST_VERSION, UNITS_MAX, VERSION};
+use super::flaw::Flaw;
 use flashlane_base::units::exact_bytes;
 use flashlane_device::{Failure, SubmitError};
 
@@ -170,7 +170,7 @@ pub enum LanesError {
     },
     /// The lanes have another shape than requested.
     #[error(
-        "'{device}' has lanes with {key}={found}, not {asked}; leave the setting out to use them as they are, or add \
+        "'{device}' has lanes with {key}={found}, not {requested}; leave the setting out to use them as they are, or add \
          'format=yes' to divide the device anew: all that is on it is lost"
     )]
     OtherShape {
@@ -179,7 +179,7 @@ pub enum LanesError {
         /// The setting that differs.
         key: &'static str,
         /// The requested value.
-        asked: String,
+        requested: String,
         /// The value of the lanes.
         found: String,
     },

@@ -6,10 +6,11 @@
 //! address, as the block layer does, a head is zeros, ones (discarded), or such a beginning. Anything else was written
 //! around the lanes. Foreign data outside the heads is not detected.
 
+use super::blocking::Blocking;
+use super::constants::SECTOR_BYTES;
 use super::disk::Record;
 use super::error::LanesError;
-use super::layout::{Layout, SECTOR_BYTES};
-use super::open::Driven;
+use super::layout::Layout;
 use super::ours;
 use flashlane_base::Instant;
 use flashlane_device::{Buffer, Completion, DataDevice, Failure, Operation, Request, RequestId, UnitState};
@@ -19,9 +20,12 @@ use std::collections::{BTreeMap, BTreeSet};
 const DEPTH: u32 = 64;
 
 /// Clears the head of every unit.
-pub(super) fn clear<D: DataDevice>(driven: &mut Driven<'_, D>, layout: &Layout) -> Result<(), LanesError> {
+pub(super) fn clear<D: DataDevice>(
+    blocking: &mut Blocking<'_, D>,
+    layout: &Layout,
+) -> Result<(), LanesError> {
     const ACTION: &str = "clear the beginnings of the units";
-    each(driven, ACTION, layout, Operation::Write, 0..layout.units(), |_, outcome, _| {
+    each(blocking, ACTION, layout, Operation::Write, 0..layout.units(), |_, outcome, _| {
         outcome.map_err(|failure| LanesError::Failed { action: ACTION, failure })
     })
 }
@@ -29,7 +33,7 @@ pub(super) fn clear<D: DataDevice>(driven: &mut Driven<'_, D>, layout: &Layout) 
 /// Returns the units that the table has as erased or torn, but that begin with foreign data. Unreadable heads count as
 /// ours.
 pub(super) fn foreign<D: DataDevice>(
-    driven: &mut Driven<'_, D>,
+    blocking: &mut Blocking<'_, D>,
     layout: &Layout,
     records: &[Record],
 ) -> Result<BTreeSet<u64>, LanesError> {
@@ -42,7 +46,7 @@ pub(super) fn foreign<D: DataDevice>(
     let units: Vec<u64> =
         (0_u64..).zip(records).filter(|(_, record)| is_known(record)).map(|(n, _)| n).collect();
     let mut foreign = BTreeSet::new();
-    each(driven, ACTION, layout, Operation::Read, units.into_iter(), |number, outcome, head| {
+    each(blocking, ACTION, layout, Operation::Read, units.into_iter(), |number, outcome, head| {
         match outcome {
             Err(Failure::DeviceLost) => {
                 return Err(LanesError::Failed { action: ACTION, failure: Failure::DeviceLost });
@@ -62,12 +66,12 @@ pub(super) fn foreign<D: DataDevice>(
 
 /// Calls `visit` with the head of every unit; `None` where the device cannot read it.
 pub(super) fn read_all<D: DataDevice>(
-    driven: &mut Driven<'_, D>,
+    blocking: &mut Blocking<'_, D>,
     layout: &Layout,
     mut visit: impl FnMut(u64, Option<&[u8]>),
 ) -> Result<(), LanesError> {
     const ACTION: &str = "read the beginnings of the units";
-    each(driven, ACTION, layout, Operation::Read, 0..layout.units(), |number, outcome, head| {
+    each(blocking, ACTION, layout, Operation::Read, 0..layout.units(), |number, outcome, head| {
         if outcome == Err(Failure::DeviceLost) {
             return Err(LanesError::Failed { action: ACTION, failure: Failure::DeviceLost });
         }
@@ -78,14 +82,14 @@ pub(super) fn read_all<D: DataDevice>(
 
 /// Reads or zeroes the heads of `units`, several at once, and calls `ended` with each outcome.
 fn each<D: DataDevice>(
-    driven: &mut Driven<'_, D>,
+    blocking: &mut Blocking<'_, D>,
     action: &'static str,
     layout: &Layout,
     operation: Operation,
     mut units: impl Iterator<Item = u64>,
     mut ended: impl FnMut(u64, Result<(), Failure>, &[u8]) -> Result<(), LanesError>,
 ) -> Result<(), LanesError> {
-    let depth = driven.device.profile().depth.min(DEPTH) as usize;
+    let depth = blocking.device.profile().depth.min(DEPTH) as usize;
     let mut in_flight: BTreeMap<RequestId, u64> = BTreeMap::new();
     let (mut spare, mut out): (Vec<Buffer>, Vec<Completion>) = (Vec::new(), Vec::new());
     let mut result = Ok(());
@@ -94,12 +98,12 @@ fn each<D: DataDevice>(
             && in_flight.len() < depth
             && let Some(number) = units.next()
         {
-            let id = RequestId(*driven.next);
-            *driven.next += 1;
+            let id = RequestId(*blocking.next);
+            *blocking.next += 1;
             let request = Request { operation, ..Request::read(id.0, layout.head(number), SECTOR_BYTES) };
             let request = if operation == Operation::Write { request.durable() } else { request };
             let buffer = spare.pop().unwrap_or_else(|| Buffer::zeroed(SECTOR_BYTES as usize));
-            match driven.device.submit_with(request, buffer) {
+            match blocking.device.submit_with(request, buffer) {
                 Ok(()) => drop(in_flight.insert(id, number)),
                 Err((error, _)) => result = Err(LanesError::Refused { action, error }),
             }
@@ -107,10 +111,10 @@ fn each<D: DataDevice>(
         if in_flight.is_empty() {
             return result;
         }
-        driven.device.reap(Instant::FAR, &mut out);
+        blocking.device.reap(Instant::FAR, &mut out);
         for completion in out.drain(..) {
             let Some(number) = in_flight.remove(&completion.id) else { continue };
-            let buffer = driven.device.take_buffer(completion.id);
+            let buffer = blocking.device.take_buffer(completion.id);
             let bytes = buffer.as_ref().map_or(&[][..], Buffer::as_slice);
             let answer = ended(number, completion.outcome, bytes);
             result = result.and(answer);

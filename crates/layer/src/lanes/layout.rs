@@ -10,19 +10,10 @@
 //! Unit `i` of lane `l` is unit number `i * lanes + l` of the device, in the table and on the medium: writes to the
 //! lanes in turn write the medium in order, and change records in one sector.
 
-use super::disk::{Superblock, VERSION};
+use super::constants::{RECORDS, SECTOR_BYTES, UNITS_MAX, VERSION};
 use super::error::LanesError;
 use flashlane_base::units::exact_bytes;
 use flashlane_device::{Profile, Request};
-
-/// Length of a superblock and of a sector of the table, each written at once.
-pub const SECTOR_BYTES: u64 = 4096;
-
-/// Number of records in a sector of the table.
-pub const RECORDS: u64 = 253;
-
-/// Largest number of units kept in memory. 128 TiB have this number of 8 MiB.
-pub const UNITS_MAX: u64 = 1 << 24;
 
 /// The shape of the lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,12 +111,8 @@ impl Layout {
         Self::of_version(VERSION, shape, device_bytes)
     }
 
-    /// Returns the layout of a formatted device.
-    pub fn of(superblock: &Superblock) -> Result<Self, LanesError> {
-        Self::of_version(superblock.version, superblock.shape, superblock.device_bytes)
-    }
-
-    fn of_version(version: u32, shape: Shape, device_bytes: u64) -> Result<Self, LanesError> {
+    /// Returns the layout of a device formatted with `version`.
+    pub fn of_version(version: u32, shape: Shape, device_bytes: u64) -> Result<Self, LanesError> {
         shape.check()?;
         let device_bytes = device_bytes / SECTOR_BYTES * SECTOR_BYTES;
         let with = |units_per_lane| Self { version, shape, device_bytes, units_per_lane };

@@ -4,16 +4,18 @@
 //! erase that the lanes accept). A device on which foreign data has replaced a record (`ours`), or whose superblock no
 //! sector of the table confirms, opens only read-only, so that nothing on it is overwritten.
 
-use super::disk::{Flaw, Record, Superblock, decode_table};
+use super::blocking::{Blocking, PORTION_BYTES};
+use super::constants::SECTOR_BYTES;
+use super::disk::{Record, Superblock, decode_table};
 use super::error::LanesError;
-use super::layout::{Layout, SECTOR_BYTES, Shape};
+use super::flaw::Flaw;
+use super::layout::{Layout, Shape};
 use super::ours;
-use super::recover::Recovered;
+use super::recovered::Recovered;
 use super::search::{self, CopySearch};
 use super::table::Found;
-use flashlane_base::Instant;
 use flashlane_base::units::exact_bytes;
-use flashlane_device::{Buffer, Completion, DataDevice, Failure, Profile, Request, RequestId};
+use flashlane_device::{Buffer, DataDevice, Profile};
 
 /// Checks that a device can be formatted with lanes.
 pub(super) fn check_below(below: &Profile) -> Result<(), LanesError> {
@@ -35,70 +37,6 @@ pub(super) fn check_below(below: &Profile) -> Result<(), LanesError> {
         return refuse("it takes one request at a time, and the table of units needs a second".into());
     }
     Ok(())
-}
-
-/// Length of the longest transfer.
-pub(super) const PORTION_BYTES: u64 = 1 << 20;
-
-/// A device used with one blocking request at a time. Requests get ids from `next` on.
-pub(super) struct Driven<'a, D> {
-    pub device: &'a mut D,
-    pub next: &'a mut u64,
-}
-
-impl<D: DataDevice> Driven<'_, D> {
-    fn run(&mut self, action: &'static str, request: Request, buffer: Buffer) -> Result<Buffer, LanesError> {
-        let id = RequestId(*self.next);
-        *self.next += 1;
-        let refused = |(error, _)| LanesError::Refused { action, error };
-        self.device.submit_with(Request { id, ..request }, buffer).map_err(refused)?;
-        let mut out: Vec<Completion> = Vec::new();
-        while out.is_empty() {
-            self.device.reap(Instant::FAR, &mut out);
-        }
-        let buffer = self.device.take_buffer(id);
-        out[0].outcome.map_err(|failure| LanesError::Failed { action, failure })?;
-        Ok(buffer.expect("a completed request gives its buffer back"))
-    }
-
-    /// Reads a range; `None` where the device cannot read it, but still exists.
-    fn read(&mut self, action: &'static str, at: u64, length: u64) -> Result<Option<Buffer>, LanesError> {
-        match self.run(action, Request::read(0, at, length), Buffer::zeroed(length as usize)) {
-            Err(LanesError::Failed { failure, .. }) if failure != Failure::DeviceLost => Ok(None),
-            result => result.map(Some),
-        }
-    }
-
-    /// Reads consecutive sectors; `None` for those that cannot be read.
-    pub(super) fn read_sectors(
-        &mut self,
-        action: &'static str,
-        at: u64,
-        count: u64,
-    ) -> Result<Vec<Option<Vec<u8>>>, LanesError> {
-        if let Some(all) = self.read(action, at, count * SECTOR_BYTES)? {
-            return Ok(all
-                .as_slice()
-                .chunks(SECTOR_BYTES as usize)
-                .map(|sector| Some(sector.to_vec()))
-                .collect());
-        }
-        // Read the sectors one by one, so that an unreadable one does not affect the others.
-        let one = |nth| {
-            let sector = self.read(action, at + nth * SECTOR_BYTES, SECTOR_BYTES)?;
-            Ok(sector.map(|sector| sector.as_slice().to_vec()))
-        };
-        (0..count).map(one).collect()
-    }
-
-    pub(super) fn write(
-        &mut self,
-        action: &'static str,
-        at: u64,
-        buffer: Buffer,
-    ) -> Result<Buffer, LanesError> {
-        self.run(action, Request::write(0, at, buffer.len() as u64).durable(), buffer)
-    }
 }
 
 /// Damage to the records of the lanes on the device.
@@ -166,11 +104,11 @@ impl Opened {
 
     /// Opens the lanes of a superblock that has no copy on the device.
     pub fn without_superblock<D: DataDevice>(
-        driven: &mut Driven<'_, D>,
+        blocking: &mut Blocking<'_, D>,
         superblock: Superblock,
     ) -> Result<Self, LanesError> {
-        let layout = Layout::of(&superblock)?;
-        let places = [superblock_at(driven, 0)?, superblock_at(driven, layout.last_superblock())?];
+        let layout = superblock.layout()?;
+        let places = [superblock_at(blocking, 0)?, superblock_at(blocking, layout.last_superblock())?];
         Ok(Self::new(superblock, layout, places))
     }
 
@@ -217,32 +155,35 @@ struct SuperblockCopy {
     found: Result<Superblock, Flaw>,
 }
 
-fn superblock_at<D: DataDevice>(driven: &mut Driven<'_, D>, at: u64) -> Result<SuperblockCopy, LanesError> {
-    let bytes = driven.read("read the superblock of the lanes", at, SECTOR_BYTES)?;
+fn superblock_at<D: DataDevice>(
+    blocking: &mut Blocking<'_, D>,
+    at: u64,
+) -> Result<SuperblockCopy, LanesError> {
+    let bytes = blocking.read("read the superblock of the lanes", at, SECTOR_BYTES)?;
     let found = bytes.as_ref().map_or(Err(Flaw::Unreadable), |block| Superblock::decode(block.as_slice()));
     Ok(SuperblockCopy { at, bytes, found })
 }
 
 /// Returns the superblock at the beginning, where it is sound.
 pub(super) fn first_superblock<D: DataDevice>(
-    driven: &mut Driven<'_, D>,
+    blocking: &mut Blocking<'_, D>,
 ) -> Result<Option<Superblock>, LanesError> {
-    Ok(superblock_at(driven, 0)?.found.ok())
+    Ok(superblock_at(blocking, 0)?.found.ok())
 }
 
 /// Finds the superblock, and the damage to its two copies. Nothing is written.
 pub(super) fn superblock<D: DataDevice>(
-    driven: &mut Driven<'_, D>,
+    blocking: &mut Blocking<'_, D>,
     accept: impl FnOnce(&Shape) -> Result<(), LanesError>,
 ) -> Result<Opened, LanesError> {
-    let below = driven.device.profile().clone();
+    let below = blocking.device.profile().clone();
     check_below(&below)?;
     let device = || below.name.clone();
     let device_bytes = below.capacity_bytes / SECTOR_BYTES * SECTOR_BYTES;
     if device_bytes < 2 * SECTOR_BYTES {
         return Err(LanesError::TooSmall { device_bytes, needed_bytes: 2 * SECTOR_BYTES });
     }
-    let first = superblock_at(driven, 0)?;
+    let first = superblock_at(blocking, 0)?;
     // The copy lies at the end that the device had when it was formatted.
     let recorded = first.found.map_or(device_bytes, |found| found.device_bytes);
     if recorded > device_bytes {
@@ -252,7 +193,7 @@ pub(super) fn superblock<D: DataDevice>(
             found_bytes: device_bytes,
         });
     }
-    let mut last = superblock_at(driven, recorded - SECTOR_BYTES)?;
+    let mut last = superblock_at(blocking, recorded - SECTOR_BYTES)?;
     // A copy that records another end than its own location belongs to another device.
     if last.found.is_ok_and(|found| found.device_bytes != recorded) {
         last.found = Err(Flaw::Nonsense);
@@ -261,14 +202,14 @@ pub(super) fn superblock<D: DataDevice>(
     // So does a copy left by a longer device that was shortened, formatted again and extended.
     if is_flawed(first.found)
         && let Ok(found) = last.found
-        && search::table_id(driven, device_bytes)?.is_some_and(|id| id != found.id)
+        && search::table_id(blocking, device_bytes)?.is_some_and(|id| id != found.id)
     {
         last.found = Err(Flaw::Nonsense);
     }
     let mut has_table = false;
     if is_flawed(first.found) && is_flawed(last.found) {
-        match search::copy(driven, device_bytes)? {
-            CopySearch::Copy(found) => last = superblock_at(driven, found.device_bytes - SECTOR_BYTES)?,
+        match search::copy(blocking, device_bytes)? {
+            CopySearch::Copy(found) => last = superblock_at(blocking, found.device_bytes - SECTOR_BYTES)?,
             CopySearch::TableOnly => has_table = true,
             CopySearch::Nothing => {}
         }
@@ -292,13 +233,13 @@ pub(super) fn superblock<D: DataDevice>(
     };
     superblock.shape.fits(&below)?;
     accept(&superblock.shape)?;
-    let layout = Layout::of(&superblock)?;
+    let layout = superblock.layout()?;
     Ok(Opened::new(superblock, layout, [first, last]))
 }
 
 /// Reads the table: a record for each unit, and the condition of each sector. Nothing is written.
 pub(super) fn table<D: DataDevice>(
-    driven: &mut Driven<'_, D>,
+    blocking: &mut Blocking<'_, D>,
     opened: &mut Opened,
 ) -> Result<(Vec<Record>, Vec<Found>), LanesError> {
     const ACTION: &str = "read the table of units";
@@ -308,8 +249,8 @@ pub(super) fn table<D: DataDevice>(
     let portion = PORTION_BYTES / SECTOR_BYTES;
     for first in (0..layout.sectors()).step_by(portion as usize) {
         let count = portion.min(layout.sectors() - first);
-        let slots_0 = driven.read_sectors(ACTION, layout.slot(first, 0), count)?;
-        let slots_1 = driven.read_sectors(ACTION, layout.slot(first, 1), count)?;
+        let slots_0 = blocking.read_sectors(ACTION, layout.slot(first, 0), count)?;
+        let slots_1 = blocking.read_sectors(ACTION, layout.slot(first, 1), count)?;
         for ((slot_0, slot_1), sector) in slots_0.iter().zip(&slots_1).zip(first..) {
             let of = layout.records_of(sector);
             let blocks = [slot_0, slot_1].map(|block| block.as_deref());

@@ -11,8 +11,8 @@
 //! number, the state and erases of each unit within the changes of one write, and the checksum. So no text, archive or
 //! file system is mistaken for a record, wherever it begins or ends.
 
+use super::constants::SECTOR_BYTES;
 use super::disk::{RECORD_BYTES, RECORDS_AT, Record, Superblock, u32_at, u64_at};
-use super::layout::SECTOR_BYTES;
 use flashlane_device::UNIT_MAGIC;
 
 /// Smallest length that devices write atomically.
@@ -149,7 +149,8 @@ impl Slot<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::disk::{TableSector, VERSION};
+    use super::super::constants::VERSION;
+    use super::super::disk::TableSector;
     use super::super::layout::Shape;
     use super::*;
     use flashlane_device::UnitState;

@@ -1,7 +1,7 @@
 //! Recovers lanes whose superblocks are both lost, as after a partition table was written to both ends of the device,
 //! from the blocks on them.
 //!
-//! The block layer begins each unit with [`UNIT_MAGIC`] and the unit's address (`heads`); its headers also hold the id
+//! The block layer begins each unit with [`UNIT_MAGIC`](flashlane_device::UNIT_MAGIC) and the unit's address (`heads`); its headers also hold the id
 //! of the formatting, the unit's erases and, in a copy of its superblock, the shape (`docs/layout.md`). Where a shape
 //! is given, and every such head lies where that shape puts it, the lanes are opened read-only with that shape; only a
 //! repair that may overwrite foreign data writes. The remaining sectors of the table are used. Records of lost sectors
@@ -11,14 +11,16 @@
 //!
 //! Without a given shape, a quick search detects blocks, and their shape where it finds a superblock of the blocks.
 
-use super::disk::{Record, Superblock, VERSION, table_sector, u32_at, u64_at};
+use super::blocking::{Blocking, PORTION_BYTES};
+use super::constants::{SECTOR_BYTES, VERSION};
+use super::disk::{Superblock, table_sector};
 use super::error::LanesError;
 use super::heads;
-use super::layout::{Layout, SECTOR_BYTES, Shape};
-use super::open::{Driven, Opened, PORTION_BYTES};
+use super::layout::{Layout, Shape};
+use super::open::Opened;
 use super::ours::is_empty;
-use super::table::Found;
-use flashlane_device::{DataDevice, UNIT_MAGIC};
+use super::recovered::{Head, Header, Recovered};
+use flashlane_device::DataDevice;
 use std::collections::BTreeMap;
 
 /// Length of the range at the beginning whose sectors are all searched for a head where the shape is unknown; after it,
@@ -26,56 +28,9 @@ use std::collections::BTreeMap;
 const NEAR_BYTES: u64 = 2 << 20;
 const FAR_LOOKS: u64 = 254;
 
-/// The content of a unit's head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Head {
-    /// Zeros or ones: not written since the erase.
-    Empty,
-    /// The header of a block, or of a superblock of blocks.
-    Written(Header),
-    /// Foreign data, or unreadable.
-    Unknown,
-}
-
-/// The fields of a block's header that locate it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Header {
-    format: [u8; 16],
-    lane: u32,
-    unit: u64,
-    /// Number of the unit's erases; `None` where it was not counted.
-    erases: Option<u32>,
-    /// Lanes, units per lane, bytes of a unit and of a read unit, in a superblock of blocks.
-    shape: Option<(u32, u64, u64, u64)>,
-}
-
-impl Header {
-    fn decode(bytes: &[u8]) -> Option<Self> {
-        const SUPERBLOCK: u32 = 2;
-        if !bytes.starts_with(&UNIT_MAGIC) || !matches!(u32_at(bytes, 12), 1 | SUPERBLOCK) {
-            return None;
-        }
-        let shape = || (u32_at(bytes, 56), u32_at(bytes, 60).into(), u64_at(bytes, 64), u64_at(bytes, 72));
-        Some(Self {
-            format: bytes[16..32].try_into().expect("sixteen bytes"),
-            lane: u32_at(bytes, 40),
-            unit: u32_at(bytes, 44).into(),
-            erases: Some(u32_at(bytes, 48)).filter(|&erases| erases != u32::MAX),
-            shape: (u32_at(bytes, 12) == SUPERBLOCK).then(shape),
-        })
-    }
-}
-
-/// The heads of the units of lanes without a superblock.
-pub(super) struct Recovered {
-    heads: BTreeMap<u64, Head>,
-    /// The most frequent formatting.
-    format: [u8; 16],
-}
-
 /// Options of the recovery of lanes without a superblock.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Search {
+pub(super) struct RecoverOptions {
     /// The shape of the lanes, where it is given.
     pub shape: Option<Shape>,
     /// Whether to search for blocks where the lanes cannot be opened.
@@ -84,8 +39,8 @@ pub(super) struct Search {
 
 /// After `error` found no superblock, opens the lanes in the given shape, or reports the blocks found.
 pub(super) fn lanes<D: DataDevice>(
-    driven: &mut Driven<'_, D>,
-    search: Search,
+    blocking: &mut Blocking<'_, D>,
+    options: RecoverOptions,
     error: LanesError,
 ) -> Result<Opened, LanesError> {
     let is_lost = matches!(
@@ -95,30 +50,33 @@ pub(super) fn lanes<D: DataDevice>(
     if !is_lost {
         return Err(error);
     }
-    if let Some(shape) = search.shape
-        && let Some(opened) = in_shape(driven, shape)?
+    if let Some(shape) = options.shape
+        && let Some(opened) = in_shape(blocking, shape)?
     {
         return Ok(opened);
     }
-    if search.looks_for_blocks
-        && let Some(shape) = blocks(driven)?
+    if options.looks_for_blocks
+        && let Some(shape) = blocks(blocking)?
     {
-        let device = driven.device.profile().name.clone();
+        let device = blocking.device.profile().name.clone();
         return Err(LanesError::OnlyBlocks { device, shape: shape.map(|shape| shape.settings()) });
     }
     Err(error)
 }
 
 /// Returns the lanes in this shape, where the heads of the units, or the rest of the table, confirm it.
-fn in_shape<D: DataDevice>(driven: &mut Driven<'_, D>, shape: Shape) -> Result<Option<Opened>, LanesError> {
-    let below = driven.device.profile().clone();
+fn in_shape<D: DataDevice>(
+    blocking: &mut Blocking<'_, D>,
+    shape: Shape,
+) -> Result<Option<Opened>, LanesError> {
+    let below = blocking.device.profile().clone();
     let device_bytes = below.capacity_bytes / SECTOR_BYTES * SECTOR_BYTES;
     if shape.fits(&below).is_err() {
         return Ok(None);
     }
     let Ok(layout) = Layout::new(shape, device_bytes) else { return Ok(None) };
     let mut found = BTreeMap::new();
-    heads::read_all(driven, &layout, |number, bytes| {
+    heads::read_all(blocking, &layout, |number, bytes| {
         let head = match bytes {
             None => Head::Unknown,
             Some(bytes) if is_empty(bytes) => Head::Empty,
@@ -140,7 +98,7 @@ fn in_shape<D: DataDevice>(driven: &mut Driven<'_, D>, shape: Shape) -> Result<O
     if headers().count() == 0 || !headers().all(is_of_shape) {
         return Ok(None);
     }
-    let id = table_id(driven, &layout)?;
+    let id = table_id(blocking, &layout)?;
     // The head of the first unit has the same location in many shapes.
     if id.is_none() && headers().count() == 1 && headers().all(|(_, header)| header.shape.is_none()) {
         return Ok(None);
@@ -152,21 +110,21 @@ fn in_shape<D: DataDevice>(driven: &mut Driven<'_, D>, shape: Shape) -> Result<O
     let (format, _) = formats.into_iter().max_by_key(|(_, units)| *units).expect("there is a header");
     // The id separates these lanes from others on the device, and the formatting exists only in these.
     let superblock = Superblock { version: VERSION, id: id.unwrap_or(format), shape, device_bytes };
-    let mut opened = Opened::without_superblock(driven, superblock)?;
+    let mut opened = Opened::without_superblock(blocking, superblock)?;
     opened.recovered = Some(Recovered { heads: found, format });
     Ok(Some(opened))
 }
 
 /// Returns the id of the table, where a sector of it is left.
 fn table_id<D: DataDevice>(
-    driven: &mut Driven<'_, D>,
+    blocking: &mut Blocking<'_, D>,
     layout: &Layout,
 ) -> Result<Option<[u8; 16]>, LanesError> {
     for slot in [0, 1] {
         for first in (0..layout.sectors()).step_by((PORTION_BYTES / SECTOR_BYTES) as usize) {
             let count = (PORTION_BYTES / SECTOR_BYTES).min(layout.sectors() - first);
             let sectors =
-                driven.read_sectors("look for the table of units", layout.slot(first, slot), count)?;
+                blocking.read_sectors("look for the table of units", layout.slot(first, slot), count)?;
             for (block, number) in sectors.iter().zip(first..) {
                 if let Some((id, sector, written)) = block.as_deref().and_then(table_sector)
                     && (sector, written.len() as u64) == (number, layout.records_of(number))
@@ -179,34 +137,18 @@ fn table_id<D: DataDevice>(
     Ok(None)
 }
 
-impl Recovered {
-    /// Replaces the records of lost sectors in `found` by those of the heads.
-    pub fn fill(&self, layout: &Layout, records: &mut [Record], found: &[Found]) {
-        let is_lost = |number: u64| found[(number / super::RECORDS) as usize].unsound == [true; 2];
-        for (&number, head) in self.heads.iter().filter(|(number, _)| is_lost(**number)) {
-            records[number as usize] = match head {
-                Head::Empty => Record { erases: None, ..Record::NEW },
-                Head::Written(header) if header.format == self.format => {
-                    Record { erases: header.erases, ..Record::lost(&layout.shape) }
-                }
-                Head::Written(_) | Head::Unknown => Record::lost(&layout.shape),
-            };
-        }
-    }
-}
-
 /// Searches quickly for blocks and returns their shape where it finds a superblock of them: every sector near the
 /// beginning, and some at multiples of 1 MiB, where units of whole MiB begin.
-fn blocks<D: DataDevice>(driven: &mut Driven<'_, D>) -> Result<Option<Option<Shape>>, LanesError> {
+fn blocks<D: DataDevice>(blocking: &mut Blocking<'_, D>) -> Result<Option<Option<Shape>>, LanesError> {
     const ACTION: &str = "look for blocks";
-    let device_bytes = driven.device.profile().capacity_bytes / SECTOR_BYTES * SECTOR_BYTES;
+    let device_bytes = blocking.device.profile().capacity_bytes / SECTOR_BYTES * SECTOR_BYTES;
     let near = (0..NEAR_BYTES.min(device_bytes)).step_by(PORTION_BYTES as usize);
     let near = near.map(|at| (at, (device_bytes - at).min(PORTION_BYTES) / SECTOR_BYTES));
     let far = (0..FAR_LOOKS).map(|nth| (NEAR_BYTES + nth * PORTION_BYTES, 1));
     let far = far.take_while(|(at, _)| at + SECTOR_BYTES <= device_bytes);
     let mut seen = None;
     for (at, count) in near.chain(far) {
-        for block in driven.read_sectors(ACTION, at, count)?.into_iter().flatten() {
+        for block in blocking.read_sectors(ACTION, at, count)?.into_iter().flatten() {
             let Some(header) = Header::decode(&block) else { continue };
             if let Some((lanes, _, unit_bytes, read_unit_bytes)) = header.shape {
                 return Ok(Some(Some(Shape {

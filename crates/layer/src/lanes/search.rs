@@ -6,10 +6,10 @@
 //! the copy by its location and the table's id. If any unit was written whole, the search reads less than one unit per
 //! lane; at worst it reads the whole device.
 
+use super::blocking::{Blocking, PORTION_BYTES};
+use super::constants::{RECORDS, SECTOR_BYTES};
 use super::disk::{Superblock, table_sector};
 use super::error::LanesError;
-use super::layout::{RECORDS, SECTOR_BYTES};
-use super::open::{Driven, PORTION_BYTES};
 use flashlane_device::DataDevice;
 
 const ACTION: &str = "look for the table of units";
@@ -25,12 +25,12 @@ pub(super) enum CopySearch {
 
 /// Searches for the copy on a device of `device_bytes`, in whole sectors.
 pub(super) fn copy<D: DataDevice>(
-    driven: &mut Driven<'_, D>,
+    blocking: &mut Blocking<'_, D>,
     device_bytes: u64,
 ) -> Result<CopySearch, LanesError> {
-    let Some((id, end)) = table(driven, device_bytes)? else { return Ok(CopySearch::Nothing) };
+    let Some((id, end)) = table(blocking, device_bytes)? else { return Ok(CopySearch::Nothing) };
     let mut found = None;
-    each_sector(driven, "look for the superblock's copy", (end, device_bytes), |at, block| {
+    each_sector(blocking, "look for the superblock's copy", (end, device_bytes), |at, block| {
         let sound = Superblock::decode(block).ok();
         found = sound.filter(|copy| copy.id == id && copy.device_bytes == at + SECTOR_BYTES);
         found.is_none()
@@ -40,12 +40,12 @@ pub(super) fn copy<D: DataDevice>(
 
 /// Returns the id of the table of units, if there is one: that of the first block that looks like a table sector.
 pub(super) fn table_id<D: DataDevice>(
-    driven: &mut Driven<'_, D>,
+    blocking: &mut Blocking<'_, D>,
     device_bytes: u64,
 ) -> Result<Option<[u8; 16]>, LanesError> {
     let mut id = None;
     let to = device_bytes.min(SECTOR_BYTES + PORTION_BYTES);
-    each_sector(driven, ACTION, (SECTOR_BYTES, to), |_, block| {
+    each_sector(blocking, ACTION, (SECTOR_BYTES, to), |_, block| {
         id = table_sector(block).map(|(id, ..)| id);
         id.is_none()
     })?;
@@ -54,7 +54,7 @@ pub(super) fn table_id<D: DataDevice>(
 
 /// Returns the id of a table of units, and a lower bound of the end of the units that it has records of.
 fn table<D: DataDevice>(
-    driven: &mut Driven<'_, D>,
+    blocking: &mut Blocking<'_, D>,
     device_bytes: u64,
 ) -> Result<Option<([u8; 16], u64)>, LanesError> {
     let (mut known, mut units, mut unit_bytes) = (None, 0, SECTOR_BYTES);
@@ -63,7 +63,7 @@ fn table<D: DataDevice>(
     loop {
         let to = device_bytes.min(from + PORTION_BYTES);
         let mut seen = false;
-        each_sector(driven, ACTION, (from, to), |_, block| {
+        each_sector(blocking, ACTION, (from, to), |_, block| {
             if let Some((id, sector, written_bytes)) = table_sector(block)
                 && *known.get_or_insert(id) == id
             {
@@ -86,7 +86,7 @@ fn table<D: DataDevice>(
 
 /// Calls `visit` with each readable sector until it returns `false`.
 fn each_sector<D: DataDevice>(
-    driven: &mut Driven<'_, D>,
+    blocking: &mut Blocking<'_, D>,
     action: &'static str,
     (from, to): (u64, u64),
     mut visit: impl FnMut(u64, &[u8]) -> bool,
@@ -94,7 +94,7 @@ fn each_sector<D: DataDevice>(
     let mut at = from;
     while at < to {
         let count = (to - at).min(PORTION_BYTES) / SECTOR_BYTES;
-        for block in driven.read_sectors(action, at, count)? {
+        for block in blocking.read_sectors(action, at, count)? {
             if !block.is_none_or(|block| visit(at, &block)) {
                 return Ok(());
             }

@@ -1,15 +1,16 @@
 //! The settings of the layer, and their comparison with the lanes on the device.
 
+use super::blocking::Blocking;
 use super::divide;
 use super::error::LanesError;
 use super::layout::Shape;
-use super::open::{self, Driven};
-use super::recover::Search;
+use super::open;
+use super::recover::RecoverOptions;
 use super::{Lanes, NAME};
-use crate::entry::{
-    Capabilities, Entry, Format, Plan, Prepared, Repair, Stack, StateChange, StateRequest, StateSettings,
-};
-use crate::options::{LayerError, OptionHelp, Options};
+use crate::entry::{Capabilities, Entry, Plan, Prepared, Stack, StateChange};
+use crate::error::LayerError;
+use crate::options::{OptionHelp, Options};
+use crate::state::{Format, Repair, StateRequest, StateSettings};
 use flashlane_base::units::{exact_bytes, parse_bytes, parse_count};
 use flashlane_device::{DataDevice, Device};
 use std::sync::Arc;
@@ -69,8 +70,9 @@ impl Plan for Settings {
         let name = device.profile().name.clone();
         let accept = |found: &Shape| self.accepts(found, &name);
         let (repair, check_erased) = (settings.repair, settings.check_erased == Some(true));
-        let search = Search { shape: self.whole_shape(), looks_for_blocks: true };
-        let mut lanes = Lanes::open_if(device, repair.unwrap_or(Repair::Ours), check_erased, search, accept)?;
+        let recovery = RecoverOptions { shape: self.whole_shape(), looks_for_blocks: true };
+        let mut lanes =
+            Lanes::open_if(device, repair.unwrap_or(Repair::Ours), check_erased, recovery, accept)?;
         let change = match repair {
             Some(_) => StateChange::Repaired(lanes.profile().clone()),
             None => StateChange::None,
@@ -137,8 +139,8 @@ impl Settings {
             None if !device.profile().simulated => return false,
             Some(Format::IfAbsent) | None => {}
         }
-        let mut driven = Driven { device, next: &mut 0 };
-        let found = open::superblock(&mut driven, |_| Ok(()));
+        let mut blocking = Blocking { device, next: &mut 0 };
+        let found = open::superblock(&mut blocking, |_| Ok(()));
         matches!(found, Err(LanesError::NotFormatted { .. }))
     }
 
@@ -151,10 +153,10 @@ impl Settings {
             ("read-unit", self.read_unit_bytes, found.read_unit_bytes, &bytes),
             ("write-unit", self.write_unit_bytes, found.write_unit_bytes, &bytes),
         ];
-        for (key, asked, found, written) in written {
-            if let Some(asked) = asked.filter(|&asked| asked != found) {
-                let (asked, found) = (written(asked), written(found));
-                return Err(LanesError::OtherShape { device: device.into(), key, asked, found });
+        for (key, requested, found, written) in written {
+            if let Some(requested) = requested.filter(|&requested| requested != found) {
+                let (requested, found) = (written(requested), written(found));
+                return Err(LanesError::OtherShape { device: device.into(), key, requested, found });
             }
         }
         Ok(())

@@ -8,8 +8,9 @@
 //! write. Otherwise the next write, if torn too, could complete the remains of the first one and bring back changes
 //! that were never acknowledged.
 
+use super::constants::{RECORDS, SECTOR_BYTES};
 use super::disk::{Record, TableSector};
-use super::layout::{Layout, RECORDS, SECTOR_BYTES};
+use super::layout::Layout;
 use flashlane_device::Buffer;
 use std::collections::VecDeque;
 
@@ -174,8 +175,8 @@ impl<T> Table<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::layout::Shape;
     use super::*;
-    use crate::lanes::Shape;
     use flashlane_device::UnitState;
 
     fn table() -> Table<u32> {

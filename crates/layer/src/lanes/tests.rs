@@ -7,9 +7,10 @@ mod versions;
 
 use super::*;
 use crate::Backed;
-use crate::entry::{Format, Repair, Stack, StateChange, StateRequest};
-use crate::options::LayerError;
+use crate::entry::{Stack, StateChange};
+use crate::error::LayerError;
 use crate::registry::layer;
+use crate::state::{Format, StateRequest};
 use flashlane_base::Random;
 use flashlane_device::{NullDevice, Rule};
 use flashlane_device_testing::conformance;

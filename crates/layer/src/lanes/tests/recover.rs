@@ -40,8 +40,8 @@ fn used() -> Lanes<Memory> {
 }
 
 fn in_shape<D: DataDevice>(device: D, repair: Repair, shape: Option<Shape>) -> Result<Lanes<D>, LanesError> {
-    let search = Search { shape, looks_for_blocks: true };
-    Lanes::open_if(device, repair, true, search, |_| Ok(()))
+    let recovery = RecoverOptions { shape, looks_for_blocks: true };
+    Lanes::open_if(device, repair, true, recovery, |_| Ok(()))
 }
 
 #[test]

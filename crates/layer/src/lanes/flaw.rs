@@ -1,0 +1,21 @@
+//! Why a block cannot be used as a superblock.
+
+/// Why a block cannot be used as a superblock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Flaw {
+    /// It does not begin with the magic.
+    #[error("is none of ours")]
+    Foreign,
+    /// Its checksum is wrong.
+    #[error("is damaged")]
+    Damaged,
+    /// Its checksum is right, but its fields are not possible.
+    #[error("makes no sense")]
+    Nonsense,
+    /// The device cannot read it.
+    #[error("cannot be read")]
+    Unreadable,
+    /// It has a later version.
+    #[error("is of version {0}")]
+    Newer(u32),
+}
