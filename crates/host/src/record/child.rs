@@ -1,6 +1,6 @@
 //! The program whose requests are recorded.
 
-use super::RecordError;
+use super::error::RecordError;
 use std::ffi::OsString;
 use std::io;
 use std::process::{self, Command, ExitStatus};

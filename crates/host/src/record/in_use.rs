@@ -1,7 +1,7 @@
 //! Checks whether tracing is already in use. The machine has one tracer, and while that is the block tracer, it
 //! receives the requests of every traced device. All findings are reported at once, with the commands that end them.
 
-use super::RecordError;
+use super::error::RecordError;
 use super::settings::read;
 use super::tracefs::Tracefs;
 use super::undo::Undo;

@@ -1,6 +1,6 @@
 //! Kernel settings that a recording changes, and restores however it ends.
 
-use super::RecordError;
+use super::error::RecordError;
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! Spools the processors' streams during a recording into unnamed files, until they are merged.
 
-use super::RecordError;
+use super::error::RecordError;
 use super::settings::read;
 use super::tracefs::{Tracefs, lost};
 use std::fs::{File, OpenOptions};

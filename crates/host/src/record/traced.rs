@@ -1,6 +1,6 @@
 //! The traced block device, as sysfs shows it.
 
-use super::RecordError;
+use super::error::RecordError;
 use rustix::fs::FileType;
 use std::fs;
 use std::io;

@@ -4,7 +4,7 @@
 //! The tracer writes blktrace records into each `per_cpu/cpuN/trace_pipe` with the option `bin` on and `context-info`
 //! off. All processors must use one clock, because the streams are merged by time.
 
-use super::RecordError;
+use super::error::RecordError;
 use super::settings::{Settings, read, write};
 use super::traced::Traced;
 use super::undo::Undo;
