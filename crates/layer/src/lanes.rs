@@ -18,6 +18,7 @@
 
 mod blocking;
 mod constants;
+mod device;
 mod disk;
 mod divide;
 pub(crate) mod error;
@@ -26,8 +27,11 @@ mod heads;
 mod layout;
 mod open;
 mod ours;
+mod pending;
+mod records;
 mod recover;
 mod recovered;
+mod requests;
 mod search;
 pub(crate) mod settings;
 mod table;
@@ -45,35 +49,13 @@ pub use open::Damage;
 use crate::label::label;
 use blocking::Blocking;
 use flashlane_base::{Instant, Seed};
-use flashlane_device::{
-    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Operation, Profile, Request,
-    RequestId, SubmitError, Unit, UnitState, Units,
-};
+use flashlane_device::{Buffer, Completion, DataDevice, Lane, Profile, RequestId, UnitState, Units};
 use layout::Layout;
 use open::Opened;
+use pending::{Pending, Step};
 use recover::RecoverOptions;
 use std::collections::{BTreeMap, BTreeSet};
 use table::Table;
-
-/// A request in flight, and its outcome as far as known.
-#[derive(Clone, Copy)]
-struct Pending {
-    request: Request,
-    submitted: Instant,
-    outcome: Result<(), Failure>,
-}
-
-/// The purpose of a request below.
-enum Step {
-    /// The data of a read or a write, or a flush.
-    Bytes(Pending),
-    /// A sector of the table. A background write is one that no request waits for.
-    Sector { sector: u64, is_background: bool },
-    /// A damaged superblock.
-    Superblock,
-    /// Zeros over the head of a unit with foreign data, before its erase.
-    Head(Pending),
-}
 
 /// Lanes over a device that stores data.
 pub struct Lanes<D> {
@@ -269,192 +251,6 @@ impl<D: DataDevice> Lanes<D> {
         self.layout.overhead_bytes()
     }
 
-    /// Returns the device below, with the requests in flight there.
-    pub fn into_inner(self) -> D {
-        self.below
-    }
-
-    /// Checks a request before it is accepted.
-    fn check(&self, request: &Request) -> Result<(), SubmitError> {
-        if self.device_lost {
-            return Err(SubmitError::DeviceLost);
-        }
-        self.profile.check(request)?;
-        if request.operation == Operation::Trim {
-            return Err(SubmitError::Unsupported { operation: Operation::Trim });
-        }
-        self.units.admit(request).map_err(|rule| request.refused_by(rule))?;
-        if self.in_flight >= self.profile.depth {
-            return Err(SubmitError::Full { depth: self.profile.depth });
-        }
-        Ok(())
-    }
-
-    /// Accepts a request, with its buffer if it has one, or returns both.
-    fn accept(
-        &mut self,
-        request: Request,
-        buffer: Option<Buffer>,
-    ) -> Result<(), (SubmitError, Option<Buffer>)> {
-        if let Err(error) = self.check(&request) {
-            return Err((error, buffer));
-        }
-        let pending = Pending { request, submitted: self.below.now(), outcome: Ok(()) };
-        if request.operation == Operation::Erase && self.foreign_heads.contains(&self.layout.number(&request))
-        {
-            return self.clear_head(pending, buffer);
-        }
-        if request.operation == Operation::Erase {
-            self.may_write = true;
-            self.note_accepted(&request);
-            if let Some(buffer) = buffer {
-                self.done.insert(request.id, buffer);
-            }
-            self.record_erase(pending);
-            self.write_sectors();
-            return Ok(());
-        }
-        let id = RequestId(self.next);
-        let offset_bytes =
-            if request.operation == Operation::Flush { 0 } else { self.layout.offset_of(&request) };
-        let durable = request.operation == Operation::Write;
-        let below = Request { id, lane: Lane(0), offset_bytes, durable, ..request };
-        match buffer {
-            Some(buffer) => {
-                self.below.submit_with(below, buffer).map_err(|(error, buffer)| (error, Some(buffer)))?;
-            }
-            None => self.below.submit(below).map_err(|error| (error, None))?,
-        }
-        self.next += 1;
-        self.may_write |= durable;
-        self.note_accepted(&request);
-        self.steps.insert(id, Step::Bytes(pending));
-        Ok(())
-    }
-
-    fn record_erase(&mut self, pending: Pending) {
-        let number = self.layout.number(&pending.request);
-        let erases = self.table.record(number).erases.map_or(1, |erases| erases.saturating_add(1));
-        self.table.change(number, Record { state: UnitState::ERASED, erases: Some(erases) }, pending);
-    }
-
-    /// Begins the erase of a unit with foreign data by clearing its head, so that it is not found again.
-    fn clear_head(
-        &mut self,
-        pending: Pending,
-        buffer: Option<Buffer>,
-    ) -> Result<(), (SubmitError, Option<Buffer>)> {
-        let id = RequestId(self.next);
-        let at = self.layout.head(self.layout.number(&pending.request));
-        let write = Request::write(id.0, at, SECTOR_BYTES).durable();
-        if let Err((error, _)) = self.below.submit_with(write, Buffer::zeroed(SECTOR_BYTES as usize)) {
-            return Err((error, buffer));
-        }
-        self.next += 1;
-        self.may_write = true;
-        self.note_accepted(&pending.request);
-        if let Some(buffer) = buffer {
-            self.done.insert(pending.request.id, buffer);
-        }
-        self.steps.insert(id, Step::Head(pending));
-        Ok(())
-    }
-
-    fn note_accepted(&mut self, request: &Request) {
-        self.units.accepted(request);
-        self.done.remove(&request.id);
-        self.in_flight += 1;
-    }
-
-    /// Submits the sector writes that requests wait for, and one background write.
-    fn write_sectors(&mut self) {
-        while let Some(due) = self.table.next_due() {
-            self.write_sector(due, false);
-        }
-        if !self.may_write || self.is_background_writing || self.device_lost {
-            return;
-        }
-        if let Some(at) = self.superblocks.pop() {
-            self.write_superblock(at);
-        } else if let Some(due) = self.table.next_stale() {
-            self.is_background_writing = true;
-            self.write_sector(due, true);
-        }
-    }
-
-    fn write_superblock(&mut self, at: u64) {
-        let id = RequestId(self.next);
-        self.next += 1;
-        let write = Request::write(id.0, at, SECTOR_BYTES).durable();
-        match self.below.submit_with(write, Buffer::from_slice(&self.superblock.encode())) {
-            Ok(()) => {
-                self.is_background_writing = true;
-                self.steps.insert(id, Step::Superblock);
-            }
-            // The other superblock is sound.
-            Err((error, _)) => self.device_lost |= error == SubmitError::DeviceLost,
-        }
-    }
-
-    fn write_sector(&mut self, due: table::Due, is_background: bool) {
-        let id = RequestId(self.next);
-        self.next += 1;
-        let write = Request::write(id.0, due.offset_bytes, SECTOR_BYTES).durable();
-        match self.below.submit_with(write, due.buffer) {
-            Ok(()) => {
-                self.sectors_written += 1;
-                self.steps.insert(id, Step::Sector { sector: due.sector, is_background });
-            }
-            Err((error, buffer)) => {
-                assert!(
-                    !matches!(error, SubmitError::Full { .. }),
-                    "a request below is reserved for each request"
-                );
-                self.device_lost |= error == SubmitError::DeviceLost;
-                self.is_background_writing &= !is_background;
-                let (now, mut out) = (self.below.now(), std::mem::take(&mut self.ready));
-                self.sector_ended(due.sector, Err(Failure::DeviceLost), Some(buffer), now, &mut out);
-                self.ready = out;
-            }
-        }
-    }
-
-    fn sector_ended(
-        &mut self,
-        sector: u64,
-        outcome: Result<(), Failure>,
-        buffer: Option<Buffer>,
-        completed: Instant,
-        out: &mut Vec<Completion>,
-    ) {
-        let mut ended = std::mem::take(&mut self.ended);
-        self.table.ended(sector, outcome.is_ok(), buffer, &mut ended);
-        for pending in ended.drain(..) {
-            self.complete(Pending { outcome: pending.outcome.and(outcome), ..pending }, completed, out);
-        }
-        self.ended = ended;
-    }
-
-    /// Completes a request.
-    fn complete(&mut self, pending: Pending, completed: Instant, out: &mut Vec<Completion>) {
-        let Pending { request, submitted, outcome } = pending;
-        self.units.ended(&request, &outcome);
-        if outcome.is_err() && matches!(request.operation, Operation::Write | Operation::Erase) {
-            // The sector's next write stores the actual state instead of the one that this request set.
-            let record = self.record_of(&request);
-            self.table.set(self.layout.number(&request), record);
-        }
-        self.in_flight -= 1;
-        out.push(Completion { id: request.id, submitted, completed, outcome });
-    }
-
-    /// Returns the record of a request's unit, from the units in memory.
-    fn record_of(&self, request: &Request) -> Record {
-        let unit = self.units.get(request.lane, request.offset_bytes / self.layout.shape.unit_bytes);
-        let unit = unit.expect("an accepted request is on a unit");
-        Record { state: unit.state, erases: unit.erases }
-    }
-
     /// Counts the units that the table has as erased or torn, but that begin with foreign data.
     fn foreign_units(&self) -> u64 {
         let is_erased =
@@ -462,61 +258,9 @@ impl<D: DataDevice> Lanes<D> {
         self.foreign_heads.iter().filter(is_erased).count() as u64
     }
 
-    /// After a read of a unit's head, notes whether it is foreign data.
-    fn note_head(&mut self, request: &Request, outcome: Result<(), Failure>, buffer: Option<&Buffer>) {
-        let is_head = request.operation == Operation::Read
-            && request.offset_bytes.is_multiple_of(self.layout.shape.unit_bytes);
-        if !is_head || !self.checks_erased {
-            return;
-        }
-        let number = self.layout.number(request);
-        let (lane, unit) = self.layout.lane_and_unit(number);
-        let is_ours =
-            outcome.is_ok() && buffer.is_some_and(|head| ours::is_our_head(head.as_slice(), lane, unit));
-        if !is_ours {
-            self.foreign_heads.insert(number);
-        }
-    }
-
-    /// Processes a completion below.
-    fn process(&mut self, below: &Completion, out: &mut Vec<Completion>) {
-        let step = self.steps.remove(&below.id).expect("a completed request was in flight");
-        let buffer = self.below.take_buffer(below.id);
-        let pending = match step {
-            Step::Sector { sector, is_background } => {
-                self.is_background_writing &= !is_background;
-                return self.sector_ended(sector, below.outcome, buffer, below.completed, out);
-            }
-            Step::Superblock => {
-                self.is_background_writing = false;
-                return;
-            }
-            Step::Head(pending) if below.outcome.is_ok() => {
-                self.foreign_heads.remove(&self.layout.number(&pending.request));
-                return self.record_erase(pending);
-            }
-            Step::Head(pending) => {
-                return self.complete(Pending { outcome: below.outcome, ..pending }, below.completed, out);
-            }
-            Step::Bytes(pending) => Pending { outcome: below.outcome, ..pending },
-        };
-        let request = pending.request;
-        self.note_head(&request, pending.outcome, buffer.as_ref());
-        if let Some(buffer) = buffer {
-            self.done.insert(request.id, buffer);
-        }
-        if request.operation != Operation::Write {
-            return self.complete(pending, below.completed, out);
-        }
-        let record = self.record_of(&request);
-        let state = match (record.state, pending.outcome) {
-            (UnitState::Written { bytes }, Ok(())) => {
-                UnitState::Written { bytes: bytes + request.length_bytes }
-            }
-            (_, Err(Failure::BadUnit)) => UnitState::Bad,
-            _ => UnitState::Torn,
-        };
-        self.table.change(self.layout.number(&request), Record { state, ..record }, pending);
+    /// Returns the device below, with the requests in flight there.
+    pub fn into_inner(self) -> D {
+        self.below
     }
 }
 
@@ -546,118 +290,4 @@ fn foreign_units<D: DataDevice>(
     let found = heads::foreign(blocking, &opened.layout, records)?;
     opened.damage.foreign_units = found.len() as u64;
     Ok(found)
-}
-
-impl<D: DataDevice> Device for Lanes<D> {
-    fn profile(&self) -> &Profile {
-        &self.profile
-    }
-
-    fn now(&self) -> Instant {
-        self.below.now()
-    }
-
-    fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
-        self.accept(request, None).map_err(|(error, _)| error)
-    }
-
-    fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
-        let first = out.len();
-        out.append(&mut self.ready);
-        while out.len() == first {
-            if until == Instant::FAR && self.in_flight == 0 {
-                return;
-            }
-            let mut arrived = std::mem::take(&mut self.arrived);
-            self.below.reap(until, &mut arrived);
-            for below in arrived.drain(..) {
-                self.process(&below, out);
-            }
-            self.arrived = arrived;
-            self.write_sectors();
-            out.append(&mut self.ready);
-            if self.below.now() >= until {
-                return;
-            }
-        }
-    }
-
-    fn counters(&self) -> Counters {
-        let mut counters = self.below.counters();
-        counters.0.extend([
-            ("table_sectors_written", self.sectors_written),
-            ("table_sectors_damaged", self.damage.sectors),
-            ("table_sectors_lost", self.damage.lost_sectors),
-            ("superblocks_damaged", u64::from(self.damage.superblocks)),
-            ("records_overwritten", self.damage.foreign),
-            ("units_overwritten", self.foreign_units()),
-            ("lanes_recovered", u64::from(self.is_recovered)),
-        ]);
-        counters
-    }
-
-    fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
-        self.units.get(lane, index)
-    }
-
-    fn at_risk(&self) -> Option<Vec<AtRisk>> {
-        // Every completed write is durable below.
-        self.below.at_risk().map(|_| Vec::new())
-    }
-
-    /// Finds the lanes on the device again, as opening does; where that fails, they are lost.
-    fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
-        self.below.cut_power()?;
-        while !self.steps.is_empty() {
-            self.below.reap(Instant::FAR, &mut self.arrived);
-            for completion in self.arrived.drain(..) {
-                let buffer = self.below.take_buffer(completion.id);
-                if let Some(Step::Bytes(pending) | Step::Head(pending)) = self.steps.remove(&completion.id) {
-                    self.ended.push(pending);
-                    self.done.extend(buffer.map(|buffer| (pending.request.id, buffer)));
-                }
-            }
-        }
-        self.table.abandon(&mut self.ended);
-        let (completed, outcome) = (self.below.now(), Err(Failure::DeviceLost));
-        let lost = self.ended.drain(..).map(|pending| Completion {
-            id: pending.request.id,
-            submitted: pending.submitted,
-            completed,
-            outcome,
-        });
-        self.ready.extend(lost);
-        (self.in_flight, self.is_background_writing) = (0, false);
-        let mut blocking = Blocking { device: &mut self.below, next: &mut self.next };
-        let found = open::superblock(&mut blocking, |_| Ok(()))
-            .and_then(|mut opened| open::table(&mut blocking, &mut opened).map(|found| (opened, found)))
-            .and_then(|(mut opened, (records, found))| {
-                let foreign = foreign_units(&mut blocking, &mut opened, &records, self.checks_erased)?;
-                Ok((opened, records, found, foreign))
-            });
-        match found {
-            Ok((Opened { superblock, damage, superblocks, .. }, records, found, foreign))
-                if superblock == self.superblock =>
-            {
-                self.damage = damage;
-                (self.superblocks, self.may_write) = (superblocks, false);
-                self.units = units(&self.profile, &self.layout, &records, &foreign);
-                self.foreign_heads = foreign;
-                self.table = Table::new(self.layout, superblock.id, records, &found);
-            }
-            _ => self.device_lost = true,
-        }
-        Some(Vec::new())
-    }
-}
-
-impl<D: DataDevice> DataDevice for Lanes<D> {
-    fn submit_with(&mut self, request: Request, buffer: Buffer) -> Result<(), (SubmitError, Buffer)> {
-        let back = |(error, buffer): (_, Option<_>)| (error, buffer.expect("the caller's buffer"));
-        self.accept(request, Some(buffer)).map_err(back)
-    }
-
-    fn take_buffer(&mut self, id: RequestId) -> Option<Buffer> {
-        self.done.remove(&id)
-    }
 }

@@ -12,7 +12,7 @@ use crate::error::LayerError;
 use crate::registry::layer;
 use crate::state::{Format, StateRequest};
 use flashlane_base::Random;
-use flashlane_device::{NullDevice, Rule};
+use flashlane_device::{Completion, Device, NullDevice, Operation, Request, Rule, SubmitError, Unit};
 use flashlane_device_testing::conformance;
 use proptest::prelude::*;
 

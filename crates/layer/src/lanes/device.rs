@@ -1,0 +1,126 @@
+//! The device interface of the lanes.
+
+use super::blocking::Blocking;
+use super::open::Opened;
+use super::pending::Step;
+use super::table::Table;
+use super::{Lanes, foreign_units, open, units};
+use flashlane_base::Instant;
+use flashlane_device::{
+    AtRisk, Buffer, Completion, Counters, DataDevice, Device, Failure, Lane, Profile, Request, RequestId,
+    SubmitError, Unit,
+};
+
+impl<D: DataDevice> Device for Lanes<D> {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    fn now(&self) -> Instant {
+        self.below.now()
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), SubmitError> {
+        self.accept(request, None).map_err(|(error, _)| error)
+    }
+
+    fn reap(&mut self, until: Instant, out: &mut Vec<Completion>) {
+        let first = out.len();
+        out.append(&mut self.ready);
+        while out.len() == first {
+            if until == Instant::FAR && self.in_flight == 0 {
+                return;
+            }
+            let mut arrived = std::mem::take(&mut self.arrived);
+            self.below.reap(until, &mut arrived);
+            for below in arrived.drain(..) {
+                self.process(&below, out);
+            }
+            self.arrived = arrived;
+            self.write_sectors();
+            out.append(&mut self.ready);
+            if self.below.now() >= until {
+                return;
+            }
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        let mut counters = self.below.counters();
+        counters.0.extend([
+            ("table_sectors_written", self.sectors_written),
+            ("table_sectors_damaged", self.damage.sectors),
+            ("table_sectors_lost", self.damage.lost_sectors),
+            ("superblocks_damaged", u64::from(self.damage.superblocks)),
+            ("records_overwritten", self.damage.foreign),
+            ("units_overwritten", self.foreign_units()),
+            ("lanes_recovered", u64::from(self.is_recovered)),
+        ]);
+        counters
+    }
+
+    fn unit(&self, lane: Lane, index: u64) -> Option<Unit> {
+        self.units.get(lane, index)
+    }
+
+    fn at_risk(&self) -> Option<Vec<AtRisk>> {
+        // Every completed write is durable below.
+        self.below.at_risk().map(|_| Vec::new())
+    }
+
+    /// Finds the lanes on the device again, as opening does; where that fails, they are lost.
+    fn cut_power(&mut self) -> Option<Vec<AtRisk>> {
+        self.below.cut_power()?;
+        while !self.steps.is_empty() {
+            self.below.reap(Instant::FAR, &mut self.arrived);
+            for completion in self.arrived.drain(..) {
+                let buffer = self.below.take_buffer(completion.id);
+                if let Some(Step::Bytes(pending) | Step::Head(pending)) = self.steps.remove(&completion.id) {
+                    self.ended.push(pending);
+                    self.done.extend(buffer.map(|buffer| (pending.request.id, buffer)));
+                }
+            }
+        }
+        self.table.abandon(&mut self.ended);
+        let (completed, outcome) = (self.below.now(), Err(Failure::DeviceLost));
+        let lost = self.ended.drain(..).map(|pending| Completion {
+            id: pending.request.id,
+            submitted: pending.submitted,
+            completed,
+            outcome,
+        });
+        self.ready.extend(lost);
+        (self.in_flight, self.is_background_writing) = (0, false);
+        let mut blocking = Blocking { device: &mut self.below, next: &mut self.next };
+        let found = open::superblock(&mut blocking, |_| Ok(()))
+            .and_then(|mut opened| open::table(&mut blocking, &mut opened).map(|found| (opened, found)))
+            .and_then(|(mut opened, (records, found))| {
+                let foreign = foreign_units(&mut blocking, &mut opened, &records, self.checks_erased)?;
+                Ok((opened, records, found, foreign))
+            });
+        match found {
+            Ok((Opened { superblock, damage, superblocks, .. }, records, found, foreign))
+                if superblock == self.superblock =>
+            {
+                self.damage = damage;
+                (self.superblocks, self.may_write) = (superblocks, false);
+                self.units = units(&self.profile, &self.layout, &records, &foreign);
+                self.foreign_heads = foreign;
+                self.table = Table::new(self.layout, superblock.id, records, &found);
+            }
+            _ => self.device_lost = true,
+        }
+        Some(Vec::new())
+    }
+}
+
+impl<D: DataDevice> DataDevice for Lanes<D> {
+    fn submit_with(&mut self, request: Request, buffer: Buffer) -> Result<(), (SubmitError, Buffer)> {
+        let back = |(error, buffer): (_, Option<_>)| (error, buffer.expect("the caller's buffer"));
+        self.accept(request, Some(buffer)).map_err(back)
+    }
+
+    fn take_buffer(&mut self, id: RequestId) -> Option<Buffer> {
+        self.done.remove(&id)
+    }
+}

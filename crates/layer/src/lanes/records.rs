@@ -1,0 +1,79 @@
+//! Writes of the records: table sectors, and damaged superblocks.
+
+use super::Lanes;
+use super::constants::SECTOR_BYTES;
+use super::pending::{Pending, Step};
+use super::table::Due;
+use flashlane_base::Instant;
+use flashlane_device::{Buffer, Completion, DataDevice, Failure, Request, RequestId, SubmitError};
+
+impl<D: DataDevice> Lanes<D> {
+    /// Submits the sector writes that requests wait for, and one background write.
+    pub(super) fn write_sectors(&mut self) {
+        while let Some(due) = self.table.next_due() {
+            self.write_sector(due, false);
+        }
+        if !self.may_write || self.is_background_writing || self.device_lost {
+            return;
+        }
+        if let Some(at) = self.superblocks.pop() {
+            self.write_superblock(at);
+        } else if let Some(due) = self.table.next_stale() {
+            self.is_background_writing = true;
+            self.write_sector(due, true);
+        }
+    }
+
+    fn write_superblock(&mut self, at: u64) {
+        let id = RequestId(self.next);
+        self.next += 1;
+        let write = Request::write(id.0, at, SECTOR_BYTES).durable();
+        match self.below.submit_with(write, Buffer::from_slice(&self.superblock.encode())) {
+            Ok(()) => {
+                self.is_background_writing = true;
+                self.steps.insert(id, Step::Superblock);
+            }
+            // The other superblock is sound.
+            Err((error, _)) => self.device_lost |= error == SubmitError::DeviceLost,
+        }
+    }
+
+    fn write_sector(&mut self, due: Due, is_background: bool) {
+        let id = RequestId(self.next);
+        self.next += 1;
+        let write = Request::write(id.0, due.offset_bytes, SECTOR_BYTES).durable();
+        match self.below.submit_with(write, due.buffer) {
+            Ok(()) => {
+                self.sectors_written += 1;
+                self.steps.insert(id, Step::Sector { sector: due.sector, is_background });
+            }
+            Err((error, buffer)) => {
+                assert!(
+                    !matches!(error, SubmitError::Full { .. }),
+                    "a request below is reserved for each request"
+                );
+                self.device_lost |= error == SubmitError::DeviceLost;
+                self.is_background_writing &= !is_background;
+                let (now, mut out) = (self.below.now(), std::mem::take(&mut self.ready));
+                self.sector_ended(due.sector, Err(Failure::DeviceLost), Some(buffer), now, &mut out);
+                self.ready = out;
+            }
+        }
+    }
+
+    pub(super) fn sector_ended(
+        &mut self,
+        sector: u64,
+        outcome: Result<(), Failure>,
+        buffer: Option<Buffer>,
+        completed: Instant,
+        out: &mut Vec<Completion>,
+    ) {
+        let mut ended = std::mem::take(&mut self.ended);
+        self.table.ended(sector, outcome.is_ok(), buffer, &mut ended);
+        for pending in ended.drain(..) {
+            self.complete(Pending { outcome: pending.outcome.and(outcome), ..pending }, completed, out);
+        }
+        self.ended = ended;
+    }
+}

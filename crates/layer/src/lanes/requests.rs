@@ -1,0 +1,181 @@
+//! Requests to the lanes: checks, the requests below that carry them out, and completions.
+
+use super::constants::SECTOR_BYTES;
+use super::disk::Record;
+use super::pending::{Pending, Step};
+use super::{Lanes, ours};
+use flashlane_base::Instant;
+use flashlane_device::{
+    Buffer, Completion, DataDevice, Failure, Lane, Operation, Request, RequestId, SubmitError, UnitState,
+};
+
+impl<D: DataDevice> Lanes<D> {
+    /// Checks a request before it is accepted.
+    fn check(&self, request: &Request) -> Result<(), SubmitError> {
+        if self.device_lost {
+            return Err(SubmitError::DeviceLost);
+        }
+        self.profile.check(request)?;
+        if request.operation == Operation::Trim {
+            return Err(SubmitError::Unsupported { operation: Operation::Trim });
+        }
+        self.units.admit(request).map_err(|rule| request.refused_by(rule))?;
+        if self.in_flight >= self.profile.depth {
+            return Err(SubmitError::Full { depth: self.profile.depth });
+        }
+        Ok(())
+    }
+
+    /// Accepts a request, with its buffer if it has one, or returns both.
+    pub(super) fn accept(
+        &mut self,
+        request: Request,
+        buffer: Option<Buffer>,
+    ) -> Result<(), (SubmitError, Option<Buffer>)> {
+        if let Err(error) = self.check(&request) {
+            return Err((error, buffer));
+        }
+        let pending = Pending { request, submitted: self.below.now(), outcome: Ok(()) };
+        if request.operation == Operation::Erase && self.foreign_heads.contains(&self.layout.number(&request))
+        {
+            return self.clear_head(pending, buffer);
+        }
+        if request.operation == Operation::Erase {
+            self.may_write = true;
+            self.note_accepted(&request);
+            if let Some(buffer) = buffer {
+                self.done.insert(request.id, buffer);
+            }
+            self.record_erase(pending);
+            self.write_sectors();
+            return Ok(());
+        }
+        let id = RequestId(self.next);
+        let offset_bytes =
+            if request.operation == Operation::Flush { 0 } else { self.layout.offset_of(&request) };
+        let durable = request.operation == Operation::Write;
+        let below = Request { id, lane: Lane(0), offset_bytes, durable, ..request };
+        match buffer {
+            Some(buffer) => {
+                self.below.submit_with(below, buffer).map_err(|(error, buffer)| (error, Some(buffer)))?;
+            }
+            None => self.below.submit(below).map_err(|error| (error, None))?,
+        }
+        self.next += 1;
+        self.may_write |= durable;
+        self.note_accepted(&request);
+        self.steps.insert(id, Step::Bytes(pending));
+        Ok(())
+    }
+
+    fn record_erase(&mut self, pending: Pending) {
+        let number = self.layout.number(&pending.request);
+        let erases = self.table.record(number).erases.map_or(1, |erases| erases.saturating_add(1));
+        self.table.change(number, Record { state: UnitState::ERASED, erases: Some(erases) }, pending);
+    }
+
+    /// Begins the erase of a unit with foreign data by clearing its head, so that it is not found again.
+    fn clear_head(
+        &mut self,
+        pending: Pending,
+        buffer: Option<Buffer>,
+    ) -> Result<(), (SubmitError, Option<Buffer>)> {
+        let id = RequestId(self.next);
+        let at = self.layout.head(self.layout.number(&pending.request));
+        let write = Request::write(id.0, at, SECTOR_BYTES).durable();
+        if let Err((error, _)) = self.below.submit_with(write, Buffer::zeroed(SECTOR_BYTES as usize)) {
+            return Err((error, buffer));
+        }
+        self.next += 1;
+        self.may_write = true;
+        self.note_accepted(&pending.request);
+        if let Some(buffer) = buffer {
+            self.done.insert(pending.request.id, buffer);
+        }
+        self.steps.insert(id, Step::Head(pending));
+        Ok(())
+    }
+
+    fn note_accepted(&mut self, request: &Request) {
+        self.units.accepted(request);
+        self.done.remove(&request.id);
+        self.in_flight += 1;
+    }
+
+    /// Completes a request.
+    pub(super) fn complete(&mut self, pending: Pending, completed: Instant, out: &mut Vec<Completion>) {
+        let Pending { request, submitted, outcome } = pending;
+        self.units.ended(&request, &outcome);
+        if outcome.is_err() && matches!(request.operation, Operation::Write | Operation::Erase) {
+            // The sector's next write stores the actual state instead of the one that this request set.
+            let record = self.record_of(&request);
+            self.table.set(self.layout.number(&request), record);
+        }
+        self.in_flight -= 1;
+        out.push(Completion { id: request.id, submitted, completed, outcome });
+    }
+
+    /// Returns the record of a request's unit, from the units in memory.
+    fn record_of(&self, request: &Request) -> Record {
+        let unit = self.units.get(request.lane, request.offset_bytes / self.layout.shape.unit_bytes);
+        let unit = unit.expect("an accepted request is on a unit");
+        Record { state: unit.state, erases: unit.erases }
+    }
+
+    /// After a read of a unit's head, notes whether it is foreign data.
+    fn note_head(&mut self, request: &Request, outcome: Result<(), Failure>, buffer: Option<&Buffer>) {
+        let is_head = request.operation == Operation::Read
+            && request.offset_bytes.is_multiple_of(self.layout.shape.unit_bytes);
+        if !is_head || !self.checks_erased {
+            return;
+        }
+        let number = self.layout.number(request);
+        let (lane, unit) = self.layout.lane_and_unit(number);
+        let is_ours =
+            outcome.is_ok() && buffer.is_some_and(|head| ours::is_our_head(head.as_slice(), lane, unit));
+        if !is_ours {
+            self.foreign_heads.insert(number);
+        }
+    }
+
+    /// Processes a completion below.
+    pub(super) fn process(&mut self, below: &Completion, out: &mut Vec<Completion>) {
+        let step = self.steps.remove(&below.id).expect("a completed request was in flight");
+        let buffer = self.below.take_buffer(below.id);
+        let pending = match step {
+            Step::Sector { sector, is_background } => {
+                self.is_background_writing &= !is_background;
+                return self.sector_ended(sector, below.outcome, buffer, below.completed, out);
+            }
+            Step::Superblock => {
+                self.is_background_writing = false;
+                return;
+            }
+            Step::Head(pending) if below.outcome.is_ok() => {
+                self.foreign_heads.remove(&self.layout.number(&pending.request));
+                return self.record_erase(pending);
+            }
+            Step::Head(pending) => {
+                return self.complete(Pending { outcome: below.outcome, ..pending }, below.completed, out);
+            }
+            Step::Bytes(pending) => Pending { outcome: below.outcome, ..pending },
+        };
+        let request = pending.request;
+        self.note_head(&request, pending.outcome, buffer.as_ref());
+        if let Some(buffer) = buffer {
+            self.done.insert(request.id, buffer);
+        }
+        if request.operation != Operation::Write {
+            return self.complete(pending, below.completed, out);
+        }
+        let record = self.record_of(&request);
+        let state = match (record.state, pending.outcome) {
+            (UnitState::Written { bytes }, Ok(())) => {
+                UnitState::Written { bytes: bytes + request.length_bytes }
+            }
+            (_, Err(Failure::BadUnit)) => UnitState::Bad,
+            _ => UnitState::Torn,
+        };
+        self.table.change(self.layout.number(&request), Record { state, ..record }, pending);
+    }
+}
