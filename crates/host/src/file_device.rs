@@ -43,7 +43,7 @@ pub struct FileDevice {
     warnings: Vec<Doubt>,
     /// Buffers of completed requests, until they are taken.
     returned: BTreeMap<RequestId, Buffer>,
-    gone: bool,
+    device_lost: bool,
     done: Vec<Done>,
     /// Makes the device neither `Send` nor `Sync`.
     stays: PhantomData<*const ()>,
@@ -113,7 +113,7 @@ impl FileDevice {
             trims,
             warnings,
             returned: BTreeMap::new(),
-            gone: false,
+            device_lost: false,
             done: Vec::new(),
             stays: PhantomData,
         })
@@ -144,7 +144,7 @@ impl FileDevice {
     /// Checks a request before it is accepted.
     #[inline]
     fn check(&self, request: &Request) -> Result<(), SubmitError> {
-        if self.gone {
+        if self.device_lost {
             return Err(SubmitError::DeviceLost);
         }
         self.profile.check(request)?;
@@ -205,7 +205,7 @@ impl FileDevice {
         let slot = &mut self.slots[done.slot as usize];
         assert!(slot.busy, "the engine ended slot {} twice", done.slot);
         let is_done = done.result == slot.rest.map_or(0, |job| job.length_bytes as i64);
-        if !is_done && self.goes_on(&done) {
+        if !is_done && self.resubmit_rest(&done) {
             return None;
         }
         let slot = &mut self.slots[done.slot as usize];
@@ -221,7 +221,7 @@ impl FileDevice {
 
     /// Queues the rest of a transfer that ended early, on a unit boundary. Returns whether it did.
     #[cold]
-    fn goes_on(&mut self, done: &Done) -> bool {
+    fn resubmit_rest(&mut self, done: &Done) -> bool {
         let slot = &mut self.slots[done.slot as usize];
         let Some(job) = &mut slot.rest else { return false };
         let unit_bytes = match job.work {
@@ -245,16 +245,16 @@ impl FileDevice {
     fn failure(&mut self, result: i64, before: u64) -> Failure {
         let errno = result.checked_neg().filter(|n| *n > 0).map(|n| n as i32);
         // A lost block device fails with various errors, but its size is always zero.
-        let vanished = match errno {
+        let is_lost = match errno {
             Some(libc::ENODEV | libc::ENXIO | libc::ESTALE | libc::ENOMEDIUM) => true,
             Some(libc::EIO) | None if self.block => {
                 !target::block_device_length(&self.file).is_ok_and(|length| length > 0)
             }
             _ => false,
         };
-        self.gone |= vanished;
+        self.device_lost |= is_lost;
         match errno {
-            _ if vanished => Failure::DeviceLost,
+            _ if is_lost => Failure::DeviceLost,
             // The block layer's error for a medium error.
             Some(libc::ENODATA) => Failure::Unreadable,
             Some(errno) => Failure::Os(errno),
@@ -264,9 +264,9 @@ impl FileDevice {
 
     /// The engine itself failed: fails all requests in flight, and leaks their memory, which the kernel may still use.
     #[cold]
-    fn give_up(&mut self, error: &io::Error, out: &mut Vec<Completion>) {
+    fn fail_all(&mut self, error: &io::Error, out: &mut Vec<Completion>) {
         let (at, errno) = (self.clock.now(), error.raw_os_error().unwrap_or(libc::EIO));
-        self.gone = true;
+        self.device_lost = true;
         self.memory.leak();
         for slot in 0..self.slots.len() {
             if self.slots[slot].busy {
@@ -311,7 +311,7 @@ impl Device for FileDevice {
             let is_over = done.is_empty();
             out.extend(done.drain(..).filter_map(|done| self.finish(done)));
             if let Err(e) = waited {
-                self.give_up(&e, out);
+                self.fail_all(&e, out);
             }
             // Where only parts of transfers have completed, keep waiting.
             if is_over || out.len() > before {

@@ -23,7 +23,7 @@ const STOPPING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 /// Interval of checks whether an uninterruptible step is over.
 const PAUSE: Duration = Duration::from_millis(10);
 
-static ASKED_TO_STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+static STOP_REQUESTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 /// Whether a loop has noticed the signal.
 static NOTICED: AtomicBool = AtomicBool::new(false);
 /// Number of uninterruptible steps in progress.
@@ -38,15 +38,15 @@ static UNINTERRUPTIBLE: AtomicUsize = AtomicUsize::new(0);
 pub fn catch_interrupts() -> io::Result<()> {
     // A signal during the installation would be lost, or kill.
     let _blocked = BlockedSignals::block()?;
-    let asked = Arc::new(AtomicBool::new(false));
-    if ASKED_TO_STOP.set(Arc::clone(&asked)).is_err() {
+    let requested = Arc::new(AtomicBool::new(false));
+    if STOP_REQUESTED.set(Arc::clone(&requested)).is_err() {
         return Ok(());
     }
     for signal in STOPPING.into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal)) {
-        let asked = Arc::clone(&asked);
+        let requested = Arc::clone(&requested);
         // One handler for both steps: between two handlers a signal would be lost.
         let stop = move || {
-            if asked.swap(true, Ordering::Relaxed) {
+            if requested.swap(true, Ordering::Relaxed) {
                 // Fails only for signals other than these.
                 _ = low_level::emulate_default_handler(signal);
             }
@@ -151,11 +151,11 @@ fn is_runnable(stat: &[u8]) -> bool {
 /// Returns whether a stopping signal came since [`catch_interrupts`]. Cheap enough for a loop. The caller guarantees an
 /// orderly end after `true`.
 pub fn interrupted() -> bool {
-    let asked = ASKED_TO_STOP.get().is_some_and(|asked| asked.load(Ordering::Relaxed));
-    if asked {
+    let requested = STOP_REQUESTED.get().is_some_and(|requested| requested.load(Ordering::Relaxed));
+    if requested {
         NOTICED.store(true, Ordering::Release);
     }
-    asked
+    requested
 }
 
 /// A step that only a second Ctrl-C interrupts, because nothing else would repair an unfinished one.

@@ -12,20 +12,20 @@ use flashlane_device::Buffer;
 pub(crate) struct Memory {
     /// For slot `n`, the read memory at `2 n` and the write memory at `2 n + 1`. The engine registers memory under the
     /// same index.
-    places: Vec<Place>,
+    slots_memory: Vec<SlotMemory>,
     /// The last unique number written.
-    once: u64,
+    unique: u64,
 }
 
 #[derive(Default)]
-struct Place {
+struct SlotMemory {
     buffer: Buffer,
     registered: bool,
 }
 
 impl Memory {
     pub(crate) fn new(slots: u32, start: u64) -> Self {
-        Self { places: (0..2 * slots).map(|_| Place::default()).collect(), once: start }
+        Self { slots_memory: (0..2 * slots).map(|_| SlotMemory::default()).collect(), unique: start }
     }
 
     /// Returns `length_bytes` of memory for slot `slot`, and its index if it is registered.
@@ -38,34 +38,35 @@ impl Memory {
         length_bytes: usize,
     ) -> (*mut u8, Option<u16>) {
         let index = 2 * slot + u32::from(write);
-        if self.places[index as usize].buffer.len() < length_bytes {
+        if self.slots_memory[index as usize].buffer.len() < length_bytes {
             self.grow(engine, index, write, length_bytes);
         }
-        let place = &mut self.places[index as usize];
-        let bytes = &mut place.buffer.as_mut_slice()[..length_bytes];
+        let slot_memory = &mut self.slots_memory[index as usize];
+        let bytes = &mut slot_memory.buffer.as_mut_slice()[..length_bytes];
         if write {
             for block in bytes.chunks_mut(4096) {
                 // The odd step (the golden ratio's) visits every number before it repeats one.
-                self.once = self.once.wrapping_add(0x9e37_79b9_7f4a_7c15);
-                let stamp = self.once.to_le_bytes();
+                self.unique = self.unique.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let stamp = self.unique.to_le_bytes();
                 let count = stamp.len().min(block.len());
                 block[..count].copy_from_slice(&stamp[..count]);
             }
         }
-        (bytes.as_mut_ptr(), place.registered.then_some(index as u16))
+        (bytes.as_mut_ptr(), slot_memory.registered.then_some(index as u16))
     }
 
     #[cold]
     fn grow(&mut self, engine: &mut Engine, index: u32, write: bool, length_bytes: usize) {
         let mut buffer = Buffer::zeroed(length_bytes.next_power_of_two().max(4096));
         if write {
-            fill(buffer.as_mut_slice(), self.once ^ u64::from(index));
+            fill(buffer.as_mut_slice(), self.unique ^ u64::from(index));
         }
         let (memory, length_bytes) = (buffer.as_mut_slice().as_mut_ptr(), buffer.len());
         // SAFETY: the old memory under this index is kept until the new one has replaced it, and `FileDevice`
         // drops its engine before its memory.
         let registered = unsafe { engine.register(index as u16, memory, length_bytes) };
-        let old = std::mem::replace(&mut self.places[index as usize], Place { buffer, registered });
+        let old =
+            std::mem::replace(&mut self.slots_memory[index as usize], SlotMemory { buffer, registered });
         if old.registered && !registered {
             // The kernel still has the old memory pinned under this index until the ring ends. Nothing uses it, so
             // freeing would be safe, but leaking it is certain to be.
@@ -75,7 +76,7 @@ impl Memory {
 
     /// Leaks the memory: the kernel may still write to it.
     pub(crate) fn leak(&mut self) {
-        std::mem::forget(std::mem::take(&mut self.places));
+        std::mem::forget(std::mem::take(&mut self.slots_memory));
     }
 }
 

@@ -130,7 +130,7 @@ impl OpenOptions {
             return Err(OpenError::TooSmall { path, real, length_bytes: extent.length_bytes, unit_bytes });
         }
         if !target.block {
-            doubts_of_a_file(&file, capacity_bytes, &mut warnings).map_err(|e| self.os("look at", e))?;
+            add_file_doubts(&file, capacity_bytes, &mut warnings).map_err(|e| self.os("look at", e))?;
         }
         let profile = Profile {
             name: self.path.display().to_string(),
@@ -146,7 +146,7 @@ impl OpenOptions {
             begins_written: false,
         };
         let block = target.block;
-        let trims = self.access == Access::Destroy && takes_trims(&target, &file, extent.length_bytes);
+        let trims = self.access == Access::Destroy && supports_trim(&target, &file, extent.length_bytes);
         Ok(Setup { file, profile, block, trims, engine: self.engine, warnings })
     }
 
@@ -260,7 +260,7 @@ impl OpenOptions {
     }
 }
 
-fn doubts_of_a_file(file: &File, capacity_bytes: u64, warnings: &mut Vec<Doubt>) -> io::Result<()> {
+fn add_file_doubts(file: &File, capacity_bytes: u64, warnings: &mut Vec<Doubt>) -> io::Result<()> {
     if let Some(file_system) = target::memory_file_system(file)? {
         warnings.push(Doubt::InMemory { file_system });
     }
@@ -272,7 +272,7 @@ fn doubts_of_a_file(file: &File, capacity_bytes: u64, warnings: &mut Vec<Doubt>)
 }
 
 /// Returns whether the target supports trims.
-fn takes_trims(target: &Target, file: &File, length_bytes: u64) -> bool {
+fn supports_trim(target: &Target, file: &File, length_bytes: u64) -> bool {
     use rustix::fs::FallocateFlags;
     use rustix::io::Errno;
     if !target.block {

@@ -15,7 +15,7 @@ use std::ops::Range;
 
 /// Part of a device or file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
+struct Part {
     on: Storage,
     range: Range<u64>,
     /// Reached through a slave's link, whose other holders use other bytes.
@@ -27,7 +27,7 @@ const ALL: Range<u64> = 0..u64::MAX;
 /// Returns every use of the bytes of `target` (one storage, or all identities of one file).
 pub(crate) fn uses(machine: &Machine, target: &[Storage]) -> Vec<Finding> {
     let below = below(machine, target);
-    let lower: BTreeSet<Storage> = below.iter().map(|place| place.on).collect();
+    let lower: BTreeSet<Storage> = below.iter().map(|part| part.on).collect();
     let mut findings = Vec::new();
     if let [Storage::Block(number)] = target {
         let partitions: Vec<String> =
@@ -39,10 +39,10 @@ pub(crate) fn uses(machine: &Machine, target: &[Storage]) -> Vec<Finding> {
     let mut queue = below;
     let mut next = 0;
     while next < queue.len() {
-        let place = queue[next].clone();
+        let part = queue[next].clone();
         next += 1;
-        report(machine, &place, &lower, &mut findings);
-        for above in above(machine, &place) {
+        report(machine, &part, &lower, &mut findings);
+        for above in above(machine, &part) {
             if !lower.contains(&above.on) && !queue.contains(&above) {
                 queue.push(above);
             }
@@ -59,18 +59,18 @@ pub(crate) fn uses(machine: &Machine, target: &[Storage]) -> Vec<Finding> {
 }
 
 /// Returns the target and everything below it.
-fn below(machine: &Machine, target: &[Storage]) -> Vec<Place> {
-    let mut places: Vec<Place> = target.iter().map(|&on| Place { on, range: ALL, mapped: false }).collect();
+fn below(machine: &Machine, target: &[Storage]) -> Vec<Part> {
+    let mut parts: Vec<Part> = target.iter().map(|&on| Part { on, range: ALL, mapped: false }).collect();
     let mut next = 0;
-    while next < places.len() {
-        let Place { on, range, .. } = places[next].clone();
+    while next < parts.len() {
+        let Part { on, range, .. } = parts[next].clone();
         next += 1;
         let Storage::Block(number) = on else { continue };
         let Some(device) = machine.devices.get(&number) else { continue };
         let mut under = Vec::new();
         if let Some((drive, start)) = device.partition_of {
             let end = range.end.min(device.length_bytes);
-            under.push(Place {
+            under.push(Part {
                 on: Storage::Block(drive),
                 range: shift(range.start..end, start),
                 mapped: false,
@@ -79,27 +79,23 @@ fn below(machine: &Machine, target: &[Storage]) -> Vec<Place> {
         if let Some(backing) = &device.backing {
             let end = range.end.min(backing.range.end - backing.range.start);
             let range = shift(range.start..end, backing.range.start);
-            under.extend(backing.storage.iter().map(|&on| Place { on, range: range.clone(), mapped: false }));
+            under.extend(backing.storage.iter().map(|&on| Part { on, range: range.clone(), mapped: false }));
         }
-        under.extend(device.slaves.iter().map(|&n| Place {
-            on: Storage::Block(n),
-            range: ALL,
-            mapped: true,
-        }));
-        for place in under {
-            if !places.contains(&place) {
-                places.push(place);
+        under.extend(device.slaves.iter().map(|&n| Part { on: Storage::Block(n), range: ALL, mapped: true }));
+        for part in under {
+            if !parts.contains(&part) {
+                parts.push(part);
             }
         }
     }
-    places
+    parts
 }
 
 /// Returns the block devices below loop devices below the target. The loop driver does not claim them, so another user
 /// may.
 pub(super) fn devices_below(machine: &Machine, target: &[Storage]) -> Vec<Number> {
-    let places = below(machine, target);
-    let blocks = places.iter().filter_map(|place| match place.on {
+    let parts = below(machine, target);
+    let blocks = parts.iter().filter_map(|part| match part.on {
         Storage::Block(number) => machine.devices.get(&number)?.backing.as_ref(),
         Storage::File(_) => None,
     });
@@ -110,54 +106,54 @@ pub(super) fn devices_below(machine: &Machine, target: &[Storage]) -> Vec<Number
     under.collect()
 }
 
-/// Returns the devices directly above a place, with the range of each that the place covers.
-fn above(machine: &Machine, place: &Place) -> Vec<Place> {
+/// Returns the devices directly above a part, with the range of each that the part covers.
+fn above(machine: &Machine, part: &Part) -> Vec<Part> {
     let mut above = Vec::new();
     let mut add = |number, range: Range<u64>| {
-        above.push(Place { on: Storage::Block(number), range, mapped: false });
+        above.push(Part { on: Storage::Block(number), range, mapped: false });
     };
-    if let Storage::Block(number) = place.on {
+    if let Storage::Block(number) = part.on {
         for (partition, _, range) in partitions_of(machine, number) {
-            if let Some(range) = within(&place.range, &range) {
+            if let Some(range) = within(&part.range, &range) {
                 add(partition, range);
             }
         }
-        for (_, holder) in holders(machine, number, place.mapped) {
+        for (_, holder) in holders(machine, number, part.mapped) {
             if let Some(holder) = holder {
                 add(*holder, ALL);
             }
         }
     }
     for (number, _, backing) in loops(machine) {
-        if backing.storage.contains(&place.on)
-            && let Some(range) = within(&place.range, &backing.range)
+        if backing.storage.contains(&part.on)
+            && let Some(range) = within(&part.range, &backing.range)
         {
             add(number, range);
         }
         // The file's location on the device is unknown.
-        if Storage::Block(backing.file_system) == place.on {
+        if Storage::Block(backing.file_system) == part.on {
             add(number, ALL);
         }
     }
     above
 }
 
-/// Adds the findings at one place. `lower` holds the target and everything below it, which do not count against each
+/// Adds the findings at one part. `lower` holds the target and everything below it, which do not count against each
 /// other.
-fn report(machine: &Machine, place: &Place, lower: &BTreeSet<Storage>, findings: &mut Vec<Finding>) {
-    let block = match place.on {
+fn report(machine: &Machine, part: &Part, lower: &BTreeSet<Storage>, findings: &mut Vec<Finding>) {
+    let block = match part.on {
         Storage::Block(number) => Some(number),
         Storage::File(_) => None,
     };
-    for mount in machine.mounts.iter().filter(|mount| mount.on.contains(&place.on)) {
+    for mount in machine.mounts.iter().filter(|mount| mount.on.contains(&part.on)) {
         let device = block.map_or_else(|| "it".into(), |number| machine.name(number));
         findings.push(Finding::Mounted { device, at: mount.at.clone() });
     }
-    for swap in machine.swaps.iter().filter(|swap| swap.on == place.on) {
+    for swap in machine.swaps.iter().filter(|swap| swap.on == part.on) {
         findings.push(Finding::Swap { device: swap.name.clone() });
     }
     if let Some(number) = block {
-        for (by, holder) in holders(machine, number, place.mapped) {
+        for (by, holder) in holders(machine, number, part.mapped) {
             if !holder.is_some_and(|holder| lower.contains(&Storage::Block(holder))) {
                 findings.push(Finding::Held { device: machine.name(number), by: by.clone() });
             }
@@ -167,10 +163,10 @@ fn report(machine: &Machine, place: &Place, lower: &BTreeSet<Storage>, findings:
         if lower.contains(&Storage::Block(number)) {
             continue;
         }
-        let presents = backing.storage.contains(&place.on) && within(&place.range, &backing.range).is_some();
+        let presents = backing.storage.contains(&part.on) && within(&part.range, &backing.range).is_some();
         if presents {
             findings.push(Finding::LoopDevice { device: device.name.clone(), backing: backing.name.clone() });
-        } else if Storage::Block(backing.file_system) == place.on {
+        } else if Storage::Block(backing.file_system) == part.on {
             findings.push(Finding::HoldsBackingFile {
                 device: machine.name(backing.file_system),
                 file: backing.name.clone(),
