@@ -14,8 +14,8 @@ pub struct Arguments {
 const AFTER_HELP: &str = "\
 Devices:
   sim:ssd-s                  a simulated drive; 'flashlane profile list' names them
-  sim:my.toml,channels=16    one from your own file, with a setting replaced
-  ./file, /dev/nvme0n1       a real one: only read, unless --destroy-data is given
+  sim:my.toml,channels=16    one from your own profile, with a setting replaced
+  ./file, /dev/nvme0n1       a real device, only read unless --destroy-data is given
 
 Examples:
   flashlane probe sim:ssd-s
@@ -25,7 +25,7 @@ Examples:
   flashlane study chen11/fig3 --out fig3
   flashlane sdf bench sim:sdf
 
-Exit status: 0 done, 1 failed or stopped early or a verdict missed, 2 unusable arguments.";
+Exit status: 0 done, 1 failed, interrupted, or a verdict missed, 2 unusable arguments.";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {

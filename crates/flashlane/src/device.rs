@@ -64,8 +64,8 @@ pub fn open(target: &Target, opening: &Opening<'_>) -> Result<Opened, Failure> {
 pub fn open_rewritable(target: &Target, opening: &Opening<'_>, what: &str) -> Result<Opened, Failure> {
     if target.capabilities().erase_units {
         return Err(Failure::unusable(anyhow!(
-            "{what} writes and reads anywhere, and '{target}' has erase units, which are written in order and erased as a \
-             whole: 'flashlane sdf bench' measures it"
+            "{what} requires random access, but '{target}' has erase units, which are written in order and erased as a \
+             whole; use 'flashlane sdf bench'"
         )));
     }
     let opened = open(target, opening)?;
@@ -152,7 +152,7 @@ pub fn open_verifiable(target: &Target, opening: &Opening<'_>) -> Result<OpenedB
     };
     let Capabilities { erase_units, bytes, .. } = target.capabilities();
     if erase_units {
-        return Err(refused("the device has erase units; 'flashlane sdf bench' is for these"));
+        return Err(refused("the device has erase units; use 'flashlane sdf bench'"));
     }
     if !bytes {
         let name = flashlane_layer::keeping_bytes().name.to_owned();

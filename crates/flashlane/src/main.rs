@@ -57,7 +57,7 @@ fn key_of_workload(error: &clap::Error) -> Option<String> {
         None => fio_word(option, &value)?,
     };
     let sample = "'random-read,size=4k,depth=32'";
-    Some(format!("{ours}: it stands in the workload, behind the pattern, joined by commas, as in {sample}"))
+    Some(format!("{ours}: write it in the workload, after the pattern, as in {sample}"))
 }
 
 /// Shows the help that was asked for, or says what is wrong with the arguments in the same form as any other error.

@@ -13,32 +13,32 @@ use std::str::FromStr;
 /// How a result is shown and kept.
 #[derive(Clone, Debug, Args)]
 pub struct OutputOptions {
-    /// How the result is printed
+    /// Format of the printed result
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
     pub format: Format,
     /// Also write result.json, report.html, the plots, and the samples of a run into DIR
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub out: Option<PathBuf>,
-    /// Write into a DIR that holds other files, and replace those of a result's names
+    /// Write into DIR even if it holds other files, and replace those with names of result files
     #[arg(long, requires = "out", help_heading = "Output")]
     pub force: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people
+    /// Human-readable text
     #[default]
     Text,
-    /// For programs: docs/json.md
+    /// JSON, described in docs/json.md
     Json,
-    /// The main table
+    /// The main table as CSV
     Csv,
 }
 
 /// The path of a device that looks used, repeated. Whoever takes it has `--destroy-data` too.
 #[derive(Clone, Debug, Args)]
 pub struct ReallyOption {
-    /// Repeat the path of a device that looks used, to overwrite it all the same
+    /// Confirm, by repeating its path, that a device that looks used may be overwritten
     #[arg(long, value_name = "PATH", requires = "destroy_data", help_heading = "Real drives")]
     pub really: Option<PathBuf>,
 }
@@ -46,15 +46,15 @@ pub struct ReallyOption {
 /// How a real device may be used.
 #[derive(Clone, Debug, Args)]
 pub struct SafetyOptions {
-    /// Allow DEVICE to be overwritten: all that is on it may be lost
+    /// Allow DEVICE to be overwritten; all data on it may be lost
     #[arg(long, help_heading = "Real drives")]
     pub destroy_data: bool,
     #[command(flatten)]
     pub repeated: ReallyOption,
-    /// Make DEVICE first: a new file of this size, filled with random data, which may be overwritten
+    /// Create DEVICE first, as a new file of this size filled with random data, and allow it to be overwritten
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, help_heading = "Real drives")]
     pub create: Option<u64>,
-    /// Measure even where the file system has no direct I/O (and thus memory rather than the drive)
+    /// Measure through the page cache if the file system has no direct I/O; results then show memory, not the drive
     #[arg(long, help_heading = "Real drives")]
     pub allow_page_cache: bool,
 }
@@ -62,10 +62,10 @@ pub struct SafetyOptions {
 /// How long to take.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct EffortOptions {
-    /// A first look: less time, less certainty
+    /// Measure less: faster, with less certain results
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,
-    /// All that can be found out: more time
+    /// Measure everything: slower, with more complete results
     #[arg(long)]
     pub full: bool,
 }
@@ -73,22 +73,21 @@ pub struct EffortOptions {
 /// The same for many settings.
 #[derive(Clone, Debug, Args)]
 pub struct SweepOptions {
-    /// Do it for each of several values: KEY=A,B,C or KEY=A..B*FACTOR or KEY=A..B+STEP; every combination where it is
-    /// given more than once
+    /// Measure at each value of KEY: KEY=A,B,C, KEY=A..B*FACTOR or KEY=A..B+STEP; if given more than once, at every
+    /// combination
     #[arg(long = "sweep", id = "sweep", value_name = "KEY=VALUES", help_heading = "Sweeps")]
     pub keys: Vec<String>,
-    /// Measure each point N times, each time under another seed, and compare the points over these: 5 times unless
-    /// given, once where nothing is random, where the seed is swept, and of uflip
+    /// Measurements per point, each with another seed; default: 5, or 1 if nothing is random, if the seed is swept, and
+    /// for uflip
     #[arg(long, value_name = "N", help_heading = "Sweeps", requires = "sweep", value_parser = at_least_one::<NonZeroUsize>)]
     pub repeat: Option<NonZeroUsize>,
-    /// What points are compared by and the plot shows: the mean latency, of a swept depth the requests a second, of
-    /// uflip the random writes, unless given
+    /// Metric to compare and plot; default: mean, or iops if a depth is swept, or rw for uflip
     #[arg(
         long = "sweep-y", id = "sweep-y", value_name = "METRIC", help_heading = "Sweeps", requires = "sweep",
         value_parser = PossibleValuesParser::new(METRICS.iter().map(|metric| metric.name))
     )]
     pub y: Option<String>,
-    /// Points of a sweep measured at a time: as many as there are cores, unless given
+    /// Points measured in parallel; default: the number of cores
     #[arg(long, value_name = "N", help_heading = "Sweeps", requires = "sweep", value_parser = at_least_one::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
 }
@@ -108,7 +107,7 @@ pub fn positive_count(text: &str) -> Result<u64, String> {
 
 /// A seed as it is typed.
 pub fn seed(text: &str) -> Result<Seed, String> {
-    text.parse().map(Seed).map_err(|_| "a seed is a whole number from 0 to 18446744073709551615".to_owned())
+    text.parse().map(Seed).map_err(|_| "allowed: a whole number from 0 to 18446744073709551615".to_owned())
 }
 
 /// Which devices of a trace are asked for.
@@ -124,8 +123,7 @@ pub enum TraceDevice {
 pub fn device_of_trace(text: &str) -> Result<TraceDevice, String> {
     let reason = || {
         format!(
-            "allowed: its number in decimal, from 0 to {}, as 'flashlane trace info' lists them; or 'all', which lays \
-             them side by side",
+            "allowed: a device number in decimal, from 0 to {}, as listed by 'flashlane trace info', or 'all'",
             u32::MAX
         )
     };

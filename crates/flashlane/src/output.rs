@@ -38,8 +38,8 @@ pub fn prepare_for_device(options: &OutputOptions, target: &Target) -> Result<()
         let folder = place.and_then(|device| identity(device.parent()?));
         if folder.is_some() && folder == identity(dir) {
             return Err(Failure::unusable(anyhow!(
-                "'{}' lies in the directory of --out, where files of the result could take its place; nothing was \
-                 touched. Give another directory",
+                "'{}' is in the directory of --out, where result files could overwrite it; nothing was touched. Give \
+                 another directory",
                 device.display()
             )));
         }
@@ -49,7 +49,7 @@ pub fn prepare_for_device(options: &OutputOptions, target: &Target) -> Result<()
 
 pub fn make_directory(dir: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(dir).map_err(|error| {
-        Failure::unusable(anyhow!("cannot make the directory '{}' of --out: {error}", dir.display()))
+        Failure::unusable(anyhow!("cannot create the directory '{}': {error}", dir.display()))
     })
 }
 

@@ -41,11 +41,10 @@ pub fn consent(
         return Err(Failure::unusable(error.context(format!("{what} cannot begin"))));
     }
     Err(Failure::unusable(anyhow!(
-        "{what} would overwrite data on '{}'{}; nothing was touched. Give --destroy-data if all that is on it may be \
-         lost{}",
+        "--destroy-data is required: {what} would overwrite data on '{}'{}; nothing was touched{}",
         path.display(),
         described(real),
-        if alternative.is_empty() { String::new() } else { format!(", or {alternative}") }
+        if alternative.is_empty() { String::new() } else { format!(". To keep that data, {alternative}") }
     )))
 }
 
@@ -66,7 +65,7 @@ fn described(real: &Real) -> String {
 /// Makes the file of `--create`, where that is given.
 pub fn create(target: &Target, safety: &SafetyOptions) -> Result<(), Failure> {
     let Some(length_bytes) = safety.create else { return Ok(()) };
-    let meter = Meter::new(format!("making the file of '{target}'"));
+    let meter = Meter::new(format!("creating the file of '{target}'"));
     Ok(flashlane_open::create(target, length_bytes, |done_bytes| {
         meter.set(Some(done_bytes as f64 / length_bytes as f64));
         !flashlane_host::interrupted()

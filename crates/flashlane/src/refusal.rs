@@ -16,10 +16,10 @@ impl From<OpenError> for Failure {
             OpenError::Profile { profile, error } => no_such_profile(&profile, error),
             OpenError::Real { path, error } => not_opened(&path, error),
             OpenError::Create(error @ CreateError::Exists { .. }) => {
-                Self::unusable(anyhow!("{error}; leave --create away to use it as it is"))
+                Self::unusable(anyhow!("{error}; omit --create to use it unchanged"))
             }
             OpenError::CreateSimulated { spec } => {
-                Self::unusable(anyhow!("--create makes a file, but there is no path in '{spec}'"))
+                Self::unusable(anyhow!("--create requires the path of a new file, and '{spec}' has none"))
             }
             OpenError::Make(error @ MakeError::Stopped) => {
                 Self::failed(anyhow!("{error}; nothing was measured"))
@@ -48,10 +48,7 @@ fn below_the_layer(error: &LayerError) -> String {
     if !PROFILES.iter().flat_map(|profile| field_names(profile.text)).any(|name| is_field(&name)) {
         return String::new();
     }
-    format!(
-        "; '{given}' is a setting of the drive below it, which stands in parentheses of its own: \
-         '{layer}((sim:NAME,{given}=…))'"
-    )
+    format!("; '{given}' is a setting of the drive below it: write '{layer}((sim:NAME,{given}=…))'")
 }
 
 fn no_such_profile(name: &str, error: ConfigError) -> Failure {
@@ -72,7 +69,7 @@ fn not_opened(path: &Path, error: flashlane_host::OpenError) -> Failure {
     match error {
         OpenError::NotFound { .. } => Failure::unusable(anyhow!("{error}{}", suggest_for(path))),
         OpenError::NoDirectIo { .. } => {
-            Failure::unusable(anyhow!("{error}; --allow-page-cache measures it all the same"))
+            Failure::unusable(anyhow!("{error}; --allow-page-cache measures through the page cache"))
         }
         OpenError::Os { ref source, .. } => match forbidden(path, source) {
             Some(cause) => Failure::unusable(anyhow!("{error}{cause}")),
@@ -96,9 +93,7 @@ fn forbidden(path: &Path, source: &std::io::Error) -> Option<&'static str> {
              module, forbids it to this process: run it outside, or have the device added there"
         }
         13 => "; the file's permissions do not allow it: run as its owner, a member of its group, or root",
-        30 => {
-            "; its file system is mounted read-only, or the device is write-protected: what only reads can be run"
-        }
+        30 => "; its file system is mounted read-only, or the device is write-protected: only read from it",
         _ => return None,
     })
 }
@@ -110,14 +105,14 @@ pub fn suggest_for(path: &Path) -> String {
         return String::new();
     }
     if given.contains('/') {
-        return "; --create SIZE makes it, a new file to measure on".into();
+        return "; --create SIZE creates it as a new file".into();
     }
     // `ssd-s,channels=4`, too, was meant to be simulated.
     let (name, settings) =
         given.split_once(',').map_or((&*given, ""), |(name, _)| (name, &given[name.len()..]));
     match nearest(name, profile::names()) {
-        Some(near) => format!("; the simulated drive is called 'sim:{near}{settings}'"),
-        None => "; simulated drives are written 'sim:NAME', and 'flashlane profile list' names them".into(),
+        Some(near) => format!("; did you mean the simulated drive 'sim:{near}{settings}'?"),
+        None => "; simulated drives are written 'sim:NAME', and 'flashlane profile list' lists them".into(),
     }
 }
 

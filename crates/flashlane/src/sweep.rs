@@ -160,7 +160,7 @@ fn grid(experiment: &impl Experiment, device: &Spec, options: &SweepOptions) -> 
             KEY_PREFIXES.iter().find(of).filter(|(_, word)| *word != experiment.key_prefix())
         {
             return Err(Failure::unusable(anyhow!(
-                "'{}' is a key of 'flashlane {command}', and this is a sweep of 'flashlane {}'",
+                "'{}' is a key of 'flashlane {command}', not of 'flashlane {}'",
                 key.name,
                 experiment.command()
             )));
@@ -182,7 +182,7 @@ fn jobs(target: &Target, options: &SweepOptions) -> Result<usize, Failure> {
     }
     match asked {
         Some(jobs) if jobs > 1 => Err(Failure::unusable(anyhow!(
-            "--jobs {jobs} would measure '{target}' while it is measured; on a real device points go one after the other"
+            "--jobs {jobs} is invalid for '{target}': the points of a real device are measured one at a time"
         ))),
         _ => Ok(1),
     }
@@ -255,10 +255,9 @@ fn settings<'a>(
     Ok((changed, settings))
 }
 
-fn not_simulated(device: &Spec, key: &str, word: &str) -> Failure {
+fn not_simulated(device: &Spec, key: &str, prefix: &str) -> Failure {
     Failure::unusable(anyhow!(
-        "'{key}' would be a field of a simulated drive, but '{device}' is a real one; what can be swept on it is 'seed' \
-         and what begins with '{word}.'"
+        "'{key}' is not a key for '{device}', which is a real device; allowed: 'seed' and keys that begin with '{prefix}.'"
     ))
 }
 
@@ -266,7 +265,7 @@ fn not_simulated(device: &Spec, key: &str, word: &str) -> Failure {
 pub fn program() -> Result<String, Failure> {
     let program = std::env::current_exe().and_then(|file| fingerprint_of(&file)).map_err(|error| {
         Failure::failed(anyhow!(
-            "cannot tell which program measures, and so not which points of --out can be used again: {error}"
+            "cannot identify this program to compare it with the one that measured the points in --out: {error}"
         ))
     })?;
     Ok(format!("flashlane {} {:016x}", env!("CARGO_PKG_VERSION"), program))
@@ -276,7 +275,7 @@ pub fn program() -> Result<String, Failure> {
 pub fn store(out: &Path) -> Result<Store, Failure> {
     let dir = out.join("points");
     Store::open(&dir).map_err(|error| {
-        Failure::unusable(anyhow!("cannot make the directory '{}' of --out: {error}", dir.display()))
+        Failure::unusable(anyhow!("cannot create the directory '{}': {error}", dir.display()))
     })
 }
 
@@ -303,19 +302,18 @@ fn measure<E: Experiment>(
 /// How a sweep ended, and what is to be said of it; `out` is where its points are kept.
 fn report_outcome(result: &SweepResult, swept: &SweepOutcome, out: Option<&Path>) -> Status {
     for (file, reason) in &swept.damaged {
-        notify(&format!("'{}' cannot be used again: {reason}; its point was measured anew", file.display()));
+        notify(&format!("cannot reuse '{}': {reason}; its point was measured again", file.display()));
     }
     if let Some(error) = &swept.store_error {
-        notify(&format!("not all points could be kept to go on from: {error}"));
+        notify(&format!("some points could not be saved for resuming: {error}"));
     }
     if let Some(reason) = &result.partial {
         let go_on = match out {
-            Some(dir) => format!(
-                "the same command goes on from there, with the points in {}",
-                dir.join("points").display()
-            ),
+            Some(dir) => {
+                format!("the same command resumes with the points in {}", dir.join("points").display())
+            }
             None => {
-                "its points are not kept: on a simulated device, --out DIR keeps them to go on from".into()
+                "its points are not saved: on a simulated device, --out DIR saves them for resuming".into()
             }
         };
         notify(&format!("{reason}; {go_on}"));
@@ -330,10 +328,10 @@ fn report_outcome(result: &SweepResult, swept: &SweepOutcome, out: Option<&Path>
         .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
         .collect();
     notify(&format!(
-        "{count} of {} points were not measured to their end; the first is {}: {}",
+        "{count} of {} points were not measured completely; the first is {}: {}",
         result.rows.len(),
         settings.join(","),
-        first.reason.as_deref().unwrap_or("for no known reason")
+        first.reason.as_deref().unwrap_or("unknown reason")
     ));
     Status::Failed
 }

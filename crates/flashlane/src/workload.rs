@@ -54,12 +54,12 @@ impl WorkloadSource {
         let Some(fio) = &self.fio else { return Vec::new() };
         let mut warnings = Vec::new();
         if let Some(filename) = fio.filename.as_ref().filter(|name| **name != target.to_string()) {
-            let message = format!("the job file names '{filename}'; what was measured is '{target}'");
+            let message = format!("the job file names '{filename}', but '{target}' was measured");
             warnings.push(Warning::new("fio-filename", message));
         }
         if !fio.ignored.is_empty() {
             let message = format!(
-                "options of the job file that do not change what is measured were left out: {}",
+                "ignored options of the job file, which do not change the measurement: {}",
                 fio.ignored.join(", ")
             );
             warnings.push(Warning::new("fio-options-left-out", message));
@@ -72,7 +72,7 @@ impl WorkloadSource {
         if let Some(fio) = &self.fio {
             let [stage] = &fio.stages[..] else {
                 return Err(Failure::unusable(anyhow!(
-                    "a sweep is over one workload, and a stonewall of the job file divides it into {}",
+                    "a sweep requires one workload, but stonewalls divide the job file into {}",
                     fio.stages.len()
                 )));
             };

@@ -5,10 +5,10 @@ use crate::output;
 use anyhow::Context;
 use clap_complete::Shell;
 
-/// Print the completions for a shell
+/// Print shell completions
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The shell
+    /// Shell to complete for
     #[arg(value_enum)]
     shell: Shell,
 }

@@ -5,10 +5,10 @@ use crate::output::make_directory;
 use anyhow::anyhow;
 use std::path::PathBuf;
 
-/// Write the man pages into a directory
+/// Write man pages into a directory
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The directory; made where it is missing
+    /// Output directory, created if missing
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 }

@@ -21,26 +21,26 @@ use flashlane_probe::{
 use flashlane_report::Samples;
 use serde_json::Value;
 
-/// Find out what is inside a drive, from its timing alone
+/// Infer the internal structure of a drive from its timing
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Arguments {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device, required_unless_present = "score")]
     device: Option<Spec>,
-    /// Instead of a device: probe N random simulated drives of known structure, and count how often it is right
+    /// Probe N random simulated drives of known structure instead of DEVICE, and count correct findings
     #[arg(long, value_name = "N", value_parser = drives, conflicts_with_all = ["device", "destroy_data", "create", "read_only", "quick", "full"])]
     score: Option<u64>,
-    /// Write nothing, not even to a simulated drive; what needs writing is then not determined
+    /// Write nothing, not even to a simulated drive; properties that need writes are then not determined
     #[arg(long, conflicts_with = "destroy_data")]
     read_only: bool,
-    /// The size of random reads and writes to recommend a depth for; sizes are compared unless given
+    /// Size of random reads and writes to recommend a queue depth for; default: several sizes are compared
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, conflicts_with = "score")]
     page: Option<u64>,
-    /// The longest that 99% of random reads and writes may take: the greatest bandwidth within it is recommended
+    /// Upper limit on the p99 latency of random reads and writes; the highest bandwidth within it is recommended
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "score")]
     p99: Option<Duration>,
-    /// The seed of all randomness
+    /// Seed of all randomness
     #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true, value_parser = seed)]
     seed: Seed,
     #[command(flatten)]
@@ -60,14 +60,14 @@ Examples:
   flashlane probe ./scratch --create 4GiB
   flashlane probe --score 100
 
-A real device is only read unless --destroy-data is given, and what cannot be found
-out by reading is then said to be not determined. docs/devices.md tells how devices
-are written and when one is refused.";
+A real device is only read unless --destroy-data is given; properties that need writes
+are then reported as not determined. docs/devices.md describes device names and when a
+device is refused.";
 
 /// A number of drives, at least one.
 fn drives(text: &str) -> Result<u64, String> {
     match parse_count(text) {
-        Ok(0) => Err("at least one drive is needed".into()),
+        Ok(0) => Err("allowed: at least 1".into()),
         Ok(count) => Ok(count),
         Err(error) => Err(error.to_string()),
     }
@@ -102,7 +102,7 @@ fn probe(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
     if !writes && !arguments.read_only {
         // Nobody asked for it: it is how real devices are treated.
         for warning in result.warnings.iter_mut().filter(|warning| warning.code == "read-only") {
-            warning.message += "; --destroy-data allows it, if all that is on the device may be lost";
+            warning.message += "; --destroy-data allows writes, if all data on the device may be lost";
         }
     }
     let samples = samples(&measurements)?;
@@ -136,7 +136,7 @@ fn check_page(arguments: &Arguments, profile: &Profile) -> Result<(), Failure> {
     let unit = profile.read_unit_bytes.max(if arguments.read_only { 1 } else { profile.write_unit_bytes });
     match arguments.page {
         Some(page) if page == 0 || !page.is_multiple_of(unit.max(512)) => Err(Failure::unusable(anyhow!(
-            "--page {} does not fit '{}': allowed are multiples of {}",
+            "--page {} does not fit '{}'; allowed: multiples of {}",
             format_bytes(page),
             profile.name,
             format_bytes(unit.max(512))

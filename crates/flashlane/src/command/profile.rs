@@ -12,7 +12,7 @@ use flashlane_sim::profile::PROFILES;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// The drives that can be simulated: list them, show one, check a file of your own
+/// List, show and check profiles of simulated drives
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Arguments {
@@ -27,27 +27,27 @@ Examples:
   flashlane profile check my.toml
   flashlane probe sim:my.toml
 
-What each field means: docs/profiles.md.";
+docs/profiles.md describes each field.";
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// The drives that come with the program
+    /// List the built-in drives
     List {
-        /// How the list is printed
+        /// Output format
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: Format,
     },
-    /// A drive's file: every setting with its unit and where it comes from
+    /// Print a drive's profile: every setting with its unit and source
     Show {
-        /// A drive's name, or a file that ends in .toml
+        /// Name of a built-in drive, or a file that ends in .toml
         name: String,
-        /// How it is printed; text is the file itself
+        /// Output format; text is the profile file itself
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: Format,
     },
-    /// Whether drives can be made from files, and if not, which line and field is at fault
+    /// Check profile files, and report the line and field of an error
     Check {
-        /// The files
+        /// Profile files
         #[arg(required = true, value_name = "FILE")]
         files: Vec<String>,
     },

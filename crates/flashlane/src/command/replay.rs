@@ -23,25 +23,25 @@ use plan::PlanOptions;
 use recording::{Recording, Requests};
 use std::path::PathBuf;
 
-/// Replay a recorded trace on a device: throughput, latency over time, the tail, and what the device counted
+/// Replay a recorded trace on a device: throughput, latency over time, tail latency and device counters
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = long_help(), arg_required_else_help = true)]
 pub struct Arguments {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device)]
     device: Spec,
-    /// A trace in any of the formats of docs/traces.md, compressed (gz, xz, zst) or not; or - for standard input
+    /// Trace in any format of docs/traces.md, compressed (gz, xz, zst) or not; - for standard input
     trace: PathBuf,
     #[command(flatten)]
     plan: PlanOptions,
-    /// The format of the trace; recognised by its content unless given
+    /// Format of the trace; default: detected from its content
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(FORMATS.iter().map(|format| format.name)))]
     trace_format: Option<String>,
-    /// The device in the trace whose requests are replayed, by its number; or 'all', which lays them side by side; needed
-    /// where there are several
+    /// Number of the device in the trace to replay, or 'all' to lay all devices side by side; required if the trace has
+    /// several
     #[arg(long, visible_alias = "device", value_name = "N|all", value_parser = device_of_trace)]
     trace_device: Option<TraceDevice>,
-    /// The seed of all randomness, that of a simulated drive and that by which samples are drawn
+    /// Seed of all randomness, in a simulated drive and in sampling
     #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true, value_parser = seed)]
     seed: Seed,
     #[command(flatten)]
@@ -65,11 +65,11 @@ fn long_help() -> String {
     format!(
         "{EXAMPLES}
 
-Latency counts from when a request was to arrive. What arrives while the device is full
-waits in order in a queue without bound, and the wait is part of its latency; the device's
-own latency stands beside it.
+Latency counts from the time at which a request was due. Requests that arrive while the
+device queue is full wait, in order, in an unbounded queue; that wait is part of their
+latency. The latency of the device alone is reported beside it.
 
-A trace that only reads may be replayed on any device. One that writes or trims overwrites it."
+A trace that only reads can be replayed on any device. One that writes or trims overwrites it."
     )
 }
 

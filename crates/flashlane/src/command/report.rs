@@ -9,11 +9,11 @@ use flashlane_report::{PageInput, Report, Samples};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Draw results again: as text, or as one page with all of them side by side
+/// Print saved results again, or compare them on one page
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Arguments {
-    /// result.json files, or the directories they lie in
+    /// result.json files, or their directories
     #[arg(required = true, value_name = "RESULT")]
     pub results: Vec<PathBuf>,
     #[command(flatten)]

@@ -22,18 +22,18 @@ use serde_json::Value;
 use std::fmt::Write;
 use std::ops::ControlFlow;
 
-/// Run one workload on a device: its latencies, its bandwidth, and what the device counted
+/// Run one workload on a device: latency, bandwidth and device counters
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, after_long_help = long_help(), arg_required_else_help = true)]
 pub struct Arguments {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device)]
     device: Spec,
-    /// PATTERN,KEY=VALUE,… (several joined by '+') or the path of a job file: .toml, or fio's .fio
+    /// PATTERN,KEY=VALUE,… (several jobs joined by '+'), or the path of a job file (.toml, or fio's .fio)
     // More than one argument is refused with the line that they make: settings are joined by commas.
     #[arg(required = true, value_name = "WORKLOAD", num_args = 1.., hide_possible_values = true)]
     workload: Vec<String>,
-    /// The seed of all randomness, in place of the workload's own
+    /// Seed of all randomness; default: the workload's seed
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed)]
     seed: Option<Seed>,
     #[command(flatten)]
@@ -62,8 +62,7 @@ Examples:
 const FACTOR: u64 = 10;
 
 fn long_help() -> String {
-    let mut text =
-        format!("{EXAMPLES}\n\nPatterns, each with -read, -write or -trim behind it; or 'mixed':\n");
+    let mut text = format!("{EXAMPLES}\n\nPatterns, each followed by -read, -write or -trim; or 'mixed':\n");
     for pattern in NAMED {
         let _ = writeln!(text, "  {:<12} {}", pattern.name, pattern.meaning);
     }
@@ -76,7 +75,7 @@ fn long_help() -> String {
     let _ = write!(
         text,
         "\n--quick runs a tenth of the workload's requests and time, --full ten times as many.\n\n\
-         Job files are described in docs/workloads.md, sweeps in docs/sweeps.md."
+         docs/workloads.md describes job files, docs/sweeps.md sweeps."
     );
     text
 }
@@ -143,9 +142,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
 fn nothing_measured(target: &Target, run: &Run) -> Failure {
     let reason = run.partial.map_or_else(String::new, |reason| reason.to_string());
     let phase = match &run.precondition {
-        Some(_) if run.partial == Some(Interruption::Stopped) => {
-            " before measuring, while it was preconditioned"
-        }
+        Some(_) if run.partial == Some(Interruption::Stopped) => " during preconditioning",
         _ => "",
     };
     Failure::failed(anyhow!("{target}: {reason}{phase}; nothing was measured"))

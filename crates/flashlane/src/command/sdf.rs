@@ -18,7 +18,7 @@ use flashlane_trace::is_standard_output;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-/// Blocks on software-defined flash: format a device, put and get blocks, check them, measure
+/// Store blocks on software-defined flash: format, put, get, delete, check, measure
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Arguments {
@@ -34,12 +34,12 @@ Examples:
   flashlane sdf get 'lanes(./flash)' 0 > photo.jpg
   flashlane sdf status 'lanes(./flash)'
 
-A simulated device forgets everything when the command ends: it is for 'bench'. How blocks lie on a device: docs/layout.md.";
+A simulated device keeps nothing after the command: use it with 'bench'. docs/layout.md describes the on-device format.";
 
 /// Which blocks, and where.
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Make a device hold blocks: all that is on it is lost
+    /// Format a device for blocks; all data on it is lost
     Format {
         #[command(flatten)]
         device: DeviceOption,
@@ -48,21 +48,21 @@ enum Action {
         #[command(flatten)]
         safety: SafetyOptions,
     },
-    /// Lanes, units, wear, bad and free units
+    /// Show lanes, wear, and bad and free units
     Status {
         #[command(flatten)]
         device: DeviceOption,
         #[command(flatten)]
         output: OutputOptions,
     },
-    /// Store files, one a block; prints their ids
+    /// Store files, one per block, and print their ids
     Put {
         #[command(flatten)]
         device: DeviceOption,
-        /// The files; - for standard input
+        /// Files to store; - for standard input
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
-        /// The id of the first, up to 9223372036854775807, the others follow; fresh ones unless given
+        /// Id of the first block, up to 9223372036854775807; the others count up from it; default: new ids
         #[arg(long, value_name = "ID")]
         id: Option<u64>,
     },
@@ -70,15 +70,15 @@ enum Action {
     Get {
         #[command(flatten)]
         device: DeviceOption,
-        /// The block's id
+        /// Block id
         id: u64,
-        /// The first byte
+        /// First byte to read
         #[arg(long, value_name = "BYTES", value_parser = bytes, default_value = "0")]
         offset: u64,
-        /// How many; to the block's end unless given
+        /// Bytes to read; default: to the end of the block
         #[arg(long, value_name = "BYTES", value_parser = bytes)]
         length: Option<u64>,
-        /// A new file in place of standard output; - for standard output
+        /// New file to write instead of standard output; - for standard output
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
@@ -86,30 +86,29 @@ enum Action {
     Ls {
         #[command(flatten)]
         device: DeviceOption,
-        /// How the list is printed
+        /// Output format
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: Format,
     },
-    /// Delete blocks: done once their units are erased
+    /// Delete blocks, and wait until their units are erased
     Rm {
         #[command(flatten)]
         device: DeviceOption,
-        /// The blocks' ids
+        /// Block ids
         #[arg(required_unless_present = "damaged", value_name = "ID")]
         ids: Vec<u64>,
-        /// Erase the damaged units too: what they hold cannot be told, and is lost with that
+        /// Also erase damaged units; their contents are unknown, and are lost
         #[arg(long)]
         damaged: bool,
     },
-    /// Read every block and compare it with its checksums, and the first 4 KiB of erased units; exit status 1 unless all is
-    /// sound
+    /// Verify the checksums of every block, and read the first 4 KiB of erased units; exit status 1 unless all is sound
     Fsck {
         #[command(flatten)]
         device: DeviceOption,
-        /// First write anew what is damaged of the lanes' records and of the superblock, from their sound copies
+        /// First rewrite damaged lane records and superblocks from their sound copies
         #[arg(long)]
         repair: bool,
-        /// Repair records of the lanes that hold other data too: that is lost
+        /// Also repair lane records that other data has overwritten; that data is lost
         #[arg(long, requires = "repair", help_heading = "Real drives")]
         destroy_data: bool,
         #[command(flatten)]
@@ -117,7 +116,7 @@ enum Action {
         #[command(flatten)]
         output: OutputOptions,
     },
-    /// Measure puts, then gets, with so many in flight; on a real device the lanes and the blocks that are there stay
+    /// Measure puts, then gets; a real device keeps its lanes and its existing blocks
     Bench {
         #[command(flatten)]
         device: DeviceOption,
@@ -156,42 +155,42 @@ struct DeviceOption {
 /// What is measured.
 #[derive(Debug, clap::Args)]
 struct LoadOptions {
-    /// Puts, or gets, in flight; as many as there are lanes unless given
+    /// Puts or gets in flight; default: the number of lanes
     #[arg(long, value_name = "N", value_parser = nonzero_count)]
     in_flight: Option<NonZeroU32>,
-    /// Blocks to put, at most those that fit; four a lane (on a simulated device 2 GiB, one a lane at least), or as many as
-    /// 10 s take, unless given
+    /// Blocks to put, limited to the free blocks; default: 4 per lane within 10 s (simulated: up to 2 GiB, at least 1 per
+    /// lane)
     #[arg(long, value_name = "N", value_parser = nonzero_count)]
     blocks: Option<NonZeroU32>,
-    /// Bytes to put, rounded up to whole blocks and as many on every lane, in place of a number of blocks
+    /// Bytes to put instead of --blocks, rounded up to the same number of whole blocks on every lane
     #[arg(long, value_name = "SIZE", value_parser = positive_bytes, conflicts_with = "blocks")]
     size: Option<u64>,
-    /// The longest that puts, and then gets, go on, in the device's time
+    /// Time limit of the puts, and again of the gets, in device time
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     duration: Option<Duration>,
-    /// Gets; as many as blocks unless given
+    /// Number of gets; default: the number of blocks to put
     #[arg(long, value_name = "N", value_parser = count)]
     gets: Option<u64>,
-    /// Bytes of a get; whole blocks unless given
+    /// Bytes per get; default: a whole block
     #[arg(long, value_name = "SIZE", value_parser = positive_bytes)]
     get_bytes: Option<u64>,
-    /// Get random blocks; one after the other unless given
+    /// Get random blocks; default: one after the other
     #[arg(long)]
     random: bool,
-    /// Which lane a block goes to
+    /// How to choose the lane of a block
     #[arg(long, value_enum, default_value_t, value_name = "HOW")]
     placement: PlacementName,
-    /// The seed of all randomness
+    /// Seed of all randomness
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = options::seed, default_value = "1")]
     seed: Seed,
 }
 
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
 enum PlacementName {
-    /// The lane with the least left to do
+    /// The lane with the least queued work
     #[default]
     LeastLoaded,
-    /// By the block's id, lane after lane
+    /// One lane after the other, by block id
     RoundRobin,
 }
 
@@ -228,7 +227,7 @@ fn nonzero_count(text: &str) -> Result<NonZeroU32, String> {
 /// A time above zero.
 fn positive_time(text: &str) -> Result<Duration, String> {
     match parse_duration(text).map_err(|error| error.to_string())? {
-        Duration::ZERO => Err("a time above zero is needed".into()),
+        Duration::ZERO => Err("allowed: a time above 0".into()),
         some => Ok(some),
     }
 }
@@ -236,7 +235,7 @@ fn positive_time(text: &str) -> Result<Duration, String> {
 /// At least one.
 fn positive_bytes(text: &str) -> Result<u64, String> {
     match bytes(text)? {
-        0 => Err("at least one byte is to be got".into()),
+        0 => Err("allowed: at least 1 byte".into()),
         some => Ok(some),
     }
 }

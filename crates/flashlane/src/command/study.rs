@@ -15,20 +15,20 @@ use std::fmt::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-/// Make a paper's tables and figures again, published numbers beside measured ones, each with a verdict
+/// Reproduce a paper's tables and figures, with a verdict on each published number
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A paper, or one of its figures: chen11, chen11/fig3. Without it, or with 'list', all are named
+    /// A paper or one of its figures, like chen11 or chen11/fig3; default: 'list', which lists all
     #[arg(value_name = "PAPER[/FIGURE]", default_value = LIST, hide_default_value = true)]
     study: String,
-    /// The seed of all randomness
+    /// Seed of all randomness
     #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true, value_parser = seed)]
     seed: Seed,
-    /// A folder with the traces that a paper used and that are not part of Flashlane
+    /// Directory of traces that a paper used and Flashlane does not include
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
-    /// Measurements made at a time; as many as there are cores unless given. The results are the same
+    /// Measurements made in parallel, with the same results; default: the number of cores
     #[arg(long, value_name = "N", value_parser = at_least_one::<NonZeroUsize>)]
     jobs: Option<NonZeroUsize>,
     #[command(flatten)]
@@ -47,10 +47,9 @@ Examples:
   flashlane study chen11 --quick --format json
   flashlane study disksim --traces ~/disksim-traces
 
-Everything is measured anew, on simulated drives. A study takes its full time unless
---quick is given. Several measurements are made at a time, and with --out DIR each is kept
-once it is finished: the same command goes on from there. The exit status is 1 where a
-published quantity is missed.";
+All measurements run on simulated drives, at full length unless --quick is given. With
+--out DIR each finished measurement is saved: the same command resumes an interrupted study.
+The exit status is 1 if a published quantity is missed.";
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     if arguments.study == LIST {
@@ -62,16 +61,16 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         None => (&*arguments.study, None),
     };
     if let Some(folder) = arguments.traces.as_deref().filter(|folder| !folder.is_dir()) {
-        return Err(Failure::unusable(anyhow!("--traces: there is no folder '{}'", folder.display())));
+        return Err(Failure::unusable(anyhow!("--traces: there is no directory '{}'", folder.display())));
     }
     output::prepare(&arguments.output)?;
     let store = arguments.output.out.as_deref().map(sweep::store).transpose()?;
     let studied = measure(arguments, paper, figure, store.as_ref())?;
     for (file, reason) in &studied.damaged {
-        notify(&format!("'{}' cannot be used again: {reason}; it was measured again", file.display()));
+        notify(&format!("cannot reuse '{}': {reason}; it was measured again", file.display()));
     }
     if let Some(error) = &studied.store_error {
-        notify(&format!("not all measurements could be kept to go on from: {error}"));
+        notify(&format!("some measurements could not be saved for resuming: {error}"));
     }
     let study = studied.result;
     let result = serde_json::to_value(&study).map_err(Failure::failed)?;
@@ -111,10 +110,8 @@ fn measure(
 fn verdict(study: &StudyResult, out: Option<&Path>) -> Status {
     if let Some(reason) = &study.partial {
         let go_on = match out {
-            Some(dir) => format!("the same command goes on from what is kept in {}", dir.display()),
-            None => {
-                "nothing is kept to go on from: --out DIR keeps each measurement once it is finished".into()
-            }
+            Some(dir) => format!("the same command resumes with the measurements in {}", dir.display()),
+            None => "nothing is saved for resuming: --out DIR saves each finished measurement".into(),
         };
         notify(&format!("{reason}; the result is partial; {go_on}"));
         return Status::Failed;

@@ -21,7 +21,7 @@ use flashlane_trace::{
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Look at recorded traces, and write them in other formats
+/// Summarize, convert and record block I/O traces
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES, after_long_help = long_help())]
 pub struct Arguments {
@@ -34,30 +34,30 @@ Examples:
   flashlane trace info iozone.trace.xz
   flashlane trace info sda --device 8388624          # sda.blktrace.0, sda.blktrace.1 …
   flashlane trace convert prxy_0.csv.gz prxy_0.trace.zst --to disksim
-  flashlane trace convert prxy_0.csv.gz prxy_0.spc.xz    # the format of its ending
+  flashlane trace convert prxy_0.csv.gz prxy_0.spc.xz    # format from the ending
   flashlane trace convert day.msr - --to disksim | head
   flashlane trace info requests.txt --from mqsim --format json";
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Say what a trace holds: its requests in numbers, and the lines that are none
+    /// Summarize a trace: its requests, and the lines that are not requests
     Info(InfoArguments),
-    /// Write a trace in another format, and say what that format cannot hold
+    /// Convert a trace to another format, and report what that format cannot hold
     Convert(ConvertArguments),
-    /// Record what a block device is asked, while a program runs or for a time
+    /// Record the requests to a block device, while a program runs or for a time
     Record(record::Arguments),
 }
 
 /// A trace as it is named on the command line.
 #[derive(Debug, clap::Args)]
 struct Input {
-    /// The trace: a file, compressed (gz, xz, zstd) or not, NAME of NAME.blktrace.0 and so on, or - for standard input
+    /// Trace file, compressed (gz, xz, zstd) or not; NAME for NAME.blktrace.0 and so on; - for standard input
     trace: PathBuf,
-    /// The trace's format, where its content does not tell
+    /// Format of the trace; default: detected from its content
     #[arg(long, value_name = "NAME")]
     from: Option<String>,
-    /// Only the requests of the device of this number; or 'all', laid side by side as one device; those of all devices,
-    /// each with its own addresses, unless given
+    /// Use only the requests of device N, or 'all' to lay all devices side by side as one; default: all devices, each
+    /// with its own addresses
     #[arg(long, value_name = "N|all", value_parser = device_of_trace)]
     device: Option<TraceDevice>,
 }
@@ -76,12 +76,12 @@ struct InfoArguments {
 struct ConvertArguments {
     #[command(flatten)]
     input: Input,
-    /// Where to: a new file, compressed if it ends in .gz, .xz, .zst or .zstd; or - for standard output
+    /// New file to write, compressed if it ends in .gz, .xz, .zst or .zstd; - for standard output
     out: PathBuf,
-    /// The format to write; that of OUT's ending, as in OUT.msr.gz, unless given
+    /// Format to write; default: from the ending of OUT, as in OUT.msr.gz
     #[arg(long, value_name = "NAME")]
     to: Option<String>,
-    /// Overwrite OUT where it is there already; where it is a link, what that leads to
+    /// Overwrite OUT if it exists; if it is a link, overwrite its target
     #[arg(long)]
     force: bool,
 }
@@ -125,7 +125,8 @@ fn device_placement(input: &Input) -> Result<SideBySide, Failure> {
     }
     if is_standard_input(&input.trace) || files(&input.trace).iter().any(|file| !file.is_file()) {
         return Err(Failure::unusable(anyhow!(
-            "--device all reads the trace twice, first for the devices' sizes, and '{}' is no plain file: give it as a file",
+            "--device all reads the trace twice, first for the sizes of its devices, and '{}' is not a regular file: save it \
+             to one first",
             input_name(&input.trace)
         )));
     }
@@ -269,7 +270,7 @@ fn convert(arguments: &ConvertArguments) -> Result<Status, Failure> {
     let (read, written, lost) = (summary.records, written.records, out::losses(&written, "\n  "));
     out::print_summary(out, &format!("{read} requests, {written} written as {}{lost}", format.name))?;
     if let Some(reason) = partial {
-        notify(&format!("the trace {source}: {reason}; what was read is written"));
+        notify(&format!("the trace {source}: {reason}; the requests before that are written"));
         return Ok(Status::Failed);
     }
     Ok(Status::Done)

@@ -22,7 +22,7 @@ use flashlane_uflip::{
 };
 use std::path::{Path, PathBuf};
 
-/// Benchmark a drive as uFLIP does: nine micro-benchmarks, the key characteristics, the design hints
+/// Run the uFLIP benchmark: nine micro-benchmarks, key characteristics, design hints
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = EXAMPLES, arg_required_else_help = true, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true
@@ -33,19 +33,19 @@ pub struct Arguments {
     /// A simulated drive (sim:NAME, sim:FILE.toml), a file, a block device, or a layer over one
     #[arg(value_parser = device, required = true)]
     device: Option<Spec>,
-    /// Only say what would be done: runs, I/Os, bytes written, the time to expect
+    /// Print the plan without running it: runs, I/Os, bytes written, expected time
     #[arg(long, conflicts_with_all = ["sweep", "create"])]
     plan: bool,
-    /// Only these micro-benchmarks; the methodology goes before them all the same
+    /// Run only these micro-benchmarks, after the methodology; default: all
     #[arg(long = "only", value_name = "NAME,…", value_delimiter = ',', value_parser = micro_benchmark)]
     only: Vec<Benchmark>,
-    /// How the device is brought into a known state first
+    /// How to bring the device into a known state first
     #[arg(long, value_enum, default_value_t, value_name = "STATE")]
     state: State,
-    /// The seed of all randomness
+    /// Seed of all randomness
     #[arg(long, value_name = "N", default_value = "0", allow_hyphen_values = true, value_parser = seed)]
     seed: Seed,
-    /// Keep the drive's serial number in the result
+    /// Include the drive's serial number in the result
     #[arg(long, help_heading = "Real drives")]
     serial: bool,
     #[command(flatten)]
@@ -67,12 +67,12 @@ enum Action {
 /// A state as it is typed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum State {
-    /// Everything written once, in pieces of random size and in random order
+    /// Write everything once, in pieces of random size and in random order
     #[default]
     Random,
-    /// Everything written once, in order
+    /// Write everything once, in order
     Sequential,
-    /// As it is: what was done to the device before shows in the result
+    /// Change nothing; earlier use of the device shows in the result
     AsIs,
 }
 
@@ -80,7 +80,7 @@ enum State {
 fn micro_benchmark(text: &str) -> Result<Benchmark, String> {
     let known = || Benchmark::ALL.map(Benchmark::name).join(", ");
     let found = Benchmark::ALL.into_iter().find(|benchmark| benchmark.name() == text);
-    found.ok_or_else(|| format!("the micro-benchmarks are {}", known()))
+    found.ok_or_else(|| format!("allowed: {}", known()))
 }
 
 const EXAMPLES: &str = "\
@@ -94,9 +94,9 @@ Examples:
   flashlane uflip import theirs.json drive.uflip.json --out comparison
 
 --quick uses the first 1 GiB and few values, and takes minutes; --full measures the paper's whole
-grid on the whole device. A benchmark of a real device that is stopped goes on where it was
-when the same command with the same --out DIR is given again. A real device is only read unless
---destroy-data is given, and what writes cost is then not determined.";
+grid on the whole device. To resume a stopped benchmark of a real device, repeat the command with
+the same --out DIR. A real device is only read unless --destroy-data is given; the cost of writes
+is then not determined.";
 
 /// The file in `--out` that a stopped benchmark goes on from.
 const JOURNAL: &str = "uflip.journal";
@@ -211,14 +211,14 @@ impl Arguments {
         if !writes {
             // Nobody asked for it: it is how real devices are treated.
             for warning in warnings.iter_mut().filter(|warning| warning.code == "read-only") {
-                warning.message += "; --destroy-data allows it, if all that is on the device may be lost";
+                warning.message += "; --destroy-data allows writes, if all data on the device may be lost";
             }
         }
         if resumed_steps > 0 {
             warnings.push(Warning::new(
                 "resumed",
                 format!(
-                    "{resumed_steps} steps are from a benchmark that was stopped: what was done to the device in between shows in the others"
+                    "{resumed_steps} steps are from an earlier, stopped benchmark: use of the device in between shows in the other steps"
                 ),
             ));
         }
@@ -245,7 +245,7 @@ impl Arguments {
         );
         let journal = Journal::open(path, &definition).map_err(Failure::unusable)?;
         if journal.pending() > 0 {
-            notify(&format!("going on behind {} steps that '{}' has", journal.pending(), path.display()));
+            notify(&format!("resuming after {} steps from '{}'", journal.pending(), path.display()));
         }
         Ok(journal)
     }
@@ -256,10 +256,10 @@ fn benchmark_failure(error: UflipError, device: &Target, is_kept: bool) -> Failu
     match error {
         UflipError::TooSmall { .. } => Failure::unusable(error),
         UflipError::Stopped if is_kept => Failure::failed(anyhow!(
-            "{error}; the same command goes on from there (with --destroy-data in place of --create)"
+            "{error}; the same command resumes from there (with --destroy-data instead of --create)"
         )),
         UflipError::Stopped => Failure::failed(anyhow!(
-            "{error}; nothing was kept: of a real device, --out DIR keeps what was done to go on from"
+            "{error}; nothing was saved: for a real device, --out DIR saves the steps for resuming"
         )),
         UflipError::Interrupted(_) | UflipError::Unfit(_) => Failure::failed(anyhow!("{device}: {error}")),
         UflipError::Journal(_) => Failure::failed(error),

@@ -20,23 +20,23 @@ pub(super) fn expand_key(text: &str, experiment: &impl Experiment, device: &Spec
     if name.contains('.') || name == SEED || name.is_empty() {
         return Ok(text.into());
     }
-    let word = experiment.key_prefix();
+    let prefix = experiment.key_prefix();
     let (own, fields) = (experiment.keys(), fields(device, name)?);
-    let full = format!("{word}.{name}");
+    let full = format!("{prefix}.{name}");
     let refused = |reason: String| Err(Failure::unusable(anyhow!("cannot sweep '{text}': {reason}")));
     match (own.contains(&name), &fields[..]) {
         (true, []) => Ok(format!("{full}={values}")),
         (true, fields) => refused(format!(
-            "'{name}' is a key of the {word}, '{full}', and a field of the simulated drive, '{}': write the one that is \
-             meant",
+            "'{name}' is ambiguous: write '{full}' for the key of the {prefix}, or '{}' for the field of the simulated \
+             drive",
             fields.join("' or '")
         )),
         (false, []) => {
-            if let Some(ours) = of_fio(name, word).filter(|_| word == "workload") {
-                return refused(ours);
+            if let Some(hint) = fio_hint(name, prefix).filter(|_| prefix == "workload") {
+                return refused(hint);
             }
             match nearest(name, own) {
-                Some(near) if !is_any_field(name) => refused(format!("did you mean '{word}.{near}'?")),
+                Some(near) if !is_any_field(name) => refused(format!("did you mean '{prefix}.{near}'?")),
                 _ => Ok(text.into()),
             }
         }
@@ -58,13 +58,13 @@ fn is_any_field(name: &str) -> bool {
 }
 
 /// What to write for one of fio's words.
-fn of_fio(name: &str, word: &str) -> Option<String> {
+fn fio_hint(name: &str, prefix: &str) -> Option<String> {
     if matches!(name, "rw" | "readwrite") {
         return Some(format!(
-            "fio's '{name}' is the pattern here: '{word}.pattern=random-read,random-write'"
+            "fio's '{name}' is the pattern here: '{prefix}.pattern=random-read,random-write'"
         ));
     }
-    fio_word(name, "").map(|answer| format!("{answer}, and '{word}.' stands before it in a sweep"))
+    fio_word(name, "").map(|answer| format!("{answer}, with the prefix '{prefix}.' in a sweep"))
 }
 
 #[cfg(test)]

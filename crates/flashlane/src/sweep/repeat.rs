@@ -29,7 +29,7 @@ pub(super) fn repetitions(
     let repeat = match (options.repeat, seed) {
         (Some(repeat), Some(key)) if repeat.get() > 1 => {
             return Err(Failure::unusable(anyhow!(
-                "--repeat {repeat} measures each point under several seeds, and '{}' is swept: leave one of them away",
+                "--repeat {repeat} measures each point with several seeds, but '{}' is swept: omit one of them",
                 key.name
             )));
         }
@@ -40,7 +40,7 @@ pub(super) fn repetitions(
     };
     if repeat > POINTS_MAX / grid.len() {
         return Err(Failure::unusable(anyhow!(
-            "--repeat {repeat} of {} points is too much; allowed: at most {POINTS_MAX} measurements",
+            "--repeat {repeat} of {} points is too many; allowed: at most {POINTS_MAX} measurements",
             grid.len()
         )));
     }

@@ -163,18 +163,18 @@ fn options() {
     unusable(&["run", "sim:ssd-s", "random-read", "--seed=many"], &["'many'", "whole number"]);
     unusable(&["run", "sim:ssd-s", "random-read", "--quick", "--full"], &["--quick", "--full"]);
     unusable(&["run", "sim:ssd-s", "random-read", "--format", "xml"], &["xml", "text, json, csv"]);
-    unusable(&["run", "sim:ssd-s", "random-read", "--create", "1MiB"], &["--create", "no path"]);
+    unusable(&["run", "sim:ssd-s", "random-read", "--create", "1MiB"], &["--create", "has none"]);
     unusable(&["run", "./x", "random-read", "--create", "4096"], &["'4096'", "unit is missing"]);
     unusable(&["run", "sim:ssd-s", "random-read", "--really", "x"], &["--destroy-data"]);
     unusable(&["run", "sim:ssd-s"], &["WORKLOAD"]);
-    unusable(&["probe", "--score", "0"], &["--score", "at least one"]);
+    unusable(&["probe", "--score", "0"], &["--score", "at least 1"]);
     unusable(&["probe", "--score", "3", "sim:ssd-s"], &["--score", "DEVICE"]);
     unusable(&["probe", "sim:ssd-s", "--page", "5000B"], &["--page", "multiples of 512 B"]);
     unusable(&["probe", "sim:ssd-s", "--p99", "1"], &["--p99", "unit"]);
     unusable(&["prob", "sim:ssd-s"], &["'prob'", "'probe'"]);
     let file = tempfile::NamedTempFile::new().unwrap();
     let below = format!("{}/results", file.path().display());
-    unusable(&["run", "sim:ssd-s", "random-read", "--out", &below], &["--out", &below]);
+    unusable(&["run", "sim:ssd-s", "random-read", "--out", &below], &["cannot create", &below]);
 }
 
 #[test]

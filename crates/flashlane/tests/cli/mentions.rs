@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The commands that a file's messages are of; those of the command line's other files are of several.
 const SHARED: [(&str, &[&str]); 4] = [
-    ("begin.rs", &["uflip", "run", "replay"]),
+    ("preflight.rs", &["uflip", "run", "replay"]),
     ("sweep.rs", &["uflip", "run", "replay"]),
     ("device.rs", &["probe", "uflip", "run", "replay"]),
     ("output.rs", &["probe", "uflip", "run", "replay", "study", "report"]),

@@ -167,14 +167,15 @@ fn a_trace_from_standard_input_is_replayed_where_it_need_not_be_read_twice() {
 
     let swept = given(&[DRIVE, "-", "--sweep", "seed=1,2"]);
     assert_eq!((swept.status, swept.stdout.as_str()), (2, ""));
-    for part in ["more than once", "the trace 'standard input'", "no plain file", "give it as a file"] {
+    for part in ["more than once", "the trace 'standard input'", "not a regular file", "save it to one first"]
+    {
         assert!(swept.stderr.contains(part), "{}", swept.stderr);
     }
     // Whether it writes cannot be looked up first.
     let (_drive_dir, drive) = drive();
     let real = given(&[text(&drive), "-", "--allow-page-cache", "--limit", "1"]);
     assert_eq!(real.status, 2);
-    for part in ["the trace 'standard input' would overwrite", "nothing was touched", "from a file"] {
+    for part in ["the trace 'standard input' would overwrite", "nothing was touched", "from a regular file"] {
         assert!(real.stderr.contains(part), "{}", real.stderr);
     }
 }
@@ -360,6 +361,10 @@ fn all_devices_of_a_trace_are_laid_side_by_side() {
     let sweep = ["--trace-device", "all", "--repeat", "1", "--sweep", "replay.speed=1,2"];
     let swept = json(&[&["replay", DRIVE, text(&path)], &sweep[..]].concat());
     assert_eq!(swept["rows"][0]["mean_ns"], result["latency_ns"]["mean"]);
-    refused(2, &["replay", DRIVE, "/dev/stdin", "--device", "all"], &["laid side by side", "no plain file"]);
+    refused(
+        2,
+        &["replay", DRIVE, "/dev/stdin", "--device", "all"],
+        &["sizes of its devices", "not a regular file"],
+    );
     refused(2, &["replay", DRIVE, text(&path), "--device", "some"], &["or 'all'"]);
 }

@@ -67,7 +67,7 @@ fn what_is_put_is_got_and_what_is_deleted_is_gone() {
     let out = flash.dir.path().join("out");
     flash.sdf("get", &["1", "--output", text(&out)]);
     assert_eq!(fs::read(&out).unwrap(), vec![2; 40_000]);
-    refused(2, &["sdf", "get", &flash.spec, "1", "--output", text(&out)], &["cannot make", "exists"]);
+    refused(2, &["sdf", "get", &flash.spec, "1", "--output", text(&out)], &["cannot create", "exists"]);
     let dashed = ["sdf", "get", &flash.spec, "1", "--output", "-"];
     let dashed = command(&dashed).current_dir(flash.dir.path()).output().unwrap();
     assert_eq!((dashed.status.code(), dashed.stderr), (Some(0), vec![]));
@@ -82,7 +82,7 @@ fn what_cannot_be_is_refused_and_nothing_is_changed() {
     flash.sdf("put", &[text(&small)]);
     let s = flash.spec.as_str();
     refused(1, &["sdf", "put", s, text(&small), "--id", "0"], &["block 0 is there already"]);
-    refused(2, &["sdf", "put", s, "-", "-"], &["standard input (-) can be stored once"]);
+    refused(2, &["sdf", "put", s, "-", "-"], &["standard input (-) can be stored only once"]);
     refused(2, &["sdf", "put", s, text(&large)], &["longer than a block", "56 KiB"]);
     refused(1, &["sdf", "get", s, "7"], &["no block 7"]);
     refused(1, &["sdf", "get", s, "0", "--offset", "101"], &["block 0", "it has 100 B"]);
@@ -92,14 +92,14 @@ fn what_cannot_be_is_refused_and_nothing_is_changed() {
     for action in [&["put", &anew, text(&small)][..], &["rm", &anew, "0"], &["ls", &anew]] {
         refused(2, &[&["sdf"], action].concat(), &["format=yes", "sdf format"]);
     }
-    refused(2, &["sdf", "bench", "sim:sdf", "--get-bytes", "0"], &["--get-bytes", "at least one byte"]);
+    refused(2, &["sdf", "bench", "sim:sdf", "--get-bytes", "0"], &["--get-bytes", "at least 1 byte"]);
     let many = ["sdf", "bench", "sim:sdf-tlc", "--blocks", "21000", "--in-flight", "21000"];
     refused(2, &many, &["3.86 TiB of memory", "--in-flight"]);
     let most = "18446744073709551615";
     refused(1, &["sdf", "put", s, text(&small), "--id", most], &["no block", most]);
     let plain = flash.file("plain", &[0; 1 << 20]);
     refused(2, &["sdf", "status", text(&plain)], &["no erase units", "lanes(DEVICE)"]);
-    refused(2, &["sdf", "put", "sim:sdf", text(&small)], &["forgets everything", "sdf bench"]);
+    refused(2, &["sdf", "put", "sim:sdf", text(&small)], &["keeps nothing between commands", "sdf bench"]);
     refused(2, &["sdf", "status", "sim:ssd-s"], &["no erase units"]);
     for command in ["probe", "uflip"] {
         refused(2, &[command, "sim:sdf"], &["erase units", "sdf bench"]);
@@ -298,13 +298,13 @@ fn a_result_never_takes_the_place_of_the_device() {
     let (out, file) = (text(dir.path()), dir.path().join("result.json"));
     let spec = format!("lanes({},channels=2,unit=64KiB)", file.display());
     let format = ["sdf", "format", &spec, "--create", "4MiB", "--allow-page-cache", "--out"];
-    refused(2, &[&format[..], &[out]].concat(), &["lies in the directory of --out"]);
+    refused(2, &[&format[..], &[out]].concat(), &["is in the directory of --out"]);
     assert!(!file.exists());
     let elsewhere = tempfile::tempdir().unwrap();
     done(&[&format[..], &[text(elsewhere.path())]].concat());
     let bytes = fs::read(&file).unwrap();
     for action in ["status", "fsck"] {
-        refused(2, &["sdf", action, &spec, "--out", out], &["lies in the directory of --out"]);
+        refused(2, &["sdf", action, &spec, "--out", out], &["is in the directory of --out"]);
     }
     assert!(fs::read(&file).unwrap() == bytes);
 }
@@ -414,7 +414,7 @@ fn put_names_the_block_that_it_stored_though_output_fails() {
     let ended = command(&put).stdout(full).output().unwrap();
     let stderr = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(1), "{stderr}");
-    for part in ["block 0 is stored", "No space left", "/a' and what follows is not stored"] {
+    for part in ["block 0 is stored", "No space left", "/a' and later files are not stored"] {
         assert!(stderr.contains(part), "{stderr}");
     }
     // Nobody reads.
@@ -444,7 +444,7 @@ fn hint_of_a_command_is_one_that_there_is() {
     for action in [&["ls", &spec][..], &["get", &spec, "0"], &["status", &spec]] {
         let hint = format!("flashlane sdf format '{spec}' --create SIZE");
         let ended = refused(2, &[&["sdf"], action].concat(), &["does not exist", &hint]);
-        assert!(!ended.stderr.contains("a new file to measure on"), "{}", ended.stderr);
+        assert!(!ended.stderr.contains("creates it as a new file"), "{}", ended.stderr);
     }
 }
 

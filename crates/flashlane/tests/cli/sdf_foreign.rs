@@ -234,7 +234,7 @@ fn put_keeps_foreign_data_in_erased_units() {
         let kept = || fs::read(&device.path).unwrap()[at..at + length] == archive[..length];
         let report = flashlane(&["sdf", "fsck", &device.spec]);
         let text_of = report.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        let named = format!("{units} of them erased units that hold other data now");
+        let named = format!("{units} of them erased units overwritten with other data");
         assert!(report.status == 1 && text_of.contains(&named), "{text_of}");
         // As many as there is room for.
         let mut puts = 0;

@@ -141,7 +141,7 @@ fn a_device_in_use_is_not_advised_to_be_overwritten() {
         vec!["sdf", "rm", &store.lanes, "0"],
         vec!["sdf", "fsck", &store.lanes, "--repair"],
     ] {
-        let ended = refused(2, &words, &["it is open in", "end that use of it first"]);
+        let ended = refused(2, &words, &["it is open in", "stop that use first"]);
         assert!(!ended.stderr.contains("--really"), "{}", ended.stderr);
     }
     assert_eq!(flashlane(&["sdf", "ls", &store.lanes]).status, 0);

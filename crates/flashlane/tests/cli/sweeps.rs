@@ -176,7 +176,7 @@ fn points_are_kept_and_used_again() {
     let ended = flashlane(&sweep);
     assert_eq!((ended.status, ended.stdout), (0, first));
     assert!(
-        ended.stderr.contains(text(&points[5])) && ended.stderr.contains("measured anew"),
+        ended.stderr.contains(text(&points[5])) && ended.stderr.contains("measured again"),
         "{}",
         ended.stderr
     );
@@ -237,7 +237,7 @@ fn what_cannot_be_swept_is_refused_before_anything_is_done() {
         ("workload.depth=1KiB..8KiB*2", "a count is expected"),
         ("workload.siez=4k,8k", "did you mean 'size'"),
         ("no.such.field=1,2", "no"),
-        ("seed=x,y", "a seed is a whole number"),
+        ("seed=x,y", "allowed: a whole number"),
         ("seed=1..1000000+1", "more than 100000 values"),
     ] {
         refused(2, &[&RUN[..], &["--sweep", sweep, "--out", text(&out)]].concat(), &[part]);
@@ -254,8 +254,8 @@ fn a_real_device_is_swept_by_workload_one_point_after_the_other() {
     let file = dir.path().join("file");
     fs::write(&file, vec![1; 1 << 20]).unwrap();
     let run = ["run", text(&file), "random-read,requests=50", "--allow-page-cache", "--format", "json"];
-    refused(2, &[&run[..], &["--sweep", "flash.channels=1,2"]].concat(), &["is a real one", "workload."]);
-    refused(2, &[&run[..], &["--sweep", "seed=1,2", "--jobs", "2"]].concat(), &["one after the other"]);
+    refused(2, &[&run[..], &["--sweep", "flash.channels=1,2"]].concat(), &["is a real device", "workload."]);
+    refused(2, &[&run[..], &["--sweep", "seed=1,2", "--jobs", "2"]].concat(), &["one at a time"]);
     let writes = ["--sweep", "workload.pattern=random-read,random-write"];
     refused(2, &[&run[..], &writes].concat(), &["would overwrite data"]);
     let out = dir.path().join("out");
@@ -298,7 +298,7 @@ fn ctrl_c_leaves_what_is_needed_to_go_on() {
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(stderr.contains("stopped on request after 1 of 2 points; the same command goes on"), "{stderr}");
+    assert!(stderr.contains("stopped on request after 1 of 2 points; the same command resumes"), "{stderr}");
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(result["partial"], "stopped on request after 1 of 2 points");
     assert_eq!(
@@ -369,13 +369,13 @@ fn a_replay_is_swept_by_its_own_options_too() {
     let pipe = dir.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let of_pipe = ["replay", "sim:ssd-s", text(&pipe), "--sweep", "replay.limit=50,100"];
-    refused(2, &of_pipe, &[text(&pipe), "no plain file"]);
+    refused(2, &of_pipe, &[text(&pipe), "not a regular file"]);
     // Of a trace of several files, the one that is none is named.
     std::os::unix::fs::symlink(&trace, dir.path().join("parts.blktrace.0")).unwrap();
     let (name, part) = (dir.path().join("parts"), dir.path().join("parts.blktrace.1"));
     std::os::unix::fs::symlink(&pipe, &part).unwrap();
     let parts = ["replay", "sim:ssd-s", text(&name), "--sweep", "replay.limit=50,100"];
-    refused(2, &parts, &[&format!("'{}' of the trace", text(&part)), "no plain file"]);
+    refused(2, &parts, &[&format!("'{}' of the trace", text(&part)), "not a regular file"]);
 
     refused(2, &[&replay[..], &["--sweep", "replay.sped=1,2"]].concat(), &["replay.sped", "replay.speed"]);
     refused(2, &[&replay[..], &["--sweep", "replay.depth=1,2"]].concat(), &["--pace closed"]);

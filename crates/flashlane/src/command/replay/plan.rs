@@ -11,19 +11,19 @@ use flashlane_measure::{Beyond, Pace, ReplayOptions, Unaligned};
 /// The options, each of which a sweep may set.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct PlanOptions {
-    /// What decides when a request is issued
+    /// When to issue a request
     #[arg(long, value_enum, default_value_t, value_name = "PACE")]
     pub(super) pace: PaceName,
-    /// Replay so many times as fast as recorded: 2 for twice as fast; not with --pace closed
+    /// Replay FACTOR times as fast as recorded, like 2 or 0.5; not with --pace closed; default: 1
     #[arg(long, value_name = "FACTOR", value_parser = speed)]
     pub(super) speed: Option<f64>,
-    /// Requests in flight with --pace closed; unless given 32, or what the device takes if that is less
+    /// Requests in flight with --pace closed; default: 32, or the queue depth of the device if lower
     #[arg(long, value_name = "N", value_parser = depth)]
     pub(super) depth: Option<u32>,
-    /// What becomes of requests beyond the end of the device
+    /// How to handle requests beyond the end of the device
     #[arg(long, value_enum, default_value_t, value_name = "WAY")]
     pub(super) beyond: BeyondName,
-    /// What becomes of requests that are not on the units of the device
+    /// How to handle requests that are not aligned to the units of the device
     #[arg(long, value_enum, default_value_t, value_name = "WAY")]
     pub(super) unaligned: UnalignedName,
     /// Replay only the first N requests of the trace
@@ -33,31 +33,32 @@ pub(super) struct PlanOptions {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum PaceName {
-    /// Its time stamp, whatever the device does
+    /// At its time stamp, whatever the device does
     #[default]
     Open,
-    /// The completion of another: --depth in flight, time stamps not looked at
+    /// When another completes, with --depth in flight; ignores time stamps
     Closed,
-    /// The completion that was the last before it in the recording, and as long after it as then; where the request
-    /// ahead of it in the trace comes later than that, it comes with it, and its latency counts from there
+    /// After the completion that preceded it in the recording, with the recorded pause; never before the previous request
+    /// of the trace, from which its latency then counts
     Think,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum BeyondName {
-    /// Left out, counted, and the first ones named
+    /// Skip and count them, and list the first ones
     #[default]
     Refuse,
-    /// Moved to their offset modulo the capacity, or to end at it where they would still reach beyond, and counted
+    /// Move them to their offset modulo the capacity, or so that they end at it if they still reach beyond, and count
+    /// them
     Fold,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum UnalignedName {
-    /// Widened to whole units, and counted
+    /// Widen them to whole units, and count them
     #[default]
     Widen,
-    /// Left out, counted, and the first ones named
+    /// Skip and count them, and list the first ones
     Refuse,
 }
 
@@ -66,7 +67,7 @@ const DEPTH: u32 = 32;
 
 /// A factor, which the replay checks.
 pub(super) fn speed(text: &str) -> Result<f64, String> {
-    let factor = text.parse().map_err(|_| "a factor is a number above 0, like 10 or 0.5".to_owned())?;
+    let factor = text.parse().map_err(|_| "allowed: a number above 0, like 10 or 0.5".to_owned())?;
     let pace = Pace::Open { speed: factor };
     pace.check().map(|()| factor).map_err(|error| error.to_string())
 }
@@ -93,13 +94,13 @@ impl PlanOptions {
         let pace = match (self.pace, self.speed, self.depth) {
             (PaceName::Closed, Some(speed), _) => {
                 return Err(Failure::unusable(anyhow!(
-                    "--speed {speed} has no meaning with --pace closed, which does not look at time stamps; leave it \
-                     away, or use --pace open or think"
+                    "--speed {speed} has no effect with --pace closed, which ignores time stamps; omit it, or use --pace \
+                     open or think"
                 )));
             }
             (PaceName::Open | PaceName::Think, _, Some(depth)) => {
                 return Err(Failure::unusable(anyhow!(
-                    "--depth {depth} has no meaning without --pace closed: requests come when the trace says so"
+                    "--depth {depth} requires --pace closed; otherwise the trace sets the requests in flight"
                 )));
             }
             (PaceName::Open, ..) => Pace::Open { speed },

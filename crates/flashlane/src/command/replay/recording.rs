@@ -70,7 +70,7 @@ impl Recording<'_> {
     /// What to replay where nothing may be overwritten.
     pub(super) fn alternative(&self) -> &'static str {
         if self.non_regular_file().is_some() {
-            "replay a trace that only reads, from a file, which can be looked through first"
+            "replay a trace that only reads, from a regular file, which can be scanned first"
         } else {
             "replay a trace that only reads"
         }
@@ -88,8 +88,8 @@ impl Recording<'_> {
         }
         if let Some(part) = self.non_regular_file() {
             return Err(Failure::unusable(anyhow!(
-                "all devices are laid side by side by their sizes, for which the trace is read once more, and {part} is no \
-                 plain file: give it as a file"
+                "--trace-device all reads the trace once more, for the sizes of its devices, and {part} is not a regular file: save it to \
+                 one first"
             )));
         }
         let side_by_side = side_by_side(&mut self.open()?, &self.name())?;

@@ -63,7 +63,7 @@ pub(super) fn call(arguments: &Arguments, recording: Recording<'_>) -> Result<St
     let Arguments { device, trace, sweep, safety, output, .. } = arguments;
     if let Some(part) = recording.non_regular_file() {
         return Err(Failure::unusable(anyhow!(
-            "a sweep reads its trace more than once, and {part} is no plain file: give it as a file"
+            "a sweep reads its trace more than once, and {part} is not a regular file: save it to one first"
         )));
     }
     let files = files(trace);
@@ -110,7 +110,7 @@ impl sweep::Experiment for Experiment<'_> {
             let Some(key) = KEYS.iter().find(|key| key.name == name) else {
                 let known: Vec<String> = KEYS.iter().map(|key| format!("replay.{}", key.name)).collect();
                 return Err(Failure::unusable(anyhow!(
-                    "there is no key 'replay.{name}'; there are: {}",
+                    "unknown key 'replay.{name}'; allowed: {}",
                     known.join(", ")
                 )));
             };

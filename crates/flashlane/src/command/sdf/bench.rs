@@ -88,7 +88,7 @@ pub fn call(
         match remove(&mut blocks, status.next_id) {
             Ok(count) => removed = Some(count),
             Err(reason) => {
-                let reason = format!("blocks of the measurement are left: {reason}");
+                let reason = format!("blocks of the measurement were not removed: {reason}");
                 partial = Some(partial.map_or_else(|| reason.clone(), |first| format!("{first}; {reason}")));
             }
         }
@@ -181,7 +181,7 @@ impl LoadPlan {
             (self.least_memory_bytes(profile, layout), flashlane_host::machine_memory_bytes());
         if needed > there {
             return Err(anyhow!(
-                "so many requests in flight, or blocks, take {} of memory at least, and the machine has {}; nothing was \
+                "the blocks and the operations in flight require at least {} of memory, and the machine has {}; nothing was \
                  touched. Give a smaller --in-flight, or fewer --blocks",
                 format_bytes(needed),
                 format_bytes(there)
@@ -212,8 +212,8 @@ fn uneven(name: &str, load: &Load, count: u64, lanes: u64) -> Option<Warning> {
     Some(Warning::new(
         "uneven-lanes",
         format!(
-            "{count} {name} on {lanes} lanes: at the end {} of the lanes have nothing left to do, which lowers the \
-             bandwidth; a multiple of {lanes} would be as many on every lane",
+            "{count} {name} on {lanes} lanes: {} of the lanes are idle at the end, which lowers the bandwidth; a multiple \
+             of {lanes} loads all lanes equally",
             lanes - last,
         ),
     ))

@@ -26,7 +26,7 @@ const PIECE_BYTES: u64 = 1 << 20;
 pub fn put(target: &Target, files: &[PathBuf], first: Option<u64>) -> Result<Status, Failure> {
     if files.iter().filter(|file| is_standard_input(file)).count() > 1 {
         return Err(Failure::unusable(anyhow!(
-            "standard input (-) can be stored once, it is read to its end"
+            "standard input (-) can be stored only once: it is read to its end"
         )));
     }
     // Found out first: once one is stored, its device was written to.
@@ -68,7 +68,7 @@ fn print_id(id: u64, others: &[PathBuf]) -> Result<(), Failure> {
     output::write_out(&format!("{id}\n")).map_err(|error| {
         let others = match others {
             [] => String::new(),
-            [first, ..] => format!("; '{}' and what follows is not stored", first.display()),
+            [first, ..] => format!("; '{}' and later files are not stored", first.display()),
         };
         Failure::failed(anyhow!(
             "block {id} is stored, but its id cannot be written to standard output: {error}{others}"
@@ -148,7 +148,7 @@ pub fn get(
     let Some(path) = output else {
         return write_out(&mut blocks, id, offset, length, &mut io::stdout().lock());
     };
-    let file = File::create_new(path).with_context(|| format!("cannot make '{}'", path.display()));
+    let file = File::create_new(path).with_context(|| format!("cannot create '{}'", path.display()));
     let mut file = file.map_err(Failure::unusable)?;
     let result = write_out(&mut blocks, id, offset, length, &mut file);
     if result.is_err() {
@@ -255,7 +255,7 @@ pub fn remove(target: &Target, ids: &[u64], damaged: bool) -> Result<Status, Fai
     if !kept.is_empty() {
         let kept: Vec<String> = kept.iter().map(|(id, reason)| format!("{id} ({reason})")).collect();
         let deleted = if deleted.is_empty() { "none".to_owned() } else { deleted.join(", ") };
-        let units = if damaged { "; damaged units are left as they are" } else { "" };
+        let units = if damaged { "; damaged units are unchanged" } else { "" };
         notify(&format!("not deleted: {}; deleted: {deleted}{units}", kept.join(", ")));
         blocks.settle();
         return Ok(Status::Failed);

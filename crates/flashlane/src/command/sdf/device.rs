@@ -50,11 +50,11 @@ fn used_device_refusal(target: &Target, error: &flashlane_host::OpenError) -> Op
     let flashlane_host::OpenError::Refused { path, findings, .. } = error else { return None };
     let is_used = |finding: &Finding| !matches!(finding, Finding::Signature(_));
     let advice = if findings.iter().any(is_used) {
-        "end that use of it first".to_owned()
+        "stop that use first".to_owned()
     } else {
         format!(
-            "its blocks can be read. Where the other data may be lost, 'flashlane sdf fsck \"{target}\" --repair \
-             --destroy-data --really {}' writes the lanes' records anew over it",
+            "its blocks can be read. If the other data may be lost, 'flashlane sdf fsck \"{target}\" --repair \
+             --destroy-data --really {}' overwrites it with the lanes' records",
             path.display()
         )
     };
@@ -71,12 +71,12 @@ fn not_opened(target: &Target, error: BlocksError) -> Failure {
         BlocksError::Device(
             error @ OpenError::Real { error: flashlane_host::OpenError::NotFound { .. }, .. },
         ) if !target.path().is_some_and(|path| path.starts_with("/dev")) => Failure::unusable(anyhow!(
-            "{error}; flashlane sdf format '{target}' --create SIZE makes a new one that holds blocks"
+            "{error}; flashlane sdf format '{target}' --create SIZE creates a new one for blocks"
         )),
         BlocksError::Device(error) => error.into(),
         BlocksError::Open(error) => no_blocks(target, error),
         BlocksError::FormatInSpec { .. } => Failure::unusable(anyhow!(
-            "'{target}' asks for format=yes, which loses all that is on it: only 'flashlane sdf format' and 'bench' do that"
+            "'{target}' sets format=yes, which destroys all data on it: only 'flashlane sdf format' and 'bench' accept it"
         )),
         error @ BlocksError::RepairInSpec { .. } => Failure::unusable(error),
         error => Failure::failed(error),
@@ -86,14 +86,14 @@ fn not_opened(target: &Target, error: BlocksError) -> Failure {
 fn no_blocks(target: &Target, error: BlockOpenError) -> Failure {
     match &error {
         BlockOpenError::NotFormatted { .. } if target.is_simulated() => Failure::unusable(anyhow!(
-            "'{target}' is simulated, and forgets everything when a command ends: 'flashlane sdf bench' puts and gets \
-             within one"
+            "'{target}' is simulated and keeps nothing between commands; use 'flashlane sdf bench', which puts and gets in \
+             one command"
         )),
         BlockOpenError::NotFormatted { device, written: 0 } => {
             Failure::unusable(anyhow!("{error}: flashlane sdf format '{device}' --destroy-data"))
         }
         BlockOpenError::NotFormatted { device, .. } => Failure::unusable(anyhow!(
-            "{error}. If what they hold may be lost, 'flashlane sdf format '{device}' --destroy-data' makes it hold blocks"
+            "{error}. If that data may be lost, 'flashlane sdf format '{device}' --destroy-data' formats it for blocks"
         )),
         BlockOpenError::Device { .. } | BlockOpenError::Unreadable { .. } => Failure::failed(error),
         BlockOpenError::NoSuperblock { unreadable: 1.., .. } => Failure::failed(error),

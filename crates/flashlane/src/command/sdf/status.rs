@@ -116,7 +116,7 @@ pub fn fsck(
     unreadable.extend(blocks.damaged().map(|address| UnreadableRow {
         unit: unit_row(&blocks, address),
         id: None,
-        reason: "what the unit holds cannot be told".into(),
+        reason: "the contents of the unit are unknown".into(),
     }));
     let read = Checked { blocks: checked, unreadable: damaged_blocks, is_partial: partial.is_some() };
     let verdict = Verdict::new(target, &blocks, Some(&read));
@@ -154,29 +154,28 @@ const REPAIRS: [(&str, &str, &str); 5] = [
     (
         "table_sectors_lost",
         "table-lost",
-        "both copies of a sector of the lanes' table are damaged, and which of its units were erased is not known",
+        "both copies of a sector of the lanes' table are damaged, so that the erased units in it are not known",
     ),
     (
         "table_sectors_damaged",
         "table-damaged",
         "one copy of a sector of the lanes' table is damaged (by a crash, or later); a repair, or the next put or delete, \
-         writes it anew",
+         rewrites it",
     ),
     (
         "superblocks_damaged",
         "lanes-superblock-damaged",
-        "a copy of the lanes' superblock is damaged; a repair, or the next put or delete, writes it anew",
+        "a copy of the lanes' superblock is damaged; a repair, or the next put or delete, rewrites it",
     ),
     (
         "records_overwritten",
         "lanes-overwritten",
-        "a record of the lanes is overwritten with other data; nothing is written to the device before that may be lost",
+        "a record of the lanes is overwritten with other data; the device is read-only until that data may be lost",
     ),
     (
         "lanes_recovered",
         "lanes-recovered",
-        "no superblock of the lanes is left; they are read in the shape that was given, and blocks that were deleted may be \
-         listed again",
+        "no superblock of the lanes is left; the lanes are read in the given shape, and deleted blocks may be listed again",
     ),
 ];
 
@@ -233,8 +232,8 @@ fn warnings(blocks: &AnyBlocks) -> Vec<Warning> {
     let damaged = status.lanes.iter().map(|lane| lane.damaged).sum::<u64>();
     if damaged > 0 {
         let message = format!(
-            "{} damaged at both ends, or the device has forgotten whether they were erased since: what they \
-             hold cannot be told, and they are left as they are ({})",
+            "{} damaged at both ends, or no longer known to be erased: their contents are unknown, and they are kept \
+             ({})",
             counted(damaged, "unit is", "units are"),
             match status.counts.unreadable_units {
                 0 => "'flashlane sdf rm DEVICE --damaged' erases them".to_owned(),
@@ -245,8 +244,8 @@ fn warnings(blocks: &AnyBlocks) -> Vec<Warning> {
     }
     if status.counts.single_copy_units > 0 {
         let message = format!(
-            "{} a damaged header or footer, and what is there was found by the other ('flashlane sdf fsck DEVICE \
-             --repair' writes such blocks anew while that is sound)",
+            "{} a damaged header or footer, and the other one identified the contents ('flashlane sdf fsck DEVICE \
+             --repair' rewrites such blocks while that one is sound)",
             counted(status.counts.single_copy_units, "unit has", "units have")
         );
         let units = blocks.damaged_ends().map(|end| end_named(blocks, &end)).collect();
@@ -255,13 +254,13 @@ fn warnings(blocks: &AnyBlocks) -> Vec<Warning> {
     if status.superblock_copies == 0 {
         warnings.push(Warning::new(
             "no-superblock",
-            "no copy of the superblock is left: blocks are found by their headers, and nothing is written \
-             before 'flashlane sdf fsck DEVICE --repair --destroy-data' writes it anew",
+            "no copy of the superblock is left: blocks are found by their headers, and the device is read-only until \
+             'flashlane sdf fsck DEVICE --repair --destroy-data' rewrites it",
         ));
     } else if status.superblock_copies < 2 {
         warnings.push(Warning::new(
             "one-superblock",
-            "only one copy of the superblock is left; the next put or delete writes it anew",
+            "only one copy of the superblock is left; the next put or delete rewrites the other",
         ));
     }
     for (counter, code, what) in REPAIRS {

@@ -101,8 +101,8 @@ impl Verdict {
                 let ids: Vec<String> =
                     damaged.iter().take(NAMED_MAX).map(|block| block.info.id.to_string()).collect();
                 findings.push(format!(
-                    "{} ({}): 'get --offset' and '--length' give what is sound of them; delete them ('flashlane sdf rm \
-                     \"{target}\" {}') and put them anew from elsewhere",
+                    "{} ({}): 'get --offset' and '--length' read the sound parts; delete them ('flashlane sdf rm \
+                     \"{target}\" {}') and put them again from another copy",
                     counted(damaged.len() as u64, "damaged block", "damaged blocks"),
                     listed(damaged.iter().map(|block| block.named(blocks))),
                     ids.join(" "),
@@ -110,7 +110,8 @@ impl Verdict {
             }
             if !failed.is_empty() {
                 findings.push(format!(
-                    "{} ({}): try again once the device reads them; 'get --offset' and '--length' give what it reads now",
+                    "{} ({}): try again once the device reads them; 'get --offset' and '--length' read the parts that it \
+                     reads now",
                     counted(failed.len() as u64, "block could not be read", "blocks could not be read"),
                     listed(failed.iter().map(|block| block.named(blocks))),
                 ));
@@ -119,11 +120,11 @@ impl Verdict {
         if damaged > 0 {
             let foreign_units = match counter("units_overwritten") {
                 0 => String::new(),
-                n => format!(", {n} of them erased units that hold other data now"),
+                n => format!(", {n} of them erased units overwritten with other data"),
             };
             let then = match status.counts.unreadable_units {
                 0 => format!(
-                    "'flashlane sdf rm \"{target}\" --damaged' gives that up and erases {}",
+                    "'flashlane sdf rm \"{target}\" --damaged' discards the contents and erases {}",
                     if damaged == 1 { "it" } else { "them" }
                 ),
                 // They may be sound.
@@ -140,37 +141,37 @@ impl Verdict {
         }
         if counter("lanes_recovered") > 0 {
             findings.push(format!(
-                "no superblock of the lanes is left, so that the device can be read only: it is read in the shape that was given, \
-                 and blocks are found by their headers, those that were deleted too; 'flashlane sdf fsck \"{target}\" \
-                 --repair --destroy-data' writes the lanes' records anew, and what has taken their place is lost"
+                "no superblock of the lanes is left, so that the device is read-only: it is read in the given shape, and \
+                 blocks are found by their headers, deleted ones too; 'flashlane sdf fsck \"{target}\" --repair \
+                 --destroy-data' rewrites the lanes' records, and the data that overwrote them is lost"
             ));
         } else if foreign > 0 {
             findings.push(format!(
-                "{} overwritten with other data, so that the device can be read only; 'flashlane sdf fsck \"{target}\" \
-                 --repair --destroy-data' writes them anew, and that data is lost",
+                "{} overwritten with other data, so that the device is read-only; 'flashlane sdf fsck \"{target}\" \
+                 --repair --destroy-data' rewrites them, and that data is lost",
                 counted(foreign, "record of the lanes is", "records of the lanes are"),
             ));
         } else if status.superblock_copies == 0 {
             findings.push(format!(
-                "no copy of the superblock is left, so that the device can be read only; 'flashlane sdf fsck \"{target}\" \
-                 --repair --destroy-data' writes it anew from the headers of the blocks",
+                "no copy of the superblock is left, so that the device is read-only; 'flashlane sdf fsck \"{target}\" \
+                 --repair --destroy-data' rewrites it from the headers of the blocks",
             ));
         } else if counter("table_sectors_lost") > 0 {
             findings.push(
-                "a part of the lanes' table of units is lost, and with it which of its units were erased"
+                "part of the lanes' table of units is lost, so that the erased units in it are not known"
                     .to_owned(),
             );
         } else if records > 0 || status.superblock_copies < 2 {
             findings.push(format!(
                 "one copy of {} is damaged, and the other is used; the next put or rm, or 'flashlane sdf fsck \"{target}\" \
-                 --repair', writes it anew",
+                 --repair', rewrites it",
                 if records > 0 { "some of the lanes' records" } else { "the superblock" },
             ));
         }
         if status.counts.single_copy_units > 0 {
             findings.push(format!(
-                "{} a damaged header or footer ({}); 'flashlane sdf fsck \"{target}\" --repair' writes what they hold anew \
-                 while the other is sound",
+                "{} a damaged header or footer ({}); 'flashlane sdf fsck \"{target}\" --repair' rewrites their contents \
+                 while the other one is sound",
                 counted(status.counts.single_copy_units, "unit has", "units have"),
                 listed(blocks.damaged_ends().map(|end| end_named(blocks, &end))),
             ));
@@ -185,7 +186,7 @@ impl Verdict {
                 }
                 Some(_) => format!("sound: {stored}, all read"),
                 None => {
-                    format!("sound as far as headers tell: {stored}; 'flashlane sdf fsck' reads their bytes")
+                    format!("sound by the headers: {stored}; 'flashlane sdf fsck' reads their bytes")
                 }
             });
         }

@@ -34,7 +34,7 @@ pub(super) fn format(
             let all: Vec<_> = FORMATS.iter().copied().filter(can_be).collect();
             let names = if fitting.is_empty() { all } else { fitting };
             Err(Failure::unusable(anyhow!(
-                "the ending of '{}' does not say in which format to write: --to NAME, one of {}",
+                "the ending of '{}' does not say which format to write; add --to NAME, one of {}",
                 out.display(),
                 names.iter().map(|format| format.name).collect::<Vec<_>>().join(", ")
             )))
@@ -89,7 +89,7 @@ pub(super) fn losses(written: &Written, separator: &str) -> String {
 /// Why there is no file: of all requests none could be written.
 pub(super) fn nothing_written(source: &str, format: &Format, written: &Written, out: &Path) -> Failure {
     Failure::failed(anyhow!(
-        "no request of {source} can be written as {}{}; there is nothing to put into '{}'",
+        "no request of {source} can be written as {}{}; '{}' is not written",
         format.name,
         losses(written, "; "),
         output_name(out)

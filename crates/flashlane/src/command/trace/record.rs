@@ -16,21 +16,21 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The block device, or a partition
+    /// Block device or partition to record
     device: PathBuf,
-    /// Where to: a new file, compressed if it ends in .gz, .xz, .zst or .zstd; a pipe, or - for standard output
+    /// New file to write, compressed if it ends in .gz, .xz, .zst or .zstd; or a pipe; - for standard output
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// The format to write; that of FILE's ending, as in FILE.msr.gz, unless given, else blktrace, which keeps all
+    /// Format to write; default: from the ending of FILE, as in FILE.msr.gz, or else blktrace, which keeps everything
     #[arg(long, value_name = "NAME")]
     to: Option<String>,
-    /// Overwrite FILE where it is there already; where it is a link, what that leads to
+    /// Overwrite FILE if it exists; if it is a link, overwrite its target
     #[arg(long)]
     force: bool,
-    /// For how long; without it and without a COMMAND, until Ctrl-C
+    /// How long to record; default: as long as COMMAND runs, or until Ctrl-C
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "command")]
     time: Option<Duration>,
-    /// A program to run, and to record as long as it runs
+    /// Program to run; recording ends with it
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -41,9 +41,9 @@ Examples:
   flashlane trace record /dev/loop0 --out copy.blktrace.xz -- sh -c 'cp -r src /mnt && sync -f /mnt'
   flashlane trace record /dev/sda --out sda.msr.gz
 
-Needs root, and the kernel's block tracer (tracefs, CONFIG_BLK_DEV_IO_TRACE). Nothing is
-written to the device. What the page cache answers never reaches it, and what it keeps
-back reaches it later: docs/traces.md.";
+Requires root and the kernel's block tracer (tracefs, CONFIG_BLK_DEV_IO_TRACE). Nothing is
+written to the device. Reads served by the page cache never reach the device, and cached
+writes reach it later: docs/traces.md.";
 
 /// The format of what the kernel gives.
 const RAW: &str = "blktrace";
@@ -81,14 +81,14 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     }
     if records_itself {
         notify(&format!(
-            "'{}' lies on {}: what was kept there meanwhile is in the trace",
+            "'{}' is on {}: the trace includes the writes of the recording itself",
             folder.display(),
             device.display()
         ));
     }
     let Some(cut) = early_end(ended, &until) else { return Ok(Status::Done) };
     notify(&match written {
-        Some(_) => format!("{cut}; what was recorded until then is written"),
+        Some(_) => format!("{cut}; the requests recorded until then are written"),
         None => cut,
     });
     Ok(Status::Failed)
@@ -112,9 +112,7 @@ fn folder(out: &Path) -> &Path {
 fn early_end(ended: Ended, until: &Until) -> Option<String> {
     match (ended, until) {
         (Ended::Interrupted, Until::Elapsed(_) | Until::Exited(_)) => Some("interrupted".into()),
-        (Ended::Exited(status), _) if !status.success() => {
-            Some(format!("the program did not end well ({status})"))
-        }
+        (Ended::Exited(status), _) if !status.success() => Some(format!("the program failed ({status})")),
         _ => None,
     }
 }
@@ -144,7 +142,7 @@ fn copy(events: Events, device: &Path, mut file: Output, out: &Path) -> Result<O
         return Err(no_requests(device));
     }
     if events.skipped_bytes() > 0 {
-        notify(&format!("{} bytes of other tracing were left out", events.skipped_bytes()));
+        notify(&format!("{} bytes of other tracing were skipped", events.skipped_bytes()));
     }
     Ok(Some(events.requests()))
 }

@@ -9,18 +9,18 @@ use anyhow::anyhow;
 use flashlane_uflip as uflip;
 use std::path::{Path, PathBuf};
 
-/// Print a result as one file for others, checked for what they need to trust it
+/// Check that a result is complete, and print it as one file to share
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(super) struct ExportArguments {
-    /// A result.json of uflip, or the directory it lies in
+    /// A result.json of uflip, or its directory
     result: PathBuf,
-    /// Give the drive's serial number away too, where the result has it
+    /// Include the drive's serial number, if the result has it
     #[arg(long)]
     serial: bool,
 }
 
-/// Check results of others, and compare any number of them
+/// Check exported results, and compare them
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(super) struct ImportArguments {

@@ -55,7 +55,7 @@ impl sweep::Experiment for Experiment<'_> {
     fn plan(&self, settings: &Settings<'_>) -> Result<Seed, Failure> {
         if let Some((key, _)) = settings.own.first() {
             return Err(Failure::unusable(anyhow!(
-                "'uflip.{key}' is no key: swept are fields of a simulated drive and 'seed'"
+                "unknown key 'uflip.{key}'; allowed: fields of a simulated drive, and 'seed'"
             )));
         }
         Ok(settings.seed_or(self.0.seed))
