@@ -1,10 +1,10 @@
-//! Ctrl-C in the slow phases of every command: the time from SIGINT to the end of the program. Prints a line a case, and
-//! the longest time last.
+//! Measures the time from SIGINT to the end of the program in slow phases of every command. Prints one line per case, and
+//! last the longest time.
 //!
-//! `FLASHLANE_BENCH_DIR` is where files are made (unless set, the directory for temporary files); `FLASHLANE_BENCH_PROGRAM`
-//! is another program to measure.
+//! `FLASHLANE_BENCH_DIR` is the directory for files (default: the one for temporary files); `FLASHLANE_BENCH_PROGRAM` is
+//! another program to measure.
 
-// The wall clock is what is measured.
+// Measures wall-clock time.
 #![allow(clippy::disallowed_methods)]
 
 use std::path::Path;
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// From the start to the signal: into the phase that takes long, and further.
+/// Times from the start to the signal, early and late in the slow phase.
 const AFTER: [Duration; 2] = [Duration::from_millis(400), Duration::from_millis(1600)];
 
 /// A drive that takes long to prepare.
@@ -58,7 +58,7 @@ fn main() {
     println!("longest {:.0} ms", longest.as_secs_f64() * 1e3);
 }
 
-/// The time from SIGINT to the end; none where the program ended before.
+/// Returns the time from SIGINT to the end; zero if the program ended before.
 fn measure(program: &std::ffi::OsStr, arguments: &[&str], after: Duration) -> Duration {
     let mut command = Command::new(program);
     command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
@@ -69,7 +69,7 @@ fn measure(program: &std::ffi::OsStr, arguments: &[&str], after: Duration) -> Du
         println!("    ended before: {words}");
         return Duration::ZERO;
     }
-    // SAFETY: a signal to a child of our own that has not been waited for.
+    // SAFETY: the child has not been waited for, so its id is still its own.
     unsafe { libc::kill(child.id() as i32, libc::SIGINT) };
     child.wait().expect("the child ends");
     let took = sent.elapsed();
@@ -77,7 +77,7 @@ fn measure(program: &std::ffi::OsStr, arguments: &[&str], after: Duration) -> Du
     took
 }
 
-/// Three million requests in DiskSim's form.
+/// Writes a trace of three million requests in DiskSim's format.
 fn large_trace(dir: &Path) -> String {
     use std::fmt::Write;
     let mut text = String::new();

@@ -21,7 +21,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let mut store = OpenOptions::new().create(32 << 20).format_blocks(&spec)?;
     println!("{} holds blocks of up to {} bytes", path.display(), store.block_bytes());
 
-    // When put returns, the block is on the device, and a power cut does not take it.
+    // When put returns, the block is durable.
     let mut ids = Vec::new();
     for text in ["one", "two", "three"] {
         ids.push(store.put(text.as_bytes())?);
@@ -30,7 +30,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     store.delete(ids[1])?;
     drop(store);
 
-    // The file knows its own shape. Opening refuses anything that holds no blocks, and changes nothing.
+    // The file records its own shape. Opening refuses a device without blocks, and changes nothing.
     let spec = format!("lanes({})", path.display());
     let mut store = OpenOptions::new().open_blocks(&spec, BlockAccess::Read)?;
     let blocks: Vec<_> = store.list().collect();

@@ -1,4 +1,4 @@
-//! Writes a garbage collection policy and compares it with those that come with Flashlane.
+//! Defines a garbage collection policy and compares it with the built-in ones.
 //!
 //! ```sh
 //! cargo run --release --example write_policy
@@ -10,7 +10,7 @@ use flashlane::policy::{OptionError, Options as PolicyOptions};
 use flashlane::{Device, OpenOptions, Options, Policies, Seed, Workload};
 use std::error::Error;
 
-/// Chooses the block that was closed first, as a log that is read from its beginning does.
+/// Chooses the block that was closed first, in the order of a log.
 struct Oldest;
 
 impl Cleaning for Oldest {
@@ -22,7 +22,7 @@ impl Cleaning for Oldest {
     }
 }
 
-/// Builds the policy. The seed is for policies that draw lots, the options stand in `[cleaning.options]` of a profile.
+/// Builds the policy. The seed is for random policies; the options are `[cleaning.options]` of a profile.
 fn build(_seed: Seed, _options: &PolicyOptions) -> Result<Box<dyn Cleaning>, OptionError> {
     Ok(Box::new(Oldest))
 }

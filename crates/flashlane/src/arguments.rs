@@ -1,4 +1,4 @@
-//! The commands and the help of the whole program.
+//! The commands and the help text of the program.
 
 use crate::command::{completions, man, probe, profile, replay, report, run, sdf, study, trace, uflip};
 use clap::{Parser, Subcommand};

@@ -1,4 +1,4 @@
-//! The commands, one a file: what each takes, and what it calls.
+//! The commands, one per file: arguments and implementation.
 
 pub mod completions;
 pub mod man;
@@ -16,10 +16,9 @@ use crate::arguments::{Arguments, Command};
 use crate::failure::{Failure, Status};
 use clap::CommandFactory;
 
-/// Calls the command.
 pub fn call(command: Command) -> Result<Status, Failure> {
     if handles_interrupt(&command) {
-        // Where no handler can be installed, Ctrl-C ends the program at once, as without one.
+        // If no handler can be installed, Ctrl-C ends the program at once, as by default.
         let _ = flashlane_host::catch_interrupts();
     }
     match command {
@@ -37,7 +36,7 @@ pub fn call(command: Command) -> Result<Status, Failure> {
     }
 }
 
-/// Whether a command that is cut short has something to show for it, or to clean up. Others end at once.
+/// Returns whether Ctrl-C lets the command report a partial result or clean up. Other commands end at once.
 fn handles_interrupt(command: &Command) -> bool {
     match command {
         Command::Sdf(arguments) => arguments.handles_interrupt(),

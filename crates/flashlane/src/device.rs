@@ -1,4 +1,4 @@
-//! Devices as the command line opens them.
+//! Opens devices for the command line.
 
 use crate::failure::Failure;
 use crate::options::SafetyOptions;
@@ -15,12 +15,12 @@ use flashlane_result::Warning;
 use flashlane_sim::config::InitialState;
 use flashlane_workload::Workload;
 
-/// How a device is to be opened.
+/// Settings for opening a device.
 pub struct Opening<'a> {
     pub safety: &'a SafetyOptions,
-    /// Whether it will be written to.
+    /// Whether the command will write to the device.
     pub writes: bool,
-    /// Requests that will be in flight.
+    /// Largest number of requests in flight.
     pub depth: u64,
     pub seed: Seed,
 }
@@ -41,26 +41,26 @@ impl Opening<'_> {
     }
 }
 
-/// A device that is ready, and what is to be said of it.
+/// An open device with its warnings.
 pub struct Opened {
     pub device: Box<dyn Device>,
-    /// Doubts about what will be measured on it.
+    /// Doubts about measurements on the device.
     pub warnings: Vec<Warning>,
 }
 
-/// Resolves the device that was typed: once a command, and once a point of a sweep.
+/// Resolves a device spec, once per command and once per point of a sweep.
 pub fn resolve(spec: &Spec) -> Result<Target, Failure> {
     Ok(Target::resolve(spec, &Policies::default())?)
 }
 
-/// Opens the device, its lanes as one run of addresses where it has several.
+/// Opens the device; several lanes form one address space.
 pub fn open(target: &Target, opening: &Opening<'_>) -> Result<Opened, Failure> {
     let OpenedDevice { device, warnings } = opening.options().open(target)?;
     Ok(Opened { device, warnings: doubts(&warnings) })
 }
 
-/// Opens the device for `what`, which writes and reads anywhere: devices with erase units are refused, before opening
-/// them may divide them anew.
+/// Opens the device for `what`, which requires random access. Refuses devices with erase units before opening them,
+/// which could divide them into lanes again.
 pub fn open_rewritable(target: &Target, opening: &Opening<'_>, what: &str) -> Result<Opened, Failure> {
     if target.capabilities().erase_units {
         return Err(Failure::unusable(anyhow!(
@@ -77,8 +77,8 @@ pub fn open_rewritable(target: &Target, opening: &Opening<'_>, what: &str) -> Re
     Ok(opened)
 }
 
-/// Refuses a workload that does not fit the device, before anything is prepared for it: a simulated drive takes minutes
-/// to fill, and the file of `--create` to write.
+/// Refuses a workload that does not fit the device before preparing the device: filling a simulated drive and writing
+/// the file of `--create` take minutes.
 pub fn check_workloads(
     target: &Target,
     safety: &SafetyOptions,
@@ -86,17 +86,17 @@ pub fn check_workloads(
 ) -> Result<(), Failure> {
     let Some(profile) = profile_unprepared(target, safety)? else { return Ok(()) };
     let profile = Profile { name: target.to_string(), ..profile };
-    // Whether bytes are kept is refused by the device's name, where it is opened.
+    // `open_verifiable` refuses devices that keep no bytes, with the name of the device.
     workloads.iter().try_for_each(|workload| check(workload, &profile, true).map_err(Failure::unusable))
 }
 
-/// What a device will be that takes long to prepare; none of one that does not, which is asked when it is open.
+/// Returns the profile of a device that takes long to prepare. `None` for others: they are checked once open.
 fn profile_unprepared(target: &Target, safety: &SafetyOptions) -> Result<Option<Profile>, Failure> {
     match target.config() {
         Some(config) if config.initial.state == InitialState::Fresh => Ok(None),
         Some(_) => {
             let opening = Opening { safety, writes: false, depth: 1, seed: Seed(0) };
-            // Where it cannot be opened like that, the drive itself says why.
+            // If this fails, opening the drive itself reports why.
             let fresh = target.with_state("fresh").ok().flatten();
             let opened = fresh.and_then(|fresh| open(&fresh, &opening).ok());
             Ok(opened.map(|opened| opened.device.profile().clone()))
@@ -106,7 +106,7 @@ fn profile_unprepared(target: &Target, safety: &SafetyOptions) -> Result<Option<
     }
 }
 
-/// What the file of `--create` will be, whose units are at least a sector.
+/// Returns the profile of the file that `--create` will create, with units of at least a sector.
 fn file_profile(length_bytes: u64) -> Profile {
     Profile {
         name: String::new(),
@@ -123,15 +123,14 @@ fn file_profile(length_bytes: u64) -> Profile {
     }
 }
 
-/// A device that keeps bytes.
+/// An open device that stores data, with its warnings.
 pub struct OpenedBytes {
     pub device: Box<dyn DataDevice>,
-    /// Doubts about what will be measured on it.
+    /// Doubts about measurements on the device.
     pub warnings: Vec<Warning>,
 }
 
-/// The size of a device, where it can be known without dividing it into lanes; that of a real one by opening it for
-/// reading.
+/// Returns the size of a device, if known without dividing it into lanes. Opens a real device read-only.
 pub fn capacity_of(target: &Target, safety: &SafetyOptions) -> Result<Option<u64>, Failure> {
     if target.is_simulated() || target.capabilities().erase_units {
         return Ok(target.capacity_bytes());
@@ -143,9 +142,8 @@ pub fn capacity_of(target: &Target, safety: &SafetyOptions) -> Result<Option<u64
     Ok(Some(open(target, &opening)?.device.profile().capacity_bytes))
 }
 
-/// Opens the device for a workload that verifies: only where it keeps bytes, since those of a simulated drive are kept in
-/// memory where that is asked for by name. Devices with erase units are refused, before opening them may divide them
-/// anew.
+/// Opens the device for a workload that verifies. Refuses a simulated drive unless the spec keeps its data in memory by
+/// name (`backed`), and devices with erase units before opening them, which could divide them into lanes again.
 pub fn open_verifiable(target: &Target, opening: &Opening<'_>) -> Result<OpenedBytes, Failure> {
     let refused = |allowed: &str| {
         Failure::unusable(anyhow!("the workload does not fit device '{target}': verify is true: {allowed}"))
@@ -164,26 +162,24 @@ pub fn open_verifiable(target: &Target, opening: &Opening<'_>) -> Result<OpenedB
     open_bytes(target, opening)
 }
 
-/// Asked of what a device will be, before it is divided into lanes and all that is on it is lost: nothing was written
-/// where the answer is a refusal.
+/// Checks the future profile of a device before it is divided into lanes, which destroys its data. If it refuses,
+/// nothing is written.
 pub type Accept<'a> = dyn Fn(&Profile) -> Result<(), Failure> + 'a;
 
-/// Opens the device with its lanes as they are, for somebody who wants bytes back: those of a simulated device are kept
-/// in memory.
+/// Opens the device with its existing lanes and its data; data of a simulated device is kept in memory.
 pub fn open_bytes(target: &Target, opening: &Opening<'_>) -> Result<OpenedBytes, Failure> {
     let OpenedDevice { device, warnings } = opening.options().check_erased(true).open_data(target)?;
     Ok(OpenedBytes { device, warnings: doubts(&warnings) })
 }
 
-/// The same, for somebody who keeps the blocks that are there.
+/// Does the same as [`open_bytes`], for a caller that keeps existing blocks.
 pub fn open_kept(target: &Target, opening: &Opening<'_>) -> Result<OpenedBytes, Failure> {
     let options = opening.options().check_erased(true).keeps_blocks(true);
     let OpenedDevice { device, warnings } = options.open_data(target)?;
     Ok(OpenedBytes { device, warnings: doubts(&warnings) })
 }
 
-/// Opens a device that is to be formatted: one that is divided into lanes keeps its division unless its spec gives a
-/// shape.
+/// Opens a device for formatting. Existing lanes are kept unless the spec gives a shape.
 pub fn open_to_format(
     target: &Target,
     opening: &Opening<'_>,

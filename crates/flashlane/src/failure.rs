@@ -1,17 +1,15 @@
-//! How a command ended, and why one did not come to its end.
+//! Exit statuses and errors of commands.
 
 use crate::terminal::printable;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Exit statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// All was done.
     Done,
-    /// It failed, its result is partial, or a verdict was missed.
+    /// The command failed, its result is partial, or a verdict was missed.
     Failed,
-    /// The arguments, or a file that they name, cannot be used: to be mended by whoever typed them.
+    /// The arguments, or a file that they name, cannot be used; the user has to change them.
     Unusable,
 }
 
@@ -25,7 +23,7 @@ impl From<Status> for ExitCode {
     }
 }
 
-/// Why a command has no result.
+/// An error that ends a command, with its exit status.
 #[derive(Debug)]
 pub struct Failure {
     pub status: Status,
@@ -33,45 +31,45 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// What was typed cannot be used.
+    /// The arguments cannot be used.
     pub fn unusable(error: impl Into<anyhow::Error>) -> Self {
         Self { status: Status::Unusable, error: error.into() }
     }
 
-    /// The world did not play along.
+    /// The operation failed at run time.
     pub fn failed(error: impl Into<anyhow::Error>) -> Self {
         Self { status: Status::Failed, error: error.into() }
     }
 
-    /// The error below it, where it is of this type.
+    /// Returns the underlying error, if it has this type.
     pub fn error<T: std::error::Error + Send + Sync + 'static>(&self) -> Option<&T> {
         self.error.downcast_ref()
     }
 
-    /// Says why on standard error.
+    /// Prints the reason on standard error.
     pub fn print(&self) {
         notify(&self.reason());
     }
 
-    /// Why, in a paragraph.
+    /// Returns the error and its causes as one paragraph.
     pub fn reason(&self) -> String {
         paragraph(&self.error)
     }
 }
 
-/// Says something on standard error. Where that is gone, there is nobody left to tell.
+/// Prints a message on standard error, and ignores a closed standard error.
 pub fn notify(message: &str) {
     let _ = writeln!(std::io::stderr(), "flashlane: {}", printable(message));
 }
 
-/// The error and its causes in one paragraph. Many errors say their cause themselves: it is not said twice.
+/// Joins the error and its causes, without causes that the text already contains.
 fn paragraph(error: &anyhow::Error) -> String {
     error.chain().fold(String::new(), |text, cause| {
         let cause = cause.to_string();
         match text.as_str() {
             "" => cause,
-            told if told.contains(&cause) => text,
-            told => format!("{told}: {cause}"),
+            so_far if so_far.contains(&cause) => text,
+            so_far => format!("{so_far}: {cause}"),
         }
     })
 }
@@ -82,7 +80,7 @@ mod tests {
     use anyhow::anyhow;
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn paragraph_names_each_cause_once() {
         assert_eq!(paragraph(&anyhow!("no room").context("cannot write")), "cannot write: no room");
         assert_eq!(paragraph(&anyhow!("no room").context("cannot write: no room")), "cannot write: no room");
     }

@@ -1,7 +1,7 @@
-//! What the measuring itself costs, so that a result on a real drive can be read with it.
+//! Overhead of the measurement itself, reported beside results of real drives.
 //!
-//! In a simulated drive's virtual time the harness costs nothing, and its result must not depend on the machine:
-//! there is no such figure then.
+//! In the virtual time of a simulated drive the harness costs nothing, and results must not depend on the machine: they
+//! lack this figure.
 
 use flashlane_device::NullDevice;
 use flashlane_measure::{Options, run};
@@ -9,8 +9,8 @@ use flashlane_workload::{Job, Mix, Pattern, Workload};
 
 const REQUESTS: u64 = 200_000;
 
-/// Nanoseconds a request, `depth` at a time, of the driving loop, its statistics and its samples, over a device that
-/// does nothing.
+/// Measures the nanoseconds per request, at queue depth `depth`, of the request loop with statistics and samples over a
+/// null device.
 pub fn ns_per_request(depth: u32) -> f64 {
     let workload =
         Workload::single(Job::new("null", Pattern::Random, Mix::READ, 4096).depth(depth), REQUESTS);

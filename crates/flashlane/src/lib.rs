@@ -1,4 +1,4 @@
-//! See inside an SSD, simulate its firmware, use its parallelism: what programs need of Flashlane, in one crate.
+//! See inside an SSD, simulate its firmware, use its parallelism: the library interface of Flashlane in one crate.
 //!
 //! ```
 //! use flashlane::{Options, Workload};
@@ -16,12 +16,12 @@
 //! | drive it request by request | [`Device`], [`Request`], [`Completion`] |
 //! | run a workload on it | [`Workload`], [`run`] |
 //! | store blocks on software-defined flash, a file or a zoned drive | [`OpenOptions::format_blocks`], [`BlockStore`]; [`Blocks`] for many in flight |
-//! | simulate a drive with a policy of your own | [`Policies`], [`OpenOptions::policies`] |
+//! | simulate a drive with your own policy | [`Policies`], [`OpenOptions::policies`] |
 //!
-//! The crates below are re-exported whole as modules. `default-features = false` leaves the command line's dependencies
-//! away. Three programs to start from are in `examples/`.
+//! The underlying crates are re-exported as modules. `default-features = false` drops the dependencies of the command
+//! line. `examples/` has three programs to start from.
 //!
-//! A real device is opened for reading only, unless [`OpenOptions::destroy_data`] allows all data on it to be lost.
+//! A real device is opened read-only, unless [`OpenOptions::destroy_data`] allows all data on it to be lost.
 
 pub use flashlane_base::{Duration, Instant, Seed};
 pub use flashlane_block::{BlockStore, Blocks, StoreError};
@@ -47,10 +47,11 @@ pub use flashlane_sim as sim;
 pub use flashlane_trace as trace;
 pub use flashlane_workload as workload;
 
-/// Opens the device that `spec` names, a real one for reading only: [`OpenOptions::open`] with the default options.
+/// Opens the device that `spec` names with default options, which open a real device read-only; see
+/// [`OpenOptions::open`].
 ///
 /// # Errors
-/// [`OpenError`] says what failed and what would do.
+/// [`OpenError`] says what failed and what is allowed.
 pub fn open(spec: &str) -> Result<Opened<dyn Device>, OpenError> {
     OpenOptions::new().open(spec)
 }

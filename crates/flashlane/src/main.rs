@@ -1,8 +1,8 @@
 //! The command line: parse, call, exit status.
 //!
-//! Every command parses all it was given before it opens or writes anything, prints its result before it writes
-//! files, and ends with 0 (done), 1 (failed, partial, or a verdict missed) or 2 (unusable arguments). What went
-//! wrong is one paragraph on standard error.
+//! Every command checks all its arguments before it opens or writes anything, prints its result before it writes
+//! files, and exits with 0 (done), 1 (failed, partial, or a verdict missed) or 2 (unusable arguments). An error is one
+//! paragraph on standard error.
 
 mod arguments;
 mod command;
@@ -41,14 +41,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// What to write for an unknown option that is a key of a workload, ours (`--depth=4`) or fio's (`--rw=randread`).
+/// Returns the hint for an unknown option that is a workload key of ours (`--depth=4`) or of fio (`--rw=randread`).
 fn key_of_workload(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
     if error.kind() != ErrorKind::UnknownArgument || std::env::args().nth(1).as_deref() != Some("run") {
         return None;
     }
     let option = option.strip_prefix("--")?;
-    // What stands behind '=' is not in the error.
+    // The error lacks the value after '='.
     let typed = std::env::args()
         .find_map(|argument| Some(argument.strip_prefix(&format!("--{option}="))?.to_owned()));
     let value = typed.unwrap_or_default();
@@ -60,7 +60,7 @@ fn key_of_workload(error: &clap::Error) -> Option<String> {
     Some(format!("{ours}: write it in the workload, after the pattern, as in {sample}"))
 }
 
-/// Shows the help that was asked for, or says what is wrong with the arguments in the same form as any other error.
+/// Prints requested help, or an error in the arguments in the form of any other error.
 fn refuse(error: &clap::Error) -> ExitCode {
     let is_help = matches!(
         error.kind(),
@@ -69,12 +69,12 @@ fn refuse(error: &clap::Error) -> ExitCode {
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if is_help {
-        // Nobody is left to tell where this fails.
+        // A failure to print cannot be reported anywhere.
         let _ = error.print();
     } else {
         let text = error.render().to_string();
         let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
-        // That an unknown option may be passed as a value helps nobody: no value begins with '--'.
+        // Drop the tip to pass an unknown option as a value: no value begins with '--'.
         let lines = text.lines().filter(|line| !line.trim_start().starts_with("tip: to pass '"));
         let text = lines.collect::<Vec<_>>().join("\n").replace("\n\n\n", "\n\n");
         let help = "For more information, try '--help'.";

@@ -1,4 +1,4 @@
-//! The options that several commands share, and how their values are read.
+//! Options that several commands share, and parsers of their values.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// How a result is shown and kept.
+/// Where and how to output a result.
 #[derive(Clone, Debug, Args)]
 pub struct OutputOptions {
     /// Format of the printed result
@@ -35,7 +35,7 @@ pub enum Format {
     Csv,
 }
 
-/// The path of a device that looks used, repeated. Whoever takes it has `--destroy-data` too.
+/// The repeated path of a device that looks used. A command that takes it takes `--destroy-data` too.
 #[derive(Clone, Debug, Args)]
 pub struct ReallyOption {
     /// Confirm, by repeating its path, that a device that looks used may be overwritten
@@ -43,7 +43,7 @@ pub struct ReallyOption {
     pub really: Option<PathBuf>,
 }
 
-/// How a real device may be used.
+/// Permissions for a real device.
 #[derive(Clone, Debug, Args)]
 pub struct SafetyOptions {
     /// Allow DEVICE to be overwritten; all data on it may be lost
@@ -59,7 +59,7 @@ pub struct SafetyOptions {
     pub allow_page_cache: bool,
 }
 
-/// How long to take.
+/// Length of the measurement.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct EffortOptions {
     /// Measure less: faster, with less certain results
@@ -70,7 +70,7 @@ pub struct EffortOptions {
     pub full: bool,
 }
 
-/// The same for many settings.
+/// Options of sweeps.
 #[derive(Clone, Debug, Args)]
 pub struct SweepOptions {
     /// Measure at each value of KEY: KEY=A,B,C, KEY=A..B*FACTOR or KEY=A..B+STEP; if given more than once, at every
@@ -92,12 +92,12 @@ pub struct SweepOptions {
     pub jobs: Option<NonZeroUsize>,
 }
 
-/// A number of things that cannot be none, as it is typed.
+/// Parses a number of at least 1.
 pub fn at_least_one<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| "allowed: a whole number, at least 1".to_owned())
 }
 
-/// How many of something, of which there must be one: `1`, `32`, `100k`.
+/// Parses a count of at least 1: `1`, `32`, `100k`.
 pub fn positive_count(text: &str) -> Result<u64, String> {
     match parse_count(text) {
         Ok(0) => Err("allowed: at least 1".into()),
@@ -105,21 +105,21 @@ pub fn positive_count(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A seed as it is typed.
+/// Parses a seed.
 pub fn seed(text: &str) -> Result<Seed, String> {
     text.parse().map(Seed).map_err(|_| "allowed: a whole number from 0 to 18446744073709551615".to_owned())
 }
 
-/// Which devices of a trace are asked for.
+/// A selection of the devices of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceDevice {
-    /// The one of this number.
+    /// The device with this number.
     Number(u32),
-    /// All, laid side by side.
+    /// All devices, laid side by side.
     All,
 }
 
-/// A device of a trace as it is typed.
+/// Parses a selection of the devices of a trace.
 pub fn device_of_trace(text: &str) -> Result<TraceDevice, String> {
     let reason = || {
         format!(
@@ -133,7 +133,7 @@ pub fn device_of_trace(text: &str) -> Result<TraceDevice, String> {
     text.parse().map(TraceDevice::Number).map_err(|_| reason())
 }
 
-/// A device as it is typed.
+/// Parses a device spec.
 pub fn device(text: &str) -> Result<Spec, String> {
     text.parse().map_err(|error: flashlane_device::spec::SpecError| {
         format!("at character {}: {}", error.position + 1, error.reason)

@@ -1,4 +1,4 @@
-//! Where a result goes: standard output first, then the files of `--out`, so that a full disk loses nothing.
+//! Output of results: standard output first, then the files of `--out`, so that a full disk loses no result.
 
 use crate::failure::{Failure, notify};
 use crate::options::{Format, OutputOptions};
@@ -14,8 +14,8 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Makes the directory of `--out` before anything is measured, and sees to it that a result may lie there: a slip of
-/// the pen must not cost a long run.
+/// Creates the directory of `--out` before the measurement, and checks that it may hold the result: a typing error must
+/// not cost a long run.
 pub fn prepare(options: &OutputOptions) -> Result<(), Failure> {
     let Some(dir) = &options.out else { return Ok(()) };
     make_directory(dir)?;
@@ -29,10 +29,10 @@ pub fn prepare(options: &OutputOptions) -> Result<(), Failure> {
     })
 }
 
-/// The same for a result of a device, which may not lie where its result will.
+/// Does the same as [`prepare`] for the result of a device, which must not be a file in that directory.
 pub fn prepare_for_device(options: &OutputOptions, target: &Target) -> Result<(), Failure> {
     if let (Some(dir), Some(device)) = (&options.out, target.path()) {
-        // One that is not there yet will be made in its folder.
+        // `--create` will create a missing file in its parent directory.
         let place = device.canonicalize().or_else(|_| std::path::absolute(device)).ok();
         let identity = |dir: &Path| dir.metadata().ok().map(|meta| (meta.dev(), meta.ino()));
         let folder = place.and_then(|device| identity(device.parent()?));
@@ -53,7 +53,7 @@ pub fn make_directory(dir: &Path) -> Result<(), Failure> {
     })
 }
 
-/// A result as programs read it. That of a real device says on which drive and system it was measured, and when.
+/// Returns a result as JSON. That of a real device includes drive, system and date.
 pub fn value(result: &impl Serialize, target: &Target) -> Result<Value, Failure> {
     let mut value = serde_json::to_value(result).map_err(Failure::failed)?;
     if let Some(real) = target.real() {
@@ -63,7 +63,7 @@ pub fn value(result: &impl Serialize, target: &Target) -> Result<Value, Failure>
     Ok(value)
 }
 
-/// Single requests as columns.
+/// Returns single requests as columns.
 pub fn samples(samples: &[Sample]) -> Result<Samples, Failure> {
     let column = |of: fn(&Sample) -> u64| samples.iter().map(of).collect();
     Samples::new()
@@ -80,7 +80,7 @@ pub fn deliver(options: &OutputOptions, result: &Value, samples: Option<&Samples
     deliver_report(options, &Report::read(result.clone()).map_err(Failure::failed)?, samples)
 }
 
-/// The same of one that was read.
+/// Prints a result that is already a report, and writes its files.
 pub fn deliver_report(
     options: &OutputOptions,
     report: &Report,
@@ -101,7 +101,7 @@ pub fn deliver_report(
     printed
 }
 
-/// A result in the format asked for. JSON is without the figures, which are only for drawing, and the list of files: `result.json` has them.
+/// Renders a result. JSON lacks the figures, which are only for drawing, and the list of files; `result.json` has both.
 pub fn render(format: Format, report: &Report) -> String {
     match format {
         Format::Text => report.text(width()),
@@ -116,12 +116,12 @@ pub fn render(format: Format, report: &Report) -> String {
     }
 }
 
-/// JSON for people and programs: indented, with a line end.
+/// Formats JSON indented, with a line end.
 pub fn json(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-/// Prints on standard output. A reader that has seen enough (`| head`) is no error.
+/// Prints on standard output. A closed pipe (`| head`) is not an error.
 pub fn print(text: &str) -> Result<(), Failure> {
     match write_out(text) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -131,13 +131,12 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes to standard output.
 pub fn write_out(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(printable(text).as_bytes()).and_then(|()| out.flush())
 }
 
-/// Cells of a line: the terminal's, within what can be read; 80 where there is none.
+/// Returns the width of the terminal, limited to 40 to 120 columns; 80 without a terminal.
 pub fn width() -> usize {
     match terminal_size::terminal_size_of(io::stdout()) {
         Some((terminal_size::Width(cells), _)) => usize::from(cells).clamp(40, 120),

@@ -1,4 +1,5 @@
-//! What comes before a device is measured: leave to overwrite it, the directory of the result, the file of `--create`.
+//! Checks and preparations before a measurement: consent to overwrite the device, the directory of `--out`, the file of
+//! `--create`.
 
 use crate::failure::Failure;
 use crate::options::{OutputOptions, SafetyOptions};
@@ -9,8 +10,8 @@ use anyhow::anyhow;
 use flashlane_base::units::format_bytes;
 use flashlane_open::{Real, Target};
 
-/// All of it, in the order in which a refusal leaves nothing behind. `writes` is what would write, where that needs
-/// leave, and what to do instead.
+/// Runs all of them, ordered so that a refusal leaves no files behind. `writes` names the operation that would write, if
+/// it requires consent, and an alternative.
 pub fn preflight(
     target: &Target,
     safety: &SafetyOptions,
@@ -24,8 +25,8 @@ pub fn preflight(
     create(target, safety)
 }
 
-/// Refuses to write to somebody's data before anything is opened, unless that was asked for. `what` is what would
-/// write, `alternative` what to do instead, if anything.
+/// Refuses to overwrite a real device without `--destroy-data` or `--create`, before anything is opened. `what` names the
+/// operation that would write; `alternative` may be empty.
 pub fn consent(
     target: &Target,
     safety: &SafetyOptions,
@@ -48,7 +49,7 @@ pub fn consent(
     )))
 }
 
-/// What is known of a real device, in parentheses.
+/// Describes a real device in parentheses: kind, size, model, file system.
 fn described(real: &Real) -> String {
     let identity = real.identity().clone();
     let file_bytes = real.path().metadata().ok().filter(|meta| meta.is_file()).map(|meta| meta.len());
@@ -62,7 +63,7 @@ fn described(real: &Real) -> String {
     if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
 }
 
-/// Makes the file of `--create`, where that is given.
+/// Creates the file of `--create`, if given.
 pub fn create(target: &Target, safety: &SafetyOptions) -> Result<(), Failure> {
     let Some(length_bytes) = safety.create else { return Ok(()) };
     let meter = Meter::new(format!("creating the file of '{target}'"));

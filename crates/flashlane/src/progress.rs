@@ -1,5 +1,5 @@
-//! How far a command has come, with the time to go: on standard error, as a bar where that is a terminal, and elsewhere
-//! as a line every ten seconds.
+//! Progress of a command and its remaining time on standard error: a bar on a terminal, otherwise a line every ten
+//! seconds.
 
 use crate::failure::notify;
 use crate::terminal::printable;
@@ -11,15 +11,15 @@ use std::io::{IsTerminal, stderr};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What a command does and how far that has come, shown until it is dropped.
+/// Shows the current activity and its progress until dropped.
 pub struct Meter {
     state: Arc<Mutex<State>>,
     bar: Option<ProgressBar>,
-    /// Shows the state, even while the command does not report anything.
+    /// Redraws the state, even while the command reports nothing.
     ticker: Option<Ticker>,
 }
 
-/// What was reported last.
+/// The last report.
 #[derive(Clone, Debug, Default)]
 struct State {
     what: String,
@@ -29,20 +29,19 @@ struct State {
 
 /// Steps of a whole bar.
 const STEPS: u64 = 1000;
-/// How often a bar is drawn, and looked at whether a line is due.
+/// Interval between redraws of the bar and checks for a due line.
 const TICK: Duration = Duration::from_ms(200);
-/// When the first line is due: a command that ends before prints none …
+/// Time of the first line; a shorter command prints none.
 const FIRST_LINE: Duration = Duration::from_s(3);
-/// … and how far apart the others are.
 const BETWEEN_LINES: Duration = Duration::from_s(10);
-/// The rate of a share that is smaller, or of a shorter time, says nothing of the time to go.
+/// Smallest share and time from which the remaining time is estimated.
 const LEAST_SHARE: f64 = 0.002;
 const LEAST_TIME: Duration = Duration::from_s(1);
-/// The variable that turns progress off, with this value.
+/// Environment variable and value that turn progress off.
 const VARIABLE: (&str, &str) = ("FLASHLANE_PROGRESS", "never");
 
 impl Meter {
-    /// A meter that says what is being done.
+    /// Starts a meter for the activity `what`.
     pub fn new(what: impl Into<String>) -> Self {
         let state = Arc::new(Mutex::new(State { what: printable(&what.into()).into_owned(), share: None }));
         if std::env::var_os(VARIABLE.0).is_some_and(|value| value == VARIABLE.1) {
@@ -66,18 +65,18 @@ impl Meter {
         Self { state, bar, ticker: Some(ticker) }
     }
 
-    /// How far it has come, 0 to 1; `None` where that is not known.
+    /// Sets the share done, 0 to 1; `None` if unknown.
     pub fn set(&self, share: Option<f64>) {
         locked(&self.state).share = share;
     }
 
-    /// The same, for what can be stopped: says whether to go on, which is no longer so once Ctrl-C was pressed.
+    /// Sets the share done, and breaks after Ctrl-C.
     pub fn watch(&self, share: Option<f64>) -> ControlFlow<()> {
         self.set(share);
         if flashlane_host::interrupted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Says what is being done now.
+    /// Sets the current activity.
     pub fn say(&self, what: impl Into<String>) {
         locked(&self.state).what = printable(&what.into()).into_owned();
     }
@@ -85,7 +84,7 @@ impl Meter {
 
 impl Drop for Meter {
     fn drop(&mut self) {
-        // First, so that nothing is drawn over what comes next.
+        // First, so that no redraw overwrites later output.
         self.ticker = None;
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -108,7 +107,7 @@ impl State {
     }
 }
 
-/// The time to go at the rate until now.
+/// Formats the remaining time at the average rate so far.
 fn to_go(share: f64, elapsed: Duration) -> String {
     if share < LEAST_SHARE || elapsed < LEAST_TIME {
         return "the time to go is not known yet".into();
@@ -116,7 +115,7 @@ fn to_go(share: f64, elapsed: Duration) -> String {
     format!("about {} to go", rounded(elapsed.as_s_f64() * (1.0 - share.min(1.0)) / share))
 }
 
-/// A time as nobody would measure it: `7 s`, `50 s`, `12 min`, `3.5 h`.
+/// Formats a time coarsely: `7 s`, `50 s`, `12 min`, `3.5 h`.
 fn rounded(s: f64) -> String {
     if s < 20.0 {
         format!("{s:.0} s")
@@ -129,7 +128,7 @@ fn rounded(s: f64) -> String {
     }
 }
 
-/// When lines are due.
+/// Schedule of progress lines.
 #[derive(Debug)]
 struct Lines {
     next: Duration,
@@ -142,7 +141,7 @@ impl Default for Lines {
 }
 
 impl Lines {
-    /// Whether a line is due after this time; if so, the next one is not before an interval has passed.
+    /// Returns whether a line is due after this time, and if so schedules the next one an interval later.
     fn is_due(&mut self, elapsed: Duration) -> bool {
         let is_due = elapsed >= self.next;
         if is_due {
@@ -167,9 +166,9 @@ fn draw(bar: &ProgressBar, state: &State, elapsed: Duration) {
     }
 }
 
-/// The requests of a trace, with a meter that says what is done with them and how much of it is read.
+/// Iterates over the requests of a trace, with a meter for `what` that shows the share read.
 pub fn metered(trace: &mut Trace, what: impl Into<String>) -> impl Iterator<Item = Record> {
-    /// Requests from one look at how much that is to the next.
+    /// Requests between two updates of the meter.
     const STEP: u64 = 1024;
     let (meter, progress) = (Meter::new(what), trace.progress());
     trace.zip(1_u64..).map(move |(record, count)| {
@@ -189,16 +188,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_come_soon_after_the_start_and_then_every_ten_seconds() {
+    fn lines_are_due_after_3_s_and_then_every_10_s() {
         let mut lines = Lines::default();
         let due: Vec<u64> = (0..60).filter(|&s| lines.is_due(Duration::from_s(s))).collect();
         assert_eq!(due, [3, 13, 23, 33, 43, 53]);
-        // After a long silence, as where the computer slept, there is one.
+        // After a long gap, as when the computer slept, one line is due.
         assert!(lines.is_due(Duration::from_s(1000)) && !lines.is_due(Duration::from_s(1009)));
     }
 
     #[test]
-    fn a_line_says_what_is_done_how_far_and_for_how_long() {
+    fn line_shows_activity_share_and_remaining_time() {
         let state = |share| State { what: "reading a.trace".into(), share };
         let line = |share, s| state(share).line(Duration::from_s(s));
         assert_eq!(line(Some(0.25), 30), "reading a.trace: 25%, about 90 s to go");
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_rounded_as_people_say_them() {
+    fn rounded_picks_a_coarse_unit() {
         let times = [0.4, 7.2, 52.0, 119.0, 3000.0, 12_600.0].map(rounded);
         assert_eq!(times, ["0 s", "7 s", "50 s", "2 min", "50 min", "3.5 h"]);
     }

@@ -1,4 +1,4 @@
-//! Devices that were not opened: the exit status, and what to do about it.
+//! Errors on opening a device: the exit status, and what to do.
 
 use crate::failure::Failure;
 use crate::suggest::nearest;
@@ -41,7 +41,7 @@ impl From<OpenError> for Failure {
     }
 }
 
-/// How a setting of a simulated drive is written that was given to the layer over it.
+/// Returns a hint for a setting of a simulated drive that was given to the layer above it.
 fn below_the_layer(error: &LayerError) -> String {
     let LayerError::NoSuchOption { layer, given, .. } = error else { return String::new() };
     let is_field = |name: &String| name == given || name.rsplit('.').next() == Some(given);
@@ -80,7 +80,7 @@ fn not_opened(path: &Path, error: flashlane_host::OpenError) -> Failure {
     }
 }
 
-/// What stands behind the operating system's refusal to open a device or to make a file, where it would refuse that again.
+/// Explains an error of the operating system that would recur on every attempt to open the device or create the file.
 fn forbidden(path: &Path, source: &std::io::Error) -> Option<&'static str> {
     Some(match source.raw_os_error()? {
         // EPERM: the file's own permissions would be EACCES.
@@ -98,7 +98,7 @@ fn forbidden(path: &Path, source: &std::io::Error) -> Option<&'static str> {
     })
 }
 
-/// What may have been meant by a path that is not there.
+/// Returns a suggestion for a path that does not exist.
 pub fn suggest_for(path: &Path) -> String {
     let given = path.to_string_lossy();
     if given.starts_with("/dev/") {
@@ -107,7 +107,7 @@ pub fn suggest_for(path: &Path) -> String {
     if given.contains('/') {
         return "; --create SIZE creates it as a new file".into();
     }
-    // `ssd-s,channels=4`, too, was meant to be simulated.
+    // `ssd-s,channels=4` is a simulated drive without `sim:`.
     let (name, settings) =
         given.split_once(',').map_or((&*given, ""), |(name, _)| (name, &given[name.len()..]));
     match nearest(name, profile::names()) {
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn device_that_may_not_be_opened_is_unusable() {
-        let file = tempfile::NamedTempFile::new().expect("a file can be made");
+        let file = tempfile::NamedTempFile::new().expect("a file can be created");
         for (path, errno, status, part) in [
             (file.path(), 1, Status::Unusable, "chattr -i"),
             (Path::new("/dev/null"), 1, Status::Unusable, "control group"),

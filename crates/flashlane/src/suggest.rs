@@ -1,6 +1,6 @@
 //! "Did you mean …?"
 
-/// The name nearest to what was given, if one is near enough to be meant and no other is as near.
+/// Returns the name nearest to `given`, if it is near enough and no other is as near.
 pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let mut near: Vec<(usize, &str)> =
         names.into_iter().map(|name| (strsim::osa_distance(given, name), name)).collect();
@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_is_recognised_and_another_word_is_not() {
+    fn nearest_accepts_typos_and_rejects_ties() {
         let names = ["ssd-s", "ssd-m", "msr-32g", "msr-64g"];
         assert_eq!(nearest("ssd_m", names), Some("ssd-m"));
         assert_eq!(nearest("msr32g", names), Some("msr-32g"));

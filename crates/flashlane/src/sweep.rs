@@ -1,7 +1,7 @@
-//! `--sweep KEY=VALUES`: what a command does, at every point of a grid.
+//! `--sweep KEY=VALUES`: runs a command at every point of a grid.
 //!
-//! A key that begins with the command's own word (`workload.`) is a setting of what is asked, `seed` is the seed, and
-//! all others are fields of the simulated drive's profile, as in its spec. Short names: [`names`].
+//! A key with the prefix of the command (`workload.`) is a setting of the command, `seed` is the seed, and any other key
+//! is a field of the simulated drive's profile, as in its spec. Short names: [`names`].
 
 mod names;
 mod repeat;
@@ -27,78 +27,77 @@ use serde_json::Value;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Called with the share done of a point, where that is known; breaking ends it.
+/// Receives the share done of a point, if known; breaking ends the point.
 pub type Watch<'a> = &'a mut dyn FnMut(Option<f64>) -> ControlFlow<()>;
 
-/// What a command does at a point.
+/// The measurement of a command at a point.
 pub trait Experiment: Sync {
-    /// What is asked of the device at a point, read and checked.
+    /// The checked settings of the command at a point.
     type Plan: Sync;
 
-    /// The command's name.
     fn command(&self) -> &'static str;
-    /// What its own keys begin with: `workload`.
+    /// Prefix of the command's own keys: `workload`.
     fn key_prefix(&self) -> &'static str;
-    /// Its own keys, without its word.
+    /// The command's own keys, without the prefix.
     fn keys(&self) -> Vec<&'static str>;
-    /// What the numbers of one of its own keys are of, where it takes numbers.
+    /// Quantity of one of the command's own keys, if it takes numbers.
     fn quantity(&self, key: &str) -> Option<Quantity>;
-    /// The metric that is drawn unless another is asked for.
+    /// The default metric of the plot.
     fn y(&self) -> &'static str {
         METRICS[0].name
     }
-    /// What is asked of the device, before a point's settings.
+    /// Describes the workload before the settings of a point.
     fn subject(&self) -> String;
     /// The seed, unless it is swept.
     fn seed(&self) -> Seed;
-    /// How often a point is measured unless told, where anything about it is random.
+    /// Default number of measurements of a point with any randomness.
     fn repetitions(&self) -> usize {
         REPETITIONS
     }
-    /// Whether what is asked at a point depends on the seed.
+    /// Returns whether the workload of a point depends on the seed.
     fn is_random(&self, plan: &Self::Plan) -> bool;
-    /// What is asked at a point.
+    /// Checks the settings of a point.
     fn plan(&self, settings: &Settings<'_>) -> Result<Self::Plan, Failure>;
-    /// Reads what the points need, these being all of them. Called once, before any is asked whether it writes.
+    /// Reads the input of all points. The caller calls it once, before the first `writes`.
     fn prepare(&mut self, _: &Target, _: &[&Self::Plan]) -> Result<(), Failure> {
         Ok(())
     }
-    /// Whether the point writes, and in what words.
+    /// Names the operation that writes at a point; `None` if the point only reads.
     fn writes(&self, plan: &Self::Plan) -> Option<String>;
-    /// All that the point's result depends on, program and device aside.
+    /// Returns everything that the result of a point depends on, except program and device.
     fn definition(&self, plan: &Self::Plan) -> String;
-    /// Measures a point; its result as it would be alone. What comes of one that `watch` ended is not looked at.
+    /// Measures a point, with the result of a run alone. The caller ignores the result if `watch` broke.
     fn measure(&self, target: &Target, plan: &Self::Plan, watch: Watch<'_>) -> Result<Value, Failure>;
 }
 
-/// A point's settings of what is asked.
+/// The settings of a point for its command.
 pub struct Settings<'a> {
-    /// The command's own keys, without its word.
+    /// The command's own keys, without the prefix.
     pub own: Vec<(&'a str, &'a str)>,
-    /// The point's seed, where it is swept.
+    /// The seed of the point, if the seed is swept.
     pub seed: Option<Seed>,
-    /// Which repetition of the point it is, from 0.
+    /// Number of the repetition, from 0.
     pub repetition: u64,
 }
 
 impl Settings<'_> {
-    /// The seed of the point where its command says `own`: each repetition has the one behind that of the one before.
+    /// Returns the seed of this repetition: the swept seed or else `own`, plus the number of the repetition.
     pub fn seed_or(&self, own: Seed) -> Seed {
         Seed(self.seed.unwrap_or(own).0.wrapping_add(self.repetition))
     }
 }
 
-/// The commands that have keys of their own, and what these begin with.
+/// Commands with their own keys, and the prefix of those.
 const KEY_PREFIXES: [(&str, &str); 2] = [("run", "workload"), ("replay", "replay")];
 
-/// A point: the device, with the point's fields in it, and what is asked of it.
+/// A point: the device with its fields set, and the plan of the command.
 struct Point<P> {
     target: Target,
     plan: P,
 }
 
 const SEED: &str = "seed";
-/// What the points of a swept depth are compared by unless told: the depth of the shortest latency is always 1.
+/// Default metric when a depth is swept: the shortest latency is always at depth 1.
 const DEPTH_METRIC: &str = "iops";
 
 /// Sweeps `experiment` over the keys of `options`.
@@ -116,7 +115,7 @@ pub fn call(
         tasks.extend(self::tasks(&experiment, device, &grid, repetition as u64, out.out.is_some())?);
     }
     let plans: Vec<_> = tasks.iter().flatten().map(|task| &task.plan.plan).collect();
-    // Points differ in settings only: whether the device is real and where it lies is the same for all.
+    // Points differ in settings only: all have the same device path, or all are simulated.
     let target = &tasks.iter().flatten().next().expect("a point can be measured").plan.target;
     let jobs = jobs(target, options)?;
     experiment.prepare(target, &plans)?;
@@ -169,12 +168,12 @@ fn grid(experiment: &impl Experiment, device: &Spec, options: &SweepOptions) -> 
     Grid::new(keys).map_err(Failure::unusable)
 }
 
-/// A command's own key without its word.
+/// Returns a command's own key without the prefix.
 fn own_key<'a>(experiment: &impl Experiment, key: &'a str) -> Option<&'a str> {
     key.strip_prefix(experiment.key_prefix())?.strip_prefix('.')
 }
 
-/// Points measured at a time.
+/// Returns the number of points to measure in parallel.
 fn jobs(target: &Target, options: &SweepOptions) -> Result<usize, Failure> {
     let asked = options.jobs.map(usize::from);
     if target.is_simulated() {
@@ -188,7 +187,8 @@ fn jobs(target: &Target, options: &SweepOptions) -> Result<usize, Failure> {
     }
 }
 
-/// A repetition of the points as tasks; those that cannot be, with their reasons. Where none can be, that is an error.
+/// Returns one repetition of the points as tasks, or the reason why a point is invalid. If all are invalid, returns the
+/// first reason as an error.
 fn tasks<E: Experiment>(
     experiment: &E,
     device: &Spec,
@@ -205,10 +205,10 @@ fn tasks<E: Experiment>(
             let settings = Settings { repetition, ..settings };
             let plan = experiment.plan(&settings)?;
             let target = devices::resolve(&device)?;
-            // Its spec does not say all of a simulated drive.
+            // The spec of a simulated drive does not contain its whole profile.
             let profile = fingerprint(format!("{:?}", target.config()).as_bytes());
-            let (command, asked) = (experiment.command(), experiment.definition(&plan));
-            let definition = format!("{program}\n{command}\n{device} {profile:016x}\n{asked}");
+            let (command, own) = (experiment.command(), experiment.definition(&plan));
+            let definition = format!("{program}\n{command}\n{device} {profile:016x}\n{own}");
             Ok((definition, Point { target, plan }))
         });
         tasks.push(match planned {
@@ -261,7 +261,7 @@ fn not_simulated(device: &Spec, key: &str, prefix: &str) -> Failure {
     ))
 }
 
-/// The program, so that points which another one measured are not taken for this one's.
+/// Identifies the program, so that points measured by another version are not reused.
 pub fn program() -> Result<String, Failure> {
     let program = std::env::current_exe().and_then(|file| fingerprint_of(&file)).map_err(|error| {
         Failure::failed(anyhow!(
@@ -271,7 +271,7 @@ pub fn program() -> Result<String, Failure> {
     Ok(format!("flashlane {} {:016x}", env!("CARGO_PKG_VERSION"), program))
 }
 
-/// The store in `--out`.
+/// Opens the store of points in `--out`.
 pub fn store(out: &Path) -> Result<Store, Failure> {
     let dir = out.join("points");
     Store::open(&dir).map_err(|error| {
@@ -291,7 +291,7 @@ fn measure<E: Experiment>(
     let options = Options { jobs, store, watch: &watch };
     run(tasks, &options, |Point { target, plan }, watch| {
         let measured = experiment.measure(target, plan, watch);
-        // Whatever comes of a point that was stopped, it is not the whole point.
+        // The result of a stopped point is incomplete.
         if watch(None).is_break() {
             return Err(PointError::Stopped);
         }
@@ -299,7 +299,7 @@ fn measure<E: Experiment>(
     })
 }
 
-/// How a sweep ended, and what is to be said of it; `out` is where its points are kept.
+/// Reports problems of a sweep and returns its status; `out` is where its points are saved.
 fn report_outcome(result: &SweepResult, swept: &SweepOutcome, out: Option<&Path>) -> Status {
     for (file, reason) in &swept.damaged {
         notify(&format!("cannot reuse '{}': {reason}; its point was measured again", file.display()));

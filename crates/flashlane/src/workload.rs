@@ -1,4 +1,4 @@
-//! A workload as it is typed: in one line or as the path of a job file; with settings replaced, for sweeps.
+//! Workload arguments: one line or the path of a job file, with settings replaced for sweeps.
 
 use crate::failure::Failure;
 use crate::input::{SETTINGS_BYTES, read_text};
@@ -8,22 +8,22 @@ use flashlane_result::Warning;
 use flashlane_workload::{FioFile, KEYS, Scope, Workload};
 use toml::{Table, Value};
 
-/// A workload's text, read once.
+/// The text of a workload, read once.
 #[derive(Clone, Debug)]
 pub struct WorkloadSource {
     text: String,
-    /// The job file that it is from; none for the one-line form.
+    /// Name of the job file; `None` for the one-line form.
     file: Option<String>,
-    /// What a job file of fio says; its text is in the one-line form then.
+    /// The parsed fio job file; `text` is then its first stage in one-line form.
     fio: Option<FioFile>,
 }
 
-/// Beside [`KEYS`]: what is visited, and how.
+/// Key of the pattern, in addition to [`KEYS`].
 pub const PATTERN: &str = "pattern";
 
 impl WorkloadSource {
-    /// What was typed: the text itself, or that of the job file it names. `capacity` gives the size of the device that a
-    /// job file of fio may depend on, where it is known.
+    /// Reads a workload argument, or the job file that it names. `capacity` returns the size of the device, if known,
+    /// which a fio job file may depend on.
     pub fn read(
         typed: &str,
         capacity: impl FnOnce() -> Result<Option<u64>, Failure>,
@@ -41,7 +41,7 @@ impl WorkloadSource {
         Ok(Self { text: fio.stages[0].to_string(), file: None, fio: Some(fio) })
     }
 
-    /// What runs in turn: one workload, unless a job file of fio has stonewalls.
+    /// Returns the workloads to run one after the other: one, unless a fio job file has stonewalls.
     pub fn stages(&self) -> Result<Vec<Workload>, Failure> {
         match &self.fio {
             Some(fio) => Ok(fio.stages.clone()),
@@ -49,7 +49,7 @@ impl WorkloadSource {
         }
     }
 
-    /// What is to be said of a job file of fio that is run on `target`.
+    /// Returns the warnings about running a fio job file on `target`.
     pub fn warnings(&self, target: &Target) -> Vec<Warning> {
         let Some(fio) = &self.fio else { return Vec::new() };
         let mut warnings = Vec::new();
@@ -67,7 +67,7 @@ impl WorkloadSource {
         warnings
     }
 
-    /// The workload as it stands.
+    /// Parses the workload without changes.
     pub fn workload(&self) -> Result<Workload, Failure> {
         if let Some(fio) = &self.fio {
             let [stage] = &fio.stages[..] else {
@@ -85,7 +85,7 @@ impl WorkloadSource {
         .map_err(Failure::unusable)
     }
 
-    /// The workload with settings in place of its own: a key of a job is set in every job.
+    /// Parses the workload with settings replaced; a job key is set in every job.
     pub fn with_settings(&self, settings: &[(&str, &str)]) -> Result<Workload, Failure> {
         if settings.is_empty() {
             return self.workload();
@@ -93,7 +93,7 @@ impl WorkloadSource {
         let Some(file) = &self.file else {
             return Workload::parse(&one_line(&self.text, settings)).map_err(Failure::unusable);
         };
-        // A mistake of the file itself is told with its line; lines mean nothing once settings are replaced.
+        // Report an error of the file itself with its line; lines mean nothing once settings are replaced.
         let workload = self.workload();
         let Ok(mut table) = self.text.parse::<Table>() else { return workload };
         settings.iter().for_each(|(key, value)| set(&mut table, key, value));
@@ -116,7 +116,7 @@ fn one_line(text: &str, settings: &[(&str, &str)]) -> String {
         if key == PATTERN {
             jobs.iter_mut().for_each(|job| job[0] = value.to_owned());
         } else if is_of_run(key) {
-            // Given once, with whichever job.
+            // A key of the run occurs once, in any job.
             if !jobs.iter_mut().any(|job| replace(job, key, &setting)) {
                 jobs[0].push(setting);
             }
@@ -131,7 +131,7 @@ fn one_line(text: &str, settings: &[(&str, &str)]) -> String {
     jobs.iter().map(|job| job.join(",")).collect::<Vec<_>>().join(" + ")
 }
 
-/// Puts a setting in the place of the one that a job, behind its pattern, has for that key; whether it has one.
+/// Replaces the setting of `key` after the pattern of a job. Returns whether the job has one.
 fn replace(job: &mut [String], key: &str, setting: &str) -> bool {
     let is_it = |word: &&mut String| word.split('=').next().is_some_and(|name| name.trim() == key);
     let own = job.iter_mut().skip(1).find(is_it);
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_take_the_place_of_a_line_s_own() {
+    fn settings_replace_those_of_a_line() {
         let source = WorkloadSource::read("random-read,depth=4,jobs=2,shared", || Ok(None)).unwrap();
         let with = |settings: &[(&str, &str)]| source.with_settings(settings).map(|w| w.to_string());
         assert_eq!(with(&[]).unwrap(), source.workload().unwrap().to_string());
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_reach_every_job_of_a_file() {
+    fn settings_apply_to_every_job_of_a_file() {
         let text = "requests = 10\n[[job]]\npattern = \"random-read\"\n[[job]]\npattern = \"random-write\"\ndepth = 2\n";
         let source = WorkloadSource { text: text.into(), file: Some("job.toml".into()), fio: None };
         let workload = source.with_settings(&[("depth", "8"), ("requests", "7")]).unwrap();

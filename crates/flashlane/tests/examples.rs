@@ -1,4 +1,4 @@
-//! The examples run: they are programs as users write them, and check what they print.
+//! Runs the examples, which check their own output.
 
 #[path = "../examples/simulate_drive.rs"]
 mod simulate_drive;

@@ -1,4 +1,4 @@
-//! `flashlane completions SHELL`: what a shell needs to complete our arguments.
+//! `flashlane completions SHELL`: prints a completion script.
 
 use crate::failure::{Failure, Status};
 use crate::output;
@@ -13,7 +13,6 @@ pub struct Arguments {
     shell: Shell,
 }
 
-/// Prints the completions of `program`.
 pub fn call(arguments: &Arguments, mut program: clap::Command) -> Result<Status, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut program, "flashlane", &mut script);

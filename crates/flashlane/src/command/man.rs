@@ -13,7 +13,7 @@ pub struct Arguments {
     dir: PathBuf,
 }
 
-/// Writes the pages of `program` and of each of its commands.
+/// Writes a page for `program` and for each of its commands.
 pub fn call(arguments: &Arguments, program: clap::Command) -> Result<Status, Failure> {
     make_directory(&arguments.dir)?;
     clap_mangen::generate_to(program, &arguments.dir).map_err(|error| {

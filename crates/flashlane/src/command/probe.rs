@@ -1,4 +1,5 @@
-//! `flashlane probe DEVICE`: what is inside a drive; `flashlane probe --score N`: how often the probe is right.
+//! `flashlane probe DEVICE`: infers the structure of a drive; `flashlane probe --score N`: rates the probe on random
+//! drives.
 
 use crate::device::{self as devices, Opening};
 use crate::failure::{Failure, Status, notify};
@@ -64,7 +65,7 @@ A real device is only read unless --destroy-data is given; properties that need 
 are then reported as not determined. docs/devices.md describes device names and when a
 device is refused.";
 
-/// A number of drives, at least one.
+/// Parses a number of drives, at least 1.
 fn drives(text: &str) -> Result<u64, String> {
     match parse_count(text) {
         Ok(0) => Err("allowed: at least 1".into()),
@@ -73,7 +74,7 @@ fn drives(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Requests in flight that a probe needs at most.
+/// Largest number of requests in flight of a probe.
 const DEPTH: u64 = 256;
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
@@ -100,7 +101,7 @@ fn probe(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
     add_commands(&mut result, target)?;
     result.warnings.extend(opened.warnings);
     if !writes && !arguments.read_only {
-        // Nobody asked for it: it is how real devices are treated.
+        // Read-only is the default for real devices, so say how to change it.
         for warning in result.warnings.iter_mut().filter(|warning| warning.code == "read-only") {
             warning.message += "; --destroy-data allows writes, if all data on the device may be lost";
         }
@@ -109,7 +110,7 @@ fn probe(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
     deliver(arguments, &output::value(&result, target)?, Some(&samples), result.partial.as_deref())
 }
 
-/// Single measurements as columns.
+/// Returns single measurements as columns.
 fn samples(measurements: &[Measurement]) -> Result<Samples, Failure> {
     let column = |of: fn(&Measurement) -> u64| measurements.iter().map(of).collect();
     Samples::new()
@@ -131,7 +132,7 @@ fn effort(options: EffortOptions) -> Effort {
     }
 }
 
-/// Refuses a page that is no multiple of what the device reads and writes.
+/// Refuses a page size that is not a multiple of the read and write unit.
 fn check_page(arguments: &Arguments, profile: &Profile) -> Result<(), Failure> {
     let unit = profile.read_unit_bytes.max(if arguments.read_only { 1 } else { profile.write_unit_bytes });
     match arguments.page {
@@ -145,7 +146,7 @@ fn check_page(arguments: &Arguments, profile: &Profile) -> Result<(), Failure> {
     }
 }
 
-/// What the host knows of a real device.
+/// Classifies the device.
 fn medium(target: &Target) -> Medium {
     match target.path() {
         Some(path) if path.is_file() => Medium::File,
@@ -183,8 +184,8 @@ fn measure(
     })
 }
 
-/// Measures the recommended writes on another drive of the same simulated kind that was filled and overwritten at
-/// random, where the probed one had spare space left: filling that by probing would take far longer.
+/// If the probed simulated drive had spare space left, measures the recommended writes on a fragmented drive with the same
+/// profile: filling the probed drive would take far longer.
 fn add_fragmented(
     result: &mut ProbeResult,
     arguments: &Arguments,
@@ -207,15 +208,15 @@ fn add_fragmented(
         watch: Some(&mut watch),
         ..Options::default()
     };
-    // Stopped here, the probe itself is whole.
+    // If stopped here, the probe itself is complete.
     if let Ok(rate) = sustained_elsewhere(&mut *opened.device, point, options) {
         add_fragmented_rate(result, rate);
     }
     Ok(())
 }
 
-/// Says with each recommendation which command measures it once more. A simulated drive is made anew for it, in the
-/// state in which the probe measured.
+/// Adds to each recommendation the command that measures it again, for a simulated drive in the state that the probe
+/// measured.
 fn add_commands(result: &mut ProbeResult, target: &Target) -> Result<(), Failure> {
     let filled = target.with_state("full")?;
     for point in result.recommendation.values_mut() {
@@ -226,7 +227,7 @@ fn add_commands(result: &mut ProbeResult, target: &Target) -> Result<(), Failure
     Ok(())
 }
 
-/// A spec as a shell takes it.
+/// Quotes a spec for a shell.
 fn quoted(spec: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || ":/._,=-+%".contains(c);
     if spec.chars().all(plain) { spec.to_owned() } else { format!("'{}'", spec.replace('\'', r"'\''")) }
@@ -244,7 +245,7 @@ fn score_random(arguments: &Arguments, drives: u64) -> Result<Status, Failure> {
     deliver(arguments, &result, None, score.partial.as_deref())
 }
 
-/// Prints and keeps a result; one that is partial counts as failed.
+/// Prints and saves a result. A partial one counts as failed.
 fn deliver(
     arguments: &Arguments,
     result: &Value,

@@ -1,4 +1,4 @@
-//! `flashlane profile`: the drives that can be simulated.
+//! `flashlane profile`: lists, shows and checks profiles of simulated drives.
 
 use crate::failure::{Failure, Status};
 use crate::options::Format;
@@ -61,7 +61,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     }
 }
 
-/// A profile by its name, or from a file that ends in `.toml`.
+/// Loads a profile by name, or from a file that ends in `.toml`.
 fn profile_named(name: &str) -> Result<DriveConfig, Failure> {
     Ok(config_named(name, &[], &Policies::default())?)
 }
@@ -91,7 +91,7 @@ fn list(format: Format) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-/// A line of the list; the third column is effective over-provisioning.
+/// Formats a line of the list; the third column is the effective over-provisioning.
 fn list_row(name: &str, capacity: &str, reserve: &str, description: &str) -> String {
     format!("{name:<22} {capacity:>11} {reserve:>10}  {description}\n")
 }
@@ -111,7 +111,7 @@ const FIELDS: &[&str] = &[
     "mapping",
 ];
 
-/// The fields of a drive by which one is chosen.
+/// Returns the main properties of a drive.
 fn overview(drive: &DriveConfig) -> Value {
     let flash = &drive.flash;
     let block_bytes = flash.page.0 * u64::from(flash.pages);
@@ -144,7 +144,7 @@ fn plain(value: &Value) -> String {
 }
 
 fn show(name: &str, format: Format) -> Result<Status, Failure> {
-    // Checked also where only its text is shown: what is shown can be used.
+    // Check the profile even if only its text is shown, so that the output is usable.
     let drive = profile_named(name)?;
     let text = match PROFILES.iter().find(|profile| profile.name == name) {
         Some(profile) => profile.text.to_owned(),
@@ -163,7 +163,7 @@ fn show(name: &str, format: Format) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-/// What follows from a drive's settings, as a comment above its file.
+/// Returns the effective over-provisioning as a comment above the file.
 fn about_over_provisioning(drive: &DriveConfig) -> String {
     drive.over_provisioning().map_or_else(String::new, |share| {
         format!("# effective over-provisioning: {} of the capacity\n", percent(share))
@@ -174,7 +174,7 @@ fn percent(share: f64) -> String {
     format!("{:.1}%", share * 100.0)
 }
 
-/// One line a field: its dotted name, its value, its source.
+/// Formats the fields as CSV: dotted name, value, source.
 fn fields(table: &toml::Table) -> String {
     fn walk(prefix: &str, table: &toml::Table, out: &mut Vec<(String, String)>) {
         for (name, value) in table {

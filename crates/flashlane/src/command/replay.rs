@@ -95,7 +95,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         return sweep::call(arguments, recording);
     }
     let target = &devices::resolve(device)?;
-    // A trace that cannot be read is told before a device is made. Opened once: what a pipe has given is gone.
+    // Report an unreadable trace before creating a device. Open it once: data read from a pipe is gone.
     let side_by_side = recording.side_by_side()?;
     let trace = recording.open()?;
     let writes = recording.changes(target, plan.max_requests())?;

@@ -1,4 +1,4 @@
-//! `flashlane report RESULT…`: results drawn again, without running anything.
+//! `flashlane report RESULT…`: renders saved results again, without measuring.
 
 use crate::failure::{Failure, Status};
 use crate::input::{RESULT_BYTES, read_text};
@@ -30,7 +30,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     let results: Vec<(PathBuf, Report)> =
         arguments.results.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
     output::prepare(&arguments.output)?;
-    // Only a page shows them.
+    // Only the page shows samples.
     let with_page = arguments.output.out.is_some();
     let of = |(file, _): &(PathBuf, Report)| if with_page { samples(file) } else { Ok(None) };
     let samples: Vec<Option<Samples>> = results.iter().map(of).collect::<Result<_, _>>()?;
@@ -49,7 +49,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-/// The single requests beside a `result.json`, where they were kept.
+/// Reads the samples beside a `result.json`, if they were saved.
 fn samples(result: &Path) -> Result<Option<Samples>, Failure> {
     if result.file_name().is_some_and(|name| name == "result.json") {
         return Samples::read(&result.with_file_name("samples.parquet")).map_err(Failure::unusable);
@@ -57,13 +57,13 @@ fn samples(result: &Path) -> Result<Option<Samples>, Failure> {
     Ok(None)
 }
 
-/// A result and its file, from that or the directory that `--out` named.
+/// Reads a result from its file or the directory of `--out`. Returns the file and the result.
 fn read(path: &Path) -> Result<(PathBuf, Report), Failure> {
     let file = if path.is_dir() { path.join("result.json") } else { path.to_owned() };
     let unusable = |what: &str, why: String| {
         Failure::unusable(anyhow!("cannot {what} the result '{}': {why}", file.display()))
     };
-    // A pipe or a device may never end.
+    // A pipe or device may never end.
     let kind = std::fs::metadata(&file).map_err(|error| unusable("read", error.to_string()))?;
     if !kind.is_file() {
         return Err(unusable("read", "it is neither a regular file nor the directory of a result".into()));

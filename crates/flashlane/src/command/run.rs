@@ -30,7 +30,7 @@ pub struct Arguments {
     #[arg(value_parser = device)]
     device: Spec,
     /// PATTERN,KEY=VALUE,… (several jobs joined by '+'), or the path of a job file (.toml, or fio's .fio)
-    // More than one argument is refused with the line that they make: settings are joined by commas.
+    // Several arguments are joined and then refused as a line: settings are separated by commas.
     #[arg(required = true, value_name = "WORKLOAD", num_args = 1.., hide_possible_values = true)]
     workload: Vec<String>,
     /// Seed of all randomness; default: the workload's seed
@@ -58,7 +58,7 @@ Examples:
   flashlane run /dev/nvme0n1 job.fio --destroy-data
   flashlane run sim:msr-64g random-write --sweep buffer.size=1MiB..64MiB*2 --sweep buffer.policy=lru,fifo";
 
-/// How much `--quick` and `--full` change a run's length.
+/// Factor by which `--quick` shortens and `--full` lengthens a run.
 const FACTOR: u64 = 10;
 
 fn long_help() -> String {
@@ -138,7 +138,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
     Ok(if failed.is_empty() && partial.is_none() { Status::Done } else { Status::Failed })
 }
 
-/// Why a run has no result: it ended before the first request was measured.
+/// Returns the error of a run that ended before its first measured request.
 fn nothing_measured(target: &Target, run: &Run) -> Failure {
     let reason = run.partial.map_or_else(String::new, |reason| reason.to_string());
     let phase = match &run.precondition {
@@ -148,7 +148,7 @@ fn nothing_measured(target: &Target, run: &Run) -> Failure {
     Failure::failed(anyhow!("{target}: {reason}{phase}; nothing was measured"))
 }
 
-/// That what was read from the device is not what was written, where it was verified.
+/// Returns the message of a failed verification, if any.
 fn mismatches(target: &Target, result: &RunResult) -> Option<String> {
     result.verified.as_ref().filter(|verified| verified.mismatches > 0)?;
     let warning = result.warnings.iter().find(|warning| warning.code == "verification-failed")?;
@@ -160,7 +160,7 @@ fn described(workload: &Workload) -> String {
 }
 
 impl Arguments {
-    /// The workload with the changes that options make to it.
+    /// Applies `--seed`, `--quick` and `--full` to a workload.
     fn changed(&self, mut workload: Workload) -> Workload {
         workload.seed = self.seed.unwrap_or(workload.seed);
         let stop = &mut workload.stop;
@@ -178,8 +178,8 @@ impl Arguments {
     }
 }
 
-/// Opens the device, runs one workload after the other on it, and says what came of each. The first that ends early is
-/// the last.
+/// Opens the device, runs the workloads one after the other, and returns their results. Stops after the first that ends
+/// early.
 fn measure(
     target: &Target,
     stages: &[Workload],
@@ -228,7 +228,7 @@ fn measure(
     Ok(measured)
 }
 
-/// A device that is open: with its bytes, where something is verified.
+/// An open device, with data if any workload verifies.
 enum OpenDevice {
     Timing(devices::Opened),
     Bytes(devices::OpenedBytes),
@@ -292,7 +292,7 @@ impl sweep::Experiment for Experiment<'_> {
     }
 
     fn definition(&self, workload: &Workload) -> String {
-        // Its text does not say all of it.
+        // The text of a workload does not contain all of it.
         let whole = fingerprint(format!("{workload:?}").as_bytes());
         format!("{workload} {whole:016x}")
     }
@@ -304,7 +304,7 @@ impl sweep::Experiment for Experiment<'_> {
         watch: sweep::Watch<'_>,
     ) -> Result<Value, Failure> {
         let mut watch = |progress: &Progress| watch(progress.share());
-        // Single requests are for one run's plots and samples, which no sweep draws.
+        // Samples of single requests are only for the output of one run, hence 0.
         let stages = std::slice::from_ref(workload);
         devices::check_workloads(target, &self.arguments.safety, stages)?;
         let measured = measure(target, stages, &self.arguments.safety, 0, &mut watch)?;

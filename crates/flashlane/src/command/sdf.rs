@@ -1,4 +1,4 @@
-//! `flashlane sdf`: immutable blocks on the lanes of a device that shows its erase units.
+//! `flashlane sdf`: immutable blocks on the lanes of a device that exposes its erase units.
 
 mod bench;
 mod blocks;
@@ -36,7 +36,6 @@ Examples:
 
 A simulated device keeps nothing after the command: use it with 'bench'. docs/layout.md describes the on-device format.";
 
-/// Which blocks, and where.
 #[derive(Debug, clap::Subcommand)]
 enum Action {
     /// Format a device for blocks; all data on it is lost
@@ -144,7 +143,6 @@ impl Action {
     }
 }
 
-/// On which device.
 #[derive(Debug, clap::Args)]
 struct DeviceOption {
     /// Software-defined flash: lanes(FILE,…), lanes(/dev/…), zoned(/dev/…), or simulated (sim:sdf)
@@ -152,7 +150,7 @@ struct DeviceOption {
     device: Spec,
 }
 
-/// What is measured.
+/// The load of a bench.
 #[derive(Debug, clap::Args)]
 struct LoadOptions {
     /// Puts or gets in flight; default: the number of lanes
@@ -203,28 +201,28 @@ impl From<PlacementName> for Placement {
     }
 }
 
-/// A place within a block, to the byte: the unit may be left away.
+/// Parses an offset or length in bytes; the unit is optional.
 fn bytes(text: &str) -> Result<u64, String> {
     text.parse().or_else(|_| parse_bytes(text).map_err(|error| error.to_string()))
 }
 
-/// The file to be made; none for standard output.
+/// Returns the file to create; `None` for standard output.
 fn new_file(output: &Option<PathBuf>) -> Option<&Path> {
     output.as_deref().filter(|path| !is_standard_output(path))
 }
 
-/// How many: `20`, `20k`.
+/// Parses a count: `20`, `20k`.
 fn count(text: &str) -> Result<u64, String> {
     parse_count(text).map_err(|error| error.to_string())
 }
 
-/// The same of what there must be one, and of which there are fewer than 2³².
+/// Parses a count from 1 to 2³² − 1.
 fn nonzero_count(text: &str) -> Result<NonZeroU32, String> {
     let count = u32::try_from(options::positive_count(text)?).ok().and_then(NonZeroU32::new);
     count.ok_or_else(|| format!("allowed: up to {}", u32::MAX))
 }
 
-/// A time above zero.
+/// Parses a time above 0.
 fn positive_time(text: &str) -> Result<Duration, String> {
     match parse_duration(text).map_err(|error| error.to_string())? {
         Duration::ZERO => Err("allowed: a time above 0".into()),
@@ -232,7 +230,7 @@ fn positive_time(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// At least one.
+/// Parses a size of at least 1 byte.
 fn positive_bytes(text: &str) -> Result<u64, String> {
     match bytes(text)? {
         0 => Err("allowed: at least 1 byte".into()),
@@ -241,11 +239,11 @@ fn positive_bytes(text: &str) -> Result<u64, String> {
 }
 
 impl Arguments {
-    /// As `keeps_what_is_done` of all commands. A put or a delete is wholly done or not at all, whenever it is cut short.
+    /// Returns whether Ctrl-C lets the command report or clean up. Puts and deletes are atomic and need neither.
     pub fn handles_interrupt(&self) -> bool {
         match &self.action {
             Action::Fsck { .. } | Action::Bench { .. } => true,
-            // A file that is half made, or half a block.
+            // Remove a partial file.
             Action::Format { safety, .. } => safety.create.is_some(),
             Action::Get { output, .. } => new_file(output).is_some(),
             Action::Status { .. } | Action::Put { .. } | Action::Ls { .. } | Action::Rm { .. } => false,

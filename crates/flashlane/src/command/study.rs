@@ -1,4 +1,4 @@
-//! `flashlane study PAPER[/FIGURE]`: a paper's tables and figures again.
+//! `flashlane study PAPER[/FIGURE]`: reproduces tables and figures of a paper.
 
 use crate::failure::{Failure, Status, notify};
 use crate::options::{EffortOptions, Format, OutputOptions, at_least_one, seed};
@@ -106,7 +106,7 @@ fn measure(
     })
 }
 
-/// Whether all was reproduced; says what was not. Finished measurements are kept in `out`.
+/// Returns whether everything was reproduced, and reports what was not. Finished measurements are saved in `out`.
 fn verdict(study: &StudyResult, out: Option<&Path>) -> Status {
     if let Some(reason) = &study.partial {
         let go_on = match out {
@@ -143,7 +143,7 @@ fn fields(study: &Study) -> Value {
     json!({ "paper": study.paper, "title": study.title, "figures": figures.collect::<Vec<_>>() })
 }
 
-/// A paper and its figures, one a line where the terminal is wide enough.
+/// Formats a paper and its figures, one per line if the terminal is wide enough.
 fn paragraph(study: &Study) -> String {
     let label = |figure: &str| format!("  {}/{figure}", study.paper);
     let indent = study.figures.iter().map(|figure| label(figure.id).len() + 1).max().unwrap_or(0).max(18);
@@ -155,7 +155,7 @@ fn paragraph(study: &Study) -> String {
     text
 }
 
-/// Words behind a label, as many a line as fit.
+/// Appends `words` after `label`, wrapped at the width of the terminal.
 fn wrapped(text: &mut String, label: &str, words: &str, indent: usize) {
     let mut line = label.to_owned();
     let mut is_empty = true;
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missed_verdict_and_a_partial_study_count_as_failed() {
+    fn missed_verdicts_and_partial_studies_fail() {
         assert_eq!(verdict(&study(Verdict::Reproduced, None), None), Status::Done);
         assert_eq!(verdict(&study(Verdict::Missed, None), None), Status::Failed);
         assert_eq!(verdict(&study(Verdict::Reproduced, Some("stopped")), None), Status::Failed);

@@ -1,4 +1,4 @@
-//! `flashlane trace info|convert|record`: recorded traces, looked at and rewritten.
+//! `flashlane trace info|convert|record`: summarizes, converts and records traces.
 
 mod out;
 mod record;
@@ -48,7 +48,7 @@ enum Action {
     Record(record::Arguments),
 }
 
-/// A trace as it is named on the command line.
+/// A trace as named on the command line.
 #[derive(Debug, clap::Args)]
 struct Input {
     /// Trace file, compressed (gz, xz, zstd) or not; NAME for NAME.blktrace.0 and so on; - for standard input
@@ -118,7 +118,7 @@ fn opened(input: &Input) -> Result<Trace, Failure> {
     open(&input.trace, &options).map_err(|error| open_failure(error, "--from"))
 }
 
-/// Where the devices lie, where all are to be laid side by side: found out by reading the trace once.
+/// Reads the trace to place all its devices side by side, if requested.
 fn device_placement(input: &Input) -> Result<SideBySide, Failure> {
     if input.device != Some(TraceDevice::All) {
         return Ok(SideBySide::default());
@@ -135,7 +135,7 @@ fn device_placement(input: &Input) -> Result<SideBySide, Failure> {
     side_by_side(&mut trace, &name)
 }
 
-/// Reads a trace for the sizes of its devices, and lays these side by side.
+/// Reads a trace for the sizes of its devices, and places them side by side.
 pub(super) fn side_by_side(trace: &mut Trace, name: &str) -> Result<SideBySide, Failure> {
     let mut extents = Extents::default();
     metered(trace, format!("reading the sizes of the devices of {name}"))
@@ -146,7 +146,7 @@ pub(super) fn side_by_side(trace: &mut Trace, name: &str) -> Result<SideBySide, 
     SideBySide::new(&extents).map_err(Failure::unusable)
 }
 
-/// Why a trace was not opened; where naming its format would help, with the `option` that does.
+/// Returns the error of a trace that was not opened, with the `option` that names its format if that would help.
 pub(super) fn open_failure(error: OpenError, option: &str) -> Failure {
     match error {
         OpenError::NotRecognised { .. } | OpenError::Ambiguous { .. } => {
@@ -180,12 +180,12 @@ fn info(arguments: &InfoArguments) -> Result<Status, Failure> {
     })
 }
 
-/// The request in its device's place, where the devices are laid side by side.
+/// Moves a request to the place of its device, if devices are laid side by side.
 fn placed(devices: &SideBySide, record: Record) -> Record {
     if devices.devices().is_empty() { record } else { devices.place(record) }
 }
 
-/// The result as programs read it: `docs/json.md`.
+/// Builds the result: `docs/json.md`.
 fn result(name: &str, summary: &Summary, portrait: &Portrait, partial: Option<String>) -> TraceResult {
     let refusal = |refusal: &Refusal| RefusalRow { line: refusal.number, message: refusal.to_string() };
     let backward = summary.backward.map(|backward| BackwardRow {

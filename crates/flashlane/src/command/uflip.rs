@@ -1,4 +1,4 @@
-//! `flashlane uflip DEVICE`: the nine micro-benchmarks with their methodology, and results to exchange.
+//! `flashlane uflip DEVICE`: the nine micro-benchmarks with their methodology; export and import of results.
 
 mod exchange;
 mod plan;
@@ -64,7 +64,6 @@ enum Action {
     Import(exchange::ImportArguments),
 }
 
-/// A state as it is typed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum State {
     /// Write everything once, in pieces of random size and in random order
@@ -76,7 +75,7 @@ enum State {
     AsIs,
 }
 
-/// A micro-benchmark as it is typed.
+/// Parses the name of a micro-benchmark.
 fn micro_benchmark(text: &str) -> Result<Benchmark, String> {
     let known = || Benchmark::ALL.map(Benchmark::name).join(", ");
     let found = Benchmark::ALL.into_iter().find(|benchmark| benchmark.name() == text);
@@ -98,9 +97,9 @@ grid on the whole device. To resume a stopped benchmark of a real device, repeat
 the same --out DIR. A real device is only read unless --destroy-data is given; the cost of writes
 is then not determined.";
 
-/// The file in `--out` that a stopped benchmark goes on from.
+/// The file in `--out` from which a stopped benchmark resumes.
 const JOURNAL: &str = "uflip.journal";
-/// I/Os that uFLIP has in flight at most.
+/// Largest number of I/Os in flight of uFLIP.
 const DEPTH: u64 = 16;
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
@@ -133,7 +132,7 @@ pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
         result["machine"]["serial"] = flashlane_host::serial(path).into();
     }
     output::deliver(&arguments.output, &result, Some(&samples(&outcome)?))?;
-    // All that it has is in the result now.
+    // The result now contains everything in the journal.
     if let Some(journal) = journal {
         std::fs::remove_file(&journal)
             .map_err(|error| Failure::failed(anyhow!("cannot remove '{}': {error}", journal.display())))?;
@@ -162,12 +161,12 @@ impl Arguments {
         }
     }
 
-    /// Whether the device may be written to.
+    /// Returns whether the device may be written to.
     fn writes(&self, target: &Target) -> bool {
         target.is_simulated() || self.safety.destroy_data || self.safety.create.is_some()
     }
 
-    /// Benchmarks the device; with `out`, a real one with a journal in it, whose path is given back.
+    /// Benchmarks the device. With `out`, keeps a journal there for a real device, and returns its path.
     fn measure(
         &self,
         target: &Target,
@@ -209,7 +208,7 @@ impl Arguments {
 
     fn warn(&self, warnings: &mut Vec<Warning>, resumed_steps: u64, writes: bool) {
         if !writes {
-            // Nobody asked for it: it is how real devices are treated.
+            // Read-only is the default for real devices, so say how to change it.
             for warning in warnings.iter_mut().filter(|warning| warning.code == "read-only") {
                 warning.message += "; --destroy-data allows writes, if all data on the device may be lost";
             }
@@ -251,7 +250,7 @@ impl Arguments {
     }
 }
 
-/// Why there is no result, and what can be done about it.
+/// Returns the error of a benchmark without result, and how to resume.
 fn benchmark_failure(error: UflipError, device: &Target, is_kept: bool) -> Failure {
     match error {
         UflipError::TooSmall { .. } => Failure::unusable(error),
@@ -266,7 +265,7 @@ fn benchmark_failure(error: UflipError, device: &Target, is_kept: bool) -> Failu
     }
 }
 
-/// Every response time, by run.
+/// Returns every response time with the number of its run.
 fn samples(outcome: &Outcome) -> Result<Samples, Failure> {
     let runs = outcome.result.runs.iter().zip(0_u64..);
     let run = runs.flat_map(|(row, at)| std::iter::repeat_n(at, row.samples as usize)).collect();

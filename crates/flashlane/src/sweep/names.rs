@@ -1,8 +1,7 @@
 //! Short names of swept keys.
 //!
-//! A key without a dot stands for the one that has this name: a key of what is asked (`zipf` is `workload.zipf`) or a
-//! field of the drive's profile (`channels` is `flash.channels`). Where both have it (`depth` is the workload's and the
-//! link's) it is refused with both meanings, since what the numbers are of would be a guess.
+//! A key without a dot is short for a key of the command (`zipf` is `workload.zipf`) or a field of the drive's profile
+//! (`channels` is `flash.channels`). A name of both (`depth` of the workload and of the link) is refused as ambiguous.
 
 use super::{Experiment, SEED};
 use crate::failure::Failure;
@@ -13,7 +12,7 @@ use flashlane_open::profile_fields;
 use flashlane_sim::profile::{PROFILES, field_names};
 use flashlane_workload::fio_word;
 
-/// `text` with its key's full name in place of a short one.
+/// Replaces a short key in `text` by its full name.
 pub(super) fn expand_key(text: &str, experiment: &impl Experiment, device: &Spec) -> Result<String, Failure> {
     let Some((name, values)) = text.split_once('=') else { return Ok(text.into()) };
     let name = name.trim();
@@ -44,7 +43,7 @@ pub(super) fn expand_key(text: &str, experiment: &impl Experiment, device: &Spec
     }
 }
 
-/// The fields called `name` that the profile of the drive in `device` sets; none of a real device.
+/// Returns the profile fields called `name` of the drive in `device`; none for a real device.
 fn fields(device: &Spec, name: &str) -> Result<Vec<String>, Failure> {
     Ok(profile_fields(device)?.into_iter().filter(|field| short(field) == name).collect())
 }
@@ -57,7 +56,7 @@ fn is_any_field(name: &str) -> bool {
     PROFILES.iter().flat_map(|source| field_names(source.text)).any(|field| short(&field) == name)
 }
 
-/// What to write for one of fio's words.
+/// Returns a hint for an option of fio.
 fn fio_hint(name: &str, prefix: &str) -> Option<String> {
     if matches!(name, "rw" | "readwrite") {
         return Some(format!(
@@ -72,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_found_below_layers_by_their_last_word() {
+    fn fields_finds_short_names_below_layers() {
         let of = |spec: &str, name: &str| fields(&spec.parse().unwrap(), name).unwrap();
         assert_eq!(of("sim:ssd-s", "channels"), ["flash.channels"]);
         assert_eq!(of("backed((sim:ssd-s,channels=4))", "depth"), ["link.depth"]);

@@ -1,4 +1,4 @@
-//! How often the points of a sweep are measured: several times, under several seeds, where anything about them is random.
+//! Repetitions of the points of a sweep, each with another seed, if anything about them is random.
 
 use super::{Experiment, Point, SEED, own_key};
 use crate::failure::Failure;
@@ -6,18 +6,18 @@ use crate::options::SweepOptions;
 use anyhow::anyhow;
 use flashlane_sweep::{Grid, Key, POINTS_MAX};
 
-/// How often a point is measured unless told: four degrees of freedom tell differences of three standard deviations.
+/// Default number of measurements per point: four degrees of freedom resolve differences of three standard deviations.
 pub(super) const REPETITIONS: usize = 5;
 
-/// Whether measuring a point again, under another seed, may give another result.
+/// Returns whether the result of a point can change with the seed.
 pub(super) fn is_random<E: Experiment>(experiment: &E, point: &Point<E::Plan>) -> bool {
-    // A real one is never measured twice with the same result, and layers may draw lots.
+    // Results of a real device always vary, and layers can be random.
     let drive_is_random =
         point.target.is_layered() || point.target.config().is_none_or(|config| config.is_random());
     drive_is_random || experiment.is_random(&point.plan)
 }
 
-/// How often each point is measured.
+/// Returns the number of measurements per point.
 pub(super) fn repetitions(
     experiment: &impl Experiment,
     grid: &Grid,

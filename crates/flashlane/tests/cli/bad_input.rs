@@ -1,4 +1,4 @@
-//! What users mistype: each refusal names what was given and what is allowed, with status 2, and prints no result.
+//! Invalid input: each refusal names the value given and the allowed ones, with status 2, and prints no result.
 
 use crate::program::{done, refused, text};
 use std::fs;
@@ -36,7 +36,7 @@ fn devices() {
 }
 
 #[test]
-fn workloads_in_fios_manner() {
+fn fio_style_workloads_are_refused_with_hints() {
     for (words, parts) in [
         (&["rw=randread", "bs=4k", "iodepth=32"][..], &["commas", "'random-read,size=4k,depth=32'"][..]),
         (&["random-read", "depth=4"], &["'random-read,depth=4'"]),
@@ -58,9 +58,9 @@ fn workloads_in_fios_manner() {
     );
 }
 
-/// What does not fit is refused before the drive is filled or the file is made: both are too large for a test.
+/// The refusal comes before filling the drive or creating the file: both are too large for a test.
 #[test]
-fn workloads_that_do_not_fit_are_refused_before_anything_is_prepared() {
+fn oversized_workload_is_refused_before_preparation() {
     let large = "sim:nvme-tlc,initial.state=fragmented";
     for (workload, part) in [
         ("random-read,size=4kb", "size is 4000 B"),
@@ -82,7 +82,7 @@ fn workloads_that_do_not_fit_are_refused_before_anything_is_prepared() {
 }
 
 #[test]
-fn a_result_that_is_no_file_is_refused() {
+fn report_refuses_a_device_file() {
     unusable(&["report", "/dev/zero"], &["/dev/zero", "neither a regular file"]);
 }
 
@@ -107,7 +107,7 @@ fn impossible_drives() {
 }
 
 #[test]
-fn a_profile_file_is_refused_by_file_line_and_field() {
+fn profile_errors_name_file_line_and_field() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("my.toml");
     let good = done(&["profile", "show", "ssd-s"]);
@@ -149,7 +149,7 @@ fn workloads() {
 }
 
 #[test]
-fn a_job_file_is_refused_by_file_and_line() {
+fn job_file_errors_name_file_and_line() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("job.toml");
     fs::write(&file, "requests = \"1k\"\n\n[[job]]\npattern = \"random-read\"\nsize = 4096\n").unwrap();
@@ -210,7 +210,7 @@ fn profiles() {
 }
 
 #[test]
-fn a_file_without_an_end_and_a_pause_beyond_the_clock_are_refused() {
+fn endless_files_and_excessive_pauses_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let endless = folder.path().join("endless.toml");
     std::os::unix::fs::symlink("/dev/zero", &endless).unwrap();

@@ -1,11 +1,11 @@
-//! What programs rely on: the JSON of each command, and that the same seed gives the same bytes.
+//! Guarantees for programs: the JSON of each command, and the same bytes for the same seed.
 
 use crate::program::{done, flashlane, json, refused, text};
 use serde_json::Value;
 use std::fs;
 
 #[test]
-fn a_run() {
+fn run_result_has_its_schema() {
     let result = json(&["run", "sim:ssd-s", "mixed,size=4k,depth=4,requests=2k,area=16MiB"]);
     assert_eq!(result["schema"], "flashlane.run/1");
     assert_eq!(result["requests"], 2000);
@@ -23,7 +23,7 @@ fn a_run() {
 }
 
 #[test]
-fn a_run_says_when_settings_change_over_provisioning() {
+fn changed_over_provisioning_is_a_warning() {
     let share_and_warning = |settings: &str| {
         let device = format!("sim:msr-32g{settings}");
         let result = json(&["run", &device, "random-read,requests=2k"]);
@@ -46,7 +46,7 @@ fn a_run_says_when_settings_change_over_provisioning() {
 }
 
 #[test]
-fn a_fresh_drive_is_doubted_and_a_full_one_is_not() {
+fn only_a_fresh_drive_warns_not_written() {
     let codes = |device: &str| {
         let result = json(&["run", device, "random-read,requests=2k"]);
         let warnings = result["warnings"].as_array().unwrap().clone();
@@ -57,7 +57,7 @@ fn a_fresh_drive_is_doubted_and_a_full_one_is_not() {
 }
 
 #[test]
-fn a_probe() {
+fn probe_result_has_its_schema() {
     let result = json(&["probe", "sim:ssd-s"]);
     assert_eq!((&result["schema"], &result["partial"]), (&"flashlane.probe/1".into(), &Value::Null));
     assert_eq!(result["device"]["name"], "sim:ssd-s");
@@ -91,7 +91,7 @@ fn a_probe() {
 }
 
 #[test]
-fn a_probe_of_a_profile_file_with_settings() {
+fn probe_accepts_a_profile_file_with_settings() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("my.toml");
     fs::write(&file, done(&["profile", "show", "ssd-s"])).unwrap();
@@ -102,7 +102,7 @@ fn a_probe_of_a_profile_file_with_settings() {
 }
 
 #[test]
-fn a_score() {
+fn score_result_has_its_schema() {
     let dir = tempfile::tempdir().unwrap();
     let result = json(&["probe", "--score", "2", "--out", text(dir.path())]);
     assert_eq!((&result["schema"], &result["drives"]), (&"flashlane.score/1".into(), &2.into()));
@@ -115,7 +115,7 @@ fn a_score() {
 }
 
 #[test]
-fn a_study() {
+fn study_result_has_its_schema() {
     let dir = tempfile::tempdir().unwrap();
     let result = json(&["study", "chen11/fig2", "--quick", "--out", text(dir.path())]);
     assert_eq!((&result["schema"], &result["paper"]), (&"flashlane.study/1".into(), &"chen11".into()));
@@ -130,7 +130,7 @@ fn a_study() {
 }
 
 #[test]
-fn the_list_of_studies() {
+fn study_list_has_its_schema() {
     let list = json(&["study", "list"]);
     assert_eq!(list["schema"], "flashlane.studies/1");
     assert_eq!(list["studies"][0]["paper"], "chen11");
@@ -140,7 +140,7 @@ fn the_list_of_studies() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
+fn output_depends_on_the_seed_only() {
     let run = |seed: &str, format: &str| {
         done(&[
             "run",
@@ -162,7 +162,7 @@ fn the_same_seed_gives_the_same_bytes_and_another_does_not() {
 }
 
 #[test]
-fn out_keeps_all_that_a_report_needs() {
+fn out_saves_all_input_of_a_report() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("deep/down");
     let printed = json(&["run", "sim:ssd-s", "random-read,requests=2k", "--out", text(&out)]);
@@ -177,7 +177,7 @@ fn out_keeps_all_that_a_report_needs() {
     lean.as_object_mut().unwrap().retain(|name, _| name != "figures" && name != "files");
     assert_eq!(lean, printed);
 
-    // Drawn again, alone and beside itself, without running anything.
+    // The report renders it again, alone and twice, without measuring.
     assert_eq!(json(&["report", text(&out)]), printed);
     let again = dir.path().join("again");
     let printed = done(&["report", text(&out), text(&out.join("result.json")), "--out", text(&again)]);
@@ -188,7 +188,7 @@ fn out_keeps_all_that_a_report_needs() {
 }
 
 #[test]
-fn a_result_takes_the_place_of_an_earlier_one_and_of_no_other_file() {
+fn result_replaces_only_an_earlier_result() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("result.json");
     let arguments = ["run", "sim:ssd-s", "random-read,requests=100", "--out", text(dir.path())];
@@ -201,14 +201,14 @@ fn a_result_takes_the_place_of_an_earlier_one_and_of_no_other_file() {
         done(&arguments);
         fs::remove_file(dir.path().join("report.html")).unwrap();
     }
-    // Nor is a file, behind a link, that is none.
+    // A link to a device is not replaced either.
     fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink("/dev/full", &file).unwrap();
     refused(2, &arguments, &["result.json' exists"]);
 }
 
 #[test]
-fn a_directory_with_other_content_is_refused_unless_forced() {
+fn other_content_in_out_requires_force() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join(".git")).unwrap();
     fs::write(dir.path().join("samples.parquet"), "mine").unwrap();
@@ -218,9 +218,9 @@ fn a_directory_with_other_content_is_refused_unless_forced() {
     refused(2, &arguments, &["holds '.git'", "--force to write into this one"]);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     done(&[&arguments[..], &["--force"]].concat());
-    // It is a result's from now on.
+    // The directory now belongs to a result.
     done(&arguments);
-    // No option makes it follow links.
+    // Links are never followed.
     let precious = dir.path().join("precious");
     fs::write(&precious, "mine").unwrap();
     fs::remove_file(dir.path().join("samples.parquet")).unwrap();
@@ -234,7 +234,7 @@ fn a_directory_with_other_content_is_refused_unless_forced() {
 }
 
 #[test]
-fn a_result_file_of_another_structure_is_refused_with_its_field() {
+fn malformed_result_is_refused_by_field() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("result.json");
     for (result, field) in [
@@ -250,7 +250,7 @@ fn a_result_file_of_another_structure_is_refused_with_its_field() {
 }
 
 #[test]
-fn control_characters_from_outside_do_not_reach_the_terminal() {
+fn control_characters_never_reach_the_terminal() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("result.json");
     let hostile = r"\u001b]0;owned\u0007\u009b2J";
@@ -261,7 +261,7 @@ fn control_characters_from_outside_do_not_reach_the_terminal() {
         let printed = done(&["report", text(&file), "--format", format]);
         assert!(!printed.contains(|c: char| c.is_control() && !"\r\n\t".contains(c)), "{printed:?}");
     }
-    // In the names of files, and in a trace's lines.
+    // In file names and in lines of a trace.
     let name = dir.path().join("a\u{1b}[31mb");
     refused(2, &["report", text(&name)], &["a\\u001b[31mb"]);
     let trace = dir.path().join("trace.csv");
@@ -273,7 +273,7 @@ fn control_characters_from_outside_do_not_reach_the_terminal() {
 }
 
 #[test]
-fn tables_that_have_no_address_space_are_refused() {
+fn drive_tables_beyond_memory_limits_are_refused() {
     let program = env!("CARGO_BIN_EXE_flashlane");
     let command =
         "ulimit -v 600000 && exec \"$0\" run sim:nvme-tlc,flash.blocks=20000 random-read,requests=10";
@@ -284,7 +284,7 @@ fn tables_that_have_no_address_space_are_refused() {
 }
 
 #[test]
-fn quick_and_full_change_the_length_of_a_run() {
+fn quick_and_full_change_run_length() {
     let requests = |option: &str| {
         json(&["run", "sim:ssd-s", "random-read,requests=2k", option])["requests"].as_u64().unwrap()
     };
@@ -316,7 +316,7 @@ fn profiles() {
 }
 
 #[test]
-fn no_colour_reaches_a_pipe() {
+fn pipes_get_no_colour() {
     for arguments in [&["--help"][..], &["run", "sim:ssd-s", "random-read,requests=1k"], &["run"]] {
         let ended = flashlane(arguments);
         assert!(!ended.stdout.contains('\x1b') && !ended.stderr.contains('\x1b'), "{arguments:?}");

@@ -1,11 +1,11 @@
-//! The documents say what the program knows.
+//! The documents are complete: every key, field and setting of the program is explained.
 
 use crate::program::{done, flashlane, json};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 
-/// A trace that is in the repository.
+/// A trace in the repository.
 const TRACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/pgbench.blktrace.xz");
 
 fn document(name: &str) -> String {
@@ -13,13 +13,13 @@ fn document(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Whether a document explains a word: in a table's first column.
+/// Returns whether a document explains a word in the first column of a table.
 fn explains(document: &str, word: &str) -> bool {
     document.lines().any(|line| line.starts_with(&format!("| `{word}`")))
 }
 
 #[test]
-fn every_key_and_pattern_of_a_workload_is_explained() {
+fn document_explains_workload_keys_and_patterns() {
     let text = document("workloads");
     for key in flashlane_workload::KEYS {
         assert!(explains(&text, key.name), "docs/workloads.md does not explain '{}'", key.name);
@@ -30,7 +30,7 @@ fn every_key_and_pattern_of_a_workload_is_explained() {
 }
 
 #[test]
-fn every_field_of_the_drives_is_explained() {
+fn document_explains_fields_of_built_in_drives() {
     let text = document("profiles");
     for profile in flashlane_sim::profile::PROFILES {
         let csv = done(&["profile", "show", profile.name, "--format", "csv"]);
@@ -47,7 +47,7 @@ fn every_field_of_the_drives_is_explained() {
 }
 
 #[test]
-fn every_field_that_a_drive_can_have_is_explained() {
+fn document_explains_every_profile_field() {
     let text = document("profiles");
     for section in [
         "host",
@@ -62,7 +62,7 @@ fn every_field_that_a_drive_can_have_is_explained() {
         "flash",
         "initial",
     ] {
-        // A field that cannot be is answered with those that can.
+        // The refusal of an unknown field lists the known ones.
         let refusal =
             flashlane(&["run", &format!("sim:ssd-s,{section}.no-such-field=1"), "random-read"]).stderr;
         let (_, allowed) = refusal.split_once("allowed: ").expect(&refusal);
@@ -73,11 +73,11 @@ fn every_field_that_a_drive_can_have_is_explained() {
 }
 
 #[test]
-fn every_field_of_a_result_is_explained() {
+fn document_explains_every_result_field() {
     fn collect(value: &Value, names: &mut BTreeSet<String>) {
         match value {
             Value::Object(fields) => fields.iter().for_each(|(name, value)| {
-                // The settings of a point are named by their keys.
+                // Settings of a point have their keys as names.
                 if !name.contains('.') {
                     names.insert(name.clone());
                 }
@@ -117,7 +117,7 @@ fn every_field_of_a_result_is_explained() {
 }
 
 #[test]
-fn every_layer_and_its_settings_are_explained() {
+fn document_explains_layers_and_settings() {
     let text = document("devices");
     for layer in flashlane_layer::LAYERS {
         assert!(text.contains(&format!("`{}(", layer.name)), "docs/devices.md lacks '{}'", layer.name);
@@ -128,7 +128,7 @@ fn every_layer_and_its_settings_are_explained() {
 }
 
 #[test]
-fn the_example_job_file_can_be_run() {
+fn example_job_file_runs() {
     let text = document("workloads");
     let (_, rest) = text.split_once("```toml\n").expect("an example stands in it");
     let (example, _) = rest.split_once("```").unwrap();

@@ -1,4 +1,4 @@
-//! How runs end other than well: the partial result is printed and kept, and one paragraph says why.
+//! Runs that end early: the partial result is printed and saved, and one paragraph gives the reason.
 
 use crate::program::{Ended, command, flashlane, refused, text};
 use serde_json::Value;
@@ -12,7 +12,7 @@ fn partial(ended: &Ended) -> Value {
 }
 
 #[test]
-fn a_device_that_vanishes_leaves_what_was_measured() {
+fn vanished_device_gives_a_partial_run() {
     let dir = tempfile::tempdir().unwrap();
     let ended = refused(
         1,
@@ -39,7 +39,7 @@ fn a_device_that_vanishes_leaves_what_was_measured() {
 }
 
 #[test]
-fn a_probe_of_a_device_that_vanishes_keeps_what_it_found() {
+fn vanished_device_gives_a_partial_probe() {
     let ended = refused(
         1,
         &["probe", "faulty(sim:ssd-s,vanish-after=20k)", "--format", "json"],
@@ -51,7 +51,7 @@ fn a_probe_of_a_device_that_vanishes_keeps_what_it_found() {
 }
 
 #[test]
-fn a_failing_request_ends_a_run_and_says_which() {
+fn failed_request_ends_a_run_by_name() {
     let ended = refused(
         1,
         &["run", "faulty(sim:ssd-s,read-errors=@300)", "sequential-read,requests=10k", "--format", "json"],
@@ -61,7 +61,7 @@ fn a_failing_request_ends_a_run_and_says_which() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_error() {
+fn closed_pipe_is_not_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let mut child = command(&["run", "sim:ssd-s", "random-read,requests=1k", "--out", text(dir.path())])
         .stdout(Stdio::piped())
@@ -76,7 +76,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 }
 
 #[test]
-fn a_full_standard_output_is_told_and_the_files_are_kept() {
+fn full_standard_output_is_reported_and_files_kept() {
     let dir = tempfile::tempdir().unwrap();
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = command(&["run", "sim:ssd-s", "random-read,requests=1k", "--out", text(dir.path())])
@@ -89,7 +89,7 @@ fn a_full_standard_output_is_told_and_the_files_are_kept() {
     assert!(dir.path().join("result.json").exists());
 }
 
-/// A mount that goes when it is dropped.
+/// A mount, unmounted on drop.
 pub struct Mount(pub tempfile::TempDir);
 
 impl Drop for Mount {
@@ -98,7 +98,7 @@ impl Drop for Mount {
     }
 }
 
-/// A file system of 32 KiB; `None` for those who may not mount.
+/// Mounts a file system of 32 KiB; `None` without the permission to mount.
 fn tiny() -> Option<Mount> {
     mounted("size=32k")
 }
@@ -116,7 +116,7 @@ pub fn mounted(options: &str) -> Option<Mount> {
 }
 
 #[test]
-fn a_full_disk_under_out_loses_nothing_that_was_printed() {
+fn full_disk_under_out_keeps_printed_result() {
     let Some(mount) = tiny() else {
         eprintln!("skipped: mounting a small file system is not allowed here");
         return;
@@ -139,7 +139,7 @@ fn a_full_disk_under_out_loses_nothing_that_was_printed() {
 }
 
 #[test]
-fn ctrl_c_keeps_what_was_measured() {
+fn ctrl_c_gives_partial_results() {
     let dir = tempfile::tempdir().unwrap();
     let mut child = command(&[
         "run",
@@ -167,9 +167,9 @@ fn ctrl_c_keeps_what_was_measured() {
     assert!(dir.path().join("result.json").exists());
 }
 
-/// Preconditioning writes twice the terabyte: there is time to interrupt it.
+/// Preconditioning writes twice the terabyte, which leaves time to interrupt it.
 #[test]
-fn ctrl_c_while_preconditioning_reports_that_nothing_was_measured() {
+fn ctrl_c_during_preconditioning_measures_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let workload = "random-write,precondition=steady";
     let child = command(&["run", "sim:nvme-tlc", workload, "--out", text(dir.path())])
@@ -187,12 +187,12 @@ fn ctrl_c_while_preconditioning_reports_that_nothing_was_measured() {
 }
 
 #[test]
-fn a_full_device_is_named_by_whatever_wrote_to_it() {
+fn full_device_is_named_by_its_writer() {
     let Some(mount) = tiny() else {
         eprintln!("skipped: mounting a small file system is not allowed here");
         return;
     };
-    // Sparse: there is room for its size, and none for what is written.
+    // Sparse: its size fits, its data does not.
     let path = mount.0.path().join("file");
     fs::File::create(&path).unwrap().set_len(64 << 20).unwrap();
     let file = text(&path);
@@ -202,12 +202,12 @@ fn a_full_device_is_named_by_whatever_wrote_to_it() {
     }
 }
 
-/// Interrupts a program of ours once it is past its start, which it is when its handler is in its place.
+/// Interrupts a child process once it has installed its handler.
 pub fn interrupt(child: &Child) {
     interrupt_by(child, libc::SIGINT);
 }
 
-/// The same with this signal.
+/// Sends this signal once the child has installed its handler.
 pub fn interrupt_by(child: &Child, signal: i32) {
     while !catches_interrupts(child.id()) {
         std::thread::yield_now();
@@ -216,7 +216,7 @@ pub fn interrupt_by(child: &Child, signal: i32) {
     unsafe { libc::kill(child.id() as i32, signal) };
 }
 
-/// Whether a process has a handler for SIGINT.
+/// Returns whether a process has a handler for SIGINT.
 fn catches_interrupts(id: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");

@@ -23,7 +23,7 @@ fn every_command_has_help_with_examples() {
 }
 
 #[test]
-fn without_arguments_help_is_shown_and_nothing_was_done() {
+fn missing_arguments_show_help() {
     for arguments in [&[][..], &["profile"], &["probe"], &["run"], &["replay"], &["report"], &["trace"]] {
         let ended = flashlane(arguments);
         assert_eq!(ended.status, 2, "{arguments:?}");

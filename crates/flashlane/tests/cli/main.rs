@@ -1,4 +1,4 @@
-//! The program as it is used: arguments in, text and exit status out.
+//! The program from outside: arguments in, text and exit status out.
 
 mod bad_input;
 mod contract;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The commands that a file's messages are of; those of the command line's other files are of several.
+/// Commands that print the messages of a shared file.
 const SHARED: [(&str, &[&str]); 4] = [
     ("preflight.rs", &["uflip", "run", "replay"]),
     ("sweep.rs", &["uflip", "run", "replay"]),
@@ -19,7 +19,7 @@ fn mentioned(text: &str) -> BTreeSet<String> {
     let after = |(at, _): (usize, &str)| {
         let before = text[..at].chars().next_back();
         let name: String = text[at + 2..].chars().take_while(|&c| is_name(c)).collect();
-        // A line of dashes is none.
+        // A line of dashes is not an option.
         let is_option = name.starts_with(|c: char| c.is_ascii_lowercase()) && before != Some('-');
         is_option.then(|| name.trim_end_matches('-').to_owned())
     };
@@ -57,7 +57,7 @@ fn messages(file: &Path) -> String {
 }
 
 #[test]
-fn messages_name_only_options_that_their_command_has() {
+fn messages_name_only_options_of_their_command() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let names = ["probe", "uflip", "run", "replay", "study", "trace", "sdf", "report", "profile"];
     let known: BTreeMap<&str, BTreeSet<String>> = names.map(|name| (name, options(name))).into();
@@ -76,7 +76,7 @@ fn messages_name_only_options_that_their_command_has() {
             }
         }
     }
-    // What the libraries' messages name is an option of some command.
+    // Messages of the libraries name options of any command.
     let all: BTreeSet<&String> = known.values().flatten().collect();
     for of in ["host", "layer", "measure", "probe", "uflip", "studies", "workload", "trace"] {
         for file in sources(&src.join("../..").join(of).join("src")) {

@@ -1,10 +1,10 @@
-//! Calling the program.
+//! Helpers that call the program.
 
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// How a call ended.
+/// Status and output of a call.
 pub struct Ended {
     pub status: i32,
     pub stdout: String,
@@ -15,17 +15,17 @@ pub struct Ended {
 pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_flashlane"));
     command.args(arguments).stdin(Stdio::null()).env_remove("RUST_BACKTRACE");
-    // How long a test takes must not show on standard error.
+    // Progress lines of slow tests must not appear on standard error.
     command.env("FLASHLANE_PROGRESS", "never");
     command
 }
 
-/// Runs it to its end.
+/// Runs the program to its end.
 pub fn flashlane(arguments: &[&str]) -> Ended {
     command(arguments).output().expect("the program can be started").into()
 }
 
-/// Runs it, expects status 0 and silence on standard error, and gives its standard output.
+/// Runs the program, expects status 0 and an empty standard error, and returns standard output.
 pub fn done(arguments: &[&str]) -> String {
     let ended = flashlane(arguments);
     assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{arguments:?}\n{}", ended.stdout);
@@ -38,7 +38,7 @@ pub fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&text).expect("standard output is one JSON value")
 }
 
-/// Runs it, expects this status, and an error of one paragraph that contains all `parts`.
+/// Runs the program, expects this status and an error of one paragraph that contains all `parts`.
 pub fn refused(status: i32, arguments: &[&str], parts: &[&str]) -> Ended {
     let ended = flashlane(arguments);
     let Ended { stderr, .. } = &ended;

@@ -1,6 +1,6 @@
-//! The README shows what its first command prints and draws.
+//! The README shows the output and the plot of its first command.
 //!
-//! Where the output has changed on purpose, `RENEW_README=1 cargo test -p flashlane --test cli readme` writes both anew.
+//! After intended changes, `RENEW_README=1 cargo test -p flashlane --test cli readme` rewrites both.
 
 use crate::program::{done, text};
 use flashlane_report::svg_of_width;
@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 /// Lines of the first command's output that the README shows.
 const LINES: usize = 16;
-/// Width of the picture: its letters are still readable when a phone shows it 360 pixels wide.
+/// Width of the picture; its text is readable on a phone at 360 pixels.
 const PICTURE_WIDTH: f64 = 480.0;
 const RENEW: &str = "RENEW_README=1 cargo test -p flashlane --test cli readme";
 
@@ -33,7 +33,7 @@ fn first_command(readme: &str) -> Vec<&str> {
     line.expect("the README runs the program").split_whitespace().collect()
 }
 
-/// The README in three pieces: the sample of the output is the second.
+/// Splits the README into three parts; the second is the sample of the output.
 fn around_the_sample(readme: &str) -> [&str; 3] {
     let (before, rest) = readme.split_once("```text\n").expect("a sample of the output");
     let (sample, after) = rest.split_once("```\n").expect("the sample ends");
@@ -41,7 +41,7 @@ fn around_the_sample(readme: &str) -> [&str; 3] {
 }
 
 #[test]
-fn sample_is_what_the_first_command_prints() {
+fn readme_sample_matches_the_output() {
     let readme = read("README.md");
     let printed = done(&first_command(&readme));
     let mut expected: String =
@@ -58,7 +58,7 @@ fn sample_is_what_the_first_command_prints() {
 }
 
 #[test]
-fn picture_is_what_the_first_command_draws() {
+fn readme_picture_matches_the_output() {
     let readme = read("README.md");
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");

@@ -1,10 +1,10 @@
-//! `trace record`: what is refused before anything is recorded. That it records is tested in `host`.
+//! `trace record`: refusals before recording. Tests of `host` cover the recording itself.
 
 use crate::program::{refused, text};
 use std::fs;
 
 #[test]
-fn what_is_no_block_device_is_refused_and_leaves_no_file() {
+fn recording_other_files_is_refused_without_output() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("trace.blktrace.xz");
     for (device, words) in [("/no/such/device", "does not exist"), ("/dev/null", "is a character device")] {
@@ -14,7 +14,7 @@ fn what_is_no_block_device_is_refused_and_leaves_no_file() {
 }
 
 #[test]
-fn formats_and_files_are_looked_at_first() {
+fn output_is_checked_before_the_device() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("trace");
     fs::write(&out, "precious").unwrap();
@@ -27,7 +27,7 @@ fn formats_and_files_are_looked_at_first() {
         let given = [&["trace", "record", "/dev/null", "--out", text(&out)], arguments].concat();
         refused(2, &given, &[words]);
     }
-    // As for a conversion, the ending has a meaning.
+    // As for a conversion, the ending selects the format.
     for (name, words) in [
         ("trace.csv.gz", "--to NAME, one of msr, alibaba, tencent"),
         ("trace.blkparse", "are not written as 'blkparse'"),

@@ -20,7 +20,7 @@ fn trace(requests: impl IntoIterator<Item = (f64, u64, u64, bool)>) -> (tempfile
     (dir, path)
 }
 
-/// Reads and writes of 4 KiB, one a millisecond and a bit.
+/// Reads and writes of 4 KiB, one per 1.001 ms.
 fn mixed(n: u64) -> (tempfile::TempDir, PathBuf) {
     trace((0..n).map(|i| (i as f64 * 1.001, (i * 7919) % 100_000 * 8, 8, i % 3 > 0)))
 }
@@ -32,7 +32,7 @@ fn codes(result: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_replay_at_its_time_stamps() {
+fn open_replay_follows_time_stamps() {
     let (_dir, path) = mixed(2000);
     let result = json(&["replay", DRIVE, text(&path)]);
     assert_eq!((&result["schema"], &result["pace"]), (&"flashlane.replay/1".into(), &"open".into()));
@@ -55,7 +55,7 @@ fn a_replay_at_its_time_stamps() {
 }
 
 #[test]
-fn a_closed_loop_asks_no_more_of_a_device_than_it_takes_unless_told_to() {
+fn closed_replay_depth_defaults_to_the_device_limit() {
     let (_dir, path) = mixed(2000);
     let closed = ["sim:msr-32g,initial.state=full", text(&path), "--pace", "closed"];
     let replayed = |more: &[&str]| json(&[&["replay"][..], &closed, more].concat());
@@ -66,7 +66,7 @@ fn a_closed_loop_asks_no_more_of_a_device_than_it_takes_unless_told_to() {
     assert_eq!((&told["in_flight"], codes(&told)), (&32.into(), vec!["device-full", "nothing-cleaned"]));
     let on_more = json(&["replay", DRIVE, text(&path), "--pace", "closed"]);
     assert_eq!((&on_more["in_flight"], &on_more["device"]["depth"]), (&32.into(), &32.into()));
-    // At each point of a sweep what its own device takes.
+    // In a sweep, the limit of the device of each point.
     let swept = replayed(&["--sweep", "link.depth=4,1000"]);
     let alone = |depth| {
         json(&["replay", &format!("{},link.depth={depth}", closed[0]), closed[1], "--pace", "closed"])
@@ -78,7 +78,7 @@ fn a_closed_loop_asks_no_more_of_a_device_than_it_takes_unless_told_to() {
 }
 
 #[test]
-fn a_replay_in_a_closed_loop_or_with_its_pauses() {
+fn closed_and_think_replays_report_their_pace() {
     let (_dir, path) = mixed(2000);
     let closed = json(&["replay", DRIVE, text(&path), "--pace", "closed", "--depth", "4", "--limit", "1k"]);
     assert_eq!(
@@ -92,8 +92,8 @@ fn a_replay_in_a_closed_loop_or_with_its_pauses() {
 }
 
 #[test]
-fn what_does_not_fit_the_drive_is_said() {
-    // 32 GB are 62,500,000 sectors of the trace; the drive's own are of 4 KiB.
+fn misfit_requests_are_reported() {
+    // 32 GB are 62,500,000 sectors of the trace; the drive has sectors of 4 KiB.
     let (dir, path) =
         trace((0..2000).map(|i| (i as f64, [0, 8, 3, 62_500_000 + 8][i as usize % 4], 8, true)));
     let profile = dir.path().join("large-sectors.toml");
@@ -111,7 +111,7 @@ fn what_does_not_fit_the_drive_is_said() {
 }
 
 #[test]
-fn all_is_kept_and_drawn() {
+fn replay_output_is_saved_and_drawn() {
     let (dir, path) = mixed(2000);
     let out = dir.path().join("out");
     let shown = done(&["replay", DRIVE, text(&path), "--out", text(&out)]);
@@ -134,9 +134,9 @@ fn all_is_kept_and_drawn() {
     assert!(csv.starts_with("statistic,latency_ns,read_ns,write_ns\r\n"), "{csv}");
 }
 
-/// `replay DEVICE <(zcat …)`: what was looked at must not be lost.
+/// `replay DEVICE <(zcat …)`: bytes read to detect the format must not be lost.
 #[test]
-fn a_trace_from_a_pipe_is_replayed_from_its_first_request() {
+fn piped_trace_is_replayed_from_its_first_request() {
     let (dir, path) = mixed(20_000);
     let pipe = dir.path().join("pipe.disksim");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -152,7 +152,7 @@ fn a_trace_from_a_pipe_is_replayed_from_its_first_request() {
 }
 
 #[test]
-fn a_trace_from_standard_input_is_replayed_where_it_need_not_be_read_twice() {
+fn standard_input_is_replayed_in_one_pass_only() {
     let (_dir, path) = mixed(2000);
     let given = |arguments: &[&str]| {
         let input = fs::File::open(&path).unwrap();
@@ -171,7 +171,7 @@ fn a_trace_from_standard_input_is_replayed_where_it_need_not_be_read_twice() {
     {
         assert!(swept.stderr.contains(part), "{}", swept.stderr);
     }
-    // Whether it writes cannot be looked up first.
+    // Standard input cannot be scanned for writes first.
     let (_drive_dir, drive) = drive();
     let real = given(&[text(&drive), "-", "--allow-page-cache", "--limit", "1"]);
     assert_eq!(real.status, 2);
@@ -212,7 +212,7 @@ fn unusable_replays_are_refused() {
 }
 
 #[test]
-fn lines_that_are_no_requests_are_told_and_a_trace_that_ends_early_is_partial() {
+fn bad_lines_are_reported_and_early_ends_partial() {
     let (dir, path) = mixed(3000);
     let mut lines = fs::read_to_string(&path).unwrap();
     lines.insert_str(lines.find('\n').unwrap() + 1, "what is this\n");
@@ -222,7 +222,7 @@ fn lines_that_are_no_requests_are_told_and_a_trace_that_ends_early_is_partial() 
     assert!(result["warnings"][1]["message"].as_str().unwrap().contains("line 2"), "{}", result["warnings"]);
     assert_eq!(codes(&result), ["nothing-cleaned", "lines-refused"]);
 
-    // Told once, with what the replay made of it and where it is; in a closed loop no time stamp is looked at.
+    // One warning names the effect on the replay and the line; a closed loop ignores time stamps.
     let (_back_dir, back) = trace((0..2000).map(|i| (if i == 4 { 0.0 } else { i as f64 }, i * 8, 8, true)));
     let result = json(&["replay", DRIVE, text(&back)]);
     assert_eq!(codes(&result), ["time-runs-backwards"]);
@@ -267,22 +267,22 @@ fn drive() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn a_real_drive_is_read_without_leave_and_written_only_with_it() {
+fn replay_writes_require_destroy_data() {
     let (_dir, drive) = drive();
     let whole = |path: &PathBuf| fs::read(path).unwrap().iter().all(|&byte| byte == 0x5a);
     let (_reads_dir, reads) = trace((0..500).map(|i| (i as f64 / 10.0, i % 256 * 8, 8, true)));
     let result = json(&["replay", text(&drive), text(&reads), "--allow-page-cache"]);
     assert_eq!((&result["requests"], &result["device"]["simulated"]), (&500.into(), &false.into()));
     assert!(result["lateness_ns"]["p99"].is_number() && result["machine"].is_object());
-    // One write at the very end, and it needs leave.
+    // A write at the very end requires consent.
     let (_writes_dir, writes) = trace((0..500).map(|i| (i as f64 / 10.0, i % 256 * 8, 8, i < 499)));
     let arguments = ["replay", text(&drive), text(&writes), "--allow-page-cache"];
     refused(2, &arguments, &["the trace", "would overwrite", "nothing was touched", "--destroy-data"]);
     assert!(whole(&drive));
-    // Without the write it reads only.
+    // Without the write the trace only reads.
     assert_eq!(json(&[&arguments[..], &["--limit", "499"]].concat())["requests"], 499);
     assert!(whole(&drive));
-    // Of a sweep it is what its points replay that counts, and not what they would without it.
+    // In a sweep the requests of its points count.
     let swept = |limits| [&arguments[..], &["--limit", "499", "--sweep", limits]].concat();
     assert_eq!(json(&swept("replay.limit=400,499"))["rows"][1]["status"], "measured");
     assert_eq!(
@@ -296,7 +296,7 @@ fn a_real_drive_is_read_without_leave_and_written_only_with_it() {
 }
 
 #[test]
-fn a_device_that_vanishes_and_a_gap_that_is_broken_off_leave_what_was_measured() {
+fn vanished_device_and_ctrl_c_give_partial_replays() {
     let (_dir, path) = mixed(2000);
     let arguments = ["replay", "faulty(sim:ssd-s,vanish-after=500)", text(&path), "--format", "json"];
     let ended = refused(1, &arguments, &["vanished", "500 requests were measured"]);
@@ -317,7 +317,7 @@ fn a_device_that_vanishes_and_a_gap_that_is_broken_off_leave_what_was_measured()
 }
 
 #[test]
-fn a_drive_that_cannot_keep_up_says_so_first() {
+fn overload_is_reported_first() {
     let (_dir, path) = trace((0..3000).map(|i| (i as f64 * 0.005, (i * 7919) % 100_000 * 8, 8, true)));
     let shown = done(&["replay", DRIVE, text(&path)]);
     let (first, rest) = shown.split_once("Requests a second").unwrap();
@@ -327,7 +327,7 @@ fn a_drive_that_cannot_keep_up_says_so_first() {
     let result = json(&["replay", DRIVE, text(&path)]);
     assert_eq!(codes(&result)[0], "overloaded");
     assert!(result["asked_iops"].as_f64().unwrap() > 2.0 * result["iops"].as_f64().unwrap());
-    // What it says to try is there, and helps.
+    // The suggested options exist and help.
     let speed = said.split_once("--speed ").unwrap().1.split([',', ' ']).next().unwrap();
     for more in [&["--speed", speed][..], &["--pace", "think"], &["--pace", "closed"]] {
         let result = json(&[&["replay", DRIVE, text(&path)], more].concat());
@@ -336,7 +336,7 @@ fn a_drive_that_cannot_keep_up_says_so_first() {
 }
 
 #[test]
-fn all_devices_of_a_trace_are_laid_side_by_side() {
+fn device_all_places_devices_side_by_side() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("two.trace");
     let mut lines = String::new();
@@ -351,13 +351,13 @@ fn all_devices_of_a_trace_are_laid_side_by_side() {
     let place =
         |at: usize| ["number", "begin_bytes", "length_bytes"].map(|key| places[at][key].as_u64().unwrap());
     assert_eq!([place(0), place(1)], [[3, 0, 1 << 20], [7, 1 << 20, 1 << 20]]);
-    // Converted so, it is a trace of one device, which replays alike.
+    // The conversion is a trace of one device with the same replay.
     let one = dir.path().join("one.msr");
     done(&["trace", "convert", text(&path), text(&one), "--device", "all"]);
     let converted = json(&["replay", DRIVE, text(&one)]);
     assert_eq!(converted["latency_ns"], result["latency_ns"]);
     assert_eq!(json(&["trace", "info", text(&one)])["highest_bytes"], (1 << 20) + 200 * 4096);
-    // In a sweep, too; of a pipe the sizes cannot be found out.
+    // In a sweep too; but the sizes in a pipe cannot be read in advance.
     let sweep = ["--trace-device", "all", "--repeat", "1", "--sweep", "replay.speed=1,2"];
     let swept = json(&[&["replay", DRIVE, text(&path)], &sweep[..]].concat());
     assert_eq!(swept["rows"][0]["mean_ns"], result["latency_ns"]["mean"]);

@@ -4,7 +4,7 @@ use crate::program::{flashlane, json, refused, text};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A file of 1 MiB that begins with `head`, and the directory that keeps it.
+/// A file of 1 MiB that begins with `head`, and its directory.
 fn file(head: &[u8]) -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("drive");
@@ -22,7 +22,7 @@ fn untouched(path: &Path, head: &[u8]) {
 const WRITES: &str = "random-write,requests=100";
 
 #[test]
-fn nothing_is_written_that_was_not_given_up() {
+fn writes_require_destroy_data() {
     for workload in [WRITES, "mixed,requests=100", "sequential-trim,requests=10"] {
         let (_dir, path) = file(b"");
         refused(
@@ -36,7 +36,7 @@ fn nothing_is_written_that_was_not_given_up() {
 }
 
 #[test]
-fn a_probe_only_reads_and_says_what_it_cannot_find_out() {
+fn probe_of_a_real_device_only_reads() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("drive");
     fs::write(&path, vec![0x5a; 32 << 20]).unwrap();
@@ -69,7 +69,7 @@ fn holes_of_a_file_are_not_probed() {
 }
 
 #[test]
-fn what_is_given_up_is_written() {
+fn destroy_data_allows_writes() {
     let (_dir, path) = file(b"");
     let result = json(&["run", text(&path), WRITES, "--destroy-data", "--allow-page-cache"]);
     assert_eq!(result["requests"], 100);
@@ -77,7 +77,7 @@ fn what_is_given_up_is_written() {
 }
 
 #[test]
-fn a_known_signature_is_refused_even_then_unless_its_path_is_repeated() {
+fn known_signature_requires_really() {
     let head = b"LUKS\xba\xbe";
     let (dir, path) = file(head);
     refused(
@@ -100,19 +100,19 @@ fn a_known_signature_is_refused_even_then_unless_its_path_is_repeated() {
 }
 
 #[test]
-fn reading_needs_no_leave_and_says_what_it_doubts() {
+fn reading_requires_no_consent() {
     let (_dir, path) = file(b"");
     let arguments = ["run", text(&path), "random-read,requests=2k,depth=4", "--allow-page-cache"];
     let result = json(&arguments);
     untouched(&path, b"");
     assert_eq!(result["device"]["simulated"], false);
-    assert!(result["harness_ns_per_request"].as_f64().unwrap() > 0.0, "what measuring costs is told");
+    assert!(result["harness_ns_per_request"].as_f64().unwrap() > 0.0, "the harness overhead is reported");
     assert_eq!(result["machine"]["kind"], "file");
     assert!(result["machine"]["date"].is_string() && result["warnings"].is_array());
 }
 
 #[test]
-fn a_new_file_is_made_filled_and_never_in_the_place_of_another() {
+fn create_fills_a_new_file_and_replaces_none() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("scratch");
     let arguments = ["run", text(&path), WRITES, "--create", "1MiB", "--allow-page-cache"];
@@ -124,6 +124,6 @@ fn a_new_file_is_made_filled_and_never_in_the_place_of_another() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_said_to_be_missing() {
+fn missing_file_is_reported() {
     refused(2, &["run", "/no/such/file", WRITES], &["'/no/such/file' does not exist"]);
 }

@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// A file with lanes of units of 64 KiB, formatted for blocks, and how it is named.
+/// A file with lanes of 64 KiB units, formatted for blocks, and its spec.
 struct Flash {
     dir: tempfile::TempDir,
     spec: String,
@@ -47,7 +47,7 @@ impl Flash {
 }
 
 #[test]
-fn what_is_put_is_got_and_what_is_deleted_is_gone() {
+fn get_returns_put_data_until_rm() {
     let flash = Flash::new();
     let (first, second) = (vec![1; 10_000], vec![2; 40_000]);
     let (a, b) = (flash.file("a", &first), flash.file("b", &second));
@@ -57,7 +57,7 @@ fn what_is_put_is_got_and_what_is_deleted_is_gone() {
     assert_eq!(flash.sdf("get", &["0", "--offset", "9999"]), "\u{1}");
     flash.sdf("rm", &["0", "17"]);
     assert_eq!(flash.ids(), [1]);
-    // No id comes again, the deleted highest one neither.
+    // No id is reused, not even the highest after its deletion.
     assert_eq!(flash.sdf("put", &[text(&a)]), "18\n");
     let status = json(&["sdf", "status", &flash.spec]);
     assert_eq!((&status["schema"], &status["blocks"]), (&"flashlane.sdf/1".into(), &2.into()));
@@ -76,7 +76,7 @@ fn what_is_put_is_got_and_what_is_deleted_is_gone() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_nothing_is_changed() {
+fn invalid_sdf_commands_are_refused_without_changes() {
     let flash = Flash::new();
     let (small, large) = (flash.file("small", &[1; 100]), flash.file("large", &[1; 70_000]));
     flash.sdf("put", &[text(&small)]);
@@ -108,16 +108,16 @@ fn what_cannot_be_is_refused_and_nothing_is_changed() {
     assert_eq!(flash.ids(), [0]);
 }
 
-/// All bytes of a real device that cannot hold blocks, or not blocks of the size asked for, are as they were.
+/// A real device that cannot hold blocks, or not of the requested size, is unchanged.
 #[test]
-fn a_device_that_cannot_hold_such_blocks_is_not_divided() {
+fn unsuitable_device_is_not_divided() {
     let flash = Flash::new();
     flash.sdf("put", &[text(&flash.file("a", &[7; 50_000]))]);
     let (divided, fresh) = (flash.dir.path().join("flash"), flash.file("fresh", &[0xa5; 1 << 20]));
     let few = &["erase units, and at least 5 are needed"][..];
     for path in [&divided, &fresh] {
         let (before, file) = (fs::read(path).unwrap(), text(path));
-        // Four units, and what is left over.
+        // Four units and a remainder.
         let unit = format!("{}KiB", before.len() / 1024 / 4 - 8);
         for (spec, more, parts) in [
             (format!("lanes({file},channels=4,unit={unit},format=yes)"), "1", few),
@@ -143,12 +143,12 @@ fn a_device_that_cannot_hold_such_blocks_is_not_divided() {
     let none = flash.dir.path().join("none");
     let spec = format!("lanes({},channels=4,unit=256KiB)", text(&none));
     refused(2, &["sdf", "format", &spec, "--create", "2MiB", "--allow-page-cache"], few);
-    assert!(!none.exists(), "a file that nobody can use is left behind");
+    assert!(!none.exists(), "an unusable file is left behind");
 }
 
-/// Copies of an earlier division are told from the present one's by its id, whatever command divided the device.
+/// The id of a division distinguishes its copies from those of earlier divisions, whichever command divided the device.
 #[test]
-fn no_two_divisions_of_a_real_device_have_one_id() {
+fn formats_of_a_real_device_have_distinct_ids() {
     let flash = Flash::new();
     let file = flash.file("file", &[0; 1 << 20]);
     let spec = format!("lanes({},channels=4,unit=64KiB,format=yes)", text(&file));
@@ -161,7 +161,7 @@ fn no_two_divisions_of_a_real_device_have_one_id() {
 }
 
 #[test]
-fn a_damaged_block_is_named_and_never_given_out() {
+fn get_refuses_a_damaged_block_by_name() {
     let flash = Flash::new();
     let file = flash.file("a", &[7; 50_000]);
     flash.sdf("put", &[text(&file)]);
@@ -184,7 +184,7 @@ fn a_damaged_block_is_named_and_never_given_out() {
 }
 
 #[test]
-fn a_verdict_comes_first_and_counts_agree() {
+fn verdict_is_the_first_line_and_counts_agree() {
     let flash = Flash::new();
     flash.sdf("put", &[text(&flash.file("a", &[7; 50_000]))]);
     let first = |action: &str| {
@@ -224,7 +224,7 @@ fn a_verdict_comes_first_and_counts_agree() {
 }
 
 #[test]
-fn a_damaged_footer_is_found_before_it_is_needed() {
+fn fsck_finds_a_damaged_footer() {
     let flash = Flash::new();
     flash.sdf("put", &[text(&flash.file("a", &[7; 57_344]))]);
     let path = flash.dir.path().join("flash");
@@ -240,13 +240,13 @@ fn a_damaged_footer_is_found_before_it_is_needed() {
 }
 
 #[test]
-fn a_lost_table_of_units_costs_no_data_until_its_owner_says_so() {
+fn lost_table_of_units_keeps_blocks_until_discarded() {
     let flash = Flash::new();
     let file = flash.file("a", &[7; 50_000]);
     flash.sdf("put", &[text(&file), "--id", "5"]);
     let path = flash.dir.path().join("flash");
     let mut bytes = fs::read(&path).unwrap();
-    // Its only sector lies behind one superblock, and before the other.
+    // Its only sector is after one superblock and before the other.
     let end = bytes.len();
     bytes[4096..2 * 4096].fill(0x5a);
     bytes[end - 2 * 4096..end - 4096].fill(0x5a);
@@ -255,7 +255,7 @@ fn a_lost_table_of_units_costs_no_data_until_its_owner_says_so() {
     let status = json(&["sdf", "status", &flash.spec]);
     let warnings = status["warnings"].as_array().unwrap();
     assert!(warnings.iter().any(|warning| warning["code"] == "table-lost"), "{status}");
-    // The header of block 5 is sound, and says that its id was given out.
+    // The header of block 5 is sound and shows that its id was assigned.
     let fresh = 6 + (1_u64 << 32);
     assert_eq!(status["next_id"], fresh);
     let units = status["units_damaged"].as_u64().unwrap();
@@ -266,7 +266,7 @@ fn a_lost_table_of_units_costs_no_data_until_its_owner_says_so() {
     );
     let checked = flashlane(&["sdf", "fsck", &flash.spec, "--format", "csv"]);
     assert_eq!((checked.status, checked.stdout.lines().count() as u64), (1, 1 + units));
-    // Nothing is written before the owner gives up what lies over the table.
+    // Nothing is written before --destroy-data gives up the data over the table.
     for action in [&["put", &flash.spec, text(&file)][..], &["rm", &flash.spec, "--damaged"]] {
         refused(
             2,
@@ -279,7 +279,7 @@ fn a_lost_table_of_units_costs_no_data_until_its_owner_says_so() {
     assert!(fs::read(&path).unwrap() == bytes);
     let repaired = flashlane(&["sdf", "fsck", &flash.spec, "--repair", "--destroy-data"]);
     assert!(repaired.status == 1 && repaired.stdout.contains("damaged units"), "{}", repaired.stderr);
-    // Nothing is free, and nothing is made free unasked.
+    // Nothing is free, and no command frees units unasked.
     let full = [&format!("{units} are damaged")[..], "0 hold blocks", "rm DEVICE --damaged"];
     refused(1, &["sdf", "put", &flash.spec, text(&file)], &full);
     refused(1, &["sdf", "rm", &flash.spec, "99", "--damaged"], &["no block 99"]);
@@ -293,7 +293,7 @@ fn a_lost_table_of_units_costs_no_data_until_its_owner_says_so() {
 }
 
 #[test]
-fn a_result_never_takes_the_place_of_the_device() {
+fn result_never_overwrites_the_device() {
     let dir = tempfile::tempdir().unwrap();
     let (out, file) = (text(dir.path()), dir.path().join("result.json"));
     let spec = format!("lanes({},channels=2,unit=64KiB)", file.display());
@@ -310,7 +310,7 @@ fn a_result_never_takes_the_place_of_the_device() {
 }
 
 #[test]
-fn a_simulated_device_is_measured_and_repeats() {
+fn bench_of_a_simulated_device_is_repeatable() {
     let bench = ["sdf", "bench", "sim:sdf,channels=4,capacity=65216MiB", "--blocks", "8"];
     let result = json(&bench);
     assert_eq!(result["schema"], "flashlane.sdf_bench/1");
@@ -327,9 +327,9 @@ fn a_simulated_device_is_measured_and_repeats() {
     assert_eq!(done(&bench), done(&bench));
 }
 
-/// A whole device's blocks are many times what there is of memory.
+/// The blocks of the whole device are many times larger than memory.
 #[test]
-fn measuring_a_simulated_device_takes_no_memory_for_the_bytes_of_its_blocks() {
+fn bench_of_a_simulated_device_keeps_no_block_data() {
     let bench = "ulimit -v 1500000 && exec \"$0\" sdf bench sim:sdf,channels=4,capacity=65216MiB --blocks 400 --format json";
     let output = Command::new("sh").args(["-c", bench, env!("CARGO_BIN_EXE_flashlane")]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -337,15 +337,14 @@ fn measuring_a_simulated_device_takes_no_memory_for_the_bytes_of_its_blocks() {
     assert_eq!(result["blocks"], 400, "3.3 GB of them within 1.5 GB");
 }
 
-/// The program is killed while it puts blocks: all whose ids it has printed are there, whole, and nothing else is in a
-/// strange state.
+/// Kills the program during puts: every block with a printed id is intact, and the device stays consistent.
 #[test]
-fn a_killed_put_loses_nothing_that_was_told() {
+fn killed_put_keeps_all_blocks_with_printed_ids() {
     let flash = Flash::new();
     let files: Vec<PathBuf> =
         (0..40_u8).map(|nth| flash.file(&format!("file-{nth}"), &[nth; 50_000])).collect();
     let mut told = Vec::new();
-    // Killed after so many puts: at first at once, at last after most of what there is room for.
+    // Killed after this number of puts, from 0 up to most of the free blocks.
     for kill_after in [0, 1, 3, 8] {
         let mut arguments = vec!["sdf", "put", flash.spec.as_str()];
         arguments.extend(files.iter().map(|path| text(path)));
@@ -356,13 +355,13 @@ fn a_killed_put_loses_nothing_that_was_told() {
             told.push((line.parse::<u64>().unwrap(), nth as u8));
         }
         child.kill().unwrap();
-        // What it told before it died counts as told.
+        // Ids printed before the kill count.
         let rest = lines.map_while(Result::ok).zip(kill_after as u8..);
         told.extend(rest.filter_map(|(line, nth)| Some((line.parse().ok()?, nth))));
         child.wait().unwrap();
         let ids = flash.ids();
         for &(id, nth) in &told {
-            assert!(ids.contains(&id), "block {id} was told and is lost: {ids:?}");
+            assert!(ids.contains(&id), "block {id} was printed and is lost: {ids:?}");
             assert_eq!(flash.block(id), vec![nth; 50_000], "block {id}");
         }
         let checked = json(&["sdf", "fsck", &flash.spec]);
@@ -377,7 +376,7 @@ fn a_killed_put_loses_nothing_that_was_told() {
     assert!(Path::new(text(&files[0])).exists());
 }
 
-/// A put of standard input that has begun to read it.
+/// Starts a put that has begun to read standard input.
 fn reading_put(flash: &Flash, bytes: &[u8]) -> Child {
     let mut child = command(&["sdf", "put", &flash.spec, "-"])
         .stdin(Stdio::piped())
@@ -386,7 +385,7 @@ fn reading_put(flash: &Flash, bytes: &[u8]) -> Child {
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    // More than the pipe holds, so that the write ends once some of it was read.
+    // More than the pipe holds, so that the write returns once the program has read some.
     // SAFETY: the pipe is open.
     let holds = unsafe { libc::fcntl(stdin.as_raw_fd(), libc::F_SETPIPE_SZ, 4096) };
     assert!((1..bytes.len() as i32).contains(&holds), "the pipe holds {holds} bytes");
@@ -406,7 +405,7 @@ fn put_leaves_the_device_free_until_standard_input_ends() {
 }
 
 #[test]
-fn put_names_the_block_that_it_stored_though_output_fails() {
+fn put_names_the_stored_block_if_output_fails() {
     let flash = Flash::new();
     let file = flash.file("a", &[1; 100]);
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -417,7 +416,7 @@ fn put_names_the_block_that_it_stored_though_output_fails() {
     for part in ["block 0 is stored", "No space left", "/a' and later files are not stored"] {
         assert!(stderr.contains(part), "{stderr}");
     }
-    // Nobody reads.
+    // The pipe has no reader.
     let mut child = reading_put(&flash, &[3; 20_000]);
     drop(child.stdout.take());
     drop(child.stdin.take());
@@ -429,7 +428,7 @@ fn put_names_the_block_that_it_stored_though_output_fails() {
 }
 
 #[test]
-fn rm_of_one_block_twice_is_refused() {
+fn rm_refuses_duplicate_ids() {
     let flash = Flash::new();
     flash.sdf("put", &[text(&flash.file("a", &[1; 100]))]);
     let twice = ["sdf", "rm", &flash.spec, "0", "7", "0"];
@@ -438,7 +437,7 @@ fn rm_of_one_block_twice_is_refused() {
 }
 
 #[test]
-fn hint_of_a_command_is_one_that_there_is() {
+fn hint_for_a_missing_store_names_sdf_format() {
     let dir = tempfile::tempdir().unwrap();
     let spec = format!("lanes({}/none)", dir.path().display());
     for action in [&["ls", &spec][..], &["get", &spec, "0"], &["status", &spec]] {
@@ -449,7 +448,7 @@ fn hint_of_a_command_is_one_that_there_is() {
 }
 
 #[test]
-fn store_that_was_cut_short_is_found_once_it_is_as_long_again() {
+fn truncated_store_opens_at_its_old_length() {
     let flash = Flash::new();
     flash.sdf("put", &[text(&flash.file("a", &[7; 50_000]))]);
     let path = flash.dir.path().join("flash");
@@ -461,7 +460,7 @@ fn store_that_was_cut_short_is_found_once_it_is_as_long_again() {
 }
 
 #[test]
-fn device_on_a_read_only_file_system_is_unusable_to_writers() {
+fn writers_refuse_a_read_only_file_system() {
     let Some(mount) = mounted("size=8m") else {
         eprintln!("skipped: mounting a small file system is not allowed here");
         return;

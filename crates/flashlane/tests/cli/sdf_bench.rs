@@ -1,4 +1,4 @@
-//! `sdf bench` on a device that somebody uses: its lanes and its blocks are left as they were.
+//! `sdf bench` on a device in use keeps its lanes and blocks.
 
 use crate::endings::interrupt_by;
 use crate::program::{command, done, json, refused, text};
@@ -9,7 +9,7 @@ use std::process::Stdio;
 
 const SAFE: [&str; 2] = ["--destroy-data", "--allow-page-cache"];
 
-/// Eight lanes with block 7, and how they are named.
+/// Creates eight lanes with block 7, and returns their spec.
 fn device(dir: &tempfile::TempDir) -> String {
     let (path, block) = (dir.path().join("flash"), dir.path().join("block"));
     fs::write(&block, [7; 50_000]).unwrap();
@@ -26,7 +26,7 @@ fn ids(spec: &str) -> Vec<u64> {
 }
 
 #[test]
-fn a_bench_keeps_lanes_and_blocks() {
+fn bench_keeps_lanes_and_blocks() {
     let dir = tempfile::tempdir().unwrap();
     let spec = device(&dir);
     let format = json(&["sdf", "status", &spec])["format"].clone();
@@ -39,7 +39,7 @@ fn a_bench_keeps_lanes_and_blocks() {
         assert_eq!((ids(&spec), &json(&["sdf", "status", &spec])["format"]), (vec![7], &format));
     }
     assert_eq!(command(&["sdf", "get", &spec, "7"]).output().unwrap().stdout, [7; 50_000]);
-    // What contradicts the lanes is refused, and divides nothing.
+    // A spec that contradicts the lanes is refused and divides nothing.
     let before = fs::read(dir.path().join("flash")).unwrap();
     let other = spec.replace(')', ",channels=44)");
     refused(
@@ -49,7 +49,7 @@ fn a_bench_keeps_lanes_and_blocks() {
     );
     refused(2, &["sdf", "bench", &spec], &["--destroy-data"]);
     assert!(fs::read(dir.path().join("flash")).unwrap() == before);
-    // Unless that is what is asked for.
+    // Unless the spec sets format=yes.
     let anew = spec.replace(')', ",channels=4,unit=64KiB,format=yes)");
     let path = dir.path().join("flash");
     let really = ["sdf", "bench", &anew, "--really", text(&path)];
@@ -58,7 +58,7 @@ fn a_bench_keeps_lanes_and_blocks() {
 }
 
 #[test]
-fn a_bench_of_lanes_without_blocks_keeps_the_lanes() {
+fn bench_of_lanes_without_blocks_keeps_lanes() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("flash");
     let made = format!("lanes({},channels=8,unit=64KiB)", path.display());
@@ -70,7 +70,7 @@ fn a_bench_of_lanes_without_blocks_keeps_the_lanes() {
 }
 
 #[test]
-fn bench_warns_of_lanes_without_work_at_its_end() {
+fn bench_warns_of_idle_lanes_at_its_end() {
     let codes = |result: &Value| -> Vec<String> {
         let warnings = result["warnings"].as_array().unwrap().iter();
         warnings.map(|warning| warning["code"].as_str().unwrap().to_owned()).collect()
@@ -78,7 +78,7 @@ fn bench_warns_of_lanes_without_work_at_its_end() {
     let uneven = json(&["sdf", "bench", "sim:sdf", "--blocks", "50"]);
     assert_eq!(codes(&uneven), ["uneven-lanes"; 2], "{uneven}");
     assert!(uneven["warnings"][0]["message"].as_str().unwrap().contains("38 of the lanes"), "{uneven}");
-    // A size is rounded up to as many blocks on every lane, here one.
+    // A size is rounded up to the same number of blocks on every lane, here one.
     let even = json(&["sdf", "bench", "sim:sdf", "--size", "100MiB", "--gets", "88"]);
     assert_eq!((&even["phases"][0]["requests"], &even["phases"][1]["requests"]), (&44.into(), &88.into()));
     assert!(codes(&even).is_empty(), "{even}");
@@ -86,7 +86,7 @@ fn bench_warns_of_lanes_without_work_at_its_end() {
 }
 
 #[test]
-fn an_interrupted_bench_takes_its_blocks_with_it() {
+fn interrupted_bench_removes_its_blocks() {
     for signal in [libc::SIGINT, libc::SIGHUP] {
         let dir = tempfile::tempdir().unwrap();
         let spec = device(&dir);

@@ -1,4 +1,4 @@
-//! Damaged units and superblocks: named with their place, and each with a command that deals with it.
+//! Damaged units and superblocks: reports name each with its position and a command as remedy.
 
 use crate::program::{done, flashlane, json, refused, text};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 const UNIT: usize = 64 << 10;
-/// Behind the lanes' superblock and their table's one sector.
+/// After the lanes' superblock and the single sector of their table.
 const DATA: usize = 2 * 4096;
 const LANES: usize = 4;
 
@@ -33,7 +33,7 @@ impl Device {
         self.dir.path().join("small")
     }
 
-    /// The units that hold a copy of the superblock, by their first byte in the file.
+    /// Offsets in the file of the units with a copy of the superblock.
     fn superblocks(&self) -> Vec<usize> {
         let bytes = fs::read(&self.path).unwrap();
         let is_superblock = |at: &usize| bytes[*at..].starts_with(b"FLBLOCKS\x01\0\0\0\x02");
@@ -56,7 +56,7 @@ impl Device {
 }
 
 #[test]
-fn lost_superblock_copies_are_written_anew_from_headers() {
+fn repair_rewrites_superblocks_from_headers() {
     let device = Device::new();
     let spec = device.spec.as_str();
     let copies = device.superblocks();
@@ -91,7 +91,7 @@ fn lost_superblock_copies_are_written_anew_from_headers() {
     let repaired = flashlane(&["sdf", "fsck", spec, "--repair", "--destroy-data", "--format", "json"]);
     let result: Value = serde_json::from_str(&repaired.stdout).unwrap();
     assert_eq!((&result["superblock_copies"], &result["blocks"]), (&2.into(), &10.into()), "{result}");
-    // The units that held the copies are damaged, and given up by their owner.
+    // The units that held the copies are damaged; `rm --damaged` discards them.
     assert_eq!(result["units_damaged"], 2);
     assert_eq!(flashlane(&["sdf", "rm", spec, "--damaged"]).status, 0);
     let id = done(&["sdf", "put", spec, text(&small)]);
@@ -100,7 +100,7 @@ fn lost_superblock_copies_are_written_anew_from_headers() {
 }
 
 #[test]
-fn damage_is_named_with_its_place_and_a_way_out() {
+fn verdict_names_damage_and_a_remedy() {
     let device = Device::new();
     let of = |id: u64| {
         let list = json(&["sdf", "ls", &device.spec]);
@@ -133,7 +133,7 @@ fn damage_is_named_with_its_place_and_a_way_out() {
     assert!(rest.status == 0 && rest.stdout.len() == 50_000 - 8192, "{}", rest.stderr);
     assert_eq!(flashlane(&["sdf", "get", &device.spec, "5", "--offset", "8191"]).status, 1);
     assert!(report.contains("rm \"") && report.contains("\" 5')"), "{report}");
-    // A repair writes anew what has a sound end; the rest is given up by the commands that the verdict names.
+    // A repair rewrites units with a sound end; the commands in the verdict discard the rest.
     let repaired = flashlane(&["sdf", "fsck", &device.spec, "--repair", "--format", "json"]);
     let result: Value = serde_json::from_str(&repaired.stdout).unwrap();
     let codes: Vec<&Value> =
@@ -144,7 +144,7 @@ fn damage_is_named_with_its_place_and_a_way_out() {
     assert!(status == 0 && report.contains("sound: 8 blocks, all read"), "{report}");
 }
 
-/// Two places of one block, the later up to its end; and a device that reads nothing of it.
+/// Damages two places of one block, then one up to its end.
 #[test]
 fn fsck_names_every_damaged_place_of_a_block() {
     let device = Device::new();
@@ -161,9 +161,9 @@ fn fsck_names_every_damaged_place_of_a_block() {
     assert!(report.contains("damaged from byte 49152 of the block to its end"), "{report}");
 }
 
-/// What a device does not read may be sound: nothing that loses it is advised, or done.
+/// Units that a device fails to read may be sound: no command discards them or advises to.
 #[test]
-fn units_that_cannot_be_read_are_not_called_empty() {
+fn unreadable_units_are_not_called_empty() {
     let device = Device::new();
     let before = fs::read(&device.path).unwrap();
     let below = format!("lanes(faulty({},read-errors=100%))", text(&device.path));
@@ -192,7 +192,7 @@ fn units_that_cannot_be_read_are_not_called_empty() {
             assert!(fs::read(&device.path).unwrap() == before, "{words:?}");
         }
     }
-    // Some of them only: the blocks of the others are there.
+    // With only some unreadable, the other blocks are there.
     let some = format!("faulty({},read-errors=60%)", device.spec);
     let ended = flashlane(&["sdf", "fsck", &some]);
     let report = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -200,9 +200,9 @@ fn units_that_cannot_be_read_are_not_called_empty() {
     assert!(!report.contains("sdf rm") && !report.contains("sdf format"), "{report}");
 }
 
-/// As a partition table leaves a device: 34 sectors at its beginning and 33 at its end are not ours any more.
+/// A partition table overwrites 34 sectors at the beginning of the device and 33 at its end.
 #[test]
-fn both_ends_are_written_anew_in_the_shape_that_is_given() {
+fn repair_rewrites_both_ends_in_the_given_shape() {
     let dir = tempfile::tempdir().unwrap();
     let (path, small) = (dir.path().join("flash"), dir.path().join("small"));
     let bare = format!("lanes({})", path.display());
@@ -223,7 +223,7 @@ fn both_ends_are_written_anew_in_the_shape_that_is_given() {
             bytes[backup..backup + 8].copy_from_slice(b"EFI PART");
         }
         fs::write(&path, &bytes).unwrap();
-        // Without the shape the device says it.
+        // Without the shape, the refusal names it.
         for action in ["ls", "status", "fsck"] {
             let asked = ["sdf", action, &bare];
             let ended = refused(2, &asked, &["holds blocks of Flashlane", ",channels=2,unit=1MiB)'"]);
@@ -263,7 +263,7 @@ fn both_ends_are_written_anew_in_the_shape_that_is_given() {
 }
 
 #[test]
-fn rm_says_what_it_deleted_and_what_it_did_not() {
+fn rm_lists_deleted_and_kept_blocks() {
     let device = Device::new();
     let ended = refused(1, &["sdf", "rm", &device.spec, "77", "1", "2", "88"], &[]);
     let expected = "not deleted: 77 (there is no block 77), 88 (there is no block 88); deleted: 1, 2";

@@ -1,5 +1,5 @@
-//! Foreign data over a device with blocks: no command changes it without `--destroy-data`, and damage to one place of what
-//! the lanes keep for themselves loses no block.
+//! Foreign data over a device with blocks: no command changes it without `--destroy-data`, and damage to one part of the
+//! lane records loses no block.
 
 use crate::program::{done, flashlane, json, refused, text};
 use flashlane_base::Seed;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 const LENGTH: usize = 4 << 20;
 const UNIT: usize = 64 << 10;
-/// Behind the superblock and the table's one sector.
+/// After the superblock and the single sector of the table.
 const DATA: usize = 2 * 4096;
 
 /// A file with blocks 0 and 1, its bytes, and a small file beside it.
@@ -34,7 +34,7 @@ impl Device {
         Self { _dir: dir, path, small, spec, bytes }
     }
 
-    /// As it was, with these bytes at this place.
+    /// Restores the device, with these bytes at this offset.
     fn with(&self, at: usize, foreign: &[u8]) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         bytes[at..at + foreign.len()].copy_from_slice(foreign);
@@ -42,7 +42,7 @@ impl Device {
         bytes
     }
 
-    /// All that can be asked for without `--destroy-data`.
+    /// All commands without `--destroy-data`.
     fn commands(&self) -> Vec<Vec<&str>> {
         let missing = "/no/such/file";
         let asked = [
@@ -61,7 +61,7 @@ impl Device {
         asked.iter().map(|words| [&["sdf", words[0], self.spec.as_str()], &words[1..]].concat()).collect()
     }
 
-    /// Those that change something where they are accepted.
+    /// The commands that change the device if accepted.
     fn changes(&self) -> [Vec<&str>; 4] {
         let s = self.spec.as_str();
         [
@@ -103,7 +103,7 @@ fn no_command_changes_foreign_data() {
             flashlane(&words);
             unchanged(&words);
         }
-        // So long that the superblocks of the blocks lie below it.
+        // Long enough to cover the superblocks of the blocks.
         let is_long = foreign.len() > 4 * UNIT;
         for words in device.changes() {
             let ended = refused(2, &words, &["--destroy-data"]);
@@ -119,7 +119,7 @@ fn no_command_changes_foreign_data() {
         let found = flashlane(&["sdf", "status", &device.spec]).stdout;
         let verdict = found.lines().next().unwrap_or_default();
         assert!(verdict.starts_with("Verdict: ") && found.contains("overwritten"), "{found}");
-        // Its owner gives it up, and the blocks are all there.
+        // With --destroy-data all blocks are there again.
         let repair = ["sdf", "fsck", &device.spec, "--repair", "--destroy-data", "--format", "json"];
         let repaired = flashlane(&[&repair[..], &["--really", text(&device.path)]].concat());
         let found: Value = serde_json::from_str(&repaired.stdout).unwrap();
@@ -133,7 +133,7 @@ fn no_command_changes_foreign_data() {
     }
 }
 
-/// Nothing changes outside of the units, and within them only where the lanes' own records are all ours.
+/// Nothing changes outside the units, and within them only if all lane records are intact.
 #[test]
 fn foreign_data_anywhere_is_kept() {
     let device = Device::new();
@@ -178,7 +178,7 @@ fn foreign_data_anywhere_is_kept() {
 }
 
 #[test]
-fn damage_to_one_place_of_the_records_loses_no_block() {
+fn single_damage_to_lane_records_loses_no_block() {
     let dir = tempfile::tempdir().unwrap();
     let (path, small) = (dir.path().join("flash"), dir.path().join("small"));
     fs::write(&small, [7; 50_000]).unwrap();
@@ -186,7 +186,7 @@ fn damage_to_one_place_of_the_records_loses_no_block() {
     done(&["sdf", "format", &spec, "--create", "12MiB", "--allow-page-cache"]);
     done(&["sdf", "put", &spec, text(&small), text(&small), text(&small)]);
     let whole = fs::read(&path).unwrap();
-    // Before the units, which begin at the first whole MiB, and behind them.
+    // Before the units, which begin at the first whole MiB, and after them.
     let behind = (1 << 20) + 10 * (1 << 20);
     let (kib_8, mib) = (8 << 10, 1 << 20);
     let mut places = vec![(0, mib), (whole.len() - (1 << 20), mib)];
@@ -204,7 +204,7 @@ fn damage_to_one_place_of_the_records_loses_no_block() {
             let checked = flashlane(&["sdf", "fsck", &spec, "--format", "json"]);
             let found: Value = serde_json::from_str(&checked.stdout).unwrap();
             assert_eq!((&found["blocks_checked"], &found["units_damaged"]), (&3.into(), &0.into()), "{at}");
-            // And it is brought back.
+            // The repair restores the records.
             let mut repair = vec!["sdf", "fsck", &spec, "--repair"];
             repair.extend((byte != 0).then_some("--destroy-data"));
             done(&repair);
@@ -213,7 +213,7 @@ fn damage_to_one_place_of_the_records_loses_no_block() {
     }
 }
 
-/// The first bytes of a unit tell.
+/// The first bytes of a unit show foreign data.
 #[test]
 fn put_keeps_foreign_data_in_erased_units() {
     let device = Device::new();
@@ -236,7 +236,7 @@ fn put_keeps_foreign_data_in_erased_units() {
         let text_of = report.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         let named = format!("{units} of them erased units overwritten with other data");
         assert!(report.status == 1 && text_of.contains(&named), "{text_of}");
-        // As many as there is room for.
+        // Put until the device is full.
         let mut puts = 0;
         while flashlane(&["sdf", "put", &device.spec, text(&device.small)]).status == 0 {
             puts += 1;
@@ -245,7 +245,7 @@ fn put_keeps_foreign_data_in_erased_units() {
         flashlane(&["sdf", "bench", &device.spec, "--destroy-data", "--blocks", "8"]);
         flashlane(&["sdf", "fsck", &device.spec, "--repair"]);
         assert!(kept(), "{units} units at {at}");
-        // Its owner gives it up, once and for all.
+        // `rm --damaged` discards the foreign data.
         assert_eq!(flashlane(&["sdf", "rm", &device.spec, "--damaged"]).status, 0);
         let report = flashlane(&["sdf", "fsck", &device.spec]);
         assert_eq!(report.status, 0, "{}", report.stdout);
@@ -269,7 +269,7 @@ fn format_keeps_the_division_unless_a_shape_is_given() {
     let other = format!("lanes({},channels=2,unit=128KiB)", device.path.display());
     let made = json(&["sdf", "format", &other, "--destroy-data"]);
     assert_eq!(made["division"], "new: 2 lanes, units of 128 KiB");
-    // What the lanes kept at both ends is lost, and with it the division: nothing is divided by itself.
+    // The records at both ends are lost, and with them the division: no command divides the device unasked.
     let mut bytes = fs::read(&device.path).unwrap();
     bytes[..4096].fill(b'x');
     bytes[LENGTH - 4096..].fill(b'x');

@@ -1,5 +1,5 @@
-//! Blocks are somebody's data: what would overwrite them asks for `--really`, as for a file system, and what keeps them does
-//! not.
+//! Blocks are user data: commands that would overwrite them require `--really`, as for a file system; commands that keep
+//! them do not.
 
 use crate::program::{done, flashlane, json, refused, text};
 use std::fs;
@@ -12,7 +12,7 @@ const UNIT: usize = 64 << 10;
 struct Store {
     dir: tempfile::TempDir,
     path: PathBuf,
-    /// The file as lanes.
+    /// Spec of the file as lanes.
     lanes: String,
 }
 
@@ -40,7 +40,7 @@ impl Store {
 }
 
 #[test]
-fn overwriting_blocks_needs_the_path_repeated() {
+fn overwriting_blocks_requires_really() {
     let store = Store::new();
     let path = text(&store.path);
     let anew = store.lanes.replace(')', ",channels=2,unit=64KiB,format=yes)");
@@ -71,7 +71,7 @@ fn overwriting_blocks_needs_the_path_repeated() {
 }
 
 #[test]
-fn what_keeps_blocks_needs_no_path() {
+fn commands_that_keep_blocks_require_no_really() {
     let store = Store::new();
     let small = store.dir.path().join("small");
     let bench = [&["sdf", "bench", &store.lanes, "--blocks", "8"][..], &SAFE].concat();
@@ -79,7 +79,7 @@ fn what_keeps_blocks_needs_no_path() {
     let id = done(&["sdf", "put", &store.lanes, text(&small)]);
     done(&["sdf", "rm", &store.lanes, id.trim()]);
     done(&["sdf", "fsck", &store.lanes, "--repair"]);
-    // With the last block goes what was worth asking for, though its bytes are still there.
+    // Without blocks `--really` is not required, though their bytes are still there.
     done(&["sdf", "rm", &store.lanes, "0", "1", "2"]);
     assert!(store.bytes().windows(8).any(|bytes| bytes == b"FLBLOCKS"));
     done(&["sdf", "format", &store.lanes, "--destroy-data"]);
@@ -87,14 +87,14 @@ fn what_keeps_blocks_needs_no_path() {
 }
 
 #[test]
-fn blocks_are_known_without_their_lanes() {
+fn blocks_are_recognised_without_lane_records() {
     let store = Store::new();
     let length = store.bytes().len();
     store.overwrite(0, &[b'x'; 8192]);
     store.overwrite(length - 8192, &[b'x'; 8192]);
     let run = [&["run", text(&store.path), "random-write,requests=10"][..], &SAFE].concat();
     refused(2, &run, &["a signature: Flashlane blocks (at byte 8192)", "--really"]);
-    // Units that may have held a block count as such.
+    // Units that may have held a block count as blocks.
     let store = Store::new();
     let lists = json(&["sdf", "ls", &store.lanes]);
     for block in lists["blocks"].as_array().unwrap() {
@@ -108,7 +108,7 @@ fn blocks_are_known_without_their_lanes() {
 }
 
 #[test]
-fn repair_over_a_signature_takes_the_path_repeated() {
+fn repair_over_a_signature_requires_really() {
     let store = Store::new();
     let small = store.dir.path().join("small");
     store.overwrite(4086, b"SWAPSPACE2");
@@ -131,10 +131,10 @@ fn repair_over_a_signature_takes_the_path_repeated() {
 }
 
 #[test]
-fn a_device_in_use_is_not_advised_to_be_overwritten() {
+fn refusal_of_a_device_in_use_omits_really() {
     let store = Store::new();
     let small = store.dir.path().join("small");
-    // By the process of this test.
+    // The process of this test holds the file open.
     let _open = fs::File::open(&store.path).unwrap();
     for words in [
         vec!["sdf", "put", &store.lanes, text(&small)],

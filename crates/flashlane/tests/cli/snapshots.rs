@@ -1,5 +1,5 @@
-//! What users read, as a whole: help texts and refusals, beside `snapshots/`. Where words change on purpose,
-//! `INSTA_UPDATE=always cargo test -p flashlane --test cli snapshots` writes them anew.
+//! Snapshots of help texts and refusals, in `snapshots/`. After intended changes,
+//! `INSTA_UPDATE=always cargo test -p flashlane --test cli snapshots` rewrites them.
 
 use crate::program::{command, done};
 use std::fmt::Write;
@@ -146,7 +146,7 @@ fn refusals() {
     let mut luks = vec![0x5a; 1 << 20];
     luks[..6].copy_from_slice(b"LUKS\xba\xbe");
     std::fs::write(folder.path().join("luks"), luks).expect("it is ours");
-    // Not every file system that may hold the folder has direct I/O.
+    // The file system of the folder may lack direct I/O.
     let of_device = |device: &&'static str| vec!["run", *device, "random-read", "--allow-page-cache"];
     let all = DEVICES.iter().map(of_device).chain(REFUSED.iter().map(|words| words.to_vec()));
     let mut shown = String::new();
@@ -154,7 +154,7 @@ fn refusals() {
         let output = command(&words).current_dir(folder.path()).output().expect("the program can be started");
         let said = String::from_utf8(output.stderr).expect("standard error is text");
         assert!(output.stdout.is_empty(), "{words:?} printed something");
-        // Where the folder is, and on which machine, differs from run to run.
+        // The path of the folder differs between runs.
         let real = folder.path().canonicalize().expect("it is there");
         let said = said.replace(real.to_str().expect("temporary paths are plain"), "FOLDER");
         let said = hidden(&said);
@@ -168,7 +168,7 @@ fn refusals() {
     insta::assert_snapshot!("refusals", shown);
 }
 
-/// Without the drive's model, its file system and the machine's other words in parentheses behind a size.
+/// Hides drive model, file system and other properties of the machine in parentheses.
 fn hidden(said: &str) -> String {
     let Some((before, rest)) = said.split_once(" (file, ") else { return said.to_owned() };
     let Some((_, after)) = rest.split_once(')') else { return said.to_owned() };

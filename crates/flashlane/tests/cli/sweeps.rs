@@ -1,4 +1,4 @@
-//! One command at every point of a grid.
+//! `--sweep`: a command at every point of a grid.
 
 use crate::endings::interrupt;
 use crate::program::{command, done, flashlane, json, refused, text};
@@ -10,7 +10,7 @@ const RUN: [&str; 3] = ["run", "sim:ssd-s", "mixed,depth=4,requests=500,area=4Mi
 const SWEEP: [&str; 4] = ["--sweep", "workload.depth=1..8*2", "--sweep", "mapping.policy=lba,write-order"];
 
 #[test]
-fn a_grid_has_a_row_a_point_in_its_order() {
+fn grid_has_one_row_per_point_in_order() {
     let result = json(&[&RUN[..], &SWEEP].concat());
     assert_eq!((&result["schema"], &result["command"]), (&"flashlane.sweep/1".into(), &"run".into()));
     let rows = result["rows"].as_array().unwrap();
@@ -35,7 +35,7 @@ fn a_grid_has_a_row_a_point_in_its_order() {
 }
 
 #[test]
-fn a_point_is_what_the_run_alone_is() {
+fn point_equals_a_single_run() {
     let swept = json(&[&RUN[..], &["--sweep", "seed=7", "--sweep", "flash.channels=8"]].concat());
     let alone = json(&["run", "sim:ssd-s,flash.channels=8", RUN[2], "--seed", "7"]);
     let row = &swept["rows"][0];
@@ -47,12 +47,12 @@ fn a_point_is_what_the_run_alone_is() {
 }
 
 #[test]
-fn random_workloads_are_repeated_under_several_seeds() {
+fn random_workloads_repeat_with_several_seeds() {
     let with = |more: &[&str]| json(&[&RUN[..], &["--sweep", "flash.channels=16,8"], more].concat());
     let swept = with(&[]);
     assert_eq!((&swept["repeat"], &swept["rows"].as_array().unwrap().len()), (&5.into(), &2));
     let row = &swept["rows"][0];
-    // A repetition is what the run alone is under its seed, and the row is their mean.
+    // A repetition equals a single run with its seed, and the row is their mean.
     let repetition = &row["repetitions"][3];
     let alone = json(&["run", "sim:ssd-s,flash.channels=16", RUN[2], "--seed", "3"]);
     assert_eq!((&repetition["seed"], &repetition["mean_ns"]), (&3.into(), &alone["latency_ns"]["mean"]));
@@ -60,7 +60,7 @@ fn random_workloads_are_repeated_under_several_seeds() {
     assert!((means.sum::<f64>() / 5.0 / row["mean_ns"].as_f64().unwrap() - 1.0).abs() < 1e-9);
     assert!(row["half_widths"]["mean_ns"].as_f64().unwrap() > 0.0);
 
-    // What is not random is measured once; so is what the seed repeats.
+    // A point without randomness is measured once, and so is a point of a swept seed.
     let repeat = |arguments: &[&str]| json(arguments)["repeat"].as_u64().unwrap();
     let sequential = ["run", "sim:ssd-s,flash.noise=0%,host.jitter=0%", "sequential-write,requests=100"];
     let [channels, seeds] = [["--sweep", "flash.channels=16,8"], ["--sweep", "seed=1,2"]];
@@ -73,9 +73,9 @@ fn random_workloads_are_repeated_under_several_seeds() {
     refused(2, &[&jittery[..], &channels, &["--repeat", "0"]].concat(), &["at least 1"]);
 }
 
-/// A short name stands for the one key that has it; where the workload and the drive both do, neither is guessed.
+/// A short name is a key of the workload or a field of the drive; a name of both is refused.
 #[test]
-fn short_names_of_keys_are_never_guessed() {
+fn ambiguous_short_keys_are_refused() {
     let run = ["run", "sim:ssd-s", "random-read,requests=100", "--sweep"];
     let with = |sweep| [&run[..], &[sweep]].concat();
     for (sweep, parts) in [
@@ -99,8 +99,8 @@ fn short_names_of_keys_are_never_guessed() {
 }
 
 #[test]
-fn points_that_do_not_differ_have_no_winner() {
-    // Nothing is written, so that no policy of the write buffer has anything to do.
+fn equal_points_have_no_winner() {
+    // Without writes the policy of the write buffer has no effect.
     let read = ["run", "sim:msr-64g,initial.state=full", "random-read,depth=4,requests=500"];
     let sweep = ["--sweep", "buffer.policy=none,fifo,lru,parallel,bplru,cflru"];
     let text = done(&[&read[..], &sweep].concat());
@@ -120,7 +120,7 @@ fn points_that_do_not_differ_have_no_winner() {
 }
 
 #[test]
-fn the_readmes_policies_differ_where_the_buffer_decides_and_flushes_are_named_where_they_do() {
+fn readme_sweep_ranks_policies_and_names_flushes() {
     let trace = |name: &str| format!("{}/../../traces/{name}.blktrace.xz", env!("CARGO_MANIFEST_DIR"));
     let sweep = |device: &str, name: &str, more: &[&str]| {
         json(&[&["replay", device, &trace(name), "--sweep", "buffer.policy=fifo,parallel"], more].concat())
@@ -140,12 +140,12 @@ fn the_readmes_policies_differ_where_the_buffer_decides_and_flushes_are_named_wh
 }
 
 #[test]
-fn any_number_of_jobs_gives_the_same_bytes() {
+fn results_do_not_depend_on_jobs() {
     for format in ["json", "text", "csv"] {
         let with = |jobs| done(&[&RUN[..], &SWEEP, &["--format", format, "--jobs", jobs]].concat());
         assert_eq!(with("1"), with("3"), "{format}");
     }
-    // More than there are points; and more than a machine has threads.
+    // More than the points, and more than the threads of the machine.
     let with = |jobs| done(&[&RUN[..], &SWEEP, &["--format", "csv", "--jobs", jobs]].concat());
     let csv = with("1");
     assert_eq!(with("1000000"), csv);
@@ -153,7 +153,7 @@ fn any_number_of_jobs_gives_the_same_bytes() {
 }
 
 #[test]
-fn points_are_kept_and_used_again() {
+fn saved_points_are_reused() {
     let dir = tempfile::tempdir().unwrap();
     let sweep =
         [&RUN[..], &SWEEP, &["--repeat", "2", "--out", text(dir.path()), "--format", "json"]].concat();
@@ -182,7 +182,7 @@ fn points_are_kept_and_used_again() {
     );
     assert_eq!((files(), fs::read(dir.path().join("result.json")).unwrap()), (points, result));
 
-    // Another seed is another point; more values keep those that are there.
+    // Another seed is another point; with more values, saved points are kept.
     done(&[&sweep[..], &["--seed", "5"]].concat());
     assert_eq!(files().len(), 32);
     done(&[&sweep[..], &["--sweep", "flash.channels=10,8"]].concat());
@@ -190,7 +190,7 @@ fn points_are_kept_and_used_again() {
 }
 
 #[test]
-fn a_profile_file_that_changed_is_measured_anew() {
+fn changed_profile_file_is_measured_again() {
     let dir = tempfile::tempdir().unwrap();
     let profile = dir.path().join("my.toml");
     let out = dir.path().join("out");
@@ -207,7 +207,7 @@ fn a_profile_file_that_changed_is_measured_anew() {
 }
 
 #[test]
-fn a_point_that_cannot_be_measured_is_told_and_the_others_are_kept() {
+fn failed_point_is_reported_and_others_are_kept() {
     let arguments = [&RUN[..], &["--sweep", "flash.channels=8,70000,16", "--format", "json"]].concat();
     let ended = refused(1, &arguments, &["1 of 3 points", "flash.channels=70000", "allowed"]);
     let result: Value = serde_json::from_str(&ended.stdout).unwrap();
@@ -228,7 +228,7 @@ fn a_point_that_cannot_be_measured_is_told_and_the_others_are_kept() {
 }
 
 #[test]
-fn what_cannot_be_swept_is_refused_before_anything_is_done() {
+fn invalid_sweeps_are_refused_before_output() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
     for (sweep, part) in [
@@ -249,7 +249,7 @@ fn what_cannot_be_swept_is_refused_before_anything_is_done() {
 }
 
 #[test]
-fn a_real_device_is_swept_by_workload_one_point_after_the_other() {
+fn real_device_is_swept_one_point_at_a_time() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, vec![1; 1 << 20]).unwrap();
@@ -266,9 +266,9 @@ fn a_real_device_is_swept_by_workload_one_point_after_the_other() {
 }
 
 #[test]
-fn ctrl_c_leaves_what_is_needed_to_go_on() {
+fn interrupted_sweep_resumes() {
     let dir = tempfile::tempdir().unwrap();
-    // The first point is short, the second would take for ever.
+    // The first point is short, the second endless.
     let arguments = [
         "run",
         "sim:ssd-s",
@@ -308,7 +308,7 @@ fn ctrl_c_leaves_what_is_needed_to_go_on() {
 }
 
 #[test]
-fn a_benchmark_that_is_stopped_has_not_failed() {
+fn interrupted_benchmark_point_is_not_failed() {
     let arguments =
         ["uflip", "sim:ssd-s", "--full", "--sweep", "seed=1,2", "--jobs", "2", "--format", "json"];
     let child = command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -339,7 +339,7 @@ fn trace(dir: &std::path::Path) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_replay_is_swept_by_its_own_options_too() {
+fn replay_options_can_be_swept() {
     let dir = tempfile::tempdir().unwrap();
     let (trace, out) = (trace(dir.path()), dir.path().join("out"));
     let replay = ["replay", "sim:ssd-s", text(&trace), "--format", "json"];
@@ -353,7 +353,7 @@ fn a_replay_is_swept_by_its_own_options_too() {
     let row = &result["rows"][3];
     assert_eq!((&row["mean_ns"], &row["requests"]), (&alone["latency_ns"]["mean"], &200.into()));
 
-    // Points are kept by what the trace holds, not by its name.
+    // Points are saved by the content of the trace, not by its name.
     let kept =
         [&replay[..], &["--repeat", "1", "--sweep", "replay.limit=50,100", "--out", text(&out)]].concat();
     let points = || fs::read_dir(out.join("points")).unwrap().count();
@@ -365,12 +365,12 @@ fn a_replay_is_swept_by_its_own_options_too() {
     done(&kept);
     assert_eq!(points(), 4);
 
-    // A pipe is gone once it is read.
+    // A pipe can be read only once.
     let pipe = dir.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let of_pipe = ["replay", "sim:ssd-s", text(&pipe), "--sweep", "replay.limit=50,100"];
     refused(2, &of_pipe, &[text(&pipe), "not a regular file"]);
-    // Of a trace of several files, the one that is none is named.
+    // The error names the part of a trace that is not a regular file.
     std::os::unix::fs::symlink(&trace, dir.path().join("parts.blktrace.0")).unwrap();
     let (name, part) = (dir.path().join("parts"), dir.path().join("parts.blktrace.1"));
     std::os::unix::fs::symlink(&pipe, &part).unwrap();
@@ -384,7 +384,7 @@ fn a_replay_is_swept_by_its_own_options_too() {
 }
 
 #[test]
-fn a_trace_of_several_files_is_swept_as_one() {
+fn trace_of_several_files_is_swept_as_one() {
     let dir = tempfile::tempdir().unwrap();
     let (name, out) = (dir.path().join("sda"), dir.path().join("out"));
     let event = |time_ns: u64, processor: u8| {
@@ -408,7 +408,7 @@ fn a_trace_of_several_files_is_swept_as_one() {
         rows.iter().map(|row| row["requests"].as_u64().unwrap()).collect::<Vec<_>>()
     };
     assert_eq!(requests(), [10, 50]);
-    // The second file counts as the first one does, and nobody is given what was measured before.
+    // The second file counts like the first: a change of it invalidates saved points.
     write(1, 25);
     assert_eq!(requests(), [10, 55]);
     let nothing = dir.path().join("nothing");
@@ -420,7 +420,7 @@ fn a_trace_of_several_files_is_swept_as_one() {
 }
 
 #[test]
-fn a_field_by_two_names_is_refused_with_both() {
+fn field_under_two_names_is_refused() {
     let both = ["'channels'", "'flash.channels'", "same field"];
     for (device, sweep) in [
         ("sim:ssd-s,flash.channels=4", &["channels=8,16"][..]),

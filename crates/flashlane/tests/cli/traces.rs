@@ -1,4 +1,4 @@
-//! `flashlane trace`: what traces hold, and what they become.
+//! `flashlane trace info` and `convert`.
 
 use crate::endings::interrupt;
 use crate::program::{Ended, command, done, flashlane, json, refused, text};
@@ -11,7 +11,7 @@ fn sample(name: &str) -> String {
 }
 
 #[test]
-fn info_tells_a_trace_in_numbers() {
+fn info_summarizes_a_trace() {
     let result = json(&["trace", "info", &sample("blkparse.txt")]);
     assert_eq!((&result["schema"], &result["format"]), (&"flashlane.trace/1".into(), &"blkparse".into()));
     assert_eq!(
@@ -37,7 +37,7 @@ fn info_tells_a_trace_in_numbers() {
 }
 
 #[test]
-fn info_says_the_unit_of_time_and_the_codes_of_every_format() {
+fn info_names_time_unit_and_codes_of_each_format() {
     let samples = fs::read_dir(sample("")).unwrap().map(|entry| entry.unwrap().path());
     let blktrace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/pgbench.blktrace.xz");
     let mut missing: Vec<&str> = flashlane_trace::FORMATS.iter().map(|format| format.name).collect();
@@ -57,7 +57,7 @@ fn info_says_the_unit_of_time_and_the_codes_of_every_format() {
 }
 
 #[test]
-fn what_is_refused_is_told_and_the_rest_is_read() {
+fn refused_lines_are_reported_and_others_read() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bad.trace");
     fs::write(&file, "2.5 0 1 8 0\n0.6 1 1 8\n0.7 1 1 8 1\n").unwrap();
@@ -74,7 +74,7 @@ fn what_is_refused_is_told_and_the_rest_is_read() {
 }
 
 #[test]
-fn sizes_beyond_all_drives_are_shown_in_their_unit() {
+fn exabyte_sizes_are_shown_with_units() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("far.csv");
     fs::write(&file, "0,R,3900000000000000000,512,1\n").unwrap();
@@ -83,7 +83,7 @@ fn sizes_beyond_all_drives_are_shown_in_their_unit() {
 }
 
 #[test]
-fn what_follows_gz_data_and_is_none_is_told_with_its_place() {
+fn trailing_data_after_gz_is_reported_with_its_offset() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("day.msr.gz");
     done(&["trace", "convert", &sample("msr.csv"), text(&file)]);
@@ -104,7 +104,7 @@ fn what_follows_gz_data_and_is_none_is_told_with_its_place() {
 }
 
 #[test]
-fn a_damaged_trace_is_shown_as_far_as_it_goes_with_status_1() {
+fn damaged_trace_gives_a_partial_result() {
     let folder = tempfile::tempdir().unwrap();
     let lines: String = (0..50_000).map(|n| format!("{n}.5 0 {} 8 {}\n", n * 7919 % 65_536, n % 2)).collect();
     let plain = folder.path().join("plain.disksim");
@@ -129,7 +129,7 @@ fn a_damaged_trace_is_shown_as_far_as_it_goes_with_status_1() {
 }
 
 #[test]
-fn what_is_converted_is_the_same_trace_and_what_is_lost_is_said() {
+fn convert_keeps_requests_and_reports_losses() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.trace.zst");
     let said = done(&["trace", "convert", &sample("blkparse.txt"), text(&out), "--to", "disksim"]);
@@ -153,7 +153,7 @@ fn what_is_converted_is_the_same_trace_and_what_is_lost_is_said() {
 }
 
 #[test]
-fn mistakes_are_answered_with_what_would_do() {
+fn trace_errors_name_allowed_values() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
     let msr = sample("msr.csv");
@@ -175,14 +175,14 @@ fn mistakes_are_answered_with_what_would_do() {
     refused(2, &["trace", "info", text(&whole_numbers)], &["disksim, mqsim"]);
     assert_eq!(json(&["trace", "info", text(&whole_numbers), "--from", "mqsim"])["requests"], 1);
     refused(2, &["trace", "convert", &msr, text(&out)], &["'", "out' does not say", "--to NAME", "spc"]);
-    // Three formats are in files so called.
+    // Three formats share this ending.
     refused(2, &["trace", "convert", &msr, text(&out.with_extension("csv.gz"))], &["does not say"]);
     assert!(!out.exists());
     assert_eq!(flashlane(&["trace"]).status, 2);
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_refused_before_anything_is_read_and_by_the_name_that_was_given() {
+fn unwritable_output_is_refused_before_reading() {
     let folder = tempfile::tempdir().unwrap();
     let dangling = folder.path().join("dangling.msr");
     std::os::unix::fs::symlink("nowhere", &dangling).unwrap();
@@ -194,7 +194,7 @@ fn a_place_that_cannot_be_written_is_refused_before_anything_is_read_and_by_the_
         (inside("dangling.msr"), "No such file or directory"),
         ("/dev/null".into(), "it is a device, pipe or socket, not a regular file"),
     ] {
-        // Of this input nothing ever comes: whoever looked at it would wait.
+        // This input never ends: reading it would block.
         let mut child = command(&["trace", "convert", "-", &out, "--from", "msr", "--to", "msr"])
             .stdin(Stdio::piped())
             .stderr(Stdio::piped())
@@ -212,12 +212,12 @@ fn a_place_that_cannot_be_written_is_refused_before_anything_is_read_and_by_the_
 }
 
 #[test]
-fn a_conversion_reads_and_writes_streams_and_knows_the_format_by_the_ending() {
+fn convert_streams_and_infers_the_format() {
     let folder = tempfile::tempdir().unwrap();
     let (msr, out) = (sample("msr.csv"), folder.path().join("out.spc.zst"));
     done(&["trace", "convert", &msr, text(&out)]);
     assert_eq!(json(&["trace", "info", text(&out)])["format"], "spc");
-    // Each format's own name is an ending, those of fio's versions too.
+    // The name of each format is an ending, including fio's versions.
     for format in flashlane_trace::FORMATS.iter().filter(|format| format.is_written()) {
         let out = folder.path().join(format!("own.{}", format.name));
         done(&["trace", "convert", &msr, text(&out)]);
@@ -232,12 +232,12 @@ fn a_conversion_reads_and_writes_streams_and_knows_the_format_by_the_ending() {
     let plain = folder.path().join("plain.spc");
     done(&["trace", "convert", &msr, text(&plain)]);
     assert_eq!(fs::read(&plain).unwrap(), streamed.stdout);
-    // What is to be said is no part of the trace.
+    // Messages are not part of the trace.
     assert!(String::from_utf8_lossy(&streamed.stderr).contains("written as spc"));
 }
 
 #[test]
-fn names_end_in_any_case_and_compressions_that_are_not_written_are_refused() {
+fn ending_case_is_ignored_and_bz2_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (msr, inside) = (sample("msr.csv"), |name: &str| format!("{}/{name}", text(folder.path())));
     for (name, compression) in [("a.MSR.GZ", "gz"), ("b.msr.zstd", "zst"), ("c.Msr.XZ", "xz"), ("d.MSR", "")]
@@ -257,7 +257,7 @@ fn names_end_in_any_case_and_compressions_that_are_not_written_are_refused() {
 }
 
 #[test]
-fn a_file_that_is_overwritten_keeps_its_mode() {
+fn overwritten_file_keeps_its_mode() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.spc");
@@ -268,7 +268,7 @@ fn a_file_that_is_overwritten_keeps_its_mode() {
 }
 
 #[test]
-fn where_no_request_can_be_written_there_is_no_file_and_an_old_one_stays() {
+fn convert_without_requests_writes_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let [trims, new, old] = ["trims.iolog", "new.msr.gz", "old.msr"].map(|name| folder.path().join(name));
     fs::write(&trims, "fio version 2 iolog\n/dev/a add\n/dev/a open\n/dev/a trim 0 4096\n").unwrap();
@@ -290,7 +290,7 @@ fn where_no_request_can_be_written_there_is_no_file_and_an_old_one_stays() {
 }
 
 #[test]
-fn standard_input_and_output_are_called_so() {
+fn standard_streams_are_named_in_messages() {
     let given = |arguments: &[&str]| {
         let output = command(arguments).stdin(fs::File::open(sample("msr.csv")).unwrap()).output().unwrap();
         Ended::from(output)
@@ -304,7 +304,7 @@ fn standard_input_and_output_are_called_so() {
 }
 
 #[test]
-fn a_link_stays_when_what_it_leads_to_is_overwritten_and_one_beside_the_place_is_not_followed() {
+fn force_follows_the_output_link_only() {
     let folder = tempfile::tempdir().unwrap();
     let [link, target, precious] = ["link.spc", "target", "precious"].map(|name| folder.path().join(name));
     for path in [&target, &precious] {
@@ -322,7 +322,7 @@ fn a_link_stays_when_what_it_leads_to_is_overwritten_and_one_beside_the_place_is
 }
 
 #[test]
-fn the_document_has_every_format_with_what_the_program_says() {
+fn traces_document_lists_every_format() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/traces.md");
     let document = fs::read_to_string(path).unwrap();
     for format in flashlane_trace::FORMATS {
@@ -343,7 +343,7 @@ fn the_document_has_every_format_with_what_the_program_says() {
 }
 
 #[test]
-fn ctrl_c_ends_the_wait_for_a_request_that_never_comes() {
+fn ctrl_c_ends_a_wait_for_input() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out.disksim");
     let commands: [&[&str]; 4] = [

@@ -5,11 +5,11 @@ use serde_json::Value;
 use std::fs;
 use std::process::Stdio;
 
-/// A small drive, so that bringing it into a known state takes no time.
+/// A small drive, which is quickly brought into a known state.
 const DRIVE: &str = "sim:ssd-s,capacity=256MiB,flash.blocks=64";
 
 #[test]
-fn a_benchmark_can_be_kept_shown_exported_and_compared() {
+fn uflip_result_is_saved_exported_and_compared() {
     let dir = tempfile::tempdir().unwrap();
     let (out, page) = (dir.path().join("out"), dir.path().join("page"));
     let shown = done(&["uflip", DRIVE, "--quick", "--only", "order", "--out", text(&out)]);
@@ -27,7 +27,7 @@ fn a_benchmark_can_be_kept_shown_exported_and_compared() {
 }
 
 #[test]
-fn a_plan_touches_nothing_and_says_how_much_would_be_written() {
+fn plan_reports_writes_without_writing() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("drive");
     fs::write(&path, vec![0x5a; 128 << 20]).unwrap();
@@ -39,7 +39,7 @@ fn a_plan_touches_nothing_and_says_how_much_would_be_written() {
 }
 
 #[test]
-fn a_real_device_is_only_read_unless_it_was_given_up() {
+fn uflip_of_a_real_device_only_reads() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("drive");
     fs::write(&path, vec![0x5a; 64 << 20]).unwrap();
@@ -56,7 +56,7 @@ fn a_real_device_is_only_read_unless_it_was_given_up() {
 }
 
 #[test]
-fn a_benchmark_of_a_real_file_goes_on_where_it_was_killed() {
+fn killed_uflip_of_a_file_resumes() {
     let dir = tempfile::tempdir().unwrap();
     let (path, out) = (dir.path().join("drive"), dir.path().join("out"));
     fs::write(&path, vec![0x5a; 64 << 20]).unwrap();
@@ -79,14 +79,14 @@ fn a_benchmark_of_a_real_file_goes_on_where_it_was_killed() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    // The last line may be cut, the first is no step.
+    // The last line may be truncated; the first is not a step.
     let kept = steps() - 2;
     let ended = flashlane(&[&arguments[..], &["--format", "json"]].concat());
     assert!(ended.status == 0 && ended.stderr.contains("resuming after"), "{}", ended.stderr);
     let result: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert!(result["resumed_steps"].as_u64().unwrap() >= kept as u64, "{}", result["resumed_steps"]);
     assert!(!out.join("uflip.journal").exists());
-    // The plan is the one of a benchmark that was never stopped: every experiment, three times, in its order.
+    // The result has the runs of an uninterrupted benchmark: every experiment, three times, in order.
     let ids = |result: &Value| {
         let runs = result["runs"].as_array().unwrap().iter();
         runs.map(|run| run["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
@@ -97,7 +97,7 @@ fn a_benchmark_of_a_real_file_goes_on_where_it_was_killed() {
 }
 
 #[test]
-fn drives_are_swept() {
+fn uflip_sweeps_drives() {
     let sweep = ["uflip", DRIVE, "--quick", "--only", "order", "--sweep", "flash.planes=1,2"];
     let result = json(&sweep);
     let rows = result["rows"].as_array().unwrap();
@@ -107,7 +107,7 @@ fn drives_are_swept() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn invalid_uflip_arguments_are_refused() {
     refused(2, &["uflip", DRIVE, "--only", "granularty"], &["granularity, alignment"]);
     refused(2, &["uflip", "sim:ssd-s,capacity=32MiB,flash.blocks=16"], &["64 MiB at least"]);
     refused(2, &["uflip", "export", "/nowhere"], &["cannot read"]);
@@ -115,7 +115,7 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
-fn a_device_is_never_mistaken_for_a_file_of_its_result() {
+fn uflip_never_overwrites_its_device() {
     let dir = tempfile::tempdir().unwrap();
     for name in ["result.json", "uflip.journal"] {
         let path = dir.path().join(name);
@@ -133,7 +133,7 @@ fn a_device_is_never_mistaken_for_a_file_of_its_result() {
         refused(2, &read, &["is in the directory of --out", "nothing was touched"]);
         assert_eq!(fs::metadata(&path).unwrap().len(), 64 << 20);
     }
-    // A file of somebody else's that is called like the journal is left alone too.
+    // A foreign file with the name of the journal is kept too.
     let (device, out) = (dir.path().join("drive"), dir.path().join("out"));
     fs::write(&device, vec![0x5a; 64 << 20]).unwrap();
     fs::create_dir(&out).unwrap();

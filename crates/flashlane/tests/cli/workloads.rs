@@ -1,4 +1,4 @@
-//! What workloads can ask for: flushes, rates, verification, preconditioning, and fio's words.
+//! Features of workloads: flushes, rates, verification, preconditioning, and fio's options.
 
 use crate::program::{done, flashlane, json, refused};
 use std::fs;
@@ -6,14 +6,14 @@ use std::fs;
 const SMALL: &str = "sim:ssd-s,capacity=64MiB,flash.blocks=16";
 
 #[test]
-fn flushes_have_a_row_of_their_own() {
+fn flushes_have_their_own_row() {
     let result = json(&["run", SMALL, "random-write,fsync=4,requests=100"]);
     assert_eq!((&result["requests"], &result["operations"]["flush"]["requests"]), (&100.into(), &25.into()));
     assert_eq!(result["device"]["counters"]["host_flushes"], 25);
     assert!(done(&["run", SMALL, "random-write,fsync=4,requests=100"]).contains("Flushes"));
 }
 
-/// A buffered write is done before it is on flash, a durable one is not.
+/// A buffered write completes before it is on flash, a durable one after.
 #[test]
 fn durable_writes_take_as_long_as_flash() {
     let mean = |workload| {
@@ -24,7 +24,7 @@ fn durable_writes_take_as_long_as_flash() {
 }
 
 #[test]
-fn a_rate_that_is_not_kept_is_reported() {
+fn missed_rate_is_reported() {
     let result = json(&["run", SMALL, "random-read,rate=10M/s,requests=5k"]);
     let codes: Vec<&str> = result["warnings"]
         .as_array()
@@ -40,7 +40,7 @@ fn a_rate_that_is_not_kept_is_reported() {
 }
 
 #[test]
-fn lost_writes_are_found_by_verifying() {
+fn verification_finds_lost_writes() {
     let workload = "sequential-write,area=64k,requests=200,verify";
     let kept = json(&["run", &format!("backed(({SMALL}))"), workload]);
     assert_eq!(kept["verified"]["read_back_bytes"], 64 << 10);
@@ -78,7 +78,7 @@ fn distributions_are_swept() {
 }
 
 #[test]
-fn a_job_file_of_fio_is_run() {
+fn fio_job_file_runs() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("job.fio");
     let file = path.to_str().unwrap();
@@ -118,6 +118,6 @@ fn a_job_file_of_fio_is_run() {
 }
 
 #[test]
-fn fios_words_are_answered() {
+fn fio_options_are_refused_with_a_hint() {
     refused(2, &["run", SMALL, "rw=randread,bs=4k,iodepth=32"], &["'random-read,size=4k,depth=32'"]);
 }

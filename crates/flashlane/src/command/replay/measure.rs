@@ -1,4 +1,4 @@
-//! One replay, and what came of it.
+//! Runs one replay and returns its result.
 
 use super::plan::ReplayPlan;
 use super::recording::{Buffered, Requests, TraceNotes, check_stop};
@@ -12,11 +12,11 @@ use flashlane_result::replay::ReplayResult;
 use flashlane_trace::Record;
 use std::ops::ControlFlow;
 
-/// Told the share done, where that is known; says whether to go on.
+/// Receives the share done, if known; breaking ends the replay.
 type Watch<'a> = &'a mut dyn FnMut(Option<f64>) -> ControlFlow<()>;
 
 impl ReplayPlan {
-    /// Opens the device to be replayed on; `writes` is whether the trace changes what it holds.
+    /// Opens the device for the replay; `writes` is whether the trace changes its data.
     pub(super) fn open(
         &self,
         target: &Target,
@@ -30,7 +30,7 @@ impl ReplayPlan {
         devices::open(target, &Opening { safety, writes, depth, seed: self.options.seed })
     }
 
-    /// Replays `requests`, and says what came of it; at most so many `samples` are kept of single ones.
+    /// Replays `requests`. The result has at most `samples` single requests.
     pub(super) fn measure(
         &self,
         opened: Opened,
@@ -62,7 +62,7 @@ impl ReplayPlan {
         Ok((replay, result))
     }
 
-    /// Replays `records`; `share` says how much of them has been taken once so many requests are measured.
+    /// Replays `records`; `share` returns the share of them read, given the number of measured requests.
     fn replayed(
         &self,
         mut opened: Opened,
@@ -79,12 +79,12 @@ impl ReplayPlan {
         let options = Options { samples, watch: Some(&mut watch) };
         let mut plan = self.options;
         if let (Pace::Closed { depth }, None) = (&mut plan.pace, self.depth) {
-            // More would only wait for room in the device.
+            // More would only wait for room in the device queue.
             *depth = (*depth).min(opened.device.profile().depth);
         }
         let replay = match replay(&mut *opened.device, records.take(self.max_requests()), &plan, options) {
             Ok(replay) => replay,
-            // There may have been more to replay.
+            // After Ctrl-C the trace ends early, and this error is a consequence.
             Err(error) => return check_stop().and(Err(Failure::unusable(error))),
         };
         let mut result = ReplayResult::from(&replay);

@@ -1,4 +1,4 @@
-//! How a trace is replayed: as it is typed, and what that comes to.
+//! Options of a replay, and the checked plan made from them.
 
 use crate::failure::Failure;
 use crate::options::positive_count;
@@ -8,7 +8,7 @@ use flashlane_base::Seed;
 use flashlane_base::units::parse_count;
 use flashlane_measure::{Beyond, Pace, ReplayOptions, Unaligned};
 
-/// The options, each of which a sweep may set.
+/// The options, each of which can be swept.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(super) struct PlanOptions {
     /// When to issue a request
@@ -62,10 +62,10 @@ pub(super) enum UnalignedName {
     Refuse,
 }
 
-/// Requests in flight in a closed loop, unless told, of a device that takes so many.
+/// Default requests in flight in a closed loop, limited to the depth of the device.
 const DEPTH: u32 = 32;
 
-/// A factor, which the replay checks.
+/// Parses a speed factor.
 pub(super) fn speed(text: &str) -> Result<f64, String> {
     let factor = text.parse().map_err(|_| "allowed: a number above 0, like 10 or 0.5".to_owned())?;
     let pace = Pace::Open { speed: factor };
@@ -78,17 +78,17 @@ pub(super) fn depth(text: &str) -> Result<u32, String> {
     Pace::Closed { depth }.check().map(|()| depth).map_err(|error| error.to_string())
 }
 
-/// What the options come to.
+/// Checked options.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReplayPlan {
     pub(super) options: ReplayOptions,
     pub(super) limit: Option<u64>,
-    /// Requests in flight in a closed loop, where that was told.
+    /// Requests in flight in a closed loop, if given.
     pub(super) depth: Option<u32>,
 }
 
 impl PlanOptions {
-    /// What is asked for, checked as far as it can be without the device and the trace.
+    /// Checks the options as far as possible without the device and the trace.
     pub(super) fn checked(&self, seed: Seed) -> Result<ReplayPlan, Failure> {
         let speed = self.speed.unwrap_or(1.0);
         let pace = match (self.pace, self.speed, self.depth) {
@@ -121,7 +121,7 @@ impl PlanOptions {
 }
 
 impl ReplayPlan {
-    /// The most requests that are taken from the trace.
+    /// Returns the limit on requests from the trace.
     pub(super) fn max_requests(&self) -> usize {
         self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
     }

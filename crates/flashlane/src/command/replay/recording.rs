@@ -1,4 +1,4 @@
-//! The trace that is replayed: opened, looked through for writes, kept for many replays, and what is told of it.
+//! The trace of a replay: opens it, scans it for writes, buffers it for many replays, and notes its problems.
 
 use crate::command::trace::{open_failure, side_by_side};
 use crate::failure::Failure;
@@ -13,41 +13,40 @@ use flashlane_trace::{
 };
 use std::path::{Path, PathBuf};
 
-/// The most memory for the requests of a trace that are kept.
+/// Memory limit for the buffered requests of a trace.
 const BUFFERED_BYTES: usize = 1 << 30;
 
-/// A trace as it is named on the command line.
+/// A trace as named on the command line.
 #[derive(Clone, Copy)]
 pub(super) struct Recording<'a> {
     pub(super) path: &'a Path,
     pub(super) opening: OpenOptions<'a>,
 }
 
-/// Where requests come from.
+/// Source of requests.
 pub(super) enum Requests<'a> {
-    /// They are still to be read; of several devices with the places that these have.
+    /// A trace to read, and the placement of its devices if there are several.
     Opened(Box<Trace>, Option<SideBySide>),
-    /// They were read before.
     Buffered(&'a Buffered),
 }
 
-/// A trace's requests, for many replays.
+/// The requests of a trace in memory, for many replays.
 pub(super) struct Buffered {
     pub(super) records: Vec<Record>,
     pub(super) notes: TraceNotes,
 }
 
-/// What is to be said of a trace that was read.
+/// Facts about a trace for the result of its replay.
 #[derive(Clone)]
 pub(super) struct TraceNotes {
     row: TraceRow,
     doubts: Vec<Doubt>,
-    /// Why it could not be read to its end.
+    /// Why the trace ended early.
     incomplete: Option<String>,
 }
 
 impl Recording<'_> {
-    /// What it is called in messages and results.
+    /// Returns the name of the trace in messages and results.
     pub(super) fn name(&self) -> String {
         input_name(self.path)
     }
@@ -56,7 +55,7 @@ impl Recording<'_> {
         format!("the trace '{}'", self.name())
     }
 
-    /// What of it is no plain file, and may be gone once it was read: what comes from a pipe is.
+    /// Names the part of the trace that is not a regular file, and so may be readable only once, like a pipe.
     pub(super) fn non_regular_file(&self) -> Option<String> {
         if is_standard_input(self.path) {
             return Some(self.described());
@@ -67,7 +66,7 @@ impl Recording<'_> {
         Some(if is_part { format!("'{}' of {}", file.display(), self.described()) } else { self.described() })
     }
 
-    /// What to replay where nothing may be overwritten.
+    /// Names an alternative that overwrites nothing.
     pub(super) fn alternative(&self) -> &'static str {
         if self.non_regular_file().is_some() {
             "replay a trace that only reads, from a regular file, which can be scanned first"
@@ -80,16 +79,15 @@ impl Recording<'_> {
         flashlane_trace::open(self.path, &self.opening).map_err(|error| open_failure(error, "--trace-format"))
     }
 
-    /// Where the devices lie, where all are asked for: found out by reading the trace once. An error where that is not
-    /// possible.
+    /// Reads the trace to place all its devices, if all are selected. Fails if the trace can be read only once.
     pub(super) fn side_by_side(&self) -> Result<Option<SideBySide>, Failure> {
         if !self.opening.every_device {
             return Ok(None);
         }
         if let Some(part) = self.non_regular_file() {
             return Err(Failure::unusable(anyhow!(
-                "--trace-device all reads the trace once more, for the sizes of its devices, and {part} is not a regular file: save it to \
-                 one first"
+                "--trace-device all reads the trace once more, for the sizes of its devices, and {part} is not a regular \
+                 file: save it to one first"
             )));
         }
         let side_by_side = side_by_side(&mut self.open()?, &self.name())?;
@@ -97,8 +95,8 @@ impl Recording<'_> {
         Ok(Some(side_by_side))
     }
 
-    /// Whether its first `most` requests change what the device holds. On a simulated device that does not matter, and
-    /// the trace is not looked through for it; one that cannot be read twice counts as writing.
+    /// Returns whether the first `max_requests` requests change data on the device. True without reading the trace for a
+    /// simulated device, where it does not matter, and for a trace that can be read only once.
     pub(super) fn changes(&self, target: &Target, max_requests: usize) -> Result<bool, Failure> {
         if target.is_simulated() || self.non_regular_file().is_some() {
             return Ok(true);
@@ -109,12 +107,12 @@ impl Recording<'_> {
         if metered(&mut trace, what).take(max_requests).any(writes) {
             return Ok(true);
         }
-        // A trace that is stopped ends.
+        // Ctrl-C ends the trace early.
         check_stop()?;
         Ok(false)
     }
 
-    /// Its first `most` requests; `None` where they are too many.
+    /// Reads the first `max_requests` requests into memory; `None` if they are too many.
     pub(super) fn buffered(
         &self,
         max_requests: usize,
@@ -133,7 +131,7 @@ impl Recording<'_> {
     }
 }
 
-/// Says whether to go on before anything is replayed.
+/// Fails if the user stopped the command before anything was replayed.
 pub(super) fn check_stop() -> Result<(), Failure> {
     if flashlane_host::interrupted() {
         return Err(Failure::failed(anyhow!("stopped on request, before anything was replayed")));
@@ -162,16 +160,16 @@ impl TraceNotes {
         }
     }
 
-    /// Says it in the result of a replay.
+    /// Adds the notes to the result of a replay.
     pub(super) fn add_to(self, result: &mut ReplayResult) {
         result.trace = Some(self.row);
         for doubt in self.doubts {
             let (code, message) = (doubt.code(), doubt.to_string());
             match doubt {
-                // The replay tells it, if it has looked at the time; where that is, only the trace knows.
+                // The replay warns of it, if it used time stamps; only the trace knows the line.
                 Doubt::TimeBackwards { unit, backward } => {
-                    if let Some(notes) = result.warnings.iter_mut().find(|warning| warning.code == code) {
-                        notes.message +=
+                    if let Some(warning) = result.warnings.iter_mut().find(|warning| warning.code == code) {
+                        warning.message +=
                             &format!("; the first in the trace is {unit} {}", backward.first_line);
                     }
                 }
@@ -179,7 +177,7 @@ impl TraceNotes {
             }
         }
         if let Some(reason) = self.incomplete {
-            // What was replayed until there stands.
+            // The result covers the requests before the end.
             result.warnings.insert(0, Warning::new("trace-incomplete", reason.clone()));
             result.partial.get_or_insert(reason);
         }

@@ -1,7 +1,7 @@
 //! A replay at each point of a sweep.
 //!
-//! The trace is read once, and its requests are kept in memory for all points where they fit; a longer trace is read
-//! anew by each point, in constant memory.
+//! The trace is read once and buffered in memory for all points, if it fits; otherwise each point reads it again, in
+//! constant memory.
 
 use super::Arguments;
 use super::plan::{BeyondName, PaceName, PlanOptions, ReplayPlan, UnalignedName, depth, speed};
@@ -22,21 +22,21 @@ use std::io;
 struct Experiment<'a> {
     arguments: &'a Arguments,
     recording: Recording<'a>,
-    /// Of the trace's files; none where nothing is kept that they could be compared with.
+    /// Fingerprints of the trace files; empty if no points are saved that depend on them.
     fingerprints: Vec<u64>,
     changes: bool,
     side_by_side: Option<SideBySide>,
     buffered: Option<Buffered>,
 }
 
-/// A key: its name behind `replay.`, what its numbers are of, and how its value takes the place of an option's.
+/// A key: its name after `replay.`, its quantity, and a function that sets the option from its value.
 struct Key {
     name: &'static str,
     quantity: Option<Quantity>,
     set: fn(&mut PlanOptions, &str) -> Result<(), String>,
 }
 
-/// The options that can be swept, by their own names.
+/// The options that can be swept.
 const KEYS: &[Key] = &[
     Key { name: "pace", quantity: None, set: |a, v| set(&mut a.pace, PaceName::from_str(v, false)) },
     Key { name: "speed", quantity: Some(Quantity::Count), set: |a, v| set(&mut a.speed, speed(v).map(Some)) },
@@ -120,7 +120,7 @@ impl sweep::Experiment for Experiment<'_> {
         options.checked(settings.seed_or(self.arguments.seed))
     }
 
-    /// A trace asks the same whatever the seed.
+    /// The requests of a trace do not depend on the seed.
     fn is_random(&self, _: &ReplayPlan) -> bool {
         false
     }

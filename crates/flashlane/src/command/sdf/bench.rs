@@ -1,4 +1,4 @@
-//! Puts and gets with so many in flight: bandwidth and latency of the block layer on a device.
+//! Measures bandwidth and latency of puts and gets with a given number in flight.
 
 use super::LoadOptions;
 use super::device::open_or_format;
@@ -17,13 +17,13 @@ use flashlane_open::{AnyBlocks, Target};
 use flashlane_result::Warning;
 use flashlane_result::sdf::{PhaseRow, SDF_BENCH_SCHEMA, SdfBenchResult};
 
-/// Blocks a lane that are put unless a number is given.
+/// Default number of blocks per lane to put.
 const BLOCKS_PER_LANE: u64 = 4;
-/// Bytes that are put on a simulated device at most unless a number is given, if that is a block a lane.
+/// Default limit of bytes to put on a simulated device, with at least a block per lane.
 const SIMULATED_BYTES: u64 = 2 << 30;
-/// Operations a lane from which on the end, where some lanes have nothing left to do, is below 1% of the time.
+/// Operations per lane from which the end, with some lanes idle, is below 1% of the time.
 const LONG: u64 = 100;
-/// How long puts, and gets, go on where neither a time nor a number of blocks is given.
+/// Time limit of puts, and of gets, if neither a time nor a number of blocks is given.
 const DURATION: Option<Duration> = Some(Duration::from_s(10));
 
 pub fn call(
@@ -36,7 +36,7 @@ pub fn call(
     let placement: Placement = given.placement.into();
     let options = BlockOptions { placement, ..BlockOptions::default() };
     let simulated = target.is_simulated();
-    // Of a real device no formatting may be taken for an earlier one.
+    // On a real device each format must have another seed, so that it is not mistaken for an earlier one.
     let seed = simulated.then_some(given.seed);
     let accept = |profile: &Profile, layout: &Layout| {
         LoadPlan::new(given, layout, simulated).check(profile, layout).map_err(Failure::unusable)
@@ -46,7 +46,7 @@ pub fn call(
     let status = blocks.status();
     let LoadPlan { puts, gets, get_bytes, in_flight } = LoadPlan::new(given, &status.layout, simulated);
     let filling = Load {
-        // A full device says why it is.
+        // On a full device one put reports the reason.
         operations: puts.min(status.blocks_free.max(1)),
         time_limit: given.duration.or(DURATION.filter(|_| given.blocks.is_none() && given.size.is_none())),
         in_flight,
@@ -55,7 +55,7 @@ pub fn call(
         get_bytes,
         keep: None,
         first_id: status.next_id,
-        // Bytes of simulated devices are kept in memory.
+        // Data of simulated devices is in memory.
         zeros: simulated,
         seed: given.seed,
     };
@@ -74,9 +74,9 @@ pub fn call(
                 break;
             }
         };
-        let side = if name == "puts" { &done.puts } else { &done.gets };
-        phases.push(phase(name, &load, side, done.elapsed));
-        warnings.extend(uneven(name, &load, side.count, status.layout.lanes.into()));
+        let stats = if name == "puts" { &done.puts } else { &done.gets };
+        phases.push(phase_row(name, &load, stats, done.elapsed));
+        warnings.extend(uneven_lanes(name, &load, stats.count, status.layout.lanes.into()));
         if done.is_stopped {
             partial = Some("stopped".to_owned());
             break;
@@ -127,7 +127,7 @@ pub fn call(
     })
 }
 
-/// Deletes the blocks that were put, those with this id or a higher one, and waits until their units are erased.
+/// Deletes the blocks of the measurement, with ids from `first_id`, and waits until their units are erased.
 fn remove(blocks: &mut AnyBlocks, first_id: u64) -> Result<u64, String> {
     blocks.settle();
     let ids: Vec<u64> = blocks.list().map(|info| info.id).filter(|&id| id >= first_id).collect();
@@ -141,7 +141,7 @@ fn remove(blocks: &mut AnyBlocks, first_id: u64) -> Result<u64, String> {
     Ok(ids.len() as u64)
 }
 
-/// What is asked for, once it is known what blocks there are.
+/// The load, with defaults for the layout of the device.
 struct LoadPlan {
     puts: u64,
     gets: u64,
@@ -152,13 +152,13 @@ struct LoadPlan {
 impl LoadPlan {
     fn new(given: &LoadOptions, layout: &Layout, simulated: bool) -> Self {
         let lanes = u64::from(layout.lanes);
-        // The bytes of a simulated device are moved in memory, which takes longer than its own time.
+        // Data of a simulated device moves in memory, which takes longer than its virtual time.
         let most = match simulated {
             true => lanes * (SIMULATED_BYTES / layout.block_bytes() / lanes).max(1),
             false => u64::MAX,
         };
         let usual = (BLOCKS_PER_LANE * lanes).min(most);
-        // As many on every lane: none is left alone at the end, which would count in the bandwidth.
+        // Equally many on every lane: lanes that idle at the end would lower the bandwidth.
         let of_size = given.size.map(|size| size.div_ceil(layout.block_bytes()).next_multiple_of(lanes));
         let puts = given.blocks.map(|blocks| blocks.get().into()).or(of_size).unwrap_or(usual);
         Self {
@@ -190,8 +190,8 @@ impl LoadPlan {
         Ok(())
     }
 
-    /// A buffer for each put in flight, and each get that the device has taken; of every block the checksums, and of a
-    /// simulated device both its ends, too.
+    /// Returns the memory for a buffer per put in flight or get on the device, and per block for its checksums and, on a
+    /// simulated device, its header and footer.
     fn least_memory_bytes(&self, profile: &Profile, layout: &Layout) -> u64 {
         let at_once = |requests: u64, bytes| requests.min(self.in_flight.into()).saturating_mul(bytes);
         let puts = self.puts.min(layout.all_units());
@@ -202,10 +202,10 @@ impl LoadPlan {
     }
 }
 
-/// The doubt about a bandwidth in which some lanes had nothing left to do at the end.
-fn uneven(name: &str, load: &Load, count: u64, lanes: u64) -> Option<Warning> {
+/// Warns of a bandwidth lowered by lanes that were idle at the end.
+fn uneven_lanes(name: &str, load: &Load, count: u64, lanes: u64) -> Option<Warning> {
     let last = count % lanes;
-    // Random gets are uneven anyway, and what was stopped did not come to its end.
+    // Random gets are always uneven, and a stopped load did not reach its end.
     if last == 0 || count / lanes >= LONG || load.random || count < load.operations {
         return None;
     }
@@ -223,14 +223,14 @@ fn placement_name(placement: Placement) -> &'static str {
     Placement::ALL.iter().find(|(_, known)| *known == placement).expect("all have a name").0
 }
 
-fn phase(name: &str, load: &Load, side: &OperationStats, elapsed: Duration) -> PhaseRow {
+fn phase_row(name: &str, load: &Load, stats: &OperationStats, elapsed: Duration) -> PhaseRow {
     PhaseRow {
         operation: name.into(),
-        requests: side.count,
-        request_bytes: side.bytes / side.count.max(1),
+        requests: stats.count,
+        request_bytes: stats.bytes / stats.count.max(1),
         in_flight: load.in_flight,
         elapsed_s: elapsed.as_s_f64(),
-        bandwidth_bytes_per_s: side.bytes_per_s(elapsed),
-        latency_ns: side.latency.latency(),
+        bandwidth_bytes_per_s: stats.bytes_per_s(elapsed),
+        latency_ns: stats.latency.latency(),
     }
 }

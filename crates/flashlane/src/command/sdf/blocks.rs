@@ -1,4 +1,4 @@
-//! Blocks in and out.
+//! Puts, gets, lists and deletes blocks.
 
 use super::device::open;
 use super::status::unit_row;
@@ -19,17 +19,17 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a block that are read at a time.
+/// Bytes of a block per read.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// Stores files, one a block.
+/// Stores files, one per block.
 pub fn put(target: &Target, files: &[PathBuf], first: Option<u64>) -> Result<Status, Failure> {
     if files.iter().filter(|file| is_standard_input(file)).count() > 1 {
         return Err(Failure::unusable(anyhow!(
             "standard input (-) can be stored only once: it is read to its end"
         )));
     }
-    // Found out first: once one is stored, its device was written to.
+    // Check all files before the first put changes the device.
     for file in files.iter().filter(|file| !is_stream(file)) {
         File::open(file)
             .with_context(|| format!("cannot open '{}'", file.display()))
@@ -38,7 +38,7 @@ pub fn put(target: &Target, files: &[PathBuf], first: Option<u64>) -> Result<Sta
     let mut streams = read_streams(target, files)?;
     let mut blocks = open(target, BlockAccess::Write)?;
     for (nth, file) in (0..).zip(files) {
-        // What was stored before stays, and its ids are told.
+        // Earlier blocks stay, and their ids are printed.
         let unusable =
             |error: anyhow::Error| if nth == 0 { Failure::unusable(error) } else { Failure::failed(error) };
         let payload = match streams.remove(&nth) {
@@ -55,15 +55,15 @@ pub fn put(target: &Target, files: &[PathBuf], first: Option<u64>) -> Result<Sta
         match blocks.wait(ticket).map(|finished| finished.outcome) {
             Some(Outcome::Put(Ok(()), _)) => print_id(id, &files[nth as usize + 1..])?,
             Some(Outcome::Put(Err(failure), _)) => return Err(Failure::failed(failure)),
-            _ => unreachable!("a put that was taken has an outcome"),
+            _ => unreachable!("an accepted put has an outcome"),
         }
     }
-    // Repairs and erases are left to be done.
+    // Finish pending repairs and erases.
     blocks.settle();
     Ok(Status::Done)
 }
 
-/// Prints the id of a block that was stored. Where that is not possible nothing else says which it is.
+/// Prints the id of a stored block. If that fails, the error names the id, which is recorded nowhere else.
 fn print_id(id: u64, others: &[PathBuf]) -> Result<(), Failure> {
     output::write_out(&format!("{id}\n")).map_err(|error| {
         let others = match others {
@@ -76,14 +76,14 @@ fn print_id(id: u64, others: &[PathBuf]) -> Result<(), Failure> {
     })
 }
 
-/// Whether a file comes from another program, which may take its time.
+/// Returns whether another program produces the file, possibly slowly.
 fn is_stream(file: &Path) -> bool {
     let comes_from_elsewhere = |kind: std::fs::FileType| kind.is_fifo() || kind.is_char_device();
     is_standard_input(file) || file.metadata().is_ok_and(|data| comes_from_elsewhere(data.file_type()))
 }
 
-/// Reads the streams among `files`, by their places, before the device is opened to be written: until they end, others
-/// can use it.
+/// Reads the streams among `files`, by index, before the device is opened for writing, so that others can use it until
+/// the streams end.
 fn read_streams(target: &Target, files: &[PathBuf]) -> Result<BTreeMap<u64, Payload>, Failure> {
     let mut payloads = BTreeMap::new();
     let streams: Vec<_> = (0..).zip(files).filter(|(_, file)| is_stream(file)).collect();
@@ -104,7 +104,7 @@ fn read(blocks: &AnyBlocks, file: &Path) -> anyhow::Result<Payload> {
     read_into(blocks.payload(), file)
 }
 
-/// Fills a buffer, which has the length of the longest block, with a file.
+/// Reads a file into a buffer of the maximum block length.
 fn read_into(mut payload: Payload, file: &Path) -> anyhow::Result<Payload> {
     let name = file.display();
     let mut source: Box<dyn Read> = if is_standard_input(file) {
@@ -132,7 +132,7 @@ fn read_into(mut payload: Payload, file: &Path) -> anyhow::Result<Payload> {
     Ok(payload)
 }
 
-/// Writes a block's bytes out.
+/// Writes a block or a part of it to `output`, or else to standard output.
 pub fn get(
     target: &Target,
     id: u64,
@@ -143,7 +143,7 @@ pub fn get(
     let mut blocks = open(target, BlockAccess::Read)?;
     let whole = blocks.info(id).map_or(0, |info| info.length_bytes);
     let length = length.unwrap_or(whole.saturating_sub(offset));
-    // Asked for as a whole first: what is not there is told before a byte is written.
+    // Check the whole range before the first byte is written.
     blocks.check_range(id, offset, length).map_err(Failure::failed)?;
     let Some(path) = output else {
         return write_out(&mut blocks, id, offset, length, &mut io::stdout().lock());
@@ -152,7 +152,7 @@ pub fn get(
     let mut file = file.map_err(Failure::unusable)?;
     let result = write_out(&mut blocks, id, offset, length, &mut file);
     if result.is_err() {
-        // Half a block must not be taken for a whole one. Where it cannot be removed, the error was told anyway.
+        // A partial block must not be mistaken for a whole one. A failed removal changes nothing about the error.
         let _ = std::fs::remove_file(path);
     }
     result
@@ -174,7 +174,7 @@ fn write_out(
         let ticket = blocks.get(id, from, piece).map_err(Failure::failed)?;
         let data = match blocks.wait(ticket).map(|finished| finished.outcome) {
             Some(Outcome::Get(result)) => result.map_err(Failure::failed)?,
-            _ => unreachable!("a get that was taken has an outcome"),
+            _ => unreachable!("an accepted get has an outcome"),
         };
         match out.write_all(data.as_slice()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Status::Done),
@@ -229,8 +229,8 @@ pub fn list(target: &Target, format: Format) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-/// Deletes the blocks that are there, then with `damaged` the damaged units. Where some are not deleted, says which and
-/// why, and which are.
+/// Deletes the blocks that exist, then with `damaged` erases damaged units. If some blocks are not deleted, reports which
+/// and why, and which are deleted.
 pub fn remove(target: &Target, ids: &[u64], damaged: bool) -> Result<Status, Failure> {
     let mut seen = BTreeSet::new();
     if let Some(twice) = ids.iter().find(|id| !seen.insert(**id)) {
@@ -264,7 +264,7 @@ pub fn remove(target: &Target, ids: &[u64], damaged: bool) -> Result<Status, Fai
         let before = blocks.damaged().count();
         let discarded = blocks.discard_damaged();
         let kept = blocks.damaged().count();
-        // Where it ends early, too, some are gone.
+        // Some may be erased even if it ended early.
         notify(&format!("damaged units erased: {}", before - kept));
         discarded.map_err(Failure::failed)?;
         if kept > 0 {

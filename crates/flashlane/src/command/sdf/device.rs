@@ -1,4 +1,4 @@
-//! The device below the blocks: opened for reading only where nothing has to be written.
+//! Opens, formats and repairs the device of a block store, read-only unless the command writes.
 
 use crate::device::{self as devices, OpenedBytes, Opening};
 use crate::failure::{Failure, Status};
@@ -16,36 +16,34 @@ use flashlane_open::{
 use flashlane_result::Warning;
 use std::path::Path;
 
-/// Opens the blocks on a device. They are ours, so that writing among them asks for no consent; a device that holds
-/// something else is not opened. To be read they are opened without a superblock too.
+/// Opens the blocks on a device. Writing among existing blocks requires no consent; a device with other data is refused.
+/// Reading works without a superblock.
 pub fn open(target: &Target, access: BlockAccess) -> Result<AnyBlocks, Failure> {
     let without_superblock = access == BlockAccess::Read;
     open_with(target, access, BlockOptions { without_superblock, ..BlockOptions::default() })
 }
 
-/// Opens them with other options.
 pub fn open_with(target: &Target, access: BlockAccess, options: BlockOptions) -> Result<AnyBlocks, Failure> {
     OpenOptions::new().open_blocks_with(target, access, options).map_err(|error| not_opened(target, error))
 }
 
-/// What a repair may overwrite.
+/// Permissions of a repair.
 #[derive(Clone, Copy, Debug)]
 pub struct RepairOptions<'a> {
-    /// Other data over the lanes' records.
+    /// Overwrite other data in place of the lanes' records.
     pub overwrite: bool,
-    /// A device that looks used, by its path.
+    /// Path of a device that looks used, repeated.
     pub really: Option<&'a Path>,
 }
 
-/// Opens them once their lanes are repaired.
+/// Repairs the lanes of a device and opens its blocks.
 pub fn open_repaired(target: &Target, repair: RepairOptions<'_>) -> Result<AnyBlocks, Failure> {
     let options = OpenOptions::new();
     let options = repair.really.map_or(options.clone(), |path| options.really(path));
     options.open_blocks_repaired(target, repair.overwrite).map_err(|error| not_opened(target, error))
 }
 
-/// Why a device that looks used is not written to by commands that open blocks, and what to do. `--really` belongs to the
-/// repair alone.
+/// Returns the refusal to write to a device that looks used, with the way out. Only the repair accepts `--really`.
 fn used_device_refusal(target: &Target, error: &flashlane_host::OpenError) -> Option<Failure> {
     let flashlane_host::OpenError::Refused { path, findings, .. } = error else { return None };
     let is_used = |finding: &Finding| !matches!(finding, Finding::Signature(_));
@@ -101,8 +99,8 @@ fn no_blocks(target: &Target, error: BlockOpenError) -> Failure {
     }
 }
 
-/// The blocks on a device as they are, to be measured beside others that are put: the device keeps its lanes and its
-/// blocks. A device without blocks is formatted, and one without lanes is divided first, as its spec says.
+/// Opens the blocks on a device for a bench, keeping existing lanes and blocks. Formats a device without blocks, after
+/// dividing one without lanes as its spec says.
 pub fn open_or_format(
     target: &Target,
     safety: &SafetyOptions,
@@ -138,15 +136,14 @@ pub fn open_or_format(
     }
 }
 
-/// Whether a device was not opened since it has no lanes.
+/// Returns whether opening failed because the device has no lanes.
 fn is_not_divided(failure: &Failure) -> bool {
     use flashlane_layer::{LanesError, LayerError};
     matches!(failure.error(), Some(OpenError::Layer(LayerError::Lanes(LanesError::NotFormatted { .. }))))
 }
 
-/// Formats a device, unless it cannot hold blocks or `accept` has something against how they would lie: then nothing was
-/// changed. A device that is divided into lanes keeps its division unless `spec` gives a shape. With the blocks come the
-/// doubts about what will be measured on the device.
+/// Formats a device. If it cannot hold blocks or `accept` refuses their layout, nothing is changed. Existing lanes are kept
+/// unless the spec gives a shape. Also returns warnings about measurements on the device.
 pub fn format(
     target: &Target,
     safety: &SafetyOptions,
@@ -158,7 +155,7 @@ pub fn format(
     create(target, safety)?;
     let formatted = format_made(target, safety, seed, options, accept);
     if let (Err(Failure { status: Status::Unusable, .. }), Some(_)) = (&formatted, safety.create) {
-        // The file was made for this. Where it cannot be removed, the refusal says all that is to be said.
+        // The file was created for this. A failed removal changes nothing about the refusal.
         let _ = target.path().map(std::fs::remove_file);
     }
     formatted
@@ -178,13 +175,13 @@ fn format_made(
     Ok((blocks, warnings, division))
 }
 
-/// Makes a device hold blocks, whatever is on its lanes.
+/// Formats an open device for blocks, whatever its lanes hold.
 fn formatted(
     opened: OpenedBytes,
     seed: Option<Seed>,
     options: BlockOptions,
 ) -> Result<(AnyBlocks, Vec<Warning>), Failure> {
-    // Blocks of an earlier formatting must not be taken for this one's.
+    // Blocks of an earlier format must not be mistaken for blocks of this one.
     let seed = seed.map_or_else(flashlane_host::fresh_seed, Ok).map_err(Failure::failed)?;
     let blocks = Blocks::format(opened.device, formatting(seed), options).map_err(|error| match error {
         FormatError::Failed(_) => Failure::failed(error),

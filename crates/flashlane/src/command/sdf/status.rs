@@ -1,4 +1,4 @@
-//! How the device stands: after formatting, on request, and after reading everything.
+//! Results of `format`, `status` and `fsck`.
 
 use super::device::{RepairOptions, format as format_device, open, open_repaired, open_with};
 use super::verdict::{Checked, Unreadable, Verdict, counted, end_named};
@@ -15,10 +15,10 @@ use flashlane_result::sdf::{BlockDeviceRow, LaneRow, SDF_SCHEMA, SdfResult, Unit
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Gets in flight a lane while everything is read.
+/// Gets in flight per lane during `fsck`.
 const GETS_PER_LANE: usize = 2;
 
-/// Formats, and shows what was made.
+/// Formats a device and shows the new layout.
 pub fn format(target: &Target, output: &OutputOptions, safety: &SafetyOptions) -> Result<Status, Failure> {
     output::prepare_for_device(output, target)?;
     let (blocks, _, division) = format_device(target, safety, None, BlockOptions::default(), &|_, _| Ok(()))?;
@@ -32,7 +32,7 @@ pub fn format(target: &Target, output: &OutputOptions, safety: &SafetyOptions) -
     Ok(Status::Done)
 }
 
-/// Shows how it stands.
+/// Shows the status of a device.
 pub fn status(target: &Target, output: &OutputOptions) -> Result<Status, Failure> {
     output::prepare_for_device(output, target)?;
     let blocks = open(target, BlockAccess::Read)?;
@@ -47,7 +47,7 @@ fn add_verdict(result: &mut SdfResult, verdict: &Verdict) {
     result.sound = Some(verdict.is_sound);
 }
 
-/// Reads every block, after a repair where one is asked for.
+/// Reads every block, after a repair if requested.
 pub fn fsck(
     target: &Target,
     repair: Option<RepairOptions<'_>>,
@@ -108,7 +108,7 @@ pub fn fsck(
     }
     drop(meter);
     let mut result = status_result(&blocks);
-    // A unit whose block cannot be read is damaged too.
+    // Count units with unreadable blocks as damaged.
     for block in &unreadable {
         result.units_damaged += 1;
         result.lanes[block.unit.lane as usize].units_damaged += 1;
@@ -128,8 +128,8 @@ pub fn fsck(
     Ok(if verdict.is_sound { Status::Done } else { Status::Failed })
 }
 
-/// The bytes of a block that cannot be read, one read unit after the other; none where a second read gives them all, or
-/// where it is interrupted.
+/// Reads a block again, one read unit at a time, and returns the ranges that fail. Empty if all reads succeed or after
+/// Ctrl-C.
 fn damaged_ranges(blocks: &mut AnyBlocks, info: &BlockInfo) -> Result<Vec<Range<u64>>, Failure> {
     let mut damaged: Vec<Range<u64>> = Vec::new();
     let step = blocks.status().layout.granule_bytes;
@@ -149,7 +149,7 @@ fn damaged_ranges(blocks: &mut AnyBlocks, info: &BlockInfo) -> Result<Vec<Range<
     Ok(damaged)
 }
 
-/// What a device that keeps its own table of units counts as it is opened, and what that means.
+/// Counters of a device that keeps its own table of units, with the code and text of their warnings.
 const REPAIRS: [(&str, &str, &str); 5] = [
     (
         "table_sectors_lost",
@@ -179,14 +179,14 @@ const REPAIRS: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// A unit, and the bytes of its lane that it takes.
+/// Returns a unit with its byte range in the lane.
 pub fn unit_row(blocks: &AnyBlocks, address: UnitAddress) -> UnitRow {
     let bytes = blocks.unit_bytes(address);
     let length_bytes = bytes.end - bytes.start;
     UnitRow { lane: address.lane, unit: address.unit, offset_bytes: bytes.start, length_bytes }
 }
 
-/// What can be told without reading blocks.
+/// Returns the status of the device without reading blocks.
 pub fn status_result(blocks: &AnyBlocks) -> SdfResult {
     let status = blocks.status();
     let layout = status.layout;
@@ -225,7 +225,7 @@ pub fn status_result(blocks: &AnyBlocks) -> SdfResult {
     }
 }
 
-/// What is damaged, as far as that is known without reading blocks.
+/// Returns warnings about damage that is known without reading blocks.
 fn warnings(blocks: &AnyBlocks) -> Vec<Warning> {
     let status = blocks.status();
     let mut warnings = Vec::new();

@@ -1,17 +1,17 @@
-//! The first line of `ls`, `status` and `fsck`: whether the device is sound, and what to do where it is not.
+//! The first line of `ls`, `status` and `fsck`: whether the device is sound, and otherwise what to do.
 
 use flashlane_block::{BlockInfo, DamagedEnd, LaneStatus, UnitAddress};
 use flashlane_device::Device;
 use flashlane_open::{AnyBlocks, Target};
 use std::ops::Range;
 
-/// What was found, in a sentence.
+/// The findings as text.
 pub struct Verdict {
     pub is_sound: bool,
     pub text: String,
 }
 
-/// What reading every block found.
+/// Result of reading every block.
 pub struct Checked {
     pub blocks: u64,
     pub unreadable: Vec<Unreadable>,
@@ -21,14 +21,14 @@ pub struct Checked {
 /// A block that cannot be read as a whole.
 pub struct Unreadable {
     pub info: BlockInfo,
-    /// Its bytes that cannot be read, where that is known.
+    /// Byte ranges of the block that cannot be read, if known.
     pub damaged: Vec<Range<u64>>,
-    /// Whether they are not those that were written; otherwise the device does not read them.
+    /// Whether the data fails its checksum; otherwise the device fails to read it.
     pub is_damaged: bool,
 }
 
 impl Unreadable {
-    /// Where it is damaged, and from where it can be read again.
+    /// Describes the damaged range, and where readable data begins again.
     pub fn places(&self) -> Option<String> {
         let (first, last) = (self.damaged.first()?, self.damaged.last()?);
         let places = match self.damaged.len() {
@@ -51,7 +51,7 @@ impl Unreadable {
     }
 }
 
-/// Blocks and units that are named; of more the number says enough.
+/// Limit of blocks and units listed by name.
 const NAMED_MAX: usize = 8;
 
 fn listed(items: impl Iterator<Item = String>) -> String {
@@ -62,7 +62,7 @@ fn listed(items: impl Iterator<Item = String>) -> String {
     items.join("; ")
 }
 
-/// A unit by its lane, its number and the bytes of the lane that it takes.
+/// Names a unit by lane, number and byte range.
 fn unit_named(blocks: &AnyBlocks, address: UnitAddress) -> String {
     let bytes = blocks.unit_bytes(address);
     format!(
@@ -74,20 +74,20 @@ fn unit_named(blocks: &AnyBlocks, address: UnitAddress) -> String {
     )
 }
 
-/// A unit of which one end is damaged, and what it holds.
+/// Names a damaged header or footer and the contents of its unit.
 pub fn end_named(blocks: &AnyBlocks, end: &DamagedEnd) -> String {
     let what = end.id.map_or_else(|| "the superblock".to_owned(), |id| format!("block {id}"));
     let which = if end.is_header { "header" } else { "footer" };
     format!("the {which} of {what}: {}", unit_named(blocks, end.address))
 }
 
-/// A count of them, in words.
+/// Formats a count with the singular or plural.
 pub fn counted(count: u64, one: &str, several: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
 impl Verdict {
-    /// The verdict on a device as it was opened, and on its blocks where they were read.
+    /// Judges an open device, and its blocks if they were read.
     pub fn new(target: &Target, blocks: &AnyBlocks, checked: Option<&Checked>) -> Self {
         let status = blocks.status();
         let counter = |name| blocks.device().counters().get(name).unwrap_or(0);
@@ -127,7 +127,7 @@ impl Verdict {
                     "'flashlane sdf rm \"{target}\" --damaged' discards the contents and erases {}",
                     if damaged == 1 { "it" } else { "them" }
                 ),
-                // They may be sound.
+                // Unreadable units may be sound.
                 unreadable => format!(
                     "{unreadable} of them could not be read: try again once the device reads {}",
                     if unreadable == 1 { "it" } else { "them" }

@@ -1,4 +1,5 @@
-//! Where a trace is written, and as what: looked at before anything is read or recorded, for a slip must not cost that.
+//! Output file and format of a trace, checked before anything is read or recorded: a typing error must not cost a
+//! recording.
 
 use crate::failure::{Failure, notify};
 use crate::output;
@@ -10,8 +11,8 @@ use flashlane_trace::{
 use std::fmt::Write;
 use std::path::Path;
 
-/// The format to write `out` in: the one that is named, else that of its ending; of the written ones and `raw`, which
-/// is also that of endings without meaning.
+/// Returns the format to write: `to`, or else the one of the ending of `out`. `raw` is allowed too, and is the format of
+/// an unknown ending.
 pub(super) fn format(
     out: &Path,
     to: Option<&str>,
@@ -42,7 +43,7 @@ pub(super) fn format(
     }
 }
 
-/// Begins the file or standard output.
+/// Creates the output file, or opens standard output.
 pub(super) fn create(out: &Path, force: bool) -> Result<Output, Failure> {
     Output::create(out, force).map_err(|error| match error {
         WriteError::Exists { .. } => Failure::unusable(anyhow!("{error}: --force overwrites it")),
@@ -50,8 +51,8 @@ pub(super) fn create(out: &Path, force: bool) -> Result<Output, Failure> {
     })
 }
 
-/// Writes all that the trace has and puts the file in its place, unless there would be nothing in it. `what` is said
-/// to be done meanwhile.
+/// Writes all requests of the trace and commits the file, unless it would be empty. `what` is the activity that the meter
+/// shows.
 pub(super) fn write(
     trace: &mut Trace,
     what: String,
@@ -70,7 +71,7 @@ pub(super) fn write(
     Ok(written)
 }
 
-/// What was written; nothing where whoever was to read it has seen enough (`| head`), which is no error.
+/// Maps a closed pipe (`| head`) to `None`, which is not an error.
 pub(super) fn ignore_closed_pipe<T>(written: Result<T, WriteError>) -> Result<Option<T>, Failure> {
     match written {
         Err(error) if error.is_closed_pipe() => Ok(None),
@@ -78,7 +79,7 @@ pub(super) fn ignore_closed_pipe<T>(written: Result<T, WriteError>) -> Result<Op
     }
 }
 
-/// What was lost on the way, each behind `separator`.
+/// Lists the information lost in the conversion, each item after `separator`.
 pub(super) fn losses(written: &Written, separator: &str) -> String {
     written.losses.iter().fold(String::new(), |mut text, (loss, requests)| {
         let _ = write!(text, "{separator}{requests} {loss}");
@@ -86,7 +87,7 @@ pub(super) fn losses(written: &Written, separator: &str) -> String {
     })
 }
 
-/// Why there is no file: of all requests none could be written.
+/// Returns the error if no request could be written.
 pub(super) fn nothing_written(source: &str, format: &Format, written: &Written, out: &Path) -> Failure {
     Failure::failed(anyhow!(
         "no request of {source} can be written as {}{}; '{}' is not written",
@@ -96,7 +97,7 @@ pub(super) fn nothing_written(source: &str, format: &Format, written: &Written, 
     ))
 }
 
-/// Says what was written to `out`: on standard error where the trace itself is on standard output.
+/// Reports the written trace, on standard error if the trace itself is on standard output.
 pub(super) fn print_summary(out: &Path, text: &str) -> Result<(), Failure> {
     let text = format!("{}: {text}", output_name(out));
     if is_standard_output(out) {
@@ -112,7 +113,7 @@ mod tests {
     use std::io;
 
     #[test]
-    fn the_ending_says_the_format_and_where_it_says_nothing_a_recording_is_written_as_it_is() {
+    fn format_follows_the_ending_and_defaults_to_raw() {
         let raw = Format::named("blktrace").unwrap();
         let named = |out: &str, to, raw| match format(Path::new(out), to, raw) {
             Ok(format) => format.name.to_owned(),
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_has_seen_enough_is_no_error_and_any_other_end_is() {
+    fn only_a_closed_pipe_is_not_an_error() {
         let failed = |kind: io::ErrorKind| {
             ignore_closed_pipe::<()>(Err(WriteError::File { name: "-".into(), source: kind.into() }))
         };

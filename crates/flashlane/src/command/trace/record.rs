@@ -1,4 +1,4 @@
-//! `flashlane trace record`: what a block device is asked, while a program runs or for a time.
+//! `flashlane trace record`: records the requests to a block device, while a program runs or for a time.
 
 use super::out;
 use crate::failure::{Failure, Status, notify};
@@ -45,7 +45,7 @@ Requires root and the kernel's block tracer (tracefs, CONFIG_BLK_DEV_IO_TRACE). 
 written to the device. Reads served by the page cache never reach the device, and cached
 writes reach it later: docs/traces.md.";
 
-/// The format of what the kernel gives.
+/// The kernel's format.
 const RAW: &str = "blktrace";
 
 pub fn call(arguments: &Arguments) -> Result<Status, Failure> {
@@ -103,12 +103,12 @@ fn record_failure(error: RecordError) -> Failure {
     }
 }
 
-/// Where the processors' streams are kept until they are joined: beside the file.
+/// Directory of the per-CPU streams until they are merged: that of the output file.
 fn folder(out: &Path) -> &Path {
     out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Why the recording is not what was asked for, if it is not.
+/// Returns why the recording ended early or its program failed, if so.
 fn early_end(ended: Ended, until: &Until) -> Option<String> {
     match (ended, until) {
         (Ended::Interrupted, Until::Elapsed(_) | Until::Exited(_)) => Some("interrupted".into()),
@@ -121,13 +121,13 @@ fn no_requests(device: &Path) -> Failure {
     Failure::failed(RecordError::Nothing { path: device.into() })
 }
 
-/// Writes what was recorded as it is: how many requests; nothing if nobody reads it any more.
+/// Writes the recording unchanged. Returns the number of requests; `None` if the output pipe is closed.
 fn copy(events: Events, device: &Path, mut file: Output, out: &Path) -> Result<Option<u64>, Failure> {
     let failed = |source| WriteError::File { name: output_name(out), source };
     let mut events = CaptureReader { input: events, error: None };
     let copied = io::copy(&mut events, &mut file).map_err(failed);
     let CaptureReader { input: events, error } = events;
-    // Completions of what was under way before are no request.
+    // Completions of requests issued before the recording do not count.
     let written = copied.and_then(|_| if events.requests() > 0 { file.close() } else { Ok(()) });
     if out::ignore_closed_pipe(written)?.is_none() {
         return Ok(None);
@@ -147,7 +147,7 @@ fn copy(events: Events, device: &Path, mut file: Output, out: &Path) -> Result<O
     Ok(Some(events.requests()))
 }
 
-/// Ends where reading fails, and keeps why: what fails beside it is writing.
+/// Ends the input at a read error and keeps the error, so that any other error is one of writing.
 struct CaptureReader<R> {
     input: R,
     error: Option<io::Error>,
@@ -165,7 +165,7 @@ impl<R: Read> Read for CaptureReader<R> {
     }
 }
 
-/// Writes it in another format: how many requests; nothing if nobody reads it any more.
+/// Writes the recording in another format. Returns the number of requests; `None` if the output pipe is closed.
 fn convert(
     events: Events,
     device: &Path,
@@ -210,7 +210,7 @@ mod tests {
     use std::process::ExitStatus;
 
     #[test]
-    fn what_is_not_as_it_was_asked_for_is_told_with_why() {
+    fn early_end_names_interrupts_and_failed_programs() {
         let program = Until::Exited(vec!["true".into()]);
         let exited = |raw| Ended::Exited(ExitStatus::from_raw(raw));
         assert_eq!(early_end(exited(0), &program), None);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_streams_are_kept_beside_the_file() {
+    fn streams_are_in_the_directory_of_the_file() {
         let dir = tempfile::tempdir().unwrap();
         for (out, beside) in [
             ("-", "."),
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_no_error_of_writing() {
+    fn read_error_is_kept_apart_from_write_errors() {
         let failing = io::Cursor::new(b"some").chain(Failing);
         let mut events = CaptureReader { input: failing, error: None };
         let mut written = Vec::new();

@@ -1,4 +1,4 @@
-//! `flashlane uflip export` and `import`: results given to others, and taken from them.
+//! `flashlane uflip export` and `import`: exchange of results with others.
 
 use crate::command::report;
 use crate::failure::{Failure, Status};
@@ -47,7 +47,7 @@ pub(super) fn import(arguments: &ImportArguments) -> Result<Status, Failure> {
     for file in files {
         uflip::import(text(file)?.as_bytes()).map_err(|error| refused("imported", file, &error))?;
     }
-    // From here on they are results like any other.
+    // Imported results are shown like any other.
     report::call(&report::Arguments { results: files.clone(), output: output.clone() })
 }
 

@@ -1,4 +1,4 @@
-//! `flashlane uflip DEVICE --plan`: what would be done, and what it would cost.
+//! `flashlane uflip DEVICE --plan`: prints the runs of a benchmark and their cost, without running it.
 
 use super::Arguments;
 use crate::device::{self as devices, Opening};
@@ -11,9 +11,9 @@ use flashlane_result::uflip_plan::{PlannedBenchmark, PlannedDevice, UFLIP_PLAN_S
 use flashlane_uflip::{Lengths, Options, Plan};
 use flashlane_workload::{Generator, Job, Mix, Pattern};
 
-/// Random reads that tell how fast the device is.
+/// Random reads that measure the speed of the device.
 const READS: usize = 64;
-/// Their size: uFLIP's.
+/// Size of these reads, as in uFLIP.
 const READ_BYTES: u64 = 32 << 10;
 
 pub(super) fn call(arguments: &Arguments, target: &Target) -> Result<Status, Failure> {
@@ -25,7 +25,7 @@ pub(super) fn call(arguments: &Arguments, target: &Target) -> Result<Status, Fai
     let took = closed_loop(&mut *opened.device, reads, 1, |_, _| {}).map_err(Failure::failed)?;
 
     let unit_bytes = profile.read_unit_bytes.max(profile.write_unit_bytes);
-    // A plan says what --destroy-data would do.
+    // Plan for a run with --destroy-data.
     let options = Options {
         effort: arguments.effort(),
         benchmarks: arguments.benchmarks(),

@@ -19,7 +19,7 @@ pub(super) fn call(arguments: &Arguments, spec: &Spec) -> Result<Status, Failure
 struct Experiment<'a>(&'a Arguments);
 
 impl sweep::Experiment for Experiment<'_> {
-    /// The seed: all else is the same at each point.
+    /// Only the seed differs between points.
     type Plan = Seed;
 
     fn command(&self) -> &'static str {
@@ -30,7 +30,7 @@ impl sweep::Experiment for Experiment<'_> {
         "uflip"
     }
 
-    /// None: what uFLIP asks is fixed.
+    /// None: the workload of uFLIP is fixed.
     fn keys(&self) -> Vec<&'static str> {
         Vec::new()
     }
@@ -65,7 +65,7 @@ impl sweep::Experiment for Experiment<'_> {
         true
     }
 
-    /// The benchmark repeats its experiments itself.
+    /// The benchmark repeats its own experiments.
     fn repetitions(&self) -> usize {
         1
     }
