@@ -54,9 +54,9 @@ pub enum LanesError {
     },
     /// There is a table of units, but no superblock.
     #[error(
-        "'{device}' was divided into lanes, or was being divided: its table of units is there, and no superblock is, \
-         neither at its beginning nor at its end or any earlier end. It may still hold blocks. Where the device was \
-         shortened, make it as long as it was; 'format=yes' divides it anew, and all that is on it is lost"
+        "'{device}' has a table of units but no superblock, neither at its beginning nor at its end or any earlier end. It \
+         may still hold blocks. If the device was shortened, make it as long as it was; 'format=yes' divides it again, and \
+         all data on it is lost"
     )]
     NoSuperblock {
         /// The device below.
@@ -64,10 +64,10 @@ pub enum LanesError {
     },
     /// Both superblocks are lost, but there are blocks.
     #[error(
-        "'{device}' holds blocks of Flashlane, and no superblock of their lanes is left, neither at its beginning nor at its \
-         end. Do not format it: in the shape that the lanes had they can be read, as 'lanes({device}{})'{}",
+        "'{device}' holds blocks of Flashlane, but no superblock of their lanes is left at its beginning or its end. Do not \
+         format it: the blocks can be read with the shape of the lanes, as 'lanes({device}{})'{}",
         shape.as_deref().unwrap_or(",channels=…,unit=…,read-unit=…"),
-        if shape.is_some() { "" } else { " with the values that were given when it was divided" }
+        if shape.is_some() { "" } else { " with the values given when it was divided" }
     )]
     OnlyBlocks {
         /// The device below.
@@ -77,9 +77,9 @@ pub enum LanesError {
     },
     /// Both superblocks are lost, the lanes are found in the given shape, and the device is opened for writing.
     #[error(
-        "'{device}' is not written to: no superblock of its lanes is left, and they are read in the shape that was given, as \
-         the headers of the blocks say it. 'repair=overwrite' ('flashlane sdf fsck DEVICE --repair --destroy-data') writes \
-         the lanes' records anew, and what has taken their place is lost"
+        "'{device}' is not written to: no superblock of its lanes is left, and they are read in the given shape, which the \
+         headers of the blocks confirm. 'repair=overwrite' ('flashlane sdf fsck DEVICE --repair --destroy-data') rewrites the \
+         lanes' records, and any data that has replaced them is lost"
     )]
     Recovered {
         /// The device below.
@@ -87,9 +87,9 @@ pub enum LanesError {
     },
     /// Foreign data has replaced records of the lanes, and the device is opened for writing.
     #[error(
-        "'{device}' is not written to: it has lanes, and {} of their records {} been overwritten with other data, the first at \
-         byte {at}, where it finds {found}. The lanes can be read, opened read-only. 'repair=overwrite' ('flashlane sdf fsck DEVICE --repair \
-         --destroy-data') writes the records anew, and the other data there is lost",
+        "'{device}' is not written to: it has lanes, but {} of their records {} been overwritten with other data, the first at \
+         byte {at}, which holds {found}. The lanes can be opened read-only. 'repair=overwrite' ('flashlane sdf fsck DEVICE \
+         --repair --destroy-data') rewrites the records, and the other data there is lost",
         records, if *records == 1 { "has" } else { "have" }
     )]
     Foreign {
@@ -104,12 +104,12 @@ pub enum LanesError {
     },
     /// No sector of the table is left to confirm the superblock, and the device is opened for writing.
     #[error(
-        "'{device}' is not written to: it has a superblock of lanes, and nothing is left of their table of units to confirm \
-         it. The lanes can be read, opened read-only. {}",
+        "'{device}' is not written to: it has a superblock of lanes, but no sector of their table of units is left to confirm \
+         it. The lanes can be opened read-only. {}",
         match unreadable {
-            0 => "'repair=overwrite' ('flashlane sdf fsck DEVICE --repair --destroy-data') writes the table anew, and what may \
-                  have taken its place is lost".to_owned(),
-            _ => format!("Of the table {unreadable} sectors could not be read: try again once the device reads them"),
+            0 => "'repair=overwrite' ('flashlane sdf fsck DEVICE --repair --destroy-data') rewrites the table, and any data \
+                  that has replaced it is lost".to_owned(),
+            _ => format!("{unreadable} sectors of the table could not be read: try again once the device reads them"),
         }
     )]
     NoTable {
@@ -120,7 +120,7 @@ pub enum LanesError {
     },
     /// The device cannot read one superblock, and the other is unusable.
     #[error(
-        "whether '{device}' has lanes is not known: the superblock at its beginning {first}, the one at its end {last}. Try \
+        "cannot tell whether '{device}' has lanes: the superblock at its beginning {first}, the one at its end {last}. Try \
          again once the device reads them"
     )]
     Unreadable {
@@ -138,9 +138,7 @@ pub enum LanesError {
         device: String,
     },
     /// The records were rewritten, but are damaged again.
-    #[error(
-        "the lanes of '{device}' are not repaired: their records were written anew and are damaged all the same"
-    )]
+    #[error("the lanes of '{device}' are not repaired: their records were rewritten, but are damaged again")]
     NotRepaired {
         /// The device below.
         device: String,
@@ -148,7 +146,7 @@ pub enum LanesError {
     /// Both superblocks are unusable.
     #[error(
         "the lanes of '{device}' cannot be opened: the superblock at its beginning {first}, the one at its end {last}. \
-         'format=yes' divides the device anew, and all that is on it is lost"
+         'format=yes' divides the device again, and all data on it is lost"
     )]
     Damaged {
         /// The device below.
@@ -170,8 +168,8 @@ pub enum LanesError {
     },
     /// The lanes have another shape than requested.
     #[error(
-        "'{device}' has lanes with {key}={found}, not {requested}; leave the setting out to use them as they are, or add \
-         'format=yes' to divide the device anew: all that is on it is lost"
+        "'{device}' has lanes with {key}={found}, not {requested}; leave the setting out to use these lanes, or add \
+         'format=yes' to divide the device again: all data on it is lost"
     )]
     OtherShape {
         /// The device below.
@@ -186,8 +184,8 @@ pub enum LanesError {
     /// The device is shorter than when it was formatted.
     #[error(
         "'{device}' had {} when it was divided into lanes, and has {} now. Make it as long as it was (a file: \
-         'truncate -s {recorded_bytes}'): all but what was cut off is then found again. 'format=yes' divides what is left \
-         anew, and all that is on it is lost",
+         'truncate -s {recorded_bytes}'): all data but the part cut off is then found again. 'format=yes' divides the rest \
+         again, and all data on it is lost",
         exact_bytes(*recorded_bytes), exact_bytes(*found_bytes)
     )]
     Shorter {

@@ -4,13 +4,13 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
     /// It does not begin with the magic.
-    #[error("is none of ours")]
+    #[error("is not ours")]
     Foreign,
     /// Its checksum is wrong.
     #[error("is damaged")]
     Damaged,
     /// Its checksum is right, but its fields are not possible.
-    #[error("makes no sense")]
+    #[error("has invalid fields")]
     Nonsense,
     /// The device cannot read it.
     #[error("cannot be read")]
