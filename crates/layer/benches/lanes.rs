@@ -20,7 +20,7 @@ use fio::{fio, median};
 use flashlane_base::units::{parse_bytes, parse_count};
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{Buffer, DataDevice, Lane, Request};
-use flashlane_host::{FileDevice, OpenOptions, create};
+use flashlane_host::{FileDevice, OpenOptions, OwnData, create};
 use flashlane_layer::lanes::{Lanes, Shape};
 use std::path::Path;
 
@@ -79,7 +79,8 @@ fn main() {
 fn open(path: &Path) -> FileDevice {
     // Data left by fio has no signature; without direct I/O the file system is unsuitable for the measurement but
     // works.
-    OpenOptions { allow_page_cache: true, ..OpenOptions::destroy(path) }
+    // Lanes of an earlier round may be overwritten.
+    OpenOptions { allow_page_cache: true, own_data: OwnData::Safe, ..OpenOptions::destroy(path) }
         .open()
         .unwrap_or_else(|e| panic!("{e}"))
 }

@@ -3,7 +3,7 @@
 use flashlane_base::{Instant, Seed};
 use flashlane_device::{Buffer, DataDevice, Device, Lane, Request, RequestId, UnitState};
 use flashlane_device_testing::conformance;
-use flashlane_host::{EngineChoice, FileDevice, OpenError, OpenOptions};
+use flashlane_host::{EngineChoice, FileDevice, OpenError, OpenOptions, OwnData};
 use flashlane_layer::lanes::{Damage, Lanes, LanesError, Shape};
 use std::path::{Path, PathBuf};
 
@@ -17,9 +17,14 @@ fn scratch(length_bytes: u64) -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
+/// Options that allow the lanes on the file, which the tests keep or may overwrite.
+fn options(path: &Path, engine: EngineChoice) -> OpenOptions {
+    let own_data = OwnData::Safe;
+    OpenOptions { engine, allow_page_cache: true, own_data, ..OpenOptions::destroy(path) }
+}
+
 fn file(path: &Path, engine: EngineChoice) -> FileDevice {
-    let options = OpenOptions { engine, allow_page_cache: true, ..OpenOptions::destroy(path) };
-    options.open().unwrap_or_else(|error| panic!("{error}"))
+    options(path, engine).open().unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
@@ -59,7 +64,7 @@ fn acknowledged_changes_survive_reopening_a_file() {
             wait(&mut lanes);
             assert!(lanes.take_buffer(RequestId(3)).expect("its bytes").as_slice() == &bytes[4096..12288]);
         }
-        let locked = OpenOptions { engine, ..OpenOptions::destroy(&path) }.open();
+        let locked = options(&path, engine).open();
         assert!(matches!(locked, Err(OpenError::Locked { .. })), "the file is locked");
     }
 }
