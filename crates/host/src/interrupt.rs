@@ -30,8 +30,9 @@ static NOTICED: AtomicBool = AtomicBool::new(false);
 static UNINTERRUPTIBLE: AtomicUsize = AtomicUsize::new(0);
 
 /// Catches the first SIGINT, SIGTERM or SIGHUP (the terminal or the connection is closed): it makes [`interrupted`]
-/// return true, and ends the program where no loop calls that. The next signal has its default action and kills. A
-/// SIGHUP that is already ignored, as under `nohup`, stays ignored. A second call has no effect.
+/// return true, and ends the program where no loop calls that. The next SIGINT or SIGTERM has its default action and
+/// kills; the next SIGHUP does not, since a terminal that closes may send two, its own and the shell's. A SIGHUP that is
+/// already ignored, as under `nohup`, stays ignored. A second call has no effect.
 ///
 /// # Errors
 /// The operating system's error where a handler cannot be installed.
@@ -46,7 +47,7 @@ pub fn catch_interrupts() -> io::Result<()> {
         let requested = Arc::clone(&requested);
         // One handler for both steps: between two handlers a signal would be lost.
         let stop = move || {
-            if requested.swap(true, Ordering::Relaxed) {
+            if requested.swap(true, Ordering::Relaxed) && signal != SIGHUP {
                 // Fails only for signals other than these.
                 _ = low_level::emulate_default_handler(signal);
             }
