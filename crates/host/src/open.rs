@@ -19,6 +19,7 @@ use flashlane_device::Profile;
 use rustix::fs::{FlockOperation, OFlags};
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,8 +39,9 @@ pub enum OwnData {
     /// Unknown: our own mark is a signature like any other.
     #[default]
     Unknown,
-    /// There are none, or the caller preserves them: our own mark does not count.
-    Safe,
+    /// The caller preserves them. They lie in these byte ranges, where a signature is stored data: neither it nor our own
+    /// mark counts. Empty where there are none.
+    Preserved(Vec<Range<u64>>),
     /// The description of the blocks, which counts as a signature: `Flashlane lanes with 35 blocks`.
     Found(String),
 }
@@ -173,12 +175,18 @@ impl OpenOptions {
     fn with_own(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
         let is_own =
             |finding: &Finding| matches!(finding, Finding::Signature(signature) if signature.is_own());
-        let mark = findings.iter().position(is_own);
-        match (&self.own_data, mark) {
-            (OwnData::Unknown, _) | (OwnData::Safe, None) => {}
-            (OwnData::Safe, Some(mark)) => drop(findings.remove(mark)),
-            (OwnData::Found(what), mark) => {
-                let mut signature = match mark.map(|mark| findings.remove(mark)) {
+        match &self.own_data {
+            OwnData::Unknown => {}
+            OwnData::Preserved(ranges) => findings.retain(|finding| match finding {
+                Finding::Signature(signature) => {
+                    let is_stored = ranges.iter().any(|range| range.contains(&signature.offset_bytes));
+                    !signature.is_own() && !is_stored
+                }
+                _ => true,
+            }),
+            OwnData::Found(what) => {
+                let mark = findings.iter().position(is_own).map(|mark| findings.remove(mark));
+                let mut signature = match mark {
                     Some(Finding::Signature(signature)) => signature,
                     _ => Signature { what: String::new(), offset_bytes: 0, uuid: None, label: None },
                 };

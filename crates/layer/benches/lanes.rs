@@ -80,9 +80,13 @@ fn open(path: &Path) -> FileDevice {
     // Data left by fio has no signature; without direct I/O the file system is unsuitable for the measurement but
     // works.
     // Lanes of an earlier round may be overwritten.
-    OpenOptions { allow_page_cache: true, own_data: OwnData::Safe, ..OpenOptions::destroy(path) }
-        .open()
-        .unwrap_or_else(|e| panic!("{e}"))
+    OpenOptions {
+        allow_page_cache: true,
+        own_data: OwnData::Preserved(Vec::new()),
+        ..OpenOptions::destroy(path)
+    }
+    .open()
+    .unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Writes the whole device once, the lanes in turn, reusing a set of buffers. Returns bytes per second.

@@ -55,6 +55,7 @@ use open::Opened;
 use pending::{Pending, Step};
 use recover::RecoverOptions;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use table::Table;
 
 /// Lanes over a device that stores data.
@@ -249,6 +250,11 @@ impl<D: DataDevice> Lanes<D> {
     /// lane.
     pub fn overhead_bytes(&self) -> u64 {
         self.layout.overhead_bytes()
+    }
+
+    /// Returns the byte range of a unit on the device below.
+    pub fn unit_range(&self, lane: Lane, unit: u64) -> Range<u64> {
+        self.layout.unit_range(lane, unit)
     }
 
     /// Counts the units that the table has as erased or torn, but that begin with foreign data.

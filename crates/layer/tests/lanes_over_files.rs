@@ -19,7 +19,7 @@ fn scratch(length_bytes: u64) -> (tempfile::TempDir, PathBuf) {
 
 /// Options that allow the lanes on the file, which the tests keep or may overwrite.
 fn options(path: &Path, engine: EngineChoice) -> OpenOptions {
-    let own_data = OwnData::Safe;
+    let own_data = OwnData::Preserved(Vec::new());
     OpenOptions { engine, allow_page_cache: true, own_data, ..OpenOptions::destroy(path) }
 }
 

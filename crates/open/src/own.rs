@@ -1,10 +1,11 @@
 //! Counts Flashlane's blocks on a device that would be overwritten, by opening them read-only.
 
 use crate::target::Real;
-use flashlane_block::{BlockOptions, Blocks, LaneStatus, OpenError as BlockOpenError};
-use flashlane_device::DataDevice;
+use flashlane_block::{BlockInfo, BlockOptions, Blocks, LaneStatus, OpenError as BlockOpenError};
+use flashlane_device::{DataDevice, Lane};
 use flashlane_host::{OpenOptions, OwnData, ZonedOptions};
 use flashlane_layer::Lanes;
+use std::ops::Range;
 
 /// Finds the blocks that a real device holds, without writing. Where that fails, the signatures known to
 /// `flashlane_host` still count.
@@ -32,12 +33,28 @@ pub(crate) fn own_data(device: &Real) -> OwnData {
     }
 }
 
+/// Returns the byte ranges of the blocks on the lanes over a real device, found without writing; none where they cannot
+/// be opened.
+pub(crate) fn block_ranges(device: &Real) -> Vec<Range<u64>> {
+    let host = OpenOptions { allow_page_cache: true, ..OpenOptions::read_only(device.path()) };
+    let lanes = host.open().ok().and_then(|file| Lanes::open_checked(file).ok());
+    let blocks = lanes.and_then(|lanes| Blocks::open(lanes, BlockOptions::default()).ok());
+    let Some(blocks) = blocks else { return Vec::new() };
+    let range = |block: BlockInfo| {
+        let address = block.address;
+        blocks.device().unit_range(Lane(address.lane), address.unit.into())
+    };
+    blocks.list().map(range).collect()
+}
+
 /// Describes the blocks on `device`, and damaged units that may have held some.
 fn blocks_on<D: DataDevice>(device: D, what: &str) -> OwnData {
     let options = BlockOptions { without_superblock: true, ..BlockOptions::default() };
     let blocks = match Blocks::open(device, options) {
         Ok(blocks) => blocks,
-        Err(BlockOpenError::NotFormatted { .. } | BlockOpenError::Unsuitable(_)) => return OwnData::Safe,
+        Err(BlockOpenError::NotFormatted { .. } | BlockOpenError::Unsuitable(_)) => {
+            return OwnData::Preserved(Vec::new());
+        }
         Err(_) => return OwnData::Found(format!("{what} with Flashlane blocks that cannot be opened")),
     };
     let status = blocks.status();
@@ -53,7 +70,7 @@ fn blocks_on<D: DataDevice>(device: D, what: &str) -> OwnData {
     ];
     let held: Vec<String> = held.into_iter().flatten().collect();
     match held.is_empty() {
-        true => OwnData::Safe,
+        true => OwnData::Preserved(Vec::new()),
         false => OwnData::Found(format!("{what} with {}", held.join(" and "))),
     }
 }

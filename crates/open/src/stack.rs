@@ -2,7 +2,7 @@
 
 use crate::error::OpenError;
 use crate::options::OpenOptions;
-use crate::own::own_data;
+use crate::own::{block_ranges, own_data};
 use crate::target::{Kind, Real, Simulated, Target};
 use flashlane_device::spec::Spec;
 use flashlane_device::{Lane, OneLane, Profile};
@@ -82,7 +82,7 @@ fn simulated(drive: &Simulated, options: &OpenOptions) -> Result<Built, OpenErro
 fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
     let path = device.path();
     let own_data = match options {
-        OpenOptions { keeps_blocks: true, .. } => OwnData::Safe,
+        OpenOptions { keeps_blocks: true, .. } => OwnData::Preserved(Vec::new()),
         OpenOptions { destroy_data: true, really: None, .. } => own_data(device),
         _ => OwnData::Unknown,
     };
@@ -97,7 +97,15 @@ fn real(device: &Real, options: &OpenOptions) -> Result<Built, OpenError> {
     let refused = |error| OpenError::Real { path: path.into(), error };
     let (stack, warnings) = match device.zoned {
         None => {
-            let device = host.open().map_err(refused)?;
+            // Only a refusal is worth looking for blocks that a signature may be part of.
+            let again = |error| match error {
+                flashlane_host::OpenError::Refused { .. } if options.keeps_blocks => {
+                    let own_data = OwnData::Preserved(block_ranges(device));
+                    flashlane_host::OpenOptions { own_data, ..host.clone() }.open()
+                }
+                error => Err(error),
+            };
+            let device = host.open().or_else(again).map_err(refused)?;
             let warnings = device.warnings().to_vec();
             (Stack::Data(Box::new(device)), warnings)
         }

@@ -146,3 +146,41 @@ fn refusal_of_a_device_in_use_omits_really() {
     }
     assert_eq!(flashlane(&["sdf", "ls", &store.lanes]).status, 0);
 }
+
+/// Signatures stand at fixed places of a device, where a unit may hold anything.
+#[test]
+fn stored_blocks_with_signatures_do_not_lock_their_store() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, payload) = (dir.path().join("store"), dir.path().join("payload"));
+    let lanes = format!("lanes({})", path.display());
+    let shape = lanes.replace(')', ",channels=4,unit=16KiB,read-unit=4KiB)");
+    done(&["sdf", "format", &shape, "--create", "2MiB", "--allow-page-cache"]);
+    // Wherever a block begins, one of its pages has the mark of ISO 9660 where that is looked for.
+    let mut bytes = vec![7; 8_000];
+    (0..2).for_each(|page| bytes[page * 4096 + 1..][..5].copy_from_slice(b"CD001"));
+    fs::write(&payload, &bytes).unwrap();
+    for id in 0..8 {
+        done(&["sdf", "put", &lanes, text(&payload)]);
+        let plain =
+            ["run", text(&path), "sequential-write,requests=1", "--destroy-data", "--allow-page-cache"];
+        refused(2, &plain, &["is not overwritten"]);
+        assert_eq!(flashlane(&["sdf", "get", &lanes, &id.to_string()]).stdout.as_bytes().len(), bytes.len());
+    }
+    let found = fs::read(&path).unwrap();
+    assert_eq!(&found[32769..32774], b"CD001", "the mark of ISO 9660 lies in a block");
+    done(&["sdf", "rm", &lanes, "0"]);
+}
+
+#[test]
+fn archive_that_never_was_a_store_is_not_advised_to_be_repaired() {
+    let store = Store::new();
+    let plain = store.dir.path().join("plain");
+    let mut bytes = vec![0; 4 << 20];
+    bytes[257..263].copy_from_slice(b"ustar\0");
+    fs::write(&plain, &bytes).unwrap();
+    let lanes = format!("lanes({})", plain.display());
+    let ended =
+        refused(2, &["sdf", "rm", &lanes, "0"], &["tar archive", "no blocks of Flashlane can be read"]);
+    assert!(!ended.stderr.contains("fsck"), "{}", ended.stderr);
+    assert!(fs::read(&plain).unwrap() == bytes);
+}

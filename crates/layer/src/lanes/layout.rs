@@ -13,7 +13,8 @@
 use super::constants::{RECORDS, SECTOR_BYTES, UNITS_MAX, VERSION};
 use super::error::LanesError;
 use flashlane_base::units::exact_bytes;
-use flashlane_device::{Profile, Request};
+use flashlane_device::{Lane, Profile, Request};
+use std::ops::Range;
 
 /// The shape of the lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,6 +214,13 @@ impl Layout {
     /// Returns the number of the unit that holds a request.
     pub fn number(&self, request: &Request) -> u64 {
         request.offset_bytes / self.shape.unit_bytes * u64::from(self.shape.lanes) + u64::from(request.lane.0)
+    }
+
+    /// Returns the byte range of a unit on the device.
+    pub fn unit_range(&self, lane: Lane, unit: u64) -> Range<u64> {
+        let number = unit * u64::from(self.shape.lanes) + u64::from(lane.0);
+        let start = self.data() + number * self.shape.unit_bytes;
+        start..start + self.shape.unit_bytes
     }
 
     /// Returns the offset of a request on the device.
