@@ -49,6 +49,8 @@ fn used_device_refusal(target: &Target, error: &flashlane_host::OpenError) -> Op
     let is_used = |finding: &Finding| !matches!(finding, Finding::Signature(_));
     let advice = if findings.iter().any(is_used) {
         "stop that use first".to_owned()
+    } else if open(target, BlockAccess::Read).is_err() {
+        "no blocks of Flashlane can be read from it".to_owned()
     } else {
         format!(
             "its blocks can be read. If the other data may be lost, 'flashlane sdf fsck \"{target}\" --repair \
